@@ -5,7 +5,7 @@ import { ServiceError, verifyWebhook, type WebhookEvent } from '@countersign/sdk
 
 /** What a receiver can do instead of its work. */
 const moods = ['status', 'hang', 'reset', 'half', 'redirect'] as const
-export type Mood = (typeof moods)[number]
+type Mood = (typeof moods)[number]
 
 /** A request as it came, to be sent again. */
 export type Captured = { headers: Record<string, string>; body: string }

@@ -40,7 +40,9 @@ const SIGN_IN_SHARE = 10
 const WORKERS = 2
 const FAILING = 0.2
 const MAX_QUIET_MS = 3_000
+/** At least, and for each that is to be told. */
 const SETTLE_MS = 240_000
+const SETTLE_EACH_MS = 40
 const DEAD = 5
 
 /**
@@ -80,7 +82,7 @@ export function runWebhooks({ count, seed, say }: WebhooksParameters): Promise<W
       DATA_DIR: join(folder, 'worker'),
       WEBHOOK_URL: receiver.url,
       WEBHOOK_PRIVATE_KEY: randomBytes(32).toString('hex'),
-      WEBHOOK_TIMEOUT_MS: '1000',
+      WEBHOOK_TIMEOUT_MS: '3000',
       WEBHOOK_ALLOW_LOOPBACK: 'true',
     }
     const faults = await findStarted(workerEnv)
@@ -133,7 +135,7 @@ export function runWebhooks({ count, seed, say }: WebhooksParameters): Promise<W
     say(`${made.proofs} signed, ${made.sessions} signed in, ${receiver.acted.size} told`)
 
     // Killed until nearly all of it is told; then it must come to its end.
-    const until = performance.now() + SETTLE_MS
+    const until = performance.now() + SETTLE_MS + count * SETTLE_EACH_MS
     const isTold = (share: number) => receiver.acted.size >= share * (made.proofs + made.sessions)
     while (!isTold(0.95) && performance.now() < until) await pause(200)
     const kills = await killing.stop()

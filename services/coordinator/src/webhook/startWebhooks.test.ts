@@ -183,6 +183,26 @@ test('a receiver that hangs holds up no other, and gets no more than its share',
   for (const outcome of stopped) expect(outcome).toMatchObject({ failure: 'stopped', delayMs: 0 })
 })
 
+test('a receiver that is late gets fewer at a time, and more again when it is not', async () => {
+  const memory = createMemoryWebhooks()
+  memory.add(1, Array.from({ length: 300 }, (_, index) => toEvent(index)))
+  let [underWay, sent] = [0, 0]
+  const peaks: number[] = []
+  await start(memory, async () => {
+    underWay += 1
+    sent += 1
+    peaks[Math.floor((sent - 1) / 100)] = Math.max(underWay, peaks[Math.floor((sent - 1) / 100)] ?? 0)
+    const isLate = sent <= 100
+    await new Promise((resolve) => setImmediate(resolve))
+    underWay -= 1
+    if (isLate) throw new WebhookFailure('timed_out')
+  })
+  await vi.waitFor(() => expect(memory.outcomes).toHaveLength(300), { timeout: 5_000 })
+  expect(peaks[0]).toBe(32)
+  expect(memory.claims.filter((limit) => limit === 1).length).toBeGreaterThan(10)
+  expect(peaks[2]).toBe(32)
+})
+
 test('without settings nobody is told from now on', async () => {
   const memory = createMemoryWebhooks()
   await start(memory, async () => {}, { config: undefined })

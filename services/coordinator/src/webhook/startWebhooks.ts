@@ -49,7 +49,8 @@ export async function startWebhooks(deps: StartWebhooksDeps): Promise<Webhooks> 
   const settings = config
   const stopping = new AbortController()
 
-  async function deliver(url: URL, { event, receiverId, attempts }: DueWebhook): Promise<void> {
+  /** Gives why it failed. */
+  async function deliver(url: URL, { event, receiverId, attempts }: DueWebhook): Promise<string | undefined> {
     let failure: string | undefined
     try {
       await post(settings, { url, ...signer.sign(event, clock.now()) }, { signal: stopping.signal })
@@ -62,7 +63,7 @@ export async function startWebhooks(deps: StartWebhooksDeps): Promise<Webhooks> 
     const { origin } = url
     try {
       const status = await store.settle({ eventId: event.id, receiverId, failure, delayMs, deadlineMs })
-      if (failure === 'stopped') return
+      if (failure === 'stopped') return failure
       metrics.observeWebhook(origin, status === 'pending' ? 'failed' : status)
       if (status === 'dead') {
         log.warn({ msg: 'Gave up a webhook', name: event.type, id: event.id, origin, code: failure, attempt: attempts })
@@ -70,23 +71,30 @@ export async function startWebhooks(deps: StartWebhooksDeps): Promise<Webhooks> 
     } catch (error) {
       log.warn({ msg: 'Could not settle a webhook', name: event.type, id: event.id, origin, ...toReason(error) })
     }
+    return failure
   }
 
   async function serve(url: URL, receiverId: number): Promise<void> {
     const underWay = new Set<Promise<void>>()
+    let most = MAX_UNDER_WAY
+    // One that answers too late for all of them may answer a few in time: each that is late halves how many, each that is not allows one more.
+    const send = async (webhook: DueWebhook) => {
+      const isLate = (await deliver(url, webhook)) === 'timed_out'
+      most = isLate ? Math.max(1, most / 2) : Math.min(MAX_UNDER_WAY, most + 1)
+    }
     while (!stopping.signal.aborted) {
-      const limit = MAX_UNDER_WAY - underWay.size
+      const limit = Math.max(1, Math.floor(most) - underWay.size)
       const due = await store.claim({ receiverId, limit, leaseMs: timeoutMs + LEASE_MARGIN_MS }).catch((error) => {
         log.warn({ msg: 'Could not look for webhooks', origin: url.origin, ...toReason(error) })
         return []
       })
       for (const webhook of due) {
-        const delivery = deliver(url, webhook).finally(() => underWay.delete(delivery))
+        const delivery = send(webhook).finally(() => underWay.delete(delivery))
         underWay.add(delivery)
       }
       if (due.length === 0) await pause(POLL_MS, stopping.signal)
       // Half of the places at least: the next look is for many.
-      while (underWay.size > MAX_UNDER_WAY / 2) await Promise.race(underWay)
+      while (underWay.size > most / 2) await Promise.race(underWay)
     }
     await Promise.all(underWay)
   }
