@@ -15,7 +15,6 @@ import { createBeaconEntropy } from './entropy/beaconEntropy.ts'
 import { createEntropySource } from './entropy/createEntropySource.ts'
 import { createDrandSource } from './entropy/drand.ts'
 import { createReadAhead } from './entropy/readAhead.ts'
-import { exportUser } from './export/exportUser.ts'
 import { createHardware } from './hardware.ts'
 import { createSelfReport } from './health/selfReport.ts'
 import { createSnpCertificates } from './health/snpCertificates.ts'
@@ -163,7 +162,11 @@ export async function startCoordinator(
       ? { getBlock: async (cid) => (await pipelineStarting)?.getBlock?.(cid) }
       : {}),
     readBlock,
-    exportProofs: guard((parameters) => exportUser({ db: opened.database.db, readBlock }, parameters)),
+    exportProofs: guard(async (parameters) => {
+      // Loaded when somebody asks for one: a coordinator starts sooner without it.
+      const { exportUser } = await import('./export/exportUser.ts')
+      return exportUser({ db: opened.database.db, readBlock }, parameters)
+    }),
     store,
     logStore: opened.logStore,
     enclave,
