@@ -4,14 +4,23 @@ import { createDropper } from '../../services/coordinator/src/pipeline/dropRecei
 import { openStores } from '../../services/coordinator/src/store/openStore.ts'
 import { systemClock } from '../../services/coordinator/src/system.ts'
 
-// The retention of a worker, with its embedded IPFS node, round after round without a pause. `DATABASE_URL`, `DATA_DIR` and `RETENTION_MS` say
-// of what. It ends when a round finds nothing more.
+// The retention of a worker, with its embedded IPFS node, round after round without a pause. `DATABASE_URL`, `DATA_DIR`, `RETENTION_MS` and
+// `PAGE_SIZE` say of what. It ends when a round finds nothing more.
 
-const { DATABASE_URL: databaseUrl = '', DATA_DIR: dataDir = '', RETENTION_MS: retentionMs } = process.env
+const {
+  DATABASE_URL: databaseUrl = '',
+  DATA_DIR: dataDir = '',
+  RETENTION_MS: retentionMs,
+  PAGE_SIZE: pageSize,
+} = process.env
 const node = await createHeliaPinner({ dataDir })
 const { store, pipeline } = await openStores({ databaseUrl })
 const deps = { store: pipeline.retention, pinner: node.pinner, clock: systemClock, log: createLog() }
-const dropper = createDropper({ ...deps, retentionMs: Number(retentionMs) })
+const dropper = createDropper({
+  ...deps,
+  retentionMs: Number(retentionMs),
+  ...(pageSize && { pageSize: Number(pageSize) }),
+})
 console.log(JSON.stringify({ msg: 'Started the dropper' }))
 for (let round = await dropper.run(); round.dropped > 0 || round.kept > 0; round = await dropper.run());
 await store.close()

@@ -6,7 +6,8 @@ test('two thousand proofs, most of whose receipts left the database under a work
   const proofs = 2_000
   const report = await runRetention({ proofs, version: 1, say() {} })
   expect(report).toMatchObject({ proofs, read: proofs, wrong: [] })
-  expect(report.dropped).toBe(1_800)
+  expect(report.dropped).toBeGreaterThanOrEqual(1_800)
+  expect(report.killedAt).toBeGreaterThan(0)
   expect(report.dropped + report.held).toBe(1_900)
   expect(report.afterFull.attestations).toBeLessThan(report.filled.attestations / 2)
 }, 240_000)

@@ -60,7 +60,13 @@ export function runRetention({ proofs, version, say }: RetentionParameters): Pro
     const databaseUrl = await postgres.createDatabase()
     const dataDir = await mkdtemp(join(tmpdir(), 'countersign-retention-'))
     scope.add(dataDir, (path) => rm(path, { recursive: true, force: true }))
-    const env = { DATABASE_URL: databaseUrl, DATA_DIR: dataDir, RETENTION_MS: String(RETENTION_DAYS * DAY_MS) }
+    const env = {
+      DATABASE_URL: databaseUrl,
+      DATA_DIR: dataDir,
+      RETENTION_MS: String(RETENTION_DAYS * DAY_MS),
+      // As a worker has it; of few proofs less, so that there is a middle to be killed in.
+      PAGE_SIZE: String(Math.min(256, Math.ceil(proofs / 200))),
+    }
     // With the schema, and the tables of the jobs.
     const { store } = await openStores({ databaseUrl })
     await store.close()
@@ -180,7 +186,7 @@ async function dropUntilKilled(query: Query, { env, proofs }: { env: Env; proofs
   let lines = 0
   const service = startDropper(env, (line) => {
     if (line.includes('Dropped receipts')) lines += 1
-    if (lines >= (proofs < CHUNK ? 1 : 5)) resolve()
+    if (lines >= (proofs < CHUNK ? 2 : 5)) resolve()
   })
   await Promise.race([begun, service.ended])
   await service.kill('SIGKILL')

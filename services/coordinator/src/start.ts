@@ -13,7 +13,6 @@ import { createBeaconEntropy } from './entropy/beaconEntropy.ts'
 import { createEntropySource } from './entropy/createEntropySource.ts'
 import { createDrandSource } from './entropy/drand.ts'
 import { createReadAhead } from './entropy/readAhead.ts'
-import { exportUser } from './export/exportUser.ts'
 import { createHttpServer } from './http/createHttpServer.ts'
 import { createReadBlock } from './ipfs/createReadBlock.ts'
 import { createMetrics } from './metrics.ts'
@@ -150,7 +149,11 @@ export async function startCoordinator(
       ? { getBlock: async (cid) => (await pipelineStarting)?.getBlock?.(cid) }
       : {}),
     readBlock,
-    exportProofs: guard((parameters) => exportUser({ db: opened.database.db, readBlock }, parameters)),
+    exportProofs: guard(async (parameters) => {
+      // Loaded when somebody asks for one: a coordinator starts sooner without it.
+      const { exportUser } = await import('./export/exportUser.ts')
+      return exportUser({ db: opened.database.db, readBlock }, parameters)
+    }),
     store,
     logStore: opened.logStore,
     readWebhookKeys: createKeyReader({ events: webhookEvents, clock }),
