@@ -17,3 +17,8 @@ export {
 export { runProgram } from './runProgram.ts'
 export { type RunningService, type RunServiceDeps, runService } from './runService.ts'
 export { settingNames } from './settingNames.ts'
+export { MOCK, MOCK_SENTENCE, SILICON_HEADER } from './staging/mark.ts'
+export { createPasswordGuard, type PasswordGuard, STAGING_COOKIE } from './staging/passwordGuard.ts'
+export { type Mode, readMode } from './staging/readMode.ts'
+export { readPassword } from './staging/readPassword.ts'
+export { refuseRealChains, testChainIds } from './staging/testNetworks.ts'

@@ -473,8 +473,8 @@ describe('GET /proof/:slug', () => {
 describe('health', () => {
   test('alive, and ready while database and attestation are there', async () => {
     const { request, store, selfReport } = createTestApp()
-    expect(await (await request('/health')).json()).toEqual({ status: 'ok' })
-    expect(await (await request('/health/ready')).json()).toEqual({ status: 'ready' })
+    expect(await (await request('/health')).json()).toEqual({ status: 'ok', mode: 'mock' })
+    expect(await (await request('/health/ready')).json()).toEqual({ status: 'ready', mode: 'mock' })
     store.isDown = true
     await expectProblem(await request('/health/ready'), 'database_unavailable')
     expect((await request('/health')).status).toBe(200)
@@ -489,9 +489,13 @@ describe('health', () => {
     const { request } = createTestApp({
       deps: { keeper: { findMissing: () => keeper.missing, isOpen: () => keeper.isQuorum } },
     })
-    expect(await (await request('/health/ready')).json()).toEqual({ status: 'ready' })
+    expect(await (await request('/health/ready')).json()).toEqual({ status: 'ready', mode: 'mock' })
     keeper.missing = ['witness w3.example']
-    expect(await (await request('/health/ready')).json()).toEqual({ status: 'ready', missing: ['witness w3.example'] })
+    expect(await (await request('/health/ready')).json()).toEqual({
+      status: 'ready',
+      mode: 'mock',
+      missing: ['witness w3.example'],
+    })
     keeper.missing = ['log log.example/a', 'witness w2.example', 'witness w3.example']
     keeper.isQuorum = false
     const refused = await request('/health/ready')
