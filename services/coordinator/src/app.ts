@@ -116,7 +116,8 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   const { isMock = false, staging } = config
   const gate = staging && createStagingGate({ password: staging.password, clock })
   // A person who is asked for the password comes back to the page that was asked for, on either host.
-  const pageOrigins = [...allowedOrigins, new URL(publicUrl).origin]
+  const ownOrigin = new URL(publicUrl).origin
+  const pageOrigins = [...new Set([...allowedOrigins, ownOrigin])]
   const guards = createGuards({ config, isHttps, isMock, gate, clock, random, log })
   const middleware = createMiddleware({ guards, origins: config, isMock })
   const app = new OpenAPIHono<AppEnv>()
@@ -145,7 +146,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   const shared = { ...deps, cookies, limiters, getSignedIn }
   if (gate !== undefined && staging !== undefined) {
     const cookie = { isHttps, domain: staging.domain }
-    registerStagingRoutes(app, { gate, allowedOrigins: pageOrigins, cookie })
+    registerStagingRoutes(app, { gate, allowedOrigins: pageOrigins, ownOrigin, cookie })
   }
   addRoute(app, pages.index, (c) => c.redirect('/docs', 302))
   registerAuthRoutes(app, { ...shared, publicUrl, allowedOrigins, sessionTtlMs })

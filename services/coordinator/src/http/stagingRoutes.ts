@@ -5,7 +5,13 @@ import { DOCS_CSP, escapeHtml, renderPage } from './docsPage.ts'
 import { type StagingCookieRules, writeStagingCookie } from './stagingCookie.ts'
 import { STAGING_PATH, type StagingGate } from './stagingGate.ts'
 
-export type StagingRoutesDeps = { gate: StagingGate; allowedOrigins: readonly string[]; cookie: StagingCookieRules }
+export type StagingRoutesDeps = {
+  gate: StagingGate
+  /** Where it may lead back to. */
+  allowedOrigins: readonly string[]
+  ownOrigin: string
+  cookie: StagingCookieRules
+}
 
 const MAX_FORM_BYTES = 8_192
 
@@ -14,7 +20,10 @@ const toFormCsp = (origins: readonly string[]) =>
   DOCS_CSP.replace("form-action 'none'", ["form-action 'self'", ...origins].join(' '))
 
 /** The page of a staging that asks for its password. It is in no description of the API: no other service has it. */
-export function registerStagingRoutes(app: HttpApp, { gate, allowedOrigins, cookie }: StagingRoutesDeps): void {
+export function registerStagingRoutes(
+  app: HttpApp,
+  { gate, allowedOrigins, ownOrigin, cookie }: StagingRoutesDeps,
+): void {
   app.get(STAGING_PATH, (c) => {
     c.set('route', STAGING_PATH)
     const { html, csp } = renderPasswordPage({ allowedOrigins, returnTo: c.req.query('return_to') })
@@ -24,7 +33,8 @@ export function registerStagingRoutes(app: HttpApp, { gate, allowedOrigins, cook
   app.post(STAGING_PATH, async (c) => {
     c.set('route', STAGING_PATH)
     const form = new URLSearchParams(await readForm(c.req.raw))
-    const asked = form.getAll('return_to').filter((text) => text !== '')
+    // A path is one of this address, where a front serves the app and the API together.
+    const asked = form.getAll('return_to').flatMap((text) => (text === '' ? [] : toUrl(text, ownOrigin)))
     const returnTo = toReturnTo(allowedOrigins, asked)
     try {
       gate.assertPassword(form.get('password') ?? '', c.get('clientAddress') ?? '')
@@ -55,6 +65,11 @@ ${fault === undefined ? '' : `<p role="alert"><strong>${escapeHtml(fault)}</stro
 <p><label>Password <input type="password" name="password" autocomplete="current-password" required autofocus></label>
 <button>Continue</button></p></form>`
   return { html: renderPage('Staging', body), csp: toFormCsp(allowedOrigins) }
+}
+
+/** The address of a path; anything else as it is. `//host` and `/\\host` are no paths, whatever a browser thinks of them. */
+function toUrl(text: string, origin: string): string {
+  return /^\/(?![/\\])/.test(text) ? `${origin}${text}` : text
 }
 
 async function readForm(request: Request): Promise<string> {
