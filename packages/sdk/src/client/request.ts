@@ -31,7 +31,7 @@ export async function request<R>(apiBaseUrl: string, parameters: RequestParamete
     // Looked up at each call: an app that replaces the global later replaces it here too.
     const response = await globalThis.fetch(apiBaseUrl + path + toQuery(query), {
       method,
-      credentials: isPublic ? 'omit' : 'include',
+      credentials: isPublic ? 'same-origin' : 'include',
       headers: { accept: 'application/json', ...(content && { 'content-type': 'application/json' }) },
       signal: stop,
       body: content ?? null,
