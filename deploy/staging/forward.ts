@@ -25,7 +25,12 @@ export function forward(incoming: IncomingMessage, outgoing: ServerResponse, par
     timeout: SILENCE_MS,
   })
   let hasConnected = false
-  call.on('socket', (own) => own.once('connect', () => (hasConnected = true)))
+  // Nothing of the body is taken before somebody is there for it.
+  const send = () => {
+    hasConnected = true
+    incoming.pipe(call)
+  }
+  call.on('socket', (own) => (own.connecting ? own.once('connect', send) : send()))
   call.on('timeout', () => call.destroy())
   call.on('response', (answer) => {
     // An answer has its own headers; those of this server are for its own files.
@@ -35,11 +40,11 @@ export function forward(incoming: IncomingMessage, outgoing: ServerResponse, par
     answer.pipe(outgoing)
   })
   call.on('error', () => {
+    if (outgoing.destroyed) return
     // Nothing of the call has gone out, so another may have it.
-    if (!hasConnected && !outgoing.headersSent) return forward(incoming, outgoing, { ...parameters, targets: others })
+    if (!hasConnected) return forward(incoming, outgoing, { ...parameters, targets: others })
     if (outgoing.headersSent) outgoing.destroy()
     else outgoing.writeHead(502, { 'cache-control': 'no-store' }).end()
   })
-  outgoing.on('close', () => call.destroy())
-  incoming.pipe(call)
+  outgoing.once('close', () => call.destroy())
 }
