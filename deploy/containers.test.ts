@@ -19,7 +19,7 @@ const services = ours.filter(([, program]) => program !== 'web')
 describe('every container', () => {
   const expected: Record<Program, object> = {
     enclave: { isProduction: true, listen: { kind: 'https', host: '0.0.0.0' }, callerPolicy: { kind: 'attested' } },
-    coordinator: { isProduction: true, isMock: false, reportSource: 'configfs', pipeline: undefined },
+    coordinator: { mode: 'production', isMock: false, reportSource: 'configfs', pipeline: undefined },
     worker: { config: { pinner: { kind: 'kubo', apiUrl: 'http://127.0.0.1:5001' }, chain: { chainId: 11_155_111 } } },
     web: {},
   }

@@ -41,9 +41,17 @@ describe('the file', () => {
   })
 
   test('is the same every time, and another for each image', () => {
-    const images: LaunchedImage[] = ['enclave', 'coordinator', 'web', 'witness']
+    const images = Object.keys(launched) as LaunchedImage[]
     const texts = [...images, ...images].map((image) => Buffer.from(createImageLauncher(image)).toString('hex'))
-    expect(new Set(texts).size).toBe(4)
+    expect(new Set(texts).size).toBe(7)
+  })
+
+  test('starts as staging where the image says so in its name, and else as production', () => {
+    for (const image of Object.keys(launched) as LaunchedImage[]) {
+      const text = Buffer.from(createImageLauncher(image)).toString('latin1')
+      const [mode, other] = image.endsWith('-staging') ? ['staging', 'production'] : ['production', 'staging']
+      expect([text.includes(`NODE_ENV=${mode}\0`), text.includes(`NODE_ENV=${other}`)], image).toEqual([true, false])
+    }
   })
 
   test.each(['NODE_OPTIONS=', 'A B', '', '*', 'A*B'])('%j is not the name of a variable', (name) => {
@@ -56,7 +64,8 @@ describe('the file', () => {
 
 describe('the names', () => {
   test('hold no secret by its value, and nothing that Node, OpenSSL or the loader obey', () => {
-    const names = Object.values(launched).flatMap((programs) => Object.values(programs).flatMap(({ env }) => env))
+    const all = Object.values(launched).flatMap((programs) => Object.values(programs).flatMap(({ env }) => env))
+    const names = [...new Set<string>(all)]
     expect(names.filter((name) => /^(LD_|NODE_|SSL_|OPENSSL_|npm_|GLIBC|HOME$|PATH$|TMPDIR$)/.test(name))).toEqual([])
     expect(names.filter((name) => /(SECRET|PASSWORD|PRIVATE_KEY|TOKEN|DATABASE_URL)$/.test(name))).toEqual([
       'ROOT_SECRET',
@@ -72,6 +81,7 @@ describe('the names', () => {
     expect(missing).toEqual([
       // Simulated silicon.
       'MOCK_ATTESTATION',
+      'STAGING_PASSWORD_FILE',
       'MOCK_QUOTE_LATENCY_MS',
       // Refused on real hardware.
       'DSTACK_SOCKET',

@@ -6,6 +6,8 @@
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
+# Empty, or -staging for an image with simulated silicon, which never starts as production: docs/production.md.
+ARG VARIANT=
 WORKDIR /src
 COPY .npmrc package.json package-lock.json ./
 COPY scripts/runtime/.npmrc scripts/runtime/package.json scripts/runtime/package-lock.json scripts/runtime/
@@ -15,6 +17,7 @@ COPY packages/policy/package.json packages/policy/
 COPY packages/protocol/package.json packages/protocol/
 COPY packages/receipt/package.json packages/receipt/
 COPY packages/sdk/package.json packages/sdk/
+COPY packages/service/package.json packages/service/
 COPY packages/verify/package.json packages/verify/
 COPY apps/web/package.json apps/web/
 # With the tools that build: none of it gets into the image.
@@ -39,20 +42,23 @@ COPY apps/web/index.html apps/web/vite.config.ts apps/web/tsconfig.json apps/web
 COPY apps/web/public apps/web/public
 COPY apps/web/src apps/web/src
 RUN scripts/runtime/node_modules/node-linux-*/bin/node node_modules/vite/bin/vite.js build apps/web
+COPY packages/service/src packages/service/src
 COPY deploy/measure.ts deploy/
 COPY deploy/measure deploy/measure
 COPY deploy/launcher deploy/launcher
 COPY deploy/programs deploy/programs
 COPY deploy/web deploy/web
+COPY deploy/staging deploy/staging
 RUN scripts/runtime/node_modules/node-linux-*/bin/node -C source deploy/measure.ts \
-  --image web --libraries --stage out/root --out out/manifest.json
+  --image web${VARIANT} --libraries --stage out/root --out out/manifest.json
 
 # docker build --target manifest --output . writes the list of everything that is in the image.
 FROM scratch AS manifest
 COPY --from=build /src/out/manifest.json /
 
 FROM scratch
-LABEL org.opencontainers.image.title="Countersign web app" \
+ARG VARIANT=
+LABEL org.opencontainers.image.title="Countersign web app${VARIANT}" \
   org.opencontainers.image.description="The wallet, and the page on which a visitor's own browser verifies a proof" \
   org.opencontainers.image.licenses="AGPL-3.0-only" \
   org.opencontainers.image.version="0.1.0"

@@ -156,7 +156,7 @@ describe('the local chain', () => {
       read.push(path)
       return `${privateKey}\n`
     }
-    const config = readPipeline(toChainEnv(chain), { readFile: readKey, isProduction: false }, (fault) =>
+    const config = readPipeline(toChainEnv(chain), { readFile: readKey, mode: 'development' }, (fault) =>
       faults.push(fault),
     )
     expect([faults, read]).toEqual([[], [chain.publisher.privateKeyFile]])

@@ -21,21 +21,39 @@ const TYPES: Record<string, string> = {
 const FOREVER = 'public, max-age=31536000, immutable'
 const ASK_AGAIN = 'no-cache'
 
+export type WebServerParameters = {
+  folder: string
+  configText: string
+  /** Changes the page before it is served. */
+  toPage?: (html: string) => string
+  /** Beside those that every answer has. */
+  extraHeaders?: Readonly<Record<string, string>>
+  /** Files beside those of the folder, by path. */
+  extraFiles?: Readonly<Record<string, string>>
+  /** Answers a request in place of this server, and returns true; or leaves it. */
+  intercept?: (request: IncomingMessage, response: ServerResponse) => boolean
+}
+
 /** Everything is read at the start: what is not among it, no path leads to. */
-export function createWebServer({ folder, configText }: { folder: string; configText: string }): Server {
+export function createWebServer(parameters: WebServerParameters): Server {
+  const { folder, configText, toPage = (html) => html, extraFiles = {}, intercept } = parameters
   const files = new Map(
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((name) => statSync(join(folder, name)).isFile())
       .map((name) => [`/${name}`, toFile(name, readFileSync(join(folder, name)))]),
   )
-  const page = files.get('/index.html')
-  if (page === undefined) throw new Error(`there is no index.html in ${folder}: npm run build:web`)
+  const built = files.get('/index.html')
+  if (built === undefined) throw new Error(`there is no index.html in ${folder}: npm run build:web`)
+  const page = toFile('index.html', Buffer.from(toPage(built.body.toString('utf8'))))
+  files.set('/index.html', page)
+  for (const [path, text] of Object.entries(extraFiles)) files.set(path, toFile(path, Buffer.from(text)))
   files.set('/config.json', toFile('config.json', Buffer.from(configText)))
-  const headers = toHeaders(parseConfig(configText))
+  const headers = { ...toHeaders(parseConfig(configText)), ...parameters.extraHeaders }
 
   return createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, (request, response) => {
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
     const path = toPath(request)
+    if (path !== '/health' && intercept?.(request, response)) return
     if (request.method !== 'GET' && request.method !== 'HEAD') return refuse(response, 405, { allow: 'GET, HEAD' })
     if (path === undefined) return refuse(response, 400)
     if (path === '/health') return void response.writeHead(200, { 'cache-control': 'no-store' }).end('ok\n')
@@ -123,10 +141,22 @@ function toHeaders(config: Record<string, unknown>): Record<string, string> {
   }
 }
 
-function main() {
+/** Serves the built app until a signal; `change` adds to what it is served with. */
+export function runWebServer(change: (configText: string) => Partial<WebServerParameters> = () => ({})) {
+  try {
+    serve(change)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'unknown'
+    process.stderr.write(`${JSON.stringify({ level: 'error', msg: 'Could not start', reason })}\n`)
+    process.exitCode = 1
+  }
+}
+
+function serve(change: (configText: string) => Partial<WebServerParameters>) {
   const { HOST = '127.0.0.1', PORT = '8088', WEB_CONFIG_FILE = '' } = process.env
   const folder = join(import.meta.dirname, '../../apps/web/dist')
-  const server = createWebServer({ folder, configText: readFileSync(WEB_CONFIG_FILE, 'utf8') })
+  const configText = readFileSync(WEB_CONFIG_FILE, 'utf8')
+  const server = createWebServer({ folder, configText, ...change(configText) })
   server.listen(Number(PORT), HOST, () => {
     process.stdout.write(
       `${JSON.stringify({ level: 'info', msg: 'Started the web server', address: `${HOST}:${PORT}` })}\n`,
@@ -140,12 +170,4 @@ function main() {
   }
 }
 
-if (import.meta.main) {
-  try {
-    main()
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : 'unknown'
-    process.stderr.write(`${JSON.stringify({ level: 'error', msg: 'Could not start', reason })}\n`)
-    process.exitCode = 1
-  }
-}
+if (import.meta.main) runWebServer()

@@ -72,9 +72,9 @@ export type Endpoints = {
   'GET /log': { response: { logs: LogInfo[] } }
   /** A note: the newest checkpoint that the witnesses cosigned. */
   'GET /log/:hash/checkpoint': object
-  'GET /health': { response: { status: 'ok' } }
+  'GET /health': { response: { status: 'ok'; mode?: 'mock' } }
   /** `missing` names witnesses that do not answer, while enough others do. */
-  'GET /health/ready': { response: { status: 'ready'; missing?: string[] } }
+  'GET /health/ready': { response: { status: 'ready'; mode?: 'mock'; missing?: string[] } }
   'GET /health/attestation': { query: { nonce?: string | undefined }; response: CoordinatorAttestation }
 }
 

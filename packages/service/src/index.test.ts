@@ -5,20 +5,29 @@ test('exports', () => {
   expect(Object.keys(service).sort()).toMatchInlineSnapshot(`
     [
       "ConfigError",
+      "MOCK",
+      "MOCK_SENTENCE",
+      "SILICON_HEADER",
+      "STAGING_COOKIE",
       "createLog",
+      "createPasswordGuard",
       "createShutdown",
       "findUnmeasured",
       "parseArguments",
       "readBoolean",
       "readInteger",
       "readList",
+      "readMode",
+      "readPassword",
       "readSecret",
       "readSettings",
       "readUrl",
       "refuseMisspelt",
+      "refuseRealChains",
       "runProgram",
       "runService",
       "settingNames",
+      "testChainIds",
     ]
   `)
 })

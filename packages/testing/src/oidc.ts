@@ -18,6 +18,8 @@ export type OidcProviderParameters = {
   clientId?: string
   clientSecret?: string
   redirectUris: readonly string[]
+  /** Where browsers find its pages, if not at the issuer's own address: its other endpoints stay there. */
+  pagesUrl?: string
   /** Suggested on its page; anybody else can sign in too, by a name. */
   accounts?: readonly OidcAccount[]
 }
@@ -50,6 +52,16 @@ export async function startOidcProvider(parameters: OidcProviderParameters): Pro
   const issuer = `http://localhost:${listening.port}`
   const people = createLocalPeople(accounts)
   const provider = new Provider(issuer, await createConfiguration({ ...parameters, clientId, clientSecret, people }))
+  const { pagesUrl } = parameters
+  if (pagesUrl !== undefined) {
+    // What forwards to it says which host and scheme the browser has asked for.
+    provider.proxy = true
+    provider.use(async (context, next) => {
+      await next()
+      if (context.path !== '/.well-known/openid-configuration') return
+      context.body = { ...(context.body as object), authorization_endpoint: `${pagesUrl}/auth` }
+    })
+  }
   const callback = provider.callback()
   handle = (request, response) => {
     if (request.url?.startsWith('/interaction/')) void interact({ provider, people, accounts }, request, response)

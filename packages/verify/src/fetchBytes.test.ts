@@ -15,7 +15,7 @@ async function get(listener: RequestListener, { timeoutMs = 5_000, maxBytes = 64
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
 
 describe('a server that nobody trusts', () => {
-  test('is asked without credentials, cookies or compression', async () => {
+  test('is asked without compression, and without cookies of anybody but the page’s own host', async () => {
     let headers = {}
     await get((request, response) => {
       headers = request.headers
@@ -177,7 +177,7 @@ describe('errors name the host alone, whatever went wrong', () => {
         url,
         expect.objectContaining({
           method: 'GET',
-          credentials: 'omit',
+          credentials: 'same-origin',
           referrerPolicy: 'no-referrer',
           redirect: 'manual',
         }),

@@ -60,7 +60,8 @@ function request(
     },
     ...(body === undefined ? {} : { body }),
     redirect: 'manual',
-    credentials: 'omit',
+    // To nobody but the page's own host, which a password may guard.
+    credentials: 'same-origin',
     referrerPolicy: 'no-referrer',
     signal,
   })

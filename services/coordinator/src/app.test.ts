@@ -474,8 +474,8 @@ describe('GET /proof/:slug', () => {
 describe('health', () => {
   test('alive, and ready while database and attestation are there', async () => {
     const { request, store, selfReport } = createTestApp()
-    expect(await (await request('/health')).json()).toEqual({ status: 'ok' })
-    expect(await (await request('/health/ready')).json()).toEqual({ status: 'ready' })
+    expect(await (await request('/health')).json()).toEqual({ status: 'ok', mode: 'mock' })
+    expect(await (await request('/health/ready')).json()).toEqual({ status: 'ready', mode: 'mock' })
     const isMissing = async (code: Parameters<typeof expectProblem>[1], names: string) => {
       const refused = await request('/health/ready')
       expect(await refused.clone().json()).toMatchObject({ detail: `missing: ${names}` })
@@ -496,9 +496,13 @@ describe('health', () => {
     const { request } = createTestApp({
       deps: { keeper: { findMissing: () => keeper.missing, isOpen: () => keeper.isQuorum } },
     })
-    expect(await (await request('/health/ready')).json()).toEqual({ status: 'ready' })
+    expect(await (await request('/health/ready')).json()).toEqual({ status: 'ready', mode: 'mock' })
     keeper.missing = ['witness w3.example']
-    expect(await (await request('/health/ready')).json()).toEqual({ status: 'ready', missing: ['witness w3.example'] })
+    expect(await (await request('/health/ready')).json()).toEqual({
+      status: 'ready',
+      mode: 'mock',
+      missing: ['witness w3.example'],
+    })
     keeper.missing = ['log log.example/a', 'witness w2.example', 'witness w3.example']
     keeper.isQuorum = false
     const refused = await request('/health/ready')

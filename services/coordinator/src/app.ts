@@ -24,6 +24,8 @@ import { pages } from './http/routes.ts'
 import { createGetSignedIn } from './http/signedIn.ts'
 import { isSignInPath, renderSignInPage } from './http/signInPage.ts'
 import { registerSignRoutes } from './http/signRoutes.ts'
+import { createStagingGate, type StagingConfig } from './http/stagingGate.ts'
+import { registerStagingRoutes, renderPasswordPage } from './http/stagingRoutes.ts'
 import { registerVaultRoutes } from './http/vaultRoutes.ts'
 import { registerWalletRoutes } from './http/walletRoutes.ts'
 import type {
@@ -61,6 +63,10 @@ export type AppConfig = {
   rateLimits: RateLimits
   /** Undefined: any. */
   allowedChainIds: readonly number[] | undefined
+  /** Whether the silicon is simulated: every answer says so. */
+  isMock?: boolean
+  /** Where it is a staging, which a password guards. */
+  staging?: StagingConfig
   /** New signatures of a user in 24 hours. Unset: any. */
   signQuotaPerDay?: number | undefined
   /** Where `ipfsUrl` points; without it to `ipfs://`. */
@@ -127,8 +133,13 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
     pollMs: config.proofPollMs ?? 1000,
   })
   const proofEvents = createProofEvents({ watcher, schedule })
-  const guards = createGuards({ config, isHttps, clock, random, log })
-  const middleware = createMiddleware({ guards, origins: config })
+  const { isMock = false, staging } = config
+  const gate = staging && createStagingGate({ password: staging.password, clock })
+  // A person who is asked for the password comes back to the page that was asked for, on either host.
+  const ownOrigin = new URL(publicUrl).origin
+  const pageOrigins = [...new Set([...allowedOrigins, ownOrigin])]
+  const guards = createGuards({ config, isHttps, isMock, gate, clock, random, log })
+  const middleware = createMiddleware({ guards, origins: config, isMock })
   const app = new OpenAPIHono<AppEnv>()
 
   app.onError(
@@ -138,9 +149,11 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
       metrics,
       toPage(problem, c) {
         const { method, path } = c.req
-        if ((method !== 'GET' && method !== 'HEAD') || !isSignInPath(path)) return undefined
+        const isGuarded = problem.detail?.startsWith('staging: ') ?? false
+        if ((method !== 'GET' && method !== 'HEAD') || !(isGuarded || isSignInPath(path))) return undefined
         c.header('vary', 'Accept')
         if (!prefersHtml(c.req.header('accept'))) return undefined
+        if (isGuarded) return renderPasswordPage({ allowedOrigins: pageOrigins, returnTo: `${publicUrl}${path}` })
         return { html: renderSignInPage(problem, { startUrl: allowedOrigins[0] }), csp: DOCS_CSP }
       },
     }),
@@ -152,6 +165,10 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   app.use(middleware.admit)
 
   const shared = { ...deps, cookies, limiters, getSignedIn }
+  if (gate !== undefined && staging !== undefined) {
+    const cookie = { isHttps, domain: staging.domain }
+    registerStagingRoutes(app, { gate, allowedOrigins: pageOrigins, ownOrigin, cookie })
+  }
   addRoute(app, pages.index, (c) => c.redirect('/docs', 302))
   registerAuthRoutes(app, { ...shared, publicUrl, allowedOrigins, sessionTtlMs })
   registerWalletRoutes(app, shared)
@@ -160,6 +177,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
     ...shared,
     sessionIdleMs,
     allowedChainIds,
+    isChainRequired: staging !== undefined,
     signQuotaPerDay: config.signQuotaPerDay,
   })
   const proofReader = createProofReader({ store: proofs, ipfsGatewayUrl })
@@ -177,7 +195,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   return {
     app,
     direct: createDirectRoutes({ publicUrl, log, metrics, guards }, [signDigest, getProof]),
-    refuseUnreadable: createRefuseUnreadable({ publicUrl, isHttps, random, log }),
+    refuseUnreadable: createRefuseUnreadable({ publicUrl, isHttps, isMock, random, log }),
     async stop() {
       proofEvents.stop()
       // The streams' last bytes are written in this turn; closing the connections next must not cut them.

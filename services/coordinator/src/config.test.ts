@@ -82,7 +82,7 @@ test.each(['javascript:alert(1)', 'ipfs.example', 'ftp://ipfs.example'])('IPFS_G
 
 test('defaults: loopback, 8080, Google, satellite, 12 h, 256', () => {
   expect(read(mock)).toMatchObject({
-    isProduction: false,
+    mode: 'development',
     isMock: true,
     listen: { host: '127.0.0.1', port: 8080 },
     metricsPort: undefined,
@@ -122,7 +122,7 @@ test('a whole production: real reports, a policy, several enclaves and providers
     RATE_LIMIT_SIGN: 'off',
   })
   expect(config).toMatchObject({
-    isProduction: true,
+    mode: 'production',
     isMock: false,
     reportSource: 'configfs',
     enclaveUrls: ['https://a.example', 'https://b.example'],

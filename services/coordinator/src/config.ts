@@ -16,19 +16,25 @@ import {
   type Env,
   type Fault,
   findUnmeasured,
+  type Mode,
   readBoolean,
   readInteger,
   readList,
+  readMode,
+  readPassword,
   readSecret,
   readUrl,
   refuseMisspelt,
+  refuseRealChains,
   settingNames,
+  testChainIds,
 } from '@countersign/service'
 import type { AppConfig } from './app.ts'
 import type { ProviderConfig } from './auth/createProviders.ts'
 import { readProviders } from './auth/readProviders.ts'
 import type { EntropySourceConfig } from './entropy/createEntropySource.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
+import { toStagingDomain } from './http/stagingCookie.ts'
 import {
   type PipelineConfig,
   type ReceiptSource,
@@ -43,7 +49,7 @@ import { readWitnesses, type WitnessSite } from './transparency/readWitnesses.ts
 type BeaconConfig = { kind: 'drand'; url: string; beacon: DrandBeacon }
 
 export type Config = {
-  isProduction: boolean
+  mode: Mode
   isMock: boolean
   listen: { host: string; port: number }
   metricsPort: number | undefined
@@ -88,7 +94,9 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
   const faults: string[] = []
   const fault: Fault = (text) => void faults.push(text)
   refuseMisspelt(env, settingNames, fault)
-  const isProduction = env.NODE_ENV === 'production'
+  const mode = readMode(env)
+  const isProduction = mode === 'production'
+  const isStaging = mode === 'staging'
   const isMock = readBoolean(env, 'MOCK_ATTESTATION', fault)
   const port = readInteger(env, 'PORT', { fallback: 8080, min: 0, max: 65_535 }, fault)
   const host = env.HOST || '127.0.0.1'
@@ -103,7 +111,9 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
   const receipts = readInteger(env, 'RECEIPTS', { fallback: 1, min: 1, max: 2 }, fault)
   const providers = readProviders(env, deps.readFile, fault)
   const databaseUrl = readSecret(env, 'DATABASE_URL', deps.readFile, fault)
-  const allowedChainIds = readChainIds(env, fault)
+  const allowedChainIds = readChainIds(env, { isStaging }, fault)
+  const password = readPassword(env, { mode, readFile: deps.readFile }, fault)
+  const stagingDomain = toStagingDomain([publicUrl, ...allowedOrigins])
   const witnesses = readWitnesses(env, fault)
 
   if (!isMock) {
@@ -112,7 +122,15 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
       fault(`${name}: refused on real hardware, since no report would show it`)
     }
   }
-  if (isMock) {
+  if (isStaging) {
+    if (!isMock) fault('MOCK_ATTESTATION: staging is for simulated silicon alone; real silicon is for production')
+    if (!publicUrl.startsWith('https://') && !isLoopbackUrl(publicUrl)) {
+      fault('PUBLIC_URL: staging needs https, or http on loopback')
+    }
+    if (stagingDomain === undefined) {
+      fault('PUBLIC_URL, ALLOWED_ORIGINS: staging needs hosts of one domain, which its cookie is for')
+    }
+  } else if (isMock) {
     if (isProduction) fault('MOCK_ATTESTATION: refused in production')
     if (!isLoopbackHost(host)) fault('HOST: mock attestation is for loopback only')
     if (!isLoopbackUrl(publicUrl)) fault('PUBLIC_URL: mock attestation is for loopback only')
@@ -121,13 +139,13 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
     if (databaseUrl === '') fault('DATABASE_URL: required with LOG_WITNESSES')
     if (receipts !== 2) fault('RECEIPTS: LOG_WITNESSES needs receipts of version 2')
   }
-  if (isProduction) {
-    if (databaseUrl === '') fault('DATABASE_URL: required in production')
-    if (!publicUrl.startsWith('https://')) fault('PUBLIC_URL: production needs https')
-    for (const url of enclaveUrls)
-      if (!url.startsWith('https://')) fault('ENCLAVE_URL: production needs attested https')
+  if (isProduction && !publicUrl.startsWith('https://')) fault('PUBLIC_URL: production needs https')
+  // Staging rehearses production: what it need not do without, it does as there.
+  if (mode !== 'development') {
+    if (databaseUrl === '') fault(`DATABASE_URL: required in ${mode}`)
+    for (const url of enclaveUrls) if (!url.startsWith('https://')) fault(`ENCLAVE_URL: ${mode} needs attested https`)
     if (entropy.allowUnsigned && entropy.kind !== 'orbitport') {
-      fault('ENTROPY_ALLOW_UNSIGNED: production accepts it for ENTROPY_SOURCE=orbitport only')
+      fault(`ENTROPY_ALLOW_UNSIGNED: ${mode} accepts it for ENTROPY_SOURCE=orbitport only`)
     }
   }
   const cookieSameSite = env.COOKIE_SAMESITE || 'none'
@@ -141,10 +159,10 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
     1000 * readInteger(env, name, { fallback, min: 1, max: MAX_SESSION_S }, fault)
   const limit = (name: string, fallback: string) => readRateLimit(env, name, fallback, fault)
   const ipfsGatewayUrl = env.IPFS_GATEWAY_URL ? readUrl(env, 'IPFS_GATEWAY_URL', '', fault) : undefined
-  const context = { readFile: deps.readFile, isProduction }
+  const context = { readFile: deps.readFile, mode }
   const pipeline = isWorker(env, fault) ? readPipeline(env, context, fault) : undefined
   const config: Omit<Config, 'configHash'> = {
-    isProduction,
+    mode,
     isMock,
     listen: { host, port },
     metricsPort: readMetricsPort(env, fault),
@@ -162,6 +180,8 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
         proof: limit('RATE_LIMIT_PROOF', '600/60'),
       },
       allowedChainIds,
+      isMock,
+      ...(password === undefined ? {} : { staging: { password, domain: stagingDomain ?? '' } }),
       signQuotaPerDay: readInteger(env, 'SIGN_QUOTA_PER_DAY', { fallback: undefined, min: 1, max: 1_000_000 }, fault),
       ...(ipfsGatewayUrl === undefined ? {} : { ipfsGatewayUrl }),
       version: deps.version,
@@ -323,12 +343,14 @@ function readEntropy(env: Env, readFile: (path: string) => string, fault: Fault)
   return { kind: 'satellite', url, publicKeys, ...shared }
 }
 
-function readChainIds(env: Env, fault: Fault): number[] | undefined {
-  if (env.ALLOWED_CHAIN_IDS === undefined || env.ALLOWED_CHAIN_IDS === '') return undefined
+/** In staging those of test networks alone: what is signed for another chain would be as good there as any signature. */
+function readChainIds(env: Env, { isStaging }: { isStaging: boolean }, fault: Fault): readonly number[] | undefined {
+  if (env.ALLOWED_CHAIN_IDS === undefined || env.ALLOWED_CHAIN_IDS === '') return isStaging ? testChainIds : undefined
   const texts = readList(env.ALLOWED_CHAIN_IDS)
   const isValid =
     texts.length > 0 && texts.every((text) => /^[1-9]\d*$/.test(text) && Number.isSafeInteger(Number(text)))
   if (!isValid) fault('ALLOWED_CHAIN_IDS: expected chain ids')
+  else if (isStaging) refuseRealChains('ALLOWED_CHAIN_IDS', texts.map(Number), fault)
   return texts.map(Number)
 }
 

@@ -21,6 +21,8 @@ import {
   readBoolean,
   readInteger,
   readList,
+  readMode,
+  testChainIds,
 } from '@countersign/service'
 import type { CallerPolicy } from './callers.ts'
 import { type Issuer, parseIssuers } from './grant/issuers.ts'
@@ -32,6 +34,8 @@ import type { Listen } from './server.ts'
 
 export type Config = {
   isProduction: boolean
+  /** What transactions, typed data and authorizations may be signed for. Undefined: any. */
+  chainIds: readonly number[] | undefined
   listen: Listen
   rootSecret: RootSecretSource | AttestedSource
   quoteSource: { kind: 'mock'; latencyMs: number } | { kind: 'configfs' } | { kind: 'dstack'; socketPath?: string }
@@ -53,7 +57,9 @@ const MAX_SESSION_S = 43_200
 export function readConfig(env: Env, deps: { readFile(path: string): string; version: string }): Config {
   const faults: string[] = []
   const fault = (text: string) => void faults.push(text)
-  const isProduction = env.NODE_ENV === 'production'
+  const mode = readMode(env)
+  const isProduction = mode === 'production'
+  const isStaging = mode === 'staging'
   const isMock = readBoolean(env, 'MOCK_ATTESTATION', fault)
 
   const listen = readListen(env, fault)
@@ -81,15 +87,18 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   if (isProduction) {
     if (quoteSource.kind === 'mock') fault('QUOTE_SOURCE: mock is refused in production')
     if (rootSecret.kind === 'file') fault('ROOT_SECRET: a file is refused in production')
-    if (listen.kind !== 'https') fault('LISTEN: only https is accepted in production')
     if (callerPolicy.kind === 'any') fault('CALLER_POLICY_FILE: required in production')
     for (const { issuer } of issuers) {
       if (!issuer.startsWith('https://')) fault(`OIDC_ISSUERS: ${issuer} is not https, which production needs`)
     }
   }
+  if (isStaging && quoteSource.kind !== 'mock') {
+    fault('QUOTE_SOURCE: staging is for simulated silicon alone; real silicon is for production')
+  }
+  if (mode !== 'development' && listen.kind !== 'https') fault(`LISTEN: only https is accepted in ${mode}`)
   const isLoopback = listen.kind === 'unix' || isLoopbackHost(listen.host)
   if (!isLoopback && listen.kind === 'http') fault('HOST: plain http is for loopback only')
-  if (!isLoopback && quoteSource.kind === 'mock') fault('HOST: mock attestation is for loopback only')
+  if (!isLoopback && quoteSource.kind === 'mock' && !isStaging) fault('HOST: mock attestation is for loopback only')
   if (faults.length > 0) throw new ConfigError(faults)
 
   const enclave: EnclaveConfig = {
@@ -103,6 +112,8 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   }
   return Object.freeze({
     isProduction,
+    // A wallet on simulated silicon must not hold anything of worth, so it signs for test networks alone.
+    chainIds: isStaging ? testChainIds : undefined,
     listen,
     rootSecret,
     quoteSource,

@@ -50,6 +50,7 @@ async function start(env: Env): Promise<RunningService> {
     ...(rootSecret.kind === 'attested' ? {} : { rootSecret: await loadRootSecret(rootSecret, random) }),
     configHash,
     implementations: config.settings.implementations,
+    chainIds: config.chainIds,
     log: config.settings.log,
   })
   shutdown.add(() => keyWorker.close())

@@ -20,7 +20,7 @@ export function useProviders(apiBaseUrl: string): readonly Provider[] | null {
       let found: readonly Provider[] = []
       try {
         const url = `${apiBaseUrl.replace(/\/+$/, '')}/auth`
-        const response = await globalThis.fetch(url, { credentials: 'omit', signal: controller.signal })
+        const response = await globalThis.fetch(url, { signal: controller.signal })
         if (response.ok) found = parseProviders(await response.json())
       } catch {
         // There is one button then, for the provider that every service has.

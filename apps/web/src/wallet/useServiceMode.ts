@@ -11,7 +11,7 @@ export function useServiceMode(apiBaseUrl: string): ServiceMode | null {
     async function ask() {
       try {
         const url = `${apiBaseUrl.replace(/\/+$/, '')}/health/attestation`
-        const response = await globalThis.fetch(url, { credentials: 'omit', signal: controller.signal })
+        const response = await globalThis.fetch(url, { signal: controller.signal })
         const body: unknown = response.ok ? await response.json() : null
         const told = typeof body === 'object' && body !== null && 'mode' in body ? body.mode : null
         if (!controller.signal.aborted && (told === 'mock' || told === 'hardware')) setMode(told)

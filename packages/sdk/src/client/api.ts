@@ -70,7 +70,7 @@ export function createApi(apiBaseUrl: string): ServiceApi {
         // The proof of another signature must never pass for this one.
         return proof?.slug === slug ? proof : undefined
       }
-      return call('GET /proof/:slug', parse, { signal, isPublic: true }, { slug })
+      return call('GET /proof/:slug', parse, { signal, credentials: 'same-origin' }, { slug })
     },
 
     listTransactions: (query = {}) => call('GET /wallet/transactions', parseTransactionPage, { query }),

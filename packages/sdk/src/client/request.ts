@@ -11,8 +11,8 @@ export type RequestOptions = {
   /** Sent as JSON. */
   body?: unknown
   signal?: AbortSignal | undefined
-  /** Needs no session: asked without the cookie, so that any origin may ask. */
-  isPublic?: boolean
+  /** Whether cookies go along: to the service (`include`, the default), or to the page's own host alone, for what anybody may read. */
+  credentials?: 'include' | 'same-origin'
 }
 
 export type RequestParameters<R> = RequestOptions & {
@@ -24,14 +24,14 @@ export type RequestParameters<R> = RequestOptions & {
 
 /** One call of the service. Whatever comes back, the promise gives `R` or rejects with a `ServiceError`. */
 export async function request<R>(apiBaseUrl: string, parameters: RequestParameters<R>): Promise<R> {
-  const { method, path, query, body, parse, signal, isPublic } = parameters
+  const { method, path, query, body, parse, signal, credentials = 'include' } = parameters
   const call = `${method} ${path}`
   const content = toJson(body)
   const ask = async (stop: AbortSignal) => {
     // Looked up at each call: an app that replaces the global later replaces it here too.
     const response = await globalThis.fetch(apiBaseUrl + path + toQuery(query), {
       method,
-      credentials: isPublic ? 'omit' : 'include',
+      credentials,
       headers: { accept: 'application/json', ...(content && { 'content-type': 'application/json' }) },
       signal: stop,
       body: content ?? null,

@@ -1,4 +1,4 @@
-import type { Env } from '@countersign/service'
+import { type Env, readMode } from '@countersign/service'
 import { inspectConfig } from '../config.ts'
 import { inspectWorkerConfig } from '../pipeline/config.ts'
 import type { Clock } from '../ports.ts'
@@ -54,7 +54,7 @@ export async function examine(deps: ExamineDeps, parameters: ExamineParameters):
 }
 
 function readSubject({ env, readFile, version }: ExamineDeps, role: Subject['role']): Subject {
-  const isProduction = env.NODE_ENV === 'production'
+  const isProduction = readMode(env) === 'production'
   if (role === 'worker') {
     const { config: pipeline, ...rest } = inspectWorkerConfig(env, { readFile })
     return { role, isProduction, pipeline, coordinator: undefined, ...rest }

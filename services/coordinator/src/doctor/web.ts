@@ -7,7 +7,8 @@ import { type Check, type Context, type Finding, fault, ok, skipped, warning } f
 
 /** What browsers meet: certificate, cookie, origins, and the proxies between. */
 export function createWebChecks({ subject, clock }: Context): Check[] {
-  const { app, isProduction } = subject.coordinator as Config
+  const { isProduction } = subject
+  const { app } = subject.coordinator as Config
   const { publicUrl, allowedOrigins, cookieSameSite, trustedProxies } = app
   return [
     {

@@ -25,7 +25,7 @@ async function listen(limits?: ServerLimits) {
     direct,
     fetch: async (request, env) =>
       new URL(request.url).pathname === '/large' ? new Response(LARGE) : app.fetch(request, env),
-    refuse: createRefuseUnreadable({ publicUrl: 'https://api.example', isHttps: true, random, log }),
+    refuse: createRefuseUnreadable({ publicUrl: 'https://api.example', isHttps: true, isMock: false, random, log }),
     ...(limits === undefined ? {} : { limits }),
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -99,7 +99,7 @@ test.each([
 
 test('what is wrong with us and not with the request says nothing of the inside', async () => {
   const log = createFakeLog()
-  const deps = { publicUrl: 'https://api.example', isHttps: false, random: createFakeRandom(), log }
+  const deps = { publicUrl: 'https://api.example', isHttps: false, isMock: false, random: createFakeRandom(), log }
   const response = createRefuseUnreadable(deps)(new Error('secret'))
   expect(response.status).toBe(500)
   expect(await response.text()).not.toContain('secret')

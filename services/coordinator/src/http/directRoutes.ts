@@ -57,7 +57,7 @@ export function createDirectRoutes(
     let route: string | undefined
     let answered: DirectAnswer & { failure?: ReturnType<typeof reportProblem>['code'] }
     try {
-      guards.admit(req, incoming)
+      guards.admit(req, incoming, begun)
       route = asked.route
       answered = await asked.handle(c)
     } catch (error) {

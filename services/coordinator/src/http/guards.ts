@@ -3,9 +3,11 @@ import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
 import type { Clock, Random } from '../ports.ts'
 import { createTrustedProxies, toAddressGroup, toClientAddress } from './clientAddress.ts'
 import type { Incoming, RequestHead } from './context.ts'
+import { toSiliconHeaders } from './markMock.ts'
 import { assertOrigin, isProviderForm, toCorsHeaders } from './origin.ts'
 import { toRequestId } from './requestId.ts'
 import { createSecurityHeaders } from './securityHeaders.ts'
+import { STAGING_PATH, type StagingGate } from './stagingGate.ts'
 
 /** A request that has begun. */
 type Begun = {
@@ -23,8 +25,8 @@ type Headers = Readonly<Record<string, string>>
 /** What every request passes before and after its route. */
 export type Guards = {
   begin(head: RequestHead, incoming: Incoming | undefined): Begun
-  /** Throws for requests once it has stopped, and for those of foreign pages. */
-  admit(head: RequestHead, incoming: Incoming | undefined): void
+  /** Throws for requests once it has stopped, for those of foreign pages, and in staging for those without its password. */
+  admit(head: RequestHead, incoming: Incoming | undefined, begun: Pick<Begun, 'clientAddress'>): void
   /** Once for each that has begun, however it ended. */
   leave(): void
   /** Writes the log line. Returns the headers that an answer has unless it set its own, and those that every answer has. */
@@ -39,13 +41,17 @@ export type Guards = {
 export function createGuards(deps: {
   config: { allowedOrigins: readonly string[]; trustedProxies: readonly string[] }
   isHttps: boolean
+  isMock: boolean
+  /** Where it is a staging. */
+  gate: StagingGate | undefined
   clock: Clock
   random: Random
   log: Log
 }): Guards {
-  const { config, clock, random, log } = deps
+  const { config, gate, clock, random, log } = deps
   const isTrusted = createTrustedProxies(config.trustedProxies)
   const securityHeaders = createSecurityHeaders(deps)
+  const siliconHeaders = toSiliconHeaders(deps)
   let underWay = 0
   let isStopping = false
   let isStopped = false
@@ -61,7 +67,7 @@ export function createGuards(deps: {
       underWay += 1
       return { requestId, clientAddress, startedAt }
     },
-    admit(head, incoming) {
+    admit(head, incoming, { clientAddress }) {
       const { method, path } = head
       // A failed liveness probe would kill a process that is finishing its work.
       if ((isStopped && path !== '/health') || (isStopping && path === '/health/ready')) {
@@ -71,6 +77,8 @@ export function createGuards(deps: {
       if (isNamedTwice(incoming?.rawHeaders, 'host')) {
         throw new CoordinatorError('invalid_request', 'two hosts', { details: 'there is more than one Host' })
       }
+      gate?.assertAdmitted(head, clientAddress)
+      if (gate !== undefined && path === STAGING_PATH) return
       if (method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS' && !isProviderForm(path)) {
         const hasCookie = head.header('cookie') !== undefined
         assertOrigin(config, { origin: head.header('origin'), fetchSite: head.header('sec-fetch-site'), hasCookie })
@@ -89,6 +97,7 @@ export function createGuards(deps: {
         fixed: {
           ...toCorsHeaders(config, { origin: head.header('origin'), path, method }),
           'x-request-id': requestId,
+          ...siliconHeaders,
           ...(isStopping && { connection: 'close' }),
         },
       }

@@ -14,8 +14,10 @@ export type HealthRoutesDeps = GetAttestationDeps & {
 }
 
 export function registerHealthRoutes(app: HttpApp, deps: HealthRoutesDeps): void {
+  const mode = deps.selfReport.mode === 'mock' ? { mode: 'mock' as const } : {}
+
   addRoute(app, routes['GET /health'], (c) => {
-    const body: EndpointResponse<'GET /health'> = { status: 'ok' }
+    const body: EndpointResponse<'GET /health'> = { status: 'ok', ...mode }
     return c.json(body)
   })
 
@@ -27,6 +29,7 @@ export function registerHealthRoutes(app: HttpApp, deps: HealthRoutesDeps): void
     }
     const body: EndpointResponse<'GET /health/ready'> = {
       status: 'ready',
+      ...mode,
       ...(missing.length === 0 ? {} : { missing: [...missing] }),
     }
     return c.json(body)

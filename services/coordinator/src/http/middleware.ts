@@ -1,6 +1,7 @@
 import type { MiddlewareHandler } from 'hono'
 import type { AppEnv } from './context.ts'
 import type { Guards } from './guards.ts'
+import { toMarkedPage } from './markMock.ts'
 import { type OriginRules, toPreflightHeaders } from './origin.ts'
 
 /** The guards as the framework has them. */
@@ -11,7 +12,8 @@ export type Middleware = {
   admit: MiddlewareHandler<AppEnv>
 }
 
-export function createMiddleware({ guards, origins }: { guards: Guards; origins: OriginRules }): Middleware {
+export function createMiddleware(deps: { guards: Guards; origins: OriginRules; isMock: boolean }): Middleware {
+  const { guards, origins, isMock } = deps
   return {
     async record(c, next) {
       const begun = guards.begin(c.req, c.env?.incoming)
@@ -22,6 +24,8 @@ export function createMiddleware({ guards, origins }: { guards: Guards; origins:
       } finally {
         guards.leave()
       }
+      const isPage = c.res.headers.get('content-type')?.startsWith('text/html') ?? false
+      if (isMock && isPage) c.res = await toMarkedPage(c.res)
       const { headers, status } = c.res
       const outcome = { route: c.get('route'), status, failure: c.get('failure') }
       const { defaults, fixed } = guards.end(c.req, begun, outcome)
@@ -31,7 +35,7 @@ export function createMiddleware({ guards, origins }: { guards: Guards; origins:
     },
     async admit(c, next) {
       const { method, path } = c.req
-      guards.admit(c.req, c.env?.incoming)
+      guards.admit(c.req, c.env?.incoming, { clientAddress: c.get('clientAddress') ?? '' })
       const origin = c.req.header('origin')
       const requestedMethod = c.req.header('access-control-request-method')
       if (method === 'OPTIONS' && origin !== undefined && requestedMethod !== undefined) {

@@ -12,7 +12,7 @@ import {
 } from '@countersign/protocol'
 import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
 import type { Asked } from '../sign/request.ts'
-import { assertChainAllowed, type ChainLimits } from './assertChainAllowed.ts'
+import { assertChainAllowed, assertChainNamed, type ChainLimits } from './assertChainAllowed.ts'
 
 /*
  * The bodies of the calls that sign something else than a transaction. Each is hashed here as the enclave does, so that what it would
@@ -33,7 +33,7 @@ export function parseTypedData(body: unknown, limits: ChainLimits): Asked {
   const digest = toHex(translated(() => hashTypedData(content)))
   // What was hashed is an integer in one of its spellings.
   const { chainId } = content.domain
-  if (chainId !== undefined) assertChainAllowed(BigInt(chainId as string | number), limits)
+  assertChainNamed(chainId === undefined ? undefined : BigInt(chainId as string | number), limits)
   return { kind: 'typed-data', content, digest: `0x${digest}` }
 }
 

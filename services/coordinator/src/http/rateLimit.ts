@@ -26,6 +26,8 @@ export type RateLimitState = {
 export type RateLimiter = {
   /** Takes one request from a key's bucket; undefined where there is no limit. */
   take(key: string): RateLimitState | undefined
+  /** Whether the next request of a key would be refused; takes nothing. */
+  isSpent(key: string): boolean
 }
 
 /** Beyond this the bucket unused for longest is forgotten: a bounded memory matters more than a perfect count. */
@@ -34,20 +36,26 @@ const MAX_BUCKETS = 20_000
 /** Token buckets: a burst of `count`, filled again at `count` in `seconds`. Per process. */
 export function createRateLimiter(parameters: { limit: RateLimit; clock: Clock; maxBuckets?: number }): RateLimiter {
   const { limit, clock, maxBuckets = MAX_BUCKETS } = parameters
-  if (limit === 'off') return { take: () => undefined }
+  if (limit === 'off') return { take: () => undefined, isSpent: () => false }
   const { count, seconds } = limit
   const perMs = count / (seconds * 1000)
   // In the order of use, so that the first is the one unused for longest.
   const buckets = new Map<string, { tokens: number; at: number }>()
 
+  function fill(key: string, now: number): number {
+    const earlier = buckets.get(key)
+    const elapsedMs = earlier === undefined ? 0 : Math.max(0, now - earlier.at)
+    return earlier === undefined ? count : Math.min(count, earlier.tokens + elapsedMs * perMs)
+  }
+  // Rounding must not refuse a caller that waited exactly `Retry-After`.
+  const isEnough = (tokens: number) => tokens >= 1 - 1e-9
+
   return {
+    isSpent: (key) => !isEnough(fill(key, clock.now())),
     take(key) {
       const now = clock.now()
-      const earlier = buckets.get(key)
-      const elapsedMs = earlier === undefined ? 0 : Math.max(0, now - earlier.at)
-      const filled = earlier === undefined ? count : Math.min(count, earlier.tokens + elapsedMs * perMs)
-      // Rounding must not refuse a caller that waited exactly `Retry-After`.
-      const isAllowed = filled >= 1 - 1e-9
+      const filled = fill(key, now)
+      const isAllowed = isEnough(filled)
       const tokens = isAllowed ? Math.max(0, filled - 1) : filled
       buckets.delete(key)
       buckets.set(key, { tokens, at: now })

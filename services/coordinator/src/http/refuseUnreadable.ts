@@ -2,12 +2,19 @@ import type { Log } from '@countersign/service'
 import { RequestError } from '@hono/node-server'
 import { CoordinatorError } from '../errors.ts'
 import type { Random } from '../ports.ts'
+import { toSiliconHeaders } from './markMock.ts'
 import { PROBLEM_TYPE, toProblem } from './problem.ts'
 import { toRequestId } from './requestId.ts'
 import { createSecurityHeaders } from './securityHeaders.ts'
 
 /** Answers requests whose target or `Host` is no address, as any other failure is answered; no route ever sees them. */
-export function createRefuseUnreadable(deps: { publicUrl: string; isHttps: boolean; random: Random; log: Log }) {
+export function createRefuseUnreadable(deps: {
+  publicUrl: string
+  isHttps: boolean
+  isMock: boolean
+  random: Random
+  log: Log
+}) {
   const { publicUrl, random, log } = deps
   const securityHeaders = createSecurityHeaders(deps)
   return (error: unknown): Response => {
@@ -23,6 +30,7 @@ export function createRefuseUnreadable(deps: { publicUrl: string; isHttps: boole
       status,
       headers: {
         ...securityHeaders('/'),
+        ...toSiliconHeaders(deps),
         'content-type': PROBLEM_TYPE,
         'x-request-id': requestId,
       },

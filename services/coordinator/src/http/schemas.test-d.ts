@@ -29,11 +29,11 @@ expectTypeOf<z.infer<typeof signDigestRequestSchema>>().branded.toEqualTypeOf<
 >()
 expectTypeOf<z.infer<typeof signDigestResponseSchema>>().toEqualTypeOf<EndpointResponse<'POST /sign/digest'>>()
 expectTypeOf<z.infer<typeof proofPayloadSchema>>().toEqualTypeOf<EndpointResponse<'GET /proof/:slug'>>()
-expectTypeOf<z.infer<typeof healthSchema>>().toEqualTypeOf<EndpointResponse<'GET /health'>>()
 
 /** An optional member of zod may be `undefined` too, a value that JSON does not have. */
 type Json<Value> = { [Name in keyof Value]: Exclude<Value[Name], undefined> }
 
+expectTypeOf<Json<z.infer<typeof healthSchema>>>().toEqualTypeOf<EndpointResponse<'GET /health'>>()
 expectTypeOf<Json<z.infer<typeof readinessSchema>>>().toEqualTypeOf<EndpointResponse<'GET /health/ready'>>()
 expectTypeOf<Json<z.infer<typeof attestationSchema>>>().toEqualTypeOf<EndpointResponse<'GET /health/attestation'>>()
 expectTypeOf<Json<z.infer<typeof problemSchema>>>().toEqualTypeOf<Problem>()

@@ -293,10 +293,13 @@ export const logListSchema = z
   .openapi('LogList')
 
 export const okSchema = z.strictObject({ ok: z.literal(true) }).openapi('Ok')
-export const healthSchema = z.strictObject({ status: z.literal('ok') }).openapi('Health')
+const mockMode = z.literal('mock').optional().openapi({ description: 'Only where the silicon is simulated.' })
+
+export const healthSchema = z.strictObject({ status: z.literal('ok'), mode: mockMode }).openapi('Health')
 export const readinessSchema = z
   .strictObject({
     status: z.literal('ready'),
+    mode: mockMode,
     missing: z
       .array(z.string())
       .optional()

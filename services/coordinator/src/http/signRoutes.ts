@@ -33,6 +33,8 @@ export type SignRoutesDeps = {
   sign(request: SigningRequest): Promise<SigningResult>
   /** Undefined: any. */
   allowedChainIds: readonly number[] | undefined
+  /** Whether typed data without a chain is refused. */
+  isChainRequired: boolean
   /** New signatures of a user in 24 hours. Undefined: any. */
   signQuotaPerDay: number | undefined
   /** Has it told that a vault did not sign. */
@@ -47,7 +49,7 @@ const MAX_TYPED_DATA_PARTS = 16_384
 
 /** Returns the one that is asked for most. */
 export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRoute {
-  const { allowedChainIds, cookies, limiters, getSignedIn, warnOf } = deps
+  const { allowedChainIds, isChainRequired, cookies, limiters, getSignedIn, warnOf } = deps
   const signers = createSignerFinder(deps)
   const quota = createSignQuota({ ...deps, perDay: deps.signQuotaPerDay })
   const vaultRules = createVaultRules(deps)
@@ -139,7 +141,9 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRo
   addRoute(app, routes['POST /sign/digest'], async (c) => c.json(await signDigest(c, () => readJsonBody(c.req.raw))))
   addRoute(app, routes['POST /sign/message'], (c) => answerOffChain(c, parseMessage))
   addRoute(app, routes['POST /sign/typed-data'], (c) =>
-    answerOffChain(c, (body) => parseTypedData(body, { allowedChainIds }), { maxParts: MAX_TYPED_DATA_PARTS }),
+    answerOffChain(c, (body) => parseTypedData(body, { allowedChainIds, isChainRequired }), {
+      maxParts: MAX_TYPED_DATA_PARTS,
+    }),
   )
   // Only by the user's own wallet: code that a vault let in would need no rule.
   addRoute(app, routes['POST /sign/authorization'], async (c) => {

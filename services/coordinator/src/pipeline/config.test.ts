@@ -1,4 +1,4 @@
-import { ConfigError } from '@countersign/service'
+import { ConfigError, type Mode } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
 import { readPipeline, readReceiptSource, readWorkerConfig } from './config.ts'
 
@@ -10,14 +10,17 @@ const chain = {
   PUBLISHER_PRIVATE_KEY: KEY,
 }
 
-function read(env: Record<string, string>, { files = {} as Record<string, string>, isProduction = false } = {}) {
+function read(
+  env: Record<string, string>,
+  { files = {} as Record<string, string>, mode = 'development' as Mode } = {},
+) {
   const faults: string[] = []
   const readFile = (path: string) => {
     const text = files[path]
     if (text === undefined) throw new Error('no such file')
     return text
   }
-  const config = readPipeline(env, { readFile, isProduction }, (text) => faults.push(text))
+  const config = readPipeline(env, { readFile, mode }, (text) => faults.push(text))
   return { config, faults }
 }
 
@@ -141,13 +144,13 @@ describe('readPipeline', () => {
 
   test('in production a token does not travel in the clear', () => {
     const env = { ...chain, IPFS_PINNER: 'kubo', IPFS_API_URL: 'http://kubo.example:5001' }
-    expect(read(env, { isProduction: true }).faults).toEqual([expect.stringMatching(/^IPFS_API_URL/)])
+    expect(read(env, { mode: 'production' }).faults).toEqual([expect.stringMatching(/^IPFS_API_URL/)])
   })
 })
 
 describe('readReceiptSource, of a coordinator that does not publish', () => {
   const find = (env: Record<string, string>, ipfsGatewayUrl?: string) =>
-    readReceiptSource(env, { readFile: () => '', isProduction: false, ipfsGatewayUrl }, (text) => {
+    readReceiptSource(env, { readFile: () => '', mode: 'development', ipfsGatewayUrl }, (text) => {
       throw new Error(text)
     })
   const gateway = { kind: 'gateway', gatewayUrl: 'https://ipfs.example' }

@@ -3,10 +3,13 @@ import {
   ConfigError,
   type Env,
   type Fault,
+  type Mode,
   readInteger,
+  readMode,
   readSecret,
   readUrl,
   refuseMisspelt,
+  refuseRealChains,
   settingNames,
 } from '@countersign/service'
 import { readWebhooks, type WebhookConfig } from '../webhook/readWebhooks.ts'
@@ -39,7 +42,7 @@ export type PipelineConfig = {
 
 const PINATA_GATEWAY = 'https://gateway.pinata.cloud'
 
-type Context = { readFile(path: string): string; isProduction: boolean }
+type Context = { readFile(path: string): string; mode: Mode }
 
 /** Publishing is asked for by naming a chain: `RPC_URL`. Without it this process publishes nothing. */
 export function readPipeline(env: Env, context: Context, fault: Fault): PipelineConfig | undefined {
@@ -49,11 +52,13 @@ export function readPipeline(env: Env, context: Context, fault: Fault): Pipeline
   if (!/^0x[0-9a-fA-F]{40}$/.test(contract)) fault('ATTESTATIONS_ADDRESS: expected 0x and 40 hex digits')
   const seconds = (name: string, fallback: number) =>
     1000 * readInteger(env, name, { fallback, min: 1, max: 2_592_000 }, fault)
+  const chainId = readInteger(env, 'CHAIN_ID', { fallback: 1, min: 1, max: Number.MAX_SAFE_INTEGER }, fault)
+  if (context.mode === 'staging') refuseRealChains('CHAIN_ID', [chainId], fault)
   return {
     pinner: readPinner(env, context, fault),
     chain: {
       rpcUrl: readUrl(env, 'RPC_URL', '', fault),
-      chainId: readInteger(env, 'CHAIN_ID', { fallback: 1, min: 1, max: Number.MAX_SAFE_INTEGER }, fault),
+      chainId,
       contract: contract.toLowerCase() as Hex,
       privateKey: readPrivateKey(env, context, fault),
       confirmations: readInteger(env, 'CONFIRMATIONS', { fallback: 6, min: 1, max: 1000 }, fault),
@@ -98,7 +103,7 @@ export function inspectWorkerConfig(
   const databaseUrl = readSecret(env, 'DATABASE_URL', readFile, fault)
   // The embedded database is for one process, and that is the coordinator.
   if (databaseUrl === '') fault('DATABASE_URL: required, because a worker beside the coordinator needs PostgreSQL')
-  const config = readPipeline(env, { readFile, isProduction: env.NODE_ENV === 'production' }, fault)
+  const config = readPipeline(env, { readFile, mode: readMode(env) }, fault)
   if (config === undefined) fault('RPC_URL: missing')
   if (config?.retentionMs !== undefined && config.pinner.kind === 'helia') {
     fault(
@@ -130,7 +135,7 @@ function readPrivateKey(env: Env, { readFile }: Context, fault: Fault): Hex {
   return text as Hex
 }
 
-function readPinner(env: Env, { readFile, isProduction }: Context, fault: Fault): PinnerConfig {
+function readPinner(env: Env, { readFile, mode }: Context, fault: Fault): PinnerConfig {
   const kind = env.IPFS_PINNER || 'helia'
   const secret = readSecret(env, 'IPFS_API_TOKEN', readFile, fault)
   const token = secret || undefined
@@ -138,7 +143,7 @@ function readPinner(env: Env, { readFile, isProduction }: Context, fault: Fault)
   if (kind === 'helia') return { kind, listen: env.IPFS_LISTEN || undefined }
   if (kind === 'kubo') {
     const apiUrl = readUrl(env, 'IPFS_API_URL', 'http://127.0.0.1:5001', fault)
-    if (isProduction && !apiUrl.startsWith('https://') && !isLoopbackUrl(apiUrl)) {
+    if (mode !== 'development' && !apiUrl.startsWith('https://') && !isLoopbackUrl(apiUrl)) {
       fault('IPFS_API_URL: expected https, or http on loopback')
     }
     return { kind, apiUrl, token }

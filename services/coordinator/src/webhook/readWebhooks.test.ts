@@ -1,15 +1,16 @@
+import type { Mode } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
 import { readWebhooks } from './readWebhooks.ts'
 
 const KEY = '11'.repeat(32)
 
-function read(env: Record<string, string>, { isProduction = false } = {}) {
+function read(env: Record<string, string>, { mode = 'development' as Mode } = {}) {
   const faults: string[] = []
   const readFile = (path: string) => {
     if (path !== 'key') throw new Error('no such file')
     return `${KEY}\n${'22'.repeat(32)}\n`
   }
-  const config = readWebhooks(env, { readFile, isProduction }, (text) => void faults.push(text))
+  const config = readWebhooks(env, { readFile, mode }, (text) => void faults.push(text))
   return { config, faults }
 }
 
@@ -21,7 +22,7 @@ describe('WEBHOOK_URL', () => {
   test('https, and a key', () => {
     const { config, faults } = read(
       { WEBHOOK_URL: 'https://a.example/hook?x=1, https://b.example', WEBHOOK_PRIVATE_KEY: KEY },
-      { isProduction: true },
+      { mode: 'production' },
     )
     expect(faults).toEqual([])
     expect(config).toEqual({
@@ -43,7 +44,7 @@ describe('WEBHOOK_URL', () => {
     }
     expect(read(env).faults).toEqual(Array.from({ length: 3 }, () => 'WEBHOOK_URL: an address that is not public'))
     expect(read({ ...env, WEBHOOK_ALLOW_LOOPBACK: 'true' }).faults).toEqual([])
-    expect(read({ ...env, WEBHOOK_ALLOW_LOOPBACK: 'true' }, { isProduction: true }).faults).toEqual([
+    expect(read({ ...env, WEBHOOK_ALLOW_LOOPBACK: 'true' }, { mode: 'production' }).faults).toEqual([
       'WEBHOOK_ALLOW_LOOPBACK: refused in production',
     ])
   })

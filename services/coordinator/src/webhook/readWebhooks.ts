@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { type Env, type Fault, readBoolean, readInteger, readList, readSecret } from '@countersign/service'
+import { type Env, type Fault, type Mode, readBoolean, readInteger, readList, readSecret } from '@countersign/service'
 import { isLoopbackAddress, isPublicAddress } from './isPublicAddress.ts'
 import { toHost } from './postWebhook.ts'
 
@@ -21,12 +21,12 @@ const MAX_URL_LENGTH = 2_048
 /** Webhooks are asked for by naming a receiver, `WEBHOOK_URL`. Without it there are none. */
 export function readWebhooks(
   env: Env,
-  { readFile, isProduction }: { readFile(path: string): string; isProduction: boolean },
+  { readFile, mode }: { readFile(path: string): string; mode: Mode },
   fault: Fault,
 ): WebhookConfig | undefined {
   const texts = readList(readSecret(env, 'WEBHOOK_URL', readFile, fault))
   const allowsLoopback = readBoolean(env, 'WEBHOOK_ALLOW_LOOPBACK', fault)
-  if (allowsLoopback && isProduction) fault('WEBHOOK_ALLOW_LOOPBACK: refused in production')
+  if (allowsLoopback && mode !== 'development') fault(`WEBHOOK_ALLOW_LOOPBACK: refused in ${mode}`)
   const key = readSecret(env, 'WEBHOOK_PRIVATE_KEY', readFile, fault)
   if (texts.length === 0) {
     if (key) fault('WEBHOOK_URL: missing, though WEBHOOK_PRIVATE_KEY is set')

@@ -185,7 +185,10 @@ test('a receiver that hangs holds up no other, and gets no more than its share',
 
 test('a receiver that is late gets fewer at a time, and more again when it is not', async () => {
   const memory = createMemoryWebhooks()
-  memory.add(1, Array.from({ length: 300 }, (_, index) => toEvent(index)))
+  memory.add(
+    1,
+    Array.from({ length: 300 }, (_, index) => toEvent(index)),
+  )
   let [underWay, sent] = [0, 0]
   const peaks: number[] = []
   await start(memory, async () => {

@@ -66,6 +66,8 @@ export type KeyWorkerParameters = {
   configHash: Uint8Array
   /** The code that accounts may be delegated to. */
   implementations: readonly Hex[]
+  /** What may be signed for. Left out: any chain. */
+  chainIds?: readonly number[] | undefined
   /** Of the settings. Left out: nothing is logged. */
   log?: LogSetting | null
 }

@@ -9,7 +9,7 @@ import { createKeyring, type Keyring } from './deriveKey.ts'
 import type { HolderAnswer, HolderCall, KeyWorkerAnswer, KeyWorkerParameters, KeyWorkerTask } from './keyWorker.ts'
 import { createLogKeys, type LogKeys } from './logKeys.ts'
 
-const { rootSecret, configHash, implementations, log = null }: KeyWorkerParameters = workerData
+const { rootSecret, configHash, implementations, chainIds, log = null }: KeyWorkerParameters = workerData
 const vaultDeps = { policies: createPolicies({ log }), verifyEs256: createVerifyEs256() }
 const random = (length: number) => new Uint8Array(randomBytes(length))
 // An error near a private key says nothing about its cause.
@@ -33,7 +33,7 @@ function perform(task: KeyWorkerTask): KeyWorkerAnswer {
   try {
     if (keyring === undefined || logKeys === undefined) return FAILURE
     if (task.kind === 'sign') {
-      return signItem({ keyring, now: task.now, random, implementations, ...vaultDeps }, task.item, task)
+      return signItem({ keyring, now: task.now, random, implementations, chainIds, ...vaultDeps }, task.item, task)
     }
     if (task.kind === 'describeVault') {
       const grant = checkGrant(keyring.grantKey, task)

@@ -125,6 +125,47 @@ describe('random transactions', () => {
   })
 })
 
+describe('chains, where only some may be signed for', () => {
+  const signFor = (item: SignItem) =>
+    signItem({ keyring, now, random, implementations, chainIds: [11155111, 31337], ...vaultDeps }, item, {
+      coordinatorKey,
+    })
+  const toTransaction = (chainId: number) => {
+    const other = { ...txMetadata, chainId }
+    return toItem({ txMetadata: other, digest: toDigest(other) })
+  }
+  const toTypedData = (chainId: string | number | undefined): SignItem => {
+    const { chainId: _, ...unchained } = permit.domain
+    const domain = chainId === undefined ? unchained : { ...unchained, chainId }
+    return { ...granted, kind: 'typed-data', content: { ...permit, domain } }
+  }
+  const toAuthorization = (chainId: number): SignItem => ({
+    ...granted,
+    kind: 'authorization',
+    authorization: { ...authorization, chainId },
+  })
+
+  test.each([1, 10, 8453, 42161])('nothing is signed for %d', (chainId) => {
+    const refused = { error: 'invalid_request' }
+    expect(signFor(toTransaction(chainId))).toEqual(refused)
+    expect(signFor(toTypedData(chainId))).toEqual(refused)
+    expect(signFor(toTypedData(String(chainId)))).toEqual(refused)
+    expect(signFor(toAuthorization(chainId))).toEqual(refused)
+  })
+
+  test('nothing is signed that is good on every chain', () => {
+    expect(signFor(toTypedData(undefined))).toEqual({ error: 'invalid_request' })
+    expect(sign(toTypedData(undefined))).not.toHaveProperty('error')
+    expect(signFor(toAuthorization(0))).toEqual({ error: 'authorization_not_allowed' })
+  })
+
+  test('those are signed for, and messages, which are for no chain', () => {
+    for (const item of [toTransaction(31337), toTypedData(31337), toAuthorization(31337), messageItem]) {
+      expect(signFor(item)).not.toHaveProperty('error')
+    }
+  })
+})
+
 describe('grant table: no signature', () => {
   const bob = openSession('bob')
   const [payload = '', mac = ''] = alice.grant.split('.')

@@ -23,6 +23,7 @@ import {
   type Statement,
   type StatementV2,
   type TransactionItem,
+  type TypedData,
   tags,
   toHex,
   toStatementText,
@@ -49,6 +50,8 @@ export type SignItemDeps = CheckVaultDeps & {
   random: Random
   /** The code that accounts may be delegated to. */
   implementations: readonly Hex[]
+  /** What may be signed for. Undefined: any chain. */
+  chainIds?: readonly number[] | undefined
 }
 
 /** What all statements say. */
@@ -90,6 +93,7 @@ export function signItem(
   const read = readItem(item, deps.implementations)
   if ('error' in read) return read
   const { digest } = read
+  if (!isChainAllowed(read.item, deps.chainIds)) return { error: 'invalid_request' }
   const { vault } = read.item
   const policy = vault && findPolicy(deps, vault, rules)
   if (policy !== undefined && 'error' in policy) return policy
@@ -233,6 +237,21 @@ function readItem(item: SigningItem, implementations: readonly Hex[]): Read<Sign
     if (code === undefined) throw error
     return { error: code }
   }
+}
+
+/** Typed data that names no chain is good on all of them. A message is not for any chain. */
+function isChainAllowed(item: SigningItem, chainIds: readonly number[] | undefined): boolean {
+  if (chainIds === undefined || item.kind === 'message') return true
+  const chainId = toChainId(item)
+  return chainId !== undefined && chainIds.some((allowed) => BigInt(allowed) === chainId)
+}
+
+function toChainId(item: Exclude<SigningItem, { kind: 'message' }>): bigint | undefined {
+  if (item.kind === 'transaction') return BigInt(item.txMetadata.chainId)
+  if (item.kind === 'authorization') return BigInt(item.authorization.chainId)
+  // What was hashed is an integer in one of its spellings.
+  const { chainId } = (item.content as TypedData).domain
+  return chainId === undefined ? undefined : BigInt(chainId as string | number)
 }
 
 function isApproved(vault: VaultUse | undefined): vault is Required<VaultUse> {

@@ -1,0 +1,67 @@
+import { createPasswordGuard } from '@countersign/service'
+import { CoordinatorError } from '../errors.ts'
+import type { Clock } from '../ports.ts'
+import type { RequestHead } from './context.ts'
+import { createRateLimiter } from './rateLimit.ts'
+
+/** Where a person gives the password. */
+export const STAGING_PATH = '/staging'
+
+/** A staging as the app knows it. */
+export type StagingConfig = {
+  password: string
+  /** The domain of the cookie, as `toStagingDomain` finds it. */
+  domain: string
+}
+
+/** Before everything that a staging serves. */
+export type StagingGate = {
+  /** Of a browser that was let in. */
+  cookie: string
+  /** Throws for a caller without the password, and for one that guesses too often, who is not listened to any more. */
+  assertAdmitted(head: RequestHead, clientAddress: string): void
+  /** Throws as above unless this is the password. */
+  assertPassword(text: string, clientAddress: string): void
+}
+
+/** Wrong passwords from one address: ten at once, then one in half a minute. */
+const GUESSES = { count: 10, seconds: 300 }
+
+/** What says nothing that a stranger should not know: probes of the orchestrator, and the page that asks for the password. */
+const OPEN: ReadonlySet<string> = new Set(['/health', '/health/ready', STAGING_PATH])
+
+export function createStagingGate({ password, clock }: { password: string; clock: Clock }): StagingGate {
+  const guard = createPasswordGuard(password)
+  const guesses = createRateLimiter({ limit: GUESSES, clock })
+
+  function assertListening(clientAddress: string): void {
+    if (guesses.isSpent(clientAddress)) throw new CoordinatorError('rate_limited', 'too many wrong passwords')
+  }
+
+  function refuse(clientAddress: string): never {
+    guesses.take(clientAddress)
+    throw notAdmitted('the password is wrong')
+  }
+
+  return {
+    cookie: guard.cookie,
+    assertAdmitted(head, clientAddress) {
+      // A preflight carries no credentials and changes nothing.
+      if (OPEN.has(head.path) || head.method === 'OPTIONS') return
+      const authorization = head.header('authorization')
+      if (authorization !== undefined) assertListening(clientAddress)
+      const admission = guard.check({ authorization, cookie: head.header('cookie') })
+      if (admission === 'wrong') refuse(clientAddress)
+      if (admission !== 'admitted')
+        throw notAdmitted(`the password is missing: give it at ${STAGING_PATH}, or by Basic`)
+    },
+    assertPassword(text, clientAddress) {
+      assertListening(clientAddress)
+      if (!guard.isPassword(text)) refuse(clientAddress)
+    },
+  }
+}
+
+function notAdmitted(details: string) {
+  return new CoordinatorError('not_authenticated', 'staging needs its password', { details: `staging: ${details}` })
+}

@@ -1,0 +1,120 @@
+import { ConfigError, testChainIds } from '@countersign/service'
+import { expect, test } from 'vitest'
+import { readConfig } from './config.ts'
+import { readWorkerConfig } from './pipeline/config.ts'
+
+type Env = Record<string, string | undefined>
+
+const chain: Env = {
+  RPC_URL: 'http://127.0.0.1:8545',
+  CHAIN_ID: '31337',
+  ATTESTATIONS_ADDRESS: `0x${'ab'.repeat(20)}`,
+  PUBLISHER_PRIVATE_KEY: `0x${'a5'.repeat(32)}`,
+  IPFS_PINNER: 'kubo',
+}
+
+const staging: Env = {
+  NODE_ENV: 'staging',
+  MOCK_ATTESTATION: 'true',
+  STAGING_PASSWORD_FILE: 'password',
+  HOST: '0.0.0.0',
+  PUBLIC_URL: 'https://api.staging.example',
+  ALLOWED_ORIGINS: 'https://app.staging.example',
+  DATABASE_URL: 'postgres://db.example/countersign',
+  ENCLAVE_URL: 'https://enclave.internal:8090',
+  OIDC_GOOGLE_CLIENT_ID: 'id',
+  OIDC_GOOGLE_CLIENT_SECRET: 'a client secret',
+  ENTROPY_URL: 'https://satellite.example',
+  ENTROPY_PUBLIC_KEY: '5a'.repeat(32),
+  ...chain,
+}
+
+const deps = {
+  version: '1.2.3',
+  readFile(path: string) {
+    if (path === 'password') return 'a password of staging\n'
+    if (path === 'short') return 'short\n'
+    throw new Error('no such file')
+  },
+}
+
+function faultsOf(read: () => unknown): readonly string[] {
+  try {
+    read()
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults
+    throw error
+  }
+}
+
+test('simulated silicon on a public address, behind a password, for test networks', () => {
+  expect(readConfig(staging, deps)).toMatchObject({
+    mode: 'staging',
+    isMock: true,
+    listen: { host: '0.0.0.0' },
+    app: {
+      isMock: true,
+      allowedChainIds: testChainIds,
+      staging: { password: 'a password of staging', domain: 'staging.example' },
+    },
+  })
+  const loopback = {
+    PUBLIC_URL: 'http://localhost:8080',
+    ALLOWED_ORIGINS: 'http://localhost:8088',
+    COOKIE_SAMESITE: 'lax',
+  }
+  expect(readConfig({ ...staging, ...loopback }, deps).app.staging).toMatchObject({ domain: '' })
+})
+
+test.each<[string, Env, string]>([
+  ['no password', { STAGING_PASSWORD_FILE: undefined }, 'STAGING_PASSWORD_FILE: required'],
+  ['a short password', { STAGING_PASSWORD_FILE: 'short' }, 'STAGING_PASSWORD_FILE: the password is shorter'],
+  ['real silicon', { MOCK_ATTESTATION: undefined }, 'MOCK_ATTESTATION: staging is for simulated silicon alone'],
+  ['mainnet to publish to', { CHAIN_ID: '1' }, 'CHAIN_ID: 1 is not one of the test networks'],
+  ['no chain to publish to', { CHAIN_ID: undefined }, 'CHAIN_ID: missing'],
+  ['Base to sign for', { ALLOWED_CHAIN_IDS: '31337,8453' }, 'ALLOWED_CHAIN_IDS: 8453 is not one'],
+  [
+    'plain http',
+    { PUBLIC_URL: 'http://api.staging.example', COOKIE_SAMESITE: 'lax' },
+    'PUBLIC_URL: staging needs https',
+  ],
+  ['no common domain', { ALLOWED_ORIGINS: 'https://app.elsewhere.example' }, 'staging needs hosts of one domain'],
+  ['the embedded database', { DATABASE_URL: undefined }, 'DATABASE_URL: required in staging'],
+  ['an enclave without TLS', { ENCLAVE_URL: 'http://127.0.0.1:8090' }, 'ENCLAVE_URL: staging needs attested https'],
+  ['unsigned entropy', { ENTROPY_ALLOW_UNSIGNED: 'true' }, 'ENTROPY_ALLOW_UNSIGNED: staging accepts it for'],
+  ['Kubo far away', { IPFS_API_URL: 'http://kubo.example:5001' }, 'IPFS_API_URL: expected https, or http on loopback'],
+])('refused in staging: %s', (_, changes, expected) => {
+  expect(faultsOf(() => readConfig({ ...staging, ...changes }, deps)).join('\n')).toContain(expected)
+})
+
+test('a narrower list of test networks is kept', () => {
+  expect(readConfig({ ...staging, ALLOWED_CHAIN_IDS: '31337' }, deps).app.allowedChainIds).toEqual([31337])
+})
+
+test('nothing that staging allows is allowed in production, and nothing of it guards there', () => {
+  const faults = faultsOf(() => readConfig({ ...staging, NODE_ENV: 'production' }, deps)).join('\n')
+  for (const text of [
+    'MOCK_ATTESTATION: refused in production',
+    'HOST: mock',
+    'PUBLIC_URL: mock',
+    'guards nothing here',
+  ]) {
+    expect(faults).toContain(text)
+  }
+})
+
+test('outside of staging, simulated silicon stays on loopback', () => {
+  const faults = faultsOf(() => readConfig({ ...staging, NODE_ENV: undefined, STAGING_PASSWORD_FILE: '' }, deps)).join()
+  expect(faults).toContain('HOST: mock attestation is for loopback only')
+  expect(faults).toContain('PUBLIC_URL: mock attestation is for loopback only')
+})
+
+test('a worker alone publishes to test networks too', () => {
+  const worker = { ...chain, NODE_ENV: 'staging', DATABASE_URL: staging.DATABASE_URL }
+  expect(faultsOf(() => readWorkerConfig(worker, deps))).toEqual([])
+  expect(faultsOf(() => readWorkerConfig({ ...worker, CHAIN_ID: '1' }, deps)).join()).toContain(
+    'CHAIN_ID: 1 is not one',
+  )
+  expect(faultsOf(() => readWorkerConfig({ ...worker, CHAIN_ID: '1', NODE_ENV: 'production' }, deps))).toEqual([])
+})

@@ -1,0 +1,44 @@
+import { ConfigError, testChainIds } from '@countersign/service'
+import { expect, test } from 'vitest'
+import { readConfig } from './config.ts'
+
+const staging = {
+  NODE_ENV: 'staging',
+  MOCK_ATTESTATION: 'true',
+  QUOTE_SOURCE: 'mock',
+  LISTEN: 'https',
+  HOST: '0.0.0.0',
+  ROOT_SECRET: 'file:/tmp/secret',
+  OIDC_ISSUERS: 'https://a.example=one',
+  ENTROPY_PUBLIC_KEY: '18edb664c40ab63537e6172fec37395f602afbba7a6c1b983ea80ba0b7f35f11',
+}
+const read = (env: Record<string, string | undefined>) => readConfig(env, { version: '1.2.3', readFile: () => '' })
+
+function faultsOf(env: Record<string, string | undefined>): string {
+  try {
+    read(env)
+    return ''
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults.join('\n')
+    throw error
+  }
+}
+
+test('simulated silicon on any address, for test networks alone', () => {
+  expect(read(staging)).toMatchObject({ listen: { host: '0.0.0.0' }, chainIds: testChainIds })
+  expect(read({ ...staging, NODE_ENV: undefined, HOST: '127.0.0.1' }).chainIds).toBeUndefined()
+})
+
+test.each([
+  ['real silicon', { QUOTE_SOURCE: 'configfs', MOCK_ATTESTATION: undefined }, 'staging is for simulated silicon alone'],
+  ['plain http', { LISTEN: 'http', HOST: '127.0.0.1' }, 'LISTEN: only https is accepted in staging'],
+])('refused in staging: %s', (_, changes, expected) => {
+  expect(faultsOf({ ...staging, ...changes })).toContain(expected)
+})
+
+test('nothing that staging allows is allowed in production', () => {
+  const faults = faultsOf({ ...staging, NODE_ENV: 'production' })
+  for (const text of ['QUOTE_SOURCE: mock is refused', 'ROOT_SECRET: a file', 'CALLER_POLICY_FILE', 'HOST: mock']) {
+    expect(faults).toContain(text)
+  }
+})
