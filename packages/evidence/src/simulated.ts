@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { toCertTable } from './certTable.ts'
 import type { QuoteSource, ReportSource, Wait } from './ports.ts'
 import { createQuoteSource, createReportSource } from './source.ts'
@@ -55,6 +56,8 @@ export function createSimulatedQuoteSource<Parameters extends WithReportData>(
     async ask(reportData) {
       // What the simulation itself takes is part of the latency, not on top of it.
       const waited = wait(latencyMs)
+      // Silicon takes none of this thread's time. So those who have just got the quote before are answered first.
+      await setImmediate()
       const quote = await simulator.quote({ ...quoteOptions, reportData } as Parameters)
       await waited
       return { quote }

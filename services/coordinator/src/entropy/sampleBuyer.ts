@@ -40,9 +40,6 @@ export type SampleBuyer = {
   stats(): BuyerStats
 }
 
-/** Signatures that are checked in one go: a refill must not delay the checks of signings for long. */
-const CHECKS_AT_ONCE = 32
-
 /** Gets samples from the source, checks them, and claims them, so that no two signatures share one, on any coordinator. */
 export function createSampleBuyer(parameters: SampleBuyerParameters): SampleBuyer {
   const { source, store, clock, maxAgeMs, allowUnsigned, checkSignatures, log } = parameters
@@ -102,11 +99,8 @@ export function createSampleBuyer(parameters: SampleBuyerParameters): SampleBuye
     const faults = witnesses.map((witness) => checkSample(witness, options))
     if (!options.isSigned) return faults
     const open = [...witnesses.keys()].filter((index) => faults[index] === undefined)
-    for (let start = 0; start < open.length; start += CHECKS_AT_ONCE) {
-      const part = open.slice(start, start + CHECKS_AT_ONCE)
-      const isSigned = await checkSignatures(part.flatMap((index) => witnesses[index] ?? []))
-      for (const [position, index] of part.entries()) if (!isSigned[position]) faults[index] = 'wrong_signature'
-    }
+    const isSigned = await checkSignatures(open.flatMap((index) => witnesses[index] ?? []))
+    for (const [position, index] of open.entries()) if (!isSigned[position]) faults[index] = 'wrong_signature'
     return faults
   }
 

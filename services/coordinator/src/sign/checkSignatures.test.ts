@@ -94,6 +94,18 @@ test('samples are checked beside signatures, and each gets its own answer', asyn
   expect(answers).toEqual([[true, false], [true, false], [], [false]])
 })
 
+test('claims do not wait for samples that came before them', async () => {
+  const satellite = createFakeSatellite()
+  const refill = Array.from({ length: 100 }, () => satellite.createWitness({ timestampMs: Date.now() }))
+  const answered: string[] = []
+  await Promise.all([
+    checker.checkSamples(refill).then((answers) => answered.push(`${answers.filter(Boolean).length} samples`)),
+    checker.check([claim()]).then(([isGood]) => answered.push(`a claim: ${isGood}`)),
+    checker.checkSamples(refill.slice(0, 3)).then(({ length }) => answered.push(`${length} samples`)),
+  ])
+  expect(answered).toEqual(['a claim: true', '100 samples', '3 samples'])
+})
+
 test('a checker that has ended refuses to answer, those who wait too', async () => {
   const ending = await createSignatureChecker()
   const waiting = ending.check(Array.from({ length: 200 }, () => claim()))

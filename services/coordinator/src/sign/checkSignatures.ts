@@ -15,7 +15,7 @@ export type SignatureClaim = {
 export type SignatureChecker = {
   /** One answer per claim. Fails when the thread dies meanwhile; the next call has a new one. */
   check(claims: readonly SignatureClaim[]): Promise<boolean[]>
-  /** `isSampleSigned`, for each sample. Fails as `check` does. */
+  /** `isSampleSigned`, for each sample, while there are no claims to check. Fails as `check` does. */
   checkSamples(samples: readonly Witness[]): Promise<boolean[]>
   stop(): Promise<void>
 }
@@ -25,8 +25,11 @@ export type SignatureWork =
   | { claims: readonly SignatureClaim[]; samples?: never }
   | { samples: readonly Witness[]; claims?: never }
 
+/** What comes back: of each kind in the order of the work, and claims before samples. */
+export type SignatureAnswers = { kind: keyof SignatureWork; answers: boolean[] }
+
 type Waiting = { resolve(answers: boolean[]): void; reject(error: Error): void }
-type Thread = { worker: Worker; waiting: Waiting[] }
+type Thread = { worker: Worker; waiting: Record<keyof SignatureWork, Waiting[]> }
 
 export async function createSignatureChecker(
   startWorker: () => Worker = () => new Worker(new URL('./signatureWorker.ts', import.meta.url)),
@@ -47,20 +50,20 @@ export async function createSignatureChecker(
     return own
   }
 
-  async function send(work: SignatureWork): Promise<boolean[]> {
+  async function send(kind: keyof SignatureWork, work: SignatureWork): Promise<boolean[]> {
     const { worker, waiting } = await getThread()
     return new Promise((resolve, reject) => {
       if (isStopped) return reject(ended())
       // Before anyone waits: work that cannot be sent must not leave a place in the queue, or answers get the wrong owner.
       worker.postMessage(work)
-      waiting.push({ resolve, reject })
+      waiting[kind].push({ resolve, reject })
     })
   }
 
   await getThread()
   return {
-    check: (claims) => send({ claims }),
-    checkSamples: (samples) => send({ samples }),
+    check: (claims) => send('claims', { claims }),
+    checkSamples: (samples) => send('samples', { samples }),
     async stop() {
       isStopped = true
       // A thread that never started has nothing to end.
@@ -78,14 +81,14 @@ async function startThread(startWorker: () => Worker, onEnd: () => void): Promis
     worker.once('error', reject)
     worker.once('exit', () => reject(ended()))
   })
-  const waiting: Waiting[] = []
+  const waiting: Thread['waiting'] = { claims: [], samples: [] }
   function end(error: Error) {
     onEnd()
-    for (const { reject } of waiting.splice(0)) reject(error)
+    for (const { reject } of [...waiting.claims.splice(0), ...waiting.samples.splice(0)]) reject(error)
   }
   worker.on('error', (error) => end(error instanceof Error ? error : ended()))
   worker.on('exit', () => end(ended()))
-  worker.on('message', (answers: boolean[]) => waiting.shift()?.resolve(answers))
+  worker.on('message', ({ kind, answers }: SignatureAnswers) => waiting[kind].shift()?.resolve(answers))
   return { worker, waiting }
 }
 

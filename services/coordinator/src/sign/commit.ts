@@ -36,8 +36,8 @@ export type CommitDeps = {
 }
 
 const LIMIT = 256
-/** One writes while the next is made ready. More would only wait for the same disk. */
-const SLOTS = 2
+/** Each costs the database a millisecond or two whatever its size: those who become ready meanwhile are better off together. */
+const SLOTS = 1
 
 /**
  * Step 5 of signing: releases and stores, in one transaction, all that has become ready while earlier transactions were under way.

@@ -8,8 +8,9 @@ import {
   toAddress,
   toHex,
 } from '@countersign/protocol'
+import type { Witness } from '@countersign/receipt'
 import { isSampleSigned } from '../entropy/checkSample.ts'
-import type { SignatureClaim, SignatureWork } from './checkSignatures.ts'
+import type { SignatureAnswers, SignatureClaim, SignatureWork } from './checkSignatures.ts'
 import { recover } from './secp256k1.ts'
 
 /** A wallet signs often, and its address is always the same. */
@@ -47,9 +48,31 @@ function isGood({ digest, signature, publicKey, address, transaction }: Signatur
   }
 }
 
-function answer({ claims, samples }: SignatureWork): boolean[] {
-  return claims?.map(isGood) ?? samples?.map(isSampleSigned) ?? []
+/** Callers wait for claims, and rarely for samples, which are bought ahead: after so many of these, claims that have come are next. */
+const SAMPLES_AT_ONCE = 8
+const refills: { samples: readonly Witness[]; answers: boolean[] }[] = []
+
+function checkSomeSamples() {
+  const [refill] = refills
+  if (refill === undefined) return
+  const { samples, answers } = refill
+  for (const sample of samples.slice(answers.length, answers.length + SAMPLES_AT_ONCE)) {
+    answers.push(isSampleSigned(sample))
+  }
+  if (answers.length === samples.length) {
+    refills.shift()
+    answer('samples', answers)
+  }
+  if (refills.length > 0) setImmediate(checkSomeSamples)
 }
 
-parentPort?.on('message', (work: SignatureWork) => parentPort?.postMessage(answer(work)))
+function answer(kind: SignatureAnswers['kind'], answers: boolean[]) {
+  parentPort?.postMessage({ kind, answers } satisfies SignatureAnswers)
+}
+
+parentPort?.on('message', ({ claims, samples }: SignatureWork) => {
+  if (claims !== undefined) return answer('claims', claims.map(isGood))
+  // One series of turns, however many refills wait.
+  if (refills.push({ samples, answers: [] }) === 1) setImmediate(checkSomeSamples)
+})
 parentPort?.postMessage('ready')

@@ -71,6 +71,52 @@ test('one quote in flight; what arrives meanwhile shares the next; each leaf is 
   expect(mostInFlight()).toBe(1)
 })
 
+test('a quote waits for leaves that are being made when it could begin, and for none that come later', async () => {
+  const { quoteSource, asked } = createManualSource()
+  const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 256, log })
+  const onFirst = batcher.expect(2)
+  const onSecond = batcher.expect(30)
+  const early = batcher.add(leafOf(0))
+  await settle()
+  const onLate = batcher.expect(1)
+  const late = [batcher.add(leafOf(1)), batcher.add(leafOf(2))]
+  onFirst()
+  await settle()
+  expect(asked).toHaveLength(0)
+  // Those that came to nothing are not waited for either.
+  onSecond()
+  await settle()
+  expect(asked).toHaveLength(1)
+  asked[0]?.answer()
+  expect((await early).batch.leaves).toHaveLength(3)
+  await Promise.all(late)
+  onLate()
+})
+
+test.each([33, Number.POSITIVE_INFINITY])(
+  'a quote does not wait for %d leaves, or for what comes behind them',
+  async (count) => {
+    const { quoteSource, asked } = createManualSource()
+    const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 256, log })
+    batcher.expect(count)
+    batcher.expect(1)
+    const alone = batcher.add(leafOf(0))
+    await settle()
+    asked[0]?.answer()
+    expect((await alone).batch.leaves).toHaveLength(1)
+  },
+)
+
+test('a quote that is full waits for nothing', async () => {
+  const { quoteSource, asked } = createManualSource()
+  const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 2, log })
+  batcher.expect(1)
+  const all = [batcher.add(leafOf(0)), batcher.add(leafOf(1))]
+  await settle()
+  asked[0]?.answer()
+  expect((await Promise.all(all))[0]?.batch.leaves).toHaveLength(2)
+})
+
 test('what is added in one turn shares one quote', async () => {
   const { quoteSource, asked } = createManualSource()
   const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 256, log })

@@ -13,6 +13,11 @@ import type { Log } from '@countersign/service'
 export type Placement = { batch: SignedBatch; leafIndex: number }
 
 export type Batcher = {
+  /**
+   * Says that so many leaves are being made: a quote that could begin meanwhile waits for them, if they are few. To be called back when they
+   * were added, or when there will be none.
+   */
+  expect(count: number): () => void
   /** Resolves when a quote covers the leaf; rejects when its batch got none. */
   add(leaf: Uint8Array): Promise<Placement>
   /** Resolves when nothing waits any more. */
@@ -32,14 +37,20 @@ export type BatcherParameters = {
 }
 
 type Waiting = { leaf: Uint8Array; resolve(placement: Placement): void; reject(error: unknown): void }
+type Expected = { count: number; arrived: Promise<void> }
+
+/** Leaves that a quote waits for: they take some milliseconds, and would have to wait for a whole quote otherwise. */
+const MAX_EXPECTED = 32
 
 /**
  * Group commit: one quote at a time; leaves of all callers that arrive meanwhile share the next one. There is no timer: a single
- * leaf is a batch of one and does not wait. The batches of one boot form a chain.
+ * leaf is a batch of one and does not wait, unless others are being made at that moment. The batches of one boot form a chain.
  */
 export function createBatcher(parameters: BatcherParameters): Batcher {
   const { quoteSource, bootId, configHash, limit, log, onQuoted } = parameters
   const queue: Waiting[] = []
+  /** In the order in which they will arrive. */
+  const expected = new Set<Expected>()
   let sequence = 0
   let previous = firstPreviousBatchHash()
   let running: Promise<void> | undefined
@@ -48,6 +59,7 @@ export function createBatcher(parameters: BatcherParameters): Batcher {
     // One call adds all its leaves in one turn of the event loop.
     await Promise.resolve()
     while (queue.length > 0) {
+      await untilArrived()
       const taken = queue.splice(0, limit)
       try {
         await quoteBatch(taken)
@@ -61,6 +73,16 @@ export function createBatcher(parameters: BatcherParameters): Batcher {
       }
     }
     running = undefined
+  }
+
+  /** Those of now, as far as they are few: what comes later is for the next quote. */
+  async function untilArrived() {
+    let left = Math.min(MAX_EXPECTED, limit - queue.length)
+    for (const { count, arrived } of [...expected]) {
+      left -= count
+      if (left < 0) return
+      await arrived
+    }
   }
 
   async function quoteBatch(taken: Waiting[]) {
@@ -91,6 +113,18 @@ export function createBatcher(parameters: BatcherParameters): Batcher {
   }
 
   return {
+    expect(count) {
+      let onArrived = () => {}
+      const arrived = new Promise<void>((resolve) => {
+        onArrived = resolve
+      })
+      const one = { count, arrived }
+      expected.add(one)
+      return () => {
+        expected.delete(one)
+        onArrived()
+      }
+    },
     add: (leaf) =>
       new Promise((resolve, reject) => {
         queue.push({ leaf, resolve, reject })

@@ -125,22 +125,42 @@ describe('many items in one call', () => {
     }
     return { nonces, deps: { ...createDeps(), keyWorker: asked } }
   }
-  const items = () => Array.from({ length: 80 }, (_, nonce) => toTransaction(nonce, 2))
+  const items = (length = 80) => Array.from({ length }, (_, nonce) => toTransaction(nonce, 2))
 
-  test('are verified 32 at a time: others have their turn between', async () => {
+  test.each([
+    [80, [32, 64, 80]],
+    [21, [11, 21, 21]],
+    [9, [8, 9, 9]],
+    [8, [8, 8, 8]],
+  ])('%i are verified by halves of 8 to 32: others have their turn between', async (count, expected) => {
     const { nonces, deps } = createAsked(keyWorker.sign)
     const seen: number[] = []
-    const signing = signItems(deps, { items: items(), coordinatorKey })
-    for (let turn = 0; turn < 3; turn += 1) {
+    const signing = signItems(deps, { items: items(count), coordinatorKey })
+    for (const _ of expected) {
       seen.push(nonces.length)
       await setImmediate()
     }
-    expect(seen).toEqual([32, 64, 80])
+    expect(seen).toEqual(expected)
     const { results } = await signing
-    expect(results.map((result) => 'subject' in result && 'nonce' in result.subject && result.subject.nonce)).toEqual(
-      Array.from({ length: 80 }, (_, nonce) => nonce),
-    )
-    expect(nonces).toEqual(Array.from({ length: 80 }, (_, nonce) => nonce))
+    expect(results.map((result) => 'subject' in result && 'nonce' in result.subject && result.subject.nonce)).toEqual([
+      ...Array(count).keys(),
+    ])
+    expect(nonces).toEqual([...Array(count).keys()])
+  })
+
+  test('have the next quote wait for them, unless one of them takes long', async () => {
+    const expected: number[] = []
+    const deps = createDeps()
+    const batcher = {
+      ...deps.batcher,
+      expect(count: number) {
+        expected.push(count)
+        return deps.batcher.expect(count)
+      },
+    }
+    await signItems({ ...deps, batcher }, { items: items(9), coordinatorKey })
+    await signItems({ ...deps, batcher }, { items: [...items(1), toTypedData()], coordinatorKey })
+    expect(expected).toEqual([9, Number.POSITIVE_INFINITY])
   })
 
   test('fail with their call when the key worker does, in whichever turn', async () => {

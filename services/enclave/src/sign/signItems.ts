@@ -43,8 +43,8 @@ type SignItemsParameters = {
  * A refused item does not fail the others.
  */
 export async function signItems(deps: SignItemsDeps, parameters: SignItemsParameters): Promise<SignItemsResponse> {
-  const outcomes = await signAll(deps, parameters)
-  const { batches, toResult } = await place(deps.batcher, outcomes)
+  const { outcomes, placing } = await signExpected(deps, parameters)
+  const { batches, toResult } = await placing
   const results = outcomes.map((outcome): SignItemResult => {
     if ('error' in outcome) return outcome
     const result = toResult(outcome)
@@ -62,14 +62,44 @@ export async function signLoggedItems(
 ): Promise<LoggedItemsResponse> {
   const room = deps.statementLog.reserve(parameters.items)
   try {
-    const outcomes = await signAll(deps, parameters)
-    room.hold(outcomes, parameters.coordinatorKey)
-    const { batches, placed, toResult } = await place(deps.batcher, outcomes)
+    const { outcomes, placing } = await signExpected(deps, parameters, (signed) =>
+      room.hold(signed, parameters.coordinatorKey),
+    )
+    const { batches, placed, toResult } = await placing
     return { batches, results: outcomes.map(toResult), log: await room.collect([...placed.keys()], batches) }
   } finally {
     room.close()
   }
 }
+
+type Outcome = SignedItem | SignItemError
+
+/** A quote that could begin meanwhile waits for them, until their leaves are with the batcher. `hold` comes before. */
+async function signExpected(
+  deps: SignItemsDeps,
+  parameters: SignItemsParameters,
+  hold: (outcomes: readonly Outcome[]) => void = () => {},
+) {
+  const onArrived = deps.batcher.expect(countExpected(parameters.items))
+  try {
+    const outcomes = await signAll(deps, parameters)
+    hold(outcomes)
+    return { outcomes, placing: place(deps.batcher, outcomes) }
+  } finally {
+    onArrived()
+  }
+}
+
+/** To hash typed data may take longer than a quote, which is not to wait for it. */
+function countExpected(items: readonly SignItem[]): number {
+  return items.some(({ kind }) => kind === 'typed-data') ? Number.POSITIVE_INFINITY : items.length
+}
+
+/** Fewer are not worth a message of their own to the key worker. */
+const MIN_TASKS = 8
+
+/** How many of so many items are verified in one turn: half of them, so that the key worker signs these while the others are verified. */
+const countTurn = (items: number) => Math.min(MAX_TASKS, Math.max(MIN_TASKS, Math.ceil(items / 2)))
 
 /**
  * A call can have 256 samples to verify, of 50 to 150 µs each, and quotes must not wait for all of them. So others have their turn after
@@ -80,10 +110,11 @@ async function signAll(deps: SignItemsDeps, { items, policies = [], coordinatorK
   // Those of this call are at hand for it whatever else the memory has to forget meanwhile.
   const given = new Map(policies.map((text) => [deps.policyTexts.add(text), text]))
   const findText = (hash: string) => given.get(hash) ?? deps.policyTexts.get(hash)
-  const turns: Promise<(SignedItem | SignItemError)[]>[] = []
-  for (let first = 0; first < items.length; first += MAX_TASKS) {
+  const turns: Promise<Outcome[]>[] = []
+  const count = countTurn(items.length)
+  for (let first = 0; first < items.length; first += count) {
     if (first > 0) await setImmediate()
-    const turn = items.slice(first, first + MAX_TASKS)
+    const turn = items.slice(first, first + count)
     const signed = Promise.all(turn.map((item) => signWithSample(deps, item, { coordinatorKey, findText })))
     // It may fail while later turns still wait for theirs; all are awaited below.
     signed.catch(() => undefined)
@@ -97,7 +128,7 @@ function signWithSample(
   { keyWorker, samples, time, statementLog }: SignItemsDeps,
   item: SignItem,
   { coordinatorKey, findText }: { coordinatorKey: string; findText(hash: string): string | undefined },
-): Promise<SignedItem | SignItemError> | SignItemError {
+): Promise<Outcome> | SignItemError {
   const policy = item.vault === undefined ? undefined : findText(item.vault.policy)
   // Before the sample is kept: the caller asks again with the text.
   if (item.vault !== undefined && policy === undefined) return { error: 'policy_unknown' }
@@ -136,7 +167,7 @@ function toSampleUse(item: SignItem): SampleUse | undefined {
 }
 
 /** The items that a quote covers, and where each is in the batches. */
-async function place(batcher: Batcher, outcomes: readonly (SignedItem | SignItemError)[]) {
+async function place(batcher: Batcher, outcomes: readonly Outcome[]) {
   const signed = outcomes.filter((outcome): outcome is SignedItem => !('error' in outcome))
   const settled = await Promise.allSettled(signed.map(({ leaf }) => batcher.add(leaf)))
   const placed = new Map<SignedItem, Placement>()
@@ -145,7 +176,7 @@ async function place(batcher: Batcher, outcomes: readonly (SignedItem | SignItem
     if (item !== undefined && outcome.status === 'fulfilled') placed.set(item, outcome.value)
   }
   const batches = [...new Set([...placed.values()].map(({ batch }) => batch))]
-  function toResult(outcome: SignedItem | SignItemError): SignItemError | Placed {
+  function toResult(outcome: Outcome): SignItemError | Placed {
     if ('error' in outcome) return outcome
     const placement = placed.get(outcome)
     if (placement === undefined) return { error: 'quote_unavailable' }
