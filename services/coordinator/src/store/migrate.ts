@@ -8,6 +8,7 @@ import { up as kinds } from './migrations/0004-kinds.ts'
 import { up as vaults } from './migrations/0005-vaults.ts'
 import { up as logs } from './migrations/0006-logs.ts'
 import { up as finalProofs } from './migrations/0007-final-proofs.ts'
+import { up as claims } from './migrations/0010-claims.ts'
 
 /** By name, in order. A migration that has been released is never edited: a change is a new one. */
 const migrations: Readonly<Record<string, Migration>> = {
@@ -18,6 +19,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   '0005-vaults': { up: vaults },
   '0006-logs': { up: logs },
   '0007-final-proofs': { up: finalProofs },
+  '0010-claims': { up: claims },
 }
 
 /**

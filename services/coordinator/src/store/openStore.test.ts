@@ -35,6 +35,7 @@ describe('openStore on PostgreSQL', () => {
       '0005-vaults',
       '0006-logs',
       '0007-final-proofs',
+      '0010-claims',
     ])
     await database.close()
   }, 60_000)
