@@ -14,6 +14,12 @@ export type AddCheckpoint = {
   checkpoint: string
 }
 
+/**
+ * A header of such a request that the specification does not have: `ed25519` where the log wants no other kind of cosignature. Witnesses
+ * that do not know it answer every kind.
+ */
+export const COSIGNATURES_HEADER = 'countersign-cosignatures'
+
 /** The longest body that a witness reads: the lines of the proof, and a note. */
 export const MAX_ADD_CHECKPOINT_BYTES = MAX_NOTE_BYTES + 4_096
 

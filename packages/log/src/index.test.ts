@@ -4,6 +4,7 @@ import * as log from './index.ts'
 test('exports', () => {
   expect(Object.keys(log).sort()).toMatchInlineSnapshot(`
     [
+      "COSIGNATURES_HEADER",
       "LOG_ENTRY_BYTES",
       "LogError",
       "MAX_ADD_CHECKPOINT_BYTES",

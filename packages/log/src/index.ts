@@ -1,5 +1,6 @@
 export {
   type AddCheckpoint,
+  COSIGNATURES_HEADER,
   formatAddCheckpoint,
   MAX_ADD_CHECKPOINT_BYTES,
   parseAddCheckpoint,

@@ -37,6 +37,11 @@ describe('over http', () => {
     const monitored = await call(`/${toFileName(origin)}/checkpoint`)
     expect([monitored.status, (await monitored.text()).split('\n')[1]]).toEqual([200, '5'])
     expect(statuses).toEqual([409, 200])
+    // A log that wants no other kind is answered that one.
+    const headers = { 'countersign-cosignatures': 'ed25519' }
+    const body = toRequest({ oldSize: 5, size: 8 })
+    const short = await call('/add-checkpoint', { method: 'POST', body, headers })
+    expect(await short.text()).toMatch(/^— witness\.example\/w1 \S{1,110}\n$/)
   })
 
   test.each([

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { MAX_ADD_CHECKPOINT_BYTES } from '@countersign/log'
+import { COSIGNATURES_HEADER, MAX_ADD_CHECKPOINT_BYTES } from '@countersign/log'
 import { readBounded, ServiceError } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import type { Reply, Witness } from './witness.ts'
@@ -54,7 +54,8 @@ async function answer({ witness }: ServeDeps, request: IncomingMessage): Promise
   if (url === '/add-checkpoint') {
     if (method !== 'POST') return { status: 405, body: 'use POST\n' }
     const body = await readBody(request)
-    return body === undefined ? { status: 413, body: 'the body is too large\n' } : witness.addCheckpoint(body)
+    if (body === undefined) return { status: 413, body: 'the body is too large\n' }
+    return witness.addCheckpoint(body, { isEd25519Only: request.headers[COSIGNATURES_HEADER] === 'ed25519' })
   }
   const [, originHash] = /^\/([0-9a-f]{64})\/checkpoint$/.exec(url) ?? []
   if (originHash === undefined && url !== '/health') return { status: 404, body: 'not found\n' }

@@ -246,6 +246,15 @@ describe('for monitors', () => {
     expect(parseNote((await get(restarted.witness)).body).text).toBe(toText(5))
   })
 
+  test('every kind of cosignature is there, though the log wanted Ed25519 alone', async () => {
+    const { witness } = await createAtFive()
+    const answer = await witness.addCheckpoint(toBody({ oldSize: 5, size: 8 }), { isEd25519Only: true })
+    assertCosigns(answer, toText(8), 1)
+    const { body } = await get(witness)
+    expect(parseNote(body).text).toBe(toText(8))
+    expect(openNote(body, [log.key, ...keys]).verified).toHaveLength(3)
+  })
+
   test('404 for a log that is not known, or has sent nothing', async () => {
     const { witness } = createTestWitness()
     expect(await get(witness)).toMatchObject({ status: 404 })

@@ -24,11 +24,13 @@ import { createVerifyByNode } from './verifyByNode.ts'
 export type Reply = { status: number; body: string; type?: string }
 
 export type Witness = {
-  /** The one call of c2sp.org/tlog-witness. */
-  addCheckpoint(body: Uint8Array): Promise<Reply>
+  /** The one call of c2sp.org/tlog-witness. With `isEd25519Only` nothing else is signed: ML-DSA-44 takes ten times as long. */
+  addCheckpoint(body: Uint8Array, options?: CosignOptions): Promise<Reply>
   /** The newest checkpoint of the log whose origin has this SHA-256, cosigned: for monitors. */
   getCheckpoint(originHash: string): Promise<Reply>
 }
+
+type CosignOptions = { isEd25519Only?: boolean }
 
 export type WitnessDeps = {
   logs: LogList
@@ -50,10 +52,10 @@ const MAX_LOGGED_NOTE = 8_192
 export function createWitness({ logs, store, signers, clock, log }: WitnessDeps): Witness {
   const inTurn = createTurns()
   const verifyByNode = createVerifyByNode()
-  /** By origin: what was cosigned last, for monitors. */
+  /** By origin: what was cosigned last, with every kind of cosignature, for monitors. */
   const cosigned = new Map<string, Note>()
 
-  async function addCheckpoint(body: Uint8Array): Promise<Reply> {
+  async function addCheckpoint(body: Uint8Array, options: CosignOptions): Promise<Reply> {
     const request = parseAddCheckpoint(body)
     const note = parseNote(request.checkpoint)
     const checkpoint = parseCheckpoint(note.text)
@@ -62,10 +64,13 @@ export function createWitness({ logs, store, signers, clock, log }: WitnessDeps)
     const { verified } = openNote(note, keys, verifyByNode)
     // Lines of strangers are not kept.
     const own = { text: note.text, signatures: verified.map(({ signature }) => signature) }
-    return inTurn(checkpoint.origin, () => judge({ ...request, own, checkpoint }))
+    return inTurn(checkpoint.origin, () => judge({ ...request, own, checkpoint }, options))
   }
 
-  async function judge(request: { oldSize: number; proof: readonly Uint8Array[]; own: Note; checkpoint: Checkpoint }) {
+  async function judge(
+    request: { oldSize: number; proof: readonly Uint8Array[]; own: Note; checkpoint: Checkpoint },
+    options: CosignOptions,
+  ) {
     const { oldSize, proof, own, checkpoint } = request
     const { origin, size, root } = checkpoint
     if (oldSize > size) return refuse(400, 'the old size is larger than that of the checkpoint')
@@ -83,25 +88,32 @@ export function createWitness({ logs, store, signers, clock, log }: WitnessDeps)
     }
     // First the record, then the signature: what is signed exists nowhere before the record would survive a power failure.
     if (latest === undefined || size > latest.size) await store.save(origin, formatNote(own))
-    return { status: 200, body: formatSignatureLines(await cosign(origin, own)) }
+    return { status: 200, body: formatSignatureLines(await cosign(origin, own, options)) }
   }
 
-  async function cosign(origin: string, note: Note): Promise<NoteSignature[]> {
+  async function cosign(
+    origin: string,
+    note: Note,
+    { isEd25519Only = false }: CosignOptions = {},
+  ): Promise<NoteSignature[]> {
     const time = { timestampS: Math.floor(clock.now() / 1000) }
     const { extensions } = parseCheckpoint(note.text)
     // ML-DSA-44 does not cover extension lines.
-    const able = signers.filter(({ key }) => key.type === 'cosignature-ed25519' || extensions.length === 0)
+    const isWhole = !isEd25519Only && extensions.length === 0
+    const able = signers.filter(({ key }) => key.type === 'cosignature-ed25519' || isWhole)
     const signatures = await Promise.all(
       able.map(async ({ key, sign }) => toNoteSignature(key, await sign(toSignedMessage(key, note.text, time)), time)),
     )
-    cosigned.set(origin, { ...note, signatures: [...note.signatures, ...signatures] })
+    // A monitor has the others made when it asks.
+    if (isEd25519Only) cosigned.delete(origin)
+    else cosigned.set(origin, { ...note, signatures: [...note.signatures, ...signatures] })
     return signatures
   }
 
   return {
-    async addCheckpoint(body) {
+    async addCheckpoint(body, options = {}) {
       try {
-        return await addCheckpoint(body)
+        return await addCheckpoint(body, options)
       } catch (error) {
         return toRefusal(error)
       }

@@ -1,5 +1,4 @@
-import { decodeLogEntry, LogError } from '@countersign/log'
-import { type AppendedEntries, fromHex } from '@countersign/protocol'
+import type { AppendedEntries } from '@countersign/protocol'
 import type { Placing } from './request.ts'
 
 /** A statement's place in the log. */
@@ -18,32 +17,26 @@ export function findInLog(
   const missing: (Placing & { leaf: string })[] = []
   for (const item of placed) {
     const leaf = item.batch.leaves[item.leafIndex] ?? ''
-    const place = places.get(`${item.item.keyId} ${leaf}`)
+    const place = places.get(item.item.keyId + leaf)
     if (place === undefined) missing.push({ ...item, leaf })
     else logged.push({ ...item, leaf, place })
   }
   return { logged, missing }
 }
 
-/** By key id and leaf. */
+/** Of an entry in hex (`spec/log-v1.md`): the kind of a signature, and where its key id and leaf end and its time begins. */
+const SIGNATURE = '01'
+const TIME_AT = 98
+
+/** By key id and leaf. What is no entry is not looked at: whoever keeps the log refuses it as a whole. */
 function readPlaces({ from, entries }: AppendedEntries): Map<string, LogPlace> {
   const places = new Map<string, LogPlace>()
-  for (const [offset, text] of entries.entries()) {
-    const entry = decode(text)
-    if (entry?.kind !== 'signature') continue
-    places.set(`${entry.keyId} ${entry.leaf}`, { index: from + offset, timeMs: entry.timeMs })
+  for (const [offset, entry] of entries.entries()) {
+    if (!entry.startsWith(SIGNATURE)) continue
+    const timeMs = Number.parseInt(entry.slice(TIME_AT), 16)
+    places.set(entry.slice(SIGNATURE.length, TIME_AT), { index: from + offset, timeMs })
   }
   return places
-}
-
-/** Undefined for what is no entry: whoever keeps the log refuses it as a whole. */
-function decode(entry: string) {
-  try {
-    return decodeLogEntry(fromHex(entry))
-  } catch (error) {
-    if (error instanceof LogError) return undefined
-    throw error
-  }
 }
 
 /** When the items of a batch were signed, by their entries: their statements come later, and must say the same. */

@@ -21,7 +21,7 @@ function setUp() {
       fake.requests.push(request)
       await fake.during()
       if (fake.failure !== undefined) throw fake.failure
-      return { statements: [] }
+      return { statements: (request.leaves ?? []).map((leaf) => ({ leaf }) as never) }
     },
   }
   return { time, log, fake, releases: createReleases({ enclave, schedule: time.schedule, log }) }
@@ -30,6 +30,44 @@ function setUp() {
 const settleDown = async () => {
   for (let turn = 0; turn < 10; turn++) await Promise.resolve()
 }
+
+describe('what waits for one note', () => {
+  const note = { checkpoint: 'a', cosignatures: ['b'] }
+
+  test('is asked for in one call, and each gets its own; another note or boot is another call', async () => {
+    const { fake, releases } = setUp()
+    const asked = [
+      { bootId: A, ...note, leaves: ['one', 'two'] },
+      { bootId: A, ...note, cosignatures: ['c'], leaves: ['other'] },
+      { bootId: A, ...note, leaves: ['three'] },
+      { bootId: B, ...note, leaves: ['four'] },
+    ]
+    const answers = await Promise.all(asked.map((request) => releases.release(request)))
+    expect(answers.map(({ statements }) => statements)).toEqual(
+      asked.map(({ leaves }) => leaves.map((leaf) => ({ leaf }))),
+    )
+    expect(fake.requests).toEqual([{ bootId: A, ...note, leaves: ['one', 'two', 'three'] }, asked[1], asked[3]])
+  })
+
+  test('does not wait for the answer to another call, and fails together', async () => {
+    const { fake, releases } = setUp()
+    fake.during = () => new Promise(() => {})
+    void releases.release({ bootId: A, ...note, leaves: ['one'] })
+    await new Promise(setImmediate)
+    fake.during = async () => {}
+    fake.failure = unavailable()
+    const failures = ['two', 'three'].map((leaf) => releases.release({ bootId: A, ...note, leaves: [leaf] }))
+    for (const failure of failures) await expect(failure).rejects.toBe(fake.failure)
+    expect(fake.requests).toHaveLength(2)
+  })
+
+  test('goes in parts where it is much', async () => {
+    const { fake, releases } = setUp()
+    const leaves = Array.from({ length: 256 }, (_, index) => `${index}`)
+    await Promise.all([0, 1, 2, 3, 4].map(() => releases.release({ bootId: A, ...note, leaves: [...leaves] })))
+    expect(fake.requests.map((request) => request.leaves?.length)).toEqual([512, 512, 256])
+  })
+})
 
 describe('acknowledgements', () => {
   test('go along with the next release of the same boot, once', async () => {

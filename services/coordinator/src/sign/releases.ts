@@ -2,10 +2,12 @@ import type { ReleaseRequest, ReleaseResponse } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import type { KeyEnclave, Schedule } from '../ports.ts'
 import { toReason } from '../toReason.ts'
+import { createGatherer, type Progress } from './gather.ts'
+import { groupBy } from './groupBy.ts'
 
 /** What this coordinator tells the boots that signed for it. */
 export type Releases = {
-  /** Asks for statements; acknowledgements that wait for this boot go along. */
+  /** Asks for statements, together with others that wait for the same note; acknowledgements that wait for this boot go along. */
   release(request: ReleaseRequest): Promise<ReleaseResponse>
   /** Nobody waits for these any more. Told in the background, and only once: what the enclave does not hear of, it erases after a while. */
   drop(bootId: string, leaves: readonly string[]): void
@@ -19,6 +21,8 @@ const ACKNOWLEDGE_MS = 500
 /** After that the enclave has reported that it heard nothing. */
 const FORGET_MS = 60_000
 const MAX_ACKNOWLEDGED = 1_024
+/** Statements in one answer: more only for a single request. */
+const MAX_TOGETHER = 512
 
 /** Leaves to acknowledge, and since when. */
 type Waiting = { leaves: Map<string, number>; cancel: (() => void) | undefined }
@@ -33,7 +37,34 @@ export function createReleases(deps: {
   const underWay = new Set<Promise<void>>()
   let isStopped = false
 
-  async function release(request: ReleaseRequest): Promise<ReleaseResponse> {
+  const gatherer = createGatherer<ReleaseRequest, ReleaseResponse>({
+    limit: MAX_TOGETHER,
+    weight: { of: ({ leaves = [] }) => leaves.length, limit: MAX_TOGETHER },
+    slots: 1,
+    async run(requests, { onSent, answer }) {
+      // Who comes next does not wait for this answer.
+      onSent()
+      const groups = groupBy(requests, ({ leaves: _, ...note }) => JSON.stringify(note))
+      await Promise.all([...groups.values()].map((group) => releaseTogether(group, answer)))
+    },
+  })
+
+  async function releaseTogether(
+    requests: readonly ReleaseRequest[],
+    answer: Progress<ReleaseRequest, ReleaseResponse>['answer'],
+  ) {
+    const leaves = requests.flatMap((request) => request.leaves ?? [])
+    const [released] = await Promise.allSettled([send({ ...(requests[0] as ReleaseRequest), leaves })])
+    let start = 0
+    for (const request of requests) {
+      const end = start + (request.leaves ?? []).length
+      if (released.status === 'rejected') answer(request, released)
+      else answer(request, { status: 'fulfilled', value: { statements: released.value.statements.slice(start, end) } })
+      start = end
+    }
+  }
+
+  async function send(request: ReleaseRequest): Promise<ReleaseResponse> {
     const { bootId } = request
     const taken = take(bootId)
     try {
@@ -75,7 +106,7 @@ export function createReleases(deps: {
   }
 
   function tell(request: ReleaseRequest) {
-    const told = release(request).then(
+    const told = send(request).then(
       () => {},
       (error: unknown) => log.warn({ msg: 'Could not tell an enclave', bootId: request.bootId, ...toReason(error) }),
     )
@@ -89,7 +120,7 @@ export function createReleases(deps: {
   }
 
   return {
-    release,
+    release: (request) => gatherer.add(request),
     drop(bootId, leaves) {
       if (leaves.length > 0) tell({ bootId, drop: leaves })
     },

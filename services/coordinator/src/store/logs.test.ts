@@ -263,19 +263,19 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
       expect(await query(`select 1 from claims where leaf = '\\x${claim.leaf}'`)).toEqual([])
     })
 
-    test('that nobody gave up are deleted a day after their time, with the entry of a boot', async () => {
-      const claim = createTestClaim(wallet.id)
-      const find = () => query(`select 1 from claims where leaf = '\\x${claim.leaf}'`)
-      const bootAt = (now: number) => {
-        log.boot()
-        return append({ now })
+    test('that are over are deleted when a tile is complete, and no others', async () => {
+      const [over, fresh] = [createTestClaim(wallet.id), createTestClaim(wallet.id)]
+      const find = async ({ leaf }: Claim) => (await query(`select 1 from claims where leaf = '\\x${leaf}'`)).length
+      const appendAt = (count: number) => {
+        log.fill(count)
+        return append({ from: log.entries.length - count, now: NOW + CLAIM_MS })
       }
-      await claimAt(claim, NOW - 86_400_000)
-      await bootAt(NOW + CLAIM_MS)
-      await claimAt(createTestClaim(wallet.id), NOW + CLAIM_MS + 1)
-      expect(await find()).toHaveLength(1)
-      await bootAt(NOW + CLAIM_MS + 1)
-      expect(await find()).toEqual([])
+      await claimAt(over, NOW - 1)
+      await claimAt(fresh)
+      await appendAt(254)
+      expect(await find(over)).toBe(1)
+      await appendAt(1)
+      expect([await find(over), await find(fresh)]).toEqual([0, 1])
     })
   })
 

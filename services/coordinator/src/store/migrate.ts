@@ -10,6 +10,7 @@ import { up as logs } from './migrations/0006-logs.ts'
 import { up as finalProofs } from './migrations/0007-final-proofs.ts'
 import { up as webhooks } from './migrations/0008-webhooks.ts'
 import { up as retention } from './migrations/0009-retention.ts'
+import { up as claims } from './migrations/0010-claims.ts'
 
 /** By name, in order. A migration that has been released is never edited: a change is a new one. */
 const migrations: Readonly<Record<string, Migration>> = {
@@ -22,6 +23,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   '0007-final-proofs': { up: finalProofs },
   '0008-webhooks': { up: webhooks },
   '0009-retention': { up: retention },
+  '0010-claims': { up: claims },
 }
 
 /** Where a schema stands, by the names of its steps: those that were taken, those that are to come, and those of a newer program. */

@@ -57,6 +57,7 @@ describe('openStore on PostgreSQL', () => {
       '0007-final-proofs',
       '0008-webhooks',
       '0009-retention',
+      '0010-claims',
     ])
     await database.close()
   }, 60_000)

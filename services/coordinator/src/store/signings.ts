@@ -239,7 +239,7 @@ function releaseRow(parameters: { batch: SigningBatch; shared: SharedHashes; con
     ),`
 }
 
-/** The note that released the statements, and the end of their claims, in the order of all coordinators. Where there is a log. */
+/** The note that released the statements, where there is a log. Their claims end by themselves. */
 function noteRow(parameters: { note: LogNote | undefined; logId: number | undefined; at: Date }) {
   const { note, logId, at } = parameters
   if (note === undefined) return sql``
@@ -248,19 +248,6 @@ function noteRow(parameters: { note: LogNote | undefined; logId: number | undefi
       select ${note.hash}::bytea, ${logId}::integer, ${note.size}::bigint, ${note.text}::text, ${at}::timestamptz
       where exists (select from pending)
       on conflict do nothing
-    ),
-    claimed as (
-      delete from claims where (wallet_id, digest) in (
-        select c.wallet_id, c.digest
-        from (
-          select wallet_id, digest from input where (id in (select id from pending)) is true order by wallet_id, digest
-        ) as made
-        cross join lateral (
-          select wallet_id, digest from claims as c
-          where c.wallet_id = made.wallet_id and c.digest = made.digest
-          offset 0 for update
-        ) as c
-      )
     ),`
 }
 

@@ -22,8 +22,8 @@ export type CosignerDeps = {
   clients: ReadonlyMap<string, WitnessClient>
   /** Of the enclave's settings as they are now. */
   getPolicy(): WitnessPolicy
-  /** What is at hand of the tree. */
-  getRecent(): RecentTree | undefined
+  /** What is at hand of the tree of a checkpoint that is written. */
+  getRecent(size: number): RecentTree | undefined
   /** The newest checkpoint that is written, if this coordinator wrote it. */
   getWritten(): { size: number; note: string } | undefined
   clock: Clock
@@ -70,6 +70,8 @@ const REFRESH_MS = 60_000
 const LATELY_MS = 3 * REFRESH_MS
 /** How old the public checkpoint of a tree that does not grow may become. */
 const STORE_AGAIN_MS = 600_000
+/** Who waits for a note stores it with what it releases: by itself it is stored this much later, unless there is a newer one by then. */
+const STORE_MS = 250
 
 /**
  * Witnesses are asked in rounds: always with the newest checkpoint that is written, all of them at once, and by one coordinator at a time.
@@ -89,6 +91,9 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
   /** Whether a quorum has cosigned this log before: then witnesses know it, and who says otherwise does so by mistake. */
   let isKnown = false
   const storing = new Set<Promise<void>>()
+  /** The newest that a quorum has cosigned, and is to be stored. */
+  let unstored: Collection | undefined
+  let cancelStore = () => {}
   let sharedUntil = Number.NEGATIVE_INFINITY
   /** Whether somebody came while a round was under way, perhaps too late for it: who waits, or a witness that was busy. */
   let isCalledAgain = false
@@ -136,9 +141,12 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
       const outcome = judge(current)
       deps.onRound(outcome, (performance.now() - startedAt) / 1000)
       if (outcome !== 'cosigned') return
-      const stored = keep(current)
+      isKnown = true
+      deps.onCosigned(current.size)
       // So that who comes next finds it.
-      if (isShared()) await stored
+      if (isShared()) return keep(current)
+      if (unstored === undefined) cancelStore = schedule(keepUnstored, STORE_MS)
+      unstored = current
     })
   }
 
@@ -170,8 +178,6 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     const { size } = collection
     if (kept.size === size && clock.now() - kept.at < STORE_AGAIN_MS) return Promise.resolve()
     kept = { size, at: clock.now() }
-    isKnown = true
-    deps.onCosigned(size)
     const stored: Promise<void> = store
       .insertNote({ hash, ...toCosignedNote(collection, getPolicy()), now: clock.now() })
       .catch((error: unknown) => {
@@ -181,6 +187,12 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
       .finally(() => storing.delete(stored))
     storing.add(stored)
     return stored
+  }
+
+  function keepUnstored() {
+    const collection = unstored
+    unstored = undefined
+    if (collection !== undefined) void keep(collection)
   }
 
   /** Another coordinator may have asked, or this one before its last start. */
@@ -236,7 +248,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     const proofs = new Map<number, ReturnType<Prove>>()
     return (oldSize) => {
       const proof =
-        proofs.get(oldSize) ?? proveConsistency({ store, hash, recent: deps.getRecent() }, { oldSize, size })
+        proofs.get(oldSize) ?? proveConsistency({ store, hash, recent: deps.getRecent(size) }, { oldSize, size })
       proofs.set(oldSize, proof)
       return proof
     }
@@ -357,6 +369,8 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     },
     reset() {
       latest = undefined
+      unstored = undefined
+      cancelStore()
     },
     findMissing,
     hasQuorum: () => {
@@ -369,6 +383,8 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
       cancelRetry()
       for (const waiter of waiters) waiter.reject(stopping())
       await round
+      cancelStore()
+      keepUnstored()
       await Promise.all(storing)
     },
   }

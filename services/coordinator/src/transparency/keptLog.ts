@@ -64,7 +64,7 @@ export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps): Ke
       key,
       hash,
       getPolicy: () => policy,
-      getRecent: () => writer.recent,
+      getRecent: writer.findRecent,
       getWritten: () => writer.newest,
       onRound: metrics.observeRound,
       onAnswer: metrics.observeWitness,

@@ -179,7 +179,7 @@ describe('signing', () => {
   test.each([
     [
       'another signature',
-      (note: string) => note.replace(/— (\S+) (.{10})./, (_, name, start) => `— ${name} ${start}A`),
+      (note: string) => note.replace(/— (\S+ .{10})(.)/, (_, start, next) => `— ${start}${next === 'A' ? 'B' : 'A'}`),
     ],
     ['another size', (note: string) => note.replace(/\n(\d+)\n/, (_, size) => `\n${Number(size) + 1}\n`)],
     ['no signature', (note: string) => note.slice(0, note.indexOf('— '))],
@@ -234,8 +234,12 @@ describe('signing', () => {
     rig.startKeeper()
     await untilOpen()
     rig.enclave.append(2, 'dropped')
-    rig.time.pass(1_000)
-    await expect.poll(() => rig.enclave.current?.entries).toEqual([])
+    await expect
+      .poll(() => {
+        rig.time.pass(1_000)
+        return rig.enclave.current?.entries
+      })
+      .toEqual([])
     expect(kindsOf(FIRST)).toEqual(['boot', 'dropped', 'dropped'])
     expect(rig.observed.entries).toEqual(['boot', 'dropped', 'dropped'])
   })
@@ -427,6 +431,8 @@ describe('two coordinators', () => {
     const first = rig.startKeeper()
     await untilOpen()
     const { note, appended } = await sign(first)
+    rig.time.pass(250)
+    await expect.poll(() => rig.store.findCosigned(hash('sha256', FIRST))).toEqual(note)
     const late = rig.startKeeper()
     await late.record(appended, { bootId: rig.enclave.bootId, terms: rig.enclave.terms, claims: [] }).catch(() => {})
     const asked = rig.witnesses.flatMap(({ requests }) => requests).length

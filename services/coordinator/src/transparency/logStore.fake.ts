@@ -70,7 +70,9 @@ export function createFakeLogStore() {
     findCosigned: async (hash) => get(hash)?.notes.toSorted((a, b) => b.size - a.size)[0],
     async insertNote({ hash, size, note }) {
       count('insertNote')
-      get(hash)?.notes.push({ size, note })
+      const log = get(hash)
+      if (!log?.checkpoints.some((one) => one.size === size)) throw new Error('the checkpoint is not written')
+      log.notes.push({ size, note })
     },
     async readTiles(hash, tiles) {
       count('readTiles')

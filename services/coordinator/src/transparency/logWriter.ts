@@ -2,8 +2,9 @@ import { emptyFrontier, type LogEntry, type NoteKey, toVkey } from '@countersign
 import { type AppendedEntries, equalBytes } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { Claim, Clock, LogStore } from '../ports.ts'
-import { createTurns } from './createTurns.ts'
+import { createGatherer } from '../sign/gather.ts'
 import { LogFault } from './logFault.ts'
+import { mergeAppended } from './mergeAppended.ts'
 import { type ReadEntries, readAppended } from './readAppended.ts'
 import { readRoot } from './readNodes.ts'
 import { createRecentTree, type RecentTree } from './recentTree.ts'
@@ -31,22 +32,27 @@ export type LogWriter = {
   write(appended: AppendedEntries, context: WriteContext): Promise<readonly string[]>
   /** How much is written, as far as it is known here. */
   readonly size: number | undefined
-  readonly recent: RecentTree | undefined
-  /** The newest checkpoint, if it was written here. */
+  /** What is at hand of a tree of this size, which is written. */
+  findRecent(size: number): RecentTree | undefined
+  /** The newest checkpoint, if it was written here. More may be under way. */
   readonly newest: { size: number; note: string } | undefined
 }
+
+type Writing = { appended: AppendedEntries; context: WriteContext }
 
 /** After this time a claim of somebody who does not go on with it falls: decision 23. */
 const CLAIM_MS = 90_000
 /** What is written by others meanwhile, and what is missing before what came, each takes another turn. */
 const MAX_TURNS = 4
+/** Answers of an enclave that are written together, at most. */
+const MAX_TOGETHER = 32
 
-/** One call after the other, since each begins where another ends. */
+/** One call after the other, since each begins where another ends: what comes while one is under way is written together. */
 export function createLogWriter({ store, clock, key, hash, onWritten }: LogWriterDeps): LogWriter {
-  const inTurn = createTurns()
   /** Exactly what is written, or undefined where that is not known. */
   let tree: RecentTree | undefined
-  let newest: { size: number; note: string } | undefined
+  /** What was written last, and its tree, which may have grown by what is being written. Nothing that is written is taken back. */
+  let newest: { size: number; note: string; tree: RecentTree } | undefined
 
   async function load(): Promise<RecentTree> {
     const written = (await store.findLogHead(hash))?.written
@@ -71,7 +77,8 @@ export function createLogWriter({ store, clock, key, hash, onWritten }: LogWrite
         const result = await append(read, { bootId, claims })
         if ('lost' in result) {
           tree = base
-          if (read.checkpoint.size === base.size) newest = { size: base.size, note: read.note }
+          if (read.checkpoint.size === base.size) newest = { size: base.size, note: read.note, tree }
+          else if (newest?.size !== base.size) newest = undefined
           const kinds = read.kinds.slice(Math.max(0, sizeBefore - read.from))
           onWritten({ size: base.size, kinds })
           return result.lost
@@ -127,18 +134,62 @@ export function createLogWriter({ store, clock, key, hash, onWritten }: LogWrite
     return more
   }
 
+  async function writeOne({ appended, context }: Writing) {
+    try {
+      return await write(appended, context)
+    } catch (error) {
+      newest = undefined
+      throw error
+    }
+  }
+
+  const gatherer = createGatherer<Writing, readonly string[]>({
+    limit: MAX_TOGETHER,
+    slots: 1,
+    async run(asked, { answer }) {
+      for (const { merged, parts } of mergeAll(asked)) {
+        const [together] = await Promise.allSettled([writeOne(merged)])
+        for (const part of parts) {
+          // One that cannot be written fails alone, unless it is the database that fails.
+          const isFinal = together.status === 'fulfilled' || parts.length === 1 || isUnavailable(together.reason)
+          answer(part, isFinal ? together : (await Promise.allSettled([writeOne(part)]))[0])
+        }
+      }
+    },
+  })
+
   return {
-    write: (appended, context) => inTurn(() => write(appended, context)),
+    write: (appended, context) => gatherer.add({ appended, context }),
     get size() {
-      return tree?.size
+      return tree?.size ?? newest?.size
     },
-    get recent() {
-      return tree
-    },
+    findRecent: (size) => (newest !== undefined && size <= newest.size ? newest.tree : tree),
     get newest() {
-      return newest?.size === tree?.size ? newest : undefined
+      return newest
     },
   }
+}
+
+/** In the order of the log. */
+function mergeAll(asked: readonly Writing[]): { merged: Writing; parts: Writing[] }[] {
+  const groups: { merged: Writing; parts: Writing[] }[] = []
+  for (const part of asked.toSorted((left, right) => left.appended.from - right.appended.from)) {
+    const last = groups.at(-1)
+    const isOfBoot = last?.merged.context.bootId === part.context.bootId
+    const appended = last && isOfBoot ? mergeAppended(last.merged.appended, part.appended) : undefined
+    if (last === undefined || appended === undefined) {
+      groups.push({ merged: part, parts: [part] })
+      continue
+    }
+    const claims = [...last.merged.context.claims, ...part.context.claims]
+    last.merged = { appended, context: { ...part.context, claims } }
+    last.parts.push(part)
+  }
+  return groups
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof CoordinatorError && error.code === 'database_unavailable'
 }
 
 function toConflict(cause?: unknown) {

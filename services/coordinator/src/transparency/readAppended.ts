@@ -7,7 +7,8 @@ import {
   type NoteKey,
   parseCheckpoint,
 } from '@countersign/log'
-import { type AppendedEntries, fromHex, hashTreeLeaf, isHex, isNatural } from '@countersign/protocol'
+import { type AppendedEntries, fromHex, isHex, isNatural } from '@countersign/protocol'
+import { hashLeaf } from './hashNodes.ts'
 import { LogFault } from './logFault.ts'
 import { readLogSignature, readNote } from './readCosignature.ts'
 
@@ -33,7 +34,7 @@ export function readAppended({ origin, from, entries, checkpoint: text }: Append
     if (!isHex(entry, LOG_ENTRY_BYTES)) throw malformed('an entry has another length')
     return fromHex(entry)
   })
-  return { from, entries: bytes, leaves: bytes.map(hashTreeLeaf), kinds: bytes.map(readKind), checkpoint, note: text }
+  return { from, entries: bytes, leaves: bytes.map(hashLeaf), kinds: bytes.map(readKind), checkpoint, note: text }
 }
 
 function readCheckpoint(text: string): Checkpoint {

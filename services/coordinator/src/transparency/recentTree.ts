@@ -1,5 +1,5 @@
 import { computeFrontierRoot, type Frontier, listTreeNodes, type TreeNode } from '@countersign/log'
-import { hashTreeNode } from '@countersign/protocol'
+import { hashNode } from './hashNodes.ts'
 
 /** The right edge of a log's tree, as it grows: its root, and the nodes that came lately, of which proofs for witnesses are made. */
 export type RecentTree = {
@@ -28,7 +28,7 @@ export function createRecentTree({ size: firstSize, hashes }: Frontier): RecentT
     keep(node, hash)
     // Each subtree of the same height on the left is completed by what has come.
     while (edge.at(-1)?.node.level === node.level) {
-      hash = hashTreeNode((edge.pop() as { hash: Uint8Array }).hash, hash)
+      hash = hashNode((edge.pop() as { hash: Uint8Array }).hash, hash)
       node = { level: node.level + 1, index: Math.floor(node.index / 2) }
       keep(node, hash)
     }

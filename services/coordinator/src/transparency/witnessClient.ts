@@ -1,4 +1,4 @@
-import { type Cosignature, formatAddCheckpoint, type NoteKey } from '@countersign/log'
+import { COSIGNATURES_HEADER, type Cosignature, formatAddCheckpoint, type NoteKey } from '@countersign/log'
 import { ServiceError, toHex } from '@countersign/protocol'
 import { Pool } from 'undici'
 import { readCosignature } from './readCosignature.ts'
@@ -34,6 +34,8 @@ export type WitnessClient = {
 const MAX_CALLS = 3
 const MAX_ANSWER_BYTES = 65_536
 const CONNECTIONS = 8
+/** Policies name keys of no other kind. */
+const HEADERS = { [COSIGNATURES_HEADER]: 'ed25519' }
 
 export function createWitnessClient(
   { key, url }: WitnessSite,
@@ -58,7 +60,7 @@ export function createWitnessClient(
     for (let call = 0; call < MAX_CALLS; call++) {
       const proof = await asked.prove(oldSize)
       const body = formatAddCheckpoint({ oldSize, proof, checkpoint: note })
-      const response = await pool.request({ method: 'POST', path, body, signal })
+      const response = await pool.request({ method: 'POST', path, headers: HEADERS, body, signal })
       const status = response.statusCode
       // Bounded by `maxResponseSize`.
       const answer = await response.body.text()

@@ -267,8 +267,15 @@ describe('full', () => {
 
   test('of statements, by their size', async () => {
     const { statementLog } = await createOpenLog({ limits: { bytes: 10_000 } })
-    const large = { content: 'x'.repeat(8_000) } as never
-    expect(() => statementLog.reserve([large])).toThrow(withCode('log_unavailable'))
+    const large = [
+      { content: 'x'.repeat(8_000) },
+      { kind: 'transaction', txMetadata: { data: `0x${'00'.repeat(3_000)}` } },
+    ]
+    for (const item of large) {
+      expect(() => statementLog.reserve([item as never])).toThrow(withCode('log_unavailable'))
+    }
+    const strange = { kind: 'transaction', txMetadata: null } as never
+    statementLog.reserve([strange]).close()
     const room = statementLog.reserve([{} as never, {} as never])
     expect(() => statementLog.reserve([{} as never, {} as never, {} as never])).toThrow(withCode('log_unavailable'))
     room.close()

@@ -243,7 +243,7 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
     reserve(items) {
       const opened = assertOpen()
       if (opened.countUncosigned() >= limits.entries) throw unavailable('too many entries wait for witnesses')
-      const sizes = items.map((item) => JSON.stringify(item).length + STATEMENT_BYTES)
+      const sizes = items.map(countBytes)
       let unused = { statements: sizes.length, bytes: sizes.reduce((sum, size) => sum + size, 0) }
       if (!room.statements.take(unused.statements)) throw unavailable('too many statements wait')
       if (!room.bytes.take(unused.bytes)) {
@@ -351,6 +351,14 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
     }
     return { signed, ...facts, sinceMs: elapsedMs(), isReleased: false }
   }
+}
+
+/** What is kept of an item, about. A transaction's data is all that can be much of it, and most items are transactions. */
+function countBytes(item: SignItem): number {
+  if (item.kind !== 'transaction' || item.vault !== undefined) return STATEMENT_BYTES + JSON.stringify(item).length
+  // Not checked yet: what is none is not signed.
+  const { data } = (item.txMetadata ?? {}) as { data?: unknown }
+  return 2 * STATEMENT_BYTES + (typeof data === 'string' ? data.length : 0)
 }
 
 function refused(details: string) {
