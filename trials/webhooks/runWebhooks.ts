@@ -206,7 +206,7 @@ async function findStarted(env: Environment): Promise<string[]> {
 
 type Killing = { stop(): Promise<WebhooksReport['kills']> }
 
-/** Kills the coordinator or a worker at random moments, and starts it again. */
+/** Kills the coordinator and the workers in turn, at random moments, and starts each again. */
 function startKilling(parameters: {
   backend: { stopCoordinator(signal: 'SIGKILL'): Promise<unknown>; startCoordinator(): Promise<void> }
   workers: readonly Member[]
@@ -219,7 +219,7 @@ function startKilling(parameters: {
     while (!stopping.signal.aborted) {
       await pause(random() * MAX_QUIET_MS, undefined, { signal: stopping.signal }).catch(() => {})
       if (stopping.signal.aborted) return
-      const worker = workers[Math.floor(random() * (workers.length + 1))]
+      const worker = workers[(kills.coordinator + kills.worker + workers.length) % (workers.length + 1)]
       if (worker === undefined) {
         await backend.stopCoordinator('SIGKILL')
         await backend.startCoordinator()
