@@ -4,7 +4,7 @@ const USAGE = `usage: npm run retention -- [--proofs N] [--receipts VERSION]
 
 Fills a PostgreSQL with complete proofs and an IPFS node with their receipts, drops the receipts that are older than 30 days from the
 database (the first worker is killed on its way), and reads every proof over HTTP: each must be what it was.
-  --proofs N           how many (default 1000000; takes some 12 minutes and 15 GB of disk with receipts of version 2)
+  --proofs N           how many (default 1000000; takes some 20 minutes of two free cores and 15 GB of disk with receipts of version 2)
   --receipts VERSION   1 or 2 (default 2): of 26 kB, or of 2 kB
   --help               says this
 

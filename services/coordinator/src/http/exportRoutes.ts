@@ -24,8 +24,6 @@ const RETRY_S = 30
 const HEADERS = {
   'content-type': 'application/vnd.ipld.car; version=1; order=unk; dups=y',
   'content-disposition': 'attachment; filename="proofs.car"',
-  'cache-control': 'private, no-store',
-  'x-content-type-options': 'nosniff',
 }
 
 /** A user's proofs, streamed: nothing is read before the caller has taken what is before it. */
