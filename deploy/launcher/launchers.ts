@@ -177,7 +177,7 @@ export const launched = {
 
 export type LaunchedImage = keyof typeof launched
 
-export const isStagingImage = (image: LaunchedImage) => image.endsWith('-staging')
+const isStagingImage = (image: LaunchedImage) => image.endsWith('-staging')
 
 /** What the launcher of an image starts where nobody says a name. */
 export const toProgramName = (image: LaunchedImage) => image.replace('-staging', '')

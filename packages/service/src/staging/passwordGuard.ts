@@ -4,7 +4,7 @@ import { hash, scryptSync, timingSafeEqual } from 'node:crypto'
 export const STAGING_COOKIE = 'countersign-staging'
 
 /** How a request asks to be let in. `wrong` is a password that was tried, and has to be counted. */
-export type Admission = 'admitted' | 'wrong' | 'none'
+type Admission = 'admitted' | 'wrong' | 'none'
 
 export type PasswordGuard = {
   /** The value of the cookie. */

@@ -1,7 +1,7 @@
 import { type Env, type Fault, readSecret } from '../readEnv.ts'
 import type { Mode } from './readMode.ts'
 
-export const MIN_PASSWORD_LENGTH = 16
+const MIN_PASSWORD_LENGTH = 16
 
 /** What guards a staging; undefined elsewhere, and after a fault. It comes from a file: a variable shows in lists of processes. */
 export function readPassword(

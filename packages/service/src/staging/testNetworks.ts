@@ -4,7 +4,7 @@ import type { Env, Fault } from '../readEnv.ts'
  * Chains whose money is worth nothing, by id: all that a service on simulated silicon may sign for or publish to. The ids are those of
  * https://chainid.network (ethereum-lists/chains), and for local nodes those that hardhat, anvil and geth take by themselves.
  */
-export const testNetworks: Readonly<Record<number, string>> = {
+const testNetworks: Readonly<Record<number, string>> = {
   1337: 'a local node (geth --dev)',
   31337: 'a local node (hardhat, anvil)',
   17000: 'Holesky',
