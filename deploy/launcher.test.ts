@@ -63,6 +63,15 @@ describe('the file', () => {
 })
 
 describe('the names', () => {
+  test('a doctor gets every setting of the programs that it looks at, in each image', () => {
+    for (const image of ['coordinator', 'coordinator-staging'] as const) {
+      const { coordinator, worker, doctor } = launched[image]
+      const names: readonly string[] = doctor.env
+      const missing = [...coordinator.env, ...worker.env].filter((name) => !names.includes(name))
+      expect([image, missing]).toEqual([image, []])
+    }
+  })
+
   test('hold no secret by its value, and nothing that Node, OpenSSL or the loader obey', () => {
     const all = Object.values(launched).flatMap((programs) => Object.values(programs).flatMap(({ env }) => env))
     const names = [...new Set<string>(all)]

@@ -193,6 +193,7 @@ test.each([
 describe('the front', () => {
   const guard = createPasswordGuard(password)
   const cookie = `countersign-staging=${guard.cookie}`
+  const isTrusted = () => false
   const asked: { name: string; url: string | undefined; forwardedFor: string | undefined; body: string }[] = []
   let folder: string
   let url: string
@@ -216,7 +217,7 @@ describe('the front', () => {
     const [api, chain, ipfs] = await Promise.all([start('api'), start('chain'), start('ipfs')])
     const upstreams = { api: ['http://127.0.0.1:1', api], chain: [chain], ipfs: [ipfs] }
     const configText = files['web-config.json'] ?? ''
-    const server = createWebServer({ folder, configText, ...createFront({ guard, upstreams }) }).listen(0, '127.0.0.1')
+    const server = createWebServer({ folder, configText, ...createFront({ guard, upstreams, isTrusted }) }).listen(0, '127.0.0.1')
     await once(server, 'listening')
     stops.push(() => {
       server.closeAllConnections()
@@ -275,7 +276,8 @@ describe('the front', () => {
   })
 
   test('a part that is away is a 502', async () => {
-    const intercept = createFront({ guard, upstreams: { api: ['http://127.0.0.1:1'], chain: [], ipfs: [] } }).intercept
+    const upstreams = { api: ['http://127.0.0.1:1'], chain: [], ipfs: [] }
+    const { intercept } = createFront({ guard, upstreams, isTrusted })
     const server = createServer((request, response) => void intercept?.(request, response)).listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo

@@ -165,12 +165,13 @@ export const launched = {
   'coordinator-staging': {
     ...coordinator,
     coordinator: { ...coordinator.coordinator, env: [...coordinator.coordinator.env, ...mock, ...password] },
+    doctor: { ...coordinator.doctor, env: [...coordinator.doctor.env, ...mock, ...password] },
   },
   'web-staging': {
     ...web,
     web: {
       args: ['deploy/staging/front.ts'],
-      env: [...web.web.env, ...password, 'API_UPSTREAM', 'CHAIN_UPSTREAM', 'IPFS_UPSTREAM'],
+      env: [...web.web.env, ...password, 'API_UPSTREAM', 'CHAIN_UPSTREAM', 'IPFS_UPSTREAM', 'TRUSTED_PROXIES'],
     },
   },
 } satisfies Record<string, Record<string, LaunchedProgram>>

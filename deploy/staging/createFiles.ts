@@ -39,6 +39,7 @@ PAGES_URL=${isLocal ? 'http://localhost:8461' : ''}
 COOKIE_SAMESITE=${isLocal ? 'lax' : 'none'}
 ENTROPY_PUBLIC_KEY=${createSimulatedSatellite().publicKey}
 ATTESTATIONS_ADDRESS=${CONTRACT}
+TRUSTED_PROXIES=
 STAGING_USER=${user}
 SECRETS_DIR=${folder}
 `,

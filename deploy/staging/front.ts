@@ -1,5 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createPasswordGuard, MOCK, MOCK_SENTENCE, type PasswordGuard, SILICON_HEADER } from '@countersign/service'
+import {
+  createPasswordGuard,
+  createTrustedProxies,
+  MOCK,
+  MOCK_SENTENCE,
+  type PasswordGuard,
+  readList,
+  SILICON_HEADER,
+  type TrustedProxies,
+} from '@countersign/service'
 import { runWebServer, type WebServerParameters } from '../web/server.ts'
 import { forward } from './forward.ts'
 import { readStagingPassword } from './readStagingPassword.ts'
@@ -18,9 +27,11 @@ const STYLE = `.mock-strip{position:sticky;top:0;z-index:1000;margin:0;padding:.
 export type FrontParameters = {
   guard: PasswordGuard
   upstreams: Readonly<Record<Exclude<Route, 'web'>, readonly string[]>>
+  /** Proxies before this one: what they say about a caller's address is handed on. */
+  isTrusted: TrustedProxies
 }
 
-export function createFront({ guard, upstreams }: FrontParameters): Partial<WebServerParameters> {
+export function createFront({ guard, upstreams, isTrusted }: FrontParameters): Partial<WebServerParameters> {
   return {
     extraHeaders: { [SILICON_HEADER]: MOCK },
     extraFiles: { '/mock.css': STYLE },
@@ -40,7 +51,7 @@ export function createFront({ guard, upstreams }: FrontParameters): Partial<WebS
       }
       if (route === 'web') return false
       const inner = route === 'chain' ? { path: url.slice('/rpc'.length).replace(/^(?!\/)/, '/') } : {}
-      forward(request, response, { targets: upstreams[route], ...inner })
+      forward(request, response, { targets: upstreams[route], withCredentials: route === 'api', isTrusted, ...inner })
       return true
     },
   }
@@ -69,5 +80,9 @@ function readUpstreams(): FrontParameters['upstreams'] {
 }
 
 if (import.meta.main) {
-  runWebServer(() => createFront({ guard: createPasswordGuard(readStagingPassword()), upstreams: readUpstreams() }))
+  runWebServer(() => {
+    const guard = createPasswordGuard(readStagingPassword())
+    const isTrusted = createTrustedProxies(readList(process.env.TRUSTED_PROXIES))
+    return createFront({ guard, upstreams: readUpstreams(), isTrusted })
+  })
 }

@@ -1,11 +1,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { createPasswordGuard, MOCK, type PasswordGuard, SILICON_HEADER } from '@countersign/service'
+import { createPasswordGuard } from '@countersign/service'
 import { startOidcProvider, startSatellite } from '@countersign/testing'
 import { startDevChain } from '../../dev/chain.ts'
-import { forward } from './forward.ts'
 import { readStagingPassword } from './readStagingPassword.ts'
+import { createPagesServer, createPodServer } from './worldServers.ts'
 
 /**
  * What surrounds a staging, in one process: a test chain with the contract on it, a satellite, and an identity provider on whose page anybody can
@@ -16,28 +15,13 @@ const CHAIN_PORT = 8545
 const SATELLITE_PORT = 8470
 const ISSUER_PORT = 8460
 
-function openPages(guard: PasswordGuard, { host, port }: { host: string; port: number }): void {
-  createServer((request, response) => {
-    response.setHeader(SILICON_HEADER, MOCK)
-    if (guard.check({ authorization: undefined, cookie: request.headers.cookie }) !== 'admitted') {
-      return void response.writeHead(401, { 'content-type': 'text/plain' }).end('staging: give the password first\n')
-    }
-    forward(request, response, { targets: [`http://127.0.0.1:${ISSUER_PORT}`] })
-  }).listen(port, host)
-}
+/** Ports that other pods of a cluster reach, and what is behind each. */
+const POD_PORTS = [
+  [18_545, CHAIN_PORT],
+  [18_470, SATELLITE_PORT],
+] as const
 
-/** Ports that other pods of a cluster reach, whose policies say who may. */
-function openToPods(host: string): void {
-  for (const [port, own] of [
-    [18_545, CHAIN_PORT],
-    [18_470, SATELLITE_PORT],
-  ] as const) {
-    createServer((request, response) => forward(request, response, { targets: [`http://127.0.0.1:${own}`] })).listen(
-      port,
-      host,
-    )
-  }
-}
+const toTarget = (port: number) => `http://127.0.0.1:${port}`
 
 async function main(): Promise<void> {
   const {
@@ -59,9 +43,11 @@ async function main(): Promise<void> {
     const redirectUris = [`${PUBLIC_URL}/auth/google/callback`]
     const clientSecret = readSecret('google-client-secret')
     parts.push(await startOidcProvider({ port: ISSUER_PORT, clientSecret, redirectUris, pagesUrl: PAGES_URL }))
-    openPages(guard, { host: HOST, port: 8461 })
+    createPagesServer({ guard, target: toTarget(ISSUER_PORT) }).listen(8461, HOST)
   }
-  if (process.env.IS_CLUSTER === 'true') openToPods(HOST)
+  if (process.env.IS_CLUSTER === 'true') {
+    for (const [port, own] of POD_PORTS) createPodServer({ target: toTarget(own) }).listen(port, HOST)
+  }
   process.stdout.write(
     `${JSON.stringify({ level: 'info', msg: 'Started the world', contract: chain.contract, entropyKey: satellite.publicKey })}\n`,
   )

@@ -12,6 +12,7 @@ test('exports', () => {
       "createLog",
       "createPasswordGuard",
       "createShutdown",
+      "createTrustedProxies",
       "findUnmeasured",
       "parseArguments",
       "readBoolean",

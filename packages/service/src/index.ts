@@ -23,3 +23,4 @@ export { createPasswordGuard, type PasswordGuard, STAGING_COOKIE } from './stagi
 export { type Mode, readMode } from './staging/readMode.ts'
 export { readPassword } from './staging/readPassword.ts'
 export { refuseRealChains, testChainIds } from './staging/testNetworks.ts'
+export { createTrustedProxies, type TrustedProxies } from './trustedProxies.ts'

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { isLoopbackUrl } from '@countersign/protocol'
+import { createTrustedProxies } from '@countersign/service'
 import type { Config } from '../config.ts'
-import { createTrustedProxies } from '../http/clientAddress.ts'
 import { checkCertificate } from './certificate.ts'
 import { type Check, type Context, type Finding, fault, ok, skipped, warning } from './check.ts'
 

@@ -1,5 +1,6 @@
+import { createTrustedProxies } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
-import { createTrustedProxies, toAddressGroup, toClientAddress } from './clientAddress.ts'
+import { toAddressGroup, toClientAddress } from './clientAddress.ts'
 
 const isTrusted = createTrustedProxies(['10.0.0.0/8', '127.0.0.1', 'fd00::/8'])
 
@@ -30,13 +31,6 @@ describe('toClientAddress', () => {
     )
   })
 })
-
-test.each(['', 'x', '10.0.0.0/33', '10.0.0.0/-1', '10.0.0.0/8/8', '10.0.0', 'fd00::/129', '10.0.0.0/', 'localhost'])(
-  'TRUSTED_PROXIES with %j is refused',
-  (entry) => {
-    expect(() => createTrustedProxies([entry])).toThrow(JSON.stringify(entry))
-  },
-)
 
 test.each([
   ['203.0.113.1', '203.0.113.1'],

@@ -48,9 +48,11 @@ export function createStagingGate({ password, clock }: { password: string; clock
     assertAdmitted(head, clientAddress) {
       // A preflight carries no credentials and changes nothing.
       if (OPEN.has(head.path) || head.method === 'OPTIONS') return
+      // Others may have guessed from this address: who was let in stays in, whatever else is sent along.
+      if (guard.check({ authorization: undefined, cookie: head.header('cookie') }) === 'admitted') return
       const authorization = head.header('authorization')
       if (authorization !== undefined) assertListening(clientAddress)
-      const admission = guard.check({ authorization, cookie: head.header('cookie') })
+      const admission = guard.check({ authorization, cookie: undefined })
       if (admission === 'wrong') refuse(clientAddress)
       if (admission !== 'admitted')
         throw notAdmitted(`the password is missing: give it at ${STAGING_PATH}, or by Basic`)
