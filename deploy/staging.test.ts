@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { createPasswordGuard } from '@countersign/service'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { parse, parseAllDocuments } from 'yaml'
+import { parse } from 'yaml'
 import { startBrowser } from '../e2e/startBrowser.ts'
 import { findChromium } from '../scripts/findChromium.ts'
 import { readConfig as readCoordinatorConfig } from '../services/coordinator/src/config.ts'
@@ -15,13 +15,12 @@ import { readWorkerConfig } from '../services/coordinator/src/pipeline/config.ts
 import { readConfig as readEnclaveConfig } from '../services/enclave/src/config.ts'
 import { images } from './measure/images.ts'
 import { type Compose, checkCompose, interpolate, toContainers } from './rules/checkCompose.ts'
-import { checkKubernetes, type KubernetesDocument } from './rules/checkKubernetes.ts'
 import { imageOf, programOf } from './rules/containers.ts'
 import { createFiles, parseUrl } from './staging/createFiles.ts'
 import { createFront } from './staging/front.ts'
 import { toRoute } from './staging/toRoute.ts'
 import { findSchemaFaults } from './test/composeSchema.ts'
-import { composeContext, documents, kubernetesContext, compose as production, read } from './test/manifests.ts'
+import { composeContext, compose as production, read } from './test/manifests.ts'
 import { createWebServer } from './web/server.ts'
 
 const files = createFiles({ folder: '/run/staging', url: 'http://localhost:8500', user: '1000:1000' })
@@ -78,59 +77,6 @@ describe('the Compose file of a staging', () => {
       const hasSimulator = isService && !(leftOut as readonly string[]).includes('@countersign/attestation/simulator')
       expect([name, hasSimulator]).toEqual([name, isService && name.endsWith('-staging')])
     }
-  })
-})
-
-describe('the Kubernetes overlay of a staging', () => {
-  const folder = 'deploy/kubernetes-staging'
-  const kustomization = parse(read(`${folder}/kustomization.yaml`)) as {
-    resources: string[]
-    images: { name: string; newName?: string }[]
-    patches: { path?: string; patch?: string }[]
-  }
-  const documentsOf = (text: string) => parseAllDocuments(text).map((one) => one.toJS() as KubernetesDocument)
-  const patches = kustomization.patches.flatMap(({ path, patch }) => documentsOf(patch ?? read(`${folder}/${path}`)))
-  const own = ['world.yaml', 'network-policies.yaml'].flatMap((name) => documentsOf(read(`${folder}/${name}`)))
-  const nameOf = ({ kind, metadata }: KubernetesDocument) => `${kind} ${metadata.namespace}/${metadata.name}`
-
-  test('changes what the base has, and nothing else', () => {
-    const there = documents.map(nameOf)
-    expect(patches.map(nameOf).filter((name) => !there.includes(name))).toEqual([])
-    expect(kustomization.resources).toEqual(['../kubernetes', 'world.yaml', 'network-policies.yaml'])
-  })
-
-  test('has images with simulated silicon alone, and asks for no confidential guest', () => {
-    for (const { name, newName } of kustomization.images) {
-      expect(newName).toBe(name === 'countersign-world' ? undefined : `${name}-staging`)
-    }
-    const guests = documents.filter(({ spec }) => spec?.template?.spec.runtimeClassName !== undefined).map(nameOf)
-    const released = patches.filter(({ spec }) => spec?.template?.spec.runtimeClassName === null).map(nameOf)
-    expect(released.toSorted()).toEqual(guests.toSorted())
-  })
-
-  test('gives every service the password or nothing that it guards, and test networks alone', () => {
-    const envOf = (kind: string, name: string) => {
-      const found = patches.find((one) => nameOf(one) === `${kind} countersign/${name}`)
-      return Object.fromEntries(
-        found?.spec?.template?.spec.containers[0]?.env?.map((one) => [one.name, one.value]) ?? [],
-      )
-    }
-    for (const name of ['coordinator', 'web']) {
-      expect(envOf('Deployment', name)).toMatchObject({
-        STAGING_PASSWORD_FILE: '/run/secrets/staging/staging-password',
-      })
-    }
-    expect(envOf('StatefulSet', 'worker').CHAIN_ID).toBe('31337')
-    expect(envOf('Deployment', 'coordinator').ENTROPY_PUBLIC_KEY).toBe(parseEnv(files['.env'] ?? '').ENTROPY_PUBLIC_KEY)
-    expect(envOf('StatefulSet', 'worker').ATTESTATIONS_ADDRESS).toBe(parseEnv(files['.env'] ?? '').ATTESTATIONS_ADDRESS)
-  })
-
-  test('what it adds keeps our own rules', () => {
-    const context = { ...kubernetesContext, givenByOperator: [...kubernetesContext.givenByOperator, 'staging'] }
-    const toImage = (name: string) => (name === 'countersign-world' ? `${name}:0.1.0` : context.toImage(name))
-    const faults = checkKubernetes([...documents, ...own], { ...context, toImage })
-    // It is no image of ours to the launcher, and says for itself what it is.
-    expect(faults.filter((fault) => !fault.includes('NODE_ENV decides which code runs'))).toEqual([])
   })
 })
 
@@ -217,7 +163,10 @@ describe('the front', () => {
     const [api, chain, ipfs] = await Promise.all([start('api'), start('chain'), start('ipfs')])
     const upstreams = { api: ['http://127.0.0.1:1', api], chain: [chain], ipfs: [ipfs] }
     const configText = files['web-config.json'] ?? ''
-    const server = createWebServer({ folder, configText, ...createFront({ guard, upstreams, isTrusted }) }).listen(0, '127.0.0.1')
+    const server = createWebServer({ folder, configText, ...createFront({ guard, upstreams, isTrusted }) }).listen(
+      0,
+      '127.0.0.1',
+    )
     await once(server, 'listening')
     stops.push(() => {
       server.closeAllConnections()

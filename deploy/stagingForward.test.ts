@@ -50,7 +50,10 @@ function ask(port: number, path: string, headers: Record<string, string> = { coo
             text,
             error: error?.message,
           })
-        answer.on('data', (chunk) => (text += chunk)).on('end', () => settle()).on('error', settle)
+        answer
+          .on('data', (chunk) => (text += chunk))
+          .on('end', () => settle())
+          .on('error', settle)
       })
       call.on('error', reject).end()
     },

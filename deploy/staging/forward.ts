@@ -29,8 +29,8 @@ export type ForwardParameters = {
 export function forward(incoming: IncomingMessage, outgoing: ServerResponse, parameters: ForwardParameters): void {
   const [target, ...others] = parameters.targets
   const { path = incoming.url ?? '' } = parameters
-  if (!PATH.test(path)) return refuse(outgoing, 400)
-  if (target === undefined) return refuse(outgoing, 502)
+  if (!PATH.test(path)) return void refuse(outgoing, 400)
+  if (target === undefined) return void refuse(outgoing, 502)
   const call = requestHttp(new URL(target), {
     path,
     method: incoming.method ?? 'GET',
