@@ -5,6 +5,7 @@ const C1 = 'job="coordinators", instance="c1"'
 const C2 = 'job="coordinators", instance="c2"'
 const W1 = 'job="workers", instance="w1"'
 const X1 = 'job="witnesses", instance="x1"'
+const RECEIVER = 'receiver="https://hooks.example"'
 const ORIGIN = 'origin="log.example/1"'
 
 const ALWAYS = 'x120'
@@ -65,7 +66,12 @@ export const healthy: World = {
   [`countersign_stage_attempts_total{${W1}, stage="publish", outcome="ok"}`]: growing(6),
   [`countersign_stage_attempts_total{${W1}, stage="publish", outcome="chain_unavailable"}`]: growing(1),
   [`countersign_stage_attempts_total{${W1}, stage="publish", outcome="failed"}`]: steady(0),
+  [`countersign_stage_attempts_total{${W1}, stage="retention", outcome="dropped"}`]: growing(60),
+  [`countersign_stage_attempts_total{${W1}, stage="retention", outcome="kept"}`]: steady(0),
   [`countersign_publisher_affordable_gas{${W1}, account="0x01"}`]: steady(1e9),
+  [`countersign_oldest_open_webhook_seconds{${W1}, ${RECEIVER}}`]: steady(900),
+  [`countersign_open_webhooks{${W1}, ${RECEIVER}, status="pending"}`]: steady(200),
+  [`countersign_open_webhooks{${W1}, ${RECEIVER}, status="dead"}`]: steady(0),
   [`countersign_log_witnesses{${C1}, ${ORIGIN}, state="named"}`]: steady(3),
   [`countersign_log_witnesses{${C1}, ${ORIGIN}, state="missing"}`]: steady(0),
   [`countersign_log_witnesses{${C1}, ${ORIGIN}, state="quorum"}`]: steady(2),
@@ -142,6 +148,9 @@ export const wrong: Readonly<Record<string, World>> = {
   CountersignPublisherShort: { [`countersign_publisher_affordable_gas{${W1}, account="0x01"}`]: steady(1e7) },
   CountersignPublisherOutOfFunds: { [attempts('publish', 'insufficient_funds')]: growing(1) },
   CountersignGasBudgetSpent: { [attempts('publish', 'gas_budget_spent')]: growing(1) },
+  CountersignReceiptsKept: { [attempts('retention', 'kept')]: '0x95 1x25' },
+  CountersignWebhooksWait: { [`countersign_oldest_open_webhook_seconds{${W1}, ${RECEIVER}}`]: growing(60) },
+  CountersignWebhooksDead: { [`countersign_open_webhooks{${W1}, ${RECEIVER}, status="dead"}`]: '0x95 1x25' },
   CountersignLogClosed: { [`countersign_part_up{${C1}, part="log"}`]: '1x90 0x30' },
   CountersignLogQuorumAtRisk: { [witnesses('missing')]: steady(1) },
   CountersignWitnessMissing: { [witnesses('missing')]: steady(1), [witnesses('named')]: steady(5) },

@@ -56,7 +56,7 @@ export function addGauges(registry: Registry, deps: GaugeDeps): () => Promise<vo
   )
   const webhooks = gauge(
     'countersign_open_webhooks',
-    'Webhooks that are still to be delivered (pending), and that were given up (dead), by receiver',
+    'Webhooks that are still to be delivered (pending), and that were given up (dead), by receiver; counted up to 10000',
     ['receiver', 'status'],
   )
   const oldestWebhook = gauge(

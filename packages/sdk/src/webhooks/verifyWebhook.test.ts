@@ -56,6 +56,9 @@ describe('a webhook is believed', () => {
     const upper = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]))
     expect(await verify({ headers: upper, body })).toEqual(event)
     expect(await verify({ headers: new Headers(headers), body: new TextEncoder().encode(body) })).toEqual(event)
+    // Of another realm, or of a library.
+    const foreign = { get: (name: string) => headers[name] ?? null }
+    expect(await verify({ headers: foreign, body })).toEqual(event)
   })
   test('when one of several signatures is of one of several keys', async () => {
     const { headers, body } = toRequest()
@@ -142,9 +145,13 @@ describe('a webhook is refused', () => {
     expect(await codeOf(verify({ headers, body: new Uint8Array(65_537) }))).toBe('webhook_malformed')
     expect(await codeOf(verify({ headers, body: Uint8Array.of(0xff) }))).toBe('webhook_forged')
   })
-  test('with more signatures than anybody has keys', async () => {
+  test.each([
+    ['more signatures than the service has keys', 4, undefined],
+    ['more signatures of other schemes than anybody makes', 16, 'v1,aGVsbG8='],
+  ])('with %s', async (_name, length, other) => {
     const { headers, body } = toRequest()
-    const signature = Array.from({ length: 17 }, () => headers['webhook-signature']).join(' ')
+    const good = headers['webhook-signature']
+    const signature = [good, ...Array.from({ length }, () => other ?? good)].join(' ')
     expect(await codeOf(verify({ headers: { ...headers, 'webhook-signature': signature }, body }))).toBe(
       'webhook_malformed',
     )

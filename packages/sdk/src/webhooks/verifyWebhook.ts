@@ -9,7 +9,7 @@ import { createError } from './errors.ts'
 
 export type VerifyWebhookParameters = {
   /** Of the request: `Headers`, or as Node has them. */
-  headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>
+  headers: Pick<Headers, 'get'> | Readonly<Record<string, string | readonly string[] | undefined>>
   /** Exactly as it came. Bytes that were parsed and written again have another signature. */
   body: Uint8Array | string
   /** Those you trust, `whpk_…`, from `GET /health/attestation`. Never those that came with the request. */
@@ -24,8 +24,10 @@ export type VerifyWebhookParameters = {
 
 /** No event of the service comes near it. */
 const MAX_BODY_BYTES = 65_536
-/** Of the service it has at most as many as there are keys. */
-const MAX_SIGNATURES = 16
+/** Of the service it has at most as many as there are keys. Each costs a stranger nothing, and the receiver a check with each of its keys. */
+const MAX_SIGNATURES = 4
+/** With those of other schemes. */
+const MAX_PARTS = 16
 
 /**
  * Judges a webhook, and gives what it says. Throws a `ServiceError` with a `WebhookErrorCode`.
@@ -61,7 +63,7 @@ export async function verifyWebhook(parameters: VerifyWebhookParameters): Promis
 /** Node joins what came twice by a comma, or gives a list: both are refused by the form of a header. */
 function readHeader(headers: VerifyWebhookParameters['headers'], name: string): string {
   const value =
-    headers instanceof Headers
+    typeof headers.get === 'function'
       ? headers.get(name)
       : Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]
   if (typeof value !== 'string') throw malformed(name)
@@ -70,12 +72,13 @@ function readHeader(headers: VerifyWebhookParameters['headers'], name: string): 
 
 /** Those of other schemes are left out: a service may add one. */
 function readSignatures(text: string): Uint8Array[] {
-  const parts = text.split(' ', MAX_SIGNATURES + 1)
-  if (parts.length > MAX_SIGNATURES) throw malformed('webhook-signature')
-  return parts.flatMap((part) => {
+  const parts = text.split(' ', MAX_PARTS + 1)
+  const signatures = parts.flatMap((part) => {
     const [, base64] = /^v1a,([A-Za-z0-9+/]{86}==)$/.exec(part) ?? []
     return base64 === undefined ? [] : [Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))]
   })
+  if (parts.length > MAX_PARTS || signatures.length > MAX_SIGNATURES) throw malformed('webhook-signature')
+  return signatures
 }
 
 /** It is signed, so its form is only looked at to be sure of what the types promise. Types of later versions come through. */

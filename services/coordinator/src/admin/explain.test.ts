@@ -46,6 +46,10 @@ test.each<[Partial<InspectedWebhook>, RegExp]>([
   [{ attempts: 3, failure: 'status_500' }, /^not delivered in 3 attempts and 90 s, the next in 30 s: status_500$/],
   [{ attempts: 3, failure: 'redirected' }, /set WEBHOOK_URL/],
   [{ status: 'dead', attempts: 40, failure: 'timed_out', dueAt: null }, /given up after 40 attempts.*--retry msg_1$/],
+  [
+    { status: 'dead', attempts: 40, failure: 'timed_out', dueAt: null, isActive: false },
+    /given up.*the settings name this receiver no more$/,
+  ],
   [{ status: 'delivered', attempts: 1, dueAt: null }, /^delivered, 90 s old$/],
 ])('a webhook that is %o: %s', (changes, sentence) => {
   expect(explainWebhook({ ...webhook, ...changes }, NOW)).toMatch(sentence)

@@ -50,8 +50,10 @@ export function explainWebhook(webhook: InspectedWebhook, now: number): string {
   const reason = failure === null ? undefined : (webhookAdvice[failure] ?? failure)
   const because = reason === undefined ? '' : `: ${reason}`
   if (status === 'delivered') return `delivered, ${age} old`
-  if (status === 'dead')
-    return `given up after ${attempts} attempts in ${age}${because}; send it again with: --retry ${webhook.id}`
+  if (status === 'dead') {
+    const advice = isActive ? `send it again with: --retry ${webhook.id}` : 'the settings name this receiver no more'
+    return `given up after ${attempts} attempts in ${age}${because}; ${advice}`
+  }
   if (!isActive) return `waits ${age}, but the settings name this receiver no more`
   if (attempts === 0) return `waits ${age} for its first attempt; is a worker running?`
   const next = toAge((webhook.dueAt ?? now) - now)

@@ -48,12 +48,16 @@ export async function listWebhooks(
   }))
 }
 
-/** Sends dead ones again, of one event or (without an id) all of them; returns how many. Their deadline counts from now. */
+/**
+ * Sends dead ones again, of one event or (without an id) all of them; returns how many. Their deadline counts from now. To a receiver
+ * that the settings name no more nothing is sent, so its own stay dead.
+ */
 export async function retryWebhooks(db: Kysely<Tables>, { id }: { id: string | undefined }): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('webhook_deliveries')
     .set({ status: 'pending', attempts: 0, queued_at: sql`now()`, due_at: sql`now()`, settled_at: null })
     .where('status', '=', 'dead')
+    .where('receiver_id', 'in', db.selectFrom('webhook_receivers').where('is_active', '=', true).select('id'))
     .$if(id !== undefined, (update) => update.where('event_id', '=', id ?? ''))
     .executeTakeFirstOrThrow()
   return Number(numUpdatedRows)
@@ -61,16 +65,27 @@ export async function retryWebhooks(db: Kysely<Tables>, { id }: { id: string | u
 
 export type WebhookCount = { receiver: string; pending: number; dead: number; oldestAt: number | undefined }
 
+/** Above it they are not counted one by one: a receiver that is gone for days has millions, and the age of the oldest says more. */
+const MAX_COUNTED = 10_000
+
 /** How many wait at each receiver of the settings and since when the oldest does, and how many were given up; from the indexes of those two. */
 export async function countWebhooks(db: Kysely<Tables>): Promise<WebhookCount[]> {
   const { rows } = await sql<{ origin: string; pending: string; dead: string; oldest_at: Date | null }>`
-    select r.origin, sum(p.count) as pending, sum(d.count) as dead, min(p.oldest_at) as oldest_at
+    select r.origin, sum(p.count) as pending, sum(d.count) as dead, min(o.oldest_at) as oldest_at
     from webhook_receivers as r
     cross join lateral (
-      select count(*) as count, min(queued_at) as oldest_at from webhook_deliveries
-      where receiver_id = r.id and status = 'pending'
+      select min(queued_at) as oldest_at from webhook_deliveries where receiver_id = r.id and status = 'pending'
+    ) as o
+    cross join lateral (
+      select count(*) as count from (
+        select from webhook_deliveries where receiver_id = r.id and status = 'pending' limit ${MAX_COUNTED}::bigint
+      ) as counted
     ) as p
-    cross join lateral (select count(*) as count from webhook_deliveries where receiver_id = r.id and status = 'dead') as d
+    cross join lateral (
+      select count(*) as count from (
+        select from webhook_deliveries where receiver_id = r.id and status = 'dead' limit ${MAX_COUNTED}::bigint
+      ) as counted
+    ) as d
     where r.is_active group by r.origin`.execute(db)
   return rows.map(({ origin, pending, dead, oldest_at }) => ({
     receiver: origin,

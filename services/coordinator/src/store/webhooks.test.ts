@@ -35,7 +35,8 @@ describe.each(databaseKinds)('webhooks on %s', (kind) => {
 
   /** Fresh receivers, which have nothing to get yet. */
   async function register(...origins: string[]) {
-    return webhooks.register({ receivers: origins.map(receiver), keys: [Buffer.alloc(32, 1)], now: NOW })
+    const receivers = origins.map(receiver)
+    return (await webhooks.register({ receivers, keys: [Buffer.alloc(32, 1)], now: NOW })).ids
   }
   const claim = (receiverId: number, leaseMs = 60_000) => webhooks.claim({ receiverId, limit: 100, leaseMs })
   async function signIn(createdAt = NOW) {
@@ -195,27 +196,129 @@ describe.each(databaseKinds)('webhooks on %s', (kind) => {
     await webhooks.settle(outcomeOf(two))
   })
 
+  test('nothing is sent again to a receiver that the settings name no more', async () => {
+    await run('delete from webhook_events')
+    const [id = 0] = await register('https://gone.example')
+    await signIn()
+    const [one] = (await claim(id)) as [DueWebhook]
+    await webhooks.settle({ ...outcomeOf(one, { failure: 'timed_out', deadlineMs: 0 }), delayMs: 5000 })
+    await register('https://one.example')
+    expect(await retryWebhooks(subject.database.db, { id: one.event.id })).toBe(0)
+    expect(await retryWebhooks(subject.database.db, { id: undefined })).toBe(0)
+    expect(await listWebhooks(subject.database.db, { status: 'dead', limit: 10 })).toMatchObject([
+      { id: one.event.id, isActive: false },
+    ])
+  })
+
+  test('a backlog of any size is counted from the indexes, and no further than anybody reads', async () => {
+    const [id = 0] = await register('https://full.example')
+    await run(`with e as (
+        insert into webhook_events (type, data, created_at)
+        select 'session.created', '{}', now() from generate_series(1, 20100) returning id
+      )
+      insert into webhook_deliveries (event_id, receiver_id, status, settled_at, queued_at)
+      select id, ${id}, case when n % 2 = 0 then 'pending' else 'dead' end, case when n % 2 = 0 then null else now() end,
+        timestamptz '2025-01-01' + n * interval '1 second'
+      from (select id, row_number() over () as n from e) as numbered`)
+    await run('analyze webhook_deliveries')
+    expect(await countWebhooks(subject.database.db)).toEqual([
+      {
+        receiver: 'https://full.example',
+        pending: 10_000,
+        dead: 10_000,
+        oldestAt: Date.parse('2025-01-01T00:00:02Z'),
+      },
+    ])
+    const { rows } = await sql<Record<string, string>>`explain select min(queued_at) from webhook_deliveries
+      where receiver_id = ${sql.lit(id)} and status = 'pending'`.execute(subject.database.db)
+    expect(rows.flatMap(Object.values).join('\n')).toMatch(/Limit[\s\S]*webhook_deliveries_pending/)
+    await run('delete from webhook_events')
+  })
+
   test('receivers that the settings name no more get nothing new, and come back with what waited for them', async () => {
     const [one, two] = [receiver('https://one.example'), receiver('https://two.example')]
     const keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 3)]
-    const [id = 0] = await webhooks.register({ receivers: [one], keys, now: NOW })
+    const {
+      ids: [id = 0],
+    } = await webhooks.register({ receivers: [one], keys, now: NOW })
     expect(await events().findKeys()).toEqual(keys.map((key) => new Uint8Array(key)))
     await signIn()
-    const [other = 0] = await webhooks.register({ receivers: [two], keys: keys.slice(1), now: NOW })
+    const {
+      ids: [other = 0],
+      switchedOff,
+    } = await webhooks.register({ receivers: [two], keys: keys.slice(1), now: NOW })
+    expect([switchedOff, await webhooks.countInactive([id, other]), await webhooks.countInactive([other])]).toEqual([
+      1, 1, 0,
+    ])
     await signIn()
     expect(await events().findKeys()).toEqual([new Uint8Array(32).fill(3)])
-    expect(await webhooks.register({ receivers: [two, one], keys, now: NOW })).toEqual([other, id])
+    const back = await webhooks.register({ receivers: [two, one], keys, now: NOW })
+    expect(back).toEqual({ ids: [other, id], switchedOff: 0 })
     expect([(await claim(id)).length, (await claim(other)).length]).toEqual([1, 1])
   })
 
-  test('what is old and delivered is forgotten; what was not delivered is kept longer', async () => {
-    const [id = 0] = await register('https://one.example')
-    await run('delete from webhook_events')
-    for (const createdAt of [NOW - 40 * DAY_MS, NOW - 3 * DAY_MS, NOW - 3 * DAY_MS, NOW]) await signIn(createdAt)
-    const due = await claim(id)
-    const delivered = due.filter(({ event }) => Date.parse(event.timestamp) !== NOW - 40 * DAY_MS).slice(1)
-    for (const webhook of delivered) await webhooks.settle(outcomeOf(webhook))
-    await webhooks.forget({ deliveredBefore: NOW - 2 * DAY_MS, before: NOW - 30 * DAY_MS })
-    expect(await count()).toBe(2)
+  describe('forgetting', () => {
+    const age = (days: number) => `now() - interval '${days} days'`
+    const term = () => ({ deliveredBefore: Date.now() - 2 * DAY_MS, queuedBefore: Date.now() - 30 * DAY_MS })
+    const left = async (id: number) => {
+      const found = sql<{ n: string }>`select count(*) as n from webhook_deliveries where receiver_id = ${id}`
+      return Number((await found.execute(subject.database.db)).rows[0]?.n)
+    }
+
+    /** Sign-ins, each of this status at each of these receivers, since so many days. */
+    async function add(status: 'pending' | 'delivered' | 'dead', days: number, ids: readonly number[]) {
+      await signIn()
+      const [latest] = (
+        await sql<{ event_id: string }>`select event_id from webhook_deliveries
+          where receiver_id = ${ids[0]} and due_at <= now() and status = 'pending' and queued_at > now() - interval '1 hour'
+          `.execute(subject.database.db)
+      ).rows
+      const settled = status === 'pending' ? 'null' : age(days)
+      await run(`update webhook_deliveries set status = '${status}', queued_at = ${age(days)}, settled_at = ${settled}
+        where event_id = '${latest?.event_id}' and receiver_id in (${ids.join()})`)
+      return latest?.event_id ?? ''
+    }
+
+    test('delivered ones go after two days, others after 30, and an event with the last of its rows', async () => {
+      const [id = 0, other = 0] = await register('https://one.example', 'https://two.example')
+      await run('delete from webhook_events')
+      await add('delivered', 1, [id, other])
+      await add('delivered', 3, [id, other])
+      const mixed = await add('dead', 3, [id, other])
+      await run(
+        `update webhook_deliveries set status = 'delivered' where event_id = '${mixed}' and receiver_id = ${id}`,
+      )
+      await add('pending', 29, [id, other])
+      await add('pending', 31, [id, other])
+      await add('dead', 31, [id, other])
+      expect(await webhooks.forget(term())).toEqual({ undelivered: 4, isOver: true })
+      expect([await count(), await left(id), await left(other)]).toEqual([3, 2, 3])
+      expect(await webhooks.forget(term())).toEqual({ undelivered: 0, isOver: true })
+    })
+
+    test('what was sent again counts from then, however old the event is', async () => {
+      const [id = 0] = await register('https://one.example')
+      await run('delete from webhook_events')
+      const event = await add('dead', 29, [id])
+      await run(`update webhook_deliveries set queued_at = ${age(31)} where event_id = '${event}'`)
+      expect(await retryWebhooks(subject.database.db, { id: event })).toBe(1)
+      expect(await webhooks.forget(term())).toEqual({ undelivered: 0, isOver: true })
+      expect(await claim(id)).toMatchObject([{ event: { id: event } }])
+    })
+
+    test('says that there is more than it takes at once, and leaves nothing to two that do it together', async () => {
+      const [id = 0, other = 0] = await register('https://one.example', 'https://two.example')
+      await run('delete from webhook_events')
+      for (let index = 0; index < 5; index++) await add('delivered', 3, [id, other])
+      const small = createWebhookStore(subject.database.db, { maxForgotten: 4 })
+      expect(await small.forget(term())).toEqual({ undelivered: 0, isOver: false })
+      expect((await left(id)) + (await left(other))).toBe(6)
+      let isOver = false
+      while (!isOver) {
+        const both = await Promise.all([small.forget(term()), small.forget(term())])
+        isOver = both.every((one) => one.isOver) && (await left(id)) + (await left(other)) === 0
+      }
+      expect(await count()).toBe(0)
+    })
   })
 })

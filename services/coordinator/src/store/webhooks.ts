@@ -26,51 +26,53 @@ export type WebhookOutcome = {
 
 /** What workers read and write to deliver webhooks. Failures of the database itself throw `database_unavailable`. */
 export type WebhookStore = {
-  /** From now on these receivers get what happens, and no others; and these keys (32 bytes) sign. Returns the receivers' ids, in their order. */
+  /**
+   * From now on these receivers get what happens, and no others; and these keys (32 bytes) sign. Returns the receivers' ids, in their
+   * order, and how many others got it until now.
+   */
   register(parameters: {
     receivers: readonly NamedReceiver[]
     keys: readonly Uint8Array[]
     now: number
-  }): Promise<number[]>
+  }): Promise<{ ids: number[]; switchedOff: number }>
+  /** How many of these get nothing new, because somebody has registered others since. */
+  countInactive(receiverIds: readonly number[]): Promise<number>
   /** Takes what is due, the longest due first. What is not settled within the lease is due again. */
   claim(parameters: { receiverId: number; limit: number; leaseMs: number }): Promise<DueWebhook[]>
   /** How it is now. What was delivered stays so, whatever another worker says of it later. */
   settle(outcome: WebhookOutcome): Promise<WebhookStatus>
-  /** Deletes what is old and delivered, and what is very old. */
-  forget(parameters: { deliveredBefore: number; before: number }): Promise<void>
+  /** Deletes some of what was delivered long ago, and of what was queued very long ago. One worker does it at a time; for another there is nothing left. */
+  forget(parameters: { deliveredBefore: number; queuedBefore: number }): Promise<Forgotten>
 }
+
+/** `undelivered` counts those that never arrived; `isOver`: no others are as old. */
+export type Forgotten = { undelivered: number; isOver: boolean }
 
 /** Of one statement. */
 const MAX_FORGOTTEN = 5_000
+/** Of the lock under which webhooks are forgotten. */
+const FORGET_LOCK = 0x77_68_6b_02
 
-export function createWebhookStore(db: Kysely<Tables>): WebhookStore {
+export function createWebhookStore(db: Kysely<Tables>, { maxForgotten = MAX_FORGOTTEN } = {}): WebhookStore {
   return {
     register: guard((parameters) => register(db, parameters)),
     claim: guard((parameters) => claim(db, parameters)),
     settle: gatherCalls(guard((outcomes: readonly WebhookOutcome[]) => settle(db, outcomes))),
-    forget: guard(async ({ deliveredBefore, before }) => {
-      await sql`delete from webhook_events where id in (
-        select id from webhook_events as e
-        where created_at < ${new Date(deliveredBefore)}::timestamptz and (
-          created_at < ${new Date(before)}::timestamptz
-          or not exists (select from webhook_deliveries where event_id = e.id and status <> 'delivered')
-        )
-        order by created_at limit ${MAX_FORGOTTEN}
-      )`.execute(db)
-    }),
+    countInactive: guard((receiverIds) => countInactive(db, receiverIds)),
+    forget: guard((parameters) => forget(db, { ...parameters, limit: maxForgotten })),
   }
 }
 
 function register(
   db: Kysely<Tables>,
   { receivers, keys, now }: { receivers: readonly NamedReceiver[]; keys: readonly Uint8Array[]; now: number },
-): Promise<number[]> {
+): Promise<{ ids: number[]; switchedOff: number }> {
   const hashes = receivers.map(({ urlHash }) => urlHash)
   return db.transaction().execute(async (transaction) => {
     // Two workers that start at once must not undo half of each other's list.
     await sql`lock table webhook_receivers in share row exclusive mode`.execute(transaction)
-    await sql`update webhook_receivers set is_active = false
-      where is_active and encode(url_hash, 'hex') <> all(${hashes}::text[])`.execute(transaction)
+    const { rows: others } = await sql`update webhook_receivers set is_active = false
+      where is_active and encode(url_hash, 'hex') <> all(${hashes}::text[]) returning id`.execute(transaction)
     await sql`update webhook_keys set place = null where place is not null`.execute(transaction)
     for (const [place, key] of keys.entries()) {
       await transaction
@@ -89,7 +91,47 @@ function register(
         .executeTakeFirstOrThrow()
       ids.push(id)
     }
-    return ids
+    return { ids, switchedOff: others.length }
+  })
+}
+
+async function countInactive(db: Kysely<Tables>, receiverIds: readonly number[]): Promise<number> {
+  const { rows } = await sql<{ count: string }>`select count(*) as count from webhook_receivers
+    where not is_active and id = any(${receiverIds}::integer[])`.execute(db)
+  return Number(rows[0]?.count)
+}
+
+/**
+ * Row by row of what was delivered or not, each found by its own index, and an event with its last row: what stays is not looked at
+ * again and again. The lock keeps two workers from leaving an event to each other.
+ */
+function forget(
+  db: Kysely<Tables>,
+  { deliveredBefore, queuedBefore, limit }: { deliveredBefore: number; queuedBefore: number; limit: number },
+): Promise<Forgotten> {
+  return db.transaction().execute(async (transaction) => {
+    const lock = sql<{ is_ours: boolean }>`select pg_try_advisory_xact_lock(${FORGET_LOCK}::bigint) as is_ours`
+    const { rows } = await lock.execute(transaction)
+    if (rows[0]?.is_ours !== true) return { undelivered: 0, isOver: true }
+    const lists: { event_id: string }[][] = []
+    for (const [status, column, before] of [
+      ['delivered', 'settled_at', deliveredBefore],
+      ['pending', 'queued_at', queuedBefore],
+      ['dead', 'queued_at', queuedBefore],
+    ] as const) {
+      // One that a worker settles just now is for the next time.
+      const { rows: deleted } = await sql<{ event_id: string }>`
+        delete from webhook_deliveries where (event_id, receiver_id) in (
+          select d.event_id, d.receiver_id from webhook_receivers as r join webhook_deliveries as d on d.receiver_id = r.id
+          where d.status = ${sql.lit(status)} and d.${sql.ref(column)} < ${new Date(before)}::timestamptz
+          limit ${limit}::bigint for update of d skip locked
+        ) returning event_id`.execute(transaction)
+      lists.push(deleted)
+    }
+    await sql`delete from webhook_events as e where id = any(${lists.flat().map(({ event_id }) => event_id)}::text[])
+      and not exists (select from webhook_deliveries where event_id = e.id)`.execute(transaction)
+    const [, pending = [], dead = []] = lists
+    return { undelivered: pending.length + dead.length, isOver: lists.every(({ length }) => length < limit) }
   })
 }
 

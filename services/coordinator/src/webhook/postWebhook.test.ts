@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { createSelfSignedCertificate } from '@countersign/attestation/certificates'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type PostWebhookDeps, postWebhook } from './postWebhook.ts'
+import { createLookup, type PostWebhookDeps, postWebhook } from './postWebhook.ts'
 
 const stops: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -121,6 +121,53 @@ test('an answer without end counts by its head, and is not read to its end', asy
     write()
   })
   expect(await post(`http://receiver.example:${port}/`)).toBe('delivered')
+})
+
+describe('a name with several addresses', () => {
+  test('is tried at the next one where nobody takes the connection', async () => {
+    const { port, got } = await listen((_, response) => response.end())
+    const lookup = async () => ['127.0.0.2', '127.0.0.3', '127.0.0.1']
+    expect(await post(`http://receiver.example:${port}/`, { lookup })).toBe('delivered')
+    expect(got).toHaveLength(1)
+  })
+  test('is tried at the next one also under TLS, which is of the name', async () => {
+    const { key, cert } = createIdentity('receiver.example')
+    const { port, got } = await listen((_, response) => response.end(), { key, cert })
+    const lookup = async () => ['127.0.0.2', '127.0.0.1']
+    expect(await post(`https://receiver.example:${port}/`, { ca: cert, lookup })).toBe('delivered')
+    expect(got).toHaveLength(1)
+  })
+  test('gets it once where the first takes the connection, whatever comes of it', async () => {
+    const { port, got } = await listen((request) => request.socket.resetAndDestroy())
+    const lookup = async () => ['127.0.0.1', '127.0.0.1']
+    expect(await post(`http://receiver.example:${port}/`, { lookup })).toBe('connection_failed')
+    expect(got).toHaveLength(1)
+  })
+  test('is tried at four of them at most', async () => {
+    const { port, got } = await listen((_, response) => response.end())
+    const lookup = async () => ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5', '127.0.0.1']
+    expect(await post(`http://receiver.example:${port}/`, { lookup })).toBe('connection_failed')
+    expect(got).toEqual([])
+  })
+})
+
+test('a name is looked up once at a time, however many ask for it and give up; other names do not wait', async () => {
+  const asked: string[] = []
+  const slow = Promise.withResolvers<readonly string[]>()
+  const lookup = createLookup((hostname) => {
+    asked.push(hostname)
+    return hostname === 'slow.example' ? slow.promise : Promise.resolve([])
+  })
+  for (let index = 0; index < 3; index++) {
+    const attempts = Array.from({ length: 5 }, () => post('https://slow.example/', { lookup, timeoutMs: 20 }))
+    expect(new Set(await Promise.all(attempts))).toEqual(new Set(['timed_out']))
+  }
+  expect(await post('https://other.example/', { lookup })).toBe('name_unknown')
+  expect(asked).toEqual(['slow.example', 'other.example'])
+  slow.reject(new Error('no answer'))
+  await expect(lookup('slow.example')).rejects.toThrow('no answer')
+  await lookup('slow.example').catch(() => {})
+  expect(asked).toEqual(['slow.example', 'other.example', 'slow.example'])
 })
 
 describe('no request to an address that is not public', () => {

@@ -1,7 +1,7 @@
 import { lookup as lookupAddresses } from 'node:dns/promises'
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { isIP } from 'node:net'
+import { isIP, type LookupFunction, type TcpSocketConnectOpts } from 'node:net'
 import { withinTimeLimit } from '@countersign/protocol'
 import { isLoopbackAddress, isPublicAddress } from './isPublicAddress.ts'
 
@@ -28,9 +28,11 @@ export type WebhookFailureCode =
   /** It answered with this status. */
   | `status_${number}`
 
+export type Lookup = (hostname: string) => Promise<readonly string[]>
+
 export type PostWebhookDeps = {
-  /** All addresses of a name. Unset: as the system resolves it. */
-  lookup?(hostname: string): Promise<readonly string[]>
+  /** All addresses of a name, as `createLookup` finds them. */
+  lookup: Lookup
   /** Only in development: receivers on this machine. */
   allowsLoopback: boolean
   timeoutMs: number
@@ -40,10 +42,12 @@ export type PostWebhookDeps = {
 
 /** Of an answer, whose words are for nobody. */
 const MAX_ANSWER_BYTES = 65_536
+/** Of those that a name has. */
+const MAX_TRIED = 4
 
 /**
- * Sends one webhook. The name is resolved once, each of its addresses is checked, and the connection goes to the first of them: a
- * name that means another address a moment later leads nowhere. TLS is still of the name. Redirects are not followed.
+ * Sends one webhook. The name is resolved once, each of its addresses is checked, and the connection goes to the first of them that
+ * takes it: a name that means another address a moment later leads nowhere. TLS is still of the name. Redirects are not followed.
  */
 export async function postWebhook(
   deps: PostWebhookDeps,
@@ -53,9 +57,10 @@ export async function postWebhook(
   const status = await withinTimeLimit(
     deps.timeoutMs,
     async (own) => {
-      const address = await resolve(deps, url)
+      const addresses = (await resolve(deps, url)).slice(0, MAX_TRIED)
       own.throwIfAborted()
-      return post({ ca: deps.ca, url, address, headers, body, signal: own })
+      const connectMs = Math.ceil(deps.timeoutMs / addresses.length)
+      return post({ ca: deps.ca, url, addresses, connectMs, headers, body, signal: own })
     },
     { createError: () => new WebhookFailure('timed_out'), signal },
   )
@@ -64,16 +69,14 @@ export async function postWebhook(
 }
 
 /** One that is refused among many refuses them all: whoever answers so means no good. */
-async function resolve(deps: PostWebhookDeps, url: URL): Promise<string> {
-  const { lookup = lookupAll, allowsLoopback } = deps
+async function resolve({ lookup, allowsLoopback }: PostWebhookDeps, url: URL): Promise<readonly string[]> {
   const host = toHost(url)
   const addresses = isIP(host) === 0 ? await lookup(host).catch(() => []) : [host]
-  const [first] = addresses
-  if (first === undefined) throw new WebhookFailure('name_unknown')
+  if (addresses.length === 0) throw new WebhookFailure('name_unknown')
   const isAllowed = (address: string) =>
     isPublicAddress(address) ? url.protocol === 'https:' : allowsLoopback && isLoopbackAddress(address)
   if (!addresses.every(isAllowed)) throw new WebhookFailure('address_refused')
-  return first
+  return addresses
 }
 
 /** The host of a URL as an address would stand in it. */
@@ -81,32 +84,56 @@ export function toHost({ hostname }: URL): string {
   return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname
 }
 
-async function lookupAll(hostname: string): Promise<string[]> {
+/**
+ * As the system resolves names, each name once at a time: who asks meanwhile, or asks again after a time limit, gets the same answer.
+ * A lookup holds one of the few threads that all lookups of the process share, and nothing ends it early.
+ */
+export function createLookup(lookupAll: Lookup = lookupInSystem): Lookup {
+  const underWay = new Map<string, Promise<readonly string[]>>()
+  return (hostname) => {
+    const known = underWay.get(hostname)
+    if (known !== undefined) return known
+    const started = lookupAll(hostname).finally(() => underWay.delete(hostname))
+    underWay.set(hostname, started)
+    return started
+  }
+}
+
+async function lookupInSystem(hostname: string): Promise<string[]> {
   return (await lookupAddresses(hostname, { all: true })).map(({ address }) => address)
 }
 
 type Post = {
   ca: string | undefined
   url: URL
-  address: string
+  addresses: readonly string[]
+  /** For the connection to each of them but the last, which has the time that is left. */
+  connectMs: number
   headers: Readonly<Record<string, string>>
   body: Uint8Array
   signal: AbortSignal
 }
 
 /** The status, once the answer has ended; or is longer than anybody wants to read. */
-function post({ ca, url, address, headers, body, signal }: Post): Promise<number> {
+function post({ ca, url, addresses, connectMs, headers, body, signal }: Post): Promise<number> {
   return new Promise((resolve, reject) => {
     const fail = () => reject(signal.reason instanceof Error ? signal.reason : new WebhookFailure('connection_failed'))
     const isHttps = url.protocol === 'https:'
     const host = toHost(url)
+    // Node asks nobody else for the addresses, and tries one after the other until one takes the connection.
+    const connecting: Partial<TcpSocketConnectOpts> = {
+      lookup: createAnswer(addresses),
+      autoSelectFamily: true,
+      autoSelectFamilyAttemptTimeout: connectMs,
+    }
     const request = (isHttps ? requestHttps : requestHttp)({
       method: 'POST',
-      host: address,
+      host,
+      ...connecting,
       port: url.port === '' ? (isHttps ? 443 : 80) : url.port,
       path: `${url.pathname}${url.search}`,
       headers: { ...headers, host: url.host, 'content-length': body.length },
-      // Each has its own connection, to the address that was checked for it.
+      // Each has its own connection, to an address that was checked for it.
       agent: false,
       signal,
       ...(isHttps && isIP(host) === 0 ? { servername: host } : {}),
@@ -128,4 +155,13 @@ function post({ ca, url, address, headers, body, signal }: Post): Promise<number
     })
     request.end(body)
   })
+}
+
+/** What is known already, in the form in which Node asks for it. */
+function createAnswer(addresses: readonly string[]): LookupFunction {
+  const found = addresses.map((address) => ({ address, family: isIP(address) }))
+  return (_hostname, { all }, callback) => {
+    if (all) callback(null, found)
+    else callback(null, found[0]?.address ?? '', found[0]?.family)
+  }
 }

@@ -17,6 +17,8 @@ export type WebhookConfig = {
 const MAX_URLS = 8
 const MAX_KEYS = 4
 const MAX_URL_LENGTH = 2_048
+/** Half of the time for which they are kept: so each is dead, and listed, for two weeks before it is forgotten. */
+const MAX_DEADLINE_S = 1_296_000
 
 /** Webhooks are asked for by naming a receiver, `WEBHOOK_URL`. Without it there are none. */
 export function readWebhooks(
@@ -39,7 +41,8 @@ export function readWebhooks(
     urls: texts.flatMap((text) => readReceiver(text, { allowsLoopback }, fault)),
     seeds: readSeeds(key, fault),
     allowsLoopback,
-    deadlineMs: 1000 * readInteger(env, 'WEBHOOK_DEADLINE_S', { fallback: 259_200, min: 1, max: 2_592_000 }, fault),
+    deadlineMs:
+      1000 * readInteger(env, 'WEBHOOK_DEADLINE_S', { fallback: 259_200, min: 1, max: MAX_DEADLINE_S }, fault),
     timeoutMs: readInteger(env, 'WEBHOOK_TIMEOUT_MS', { fallback: 10_000, min: 100, max: 60_000 }, fault),
   }
 }

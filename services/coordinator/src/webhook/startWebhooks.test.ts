@@ -33,7 +33,10 @@ function createMemoryWebhooks() {
   const store: WebhookStore = {
     async register({ receivers }) {
       registered.push([...receivers])
-      return receivers.map((_, index) => index + 1)
+      return { ids: receivers.map((_, index) => index + 1), switchedOff: 0 }
+    },
+    async countInactive() {
+      return 0
     },
     async claim({ receiverId, limit }) {
       claims.push(limit)
@@ -43,7 +46,9 @@ function createMemoryWebhooks() {
       outcomes.push(outcome)
       return outcome.failure === undefined ? 'delivered' : outcome.failure === 'status_410' ? 'dead' : 'pending'
     },
-    async forget() {},
+    async forget() {
+      return { undelivered: 0, isOver: true }
+    },
   }
   const add = (receiverId: number, events: readonly WebhookEvent[], attempts = 1) =>
     void queues.set(
@@ -210,4 +215,59 @@ test('without settings nobody is told from now on', async () => {
   const memory = createMemoryWebhooks()
   await start(memory, async () => {}, { config: undefined })
   expect([memory.registered, memory.claims]).toEqual([[[]], []])
+})
+
+describe.each([
+  ['with settings', config],
+  ['without settings', undefined],
+])('%s', (_name, given) => {
+  test('what is old is forgotten, to the last, and what never arrived is said', async () => {
+    const memory = createMemoryWebhooks()
+    const forgets: unknown[] = []
+    const forget: WebhookStore['forget'] = async (parameters) => {
+      forgets.push(parameters)
+      return { undelivered: forgets.length === 2 ? 7 : 0, isOver: forgets.length === 3 }
+    }
+    const { log } = await start(memory, async () => {}, { config: given, store: { ...memory.store, forget } })
+    await vi.waitFor(() => expect(forgets).toHaveLength(3))
+    const day = 86_400_000
+    expect(forgets[0]).toEqual({ deliveredBefore: NOW - 2 * day, queuedBefore: NOW - 30 * day })
+    await running?.stop()
+    expect(forgets).toHaveLength(3)
+    expect(log.lines).toContainEqual(
+      expect.objectContaining({ level: 'warn', msg: 'Forgot webhooks that were never delivered', count: 7 }),
+    )
+  })
+
+  test('receivers that these settings switch off are said', async () => {
+    const memory = createMemoryWebhooks()
+    const register: WebhookStore['register'] = async (parameters) => ({
+      ...(await memory.store.register(parameters)),
+      switchedOff: 2,
+    })
+    const { log } = await start(memory, async () => {}, { config: given, store: { ...memory.store, register } })
+    expect(log.lines).toContainEqual(
+      expect.objectContaining({
+        level: 'warn',
+        msg: 'Switched off webhooks to receivers that these settings do not name',
+        count: 2,
+      }),
+    )
+  })
+})
+
+test('receivers that other settings have switched off are said', async () => {
+  const memory = createMemoryWebhooks()
+  const asked: number[][] = []
+  const countInactive: WebhookStore['countInactive'] = async (ids) => {
+    asked.push([...ids])
+    return 1
+  }
+  const { log } = await start(memory, async () => {}, { store: { ...memory.store, countInactive } })
+  await vi.waitFor(() =>
+    expect(log.lines).toContainEqual(
+      expect.objectContaining({ msg: 'Other settings have switched off webhooks to receivers of these', count: 1 }),
+    ),
+  )
+  expect(asked).toEqual([[1, 2]])
 })

@@ -5,7 +5,7 @@ import type { Clock } from '../ports.ts'
 import type { DueWebhook, WebhookStore } from '../store/webhooks.ts'
 import { toReason } from '../toReason.ts'
 import { createWebhookSigner } from './createWebhookSigner.ts'
-import { postWebhook, WebhookFailure } from './postWebhook.ts'
+import { createLookup, postWebhook, WebhookFailure } from './postWebhook.ts'
 import type { WebhookConfig } from './readWebhooks.ts'
 
 /** What operators watch about webhooks: how each attempt ended. */
@@ -29,7 +29,7 @@ const POLL_MS = 500
 /** Beyond the time limit of the request: enough to write down how it ended. */
 const LEASE_MARGIN_MS = 10_000
 const MAX_BACKOFF_MS = 14_400_000
-const FORGET_EVERY_MS = 60_000
+const TIDY_EVERY_MS = 60_000
 const DAY_MS = 86_400_000
 const KEEP_DELIVERED_MS = 2 * DAY_MS
 const KEEP_MS = 30 * DAY_MS
@@ -43,17 +43,28 @@ export async function startWebhooks(deps: StartWebhooksDeps): Promise<Webhooks> 
   const { urls = [], seeds = [] } = config ?? {}
   const signer = createWebhookSigner(seeds)
   const named = urls.map(({ href, origin }) => ({ urlHash: hash('sha256', href), origin }))
-  const ids = await store.register({ receivers: named, keys: signer.publicKeys, now: clock.now() })
-  if (config === undefined) return { async stop() {} }
-  const { deadlineMs, timeoutMs } = config
-  const settings = config
+  const { ids, switchedOff } = await store.register({ receivers: named, keys: signer.publicKeys, now: clock.now() })
+  if (switchedOff > 0) {
+    log.warn({ msg: 'Switched off webhooks to receivers that these settings do not name', count: switchedOff })
+  }
   const stopping = new AbortController()
+  const tidying = tidy()
+  if (config === undefined) {
+    return {
+      async stop() {
+        stopping.abort()
+        await tidying
+      },
+    }
+  }
+  const { deadlineMs, timeoutMs } = config
+  const postDeps = { ...config, lookup: createLookup() }
 
   /** Gives why it failed. */
   async function deliver(url: URL, { event, receiverId, attempts }: DueWebhook): Promise<string | undefined> {
     let failure: string | undefined
     try {
-      await post(settings, { url, ...signer.sign(event, clock.now()) }, { signal: stopping.signal })
+      await post(postDeps, { url, ...signer.sign(event, clock.now()) }, { signal: stopping.signal })
     } catch (error) {
       // Whether it has arrived is not known: it is sent again, and its id tells.
       failure = error instanceof WebhookFailure ? error.code : stopping.signal.aborted ? 'stopped' : 'connection_failed'
@@ -99,17 +110,32 @@ export async function startWebhooks(deps: StartWebhooksDeps): Promise<Webhooks> 
     await Promise.all(underWay)
   }
 
-  async function forget(): Promise<void> {
+  /** Also where there are no webhooks any more: what is left of them has its term. */
+  async function tidy(): Promise<void> {
     while (!stopping.signal.aborted) {
-      const now = clock.now()
-      await store.forget({ deliveredBefore: now - KEEP_DELIVERED_MS, before: now - KEEP_MS }).catch((error) => {
-        log.warn({ msg: 'Could not delete old webhooks', ...toReason(error) })
-      })
-      await pause(FORGET_EVERY_MS, stopping.signal)
+      try {
+        await forget()
+        const count = await store.countInactive(ids)
+        if (count > 0) log.warn({ msg: 'Other settings have switched off webhooks to receivers of these', count })
+      } catch (error) {
+        log.warn({ msg: 'Could not tidy up webhooks', ...toReason(error) })
+      }
+      await pause(TIDY_EVERY_MS, stopping.signal)
     }
   }
 
-  const serving = Promise.all([...urls.map((url, index) => serve(url, ids[index] ?? 0)), forget()])
+  async function forget(): Promise<void> {
+    const now = clock.now()
+    let isOver = false
+    while (!isOver && !stopping.signal.aborted) {
+      const forgotten = await store.forget({ deliveredBefore: now - KEEP_DELIVERED_MS, queuedBefore: now - KEEP_MS })
+      const { undelivered } = forgotten
+      if (undelivered > 0) log.warn({ msg: 'Forgot webhooks that were never delivered', count: undelivered })
+      isOver = forgotten.isOver
+    }
+  }
+
+  const serving = Promise.all([...urls.map((url, index) => serve(url, ids[index] ?? 0)), tidying])
   log.info({ msg: 'Started webhooks', count: urls.length })
   return {
     async stop() {

@@ -50,6 +50,9 @@ const statements = [
     check ((status = 'pending') = (settled_at is null))
   )`,
   `create index webhook_deliveries_due on webhook_deliveries (receiver_id, due_at) where status = 'pending'`,
+  // Since when the oldest waits, and what is old enough to be forgotten.
+  `create index webhook_deliveries_pending on webhook_deliveries (receiver_id, queued_at) where status = 'pending'`,
+  `create index webhook_deliveries_delivered on webhook_deliveries (receiver_id, settled_at) where status = 'delivered'`,
   `create index webhook_deliveries_dead on webhook_deliveries (receiver_id, queued_at) where status = 'dead'`,
 
   // Under a lock of the cause, so that two that notice the same thing at once tell it once.
