@@ -54,8 +54,13 @@ export function readPipeline(env: Env, context: Context, fault: Fault): Pipeline
     1000 * readInteger(env, name, { fallback, min: 1, max: 2_592_000 }, fault)
   const chainId = readInteger(env, 'CHAIN_ID', { fallback: 1, min: 1, max: Number.MAX_SAFE_INTEGER }, fault)
   if (context.mode === 'staging') refuseRealChains('CHAIN_ID', [chainId], fault)
+  const pinner = readPinner(env, context, fault)
+  const retentionMs = readRetention(env, fault)
+  if (retentionMs !== undefined && pinner.kind === 'pinata' && pinner.pinsUrl === undefined) {
+    fault('RECEIPT_RETENTION_D: needs IPFS_PINS_URL with pinata, because its gateway also gives what is no longer pinned')
+  }
   return {
-    pinner: readPinner(env, context, fault),
+    pinner,
     chain: {
       rpcUrl: readUrl(env, 'RPC_URL', '', fault),
       chainId,
@@ -69,7 +74,7 @@ export function readPipeline(env: Env, context: Context, fault: Fault): Pipeline
     publishDeadlineMs: seconds('PUBLISH_DEADLINE_S', 86_400),
     confirmIntervalMs: readInteger(env, 'CONFIRM_INTERVAL_MS', { fallback: 4000, min: 500, max: 600_000 }, fault),
     webhooks: readWebhooks(env, context, fault),
-    retentionMs: readRetention(env, fault),
+    retentionMs,
   }
 }
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { toCid } from '@countersign/receipt'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
 import { PinError, type PinErrorCode } from '../ipfs/pinError.ts'
 import { createFakeClock, createFakeLog } from '../ports.fake.ts'
@@ -41,7 +41,7 @@ function create({ count, ...changes }: { count: number } & Partial<DropDeps>) {
   }
   let reads = 0
   const pinner: DropDeps['pinner'] = {
-    async read(cid) {
+    async readPinned(cid) {
       reads += 1
       const bytes = blocks.get(cid)
       if (bytes === undefined) throw new PinError('pin_not_found')
@@ -69,7 +69,7 @@ describe('dropping receipts', () => {
       const subject = create({
         count: 12,
         pinner: {
-          async read(cid) {
+          async readPinned(cid) {
             if (lost.has(cid)) throw new PinError(code)
             return subject.blocks.get(cid) ?? new Uint8Array()
           },
@@ -108,8 +108,17 @@ describe('dropping receipts', () => {
 
   test('a read that never ends is given up, and its receipt stays', async () => {
     const never = new Promise<never>(() => {})
-    const subject = create({ count: 2, timeoutMs: 5, pinner: { read: () => never } })
-    expect(await subject.dropper.run()).toEqual({ dropped: 0, kept: 2 })
+    const deadlines: AbortController[] = []
+    const createDeadline = () => {
+      const deadline = new AbortController()
+      deadlines.push(deadline)
+      return deadline.signal
+    }
+    const subject = create({ count: 2, createDeadline, pinner: { readPinned: () => never } })
+    const running = subject.dropper.run()
+    await vi.waitFor(() => expect(deadlines).toHaveLength(2))
+    for (const deadline of deadlines) deadline.abort()
+    expect(await running).toEqual({ dropped: 0, kept: 2 })
     expect(subject.held()).toHaveLength(2)
   })
 

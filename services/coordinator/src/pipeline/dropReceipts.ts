@@ -8,19 +8,19 @@ import { toReason } from '../toReason.ts'
 
 export type DropDeps = {
   store: RetentionStore
-  pinner: Pick<Pinner, 'read'>
+  pinner: Pick<Pinner, 'readPinned'>
   clock: Clock
   log: Log
   /** Since the signing. */
   retentionMs: number
   /** Receipts that are looked for in one statement, and dropped in one. */
   pageSize?: number
-  /** Of one read. */
-  timeoutMs?: number
+  /** When one read is given up. */
+  createDeadline?(): AbortSignal
 }
 
 export type Dropper = {
-  /** One round: some thousands at most. Whatever it throws, each receipt is either here or was read back from IPFS. */
+  /** One round: some thousands at most. Whatever it throws, each receipt is either here or was read back from where it is pinned. */
   run(): Promise<{ dropped: number; kept: number }>
   /** Begins no further read. */
   stop(): void
@@ -30,16 +30,17 @@ const PAGE_SIZE = 256
 const MAX_PAGES = 16
 /** Reads that are under way at one time. */
 const READS = 32
-const TIMEOUT_MS = 10_000
+const createTimeout = () => AbortSignal.timeout(10_000)
 /** What could not be dropped is looked at again after that. */
 const AGAIN_MS = 3_600_000
 
 /**
- * Drops receipts that are old enough from the database, each only after IPFS gave back the same bytes under its CID. Any number of
+ * Drops receipts that are old enough from the database, each only after the service that pins it said so again, and gave back
+ * the same bytes under its CID. Any number of
  * workers may do it, and each may die at any moment: a receipt goes in the one statement that follows its read.
  */
 export function createDropper(deps: DropDeps): Dropper {
-  const { store, pinner, clock, log, retentionMs, pageSize = PAGE_SIZE, timeoutMs = TIMEOUT_MS } = deps
+  const { store, pinner, clock, log, retentionMs, pageSize = PAGE_SIZE, createDeadline = createTimeout } = deps
   let after = '-1'
   let restartAt = clock.now() + AGAIN_MS
   let isStopped = false
@@ -47,8 +48,8 @@ export function createDropper(deps: DropDeps): Dropper {
   /** Undefined where IPFS has it; otherwise why it stays. */
   async function findReason({ cid, hash: expected }: HeldReceipt): Promise<string | undefined> {
     try {
-      const signal = AbortSignal.timeout(timeoutMs)
-      const held = await untilAborted(signal, () => pinner.read(cid, { signal }))
+      const signal = createDeadline()
+      const held = await untilAborted(signal, () => pinner.readPinned(cid, { signal }))
       return hash('sha256', held) === expected ? undefined : 'pin_mismatch'
     } catch (error) {
       return error instanceof PinError ? error.code : toReason(error).code
