@@ -6,6 +6,7 @@ import { explain, explainWebhook } from './admin/explain.ts'
 import { type Command, parseCommand, USAGE } from './admin/parseCommand.ts'
 import { checkExport } from './export/checkExport.ts'
 import { MissingReceiptError } from './export/createBlockSource.ts'
+import { ExistingFileError } from './export/exportFile.ts'
 import { exportRange } from './export/exportRange.ts'
 import { assembleReceipt } from './pipeline/assembleReceipt.ts'
 import { findPins } from './store/findPins.ts'
@@ -97,7 +98,8 @@ async function writeExport(
     console.log(`${proofs} proofs in ${bytes} bytes, ${out}, with the root ${root}`)
     return 0
   } catch (error) {
-    if (!(error instanceof MissingReceiptError || isFileError(error))) throw error
+    const isKnown = error instanceof MissingReceiptError || error instanceof ExistingFileError || isFileError(error)
+    if (!isKnown) throw error
     console.error(`Nothing was written: ${error.message}.`)
     return 1
   }

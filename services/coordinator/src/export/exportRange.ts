@@ -1,17 +1,17 @@
-import { open, rename, rm } from 'node:fs/promises'
 import type { Kysely } from 'kysely'
 import { toCarHeader, toCarSection } from '../ipfs/car.ts'
 import type { Block } from '../ports.ts'
 import { findPosition, type ListedProof, listAfter } from '../store/exports.ts'
 import type { Tables } from '../store/tables.ts'
 import { createBlockSource } from './createBlockSource.ts'
+import { createExportFile } from './exportFile.ts'
 import { type ExportEntry, MAX_ENTRIES, toEntry, toPageBlock, toTreeBlocks } from './exportIndex.ts'
 
 export type ExportRangeParameters = {
   /** Milliseconds since 1970; `to` is not included. */
   from: number
   to: number
-  /** Written under another name until it is whole. */
+  /** Written under another name until it is whole. One that is there already is refused. */
   path: string
   onProgress?(proofs: number): void
 }
@@ -28,14 +28,8 @@ export async function exportRange(
   { db }: { db: Kysely<Tables> },
   { from, to, path, onProgress }: ExportRangeParameters,
 ): Promise<{ proofs: number; root: string; bytes: number }> {
-  const temporary = `${path}.partial`
-  const file = await open(temporary, 'w')
-  let size = 0
-  const append = async (bytes: Uint8Array) => {
-    await file.write(bytes, 0, bytes.length, size)
-    size += bytes.length
-  }
-  const appendBlock = ({ cid, bytes }: Block) => append(toCarSection(cid, bytes))
+  const file = await createExportFile(path)
+  const appendBlock = ({ cid, bytes }: Block) => file.append(toCarSection(cid, bytes))
   const pages: string[] = []
   const appendPage = async (entries: readonly ExportEntry[]) => {
     const page = toPageBlock(entries)
@@ -45,7 +39,7 @@ export async function exportRange(
   try {
     const source = createBlockSource({ db })
     // In place of the root, which is not known yet.
-    await append(toCarHeader(toPageBlock([]).cid))
+    await file.append(toCarHeader(toPageBlock([]).cid))
     let waiting: ExportEntry[] = []
     let count = 0
     for await (const listed of listRange(db, { from, to })) {
@@ -64,15 +58,10 @@ export async function exportRange(
     const tree = toTreeBlocks(pages, { count, ...scope })
     for (const block of tree) await appendBlock(block)
     const root = tree.at(-1)?.cid ?? ''
-    const header = toCarHeader(root)
-    await file.write(header, 0, header.length, 0)
-    await file.sync()
-    await file.close()
-    await rename(temporary, path)
-    return { proofs: count, root, bytes: size }
+    await file.finish(toCarHeader(root))
+    return { proofs: count, root, bytes: file.size }
   } catch (error) {
-    await file.close().catch(() => {})
-    await rm(temporary, { force: true })
+    await file.discard()
     throw error
   }
 }
