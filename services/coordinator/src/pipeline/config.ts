@@ -59,6 +59,12 @@ export function readPipeline(env: Env, context: Context, fault: Fault): Pipeline
   if (retentionMs !== undefined && pinner.kind === 'pinata' && pinner.pinsUrl === undefined) {
     fault('RECEIPT_RETENTION_D: needs IPFS_PINS_URL with pinata, because its gateway also gives what is no longer pinned')
   }
+  // On PostgreSQL there may be others, now or later; the embedded database has one process.
+  if (retentionMs !== undefined && pinner.kind === 'helia' && (env.DATABASE_URL || env.DATABASE_URL_FILE)) {
+    fault(
+      'RECEIPT_RETENTION_D: coordinators cannot read from the IPFS node inside another process; with DATABASE_URL use IPFS_PINNER=kubo or pinata',
+    )
+  }
   return {
     pinner,
     chain: {
@@ -110,11 +116,6 @@ export function inspectWorkerConfig(
   if (databaseUrl === '') fault('DATABASE_URL: required, because a worker beside the coordinator needs PostgreSQL')
   const config = readPipeline(env, { readFile, mode: readMode(env) }, fault)
   if (config === undefined) fault('RPC_URL: missing')
-  if (config?.retentionMs !== undefined && config.pinner.kind === 'helia') {
-    fault(
-      'RECEIPT_RETENTION_D: coordinators cannot read from the node inside this worker; use IPFS_PINNER=kubo or pinata, or a coordinator that publishes itself',
-    )
-  }
   const metricsPort = readMetricsPort(env, fault)
   return { databaseUrl, dataDir, metricsPort, config, faults }
 }
