@@ -1,15 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
 import { PinError } from '../ipfs/pinError.ts'
-import {
-  assembleNamedBlocks,
-  assembleReceipt,
-  assembleReleaseBlocks,
-  type ReleaseBlocks,
-  toBlock,
-} from '../pipeline/assembleReceipt.ts'
+import { assembleNamedBlocks, assembleReceipt, createReleaseAssembler, toBlock } from '../pipeline/assembleReceipt.ts'
 import type { Block, ReadBlock } from '../ports.ts'
-import { findPins, type PinWork, type ReleaseRecords } from '../store/findPins.ts'
+import { findPins, type PinWork } from '../store/findPins.ts'
 import type { Tables } from '../store/tables.ts'
 import { chunk } from './exportIndex.ts'
 
@@ -42,7 +36,7 @@ export type BlockSourceDeps = {
 export function createBlockSource(deps: BlockSourceDeps): BlockSource {
   const { db, readBlock, onMissing, assemble = assembleReceipt } = deps
   const written = new Set<string>()
-  const releases = new WeakMap<ReleaseRecords, ReleaseBlocks>()
+  const toReleaseBlocks = createReleaseAssembler()
   let outages = 0
 
   function isNew({ cid }: Block): boolean {
@@ -50,12 +44,6 @@ export function createBlockSource(deps: BlockSourceDeps): BlockSource {
     written.add(cid)
     for (const oldest of written) if (written.size > MAX_WRITTEN) written.delete(oldest)
     return true
-  }
-
-  function toReleaseBlocks(records: ReleaseRecords): ReleaseBlocks {
-    const blocks = releases.get(records) ?? assembleReleaseBlocks(records)
-    releases.set(records, blocks)
-    return blocks
   }
 
   async function findReceipt(work: PinWork, cid: string): Promise<Block | undefined> {

@@ -223,7 +223,12 @@ describe('exports', () => {
     const levels = [empty]
     for (let level = 0; level < 7; level++) {
       const below = levels.at(-1)?.cid ?? ''
-      levels.push(...toTreeBlocks(Array.from({ length: 1_000 }, () => below), { count: level }))
+      levels.push(
+        ...toTreeBlocks(
+          Array.from({ length: 1_000 }, () => below),
+          { count: level },
+        ),
+      )
     }
     const root = levels.at(-1)?.cid ?? ''
     const sections = levels.map(({ cid, bytes }) => toCarSection(cid, bytes))

@@ -53,7 +53,12 @@ async function* write(
   yield toCarHeader(index[0]?.cid ?? '')
   for (const { cid, bytes } of index) yield toCarSection(cid, bytes)
   let missing = 0
-  const source = createBlockSource({ ...deps, onMissing: () => void (missing += 1) })
+  const source = createBlockSource({
+    ...deps,
+    onMissing() {
+      missing += 1
+    },
+  })
   for await (const { cid, bytes } of source.read(proofs)) yield toCarSection(cid, bytes)
   if (missing > 0) onMissing?.(missing)
 }

@@ -30,8 +30,7 @@ describe('where a coordinator reads receipts', () => {
     kubo: (): ReceiptSource => ({ kind: 'kubo', apiUrl: kubo.url, token: undefined }),
     gateway: (): ReceiptSource => ({ kind: 'gateway', gatewayUrl: pinata.url }),
   }
-  const create = (source: ReceiptSource) =>
-    createReadBlock({ source, hasPipeline: false, whenStarted: never })
+  const create = (source: ReceiptSource) => createReadBlock({ source, hasPipeline: false, whenStarted: never })
 
   test.each(['kubo', 'gateway'] as const)('%s: by the CID, and only what it names', async (name) => {
     const service = name === 'kubo' ? kubo : pinata

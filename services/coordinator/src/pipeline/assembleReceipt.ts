@@ -65,6 +65,16 @@ export function assembleReleaseBlocks(records: ReleaseRecords): ReleaseBlocks {
   return { batch, collateral, coordinator, release }
 }
 
+/** Makes the blocks of a release once for all proofs that were found together. */
+export function createReleaseAssembler(): (records: ReleaseRecords) => ReleaseBlocks {
+  const releases = new WeakMap<ReleaseRecords, ReleaseBlocks>()
+  return (records) => {
+    const blocks = releases.get(records) ?? assembleReleaseBlocks(records)
+    releases.set(records, blocks)
+    return blocks
+  }
+}
+
 function assembleVersion2(records: PinRecords & { version: 2 }, shared: ReleaseBlocks): ReceiptBlocks {
   const { signed, statement, inclusion, entropy } = records
   const { batch, release } = shared

@@ -64,12 +64,15 @@ describe('readPipeline', () => {
     expect(read({ ...chain, RECEIPT_RETENTION_D: '30' }).config?.retentionMs).toBe(2_592_000_000)
   })
 
-  test.each(['DATABASE_URL', 'DATABASE_URL_FILE'])('beside others on %s an embedded node is not the only copy', (name) => {
-    const env = { ...chain, RECEIPT_RETENTION_D: '30', [name]: 'postgres://localhost/countersign' }
-    expect(read(env).faults).toEqual([expect.stringMatching(/^RECEIPT_RETENTION_D: coordinators cannot read/)])
-    expect(read({ ...env, IPFS_PINNER: 'kubo' }).faults).toEqual([])
-    expect(read({ ...env, [name]: '' }).faults).toEqual([])
-  })
+  test.each(['DATABASE_URL', 'DATABASE_URL_FILE'])(
+    'beside others on %s an embedded node is not the only copy',
+    (name) => {
+      const env = { ...chain, RECEIPT_RETENTION_D: '30', [name]: 'postgres://localhost/countersign' }
+      expect(read(env).faults).toEqual([expect.stringMatching(/^RECEIPT_RETENTION_D: coordinators cannot read/)])
+      expect(read({ ...env, IPFS_PINNER: 'kubo' }).faults).toEqual([])
+      expect(read({ ...env, [name]: '' }).faults).toEqual([])
+    },
+  )
 
   test('with Pinata receipts leave the database only where its list of pins can be asked', () => {
     const env = { ...chain, RECEIPT_RETENTION_D: '30', IPFS_PINNER: 'pinata', IPFS_API_TOKEN: 'token' }

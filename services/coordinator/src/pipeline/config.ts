@@ -57,7 +57,9 @@ export function readPipeline(env: Env, context: Context, fault: Fault): Pipeline
   const pinner = readPinner(env, context, fault)
   const retentionMs = readRetention(env, fault)
   if (retentionMs !== undefined && pinner.kind === 'pinata' && pinner.pinsUrl === undefined) {
-    fault('RECEIPT_RETENTION_D: needs IPFS_PINS_URL with pinata, because its gateway also gives what is no longer pinned')
+    fault(
+      'RECEIPT_RETENTION_D: needs IPFS_PINS_URL with pinata, because its gateway also gives what is no longer pinned',
+    )
   }
   // On PostgreSQL there may be others, now or later; the embedded database has one process.
   if (retentionMs !== undefined && pinner.kind === 'helia' && (env.DATABASE_URL || env.DATABASE_URL_FILE)) {
