@@ -1,13 +1,16 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
-import { readSecret } from '@countersign/service'
+import { readMode, readSecret } from '@countersign/service'
 import { checkProofs, formatList, type ListedProof, parseList } from './admin/checkProofs.ts'
 import { describeRetention } from './admin/describeRetention.ts'
 import { explain, explainWebhook } from './admin/explain.ts'
 import { type Command, parseCommand, USAGE } from './admin/parseCommand.ts'
 import { checkExport } from './export/checkExport.ts'
-import { MissingReceiptError } from './export/createBlockSource.ts'
+import { ExistingFileError } from './export/exportFile.ts'
 import { exportRange } from './export/exportRange.ts'
+import { createReadBlock } from './ipfs/createReadBlock.ts'
 import { assembleReceipt } from './pipeline/assembleReceipt.ts'
+import { readReceiptSource } from './pipeline/config.ts'
+import type { ReadBlock } from './ports.ts'
 import { findPins } from './store/findPins.ts'
 import { findCid, listProofs } from './store/inspect.ts'
 import { listWebhooks, retryWebhooks } from './store/inspectWebhooks.ts'
@@ -93,14 +96,28 @@ async function writeExport(
 ): Promise<number> {
   const onProgress = (proofs: number) => console.error(`${proofs} proofs`)
   try {
-    const { proofs, root, bytes } = await exportRange({ db }, { from, to, path: out, onProgress })
+    const deps = { db, readBlock: findReadBlock() }
+    const { proofs, missing, root, bytes } = await exportRange(deps, { from, to, path: out, onProgress })
     console.log(`${proofs} proofs in ${bytes} bytes, ${out}, with the root ${root}`)
-    return 0
+    if (missing > 0) console.error(describeMissing(missing))
+    return missing === 0 ? 0 : 1
   } catch (error) {
-    if (!(error instanceof MissingReceiptError || isFileError(error))) throw error
+    if (!(error instanceof ExistingFileError || isFileError(error))) throw error
     console.error(`Nothing was written: ${error.message}.`)
     return 1
   }
+}
+
+/** Where the settings name a Kubo or a gateway. */
+function findReadBlock(): ReadBlock | undefined {
+  const { IPFS_GATEWAY_URL: ipfsGatewayUrl } = process.env
+  const context = { readFile, mode: readMode(process.env), ipfsGatewayUrl: ipfsGatewayUrl || undefined }
+  const source = readReceiptSource(process.env, context, fault)
+  return createReadBlock({ source, hasPipeline: false, whenStarted: async () => undefined })
+}
+
+function describeMissing(count: number): string {
+  return `${count} receipts are not in it: they are on IPFS alone, which did not give them, and this program would write them otherwise. Its index lists them as missing.`
 }
 
 /** Of the file that was named: its message has the path and what the system said. */
@@ -110,15 +127,24 @@ function isFileError(error: unknown): error is Error {
 
 async function checkFile(file: string): Promise<number> {
   try {
-    const { root, proofs, blocks, faults } = await checkExport(file)
-    if (faults.length === 0) console.log(`Whole: ${proofs} proofs in ${blocks} blocks, with the root ${root}.`)
-    else console.error(`Not whole:\n${faults.join('\n')}`)
-    return faults.length === 0 ? 0 : 1
+    const { root, proofs, blocks, missing, faults } = await checkExport(file)
+    if (faults.length > 0) console.error(`Not whole:\n${faults.join('\n')}`)
+    else if (missing > 0) console.error(`Not whole: its index lists ${missing} of ${proofs} receipts as missing.`)
+    else console.log(`Whole: ${proofs} proofs in ${blocks} blocks, with the root ${root}.`)
+    return faults.length === 0 && missing === 0 ? 0 : 1
   } catch (error) {
     if (!isFileError(error)) throw error
     console.error(`${error.message}.`)
     return 1
   }
+}
+
+function readFile(path: string): string {
+  return readFileSync(path, 'utf8')
+}
+
+function fault(text: string): never {
+  throw new Error(text)
 }
 
 const command = parseCommand(process.argv.slice(2))
@@ -131,10 +157,6 @@ if (command.kind === 'help') {
   process.exitCode = await checkFile(command.file)
 } else {
   const { DATA_DIR = '.countersign' } = process.env
-  const readFile = (path: string) => readFileSync(path, 'utf8')
-  const fault = (text: string) => {
-    throw new Error(text)
-  }
   try {
     const databaseUrl = readSecret(process.env, 'DATABASE_URL', readFile, fault)
     const database = await openDatabase(databaseUrl ? { databaseUrl } : { dataDir: DATA_DIR })

@@ -182,7 +182,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   })
   const proofReader = createProofReader({ store: proofs, ipfsGatewayUrl })
   const getProof = registerProofRoutes(app, { proofReader, proofEvents, limiters })
-  registerExportRoutes(app, shared)
+  registerExportRoutes(app, { ...shared, schedule })
   registerGatewayRoutes(app, shared)
   registerLogRoutes(app, shared)
   registerHealthRoutes(app, shared)

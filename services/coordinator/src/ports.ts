@@ -363,12 +363,14 @@ export type ExportProofs = (parameters: {
   before: string | undefined
 }) => Promise<AsyncGenerator<Uint8Array<ArrayBuffer>>>
 
-/** Puts blocks where anyone can get them. Both throw `PinError`. */
+/** Puts blocks where anyone can get them. All throw `PinError`. */
 export type Pinner = {
   readonly name: 'helia' | 'kubo' | 'pinata'
   /** Resolves once the service confirms that it holds the block, under exactly this CID. Pinning twice is safe. */
   pin(block: Block, options: { signal: AbortSignal }): Promise<void>
   read: ReadBlock
+  /** The same, but only where the service says today that it pins the block for us: what can be read may be a copy that nobody keeps. */
+  readPinned: ReadBlock
   stop(): Promise<void>
 }
 

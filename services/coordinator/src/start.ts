@@ -143,6 +143,7 @@ export async function startCoordinator(
     source: config.receiptSource,
     hasPipeline: pipelineConfig !== undefined,
     whenStarted: async () => (await pipelineStarting)?.readBlock,
+    log,
   })
   const app = createApp({
     ...(pipelineConfig?.pinner.kind === 'helia'
@@ -152,7 +153,8 @@ export async function startCoordinator(
     exportProofs: guard(async (parameters) => {
       // Loaded when somebody asks for one: a coordinator starts sooner without it.
       const { exportUser } = await import('./export/exportUser.ts')
-      return exportUser({ db: opened.database.db, readBlock }, parameters)
+      const onMissing = (count: number) => log.warn({ msg: 'Left receipts out of an export', count })
+      return exportUser({ db: opened.database.db, readBlock, onMissing }, parameters)
     }),
     store,
     logStore: opened.logStore,

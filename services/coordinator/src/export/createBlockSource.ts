@@ -1,8 +1,9 @@
-import { toCid } from '@countersign/receipt'
+import { setImmediate } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
-import { assembleReceipt, assembleReleaseBlocks, type ReleaseBlocks, toBlock } from '../pipeline/assembleReceipt.ts'
+import { PinError } from '../ipfs/pinError.ts'
+import { assembleNamedBlocks, assembleReceipt, createReleaseAssembler, toBlock } from '../pipeline/assembleReceipt.ts'
 import type { Block, ReadBlock } from '../ports.ts'
-import { findPins, type ReleaseRecords } from '../store/findPins.ts'
+import { findPins, type PinWork } from '../store/findPins.ts'
 import type { Tables } from '../store/tables.ts'
 import { chunk } from './exportIndex.ts'
 
@@ -11,27 +12,32 @@ const MAX_FOUND = 32
 /** Shared blocks that are remembered as written: those of a batch are near each other. */
 const MAX_WRITTEN = 10_000
 const TIMEOUT_MS = 10_000
+/** After so many reads in a row without an answer IPFS is down, and is asked for no more. */
+const MAX_OUTAGES = 8
 
 export type BlockSource = {
   /** The receipts of these proofs with all that they name, each block once; a shared one again only if its uses are far apart. */
   read(proofs: readonly { slug: string; cid: string }[]): AsyncGenerator<Block>
 }
 
-/** A receipt that is neither in the database, nor the one that its rows give, nor to be had from IPFS. */
-export class MissingReceiptError extends Error {
-  override name = 'MissingReceiptError'
-  constructor(slug: string, cid: string) {
-    super(`the receipt of ${slug} is on IPFS alone, as ${cid}, and cannot be made from its rows`)
-  }
+export type BlockSourceDeps = {
+  db: Kysely<Tables>
+  readBlock?: ReadBlock | undefined
+  /** Of a receipt that is neither in the database, nor the one that its rows give, nor to be had from IPFS. The others follow. */
+  onMissing(slug: string): void
+  /** Unless a test counts them. */
+  assemble?: typeof assembleReceipt
 }
 
 /**
  * The blocks of proofs, from their rows: whatever the rows give counts only under the CID that was published. So receipts that left the
  * database are exported too, and IPFS is asked only for those that today's program would write otherwise.
  */
-export function createBlockSource(deps: { db: Kysely<Tables>; readBlock?: ReadBlock | undefined }): BlockSource {
+export function createBlockSource(deps: BlockSourceDeps): BlockSource {
+  const { db, readBlock, onMissing, assemble = assembleReceipt } = deps
   const written = new Set<string>()
-  const releases = new WeakMap<ReleaseRecords, ReleaseBlocks>()
+  const toReleaseBlocks = createReleaseAssembler()
+  let outages = 0
 
   function isNew({ cid }: Block): boolean {
     if (written.has(cid)) return false
@@ -40,18 +46,33 @@ export function createBlockSource(deps: { db: Kysely<Tables>; readBlock?: ReadBl
     return true
   }
 
-  function toReleaseBlocks(records: ReleaseRecords): ReleaseBlocks {
-    const blocks = releases.get(records) ?? assembleReleaseBlocks(records)
-    releases.set(records, blocks)
-    return blocks
+  async function findReceipt(work: PinWork, cid: string): Promise<Block | undefined> {
+    const held = work.receiptBytes && toBlock(work.receiptBytes)
+    if (held?.cid === cid) return held
+    // Making one takes a millisecond of the thread that signs, which comes first.
+    await setImmediate()
+    const made = tryAssemble(work)
+    return made?.cid === cid ? made : readReceipt(cid)
   }
 
-  async function readReceipt(slug: string, cid: string): Promise<Block> {
+  function tryAssemble(work: PinWork): Block | undefined {
     try {
-      if (deps.readBlock === undefined) throw new MissingReceiptError(slug, cid)
-      return { cid, bytes: await deps.readBlock(cid, { signal: AbortSignal.timeout(TIMEOUT_MS) }) }
+      return assemble(work, toReleaseBlocks).receipt
     } catch {
-      throw new MissingReceiptError(slug, cid)
+      return undefined
+    }
+  }
+
+  async function readReceipt(cid: string): Promise<Block | undefined> {
+    if (readBlock === undefined || outages >= MAX_OUTAGES) return undefined
+    try {
+      const bytes = await readBlock(cid, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+      outages = 0
+      return { cid, bytes }
+    } catch (error) {
+      const isAnswer = error instanceof PinError && error.code !== 'pin_unavailable'
+      outages = isAnswer ? 0 : outages + 1
+      return undefined
     }
   }
 
@@ -59,18 +80,19 @@ export function createBlockSource(deps: { db: Kysely<Tables>; readBlock?: ReadBl
     async *read(proofs) {
       for (const some of chunk(proofs, MAX_FOUND)) {
         const works = await findPins(
-          deps.db,
+          db,
           some.map(({ slug }) => slug),
         )
         for (const [index, { slug, cid }] of some.entries()) {
           const work = works[index]
-          if (work === undefined) throw new MissingReceiptError(slug, cid)
-          const { receipt, collateral, others } = assembleReceipt(work, toReleaseBlocks)
-          const held = work.receiptBytes
-          if (receipt.cid === cid) yield receipt
-          else yield held !== null && toCid(held) === cid ? toBlock(held) : await readReceipt(slug, cid)
+          const receipt = work && (await findReceipt(work, cid))
+          if (receipt === undefined) onMissing(slug)
+          else yield receipt
+          if (work === undefined) continue
+          const { collateral, others } = assembleNamedBlocks(work, toReleaseBlocks)
           for (const block of [collateral, ...others]) if (isNew(block)) yield block
         }
+        await setImmediate()
       }
     },
   }

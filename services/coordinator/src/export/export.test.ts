@@ -1,9 +1,11 @@
-import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { toCid } from '@countersign/receipt'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { toCarHeader, toCarSection } from '../ipfs/car.ts'
+import { PinError } from '../ipfs/pinError.ts'
 import { assembleReceipt } from '../pipeline/assembleReceipt.ts'
 import { findPosition } from '../store/exports.ts'
 import { createCompleteProofs } from '../store/finalProofs.fake.ts'
@@ -18,6 +20,8 @@ import {
   type TestStore,
 } from '../store/store.fake.ts'
 import { checkExport } from './checkExport.ts'
+import { createBlockSource } from './createBlockSource.ts'
+import { toPageBlock, toTreeBlocks } from './exportIndex.ts'
 import { exportRange } from './exportRange.ts'
 import { exportUser } from './exportUser.ts'
 
@@ -123,17 +127,114 @@ describe('exports', () => {
     expect(Number(last)).toBe(Number(rows[0]?.id) + 2)
   })
 
-  test('a receipt that its rows do not give is read from IPFS, and without it there is no file', async () => {
-    const [proof] = await createCompleteProofs(subject, { count: 1, now: NOW + 3_000 * HOUR })
-    const { slug = '', cid = '', userId = '', bytes = new Uint8Array() } = proof ?? {}
+  test('a receipt that its rows do not give is read from IPFS; where it cannot be, an audit lists it as missing and has the others', async () => {
+    const now = NOW + 3_000 * HOUR
+    const [proof] = await createCompleteProofs(subject, { count: 1, now })
+    const { slug = '', bytes = new Uint8Array() } = proof ?? {}
+    const { proofs: others } = await create(2, now)
     await createRetentionStore(subject.database.db).dropReceipts([slug])
-    const range = { from: NOW + 2_999 * HOUR, to: NOW + 3_001 * HOUR, path: toPath('missing.car') }
-    await expect(exportRange(deps(), range)).rejects.toThrow(`the receipt of ${slug} is on IPFS alone, as ${cid}`)
-    expect((await readdir(folder)).filter((name) => name.startsWith('missing'))).toEqual([])
-    const parts: Buffer[] = []
+    const range = { from: now - HOUR, to: now + HOUR }
+    const missing = await exportRange(deps(), { ...range, path: toPath('missing.car') })
+    expect(missing).toMatchObject({ proofs: 3, missing: 1 })
+    expect(await checkExport(toPath('missing.car'))).toMatchObject({ faults: [], proofs: 3, missing: 1 })
+    const text = (await readFile(toPath('missing.car'))).toString('latin1')
+    for (const other of others) expect(text).toContain(Buffer.from(other.bytes).toString('latin1'))
+    expect(text.match(/"missing":true/g)).toHaveLength(1)
+
     const source = { ...deps(), readBlock: async () => bytes }
-    for await (const part of await exportUser(source, { userId })) parts.push(part)
-    expect(Buffer.concat(parts).includes(Buffer.from(bytes))).toBe(true)
+    expect(await exportRange(source, { ...range, path: toPath('found.car') })).toMatchObject({ proofs: 3, missing: 0 })
+    expect((await readFile(toPath('found.car'))).includes(Buffer.from(bytes))).toBe(true)
+  })
+
+  test('a user’s file without a receipt that cannot be had goes on to its end, and is told from a whole one', async () => {
+    const [proof] = await createCompleteProofs(subject, { count: 1, now: NOW + 4_000 * HOUR })
+    const { slug = '', cid = '', userId = '' } = proof ?? {}
+    await createRetentionStore(subject.database.db).dropReceipts([slug])
+    expect(await writeUser('lacking.car', { userId })).toMatchObject({ faults: [`${slug}: ${cid} is not there`] })
+    const counts: number[] = []
+    const source = { ...deps(), onMissing: (count: number) => void counts.push(count) }
+    for await (const _ of await exportUser(source, { userId }));
+    expect(counts).toEqual([1])
+  })
+
+  test('IPFS that is down is not asked for every receipt', async () => {
+    const proofs = await createCompleteProofs(subject, { count: 20, now: NOW + 5_000 * HOUR })
+    await createRetentionStore(subject.database.db).dropReceipts(proofs.map(({ slug }) => slug))
+    let reads = 0
+    const readBlock = async () => {
+      reads += 1
+      throw new PinError('pin_unavailable')
+    }
+    const missing: string[] = []
+    const source = createBlockSource({ ...deps(), readBlock, onMissing: (slug) => void missing.push(slug) })
+    for await (const _ of source.read(proofs));
+    expect([reads, missing.length]).toEqual([8, 20])
+  })
+
+  test('receipts that the database holds are not made again; of others one is made in a turn of the thread', async () => {
+    const { proofs } = await create(40, NOW + 6_000 * HOUR)
+    let made = 0
+    let madeInTurn = 0
+    let most = 0
+    const assemble: typeof assembleReceipt = (...parameters) => {
+      made += 1
+      madeInTurn += 1
+      most = Math.max(most, madeInTurn)
+      return assembleReceipt(...parameters)
+    }
+    let isOver = false
+    const onTurn = () => {
+      madeInTurn = 0
+      if (!isOver) setImmediate(onTurn)
+    }
+    onTurn()
+    const readAll = async () => {
+      const missing: string[] = []
+      const source = createBlockSource({ ...deps(), assemble, onMissing: (slug) => void missing.push(slug) })
+      let blocks = 0
+      for await (const _ of source.read(proofs)) blocks += 1
+      return { blocks, missing }
+    }
+    const whole = await readAll()
+    expect([made, whole.missing]).toEqual([0, []])
+    await createRetentionStore(subject.database.db).dropReceipts(proofs.map(({ slug }) => slug))
+    expect(await readAll()).toEqual(whole)
+    isOver = true
+    expect(made).toBe(40)
+    expect(most).toBeLessThanOrEqual(2)
+  })
+
+  test('a page of signatures without a proof does not end the list', async () => {
+    const now = NOW + 7_000 * HOUR
+    const { proofs, userId } = await create(1, now)
+    await sql`insert into pending_transactions (wallet_id, digest, signature, tx_hash, chain_id, tx_metadata, kind, subject, created_at)
+      select p.wallet_id, sha256(('lone' || n)::bytea), p.signature, p.tx_hash, p.chain_id, p.tx_metadata, p.kind, p.subject, p.created_at
+      from pending_transactions as p join attestations as a on a.pending_transaction_id = p.id, generate_series(1, 1001) as n
+      where a.slug = ${proofs[0]?.slug ?? ''}`.execute(subject.database.db)
+    // Before the user's own proof, which is older; and before this one, which is younger.
+    await create(1, now)
+    expect(await writeUser('behind.car', { userId })).toMatchObject({ faults: [], proofs: 1 })
+    const range = { from: now - HOUR, to: now + HOUR, path: toPath('gap.car') }
+    expect((await exportRange(deps(), range)).proofs).toBe(2)
+  })
+
+  test('an index that names its pages again and again is read once', async () => {
+    const empty = toPageBlock([])
+    const levels = [empty]
+    for (let level = 0; level < 7; level++) {
+      const below = levels.at(-1)?.cid ?? ''
+      levels.push(
+        ...toTreeBlocks(
+          Array.from({ length: 1_000 }, () => below),
+          { count: level },
+        ),
+      )
+    }
+    const root = levels.at(-1)?.cid ?? ''
+    const sections = levels.map(({ cid, bytes }) => toCarSection(cid, bytes))
+    await writeFile(toPath('hostile.car'), Buffer.concat([toCarHeader(root), ...sections]))
+    const { faults } = await checkExport(toPath('hostile.car'))
+    expect(faults.join()).toMatch(/names a page twice/)
   })
 
   test.each<[string, (file: Buffer) => Buffer, RegExp]>([

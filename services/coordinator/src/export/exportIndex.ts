@@ -6,7 +6,12 @@ import type { ListedProof } from '../store/exports.ts'
 export const EXPORT_VERSION = 'countersign-export/1'
 
 /** A line of the index. `cid` is the receipt's. */
-export type ExportEntry = Omit<ListedProof, 'id' | 'cid' | 'createdAt'> & { cid: string; createdAt: string }
+export type ExportEntry = Omit<ListedProof, 'id' | 'cid' | 'createdAt'> & {
+  cid: string
+  createdAt: string
+  /** The receipt could not be had when the file was written, and is not in it. */
+  missing?: true
+}
 
 /** A block of the index: entries, or the CIDs of such blocks. */
 type ExportPage = { version: typeof EXPORT_VERSION } & (
@@ -14,8 +19,8 @@ type ExportPage = { version: typeof EXPORT_VERSION } & (
   | ({ pages: readonly string[]; count: number } & ExportScope)
 )
 
-/** What the root says beside its pages: where a user's next file begins, or the range of an audit. */
-export type ExportScope = { next?: string | null; from?: string; to?: string }
+/** What the root says beside its pages: where a user's next file begins, or the range of an audit and how many receipts are missing. */
+export type ExportScope = { next?: string | null; from?: string; to?: string; missing?: number }
 
 /** A block has 256 KiB at most, as all of ours. */
 export const MAX_ENTRIES = 400

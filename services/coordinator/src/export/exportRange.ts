@@ -1,17 +1,17 @@
-import { open, rename, rm } from 'node:fs/promises'
 import type { Kysely } from 'kysely'
 import { toCarHeader, toCarSection } from '../ipfs/car.ts'
-import type { Block } from '../ports.ts'
+import type { Block, ReadBlock } from '../ports.ts'
 import { findPosition, type ListedProof, listAfter } from '../store/exports.ts'
 import type { Tables } from '../store/tables.ts'
 import { createBlockSource } from './createBlockSource.ts'
+import { createExportFile } from './exportFile.ts'
 import { type ExportEntry, MAX_ENTRIES, toEntry, toPageBlock, toTreeBlocks } from './exportIndex.ts'
 
 export type ExportRangeParameters = {
   /** Milliseconds since 1970; `to` is not included. */
   from: number
   to: number
-  /** Written under another name until it is whole. */
+  /** Written under another name until it is whole. One that is there already is refused. */
   path: string
   onProgress?(proofs: number): void
 }
@@ -22,20 +22,15 @@ const MARGIN_MS = 3_600_000
 
 /**
  * The proofs of all users that were signed in a time, as a CAR in the order of signing. The index comes last, since its root is known then; the
- * header, always as long, is written again with it. What is in memory does not grow with the range, but for the CIDs of the index's pages.
+ * header, always as long, is written again with it. What is in memory does not grow with the range, but for the CIDs of the index's pages and
+ * the receipts that cannot be had, which the index lists as missing.
  */
 export async function exportRange(
-  { db }: { db: Kysely<Tables> },
+  { db, readBlock }: { db: Kysely<Tables>; readBlock?: ReadBlock | undefined },
   { from, to, path, onProgress }: ExportRangeParameters,
-): Promise<{ proofs: number; root: string; bytes: number }> {
-  const temporary = `${path}.partial`
-  const file = await open(temporary, 'w')
-  let size = 0
-  const append = async (bytes: Uint8Array) => {
-    await file.write(bytes, 0, bytes.length, size)
-    size += bytes.length
-  }
-  const appendBlock = ({ cid, bytes }: Block) => append(toCarSection(cid, bytes))
+): Promise<{ proofs: number; missing: number; root: string; bytes: number }> {
+  const file = await createExportFile(path)
+  const appendBlock = ({ cid, bytes }: Block) => file.append(toCarSection(cid, bytes))
   const pages: string[] = []
   const appendPage = async (entries: readonly ExportEntry[]) => {
     const page = toPageBlock(entries)
@@ -43,15 +38,16 @@ export async function exportRange(
     await appendBlock(page)
   }
   try {
-    const source = createBlockSource({ db })
+    const missing = new Set<string>()
+    const source = createBlockSource({ db, readBlock, onMissing: (slug) => missing.add(slug) })
     // In place of the root, which is not known yet.
-    await append(toCarHeader(toPageBlock([]).cid))
+    await file.append(toCarHeader(toPageBlock([]).cid))
     let waiting: ExportEntry[] = []
     let count = 0
     for await (const listed of listRange(db, { from, to })) {
       for await (const block of source.read(listed)) await appendBlock(block)
       for (const proof of listed) {
-        waiting.push(toEntry(proof))
+        waiting.push({ ...toEntry(proof), ...(missing.has(proof.slug) && { missing: true }) })
         if (waiting.length < MAX_ENTRIES) continue
         await appendPage(waiting)
         waiting = []
@@ -61,18 +57,13 @@ export async function exportRange(
     }
     if (waiting.length > 0) await appendPage(waiting)
     const scope = { from: new Date(from).toISOString(), to: new Date(to).toISOString() }
-    const tree = toTreeBlocks(pages, { count, ...scope })
+    const tree = toTreeBlocks(pages, { count, ...scope, ...(missing.size > 0 && { missing: missing.size }) })
     for (const block of tree) await appendBlock(block)
     const root = tree.at(-1)?.cid ?? ''
-    const header = toCarHeader(root)
-    await file.write(header, 0, header.length, 0)
-    await file.sync()
-    await file.close()
-    await rename(temporary, path)
-    return { proofs: count, root, bytes: size }
+    await file.finish(toCarHeader(root))
+    return { proofs: count, missing: missing.size, root, bytes: file.size }
   } catch (error) {
-    await file.close().catch(() => {})
-    await rm(temporary, { force: true })
+    await file.discard()
     throw error
   }
 }
@@ -81,10 +72,9 @@ export async function exportRange(
 async function* listRange(db: Kysely<Tables>, { from, to }: { from: number; to: number }) {
   let after = await findPosition(db, from - MARGIN_MS)
   for (;;) {
-    const page = await listAfter(db, { after, limit: PAGE })
-    const last = page.at(-1)
+    const { proofs, last } = await listAfter(db, { after, limit: PAGE })
     if (last === undefined) return
-    yield page.filter(
+    yield proofs.filter(
       (proof): proof is ListedProof & { cid: string } =>
         proof.cid !== null && proof.createdAt >= from && proof.createdAt < to,
     )

@@ -11,22 +11,30 @@ import { chunk, MAX_ENTRIES, toEntry, toPageBlock, toTreeBlocks } from './export
 const MAX_PROOFS = 20_000
 const PAGE = 1_000
 
+export type ExportUserDeps = {
+  db: Kysely<Tables>
+  readBlock?: ReadBlock | undefined
+  /** Once for a file that lacks receipts, at its end. */
+  onMissing?(count: number): void
+}
+
 /**
  * The proofs of a user as a CAR, newest first: the index comes first, and its root is that of the file. The index is made before the first byte;
- * after it, nothing is read before it can be sent.
+ * after it, nothing is read before it can be sent. A receipt that cannot be had is left out, which `checkExport` tells: the index has gone before.
  */
 export async function exportUser(
-  deps: { db: Kysely<Tables>; readBlock?: ReadBlock | undefined },
+  deps: ExportUserDeps,
   { userId, before, maxProofs = MAX_PROOFS }: { userId: string; before?: string | undefined; maxProofs?: number },
 ): Promise<AsyncGenerator<Buffer<ArrayBuffer>>> {
   const listed = []
   let last = before
   let isOver = false
   while (!isOver && listed.length < maxProofs) {
-    const page = await listOfUser(deps.db, { userId, limit: Math.min(PAGE, maxProofs - listed.length), before: last })
-    listed.push(...page)
-    isOver = page.length === 0
-    last = page.at(-1)?.id ?? last
+    const limit = Math.min(PAGE, maxProofs - listed.length)
+    const page = await listOfUser(deps.db, { userId, limit, before: last })
+    listed.push(...page.proofs)
+    isOver = page.last === undefined
+    last = page.last?.id ?? last
   }
   const proofs = listed.flatMap((proof) => (proof.cid === null ? [] : [{ ...proof, cid: proof.cid }]))
   const pages = chunk(proofs.map(toEntry), MAX_ENTRIES).map(toPageBlock)
@@ -39,10 +47,18 @@ export async function exportUser(
 }
 
 async function* write(
-  deps: { db: Kysely<Tables>; readBlock?: ReadBlock | undefined },
+  { onMissing, ...deps }: ExportUserDeps,
   { index, proofs }: { index: readonly Block[]; proofs: readonly { slug: string; cid: string }[] },
 ): AsyncGenerator<Buffer<ArrayBuffer>> {
   yield toCarHeader(index[0]?.cid ?? '')
   for (const { cid, bytes } of index) yield toCarSection(cid, bytes)
-  for await (const { cid, bytes } of createBlockSource(deps).read(proofs)) yield toCarSection(cid, bytes)
+  let missing = 0
+  const source = createBlockSource({
+    ...deps,
+    onMissing() {
+      missing += 1
+    },
+  })
+  for await (const { cid, bytes } of source.read(proofs)) yield toCarSection(cid, bytes)
+  if (missing > 0) onMissing?.(missing)
 }

@@ -83,6 +83,49 @@ describe('GET /proofs/export', () => {
     expect((await user.get(PATH)).status).toBe(200)
   })
 
+  test('a caller that stops reading, or trickles, loses its place; one that reads keeps it, however long it takes', async () => {
+    async function* createLarge() {
+      for (let part = 0; part < 100; part++) yield new Uint8Array(64_000)
+    }
+    let returned = 0
+    const { user, time, clock, log } = await start(async () => {
+      const chunks = createLarge()
+      const end = chunks.return.bind(chunks)
+      chunks.return = (value) => {
+        returned += 1
+        return end(value)
+      }
+      return chunks
+    })
+    const pass = (durationMs: number) => {
+      clock.advance(durationMs)
+      time.pass(durationMs)
+    }
+    const silent = (await user.get(PATH)).body?.getReader()
+    const trickling = (await user.get(PATH)).body?.getReader()
+    await silent?.read()
+    expect((await user.get(PATH)).status).toBe(429)
+    // A part is good for a second.
+    for (let minute = 0; minute < 3; minute++) {
+      await trickling?.read()
+      pass(30_000)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await expect(silent?.read()).rejects.toThrow('too slowly')
+    await expect(trickling?.read()).rejects.toThrow('too slowly')
+    expect(returned).toBe(2)
+    expect(log.lines).toContainEqual(expect.objectContaining({ level: 'warn', msg: 'Could not finish an export' }))
+
+    const reading = (await user.get(PATH)).body?.getReader()
+    let parts = 0
+    for (let part = await reading?.read(); part?.done === false; part = await reading?.read()) {
+      parts += 1
+      pass(1_000)
+    }
+    expect(parts).toBe(100)
+    for (let count = 0; count < 2; count++) expect((await user.get(PATH)).status).toBe(200)
+  })
+
   test('a failure before the first byte is a problem, one after it cuts the file; both leave their place', async () => {
     const down = new CoordinatorError('database_unavailable', 'gone')
     async function* fail() {

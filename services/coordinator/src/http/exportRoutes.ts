@@ -1,7 +1,7 @@
-import { ReadableStream } from 'node:stream/web'
+import { ReadableStream, type ReadableStreamDefaultController } from 'node:stream/web'
 import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
-import type { ExportProofs } from '../ports.ts'
+import type { Clock, ExportProofs, Schedule } from '../ports.ts'
 import { toReason } from '../toReason.ts'
 import { parseCursor } from '../wallet/listTransactions.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
@@ -13,6 +13,8 @@ export type ExportRoutesDeps = {
   exportProofs: ExportProofs
   limiters: Limiters
   getSignedIn: GetSignedIn
+  clock: Clock
+  schedule: Schedule
   log: Log
 }
 
@@ -20,6 +22,9 @@ export type ExportRoutesDeps = {
 const MAX_OF_USER = 2
 const MAX_OF_ALL = 8
 const RETRY_S = 30
+/** What a caller may take for reading: so long for nothing, and more for each byte. One that trickles would hold its place for ever. */
+const PATIENCE_MS = 60_000
+const BYTES_PER_MS = 64
 
 const HEADERS = {
   'content-type': 'application/vnd.ipld.car; version=1; order=unk; dups=y',
@@ -28,7 +33,7 @@ const HEADERS = {
 
 /** A user's proofs, streamed: nothing is read before the caller has taken what is before it. */
 export function registerExportRoutes(app: HttpApp, deps: ExportRoutesDeps): void {
-  const { exportProofs, limiters, getSignedIn, log } = deps
+  const { exportProofs, limiters, getSignedIn, clock, schedule, log } = deps
   /** Those under way. */
   const running = new Set<{ userId: string }>()
 
@@ -55,7 +60,7 @@ export function registerExportRoutes(app: HttpApp, deps: ExportRoutesDeps): void
     }
     try {
       const chunks = await exportProofs({ userId: user.id, before })
-      return c.body(toStream(chunks, { end, onFailure: report }), 200, HEADERS)
+      return c.body(toStream(chunks, { clock, schedule, end, onFailure: report }), 200, HEADERS)
     } catch (error) {
       end()
       throw error
@@ -68,30 +73,70 @@ export function registerExportRoutes(app: HttpApp, deps: ExportRoutesDeps): void
   }
 }
 
+type StreamEnds = { end(): void; onFailure(error: unknown): void }
+
 function toStream(
   chunks: AsyncGenerator<Uint8Array<ArrayBuffer>>,
-  { end, onFailure }: { end(): void; onFailure(error: unknown): void },
+  { clock, schedule, end, onFailure }: Pick<ExportRoutesDeps, 'clock' | 'schedule'> & StreamEnds,
 ): globalThis.ReadableStream<Uint8Array<ArrayBuffer>> {
+  /** What is left of it while the caller reads; the time that we take ourselves is not the caller's. */
+  let patienceMs = PATIENCE_MS
+  let isOver = false
+  let givenAt = clock.now()
+  let cancelWait = () => {}
+
+  function finish() {
+    isOver = true
+    cancelWait()
+    end()
+  }
+
+  function waitForCaller(onLate: () => void) {
+    givenAt = clock.now()
+    cancelWait = schedule(onLate, Math.max(0, patienceMs))
+  }
+
   const stream = new ReadableStream<Uint8Array<ArrayBuffer>>(
     {
+      start(controller) {
+        waitForCaller(() => void giveUp(controller))
+      },
       async pull(controller) {
+        cancelWait()
+        patienceMs -= clock.now() - givenAt
         try {
           const { done, value } = await chunks.next()
-          if (!done) return controller.enqueue(value)
-          end()
-          controller.close()
+          // Cancelled meanwhile.
+          if (isOver) return
+          if (done) {
+            finish()
+            return controller.close()
+          }
+          controller.enqueue(value)
+          patienceMs += value.length / BYTES_PER_MS
+          waitForCaller(() => void giveUp(controller))
         } catch (error) {
-          end()
-          onFailure(error)
-          controller.error(error)
+          fail(controller, error)
         }
       },
       async cancel() {
-        end()
+        finish()
         await chunks.return(undefined)
       },
     },
     { highWaterMark: 0 },
   )
+
+  function fail(controller: ReadableStreamDefaultController, error: unknown) {
+    if (isOver) return
+    finish()
+    onFailure(error)
+    controller.error(error)
+  }
+
+  async function giveUp(controller: ReadableStreamDefaultController) {
+    fail(controller, new CoordinatorError('rate_limited', 'the caller read too slowly'))
+    await chunks.return(undefined)
+  }
   return stream as globalThis.ReadableStream<Uint8Array<ArrayBuffer>>
 }

@@ -70,7 +70,7 @@ export async function openBlockFiles({
 }
 
 /** A name in a folder lasts when the folder is synced, not the file. */
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r')
   try {
     await folder.sync()

@@ -2,6 +2,7 @@ import { toCid } from '@countersign/receipt'
 import { type FakePinata, type FakePinService, startFakeKubo, startFakePinata } from '@countersign/testing'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ReceiptSource } from '../pipeline/config.ts'
+import { createFakeLog } from '../ports.fake.ts'
 import { createReadBlock } from './createReadBlock.ts'
 import { createKuboPinner } from './kubo.ts'
 import { createPinataPinner } from './pinata.ts'
@@ -29,8 +30,7 @@ describe('where a coordinator reads receipts', () => {
     kubo: (): ReceiptSource => ({ kind: 'kubo', apiUrl: kubo.url, token: undefined }),
     gateway: (): ReceiptSource => ({ kind: 'gateway', gatewayUrl: pinata.url }),
   }
-  const create = (source: ReceiptSource | undefined) =>
-    createReadBlock({ source, hasPipeline: false, whenStarted: never })
+  const create = (source: ReceiptSource) => createReadBlock({ source, hasPipeline: false, whenStarted: never })
 
   test.each(['kubo', 'gateway'] as const)('%s: by the CID, and only what it names', async (name) => {
     const service = name === 'kubo' ? kubo : pinata
@@ -55,7 +55,15 @@ describe('where a coordinator reads receipts', () => {
     expect(await reading).toBe(bytes)
   })
 
-  test('from nowhere, where it knows no node', () => {
-    expect(create(undefined)).toBeUndefined()
+  test('from nowhere, where it knows no node, and the log says what that means', () => {
+    const log = createFakeLog()
+    const createLogged = (source: ReceiptSource | undefined, hasPipeline = false) =>
+      createReadBlock({ source, hasPipeline, whenStarted: never, log })
+    expect([createLogged(sources.gateway()), createLogged(undefined, true)]).not.toContain(undefined)
+    expect(log.lines).toEqual([])
+    expect(createLogged(undefined)).toBeUndefined()
+    expect(log.lines).toEqual([
+      expect.objectContaining({ level: 'warn', msg: expect.stringContaining('RECEIPT_RETENTION_D') }),
+    ])
   })
 })

@@ -52,6 +52,18 @@ describe('createHeliaPinner', () => {
     return keys
   }
 
+  test('a block whose pin is gone can be read, and does not count as pinned', async () => {
+    const first = await start()
+    await first.pinner.pin(block, { signal })
+    expect(Buffer.from(await first.pinner.readPinned(block.cid, { signal })).equals(bytes)).toBe(true)
+    await first.stop()
+    // The marks are in there.
+    await rm(join(dataDir, 'ipfs/datastore'), { recursive: true })
+    const { pinner } = await start()
+    expect(Buffer.from(await pinner.read(block.cid, { signal })).equals(bytes)).toBe(true)
+    await expect(pinner.readPinned(block.cid, { signal })).rejects.toMatchObject({ code: 'pin_not_found' })
+  })
+
   test('a block is held, once, and comes back as it was', async () => {
     const { pinner, getBlock, peer } = await start()
     await pinner.pin(block, { signal })

@@ -78,6 +78,11 @@ export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters)
     return bytes
   }
 
+  async function readPinned(cid: string): Promise<Uint8Array<ArrayBuffer>> {
+    if (!(await helia.pins.isPinned(CID.parse(cid)))) throw new PinError('pin_not_found', { details: 'no pin' })
+    return read(cid)
+  }
+
   /** Also those whose callers no longer wait. */
   const underWay = new Set<Promise<unknown>>()
 
@@ -110,6 +115,10 @@ export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters)
       async read(cid, { signal }) {
         assertCid(cid)
         return await untilAborted(signal, () => whileRunning(() => read(cid)))
+      },
+      async readPinned(cid, { signal }) {
+        assertCid(cid)
+        return await untilAborted(signal, () => whileRunning(() => readPinned(cid)))
       },
       stop,
     },

@@ -109,6 +109,30 @@ describe('createKuboPinner', () => {
     expect(await outcome(indirect.pin(block, { signal }))).toBe('pin_not_found')
   })
 
+  test('a block that can be read and is not pinned: nobody keeps it', async () => {
+    await pinner.pin(block, { signal })
+    expect(Buffer.from(await pinner.readPinned(block.cid, { signal })).equals(bytes)).toBe(true)
+    const answers = [
+      Response.json({ Message: `path '${block.cid}' is not pinned`, Code: 0, Type: 'error' }, { status: 500 }),
+      Response.json({ Keys: { [block.cid]: { Type: 'indirect through bafy', Name: '' } } }),
+      Response.json({ Keys: {} }),
+    ]
+    for (const answer of answers) {
+      const unpinned = createKuboPinner({
+        apiUrl: kubo.url,
+        token,
+        fetch: async (url, init) => (url.includes('/pin/ls') ? answer : fetch(url, init)),
+      })
+      expect(await outcome(unpinned.read(block.cid, { signal }))).toBe('ok')
+      expect(await outcome(unpinned.readPinned(block.cid, { signal }))).toBe('pin_not_found')
+    }
+    for (const fault of ['flipped', 'truncated'] as const) {
+      kubo.setFault(fault)
+      expect(await outcome(pinner.readPinned(block.cid, { signal }))).toBe('pin_mismatch')
+    }
+    expect(await outcome(pinner.readPinned('../../repo/gc', { signal }))).toBe('pin_mismatch')
+  })
+
   test('a pin list of something else is none', async () => {
     const foreign = createKuboPinner({
       apiUrl: kubo.url,

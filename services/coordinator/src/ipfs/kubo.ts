@@ -1,6 +1,6 @@
 import { toCid } from '@countersign/receipt'
 import { z } from 'zod'
-import type { RemotePinner } from '../ports.ts'
+import type { ReadBlock, RemotePinner } from '../ports.ts'
 import {
   type Exchanged,
   exchange,
@@ -51,6 +51,22 @@ export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParam
       },
     )
 
+  async function assertPinned(cid: string, signal: AbortSignal): Promise<void> {
+    const listed = await call('pin/ls', `arg=${cid}`, { signal })
+    if (isFailure(listed, /is not pinned/)) throw new PinError('pin_not_found', { details: 'pin/ls' })
+    const type = parseAnswer(pins, listed).Keys[cid]?.Type
+    // An indirect pin hangs on another block, which its owner may unpin.
+    if (type !== 'recursive' && type !== 'direct') throw new PinError('pin_not_found', { details: 'pin/ls' })
+  }
+
+  const read: ReadBlock = async (cid, { signal }) => {
+    assertCid(cid)
+    // Offline: what this node has. Online it would look for a missing block all over the network, without an end.
+    const answer = await call('block/get', `arg=${cid}&offline=true`, { signal })
+    if (isFailure(answer, /not found|could not find/)) throw new PinError('pin_not_found', { details: 'block/get' })
+    return toBlockBytes(cid, answer)
+  }
+
   return {
     name: 'kubo',
     async pin(block, { signal }) {
@@ -59,18 +75,14 @@ export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParam
       body.append('file', new Blob([block.bytes], { type: 'application/octet-stream' }), 'block')
       const put = await call('block/put', 'cid-codec=raw&mhtype=sha2-256&pin=true', { signal, body })
       if (parseAnswer(putAnswer, put).Key !== block.cid) throw new PinError('pin_mismatch', { details: 'block/put' })
-      const listed = await call('pin/ls', `arg=${block.cid}`, { signal })
-      if (isFailure(listed, /is not pinned/)) throw new PinError('pin_not_found', { details: 'pin/ls' })
-      const type = parseAnswer(pins, listed).Keys[block.cid]?.Type
-      // An indirect pin hangs on another block, which its owner may unpin.
-      if (type !== 'recursive' && type !== 'direct') throw new PinError('pin_not_found', { details: 'pin/ls' })
+      await assertPinned(block.cid, signal)
     },
-    async read(cid, { signal }) {
+    read,
+    async readPinned(cid, { signal }) {
       assertCid(cid)
-      // Offline: what this node has. Online it would look for a missing block all over the network, without an end.
-      const answer = await call('block/get', `arg=${cid}&offline=true`, { signal })
-      if (isFailure(answer, /not found|could not find/)) throw new PinError('pin_not_found', { details: 'block/get' })
-      return toBlockBytes(cid, answer)
+      // A block without a pin can be read until the node next collects garbage.
+      await assertPinned(cid, signal)
+      return read(cid, { signal })
     },
     async probe({ signal }) {
       // What pinning asks as well: a token may be for some calls only.

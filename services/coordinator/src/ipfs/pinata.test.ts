@@ -44,6 +44,28 @@ describe('createPinataPinner', () => {
     await pinner.stop()
   })
 
+  test('what the gateway still gives counts as pinned only where the Pinning Service API lists it', async () => {
+    await confirming.pin(block, { signal })
+    expect(Buffer.from(await confirming.readPinned(block.cid, { signal })).equals(bytes)).toBe(true)
+    for (const [status, code] of [
+      ['queued', 'pin_unavailable'],
+      ['failed', 'pin_refused'],
+    ] as const) {
+      pinata.setPinStatus(status)
+      expect(await outcome(confirming.read(block.cid, { signal }))).toBe('ok')
+      expect(await outcome(confirming.readPinned(block.cid, { signal }))).toBe(code)
+    }
+    const unlisted = createPinataPinner({
+      ...{ apiUrl: pinata.url, gatewayUrl: pinata.url, pinsUrl: pinata.pinsUrl, token },
+      fetch: async (url, init) =>
+        url.startsWith(pinata.pinsUrl) ? Response.json({ count: 0, results: [] }) : fetch(url, init),
+    })
+    expect(await outcome(unlisted.readPinned(block.cid, { signal }))).toBe('pin_not_found')
+    pinata.setPinStatus('pinned')
+    expect(await outcome(pinner.readPinned(block.cid, { signal }))).toBe('pin_refused')
+    expect(await outcome(confirming.readPinned('../v3/files', { signal }))).toBe('pin_mismatch')
+  })
+
   test('probing: whether it takes the token, and nothing is held afterwards', async () => {
     expect(await outcome(create().probe({ signal }))).toBe('ok')
     expect(await outcome(create({ token: 'another' }).probe({ signal }))).toBe('pin_refused')

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { RemotePinner } from '../ports.ts'
 import { exchange, type Fetch, parseAnswer, toAuthorization, toServiceUrl, toStatusError } from './exchange.ts'
 import { createGatewayReader } from './gatewayReader.ts'
-import { assertBlock, PinError } from './pinError.ts'
+import { assertBlock, assertCid, PinError } from './pinError.ts'
 
 export type CreatePinataPinnerParameters = {
   /** Where files are uploaded; `/v3/files` is added to it. */
@@ -34,6 +34,7 @@ export function createPinataPinner(parameters: CreatePinataPinnerParameters): Re
   const uploads = `${toServiceUrl(apiUrl, { token })}/v3/files`
   const pins = pinsUrl === undefined ? undefined : `${toServiceUrl(pinsUrl, { token })}/pins`
   const headers = toAuthorization(token)
+  const read = createGatewayReader({ gatewayUrl, fetch })
 
   async function confirm(url: string, cid: string, signal: AbortSignal): Promise<void> {
     // Without a status the API lists what is pinned and nothing else.
@@ -61,7 +62,14 @@ export function createPinataPinner(parameters: CreatePinataPinnerParameters): Re
       if ((data.network ?? 'public') !== 'public') throw new PinError('pin_refused', { details: 'upload: not public' })
       if (pins !== undefined) await confirm(pins, block.cid, signal)
     },
-    read: createGatewayReader({ gatewayUrl, fetch }),
+    read,
+    async readPinned(cid, { signal }) {
+      assertCid(cid)
+      // A gateway also gives what it merely remembers.
+      if (pins === undefined) throw new PinError('pin_refused', { details: 'pins: no address' })
+      await confirm(pins, cid, signal)
+      return read(cid, { signal })
+    },
     async probe({ signal }) {
       // An upload without a file: who is known is told that it lacks one.
       const init = { method: 'POST', headers, body: new FormData() }

@@ -41,6 +41,19 @@ export function assembleReceipt(
   return { receipt: toBlock(canonicalBytes(receipt)), collateral, others: [] }
 }
 
+/** The same without the receipt, which is most of the work. */
+export function assembleNamedBlocks(
+  { records }: Pick<PinWork, 'records'>,
+  toBlocks: (release: ReleaseRecords) => ReleaseBlocks = assembleReleaseBlocks,
+): Omit<ReceiptBlocks, 'receipt'> {
+  if (records.version === 1) return { collateral: toBlock(records.collateral), others: [] }
+  return listVersion2(records.policy && toBlock(records.policy), toBlocks(records.release))
+}
+
+function listVersion2(policy: Block | undefined, { batch, collateral, coordinator, release }: ReleaseBlocks) {
+  return { collateral, others: [...(policy ? [policy] : []), batch, coordinator, release] }
+}
+
 export function assembleReleaseBlocks(records: ReleaseRecords): ReleaseBlocks {
   assertBlockSize(records.collateral)
   assertBlockSize(records.coordinator)
@@ -52,9 +65,19 @@ export function assembleReleaseBlocks(records: ReleaseRecords): ReleaseBlocks {
   return { batch, collateral, coordinator, release }
 }
 
+/** Makes the blocks of a release once for all proofs that were found together. */
+export function createReleaseAssembler(): (records: ReleaseRecords) => ReleaseBlocks {
+  const releases = new WeakMap<ReleaseRecords, ReleaseBlocks>()
+  return (records) => {
+    const blocks = releases.get(records) ?? assembleReleaseBlocks(records)
+    releases.set(records, blocks)
+    return blocks
+  }
+}
+
 function assembleVersion2(records: PinRecords & { version: 2 }, shared: ReleaseBlocks): ReceiptBlocks {
   const { signed, statement, inclusion, entropy } = records
-  const { batch, collateral, coordinator, release } = shared
+  const { batch, release } = shared
   const policy = records.policy && toBlock(records.policy)
   if (records.log !== undefined) assertInLog(records.log, statement)
   const attestation = {
@@ -63,8 +86,7 @@ function assembleVersion2(records: PinRecords & { version: 2 }, shared: ReleaseB
   }
   return {
     receipt: toBlock(encodeBlock('attestation', assembleAttestation(attestation))),
-    collateral,
-    others: [...(policy ? [policy] : []), batch, coordinator, release],
+    ...listVersion2(policy, shared),
   }
 }
 

@@ -64,6 +64,24 @@ describe('readPipeline', () => {
     expect(read({ ...chain, RECEIPT_RETENTION_D: '30' }).config?.retentionMs).toBe(2_592_000_000)
   })
 
+  test.each(['DATABASE_URL', 'DATABASE_URL_FILE'])(
+    'beside others on %s an embedded node is not the only copy',
+    (name) => {
+      const env = { ...chain, RECEIPT_RETENTION_D: '30', [name]: 'postgres://localhost/countersign' }
+      expect(read(env).faults).toEqual([expect.stringMatching(/^RECEIPT_RETENTION_D: coordinators cannot read/)])
+      expect(read({ ...env, IPFS_PINNER: 'kubo' }).faults).toEqual([])
+      expect(read({ ...env, [name]: '' }).faults).toEqual([])
+    },
+  )
+
+  test('with Pinata receipts leave the database only where its list of pins can be asked', () => {
+    const env = { ...chain, RECEIPT_RETENTION_D: '30', IPFS_PINNER: 'pinata', IPFS_API_TOKEN: 'token' }
+    expect(read(env).faults).toEqual([expect.stringMatching(/^RECEIPT_RETENTION_D: needs IPFS_PINS_URL/)])
+    expect(read({ ...env, IPFS_PINS_URL: 'https://api.pinata.cloud/psa' }).faults).toEqual([])
+    const { RECEIPT_RETENTION_D: _, ...kept } = env
+    expect(read(kept).faults).toEqual([])
+  })
+
   test('a day’s gas', () => {
     expect(read({ ...chain, PUBLISH_GAS_PER_DAY: '16777216' }).config?.gasPerDay).toBe(16_777_216n)
   })

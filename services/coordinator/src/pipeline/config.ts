@@ -54,8 +54,21 @@ export function readPipeline(env: Env, context: Context, fault: Fault): Pipeline
     1000 * readInteger(env, name, { fallback, min: 1, max: 2_592_000 }, fault)
   const chainId = readInteger(env, 'CHAIN_ID', { fallback: 1, min: 1, max: Number.MAX_SAFE_INTEGER }, fault)
   if (context.mode === 'staging') refuseRealChains('CHAIN_ID', [chainId], fault)
+  const pinner = readPinner(env, context, fault)
+  const retentionMs = readRetention(env, fault)
+  if (retentionMs !== undefined && pinner.kind === 'pinata' && pinner.pinsUrl === undefined) {
+    fault(
+      'RECEIPT_RETENTION_D: needs IPFS_PINS_URL with pinata, because its gateway also gives what is no longer pinned',
+    )
+  }
+  // On PostgreSQL there may be others, now or later; the embedded database has one process.
+  if (retentionMs !== undefined && pinner.kind === 'helia' && (env.DATABASE_URL || env.DATABASE_URL_FILE)) {
+    fault(
+      'RECEIPT_RETENTION_D: coordinators cannot read from the IPFS node inside another process; with DATABASE_URL use IPFS_PINNER=kubo or pinata',
+    )
+  }
   return {
-    pinner: readPinner(env, context, fault),
+    pinner,
     chain: {
       rpcUrl: readUrl(env, 'RPC_URL', '', fault),
       chainId,
@@ -69,7 +82,7 @@ export function readPipeline(env: Env, context: Context, fault: Fault): Pipeline
     publishDeadlineMs: seconds('PUBLISH_DEADLINE_S', 86_400),
     confirmIntervalMs: readInteger(env, 'CONFIRM_INTERVAL_MS', { fallback: 4000, min: 500, max: 600_000 }, fault),
     webhooks: readWebhooks(env, context, fault),
-    retentionMs: readRetention(env, fault),
+    retentionMs,
   }
 }
 
@@ -105,11 +118,6 @@ export function inspectWorkerConfig(
   if (databaseUrl === '') fault('DATABASE_URL: required, because a worker beside the coordinator needs PostgreSQL')
   const config = readPipeline(env, { readFile, mode: readMode(env) }, fault)
   if (config === undefined) fault('RPC_URL: missing')
-  if (config?.retentionMs !== undefined && config.pinner.kind === 'helia') {
-    fault(
-      'RECEIPT_RETENTION_D: coordinators cannot read from the node inside this worker; use IPFS_PINNER=kubo or pinata, or a coordinator that publishes itself',
-    )
-  }
   const metricsPort = readMetricsPort(env, fault)
   return { databaseUrl, dataDir, metricsPort, config, faults }
 }

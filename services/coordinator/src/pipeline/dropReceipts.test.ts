@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { toCid } from '@countersign/receipt'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
 import { PinError, type PinErrorCode } from '../ipfs/pinError.ts'
 import { createFakeClock, createFakeLog } from '../ports.fake.ts'
@@ -41,17 +41,19 @@ function create({ count, ...changes }: { count: number } & Partial<DropDeps>) {
   }
   let reads = 0
   const pinner: DropDeps['pinner'] = {
-    async read(cid) {
+    async readPinned(cid) {
       reads += 1
       const bytes = blocks.get(cid)
       if (bytes === undefined) throw new PinError('pin_not_found')
       return bytes
     },
   }
-  const dropper = createDropper({ store, pinner, clock, log, retentionMs: 30 * DAY, pageSize: 10, ...changes })
+  const makeCid: DropDeps['makeCid'] = async (slug) => rows.find(({ receipt }) => receipt.slug === slug)?.receipt.cid
+  const deps = { store, pinner, makeCid, clock, log, retentionMs: 30 * DAY, pageSize: 10 }
+  const dropper = createDropper({ ...deps, ...changes })
   const toRow = (index: number): HeldReceipt => rows[index]?.receipt ?? { slug: '', cid: '', hash: '' }
   const held = () => rows.filter(({ isHeld }) => isHeld).map(({ receipt }) => receipt.slug)
-  return { dropper, clock, log, blocks, rows, asked, held, toRow, countReads: () => reads, pinner, store }
+  return { dropper, clock, log, blocks, rows, asked, held, toRow, countReads: () => reads, deps }
 }
 
 describe('dropping receipts', () => {
@@ -69,7 +71,7 @@ describe('dropping receipts', () => {
       const subject = create({
         count: 12,
         pinner: {
-          async read(cid) {
+          async readPinned(cid) {
             if (lost.has(cid)) throw new PinError(code)
             return subject.blocks.get(cid) ?? new Uint8Array()
           },
@@ -91,6 +93,24 @@ describe('dropping receipts', () => {
     expect(held()).toEqual(['slug1'])
   })
 
+  test.each<[string, DropDeps['makeCid']]>([
+    ['another one', async () => 'another'],
+    ['none', async () => undefined],
+    ['an error', () => Promise.reject(new Error('a row is not whole'))],
+  ])('a receipt for which its rows give %s stays, unasked for, and those behind it go', async (_, fail) => {
+    const subject = create({
+      count: 40,
+      makeCid: (slug) => (others.has(slug) ? fail(slug) : subject.deps.makeCid(slug)),
+    })
+    // More than a page, so that nothing of it goes.
+    const others = new Set(Array.from({ length: 25 }, (_, index) => `slug${index}`))
+    expect(await subject.dropper.run()).toEqual({ dropped: 15, kept: 25 })
+    expect([subject.held(), subject.countReads()]).toEqual([[...others], 15])
+    expect(subject.log.lines).toContainEqual(
+      expect.objectContaining({ level: 'warn', msg: 'Kept receipts that their rows do not give', count: 25 }),
+    )
+  })
+
   test('a service that gives back nothing is asked for one page, and the rest later', async () => {
     const { dropper, blocks, held, countReads, clock } = create({ count: 40 })
     const all = new Map(blocks)
@@ -108,19 +128,27 @@ describe('dropping receipts', () => {
 
   test('a read that never ends is given up, and its receipt stays', async () => {
     const never = new Promise<never>(() => {})
-    const subject = create({ count: 2, timeoutMs: 5, pinner: { read: () => never } })
-    expect(await subject.dropper.run()).toEqual({ dropped: 0, kept: 2 })
+    const deadlines: AbortController[] = []
+    const createDeadline = () => {
+      const deadline = new AbortController()
+      deadlines.push(deadline)
+      return deadline.signal
+    }
+    const subject = create({ count: 2, createDeadline, pinner: { readPinned: () => never } })
+    const running = subject.dropper.run()
+    await vi.waitFor(() => expect(deadlines).toHaveLength(2))
+    for (const deadline of deadlines) deadline.abort()
+    expect(await running).toEqual({ dropped: 0, kept: 2 })
     expect(subject.held()).toHaveLength(2)
   })
 
   test('a database that fails fails the round: nothing is counted as dropped', async () => {
     const subject = create({ count: 2 })
     const store = {
-      ...subject.store,
+      ...subject.deps.store,
       dropReceipts: () => Promise.reject(new CoordinatorError('database_unavailable', 'gone')),
     }
-    const { clock, log, pinner } = subject
-    const dropper = createDropper({ store, pinner, clock, log, retentionMs: DAY })
+    const dropper = createDropper({ ...subject.deps, store })
     await expect(dropper.run()).rejects.toMatchObject({ code: 'database_unavailable' })
     expect(subject.held()).toHaveLength(2)
   })

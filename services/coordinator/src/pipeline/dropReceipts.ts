@@ -1,26 +1,29 @@
 import { hash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import type { Log } from '@countersign/service'
 import { PinError, untilAborted } from '../ipfs/pinError.ts'
 import type { Clock, Pinner } from '../ports.ts'
 import { groupBy } from '../sign/groupBy.ts'
 import type { HeldReceipt, RetentionStore } from '../store/retention.ts'
 import { toReason } from '../toReason.ts'
+import type { MakeCid } from './makeCid.ts'
 
 export type DropDeps = {
   store: RetentionStore
-  pinner: Pick<Pinner, 'read'>
+  pinner: Pick<Pinner, 'readPinned'>
+  makeCid: MakeCid
   clock: Clock
   log: Log
   /** Since the signing. */
   retentionMs: number
   /** Receipts that are looked for in one statement, and dropped in one. */
   pageSize?: number
-  /** Of one read. */
-  timeoutMs?: number
+  /** When one read is given up. */
+  createDeadline?(): AbortSignal
 }
 
 export type Dropper = {
-  /** One round: some thousands at most. Whatever it throws, each receipt is either here or was read back from IPFS. */
+  /** One round: some thousands at most. Whatever it throws, each receipt is either here or was read back from where it is pinned. */
   run(): Promise<{ dropped: number; kept: number }>
   /** Begins no further read. */
   stop(): void
@@ -30,25 +33,35 @@ const PAGE_SIZE = 256
 const MAX_PAGES = 16
 /** Reads that are under way at one time. */
 const READS = 32
-const TIMEOUT_MS = 10_000
+const createTimeout = () => AbortSignal.timeout(10_000)
 /** What could not be dropped is looked at again after that. */
 const AGAIN_MS = 3_600_000
+/** Today's program would write it otherwise, or not at all: these bytes are the only ones beside those on IPFS. */
+const MADE_OTHERWISE = 'made_otherwise'
 
 /**
- * Drops receipts that are old enough from the database, each only after IPFS gave back the same bytes under its CID. Any number of
+ * Drops receipts that are old enough from the database, each only after the service that pins it said so again and gave back
+ * the same bytes under its CID, and where its rows can give them once more. Any number of
  * workers may do it, and each may die at any moment: a receipt goes in the one statement that follows its read.
  */
 export function createDropper(deps: DropDeps): Dropper {
-  const { store, pinner, clock, log, retentionMs, pageSize = PAGE_SIZE, timeoutMs = TIMEOUT_MS } = deps
+  const { store, pinner, makeCid, clock, log, retentionMs, pageSize = PAGE_SIZE, createDeadline = createTimeout } = deps
   let after = '-1'
   let restartAt = clock.now() + AGAIN_MS
   let isStopped = false
 
-  /** Undefined where IPFS has it; otherwise why it stays. */
-  async function findReason({ cid, hash: expected }: HeldReceipt): Promise<string | undefined> {
+  /** Undefined where its rows give it and IPFS has it; otherwise why it stays. */
+  async function findReason({ slug, cid, hash: expected }: HeldReceipt): Promise<string | undefined> {
     try {
-      const signal = AbortSignal.timeout(timeoutMs)
-      const held = await untilAborted(signal, () => pinner.read(cid, { signal }))
+      // Making one takes a millisecond of a thread that may sign, which comes first.
+      await setImmediate()
+      if ((await makeCid(slug)) !== cid) return MADE_OTHERWISE
+    } catch {
+      return MADE_OTHERWISE
+    }
+    try {
+      const signal = createDeadline()
+      const held = await untilAborted(signal, () => pinner.readPinned(cid, { signal }))
       return hash('sha256', held) === expected ? undefined : 'pin_mismatch'
     } catch (error) {
       return error instanceof PinError ? error.code : toReason(error).code
@@ -87,16 +100,19 @@ export function createDropper(deps: DropDeps): Dropper {
         reasons.push(...done.reasons)
         after = last
         // A service that gives back nothing is down: asking it for thousands more would not help it.
-        if (isOver || (done.dropped === 0 && done.reasons.length > 0)) break
+        if (isOver || (done.dropped === 0 && done.reasons.some((reason) => reason !== MADE_OTHERWISE))) break
       }
       if (dropped > 0) log.info({ msg: 'Dropped receipts that IPFS holds', count: dropped })
-      if (reasons.length > 0) {
+      const refused = reasons.filter((reason) => reason !== MADE_OTHERWISE)
+      const otherwise = reasons.length - refused.length
+      if (refused.length > 0) {
         log.warn({
           msg: 'Kept receipts that IPFS did not give back',
-          count: reasons.length,
-          reason: toSummary(reasons),
+          count: refused.length,
+          reason: toSummary(refused),
         })
       }
+      if (otherwise > 0) log.warn({ msg: 'Kept receipts that their rows do not give', count: otherwise })
       return { dropped, kept: reasons.length }
     },
     stop() {

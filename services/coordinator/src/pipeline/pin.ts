@@ -4,16 +4,10 @@ import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
 import { PinError, type PinErrorCode, untilAborted } from '../ipfs/pinError.ts'
 import type { Block, Clock, Pinner } from '../ports.ts'
-import type { PinWork, ReleaseRecords } from '../store/findPins.ts'
+import type { PinWork } from '../store/findPins.ts'
 import type { PinningStore } from '../store/pinning.ts'
 import { toReason } from '../toReason.ts'
-import {
-  assembleReceipt,
-  assembleReleaseBlocks,
-  type ReceiptBlocks,
-  type ReleaseBlocks,
-  toBlock,
-} from './assembleReceipt.ts'
+import { assembleReceipt, createReleaseAssembler, type ReceiptBlocks, toBlock } from './assembleReceipt.ts'
 import { toBackoffMs } from './backoff.ts'
 import { pinBlock } from './pinBlock.ts'
 
@@ -65,7 +59,7 @@ export function createPinStage(deps: PinDeps): PinStage {
   const { store, clock, log, timeoutMs = TIMEOUT_MS } = deps
   /** Blocks that receipts share, by CID, which are or will be pinned and read back: thousands of receipts have one collateral. */
   const known = new Map<string, { pinned: Promise<void>; until: number }>()
-  const releases = new WeakMap<ReleaseRecords, ReleaseBlocks>()
+  const toReleaseBlocks = createReleaseAssembler()
 
   async function pin(slug: string): Promise<PinOutcome> {
     const startedAt = clock.now()
@@ -99,12 +93,6 @@ export function createPinStage(deps: PinDeps): PinStage {
     const receipt = toBlock(frozen)
     log.warn({ msg: 'Kept a frozen receipt that differs from the assembled one', slug, cid: receipt.cid })
     return { ...assembled, receipt }
-  }
-
-  function toReleaseBlocks(records: ReleaseRecords): ReleaseBlocks {
-    const blocks = releases.get(records) ?? assembleReleaseBlocks(records)
-    releases.set(records, blocks)
-    return blocks
   }
 
   /** Each before the one that names it: a reader of any of them can then get what it names. */

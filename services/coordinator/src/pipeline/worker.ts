@@ -10,6 +10,7 @@ import type { PipelineConfig } from './config.ts'
 import { confirmPublications } from './confirm.ts'
 import { createSightings } from './confirmRun.ts'
 import { createDropper } from './dropReceipts.ts'
+import { createMakeCid } from './makeCid.ts'
 import { createPinStage, type PinOutcome } from './pin.ts'
 import { pinPolicy } from './pinPolicy.ts'
 import { publishDue } from './publish.ts'
@@ -61,7 +62,9 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
   const sightings = createSightings()
   const chainDeps = { store: countGivenUp(publications, metrics), chain, clock, log, publishDeadlineMs, gasPerDay }
   const dropper =
-    retentionMs === undefined ? undefined : createDropper({ store: store.retention, pinner, clock, log, retentionMs })
+    retentionMs === undefined
+      ? undefined
+      : createDropper({ store: store.retention, pinner, makeCid: createMakeCid(pinning), clock, log, retentionMs })
   let sweeping: Promise<void> | undefined
   let dropping: Promise<void> | undefined
 

@@ -213,6 +213,59 @@ describe('watching a proof', () => {
     expect(broken.statuses()).toEqual(['pending_pin', 'pending_onchain'])
   })
 
+  test('a proof that takes long to read holds up nobody else’s rounds, and is read once meanwhile', async () => {
+    const { store, watch, round } = create()
+    store.rows.proofs.set(other, { ...pending, slug: other })
+    const { statuses } = await watch()
+    const { findProof } = store
+    const { promise: slow, resolve } = Promise.withResolvers<void>()
+    let reads = 0
+    store.findProof = async (wanted) => {
+      if (wanted === other) {
+        reads += 1
+        await slow
+      }
+      return findProof(wanted)
+    }
+    // A stranger asks for one whose receipt IPFS is slow to give.
+    const late = watch(other)
+    store.rows.proofs.set(slug, pinned)
+    await round()
+    store.rows.proofs.set(slug, complete)
+    await round()
+    expect(statuses()).toEqual(['pending_pin', 'pending_onchain', 'complete'])
+    expect(reads).toBe(1)
+    resolve()
+    expect((await late).statuses()).toEqual(['pending_pin'])
+  })
+
+  test('a change that takes long to read holds up nobody else’s rounds either', async () => {
+    const { store, watch, round, time } = create()
+    store.rows.proofs.set(other, { ...pending, slug: other })
+    const [{ statuses }, slowly] = [await watch(), await watch(other)]
+    const { findProof } = store
+    const { promise: slow, resolve } = Promise.withResolvers<void>()
+    store.findProof = (wanted) => (wanted === other ? slow.then(() => findProof(wanted)) : findProof(wanted))
+    store.rows.proofs.set(other, { ...pinned, slug: other })
+    await round()
+    store.rows.proofs.set(slug, pinned)
+    await round()
+    expect([statuses(), slowly.statuses()]).toEqual([['pending_pin', 'pending_onchain'], ['pending_pin']])
+    resolve()
+    await settle()
+    expect(slowly.statuses()).toEqual(['pending_pin', 'pending_onchain'])
+    expect(time.lines).toEqual([])
+  })
+
+  test('a proof that cannot be read is one line of the log, however often it is tried', async () => {
+    const { store, watch, round, time } = create()
+    await watch()
+    store.rows.proofs.set(slug, pinned)
+    store.findProof = () => Promise.reject(new Error('broken'))
+    for (let index = 0; index < 3; index++) await round()
+    expect(time.lines).toEqual([{ msg: 'Could not read a proof that has changed', code: 'internal' }])
+  })
+
   test('stopped: nobody is told more, nothing is asked, and one who comes is refused', async () => {
     const { store, watch, watcher, round, time } = create()
     const { statuses } = await watch()

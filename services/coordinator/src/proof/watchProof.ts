@@ -32,7 +32,16 @@ type Watched = {
   listeners: Map<(view: ProofView) => void, string | undefined>
   state: string | undefined
   loading: Promise<void> | undefined
+  isFailing: boolean
 }
+
+const createWatched = (slug: string): Watched => ({
+  slug,
+  listeners: new Map(),
+  state: undefined,
+  loading: undefined,
+  isFailing: false,
+})
 
 /**
  * Watches proofs for all listeners: one small query for all of them in each round, and a proof is read whole only when it has
@@ -65,12 +74,14 @@ export function createProofWatcher(deps: ProofWatcherDeps): ProofWatcher {
     isPolling = true
     try {
       const states = await store.findProofStates([...watches.keys()])
-      const changed = states.flatMap((state) => {
-        const watched = watches.get(state.slug)
-        return watched === undefined || watched.state === toStateKey(state) ? [] : [watched]
-      })
-      await Promise.all(changed.map(load))
       isFailing = false
+      for (const state of states) {
+        const watched = watches.get(state.slug)
+        // One that is being read is looked at again in the next round.
+        if (watched === undefined || watched.loading !== undefined || watched.state === toStateKey(state)) continue
+        // Not awaited: a receipt that IPFS is slow to give would hold up everybody's next round.
+        void reload(watched)
+      }
     } catch (error) {
       // The listeners go on waiting. One line for each outage is enough.
       if (!isFailing) log.warn({ msg: 'Could not look for changes of proofs', code: toPublicCode(error) })
@@ -78,6 +89,17 @@ export function createProofWatcher(deps: ProofWatcherDeps): ProofWatcher {
     } finally {
       isPolling = false
       arm()
+    }
+  }
+
+  /** The next round tries again. One line for each proof that cannot be read is enough. */
+  async function reload(watched: Watched) {
+    try {
+      await load(watched)
+      watched.isFailing = false
+    } catch (error) {
+      if (!watched.isFailing) log.warn({ msg: 'Could not read a proof that has changed', code: toPublicCode(error) })
+      watched.isFailing = true
     }
   }
 
@@ -112,7 +134,7 @@ export function createProofWatcher(deps: ProofWatcherDeps): ProofWatcher {
   return {
     async watch({ slug, onView }) {
       if (!isSlug(slug)) throw proofNotFound()
-      const watched = watches.get(slug) ?? { slug, listeners: new Map(), state: undefined, loading: undefined }
+      const watched = watches.get(slug) ?? createWatched(slug)
       watches.set(slug, watched)
       watched.listeners.set(onView, undefined)
       const leave = () => {

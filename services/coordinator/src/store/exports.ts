@@ -18,9 +18,14 @@ export type ListedProof = {
   onchainBlockNumber: number | null
 }
 
+/** A part of the list. Behind `last` the next one begins; without it there is nothing more, however few proofs a part has. */
+export type ListedPage = { proofs: ListedProof[]; last: { id: string; createdAt: number } | undefined }
+
+/** Without a slug it has no proof. */
 type ListedRow = {
   id: string
-  slug: string
+  signed_at: Date
+  slug: string | null
   ipfs_cid: string | null
   kind: SignatureKind
   tx_hash: Uint8Array
@@ -33,7 +38,7 @@ type ListedRow = {
 }
 
 const COLUMNS =
-  sql.raw(`p.id::text, a.slug, a.ipfs_cid, p.kind, p.tx_hash, p.chain_id::text, w.address, a.status, a.created_at,
+  sql.raw(`p.id::text, p.created_at as signed_at, a.slug, a.ipfs_cid, p.kind, p.tx_hash, p.chain_id::text, w.address, a.status, a.created_at,
   a.onchain_tx_hash, a.onchain_block_number::text`)
 
 /** Above every id. */
@@ -43,7 +48,7 @@ const MAX_BIGINT = '9223372036854775807'
 export async function listOfUser(
   db: Kysely<Tables>,
   { userId, limit, before = MAX_BIGINT }: { userId: string; limit: number; before?: string | undefined },
-): Promise<ListedProof[]> {
+): Promise<ListedPage> {
   const { rows } = await db.transaction().execute(async (transaction) => {
     await sql`set local enable_sort = off`.execute(transaction)
     await sql`set local enable_incremental_sort = off`.execute(transaction)
@@ -51,32 +56,32 @@ export async function listOfUser(
       select ${COLUMNS}
       from wallets as w
       join lateral (
-        select id, kind, tx_hash, chain_id from pending_transactions
+        select id, kind, tx_hash, chain_id, created_at from pending_transactions
         where wallet_id between w.id and w.id and id < ${before}::bigint
         order by wallet_id, id desc limit ${limit}::bigint
       ) as p on true
-      join lateral (select * from attestations where pending_transaction_id = p.id offset 0) as a on true
+      left join lateral (select * from attestations where pending_transaction_id = p.id offset 0) as a on true
       where w.user_id = ${userId}::uuid
       order by p.id desc limit ${limit}::bigint`.execute(transaction)
   })
-  return rows.map(toListed)
+  return toPage(rows)
 }
 
 /** Of all users, in the order of signing, from the first after that position. */
 export async function listAfter(
   db: Kysely<Tables>,
   { after, limit }: { after: string; limit: number },
-): Promise<ListedProof[]> {
+): Promise<ListedPage> {
   const { rows } = await sql<ListedRow>`
     select ${COLUMNS}
     from (
-      select id, wallet_id, kind, tx_hash, chain_id from pending_transactions where id > ${after}::bigint
+      select id, wallet_id, kind, tx_hash, chain_id, created_at from pending_transactions where id > ${after}::bigint
       order by id limit ${limit}::bigint
     ) as p
-    join attestations as a on a.pending_transaction_id = p.id
+    left join attestations as a on a.pending_transaction_id = p.id
     join wallets as w on w.id = p.wallet_id
     order by p.id`.execute(db)
-  return rows.map(toListed)
+  return toPage(rows)
 }
 
 /** The position before the first that was signed at that time or later. Ids and times have one order but for moments, which a caller allows for. */
@@ -96,7 +101,15 @@ export async function findPosition(db: Kysely<Tables>, time: number): Promise<st
   return (low - 1n).toString()
 }
 
-function toListed(row: ListedRow): ListedProof {
+function toPage(rows: readonly ListedRow[]): ListedPage {
+  const last = rows.at(-1)
+  return {
+    proofs: rows.flatMap((row) => (row.slug === null ? [] : [toListed({ ...row, slug: row.slug })])),
+    last: last && { id: last.id, createdAt: last.signed_at.getTime() },
+  }
+}
+
+function toListed(row: ListedRow & { slug: string }): ListedProof {
   return {
     id: row.id,
     slug: row.slug,
