@@ -297,14 +297,21 @@ describe('release', () => {
     const fake = await startLogged()
     const { enclave, lines } = setUp([fake.url])
     await enclave.signItems(items)
-    vi.useFakeTimers({ toFake: ['performance'] })
-    clean.push(async () => void vi.useRealTimers())
-    fake.handlers['/release'] = () => {
-      vi.advanceTimersByTime(5_000)
-      return { status: 200, body }
-    }
+    fake.handlers['/release'] = () => ({ status: 200, body })
     await expect(enclave.release(request)).rejects.toEqual(logUnavailable)
     expect(lines.at(-1)).toMatchObject({ code: 'answer_malformed' })
+    expect(fake.paths.filter((path) => path === '/release')).toHaveLength(1)
+  })
+
+  test('answered with more than is read: log_unavailable, and not asked again', async () => {
+    const fake = await startLogged()
+    const { enclave, lines } = setUp([fake.url])
+    await enclave.signItems(items)
+    const body = { statements: [{ ...statement, subject: { data: '0'.repeat(2 ** 24) } }] }
+    fake.handlers['/release'] = () => ({ status: 200, body })
+    await expect(enclave.release(request)).rejects.toEqual(logUnavailable)
+    expect(lines.at(-1)).toMatchObject({ code: 'answer_malformed', reason: 'UND_ERR_RES_EXCEEDED_MAX_SIZE' })
+    expect(fake.paths.filter((path) => path === '/release')).toHaveLength(1)
   })
 })
 

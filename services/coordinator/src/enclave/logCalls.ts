@@ -11,6 +11,8 @@ import { parseLogResponse, parseReleaseResponse } from './parseLogAnswers.ts'
 const RELEASE_MS = 5_000
 const RELEASE_CALL_MS = 2_000
 const RELEASE_PAUSE_MS = 50
+/** The same enclave would answer the same again: also with what is too large to be read. */
+const FINAL_CODES: ReadonlySet<string> = new Set(['refused', 'not_attested', 'answer_malformed'])
 
 /** Calls about logs. Each is for one enclave: a log, and what waits for it, is an enclave's own. */
 export function createLogCalls(deps: {
@@ -45,7 +47,7 @@ export function createLogCalls(deps: {
           ...toReason(error),
         })
         const isOver = isStopped() || performance.now() >= endsAt
-        if (isOver || error.code === 'refused' || error.code === 'not_attested') throw logUnavailable(error)
+        if (isOver || FINAL_CODES.has(error.code)) throw logUnavailable(error)
         await setTimeout(RELEASE_PAUSE_MS)
       }
     }

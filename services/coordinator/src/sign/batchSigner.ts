@@ -1,8 +1,9 @@
 import { type Authorization, assertAuthorizationAllowed, ServiceError } from '@countersign/protocol'
 import { CoordinatorError, toPublicCode } from '../errors.ts'
 import type { KeyEnclave } from '../ports.ts'
+import { countBytes } from './countBytes.ts'
 import { createGatherer } from './gather.ts'
-import type { Asked, SigningRequest, SigningResult } from './request.ts'
+import type { SigningRequest, SigningResult } from './request.ts'
 import { type SignDeps, signBatch } from './signBatch.ts'
 
 /** What operators watch about signing. */
@@ -30,10 +31,6 @@ export type BatchSigner = {
 
 /** What an enclave takes in one call, less what surrounds the items. */
 const MAX_CALL_BYTES = 3_500_000
-/** Grant, session secret, sample and names of one item. */
-const ITEM_BYTES = 3_072
-/** A transaction at its largest, with its digest and without its data. */
-const TRANSACTION_BYTES = 768
 
 /** Signs in batches, whatever the kinds, and measures batches and requests. */
 export function createBatchSigner(deps: BatchSignerDeps): BatchSigner {
@@ -51,10 +48,7 @@ export function createBatchSigner(deps: BatchSignerDeps): BatchSigner {
         : `${walletId} ${digest} ${JSON.stringify(vault?.approvals)}`,
     limit: deps.batchLimit,
     // So that large ones of some callers do not make a call that the enclave refuses for all.
-    weight: {
-      of: ({ asked, vault }) => ITEM_BYTES + countAsked(asked) + (vault === undefined ? 0 : countBytes(vault)),
-      limit: MAX_CALL_BYTES,
-    },
+    weight: { of: countBytes, limit: MAX_CALL_BYTES },
     slots: deps.enclaveSlots,
   })
   return {
@@ -78,11 +72,6 @@ export function createBatchSigner(deps: BatchSignerDeps): BatchSigner {
     },
   }
 }
-
-const countBytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
-
-const countAsked = (asked: Asked) =>
-  asked.kind === 'transaction' ? TRANSACTION_BYTES + asked.txMetadata.data.length : countBytes(asked)
 
 /** The enclave refuses the others too, but by then a sample would be spent. */
 async function assertAllowed(enclave: Pick<KeyEnclave, 'getTerms'>, authorization: Authorization): Promise<void> {

@@ -42,7 +42,7 @@ describe('what waits for one note', () => {
       { bootId: A, ...note, leaves: ['three'] },
       { bootId: B, ...note, leaves: ['four'] },
     ]
-    const answers = await Promise.all(asked.map((request) => releases.release(request)))
+    const answers = await Promise.all(asked.map((request) => releases.release(request, 1)))
     expect(answers.map(({ statements }) => statements)).toEqual(
       asked.map(({ leaves }) => leaves.map((leaf) => ({ leaf }))),
     )
@@ -52,20 +52,21 @@ describe('what waits for one note', () => {
   test('does not wait for the answer to another call, and fails together', async () => {
     const { fake, releases } = setUp()
     fake.during = () => new Promise(() => {})
-    void releases.release({ bootId: A, ...note, leaves: ['one'] })
+    void releases.release({ bootId: A, ...note, leaves: ['one'] }, 1)
     await new Promise(setImmediate)
     fake.during = async () => {}
     fake.failure = unavailable()
-    const failures = ['two', 'three'].map((leaf) => releases.release({ bootId: A, ...note, leaves: [leaf] }))
+    const failures = ['two', 'three'].map((leaf) => releases.release({ bootId: A, ...note, leaves: [leaf] }, 1))
     for (const failure of failures) await expect(failure).rejects.toBe(fake.failure)
     expect(fake.requests).toHaveLength(2)
   })
 
-  test('goes in parts where it is much', async () => {
+  test('goes in parts where it is much, by the bytes of the statements', async () => {
     const { fake, releases } = setUp()
-    const leaves = Array.from({ length: 256 }, (_, index) => `${index}`)
-    await Promise.all([0, 1, 2, 3, 4].map(() => releases.release({ bootId: A, ...note, leaves: [...leaves] })))
-    expect(fake.requests.map((request) => request.leaves?.length)).toEqual([512, 512, 256])
+    const sizes = [900_000, 900_000, 900_000, 5_000_000, 1_000_000, 1_000_000, 1]
+    const asked = sizes.map((bytes, leaf) => releases.release({ bootId: A, ...note, leaves: [`${leaf}`] }, bytes))
+    await Promise.all(asked)
+    expect(fake.requests.map(({ leaves }) => leaves)).toEqual([['0', '1'], ['2'], ['3'], ['4', '5'], ['6']])
   })
 })
 
@@ -75,8 +76,8 @@ describe('acknowledgements', () => {
     releases.acknowledge(A, 'one')
     releases.acknowledge(B, 'other')
     releases.acknowledge(A, 'two')
-    await releases.release({ bootId: A, leaves: ['three'] })
-    await releases.release({ bootId: A, leaves: ['four'] })
+    await releases.release({ bootId: A, leaves: ['three'] }, 1)
+    await releases.release({ bootId: A, leaves: ['four'] }, 1)
     expect(fake.requests).toEqual([
       { bootId: A, leaves: ['three'], acknowledge: ['one', 'two'] },
       { bootId: A, leaves: ['four'] },
@@ -100,7 +101,7 @@ describe('acknowledgements', () => {
     const { fake, releases, time, log } = setUp()
     fake.failure = unavailable()
     releases.acknowledge(A, 'one')
-    await expect(releases.release({ bootId: A, leaves: ['two'] })).rejects.toBe(fake.failure)
+    await expect(releases.release({ bootId: A, leaves: ['two'] }, 1)).rejects.toBe(fake.failure)
     time.pass(500)
     await settleDown()
     expect(fake.requests.at(-1)).toEqual({ bootId: A, acknowledge: ['one'] })

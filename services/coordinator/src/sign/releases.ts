@@ -7,8 +7,11 @@ import { groupBy } from './groupBy.ts'
 
 /** What this coordinator tells the boots that signed for it. */
 export type Releases = {
-  /** Asks for statements, together with others that wait for the same note; acknowledgements that wait for this boot go along. */
-  release(request: ReleaseRequest): Promise<ReleaseResponse>
+  /**
+   * Asks for statements of about so many bytes, together with others that wait for the same note; acknowledgements that wait for this boot
+   * go along.
+   */
+  release(request: ReleaseRequest, bytes: number): Promise<ReleaseResponse>
   /** Nobody waits for these any more. Told in the background, and only once: what the enclave does not hear of, it erases after a while. */
   drop(bootId: string, leaves: readonly string[]): void
   /** The signing is stored. Goes along with the next release, or by itself within a second. */
@@ -21,8 +24,13 @@ const ACKNOWLEDGE_MS = 500
 /** After that the enclave has reported that it heard nothing. */
 const FORGET_MS = 60_000
 const MAX_ACKNOWLEDGED = 1_024
-/** Statements in one answer: more only for a single request. */
+/** Requests in one call. */
 const MAX_TOGETHER = 512
+/** Statements in one answer, far below what is read of one: more only for a single request, which one call to sign bounds. */
+const MAX_TOGETHER_BYTES = 2_000_000
+
+/** Who waits for statements. */
+type Asking = { request: ReleaseRequest; bytes: number }
 
 /** Leaves to acknowledge, and since when. */
 type Waiting = { leaves: Map<string, number>; cancel: (() => void) | undefined }
@@ -37,29 +45,26 @@ export function createReleases(deps: {
   const underWay = new Set<Promise<void>>()
   let isStopped = false
 
-  const gatherer = createGatherer<ReleaseRequest, ReleaseResponse>({
+  const gatherer = createGatherer<Asking, ReleaseResponse>({
     limit: MAX_TOGETHER,
-    weight: { of: ({ leaves = [] }) => leaves.length, limit: MAX_TOGETHER },
+    weight: { of: ({ bytes }) => bytes, limit: MAX_TOGETHER_BYTES },
     slots: 1,
-    async run(requests, { onSent, answer }) {
+    async run(asked, { onSent, answer }) {
       // Who comes next does not wait for this answer.
       onSent()
-      const groups = groupBy(requests, ({ leaves: _, ...note }) => JSON.stringify(note))
+      const groups = groupBy(asked, ({ request: { leaves: _, ...note } }) => JSON.stringify(note))
       await Promise.all([...groups.values()].map((group) => releaseTogether(group, answer)))
     },
   })
 
-  async function releaseTogether(
-    requests: readonly ReleaseRequest[],
-    answer: Progress<ReleaseRequest, ReleaseResponse>['answer'],
-  ) {
-    const leaves = requests.flatMap((request) => request.leaves ?? [])
-    const [released] = await Promise.allSettled([send({ ...(requests[0] as ReleaseRequest), leaves })])
+  async function releaseTogether(asked: readonly Asking[], answer: Progress<Asking, ReleaseResponse>['answer']) {
+    const leaves = asked.flatMap(({ request }) => request.leaves ?? [])
+    const [released] = await Promise.allSettled([send({ ...(asked[0] as Asking).request, leaves })])
     let start = 0
-    for (const request of requests) {
-      const end = start + (request.leaves ?? []).length
-      if (released.status === 'rejected') answer(request, released)
-      else answer(request, { status: 'fulfilled', value: { statements: released.value.statements.slice(start, end) } })
+    for (const asking of asked) {
+      const end = start + (asking.request.leaves ?? []).length
+      if (released.status === 'rejected') answer(asking, released)
+      else answer(asking, { status: 'fulfilled', value: { statements: released.value.statements.slice(start, end) } })
       start = end
     }
   }
@@ -120,7 +125,7 @@ export function createReleases(deps: {
   }
 
   return {
-    release: (request) => gatherer.add(request),
+    release: (request, bytes) => gatherer.add({ request, bytes }),
     drop(bootId, leaves) {
       if (leaves.length > 0) tell({ bootId, drop: leaves })
     },

@@ -2,7 +2,15 @@ import { createVerifier } from '@countersign/attestation'
 import { createSimulator, simulatedRoots } from '@countersign/attestation/simulator'
 import { decodeLogEntry, encodeLogEntry } from '@countersign/log'
 import { createPolicy, hashPolicy, toPolicyBytes } from '@countersign/policy'
-import { fromHex, hashAuthorization, hashMessage, type SignItem, toEventHash, toHex } from '@countersign/protocol'
+import {
+  fromHex,
+  type Hex,
+  hashAuthorization,
+  hashMessage,
+  type SignItem,
+  toEventHash,
+  toHex,
+} from '@countersign/protocol'
 import { createTx, toDigest } from '@countersign/testing/stack'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createSigningEnclave, createTestWalletKey } from '../../test/signingEnclave.ts'
@@ -38,8 +46,8 @@ function createRequest(asked: Asked): SigningRequest {
   return { sid: '51'.repeat(32), grant: 'grant', keyId, walletId: wallets.alice, address, asked }
 }
 
-function createTransfer(nonce: number): SigningRequest {
-  const txMetadata = createTx(nonce)
+function createTransfer(nonce: number, data: Hex = '0x'): SigningRequest {
+  const txMetadata = createTx(nonce, { data })
   return createRequest({ kind: 'transaction', digest: toDigest(txMetadata), txMetadata })
 }
 
@@ -239,6 +247,14 @@ describe('signing with a log', () => {
     expect(service.keeper.cosigns.map(({ size }) => size)).toEqual([2, 3])
     expect(service.enclave.requests.flatMap(({ leaves }) => leaves?.length ?? []).toSorted()).toEqual([3])
     expect(service.enclave.asked().toSorted()).toEqual(leavesOf(service).toSorted())
+  })
+
+  test('large ones that one note covers are asked for in several calls, so that each answer can be read', async () => {
+    const service = createService()
+    service.signing.limit = 4
+    const large = Array.from({ length: 8 }, (_, nonce) => createTransfer(nonce, `0x${'00'.repeat(128_000)}`))
+    expect(await service.sign(...large)).toEqual(Array(8).fill('signed'))
+    expect(service.enclave.requests.flatMap(({ leaves }) => leaves?.length ?? [])).toEqual([4, 4])
   })
 
   test('of a batch with leaves of other coordinators only our own are asked for', async () => {

@@ -8,6 +8,7 @@ import { CoordinatorError } from '../errors.ts'
 import type { Claim, EnclaveTerms, LogKeeper, Schedule } from '../ports.ts'
 import { toReason } from '../toReason.ts'
 import { assertItemSigned, type CheckedItem } from './checkItem.ts'
+import { countBytes } from './countBytes.ts'
 import { groupBy } from './groupBy.ts'
 import { findInLog, type LoggedItem, toTimes } from './logEntries.ts'
 import type { Releases } from './releases.ts'
@@ -135,7 +136,8 @@ async function releaseGroup(
   try {
     const cosigned = keeper.cosign({ origin, size, ...(need && { needs: [need] }) })
     const [{ note }] = await limit.hold(Promise.all([cosigned, verified]))
-    const { statements } = await releases.release({ bootId, ...toCosigned(note), leaves: items.map(toLeaf) })
+    const bytes = items.reduce((sum, { request }) => sum + countBytes(request), 0)
+    const { statements } = await releases.release({ bootId, ...toCosigned(note), leaves: items.map(toLeaf) }, bytes)
     for (const [index, item] of items.entries()) {
       try {
         const checked = assertReleased(item, statements[index])

@@ -31,6 +31,7 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
     log = createTestLog()
   })
 
+  const testOnPostgres: (name: string, run: () => Promise<void>) => void = kind === 'postgres' ? test : () => {}
   const query = async (text: string) => (await sql.raw(text).execute(subject.database.db)).rows
   const append = (parameters: Parameters<TestLog['toAppend']>[0] = {}) =>
     subject.logStore.appendLog(log.toAppend(parameters))
@@ -276,6 +277,28 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
       expect(await find(over)).toBe(1)
       await appendAt(1)
       expect([await find(over), await find(fresh)]).toEqual([0, 1])
+    })
+
+    testOnPostgres('that are over are not held by a call that waits for another claim', async () => {
+      const [over, taken] = [createTestClaim(wallet.id), createTestClaim(wallet.id)]
+      const { db } = subject.database
+      const now = NOW + CLAIM_MS
+      await claimAt(over, NOW - 1)
+      log.fill(255)
+      // As a call for another log, in the middle of its claims.
+      const appended = await db.transaction().execute(async (other) => {
+        const values = `'${wallet.id}', '\\x${taken.digest.slice(2)}', '\\x${taken.leaf}', 0, '\\x${randomHex(16)}'`
+        await sql`insert into claims (wallet_id, digest, leaf, log_id, boot_id, created_at)
+          values (${sql.raw(values)}, ${new Date(now)})`.execute(other)
+        const waiting = append({ from: 1, claims: [rival(taken)], now })
+        await expect.poll(() => query('select 1 from pg_locks where not granted')).toHaveLength(1)
+        const held =
+          await sql`select 1 from claims where leaf = ${Buffer.from(over.leaf, 'hex')} for update nowait`.execute(other)
+        expect(held.rows).toHaveLength(1)
+        return [waiting]
+      })
+      expect(await appended[0]).toEqual({ lost: [expect.any(String)] })
+      expect(await query(`select 1 from claims where leaf = '\\x${over.leaf}'`)).toEqual([])
     })
   })
 

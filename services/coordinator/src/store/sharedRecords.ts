@@ -72,6 +72,10 @@ export function createSharedRecords(db: Kysely<Tables>): SharedRecords {
         release && coordinators.get(release.coordinator),
         log && findLog(log.origin),
       ])
+      // Its entries were written before anything was signed for good: the database has lost them.
+      if (log !== undefined && found === undefined) {
+        throw new CoordinatorError('log_unavailable', 'the log is not recorded')
+      }
       // The key goes into the batch's block from here: with another one, the release would be of another block.
       if (found?.key !== logKey) throw new CoordinatorError('attestation_invalid', 'not the key of the recorded log')
       return { collateralHash, selfAttestationHash, coordinatorHash, logId: found?.id }

@@ -52,6 +52,7 @@ export async function insertSignings(
       return await insertWithShared(deps, { batch, rows, now })
     }
   } catch (error) {
+    if (toConstraint(error) === CHECKPOINT_CONSTRAINT) deps.sharedRecords.forget(batch)
     throw toSigningError(error)
   }
 }
@@ -304,6 +305,12 @@ const SHARED_CONSTRAINTS: ReadonlySet<string> = new Set([
   'releases_coordinator_hash_fkey',
 ])
 
+/**
+ * The database has lost the checkpoint, or its log has another number since. Not tried again: who wrote the log anew may have written
+ * another tree of this size.
+ */
+const CHECKPOINT_CONSTRAINT = 'log_notes_checkpoint_fkey'
+
 function toConstraint(error: unknown): string {
   return error instanceof Error && 'constraint' in error ? String(error.constraint) : ''
 }
@@ -316,6 +323,9 @@ function toSigningError(error: unknown): unknown {
   }
   if (constraint === 'attestations_entropy_hash_key') {
     return new CoordinatorError('entropy_unavailable', 'an entropy sample was used before', { cause: error })
+  }
+  if (constraint === CHECKPOINT_CONSTRAINT) {
+    return new CoordinatorError('log_unavailable', 'the checkpoint of the log is not recorded', { cause: error })
   }
   return error
 }

@@ -156,7 +156,6 @@ describe.each(databaseKinds)('signings with a log on %s', (kind) => {
     ['another key of the log', () => ({ logKey: createTestLog().key })],
     ['a key without a log', () => ({ log: undefined })],
     ['a log without a key', () => ({ logKey: undefined })],
-    ['a log that is not there', ({ log }) => ({ log: log && { ...log, origin: 'log.example/other' } })],
     ['a note of another log', ({ log }) => ({ log: log && { ...log, note: createTestLog().toNote(1, 2) } })],
     ['a note that does not cover the entry', (_, { origin, toNote }) => ({ log: { origin, note: toNote(300, 2) } })],
   ])('%s is refused, and nothing is stored', async (_, change) => {
@@ -169,12 +168,26 @@ describe.each(databaseKinds)('signings with a log on %s', (kind) => {
     expect(await countClaims(signings)).toBe(1)
   })
 
-  test('a note of a checkpoint that is not written is refused', async () => {
+  test('a note of a checkpoint that is not written, or of a log that is not: log_unavailable', async () => {
     const { log, signings, batch } = await sign()
     log.fill(1)
-    const note = log.toNote(log.entries.length, 2)
-    const ahead = insert({ ...batch, log: { origin: log.origin, note } }, signings)
-    await expect(ahead).rejects.toThrow('log_notes_checkpoint_fkey')
+    const { origin, toNote } = log
+    const ahead = { origin, note: toNote(log.entries.length, 2) }
+    for (const given of [ahead, { origin: 'log.example/other', note: toNote(1, 2) }]) {
+      await expect(insert({ ...batch, log: given }, signings)).rejects.toMatchObject({ code: 'log_unavailable' })
+    }
+    expect(await find((signings[0] as SigningV2).slug)).toBeUndefined()
+  })
+
+  test('a log that the database has lost and got again, under another number: log_unavailable once', async () => {
+    const { log, signings, batch } = await sign(2)
+    const [first, second] = signings as [SigningV2, SigningV2]
+    await insert(batch, [first])
+    // As on a standby that was promoted before it had them. Rows are kept from deletion; this is none.
+    await query('truncate logs, log_entries, log_nodes, log_checkpoints, log_notes cascade')
+    await expect(insert(batch, [second])).rejects.toMatchObject({ code: 'log_unavailable' })
+    await subject.logStore.appendLog(log.toAppend())
+    expect(await insert(batch, [second])).toMatchObject([{ slug: second.slug }])
   })
 
   test('nothing is made of a row that should be in the log and is not', async () => {

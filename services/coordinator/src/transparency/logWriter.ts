@@ -2,7 +2,7 @@ import { emptyFrontier, type LogEntry, type NoteKey, toVkey } from '@countersign
 import { type AppendedEntries, equalBytes } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { Claim, Clock, LogStore } from '../ports.ts'
-import { createGatherer } from '../sign/gather.ts'
+import { createGatherer, type Progress } from '../sign/gather.ts'
 import { LogFault } from './logFault.ts'
 import { mergeAppended } from './mergeAppended.ts'
 import { type ReadEntries, readAppended } from './readAppended.ts'
@@ -147,16 +147,20 @@ export function createLogWriter({ store, clock, key, hash, onWritten }: LogWrite
     limit: MAX_TOGETHER,
     slots: 1,
     async run(asked, { answer }) {
-      for (const { merged, parts } of mergeAll(asked)) {
-        const [together] = await Promise.allSettled([writeOne(merged)])
-        for (const part of parts) {
-          // One that cannot be written fails alone, unless it is the database that fails.
-          const isFinal = together.status === 'fulfilled' || parts.length === 1 || isUnavailable(together.reason)
-          answer(part, isFinal ? together : (await Promise.allSettled([writeOne(part)]))[0])
-        }
-      }
+      for (const group of mergeAll(asked)) await writeGroup(group, answer)
     },
   })
+
+  /** One that cannot be written fails alone. Where the database or the enclave does, all fail: each would wait for it again. */
+  async function writeGroup({ merged, parts }: Group, answer: Progress<Writing, readonly string[]>['answer']) {
+    const [together] = await Promise.allSettled([writeOne(merged)])
+    let final = parts.length > 1 && isFault(together) ? undefined : together
+    for (const part of parts) {
+      const [result] = final === undefined ? await Promise.allSettled([writeOne(part)]) : [final]
+      answer(part, result)
+      if (result.status === 'rejected' && !isFault(result)) final = result
+    }
+  }
 
   return {
     write: (appended, context) => gatherer.add({ appended, context }),
@@ -170,9 +174,12 @@ export function createLogWriter({ store, clock, key, hash, onWritten }: LogWrite
   }
 }
 
+/** What is written in one call. */
+type Group = { merged: Writing; parts: Writing[] }
+
 /** In the order of the log. */
-function mergeAll(asked: readonly Writing[]): { merged: Writing; parts: Writing[] }[] {
-  const groups: { merged: Writing; parts: Writing[] }[] = []
+function mergeAll(asked: readonly Writing[]): Group[] {
+  const groups: Group[] = []
   for (const part of asked.toSorted((left, right) => left.appended.from - right.appended.from)) {
     const last = groups.at(-1)
     const isOfBoot = last?.merged.context.bootId === part.context.bootId
@@ -188,8 +195,9 @@ function mergeAll(asked: readonly Writing[]): { merged: Writing; parts: Writing[
   return groups
 }
 
-function isUnavailable(error: unknown): boolean {
-  return error instanceof CoordinatorError && error.code === 'database_unavailable'
+/** Whether it is what was brought that cannot be written. */
+function isFault(result: PromiseSettledResult<unknown>): boolean {
+  return result.status === 'rejected' && result.reason instanceof LogFault
 }
 
 function toConflict(cause?: unknown) {

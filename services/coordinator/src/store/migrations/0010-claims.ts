@@ -109,12 +109,6 @@ const statements = [
     from generate_series(known::integer, count::integer - 1) as place;
     done := old_size;
     complete := greatest(old_size, the_size);
-    if complete / 256 > done / 256 then
-      -- Claims that are over, mostly of what is stored by now: found by their time, and not with each signing by its key.
-      delete from claims where ctid = any (array(
-        select ctid from claims where created_at < expired_before order by created_at limit 1024 for update skip locked
-      ));
-    end if;
     loop
       tile_level := tile_level + 1;
       done := done / 256;
@@ -143,6 +137,13 @@ const statements = [
     end if;
     if cardinality(leaves) > 0 then
       lost := take_claims(log.id, the_boot, wallets, digests, leaves, expired_before, at);
+    end if;
+    if greatest(old_size, the_size) / 256 > old_size / 256 then
+      -- Claims that are over, mostly of what is stored by now: found by their time, and not with each signing by its key. Last, and only
+      -- those that nobody holds: they are locked in another order, and whoever has locked one waits for no other after it.
+      delete from claims where ctid = any (array(
+        select ctid from claims where created_at < expired_before order by created_at limit 1024 for update skip locked
+      ));
     end if;
   end $$`,
 ]
