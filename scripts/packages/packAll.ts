@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { toTarball } from './findTarballs.ts'
 import type { PublishedPackage } from './readPublished.ts'
 
 const run = promisify(execFile)
@@ -21,8 +22,8 @@ export async function packAll(
   try {
     // One after the other: their `prepack` builds the packages below them too.
     for (const one of packages) {
-      const { name, version } = one.manifest
-      const tarball = join(folder, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`)
+      const { name } = one.manifest
+      const tarball = toTarball(folder, one.manifest)
       await rm(tarball, { force: true })
       const args = ['pack', '--pack-destination', folder, '--cache', cache, '--loglevel=error']
       await run('npm', args, { cwd: join(root, one.folder) }).catch((error: { stdout?: string; stderr?: string }) => {

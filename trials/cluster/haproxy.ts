@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { access, constants, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { findChildren, isRunning, killIfThere } from '@countersign/testing'
@@ -16,22 +15,7 @@ export type Haproxy = {
   stop(): Promise<void>
 }
 
-/** Debian has it where only root's PATH leads. */
-const FOLDERS = [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/usr/local/sbin']
 const READY_MS = 10_000
-
-/** Where a program is; undefined where it is not. */
-export async function findProgram(name: string): Promise<string | undefined> {
-  for (const folder of FOLDERS) {
-    const path = join(folder, name)
-    const isThere = await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    )
-    if (isThere) return path
-  }
-  return undefined
-}
 
 /** A file of ours with other addresses. Each must be there: what is not replaced would reach somebody else's port. */
 export function replaceAll(text: string, changes: Readonly<Record<string, string>>): string {

@@ -1,8 +1,8 @@
+import { findProgram } from '@countersign/testing'
 import { parseLogLine } from '@countersign/testing/launcher'
 import { createAccounts, createUser, waitForProofs } from '@countersign/testing/stack'
 import { signInAll } from '../bench/signer.ts'
 import { compareThroughput, type Throughput } from './compareThroughput.ts'
-import { findProgram } from './haproxy.ts'
 import { type Failover, measureFailover } from './measureFailover.ts'
 import { type Cluster, startCluster } from './startCluster.ts'
 
@@ -47,7 +47,7 @@ export async function runCluster(parameters: {
   const onLine = (name: string, line: string) => {
     if (toWork(line) !== undefined) lines.set(name, (lines.get(name) ?? 0) + 1)
   }
-  const haproxy = await findProgram('haproxy')
+  const haproxy = findProgram('haproxy')
   say(haproxy === undefined ? 'HAProxy is not here: a balancer of ours stands in for it' : `the balancer is ${haproxy}`)
   const cluster = await startCluster({ accounts: createAccounts(USERS), quoteLatencyMs: 39, hasLog, haproxy, onLine })
   try {

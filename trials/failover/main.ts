@@ -56,10 +56,10 @@ const parameters = {
 // After the arguments are read: it takes seconds to load.
 const [{ runFailover }, { findProgram }, { findPostgres }] = await Promise.all([
   import('./runFailover.ts'),
-  import('../cluster/haproxy.ts'),
+  import('@countersign/testing'),
   import('./postgresPair.ts'),
 ])
-const [haproxy, native] = await Promise.all([findProgram('haproxy'), findPostgres()])
+const [haproxy, native] = [findProgram('haproxy'), await findPostgres()]
 if (haproxy === undefined || native === undefined) {
   console.error('haproxy, or PostgreSQL with its tools in /usr/lib/postgresql, is not here.')
   process.exitCode = 2

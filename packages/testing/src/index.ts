@@ -13,6 +13,7 @@ export {
   type StartFakeChainParameters,
   startFakeChain,
 } from './fakeChain/startFakeChain.ts'
+export { findProgram } from './findProgram.ts'
 export { type FakePinata, type FakePinService, type PinServiceFault, startFakeKubo, startFakePinata } from './ipfs.ts'
 export { type FakeKds, type FakeKdsFault, startFakeKds } from './kds.ts'
 export type { OidcAccount } from './localPeople.ts'

@@ -3,6 +3,7 @@ import { readMode, readSecret } from '@countersign/service'
 import { checkProofs, formatList, type ListedProof, parseList } from './admin/checkProofs.ts'
 import { describeRetention } from './admin/describeRetention.ts'
 import { explain, explainWebhook } from './admin/explain.ts'
+import { openUnchanged } from './admin/openUnchanged.ts'
 import { type Command, parseCommand, USAGE } from './admin/parseCommand.ts'
 import { checkExport } from './export/checkExport.ts'
 import { ExistingFileError } from './export/exportFile.ts'
@@ -14,7 +15,7 @@ import type { ReadBlock } from './ports.ts'
 import { findPins } from './store/findPins.ts'
 import { findCid, listProofs } from './store/inspect.ts'
 import { listWebhooks, retryWebhooks } from './store/inspectWebhooks.ts'
-import { type Database, openDatabase } from './store/openDatabase.ts'
+import type { Database } from './store/openDatabase.ts'
 import { countReceipts } from './store/retention.ts'
 import { toReason } from './toReason.ts'
 
@@ -157,13 +158,16 @@ if (command.kind === 'help') {
   process.exitCode = await checkFile(command.file)
 } else {
   const { DATA_DIR = '.countersign' } = process.env
+  let isPostgres = false
   try {
     const databaseUrl = readSecret(process.env, 'DATABASE_URL', readFile, fault)
-    const database = await openDatabase(databaseUrl ? { databaseUrl } : { dataDir: DATA_DIR })
+    isPostgres = Boolean(databaseUrl)
+    const database = await openUnchanged({ databaseUrl, dataDir: DATA_DIR })
     process.exitCode = await run(command, database).finally(() => database.close())
   } catch (error) {
     const { code, reason } = toReason(error)
-    console.error(`The database cannot be read: ${reason ?? code}. Is a coordinator running on the embedded one?`)
+    const hint = isPostgres ? '' : ' Is a coordinator running on it?'
+    console.error(`The database cannot be read: ${reason ?? code}.${hint}`)
     process.exitCode = 1
   }
 }

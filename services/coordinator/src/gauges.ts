@@ -19,6 +19,8 @@ export type GaugeDeps = {
   dataDir: string
   /** Those of a coordinator. */
   signing?: SigningGaugeDeps
+  /** How long one question may take. By default 4 s, below the 10 s that Prometheus waits. */
+  waitMs?: number
 }
 
 type SigningGaugeDeps = {
@@ -31,7 +33,6 @@ type SigningGaugeDeps = {
   countWitnesses(): readonly ({ origin: string } & WitnessCount)[]
 }
 
-/** Below the 10 s that Prometheus waits, however many do not answer. */
 const WAIT_MS = 4_000
 
 /**
@@ -39,7 +40,7 @@ const WAIT_MS = 4_000
  * metrics out: no number, rather than the last one.
  */
 export function addGauges(registry: Registry, deps: GaugeDeps): () => Promise<void> {
-  const { now, parts } = deps
+  const { now, waitMs = WAIT_MS } = deps
   const gauge = createGaugeFactory(registry)
   const info = gauge('countersign_info', 'Always 1: the program, its version and its silicon', [
     'program',
@@ -72,15 +73,22 @@ export function addGauges(registry: Registry, deps: GaugeDeps): () => Promise<vo
   const free = gauge('countersign_disk_free_bytes', 'Free space on the file system of the data folder')
   const size = gauge('countersign_disk_size_bytes', 'Size of the file system of the data folder')
 
+  const parts = Object.entries(deps.parts).map(([name, question]) => ({
+    name,
+    askWhetherUp: createQuestion(async () => (await question()) !== false, waitMs),
+  }))
+  const askProofs = createQuestion(deps.countOpenProofs, waitMs)
+  const askWebhooks = createQuestion(deps.countWebhooks, waitMs)
+  const askDisk = createQuestion(() => statfs(deps.dataDir), waitMs)
+
   async function readParts() {
-    const asked = Object.entries(parts).map(async ([name, question]) => {
-      const isUp = await ask(async () => (await question()) !== false)
-      part.set({ part: name }, isUp === true ? 1 : 0)
+    const asked = parts.map(async ({ name, askWhetherUp }) => {
+      part.set({ part: name }, (await askWhetherUp()) === true ? 1 : 0)
     })
     await Promise.all(asked)
   }
   async function readProofs() {
-    const found = await ask(deps.countOpenProofs)
+    const found = await askProofs()
     if (found === undefined) return
     // Statuses that nothing waits in are zero, not absent.
     for (const status of ['pending_pin', 'pending_onchain'] as const) {
@@ -90,30 +98,31 @@ export function addGauges(registry: Registry, deps: GaugeDeps): () => Promise<vo
     }
   }
   async function readWebhooks() {
-    for (const { receiver, pending, dead, oldestAt = now() } of (await ask(deps.countWebhooks)) ?? []) {
+    for (const { receiver, pending, dead, oldestAt = now() } of (await askWebhooks()) ?? []) {
       webhooks.set({ receiver, status: 'pending' }, pending)
       webhooks.set({ receiver, status: 'dead' }, dead)
       oldestWebhook.set({ receiver }, Math.max(0, (now() - oldestAt) / 1000))
     }
   }
   async function readDisk() {
-    const found = await ask(() => statfs(deps.dataDir))
+    const found = await askDisk()
     if (found === undefined) return
     free.set(found.bavail * found.bsize)
     size.set(found.blocks * found.bsize)
   }
-  const readSigning = deps.signing === undefined ? undefined : addSigningGauges(registry, deps.signing)
+  const readSigning = deps.signing === undefined ? undefined : addSigningGauges(registry, deps.signing, waitMs)
 
   return async () => {
     gauge.clear()
     info.set(deps.info, 1)
+    // Before anything is waited for: the scraper compares it with when it began.
+    clock.set(now() / 1000)
     for (const [state, count] of Object.entries(deps.countConnections() ?? {})) connections.set({ state }, count)
     await Promise.all([readParts(), readProofs(), readWebhooks(), readDisk(), readSigning?.()])
-    clock.set(now() / 1000)
   }
 }
 
-function addSigningGauges(registry: Registry, deps: SigningGaugeDeps): () => Promise<void> {
+function addSigningGauges(registry: Registry, deps: SigningGaugeDeps, waitMs: number): () => Promise<void> {
   const gauge = createGaugeFactory(registry)
   const enclaves = gauge(
     'countersign_enclave_up',
@@ -148,6 +157,14 @@ function addSigningGauges(registry: Registry, deps: SigningGaugeDeps): () => Pro
     registers,
   })
 
+  const askEnclaves = createQuestion(deps.checkEnclaves, waitMs)
+  function readAttestation(): number {
+    try {
+      return deps.attestationLapsesAt()
+    } catch {
+      return 0
+    }
+  }
   function readEntropy() {
     const stats = deps.readEntropy()
     if (stats === undefined) return
@@ -168,9 +185,8 @@ function addSigningGauges(registry: Registry, deps: SigningGaugeDeps): () => Pro
     for (const { origin, ...counts } of deps.countWitnesses()) {
       for (const [state, count] of Object.entries(counts)) witnesses.set({ origin, state }, count)
     }
-    attestation.set(((await ask(deps.attestationLapsesAt)) ?? 0) / 1000)
-    for (const { address, isUp } of (await ask(deps.checkEnclaves)) ?? [])
-      enclaves.set({ enclave: address }, isUp ? 1 : 0)
+    attestation.set(readAttestation() / 1000)
+    for (const { address, isUp } of (await askEnclaves()) ?? []) enclaves.set({ enclave: address }, isUp ? 1 : 0)
   }
 }
 
@@ -194,17 +210,26 @@ function createGaugeFactory(registry: Registry) {
   })
 }
 
-/** Undefined where it throws, or has not answered in time. */
-async function ask<Answer>(question: () => Answer | Promise<Answer>): Promise<Answer | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), WAIT_MS)
-  })
-  try {
-    return await Promise.race([question(), late])
-  } catch {
-    return undefined
-  } finally {
-    clearTimeout(timer)
+/**
+ * Asks, and answers undefined where that throws or has not answered in time. While an earlier question is open it is waited for, and not
+ * asked again: the database may take long to give a connection back.
+ */
+function createQuestion<Answer>(ask: () => Promise<Answer>, waitMs: number): () => Promise<Answer | undefined> {
+  let open: Promise<Answer> | undefined
+  return async () => {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<undefined>((resolve) => {
+      timer = setTimeout(() => resolve(undefined), waitMs)
+    })
+    try {
+      open ??= ask().finally(() => {
+        open = undefined
+      })
+      return await Promise.race([open, late])
+    } catch {
+      return undefined
+    } finally {
+      clearTimeout(timer)
+    }
   }
 }

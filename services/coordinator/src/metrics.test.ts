@@ -1,7 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { findFreePorts } from '@countersign/testing'
 import { afterEach, expect, test } from 'vitest'
 import { CoordinatorError } from './errors.ts'
 import type { GaugeDeps } from './gauges.ts'
@@ -13,14 +15,6 @@ afterEach(async () => {
 })
 
 const unavailable = () => Promise.reject(new CoordinatorError('database_unavailable', 'gone'))
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 async function start(changes: Partial<GaugeDeps> = {}) {
   const dataDir = mkdtempSync(join(tmpdir(), 'countersign-metrics-'))
@@ -35,7 +29,7 @@ async function start(changes: Partial<GaugeDeps> = {}) {
     dataDir,
     ...changes,
   })
-  const port = await freePort()
+  const [port = 0] = await findFreePorts(1)
   const server = await metrics.listen(port, '127.0.0.1')
   stops.push(() => server.stop())
   const url = `http://127.0.0.1:${port}`
@@ -75,7 +69,8 @@ test.each([
 })
 
 test('a part that never answers does not keep the scraper waiting', async () => {
-  const text = await (await start({ parts: { database: () => new Promise(() => {}) } })).read()
+  const { read } = await start({ parts: { database: () => new Promise(() => {}) }, waitMs: 1 })
+  const text = await read()
   expect(text).toContain('countersign_part_up{part="database"} 0\n')
   expect(text).toContain('countersign_open_proofs{status="pending_pin"} 3\n')
 })
@@ -141,11 +136,51 @@ test('a coordinator: enclaves, collateral, entropy and witnesses; its attestatio
   }
 })
 
-test('two scrapes at once both have all of it', async () => {
-  const { read } = await start()
-  for (const text of await Promise.all([read(), read(), read()])) {
-    expect(text).toContain('countersign_open_proofs{status="pending_pin"} 3\n')
-  }
+test('scrapes at once share one reading, and all have all of it', async () => {
+  let count = 0
+  const { url } = await start({
+    async countOpenProofs() {
+      count += 1
+      return [{ status: 'pending_pin', count: 3, oldestAt: 4_000 }]
+    },
+  })
+  // On one connection, before the first is answered.
+  const { port, hostname } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  const request = (connection: string) => `GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: ${connection}\r\n\r\n`
+  socket.write(request('keep-alive') + request('keep-alive') + request('close'))
+  const answers = await text(socket)
+  expect(answers.split('countersign_open_proofs{status="pending_pin"} 3\n')).toHaveLength(4)
+  expect(count).toBe(1)
+})
+
+test('a question that is still open is not asked again, and its numbers are back with its answer', async () => {
+  let count = 0
+  const answer = Promise.withResolvers<void>()
+  const { read } = await start({
+    waitMs: 1,
+    async countOpenProofs() {
+      count += 1
+      await answer.promise
+      return []
+    },
+  })
+  for (const page of [await read(), await read(), await read()]) expect(page).not.toContain('countersign_open_proofs{')
+  expect(count).toBe(1)
+  answer.resolve()
+  await expect.poll(read).toContain('countersign_open_proofs{status="pending_pin"} 0\n')
+})
+
+test('the clock is that of the beginning of a scrape, however long it takes', async () => {
+  let time = 10_000
+  const { read } = await start({
+    now: () => time,
+    async countOpenProofs() {
+      time += 4_000
+      return []
+    },
+  })
+  expect(await read()).toContain('countersign_clock_seconds 10\n')
 })
 
 test('nothing but the metrics is served', async () => {

@@ -97,10 +97,15 @@ export function createMetrics(deps: GaugeDeps): Metrics {
     registers: [registry],
   })
   const refresh = addGauges(registry, deps)
-  let turn: Promise<unknown> = Promise.resolve()
-  async function read() {
-    await refresh()
-    return registry.metrics()
+  let reading: Promise<string> | undefined
+  /** One for all who ask meanwhile: each begins by forgetting what the last one read. */
+  function read(): Promise<string> {
+    reading ??= refresh()
+      .then(() => registry.metrics())
+      .finally(() => {
+        reading = undefined
+      })
+    return reading
   }
   return {
     observeProblem: (code: CoordinatorErrorCode) => problems.inc({ code }),
@@ -119,11 +124,8 @@ export function createMetrics(deps: GaugeDeps): Metrics {
     async listen(port, host) {
       const server = createServer(async (request, response) => {
         if (request.url !== '/metrics') return void response.writeHead(404).end()
-        // One after the other: each begins by forgetting what the last one read.
-        const reading = turn.then(read, read)
-        turn = reading
         try {
-          const text = await reading
+          const text = await read()
           response.setHeader('content-type', registry.contentType)
           response.end(text)
         } catch {

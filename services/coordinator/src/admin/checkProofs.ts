@@ -23,6 +23,8 @@ export type CheckedProofs = {
 export type ListedProof = { slug: string; cid: string | undefined }
 
 const PAGE = 200
+const ORPHANS_PAGE = 1_000
+const MAX_ORPHANS = 20
 
 type Row = Awaited<ReturnType<typeof readPage>>[number]
 
@@ -105,12 +107,20 @@ async function checkMakeableAlone(db: Kysely<Tables>, slug: string, result: Chec
   }
 }
 
-/** Signatures without a proof. */
+/** Signatures without a proof, the first of them. By pages: one statement over all would take longer than a statement may. */
 async function findOrphans(db: Kysely<Tables>): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
-    select p.id from pending_transactions as p left join attestations as a on a.pending_transaction_id = p.id
-    where a.slug is null order by p.id limit 20`.execute(db)
-  return rows.map(({ id }) => `signature ${id} has no proof`)
+  const orphans: string[] = []
+  let after = '0'
+  while (orphans.length < MAX_ORPHANS) {
+    const { rows } = await sql<{ id: string; isOrphan: boolean }>`
+      select p.id, not exists (select from attestations as a where a.pending_transaction_id = p.id) as "isOrphan"
+      from pending_transactions as p where p.id > ${after} order by p.id limit ${ORPHANS_PAGE}`.execute(db)
+    const last = rows.at(-1)
+    if (last === undefined) break
+    after = String(last.id)
+    orphans.push(...rows.flatMap(({ id, isOrphan }) => (isOrphan ? [`signature ${id} has no proof`] : [])))
+  }
+  return orphans.slice(0, MAX_ORPHANS)
 }
 
 /** One line for each proof. */

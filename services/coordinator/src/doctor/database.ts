@@ -49,17 +49,11 @@ export function createDatabaseChecks(context: Context): { checks: Check[]; view:
       // The first question brings the connection, whose time is not the server's.
       await sql`select 1`.execute(db)
       const from = clock.now()
-      const { rows } = await sql<{ at: string; version: string; isStandby: boolean }>`
+      const { rows } = await sql<{ at: string; version: string }>`
         select (extract(epoch from clock_timestamp()) * 1000)::text as at,
-          current_setting('server_version') as version, pg_is_in_recovery() as "isStandby"`.execute(db)
-      const { at = '', version = '', isStandby = false } = rows[0] ?? {}
+          current_setting('server_version') as version`.execute(db)
+      const { at = '', version = '' } = rows[0] ?? {}
       times.note({ source: 'the database', at: Number(at), from, until: clock.now(), precisionMs: 1 })
-      if (isStandby) {
-        return fault(
-          `${where} is a standby, which takes no writes`,
-          'Name the primary in DATABASE_URL, or promote this one.',
-        )
-      }
       return ok(`PostgreSQL ${version.split(' ')[0]} at ${where}`)
     } catch (error) {
       return describeRefusal(error, where)
@@ -173,6 +167,7 @@ function describeRefusal(error: unknown, where: string): Finding {
 
 /** PostgreSQL, appendix A. */
 const REFUSALS: Readonly<Record<string, readonly [text: string, mend: string]>> = {
+  '25006': ['it is a standby, which takes no writes (25006)', 'Name the primary in DATABASE_URL, or promote this one.'],
   '28P01': ['the password is wrong (28P01)', 'Correct user and password in DATABASE_URL or its file.'],
   '28000': ['this user may not connect (28000)', 'Correct the user in DATABASE_URL, or let it in in pg_hba.conf.'],
   '3D000': ['there is no such database (3D000)', 'Create it, or correct the name at the end of DATABASE_URL.'],

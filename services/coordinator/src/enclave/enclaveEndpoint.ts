@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { once } from 'node:events'
 import { assertQuotePolicy, PolicyError, QuoteError, type Verifier } from '@countersign/attestation'
 import {
   type CallerAttestation,
@@ -38,6 +39,8 @@ export type EnclaveEndpointDeps = {
   log: Pick<Log, 'info' | 'warn'>
   /** For one call, its wait for a free connection included. */
   timeoutMs?: number
+  /** For the answer whether it is up, its attestation included. By default 3 s: scrapes wait for 4 s. */
+  checkMs?: number
   /** Calls in flight. */
   connections?: number
 }
@@ -66,7 +69,7 @@ export type EnclaveEndpoint = {
   isBoot(bootId: string): boolean
   /** Whether it has answered no call for so long. */
   isSilentFor(ms: number): boolean
-  /** Whether it has attested itself, and answers at this moment. */
+  /** Whether it has attested itself, and answers at this moment. False as well where it takes too long to say so. */
   isUp(): Promise<boolean>
   /** What it has attested. Throws `EndpointError` where it cannot. */
   getTerms(): Promise<EnclaveTerms>
@@ -104,14 +107,13 @@ const NO_TLS = '00'.repeat(32)
 const ATTEST_EVERY_MS = 1_800_000
 const MAX_RESPONSE_BYTES = 16_777_216
 const HEALTH_PATH = '/health'
-const HEALTH_MS = 2_000
 
 /**
  * Nothing secret is sent to an enclave that has not attested itself, and, by https, to no connection that ends in another key than the
  * attested one. The address is `http://` on loopback, `unix:/path`, or `https://` with an attested key.
  */
 export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): EnclaveEndpoint {
-  const { caller, isMock, clock, random, log, timeoutMs = 10_000, connections = 8 } = deps
+  const { caller, isMock, clock, random, log, timeoutMs = 10_000, checkMs = 3_000, connections = 8 } = deps
   const { configHashes, ...quotePolicy } = deps.policy
   const address = parseAddress(url)
   const closing = new Set<Promise<unknown>>()
@@ -261,6 +263,20 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
     if (attested === known) attested = undefined
   }
 
+  async function isAnswering(signal: AbortSignal): Promise<boolean> {
+    let known: Attested | undefined
+    try {
+      known = await attestation()
+      const { statusCode, body } = await known.pool.request({ method: 'GET', path: HEALTH_PATH, signal })
+      await body.dump()
+      return statusCode === 200
+    } catch {
+      // It may have restarted, with another key: the next question attests it anew.
+      if (known !== undefined) forget(known)
+      return false
+    }
+  }
+
   return {
     origin: address.origin,
     isBoot: (bootId) => bootId === lastBootId,
@@ -268,18 +284,9 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
     getTerms: attestation,
 
     async isUp() {
-      let known: Attested | undefined
-      try {
-        known = await attestation()
-        const signal = AbortSignal.timeout(HEALTH_MS)
-        const { statusCode, body } = await known.pool.request({ method: 'GET', path: HEALTH_PATH, signal })
-        await body.dump()
-        return statusCode === 200
-      } catch {
-        // It may have restarted, with another key: the next question attests it anew.
-        if (known !== undefined) forget(known)
-        return false
-      }
+      const signal = AbortSignal.timeout(checkMs)
+      const late = once(signal, 'abort').then(() => false)
+      return Promise.race([isAnswering(signal), late])
     },
 
     /** Repeats the call once where the enclave has restarted, or has forgotten this caller. */

@@ -112,6 +112,23 @@ describe('failures of an enclave', () => {
     expect(await check()).toEqual([true, false])
   })
 
+  test('checked: one that hangs is down, while it is attested as well, and is not asked twice', async () => {
+    const [fake] = await startTwo()
+    const asked = Promise.withResolvers<void>()
+    const answer = Promise.withResolvers<{ status: number; body: unknown }>()
+    fake.handlers['/attest'] = () => {
+      asked.resolve()
+      return answer.promise
+    }
+    const { enclave } = setUp([fake.url], { checkMs: 1 })
+    const down = [{ address: fake.url, isUp: false }]
+    expect(await enclave.check()).toEqual(down)
+    await asked.promise
+    expect(await enclave.check()).toEqual(down)
+    expect(fake.paths).toEqual(['/attest'])
+    answer.resolve({ status: 503, body: { code: 'quote_unavailable' } })
+  })
+
   test('the error of one item is handed on', async () => {
     const [fake] = await startTwo()
     const body = { batches: [], results: [{ error: 'grant_invalid' }] }

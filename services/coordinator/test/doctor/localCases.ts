@@ -22,6 +22,18 @@ async function createSchema(bed: Bed, names: readonly string[]): Promise<string>
   return url
 }
 
+/** A database that says of itself what a standby says. */
+async function createStandby(bed: Bed): Promise<string> {
+  const url = await createSchema(bed, [])
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query('create schema standby')
+  await client.query('create function standby.pg_is_in_recovery() returns boolean language sql return true')
+  await client.query(`alter database ${new URL(url).pathname.slice(1)} set search_path = standby, pg_catalog, public`)
+  await client.end()
+  return url
+}
+
 const days = (count: number) => new Date(Date.now() + count * 86_400_000)
 
 /** Of the settings, of this machine, of the database and of what browsers meet. */
@@ -149,6 +161,13 @@ export const localCases: readonly Case[] = [
     mend: /DATABASE_URL/,
   },
   {
+    what: 'a standby',
+    break: async (_, bed) => ({ DATABASE_URL: await createStandby(bed) }),
+    name: 'database',
+    text: /is a standby/,
+    mend: /Name the primary/,
+  },
+  {
     what: 'a database that says nothing',
     break: async (scope) => ({ DATABASE_URL: `postgres://x:canary-password@${await serveSilence(scope)}/x` }),
     args: ['--timeout', '1'],
@@ -175,7 +194,7 @@ export const localCases: readonly Case[] = [
     break: async (_, bed) => ({ DATABASE_URL: await createSchema(bed, ['0001-initial', '0002-pipeline']) }),
     name: 'schema',
     state: 'warning',
-    text: /is at 0002-pipeline, and this release wants 0007/,
+    text: /is at 0002-pipeline, and this release wants 00\d\d-/,
     mend: /backup/,
   },
   {

@@ -1,0 +1,25 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Packed } from './packAll.ts'
+import type { Manifest, PublishedPackage } from './readPublished.ts'
+
+/** Where `npm pack` puts a package. */
+export function toTarball(folder: string, { name, version }: Manifest): string {
+  return join(folder, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`)
+}
+
+/** The packages with their tarballs, in the order given. Throws unless the folder has those and nothing else. */
+export function findTarballs({
+  packages,
+  folder,
+}: {
+  packages: readonly PublishedPackage[]
+  folder: string
+}): Packed[] {
+  const packed = packages.map((one) => ({ ...one, tarball: toTarball(folder, one.manifest) }))
+  const expected = new Set(packed.map(({ tarball }) => tarball))
+  const found = new Set(readdirSync(folder).map((name) => join(folder, name)))
+  const wrong = [...expected.symmetricDifference(found)]
+  if (wrong.length > 0) throw new Error(`missing, or none of ours: ${wrong.join(', ')}`)
+  return packed
+}
