@@ -238,11 +238,21 @@ describe('signing with a log', () => {
   test('items in several batches that one note covers are asked for in one call, each answered with its own', async () => {
     const service = createService()
     service.signing.limit = 2
-    expect(await service.sign(createTransfer(0), createTransfer(1), createTransfer(2))).toEqual([
-      'signed',
-      'signed',
-      'signed',
-    ])
+    const cosigning = Promise.withResolvers<void>()
+    service.keeper.beforeCosign = () => cosigning.promise
+    let verified = 0
+    const verifyBatch: SignDeps['verifyBatch'] = async (...parameters) => {
+      const batch = await service.deps.verifyBatch(...parameters)
+      await batch.begun?.release
+      verified += 1
+      return batch
+    }
+    const { over, outcomes } = service.start([createTransfer(0), createTransfer(1), createTransfer(2)], { verifyBatch })
+    // Otherwise the batch that is verified first is asked for first.
+    await vi.waitFor(() => expect(verified).toBe(2))
+    cosigning.resolve()
+    await over
+    expect(outcomes()).toEqual(['signed', 'signed', 'signed'])
     expect(service.keeper.calls.filter((call) => call === 'record')).toHaveLength(1)
     expect(service.keeper.cosigns.map(({ size }) => size)).toEqual([2, 3])
     expect(service.enclave.requests.flatMap(({ leaves }) => leaves?.length ?? []).toSorted()).toEqual([3])
