@@ -24,7 +24,7 @@ import { pages } from './http/routes.ts'
 import { createGetSignedIn } from './http/signedIn.ts'
 import { isSignInPath, renderSignInPage } from './http/signInPage.ts'
 import { registerSignRoutes } from './http/signRoutes.ts'
-import { createStagingGate, type StagingConfig } from './http/stagingGate.ts'
+import { createStagingGate, NotAdmittedError, type StagingConfig } from './http/stagingGate.ts'
 import { registerStagingRoutes, renderPasswordPage } from './http/stagingRoutes.ts'
 import { registerVaultRoutes } from './http/vaultRoutes.ts'
 import { registerWalletRoutes } from './http/walletRoutes.ts'
@@ -147,9 +147,9 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
       publicUrl,
       log,
       metrics,
-      toPage(problem, c) {
+      toPage({ problem, error }, c) {
         const { method, path } = c.req
-        const isGuarded = problem.detail?.startsWith('staging: ') ?? false
+        const isGuarded = error instanceof NotAdmittedError
         if ((method !== 'GET' && method !== 'HEAD') || !(isGuarded || isSignInPath(path))) return undefined
         c.header('vary', 'Accept')
         if (!prefersHtml(c.req.header('accept'))) return undefined
@@ -165,10 +165,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   app.use(middleware.admit)
 
   const shared = { ...deps, cookies, limiters, getSignedIn }
-  if (gate !== undefined && staging !== undefined) {
-    const cookie = { isHttps, domain: staging.domain }
-    registerStagingRoutes(app, { gate, allowedOrigins: pageOrigins, ownOrigin, cookie })
-  }
+  if (gate !== undefined) registerStagingRoutes(app, { gate, allowedOrigins: pageOrigins, ownOrigin, isHttps })
   addRoute(app, pages.index, (c) => c.redirect('/docs', 302))
   registerAuthRoutes(app, { ...shared, publicUrl, allowedOrigins, sessionTtlMs })
   registerWalletRoutes(app, shared)

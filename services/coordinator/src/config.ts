@@ -34,7 +34,7 @@ import type { ProviderConfig } from './auth/createProviders.ts'
 import { readProviders } from './auth/readProviders.ts'
 import type { EntropySourceConfig } from './entropy/createEntropySource.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
-import { toStagingDomain } from './http/stagingCookie.ts'
+import { isOneHost } from './http/stagingCookie.ts'
 import {
   type PipelineConfig,
   type ReceiptSource,
@@ -113,7 +113,6 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
   const databaseUrl = readSecret(env, 'DATABASE_URL', deps.readFile, fault)
   const allowedChainIds = readChainIds(env, { isStaging }, fault)
   const password = readPassword(env, { mode, readFile: deps.readFile }, fault)
-  const stagingDomain = toStagingDomain([publicUrl, ...allowedOrigins])
   const witnesses = readWitnesses(env, fault)
 
   if (!isMock) {
@@ -127,8 +126,8 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
     if (!publicUrl.startsWith('https://') && !isLoopbackUrl(publicUrl)) {
       fault('PUBLIC_URL: staging needs https, or http on loopback')
     }
-    if (stagingDomain === undefined) {
-      fault('PUBLIC_URL, ALLOWED_ORIGINS: staging needs hosts of one domain, which its cookie is for')
+    if (!isOneHost([publicUrl, ...allowedOrigins])) {
+      fault('PUBLIC_URL, ALLOWED_ORIGINS: staging needs one host, which its cookie is for')
     }
   } else if (isMock) {
     if (isProduction) fault('MOCK_ATTESTATION: refused in production')
@@ -181,7 +180,7 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
       },
       allowedChainIds,
       isMock,
-      ...(password === undefined ? {} : { staging: { password, domain: stagingDomain ?? '' } }),
+      ...(password === undefined ? {} : { staging: { password } }),
       signQuotaPerDay: readInteger(env, 'SIGN_QUOTA_PER_DAY', { fallback: undefined, min: 1, max: 1_000_000 }, fault),
       ...(ipfsGatewayUrl === undefined ? {} : { ipfsGatewayUrl }),
       version: deps.version,

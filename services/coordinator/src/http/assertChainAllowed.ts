@@ -1,4 +1,8 @@
+import type { Hex } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
+
+/** In hex, with 0x. */
+const HASH_LENGTH = 66
 
 export type ChainLimits = {
   /** Undefined: any. */
@@ -11,6 +15,13 @@ export type ChainLimits = {
 export function assertChainAllowed(chainId: bigint, { allowedChainIds }: ChainLimits): void {
   if (allowedChainIds === undefined || allowedChainIds.some((allowed) => BigInt(allowed) === chainId)) return
   throw new CoordinatorError('chain_not_allowed', 'the service does not sign for this chain')
+}
+
+/** A message of 32 bytes is the hash of something else, and contracts of every chain take a signature over it (Safe, meta-transactions). */
+export function assertNoHash(message: Hex, { isChainRequired }: ChainLimits): void {
+  if (!isChainRequired || message.length !== HASH_LENGTH) return
+  const details = 'a message of 32 bytes is a hash, whose signature contracts of every chain may take'
+  throw new CoordinatorError('chain_not_allowed', 'the service does not sign for every chain', { details })
 }
 
 /** Typed data may name no chain, and is then good on all of them. */

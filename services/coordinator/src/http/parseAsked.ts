@@ -12,7 +12,7 @@ import {
 } from '@countersign/protocol'
 import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
 import type { Asked } from '../sign/request.ts'
-import { assertChainAllowed, assertChainNamed, type ChainLimits } from './assertChainAllowed.ts'
+import { assertChainAllowed, assertChainNamed, assertNoHash, type ChainLimits } from './assertChainAllowed.ts'
 
 /*
  * The bodies of the calls that sign something else than a transaction. Each is hashed here as the enclave does, so that what it would
@@ -20,10 +20,12 @@ import { assertChainAllowed, assertChainNamed, type ChainLimits } from './assert
  */
 
 /** `POST /sign/message`. */
-export function parseMessage(body: unknown): Asked {
+export function parseMessage(body: unknown, limits: ChainLimits): Asked {
   const { message } = readMembers(body, { required: ['message'] }, invalidRequest)
   const content = { message } as MessageContent
-  return { kind: 'message', content, digest: `0x${toHex(translated(() => hashMessage(content.message)))}` }
+  const digest = toHex(translated(() => hashMessage(content.message)))
+  assertNoHash(content.message, limits)
+  return { kind: 'message', content, digest: `0x${digest}` }
 }
 
 /** `POST /sign/typed-data`. A permit of another chain moves what is there: it is refused as a transaction of that chain is. */

@@ -192,7 +192,7 @@ export const PROBLEM_TYPE = 'application/problem+json'
 
 export type OnErrorDeps = ProblemDeps & {
   /** The page to show instead where a person will read it; otherwise undefined. */
-  toPage(problem: Problem, context: AppContext): { html: string; csp: string } | undefined
+  toPage(failure: { problem: Problem; error: Error }, context: AppContext): { html: string; csp: string } | undefined
 }
 
 /** Answers any failure. */
@@ -202,7 +202,7 @@ export function createOnError({ toPage, ...deps }: OnErrorDeps) {
     const problem = reportProblem(deps, { error, requestId, route: context.get('route') })
     context.set('failure', problem.code)
     const status = problem.status as ContentfulStatusCode
-    const page = toPage(problem, context)
+    const page = toPage({ problem, error }, context)
     // Through the context, so that what handlers have set (`Allow`, `Retry-After`, a cleared cookie) is kept.
     if (page !== undefined) {
       return context.html(page.html, status, { 'content-security-policy': page.csp, 'cache-control': 'no-store' })

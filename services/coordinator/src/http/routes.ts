@@ -242,7 +242,15 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
     request: { body: { content: { 'application/json': { schema: signMessageRequestSchema } }, required: true } },
     responses: {
       200: json('The signature, the slug of its proof, and what opens its commitment', signOffChainResponseSchema),
-      ...problemsOf(...session, ...post, ...signing, ...vault, 'invalid_message', 'message_too_large'),
+      ...problemsOf(
+        ...session,
+        ...post,
+        ...signing,
+        ...vault,
+        'invalid_message',
+        'message_too_large',
+        'chain_not_allowed',
+      ),
     },
   },
   'POST /sign/typed-data': {

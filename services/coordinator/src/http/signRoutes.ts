@@ -139,7 +139,9 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRo
   }
 
   addRoute(app, routes['POST /sign/digest'], async (c) => c.json(await signDigest(c, () => readJsonBody(c.req.raw))))
-  addRoute(app, routes['POST /sign/message'], (c) => answerOffChain(c, parseMessage))
+  addRoute(app, routes['POST /sign/message'], (c) =>
+    answerOffChain(c, (body) => parseMessage(body, { allowedChainIds, isChainRequired })),
+  )
   addRoute(app, routes['POST /sign/typed-data'], (c) =>
     answerOffChain(c, (body) => parseTypedData(body, { allowedChainIds, isChainRequired }), {
       maxParts: MAX_TYPED_DATA_PARTS,

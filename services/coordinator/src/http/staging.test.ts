@@ -2,13 +2,14 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { testChainIds } from '@countersign/service'
 import { afterEach, describe, expect, test } from 'vitest'
+import { CoordinatorError } from '../errors.ts'
 import { completeProof } from '../proof/completeProof.fake.ts'
 import { createHttpServer } from './createHttpServer.ts'
-import { toStagingDomain } from './stagingCookie.ts'
+import { isOneHost, writeStagingCookie } from './stagingCookie.ts'
 import { API, APP, createTestApp, toDigest, txMetadata } from './testApp.fake.ts'
 
 const password = 'a password of staging'
-const staging = { isMock: true, staging: { password, domain: '' }, allowedChainIds: testChainIds }
+const staging = { isMock: true, staging: { password }, allowedChainIds: testChainIds }
 const basic = (text = password) => ({ authorization: `Basic ${Buffer.from(`mock:${text}`).toString('base64')}` })
 const form = (fields: Record<string, string>) => ({
   method: 'POST',
@@ -119,6 +120,15 @@ describe('the password', () => {
     expect([back.status, back.headers.get('location')]).toEqual([303, `${API}/docs`])
     const cookie = await open(app)
     expect((await app.fetch('/docs', { headers: { cookie } })).status).toBe(200)
+  })
+
+  test('a failure of something else is no reason to ask for it, whatever its words', async () => {
+    const app = await listen()
+    app.app.get('/thrown', () => {
+      throw new CoordinatorError('not_authenticated', 'x', { details: 'staging: the password is missing' })
+    })
+    const response = await app.fetch('/thrown', { headers: { accept: 'text/html', ...basic() } })
+    expect([response.status, response.headers.get('content-type')]).toEqual([401, 'application/problem+json'])
   })
 
   test.each(['https://evil.example/', '//evil.example/', 'javascript:alert(1)', 'https://app.example.evil.example/'])(
@@ -250,6 +260,20 @@ describe('what a staging signs', () => {
     expect(signings).toEqual([])
   })
 
+  test('no message that is a hash: contracts of every chain take such a signature', async () => {
+    const { user, signings } = await setUp()
+    const hash = await user.post('/sign/message', { message: `0x${'ab'.repeat(32)}` })
+    expect([hash.status, await hash.json()]).toEqual([
+      422,
+      expect.objectContaining({ code: 'chain_not_allowed', detail: expect.stringContaining('32 bytes') }),
+    ])
+    expect(signings).toEqual([])
+    for (const length of [0, 31, 33]) {
+      await user.post('/sign/message', { message: `0x${'ab'.repeat(length)}` })
+    }
+    expect(signings).toHaveLength(3)
+  })
+
   test.each(testChainIds)('transactions and typed data for test network %d', async (chainId) => {
     const { user, signings } = await setUp()
     expect((await user.post('/sign/digest', transaction(chainId))).status).toBe(200)
@@ -259,12 +283,16 @@ describe('what a staging signs', () => {
 })
 
 test.each([
-  [['https://api.staging.example', 'https://app.staging.example'], 'staging.example'],
-  [['https://api.a.staging.example', 'https://app.staging.example'], 'staging.example'],
-  [['http://localhost:8080', 'http://localhost:8088'], ''],
-  [['https://api.example', 'https://app.example'], undefined],
-  [['https://a.one.example', 'https://a.two.example'], undefined],
-  [['https://xstaging.example', 'https://a.staging.example'], undefined],
-])('the cookie of %j is for %j', (urls, expected) => {
-  expect(toStagingDomain(urls)).toBe(expected)
+  [['https://staging.example', 'https://staging.example'], true],
+  [['http://localhost:8080', 'http://localhost:8088'], true],
+  [['https://api.staging.example', 'https://app.staging.example'], false],
+  // A public suffix: its cookie would be for strangers.
+  [['https://a.co.uk', 'https://b.co.uk'], false],
+  [['https://staging.example', 'https://a.staging.example'], false],
+])('whether %j are one host: %s', (urls, expected) => {
+  expect(isOneHost(urls)).toBe(expected)
+})
+
+test('the cookie is for the host that sets it alone', () => {
+  for (const isHttps of [true, false]) expect(writeStagingCookie('x', { isHttps })).not.toMatch(/domain/i)
 })

@@ -10,8 +10,6 @@ export const STAGING_PATH = '/staging'
 /** A staging as the app knows it. */
 export type StagingConfig = {
   password: string
-  /** The domain of the cookie, as `toStagingDomain` finds it. */
-  domain: string
 }
 
 /** Before everything that a staging serves. */
@@ -40,7 +38,7 @@ export function createStagingGate({ password, clock }: { password: string; clock
 
   function refuse(clientAddress: string): never {
     guesses.take(clientAddress)
-    throw notAdmitted('the password is wrong')
+    throw new NotAdmittedError('the password is wrong')
   }
 
   return {
@@ -55,7 +53,7 @@ export function createStagingGate({ password, clock }: { password: string; clock
       const admission = guard.check({ authorization, cookie: undefined })
       if (admission === 'wrong') refuse(clientAddress)
       if (admission !== 'admitted')
-        throw notAdmitted(`the password is missing: give it at ${STAGING_PATH}, or by Basic`)
+        throw new NotAdmittedError(`the password is missing: give it at ${STAGING_PATH}, or by Basic`)
     },
     assertPassword(text, clientAddress) {
       assertListening(clientAddress)
@@ -64,6 +62,9 @@ export function createStagingGate({ password, clock }: { password: string; clock
   }
 }
 
-function notAdmitted(details: string) {
-  return new CoordinatorError('not_authenticated', 'staging needs its password', { details: `staging: ${details}` })
+/** The password is missing or wrong: a person is shown the page that asks for it. */
+export class NotAdmittedError extends CoordinatorError {
+  constructor(details: string) {
+    super('not_authenticated', 'staging needs its password', { details: `staging: ${details}` })
+  }
 }

@@ -2,7 +2,7 @@ import { toReturnTo } from '../auth/returnTo.ts'
 import { CoordinatorError, toPublicCode } from '../errors.ts'
 import type { HttpApp } from './addRoute.ts'
 import { DOCS_CSP, escapeHtml, renderPage } from './docsPage.ts'
-import { type StagingCookieRules, writeStagingCookie } from './stagingCookie.ts'
+import { writeStagingCookie } from './stagingCookie.ts'
 import { STAGING_PATH, type StagingGate } from './stagingGate.ts'
 
 export type StagingRoutesDeps = {
@@ -10,7 +10,7 @@ export type StagingRoutesDeps = {
   /** Where it may lead back to. */
   allowedOrigins: readonly string[]
   ownOrigin: string
-  cookie: StagingCookieRules
+  isHttps: boolean
 }
 
 const MAX_FORM_BYTES = 8_192
@@ -22,7 +22,7 @@ const toFormCsp = (origins: readonly string[]) =>
 /** The page of a staging that asks for its password. It is in no description of the API: no other service has it. */
 export function registerStagingRoutes(
   app: HttpApp,
-  { gate, allowedOrigins, ownOrigin, cookie }: StagingRoutesDeps,
+  { gate, allowedOrigins, ownOrigin, isHttps }: StagingRoutesDeps,
 ): void {
   app.get(STAGING_PATH, (c) => {
     c.set('route', STAGING_PATH)
@@ -46,7 +46,7 @@ export function registerStagingRoutes(
       const { html, csp } = renderPasswordPage({ allowedOrigins, returnTo, fault })
       return c.html(html, code === 'rate_limited' ? 429 : 401, { 'content-security-policy': csp })
     }
-    c.header('set-cookie', writeStagingCookie(gate.cookie, cookie))
+    c.header('set-cookie', writeStagingCookie(gate.cookie, { isHttps }))
     return c.redirect(returnTo, 303)
   })
 }

@@ -157,6 +157,9 @@ describe('chains, where only some may be signed for', () => {
     expect(signFor(toTypedData(undefined))).toEqual({ error: 'invalid_request' })
     expect(sign(toTypedData(undefined))).not.toHaveProperty('error')
     expect(signFor(toAuthorization(0))).toEqual({ error: 'authorization_not_allowed' })
+    const hash: SignItem = { ...granted, kind: 'message', content: { message: `0x${'ab'.repeat(32)}` } }
+    expect(signFor(hash)).toEqual({ error: 'invalid_request' })
+    expect(sign(hash)).not.toHaveProperty('error')
   })
 
   test('those are signed for, and messages, which are for no chain', () => {

@@ -239,9 +239,13 @@ function readItem(item: SigningItem, implementations: readonly Hex[]): Read<Sign
   }
 }
 
-/** Typed data that names no chain is good on all of them. A message is not for any chain. */
+/**
+ * Typed data that names no chain is good on all of them. A message is not for any chain, unless it has 32 bytes: that is a hash, and contracts of
+ * every chain take a signature over it (Safe, meta-transactions).
+ */
 function isChainAllowed(item: SigningItem, chainIds: readonly number[] | undefined): boolean {
-  if (chainIds === undefined || item.kind === 'message') return true
+  if (chainIds === undefined) return true
+  if (item.kind === 'message') return item.content.message.length !== 2 + 2 * 32
   const chainId = toChainId(item)
   return chainId !== undefined && chainIds.some((allowed) => BigInt(allowed) === chainId)
 }
