@@ -132,7 +132,7 @@ describe('the Kubernetes manifests', () => {
     expect(others.map(({ args }) => args)).toEqual([sidecar?.args])
     const upstream = createServer((_, response) => void response.end('signings 1\n'))
     await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
-    const [from, to] = [(upstream.address() as { port: number }).port, ...(await findFreePorts(1))]
+    const [from, [to = 0]] = [(upstream.address() as { port: number }).port, await findFreePorts(1)]
     const [script = '', ...ports] = launchedBy('coordinator', sidecar?.args[0])?.args ?? []
     expect(ports).toEqual(['9464', '9465'])
     const child = spawn(process.execPath, [script, String(from), String(to)], { stdio: 'ignore' })

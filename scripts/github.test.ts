@@ -86,7 +86,7 @@ describe('workflows', () => {
   const expression = (text: string) => `$\{{ ${text} }}`
   const good = texts['test.yml'] ?? ''
   const release = texts['release.yml'] ?? ''
-  test.each([
+  test.each<readonly [string, string, RegExp]>([
     ['a tag for an action', good.replace(/@[0-9a-f]{40}/, '@v5'), /can be moved/],
     ['a short hash', good.replace(/@([0-9a-f]{7})[0-9a-f]{33}/, '@$1'), /can be moved/],
     ['an action without its version', good.replace(' # v5.0.0', ''), /does not say its version/],

@@ -1,7 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Packed } from './packAll.ts'
-import type { Manifest, PublishedPackage } from './readPublished.ts'
+import type { Manifest, Packed, PublishedPackage } from './readPublished.ts'
 
 /** Where `npm pack` puts a package. */
 export function toTarball(folder: string, { name, version }: Manifest): string {
@@ -17,9 +16,12 @@ export function findTarballs({
   folder: string
 }): Packed[] {
   const packed = packages.map((one) => ({ ...one, tarball: toTarball(folder, one.manifest) }))
-  const expected = new Set(packed.map(({ tarball }) => tarball))
-  const found = new Set(readdirSync(folder).map((name) => join(folder, name)))
-  const wrong = [...expected.symmetricDifference(found)]
+  const expected = packed.map(({ tarball }) => tarball)
+  const found = readdirSync(folder).map((name) => join(folder, name))
+  const wrong = [
+    ...expected.filter((path) => !found.includes(path)),
+    ...found.filter((path) => !expected.includes(path)),
+  ]
   if (wrong.length > 0) throw new Error(`missing, or none of ours: ${wrong.join(', ')}`)
   return packed
 }

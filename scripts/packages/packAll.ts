@@ -4,11 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { toTarball } from './findTarballs.ts'
-import type { PublishedPackage } from './readPublished.ts'
+import type { Packed, PublishedPackage } from './readPublished.ts'
 
 const run = promisify(execFile)
-
-export type Packed = PublishedPackage & { tarball: string }
 
 /** Builds and packs into a folder, as `npm publish` would. Gives the packages with their tarballs, in the order given. */
 export async function packAll(

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Packed } from './packAll.ts'
 import { type PublishDeps, publishAll } from './publishAll.ts'
+import type { Packed } from './readPublished.ts'
 
 const TOKEN = 'npm_secret'
 const packed: Packed[] = ['protocol', 'sdk'].map((name) => ({

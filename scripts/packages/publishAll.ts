@@ -1,4 +1,4 @@
-import type { Packed } from './packAll.ts'
+import type { Packed } from './readPublished.ts'
 
 const REGISTRY = 'https://registry.npmjs.org/'
 

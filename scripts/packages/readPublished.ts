@@ -25,6 +25,8 @@ export type PublishedPackage = {
   manifest: Manifest
 }
 
+export type Packed = PublishedPackage & { tarball: string }
+
 /** The packages that are not private, each after those that it depends on. */
 export function readPublished(root: string): PublishedPackage[] {
   const folders = ['packages', 'apps'].flatMap((parent) =>

@@ -4,7 +4,7 @@ import { createReadStream, readFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import type { Packed } from './packAll.ts'
+import type { Packed } from './readPublished.ts'
 
 /** Where the files of one version of a package are: packed already, or in a folder of `node_modules`. */
 type Source =

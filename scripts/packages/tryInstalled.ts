@@ -3,7 +3,7 @@ import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { copyExample } from './copyExample.ts'
-import type { Packed } from './packAll.ts'
+import type { Packed } from './readPublished.ts'
 import { startRegistry } from './startRegistry.ts'
 
 /** What runs beside our packages in the project: their peers, and the types of the script. */
