@@ -40,8 +40,8 @@ const SIGN_IN_SHARE = 10
 const WORKERS = 2
 const FAILING = 0.2
 const MAX_QUIET_MS = 3_000
-/** At least, and for each that is to be told. */
 const KEYS_MS = 15_000
+/** At least, and for each that is to be told. */
 const SETTLE_MS = 240_000
 const SETTLE_EACH_MS = 40
 const DEAD = 5
