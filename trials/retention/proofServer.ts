@@ -29,7 +29,7 @@ const { app, direct, refuseUnreadable } = createApp({
   logStore,
   readBlock: node.pinner.read,
   exportProofs: refuse,
-  readWebhookKeys: refuse,
+  getWebhookKeys: refuseNow,
   warnOf: refuse,
   enclave: { openSession: refuse, deriveVault: refuse },
   entropy: { take: refuse },

@@ -48,10 +48,8 @@ export function compareCauses(causes: readonly string[], events: Iterable<Webhoo
 
 /** The keys that a coordinator shows, each vouched for by the key of its report. */
 export async function readKeys(url: string): Promise<string[]> {
-  const { webhookKeys = [], publicKey } = (await (
-    await fetch(`${url}/health/attestation`)
-  ).json()) as CoordinatorAttestation
-  return webhookKeys.map(({ key, signature }) => {
+  const { webhookKeys, publicKey } = (await (await fetch(`${url}/health/attestation`)).json()) as CoordinatorAttestation
+  return (webhookKeys ?? []).map(({ key, signature }) => {
     const bytes = parseWebhookKey(key) ?? new Uint8Array()
     if (!verifyEd25519(fromHex(publicKey), fromHex(signature), toWebhookKeyMessage(bytes))) {
       throw new Error('a key of webhooks that the attested key does not vouch for')

@@ -128,8 +128,8 @@ export type CoordinatorAttestation = {
   /** Only where the caller sent a nonce: the nonce, and Ed25519 over its tagged bytes by `publicKey`. */
   nonce?: string
   signature?: string
-  /** Only where there are webhooks: the keys that sign them (`whpk_…`), each with Ed25519 by `publicKey` that says so. */
-  webhookKeys?: { key: string; signature: string }[]
+  /** Only where there are webhooks: the keys that sign them (`whpk_…`), each with Ed25519 by `publicKey` that says so. Null while the coordinator does not know them. */
+  webhookKeys?: { key: string; signature: string }[] | null
 }
 
 /** The body of every failure: RFC 9457 with our stable `code`. */

@@ -88,8 +88,8 @@ export type AppDeps = {
   keeper?: Pick<LogKeeper, 'findMissing' | 'isOpen'>
   /** A block that this service holds, for the gateway; without it there is none. */
   getBlock?: GetBlock
-  /** The keys that sign webhooks. */
-  readWebhookKeys(): Promise<readonly Uint8Array[]>
+  /** The keys that sign webhooks; undefined while they are not known. */
+  getWebhookKeys(): readonly Uint8Array[] | undefined
   /** Has it told that a vault did not sign. */
   warnOf: WarnOf
   /** Where receipts are read that are on IPFS alone; without it they cannot be shown. */

@@ -27,8 +27,8 @@ import { guard } from './store/databaseError.ts'
 import { openStores } from './store/openStore.ts'
 import { systemClock, systemRandom, systemSchedule } from './system.ts'
 import { createLogKeeper } from './transparency/logKeeper.ts'
-import { createKeyReader } from './webhook/createKeyReader.ts'
 import { createWarner } from './webhook/createWarner.ts'
+import { watchKeys } from './webhook/watchKeys.ts'
 
 /** Calls that wait for the enclave at one time; requests that come meanwhile gather. */
 const ENCLAVE_SLOTS = 8
@@ -65,6 +65,8 @@ export async function startCoordinator(
 
   const { webhookEvents } = opened.pipeline
   const warnOf = createWarner({ events: webhookEvents, clock, log })
+  const webhookKeys = await watchKeys({ events: webhookEvents, schedule: systemSchedule })
+  shutdown.add(() => webhookKeys.stop())
   const { verifier, collateral, readPlatform, selfReport, endpointDeps } = await createAttestation(
     { clock, random, log, warnOf, collateralCache: opened.collateralCache },
     config,
@@ -158,7 +160,7 @@ export async function startCoordinator(
     }),
     store,
     logStore: opened.logStore,
-    readWebhookKeys: createKeyReader({ events: webhookEvents, clock }),
+    getWebhookKeys: webhookKeys.current,
     warnOf,
     enclave,
     entropy,

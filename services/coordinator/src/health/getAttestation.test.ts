@@ -37,13 +37,18 @@ describe('GET /health/attestation (design §6)', () => {
 
   test('shows the keys that sign webhooks, each vouched for by the attested key', async () => {
     const keys = [1, 2].map((byte) => ed25519.getPublicKey(new Uint8Array(32).fill(byte)))
-    const response = await createTestApp({ deps: { readWebhookKeys: async () => keys } }).request('/health/attestation')
-    const { webhookKeys = [], publicKey } = (await response.json()) as CoordinatorAttestation
-    expect(webhookKeys.map(({ key }) => parseWebhookKey(key))).toEqual(keys)
-    for (const [index, { signature }] of webhookKeys.entries()) {
+    const response = await createTestApp({ deps: { getWebhookKeys: () => keys } }).request('/health/attestation')
+    const { webhookKeys, publicKey } = (await response.json()) as CoordinatorAttestation
+    expect(webhookKeys?.map(({ key }) => parseWebhookKey(key))).toEqual(keys)
+    for (const [index, { signature }] of webhookKeys?.entries() ?? []) {
       const message = Buffer.concat([toTagBytes(tags.webhookKey), keys[index] ?? new Uint8Array()])
       expect(ed25519.verify(fromHex(signature), message, fromHex(publicKey))).toBe(true)
     }
+  })
+
+  test('does not pass off keys that are not known as none', async () => {
+    const response = await createTestApp({ deps: { getWebhookKeys: () => undefined } }).request('/health/attestation')
+    expect([response.status, await response.json()]).toMatchObject([200, { mode: 'mock', webhookKeys: null }])
   })
 
   test.each(['', '0', 'ff'.repeat(65), 'FF', '0xff', 'zz', 'ff%20', '%00'])('nonce %j is refused', async (nonce) => {

@@ -13,18 +13,18 @@ import type { SelfReport } from '../ports.ts'
 
 export type GetAttestationDeps = {
   selfReport: Pick<SelfReport, 'mode' | 'publicKey' | 'current' | 'sign'>
-  /** The keys that sign webhooks. */
-  readWebhookKeys(): Promise<readonly Uint8Array[]>
+  /** The keys that sign webhooks; undefined while they are not known. */
+  getWebhookKeys(): readonly Uint8Array[] | undefined
 }
 
 /**
- * `GET /health/attestation`, from what is in force: never a call to the firmware, which hosts limit to about one a second.
+ * `GET /health/attestation`, from what is in force: never a call to the database, nor to the firmware, which hosts limit to about one a second.
  * The nonce is tagged, so that no signature over it can pass for a release or a call to the enclave.
  */
-export async function getAttestation(
+export function getAttestation(
   deps: GetAttestationDeps,
   { nonce }: { nonce: string | undefined },
-): Promise<CoordinatorAttestation> {
+): CoordinatorAttestation {
   if (nonce !== undefined && !/^(?:[0-9a-f]{2}){1,64}$/.test(nonce)) {
     const details = 'nonce is not 1 to 64 bytes in lower-case hex'
     throw new CoordinatorError('invalid_request', 'invalid nonce', { details })
@@ -42,7 +42,7 @@ export async function getAttestation(
     configHash,
     fetchedAt,
     expiresAt,
-    ...toWebhookKeys(selfReport, await deps.readWebhookKeys()),
+    ...toWebhookKeys(selfReport, deps.getWebhookKeys()),
   }
   if (nonce === undefined) return attestation
   const message = concatBytes(toTagBytes(tags.healthNonce), fromHex(nonce))
@@ -52,8 +52,9 @@ export async function getAttestation(
 /** The report covers the coordinator's own key only, which says which keys sign webhooks: those are of all processes, and outlive each. */
 function toWebhookKeys(
   { sign }: Pick<SelfReport, 'sign'>,
-  keys: readonly Uint8Array[],
+  keys: readonly Uint8Array[] | undefined,
 ): Pick<CoordinatorAttestation, 'webhookKeys'> {
+  if (keys === undefined) return { webhookKeys: null }
   if (keys.length === 0) return {}
   const webhookKeys = keys.map((key) => ({
     key: toWebhookKeyText(key),

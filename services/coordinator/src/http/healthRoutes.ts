@@ -35,9 +35,9 @@ export function registerHealthRoutes(app: HttpApp, deps: HealthRoutesDeps): void
     return c.json(body)
   })
 
-  addRoute(app, routes['GET /health/attestation'], async (c) => {
+  addRoute(app, routes['GET /health/attestation'], (c) => {
     limit(c, deps.limiters.proof, `attestation:${c.get('clientAddress')}`)
-    return c.json(await getAttestation(deps, { nonce: c.req.query('nonce') }))
+    return c.json(getAttestation(deps, { nonce: c.req.query('nonce') }))
   })
 }
 
@@ -62,7 +62,7 @@ async function findMissing(
   return { refusal: database ?? attestation ?? log, missing }
 }
 
-async function findRefusal(ask: () => Promise<unknown>): Promise<CoordinatorError | undefined> {
+async function findRefusal(ask: () => unknown): Promise<CoordinatorError | undefined> {
   try {
     await ask()
     return undefined

@@ -272,8 +272,11 @@ export const attestationSchema = z
           }),
         }),
       )
+      .nullable()
       .optional()
-      .openapi({ description: 'Only where there are webhooks: the keys that sign them.' }),
+      .openapi({
+        description: 'Only where there are webhooks: the keys that sign them. Null while they are not known.',
+      }),
   })
   .openapi('CoordinatorAttestation')
 

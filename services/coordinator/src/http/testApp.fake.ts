@@ -92,7 +92,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
   const { app, direct, refuseUnreadable, stop } = createApp({
     store,
     logStore: emptyLogStore,
-    readWebhookKeys: async () => [],
+    getWebhookKeys: () => [],
     warnOf: async (type, data) => void warnings.push({ type, data }),
     exportProofs: () => Promise.reject(new Error('there is nothing to export')),
     enclave,

@@ -233,7 +233,7 @@ describe.each(databaseKinds)('webhooks on %s', (kind) => {
       where receiver_id = ${sql.lit(id)} and status = 'pending'`.execute(subject.database.db)
     expect(rows.flatMap(Object.values).join('\n')).toMatch(/Limit[\s\S]*webhook_deliveries_pending/)
     await run('delete from webhook_events')
-  })
+  }, 60_000)
 
   test('receivers that the settings name no more get nothing new, and come back with what waited for them', async () => {
     const [one, two] = [receiver('https://one.example'), receiver('https://two.example')]

@@ -46,7 +46,7 @@ export type WebhookStore = {
 }
 
 /** `undelivered` counts those that never arrived; `isOver`: no others are as old. */
-export type Forgotten = { undelivered: number; isOver: boolean }
+type Forgotten = { undelivered: number; isOver: boolean }
 
 /** Of one statement. */
 const MAX_FORGOTTEN = 5_000

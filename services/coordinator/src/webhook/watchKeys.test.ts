@@ -1,0 +1,42 @@
+import { expect, test, vi } from 'vitest'
+import { watchKeys } from './watchKeys.ts'
+
+const [one, two] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)]
+
+/** Turns run when they are asked for. */
+function createTurns() {
+  const tasks: (() => void)[] = []
+  const schedule = (task: () => void) => {
+    tasks.push(task)
+    return () => void tasks.splice(tasks.indexOf(task), 1)
+  }
+  return { schedule, tasks, next: () => tasks.shift()?.() }
+}
+
+test('keys are those that were read last, also while the database hangs or fails', async () => {
+  const { schedule, tasks, next } = createTurns()
+  const findKeys = vi.fn(async () => [one])
+  const { current, stop } = await watchKeys({ events: { findKeys }, schedule })
+  expect(current()).toEqual([one])
+  findKeys.mockRejectedValueOnce(new Error('down'))
+  next()
+  await vi.waitFor(() => expect(tasks).toHaveLength(1))
+  expect(current()).toEqual([one])
+  const slow = Promise.withResolvers<Uint8Array<ArrayBuffer>[]>()
+  findKeys.mockReturnValueOnce(slow.promise)
+  next()
+  expect([current(), tasks.length]).toEqual([[one], 0])
+  slow.resolve([one, two])
+  await vi.waitFor(() => expect(current()).toEqual([one, two]))
+  stop()
+  expect(tasks).toEqual([])
+})
+
+test('before any were read it is not known whether there are some', async () => {
+  const { schedule, next } = createTurns()
+  const findKeys = vi.fn<() => Promise<Uint8Array[]>>().mockRejectedValueOnce(new Error('down')).mockResolvedValue([])
+  const { current } = await watchKeys({ events: { findKeys }, schedule })
+  expect(current()).toBeUndefined()
+  next()
+  await vi.waitFor(() => expect(current()).toEqual([]))
+})
