@@ -130,7 +130,12 @@ const production = {
     },
     // Of a coordinator, or of a worker, whose settings are among those.
     doctor: { args: ['services/coordinator/src/doctor.ts'], takesArguments: true, env: coordinatorEnv },
-    admin: { args: ['services/coordinator/src/admin.ts'], takesArguments: true, env: ['DATABASE_URL_FILE'] },
+    admin: {
+      args: ['services/coordinator/src/admin.ts'],
+      takesArguments: true,
+      // An export may have to read from IPFS.
+      env: ['DATABASE_URL_FILE', 'IPFS_PINNER', 'IPFS_API_URL', 'IPFS_API_TOKEN_FILE', 'IPFS_GATEWAY_URL'],
+    },
     health: toHealth('http', 8080),
     metrics: { args: ['deploy/programs/metrics.ts', '9464', '9465'], env: [] },
     'read-backup': { args: ['deploy/programs/readBackup.ts'], takesArguments: true, env: [] },

@@ -1,5 +1,5 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
-import { readMode, readSecret } from '@countersign/service'
+import { ConfigError, readMode, readSecret } from '@countersign/service'
 import { checkProofs, formatList, type ListedProof, parseList } from './admin/checkProofs.ts'
 import { describeRetention } from './admin/describeRetention.ts'
 import { explain, explainWebhook } from './admin/explain.ts'
@@ -145,7 +145,7 @@ function readFile(path: string): string {
 }
 
 function fault(text: string): never {
-  throw new Error(text)
+  throw new ConfigError([text])
 }
 
 const command = parseCommand(process.argv.slice(2))
@@ -167,7 +167,8 @@ if (command.kind === 'help') {
   } catch (error) {
     const { code, reason } = toReason(error)
     const hint = isPostgres ? '' : ' Is a coordinator running on it?'
-    console.error(`The database cannot be read: ${reason ?? code}.${hint}`)
+    if (error instanceof ConfigError) console.error(error.faults.join('\n'))
+    else console.error(`The database cannot be read: ${reason ?? code}.${hint}`)
     process.exitCode = 1
   }
 }

@@ -54,7 +54,7 @@ function listVersion2(policy: Block | undefined, { batch, collateral, coordinato
   return { collateral, others: [...(policy ? [policy] : []), batch, coordinator, release] }
 }
 
-export function assembleReleaseBlocks(records: ReleaseRecords): ReleaseBlocks {
+function assembleReleaseBlocks(records: ReleaseRecords): ReleaseBlocks {
   assertBlockSize(records.collateral)
   assertBlockSize(records.coordinator)
   const batch = toBlock(encodeBlock('batch', assembleBatch(records.batch)))
