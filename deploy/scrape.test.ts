@@ -20,7 +20,7 @@ type Stack = Awaited<ReturnType<typeof startStack>>
 
 /** A whole service, a worker beside it and a witness of our own, all with metrics. */
 async function startStack({ add }: Scope) {
-  const [port = 0, workerPort = 0, witnessPort = 0] = await findFreePorts(3)
+  const [port = 0, workerPort = 0, witnessPort = 0, nobody = 0] = await findFreePorts(4)
   const folder = add(mkdtempSync(join(tmpdir(), 'countersign-scrape-')), async (path) =>
     rmSync(path, { recursive: true, force: true }),
   )
@@ -36,6 +36,9 @@ async function startStack({ add }: Scope) {
       ...toWorkerEnv({ databaseUrl: backend.databaseUrl ?? '', publisher: contract.env, kuboUrl: kubo.url }),
       METRICS_PORT: String(workerPort),
       DATA_DIR: folder,
+      WEBHOOK_URL: `http://127.0.0.1:${nobody}/hook`,
+      WEBHOOK_PRIVATE_KEY: '11'.repeat(32),
+      WEBHOOK_ALLOW_LOOPBACK: 'true',
     },
   })
   add(worker, ({ kill }) => kill('SIGKILL'))
@@ -68,9 +71,13 @@ describe('what rules and dashboard name', () => {
     const { slug } = (await (await user.sign(createTx(0))).json()) as { slug: string }
     await waitForCompleteProofs({ url: stack.backend.url, slugs: [slug], timeoutMs: 60_000 })
     const read = async () => (await Promise.all(Object.values(stack.ports).map(scrape))).join('\n')
-    // The balance is read in the background.
-    await vi.waitFor(async () => expect(await read()).toContain('countersign_publisher_balance_wei{'), 30_000)
-    samples = parseMetrics(await read())
+    // The balance is read, and webhooks are sent, in the background.
+    await vi.waitFor(async () => {
+      const text = await read()
+      expect(text).toContain('countersign_publisher_balance_wei{')
+      expect(text).toContain('countersign_webhook_attempts_total{')
+      samples = parseMetrics(text)
+    }, 30_000)
   })
   afterAll(() => stack?.stop())
 
