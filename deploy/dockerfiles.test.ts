@@ -1,7 +1,12 @@
+import { globSync } from 'node:fs'
+import { join } from 'node:path'
 import { validate as validateDockerfile } from 'dockerfile-utils'
 import { describe, expect, test } from 'vitest'
 import { checkDockerfile } from './rules/checkDockerfile.ts'
 import { isSent, read } from './test/manifests.ts'
+
+const root = join(import.meta.dirname, '..')
+type Manifest = { name: string; dependencies?: Record<string, string> }
 
 const dockerfiles = (['enclave', 'coordinator', 'web', 'witness'] as const).map((name) => ({
   name,
@@ -84,6 +89,23 @@ describe('the Dockerfiles', () => {
     const text = dockerfiles[0]?.text ?? ''
     expect(change(text)).not.toBe(text)
     expect(checkDockerfile(change(text), { image: 'enclave', isSent }).join('\n')).toMatch(expected)
+  })
+
+  // npm links a package of ours for those workspaces alone that are named and need it: a build without it ends at its last step.
+  test.each(dockerfiles)('$name: installs what the program that measures imports', ({ text }) => {
+    const needs = new Map(
+      globSync('{packages,services,apps}/*/package.json', { cwd: root }).map((path) => {
+        const { name, dependencies = {} } = JSON.parse(read(path)) as Manifest
+        return [name, Object.keys(dependencies)]
+      }),
+    )
+    const installed = new Set([...text.matchAll(/--workspace (\S+)/g)].map(([, name = '']) => name))
+    for (const name of installed) for (const needed of needs.get(name) ?? []) installed.add(needed)
+    const imported = globSync('deploy/measure{.ts,/**/*.ts}', { cwd: root, exclude: ['**/*.test.ts'] }).flatMap(
+      (path) => [...read(path).matchAll(/ from '(@countersign\/\w+)/g)].map(([, name]) => name),
+    )
+    expect(imported).toContain('@countersign/service')
+    expect([...installed]).toEqual(expect.arrayContaining(imported))
   })
 
   test('a validator complains about what is none', () => {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -93,6 +94,22 @@ describe('what is prepared', () => {
       expect(again[name], name).not.toBe(files[name])
     }
     expect(password.length).toBeGreaterThanOrEqual(16)
+  })
+
+  test('is followed by the commands that come next on the page, in their order', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'staging-'))
+    try {
+      const args = ['-C', 'source', join(import.meta.dirname, 'staging/prepare.ts'), folder]
+      const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+      const said = [...stdout.matchAll(/^(?:Next|Then): (.+)$/gm)].map(([, command]) =>
+        command?.replace(folder, 'staging'),
+      )
+      const steps = [...read('docs/production.md').matchAll(/^\| [34] +\| `([^`]+)`/gm)].map(([, command]) => command)
+      expect(said).toHaveLength(2)
+      expect(said).toEqual(steps)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
   })
 
   test.each([

@@ -2,7 +2,10 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, request as requestHttp, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createPasswordGuard, createTrustedProxies } from '@countersign/service'
+import { startOidcProvider } from '@countersign/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Context } from '../services/coordinator/src/doctor/check.ts'
+import { createSignInChecks } from '../services/coordinator/src/doctor/signIn.ts'
 import { createFront } from './staging/front.ts'
 import { createPagesServer, createPodServer } from './staging/worldServers.ts'
 
@@ -163,4 +166,28 @@ describe('the address of the caller', () => {
     await ask(ports[name], '/auth/me', given === undefined ? {} : { 'x-forwarded-for': given })
     expect(asked.map(({ headers }) => headers['x-forwarded-for'])).toEqual([expected])
   })
+})
+
+test.each([
+  ['staging', ['ok']],
+  ['production', ['fault']],
+])('the doctor of a %s, asked about a provider whose pages are behind the password: %j', async (mode, expected) => {
+  const pagesUrl = `http://localhost:${ports.pages}`
+  const issuer = await startOidcProvider({ redirectUris: ['http://localhost:8500/auth/google/callback'], pagesUrl })
+  try {
+    const provider = {
+      id: 'google',
+      issuer: issuer.issuer,
+      clientId: 'countersign',
+      clientSecret: 'x',
+      name: '',
+      icon: '',
+    }
+    const coordinator = { mode, app: { publicUrl: 'http://localhost:8500' }, providers: [provider] }
+    const context = { subject: { coordinator }, clock: Date.now, fetch } as unknown as Context
+    const found = await createSignInChecks(context)[0]?.run({ signal: AbortSignal.timeout(10_000) })
+    expect([found].flat().map((one) => one && 'state' in one && one.state)).toEqual(expected)
+  } finally {
+    await issuer.stop()
+  }
 })

@@ -22,7 +22,7 @@ COPY packages/verify/package.json packages/verify/
 COPY apps/web/package.json apps/web/
 # With the tools that build: none of it gets into the image.
 RUN npm ci --prefix scripts/runtime --ignore-scripts \
-  && npm install --no-save --ignore-scripts --workspace @countersign/web --include-workspace-root
+  && npm install --no-save --ignore-scripts --workspace @countersign/web --workspace @countersign/service --include-workspace-root
 COPY tsconfig.base.json ./
 COPY packages/attestation/tsconfig.json packages/attestation/
 COPY packages/attestation/src packages/attestation/src

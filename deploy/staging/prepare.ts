@@ -33,7 +33,8 @@ function prepare(folder: string, url: string): void {
     if (isRoot && name !== '.env') chownSync(path, uid, gid)
   }
   process.stdout.write(`Prepared ${folder}, for ${url}. The password is in ${join(folder, 'staging-password')}.
-Next: docker compose --env-file ${join(folder, '.env')} -f deploy/compose.staging.yaml up -d
+Next: sh deploy/staging/build.sh
+Then: docker compose --env-file ${join(folder, '.env')} -f deploy/compose.staging.yaml up -d
 `)
 }
 

@@ -1,3 +1,4 @@
+import { MOCK, SILICON_HEADER } from '@countersign/service'
 import { createProviders, type ProviderConfig } from '../auth/createProviders.ts'
 import { getPreset } from '../auth/presets.ts'
 import type { Config } from '../config.ts'
@@ -32,11 +33,13 @@ export function createSignInChecks({ subject, clock, fetch }: Context): Check[] 
   }
 
   /** What its page of sign-in says to our client, without following it anywhere. */
-  async function ask(url: URL, signal: AbortSignal): Promise<{ status: number; location: string } | undefined> {
+  async function ask(url: URL, signal: AbortSignal): Promise<Answer | undefined> {
     try {
       const response = await fetch(url, { redirect: 'manual', signal, headers: { accept: 'text/html' } })
       await response.body?.cancel()
-      return { status: response.status, location: response.headers.get('location') ?? '' }
+      const { status, headers } = response
+      const isGuarded = config.mode === 'staging' && status === 401 && headers.get(SILICON_HEADER) === MOCK
+      return { status, location: headers.get('location') ?? '', isGuarded }
     } catch {
       return undefined
     }
@@ -51,14 +54,18 @@ export function createSignInChecks({ subject, clock, fetch }: Context): Check[] 
   ]
 }
 
+/** `isGuarded`: a staging's own provider has its pages behind the password, which is for browsers. */
+type Answer = { status: number; location: string; isGuarded: boolean }
+
 export function judgeAnswer(
-  answer: { status: number; location: string } | undefined,
+  answer: Answer | undefined,
   { where, redirectUri, id }: { where: string; redirectUri: string; id: string },
 ): Finding {
   const mend = `Register ${redirectUri} for the client of OIDC_${id.toUpperCase()}_CLIENT_ID at the provider.`
   if (answer === undefined)
     return warning(`${where}: its page of sign-in gives no answer`, 'Check that people can reach it.')
-  const { status, location } = answer
+  const { status, location, isGuarded } = answer
+  if (isGuarded) return ok(`${where}: metadata are right. Its page is behind the password: the client was not tried`)
   const isError = /[?&](error|authError)=|\/error\b/.test(location)
   if (status === 400 || status === 401 || isError)
     return fault(`${where}: it does not accept the client, or its redirect URI`, mend)
