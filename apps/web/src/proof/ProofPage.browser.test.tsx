@@ -382,7 +382,8 @@ test('a service that changes its answer every time does not keep the verificatio
   await vi.waitFor(() => expect(asked()).toHaveLength(1), PATIENCE)
   for (const count of [2, 3]) {
     await vi.advanceTimersByTimeAsync(POLL_INTERVAL_MS)
-    await vi.waitFor(() => expect(answers).toBe(count), PATIENCE)
+    // On a slow machine waiting itself has advanced the timers far enough for one more.
+    await vi.waitFor(() => expect(answers).toBeGreaterThanOrEqual(count), PATIENCE)
   }
   late.resolve()
   await heading('Not verified: the service says something false about this receipt').toBeVisible()
