@@ -140,7 +140,7 @@ describe('a complete proof', () => {
       `${issue.cid}.json`,
       `${issue.receipt.signer.collateral}.json`,
     ])
-    await vi.waitFor(() => expect(saved[0]?.href).toMatch(/^blob:/))
+    await expect.poll(() => saved[0]?.href).toMatch(/^blob:/)
     vi.unstubAllGlobals()
     const bytes = await (await fetch(saved[0]?.href ?? '')).arrayBuffer()
     expect(toCid(new Uint8Array(bytes))).toBe(issue.cid)
@@ -402,7 +402,7 @@ test('the visitor’s own anchors replace the operator’s, from the keyboard', 
   await userEvent.keyboard('{Tab}')
   await page.getByRole('button', { name: 'Use these anchors' }).click()
   await expect.element(page.getByText('Line 1 is not 32 bytes of hex.')).toBeVisible()
-  expect(document.activeElement).toBe(page.getByLabelText('Settings of the key enclave').element())
+  await expect.element(page.getByLabelText('Settings of the key enclave')).toHaveFocus()
   await page.getByLabelText('Settings of the key enclave').fill('12'.repeat(32))
   await userEvent.keyboard('{Tab}')
   await page.getByRole('button', { name: 'Use these anchors' }).click()

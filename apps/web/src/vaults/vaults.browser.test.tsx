@@ -36,6 +36,12 @@ afterEach(() => {
 type Screen = Awaited<ReturnType<typeof openWallet>>['screen']
 
 const button = (screen: Screen, name: string | RegExp) => screen.getByRole('button', { name })
+/** Where a link goes: some have an address only a moment after they are there. */
+async function hrefOf(screen: Screen, name: string): Promise<string> {
+  const link = screen.getByRole('link', { name })
+  await expect.element(link).toHaveAttribute('href')
+  return (link.element() as HTMLAnchorElement).href
+}
 const signings = (service: TestService) => service.requests.filter((request) => request.startsWith('POST /sign/'))
 
 /** A page of a funded vault with one passkey: up to 0.1 ETH alone, more with it. */
@@ -87,8 +93,7 @@ describe('making a vault', () => {
     expect(service.requests).not.toContain('POST /vaults')
     await button(screen, 'Make it without a spare').click()
     await expect.element(screen.getByRole('heading', { name: 'The vault is made' })).toHaveFocus()
-    const link = screen.getByRole('link', { name: 'Save the rules' }).element() as HTMLAnchorElement
-    const saved = await (await fetch(link.href)).text()
+    const saved = await (await fetch(await hrefOf(screen, 'Save the rules'))).text()
     expect(createPolicy(JSON.parse(saved))).toMatchObject({ log: null, approvers: [{ rpId: 'localhost' }] })
     await button(screen, 'Attest the address').click()
     await expect.element(screen.getByRole('link', { name: 'See the proof of the address' })).toBeVisible()
@@ -256,8 +261,8 @@ describe('paying from a vault', () => {
   test('an approval of another device is brought back as a text; that of another payment is not taken', async () => {
     const { screen } = await openVault()
     const approveThere = async () => {
-      const link = screen.getByRole('link', { name: 'Link to approve' }).element() as HTMLAnchorElement
-      return JSON.stringify(await approve(parsePrepared(readPreparedText(link.href))))
+      const href = await hrefOf(screen, 'Link to approve')
+      return JSON.stringify(await approve(parsePrepared(readPreparedText(href))))
     }
     await pay(screen, '0.3')
     await screen.getByText('Approve on another device').click()
@@ -281,7 +286,7 @@ describe('on the device of an approver', () => {
     const { screen, service } = await openVault()
     await pay(screen, '0.2')
     await screen.getByText('Approve on another device').click()
-    const { href } = screen.getByRole('link', { name: 'Link to approve' }).element() as HTMLAnchorElement
+    const href = await hrefOf(screen, 'Link to approve')
     service.signOut()
     window.history.pushState(null, '', `/approve${new URL(href).hash}`)
     window.dispatchEvent(new PopStateEvent('popstate'))

@@ -183,7 +183,7 @@ test('a refused paste takes the old verdict away, and no late answer brings one'
   const answer = json({ code: 'proof_not_found', title: 'x' }, 404)
   late.resolve(answer)
   await expect.element(page.getByText('Looking for the receipt …')).not.toBeInTheDocument()
-  await vi.waitFor(() => expect(answer.bodyUsed).toBe(true))
+  await expect.poll(() => answer.bodyUsed).toBe(true)
   // What the page makes of it is drawn with the next frame, if at all.
   for (let frame = 0; frame < 3; frame++) await new Promise((resolve) => requestAnimationFrame(resolve))
   expect(page.getByRole('alert').filter({ hasText: 'There is no such proof' }).elements()).toEqual([])

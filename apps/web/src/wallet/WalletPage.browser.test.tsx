@@ -192,11 +192,11 @@ describe('history', () => {
     }
     const { screen, service } = await openWallet({ prepare })
     const rows = () => screen.getByRole('link', { name: /^Sent to/ })
-    await vi.waitFor(() => expect(rows().all()).toHaveLength(10))
+    await expect.poll(() => rows().all()).toHaveLength(10)
     await screen.getByRole('button', { name: 'Show older' }).click()
-    await vi.waitFor(() => expect(rows().all()).toHaveLength(20))
+    await expect.poll(() => rows().all()).toHaveLength(20)
     await screen.getByRole('button', { name: 'Show older' }).click()
-    await vi.waitFor(() => expect(rows().all()).toHaveLength(23))
+    await expect.poll(() => rows().all()).toHaveLength(23)
     expect(screen.getByRole('button', { name: 'Show older' }).query()).toBeNull()
     const links = rows()
       .all()
@@ -208,7 +208,7 @@ describe('history', () => {
   test('pending proofs are followed to their end, without reading the whole list again', async () => {
     const { screen, service } = await openWallet({ prepare: (service) => signSome(service, 1) })
     await expect.element(screen.getByText('Pinning')).toBeVisible()
-    await vi.waitFor(() => expect(service.requests).toContain('GET /proof/:slug'))
+    await expect.poll(() => service.requests).toContain('GET /proof/:slug')
     service.completeProofs()
     await expect.element(screen.getByText('Proof public'), { timeout: 20_000 }).toBeVisible()
     const lists = service.requests.filter((request) => request === 'GET /wallet/transactions')
@@ -217,9 +217,9 @@ describe('history', () => {
 
   test('where many proofs wait, only the newest six are asked for', async () => {
     const { screen, service } = await openWallet({ prepare: (service) => signSome(service, 9) })
-    await vi.waitFor(() => expect(screen.getByText('Pinning').all()).toHaveLength(9))
+    await expect.poll(() => screen.getByText('Pinning').all()).toHaveLength(9)
     const asked = () => service.requests.filter((request) => request === 'GET /proof/:slug')
-    await vi.waitFor(() => expect(asked()).toHaveLength(6))
+    await expect.poll(() => asked()).toHaveLength(6)
   })
 
   test('a failed proof says so', async () => {

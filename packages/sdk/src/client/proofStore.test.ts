@@ -178,7 +178,7 @@ describe('§4 useAttestation, without React', () => {
     stop()
     store.watch('a', { content: half, signature: half })
     expect(store.getSnapshot().proof).toBeNull()
-    await vi.waitFor(() => expect(store.getSnapshot().error).not.toBeNull())
+    await expect.poll(() => store.getSnapshot().error).not.toBeNull()
     expect(store.getSnapshot()).toEqual({ proof: null, loading: false, error: withCode('opening_mismatch') })
   })
 
@@ -189,7 +189,7 @@ describe('§4 useAttestation, without React', () => {
     network.routes['GET /proof/a'] = () => json(proof)
     const store = create()
     store.watch('a', opening)
-    await vi.waitFor(() => expect(store.getSnapshot().error).not.toBeNull())
+    await expect.poll(() => store.getSnapshot().error).not.toBeNull()
     expect(store.getSnapshot()).toEqual({ proof: null, loading: false, error: withCode('opening_mismatch') })
     const txHash = `0x${toHex(computeCommitment(opening))}` as const
     network.routes['GET /proof/a'] = () => json({ ...proof, txHash, status: 'pin_failed' })

@@ -47,7 +47,7 @@ describe.each([
       seen.push('second')
       return 2
     })
-    await vi.waitFor(() => expect(seen).toEqual(['first begins']))
+    await expect.poll(() => seen).toEqual(['first begins'])
     gate.open()
     expect(await Promise.all([first, second])).toEqual([1, 2])
     expect(seen).toEqual(['first begins', 'first ends', 'second'])

@@ -24,7 +24,7 @@ beforeEach(() => {
 afterEach(() => vi.unstubAllGlobals())
 
 const create = (page = createFakePage()) => createServiceStore(new ServiceClient(config), page)
-const isReady = (store: ReturnType<typeof create>) => vi.waitFor(() => expect(store.getSnapshot().ready).toBe(true))
+const isReady = (store: ReturnType<typeof create>) => expect.poll(() => store.getSnapshot().ready).toBe(true)
 const withCode = (code: string) => expect.objectContaining({ name: 'ServiceError', code })
 const signedOut = { user: null, wallet: null, ready: true, error: null }
 const signedIn = { user, wallet, ready: true, error: null }
@@ -61,7 +61,7 @@ describe('§4 ServiceProvider, the cycle on mount', () => {
     }
     const store = create()
     store.start()
-    await vi.waitFor(() => expect(network.paths()).toHaveLength(3))
+    await expect.poll(() => network.paths()).toHaveLength(3)
     expect(store.getSnapshot()).toEqual({ user, wallet: null, ready: false, error: null })
     gate.open()
     await isReady(store)
@@ -129,7 +129,7 @@ describe('§4 ServiceProvider, the cycle on mount', () => {
     stop()
     stop()
     gate.open()
-    await vi.waitFor(() => expect(network.calls).toHaveLength(1))
+    await expect.poll(() => network.calls).toHaveLength(1)
     await new Promise((resolve) => setImmediate(resolve))
     expect(network.paths()).toEqual(['GET /auth/me'])
     expect(store.getSnapshot().ready).toBe(false)
@@ -262,7 +262,7 @@ describe('§4 logout', () => {
     network.routes['GET /wallet/me'] = () => gate.opened
     const store = create()
     const cycle = store.refresh()
-    await vi.waitFor(() => expect(network.paths()).toHaveLength(2))
+    await expect.poll(() => network.paths()).toHaveLength(2)
     await store.logout()
     gate.open(json(wallet))
     await cycle

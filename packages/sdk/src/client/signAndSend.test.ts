@@ -106,7 +106,7 @@ describe('§4 signAndSend', () => {
       }
     }
     const result = client.signAndSend({ to })
-    await vi.waitFor(() => expect(asked).toHaveLength(5))
+    await expect.poll(() => asked).toHaveLength(5)
     expect(asked).toEqual(
       expect.arrayContaining([
         'eth_getBlockByNumber',
@@ -451,7 +451,7 @@ describe('somebody else has signed in, in another tab', () => {
     }
     const first = client.signAndSend({ to })
     const second = client.signAndSend({ to })
-    await vi.waitFor(() => expect(broadcasts()).toBe(1))
+    await expect.poll(() => broadcasts()).toBe(1)
     network.routes['GET /wallet/me'] = () => json(other)
     gate.open()
     await first

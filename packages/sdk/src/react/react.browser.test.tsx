@@ -110,7 +110,7 @@ describe('§4 ServiceProvider', () => {
     expect(network.calls).toEqual([])
     const complaints: unknown[] = []
     const root = hydrateRoot(container, app, { onRecoverableError: (error) => complaints.push(error) })
-    await vi.waitFor(() => expect(container.textContent).toBe(ready))
+    await expect.poll(() => container.textContent).toBe(ready)
     expect(complaints).toEqual([])
     expect(network.paths()).toEqual(['GET /auth/me', 'GET /wallet/me'])
     root.unmount()
@@ -204,7 +204,7 @@ describe('§4 useService and useWallet', () => {
       'user',
       'wallet',
     ])
-    await vi.waitFor(() => expect(hook.result.current.wallet.ready).toBe(true))
+    await expect.poll(() => hook.result.current.wallet.ready).toBe(true)
     const { login, logout, refresh } = hook.result.current.wallet
     expect([login, logout, refresh]).toEqual([first.wallet.login, first.wallet.logout, first.wallet.refresh])
   })
@@ -212,7 +212,7 @@ describe('§4 useService and useWallet', () => {
   test('refresh finds a user who signed in meanwhile; logout clears even if the request fails', async () => {
     signedOut()
     const hook = await renderHook(() => useWallet(), { wrapper: Provided })
-    await vi.waitFor(() => expect(hook.result.current.ready).toBe(true))
+    await expect.poll(() => hook.result.current.ready).toBe(true)
     expect(hook.result.current.user).toBeNull()
     network.routes['GET /auth/me'] = () => json(user)
     await hook.act(() => hook.result.current.refresh())
@@ -229,7 +229,7 @@ describe('§4 useService and useWallet', () => {
   test('useService().error reports a cycle that fails', async () => {
     network.routes['GET /auth/me'] = () => problem(503, 'database_unavailable')
     const hook = await renderHook(() => useService(), { wrapper: Provided })
-    await vi.waitFor(() => expect(hook.result.current.ready).toBe(true))
+    await expect.poll(() => hook.result.current.ready).toBe(true)
     expect(hook.result.current).toMatchObject({ user: null, wallet: null, error: { code: 'database_unavailable' } })
   })
 })
@@ -237,23 +237,22 @@ describe('§4 useService and useWallet', () => {
 describe('§4 useSign', () => {
   test('signs and sends with the wallet that is known, and asks whether it still is the user’s', async () => {
     const hook = await renderHook(useBoth, { wrapper: Provided })
-    await vi.waitFor(() => expect(hook.result.current.wallet.ready).toBe(true))
+    await expect.poll(() => hook.result.current.wallet.ready).toBe(true)
     const { signAndSend } = hook.result.current.sign
     let sending: ReturnType<typeof signAndSend> | undefined
     await hook.act(async () => {
       sending = signAndSend({ to, value: '0.1' })
     })
     const result = await sending
-    await vi.waitFor(() =>
-      expect(hook.result.current.sign).toEqual({ signAndSend, pending: false, error: null, lastResult: result }),
-    )
+    const done = { signAndSend, pending: false, error: null, lastResult: result }
+    await expect.poll(() => hook.result.current.sign).toEqual(done)
     expect(result?.attestationSlug).toBe('slug-1')
     expect(network.paths()).toEqual(['GET /auth/me', 'GET /wallet/me', 'GET /wallet/me', 'POST /sign/digest'])
   })
 
   test('another tab has signed in somebody else: wallet_changed, nothing is signed, and a refresh finds them', async () => {
     const hook = await renderHook(useBoth, { wrapper: Provided })
-    await vi.waitFor(() => expect(hook.result.current.wallet.ready).toBe(true))
+    await expect.poll(() => hook.result.current.wallet.ready).toBe(true)
     const other = { ...wallet, address: to } as const
     network.routes['GET /auth/me'] = () => json({ ...user, id: 'b' })
     network.routes['GET /wallet/me'] = () => json(other)
@@ -272,7 +271,7 @@ describe('§4 useSign', () => {
     const gate = createGate<Response>()
     network.routes['POST /sign/digest'] = () => gate.opened
     const hook = await renderHook(useBoth, { wrapper: Provided })
-    await vi.waitFor(() => expect(hook.result.current.wallet.ready).toBe(true))
+    await expect.poll(() => hook.result.current.wallet.ready).toBe(true)
     let sending: Promise<unknown> | undefined
     await hook.act(() => {
       sending = hook.result.current.sign.signAndSend({ to }).catch((error: unknown) => error)
@@ -280,16 +279,16 @@ describe('§4 useSign', () => {
     expect(hook.result.current.sign.pending).toBe(true)
     gate.open(problem(503, 'enclave_unavailable'))
     const failure = await sending
-    await vi.waitFor(() =>
-      expect(hook.result.current.sign).toMatchObject({ pending: false, error: failure, lastResult: null }),
-    )
+    await expect
+      .poll(() => hook.result.current.sign)
+      .toMatchObject({ pending: false, error: failure, lastResult: null })
     expect(failure).toMatchObject({ code: 'enclave_unavailable', status: 503 })
   })
 
   test('§7 while wallet is null it rejects with Error("wallet_not_ready"), with no request at all', async () => {
     signedOut()
     const hook = await renderHook(useBoth, { wrapper: Provided })
-    await vi.waitFor(() => expect(hook.result.current.wallet.ready).toBe(true))
+    await expect.poll(() => hook.result.current.wallet.ready).toBe(true)
     const before = network.calls.length
     let failure: unknown
     await hook.act(async () => {
@@ -304,7 +303,7 @@ describe('§4 useSign', () => {
   test('a wallet that came after the last render counts: refresh, then sign, in one handler', async () => {
     signedOut()
     const hook = await renderHook(useBoth, { wrapper: Provided })
-    await vi.waitFor(() => expect(hook.result.current.wallet.ready).toBe(true))
+    await expect.poll(() => hook.result.current.wallet.ready).toBe(true)
     network.routes['GET /auth/me'] = () => json(user)
     const { sign, wallet: before } = hook.result.current
     await hook.act(async () => {
@@ -317,7 +316,7 @@ describe('§4 useSign', () => {
   test('two quick clicks get two nonces, under the Web Locks of the browser', async () => {
     expect(navigator.locks).toBeDefined()
     const hook = await renderHook(useBoth, { wrapper: Provided })
-    await vi.waitFor(() => expect(hook.result.current.wallet.ready).toBe(true))
+    await expect.poll(() => hook.result.current.wallet.ready).toBe(true)
     const { signAndSend } = hook.result.current.sign
     await hook.act(async () => {
       await Promise.all([signAndSend({ to }), signAndSend({ to })])
@@ -350,7 +349,7 @@ describe('§4 useSign', () => {
   test('unmounted during a signing: it goes on to its end, and nothing complains', async () => {
     const complain = vi.spyOn(console, 'error')
     const hook = await renderHook(useBoth, { wrapper: Provided })
-    await vi.waitFor(() => expect(hook.result.current.wallet.ready).toBe(true))
+    await expect.poll(() => hook.result.current.wallet.ready).toBe(true)
     const sending = hook.result.current.sign.signAndSend({ to })
     await hook.unmount()
     expect(await sending).toMatchObject({ attestationSlug: 'slug-1' })

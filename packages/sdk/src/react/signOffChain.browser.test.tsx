@@ -51,7 +51,7 @@ const useAll = () => ({ message: useSignMessage(), typedData: useSignTypedData()
 
 async function renderReady() {
   const hook = await renderHook(useAll, { wrapper: Provided })
-  await vi.waitFor(() => expect(hook.result.current.wallet.ready).toBe(true))
+  await expect.poll(() => hook.result.current.wallet.ready).toBe(true)
   return hook
 }
 
@@ -94,7 +94,7 @@ describe('useSignMessage and useSignTypedData', () => {
     expect(hook.result.current.message.pending).toBe(true)
     gate.open(problem(503, 'enclave_unavailable'))
     const failure = await signing
-    await vi.waitFor(() => expect(hook.result.current.message).toMatchObject({ pending: false, error: failure }))
+    await expect.poll(() => hook.result.current.message).toMatchObject({ pending: false, error: failure })
     expect(failure).toMatchObject({ code: 'enclave_unavailable', status: 503 })
     if (honest) network.routes['POST /sign/message'] = honest
     await hook.act(async () => {
@@ -153,7 +153,7 @@ describe('useSignMessage and useSignTypedData', () => {
     await hook.act(() => hook.result.current.wallet.logout())
     gate.open()
     expect((await signing)?.signature).toMatch(/^0x/)
-    await vi.waitFor(() => expect(hook.result.current.message.pending).toBe(false))
+    await expect.poll(() => hook.result.current.message.pending).toBe(false)
     expect(hook.result.current.message.lastResult).toBeNull()
   })
 
@@ -197,7 +197,7 @@ test('useAttestation with the opening shows the proof that it opens, and no othe
   ] as const) {
     network.routes[`GET /proof/${slug}`] = () => json(answer)
     const follow = await renderHook(() => useAttestation(slug, { opening }), { wrapper: Provided })
-    await vi.waitFor(() => expect(follow.result.current).toEqual({ loading: false, ...shown }))
+    await expect.poll(() => follow.result.current).toEqual({ loading: false, ...shown })
     await follow.unmount()
   }
 })

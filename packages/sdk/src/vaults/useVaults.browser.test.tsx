@@ -1,6 +1,6 @@
 import type { Policy } from '@countersign/policy'
 import { type ReactNode, StrictMode } from 'react'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { cdp } from 'vitest/browser'
 import { renderHook } from 'vitest-browser-react'
 import { ServiceProvider, useService } from '../index.ts'
@@ -46,15 +46,15 @@ const Provided = ({ children }: { children: ReactNode }) => (
 
 async function renderReady() {
   const hook = await renderHook(() => ({ ...useVaults(), service: useService() }), { wrapper: Provided })
-  await vi.waitFor(() => expect(hook.result.current.service.ready).toBe(true))
+  await expect.poll(() => hook.result.current.service.ready).toBe(true)
   return hook
 }
 
 test('the list is read once the user is known; a vault that is made is in it, and its address can be attested', async () => {
   const { result } = await renderReady()
-  await vi.waitFor(() => expect(result.current.vaults).toEqual([]))
+  await expect.poll(() => result.current.vaults).toEqual([])
   const vault = await result.current.create(policy)
-  await vi.waitFor(() => expect(result.current.vaults).toEqual([vault]))
+  await expect.poll(() => result.current.vaults).toEqual([vault])
   const { attestationSlug } = await result.current.attest(vault)
   expect(service.proofs.map(({ slug }) => slug)).toContain(attestationSlug)
 })
@@ -62,9 +62,9 @@ test('the list is read once the user is known; a vault that is made is in it, an
 test('nobody’s vaults are shown after a sign-out, and none are asked for', async () => {
   const { result } = await renderReady()
   await result.current.create(policy)
-  await vi.waitFor(() => expect(result.current.vaults).toHaveLength(1))
+  await expect.poll(() => result.current.vaults).toHaveLength(1)
   await result.current.service.logout()
-  await vi.waitFor(() => expect(result.current.vaults).toBeNull())
+  await expect.poll(() => result.current.vaults).toBeNull()
   const asked = service.requests.length
   await result.current.refresh()
   expect(service.requests).toHaveLength(asked)
@@ -75,15 +75,15 @@ test('a list that cannot be read is an error beside the last list, until it can 
   const vault = await result.current.create(policy)
   service.failNext('GET /vaults', { code: 'database_unavailable' })
   await result.current.refresh()
-  await vi.waitFor(() => expect(result.current.error?.code).toBe('database_unavailable'))
+  await expect.poll(() => result.current.error?.code).toBe('database_unavailable')
   expect(result.current.vaults).toEqual([vault])
   await result.current.refresh()
-  await vi.waitFor(() => expect(result.current).toMatchObject({ error: null, loading: false, vaults: [vault] }))
+  await expect.poll(() => result.current).toMatchObject({ error: null, loading: false, vaults: [vault] })
 })
 
 test('a vault that is refused rejects and changes nothing', async () => {
   const { result } = await renderReady()
-  await vi.waitFor(() => expect(result.current.vaults).toEqual([]))
+  await expect.poll(() => result.current.vaults).toEqual([])
   service.failNext('POST /vaults', { code: 'too_many_vaults' })
   expect((await toFailure(result.current.create(policy))).code).toBe('too_many_vaults')
   expect(result.current).toMatchObject({ vaults: [], error: null })

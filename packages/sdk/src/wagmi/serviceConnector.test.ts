@@ -266,7 +266,7 @@ describe('disconnect', () => {
     await connect(config, { connector: connectorOf(config) })
     service.signOut()
     await expect(sendTransaction(config, { to, value: 1n })).rejects.toThrow()
-    await vi.waitFor(() => expect(getConnection(config).status).toBe('disconnected'))
+    await expect.poll(() => getConnection(config).status).toBe('disconnected')
   })
 })
 
