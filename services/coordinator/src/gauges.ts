@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises'
+import { withinTimeLimit } from '@countersign/protocol'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { EntropyStats, WitnessCount } from './ports.ts'
 import type { ProofCount } from './store/inspect.ts'
@@ -216,20 +217,11 @@ function createGaugeFactory(registry: Registry) {
  */
 function createQuestion<Answer>(ask: () => Promise<Answer>, waitMs: number): () => Promise<Answer | undefined> {
   let open: Promise<Answer> | undefined
-  return async () => {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<undefined>((resolve) => {
-      timer = setTimeout(() => resolve(undefined), waitMs)
+  const askOnce = () => {
+    open ??= ask().finally(() => {
+      open = undefined
     })
-    try {
-      open ??= ask().finally(() => {
-        open = undefined
-      })
-      return await Promise.race([open, late])
-    } catch {
-      return undefined
-    } finally {
-      clearTimeout(timer)
-    }
+    return open
   }
+  return () => withinTimeLimit(waitMs, askOnce).catch(() => undefined)
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { toCid } from '@countersign/receipt'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
 import { PinError, type PinErrorCode } from '../ipfs/pinError.ts'
 import { createFakeClock, createFakeLog } from '../ports.fake.ts'
@@ -136,7 +136,7 @@ describe('dropping receipts', () => {
     }
     const subject = create({ count: 2, createDeadline, pinner: { readPinned: () => never } })
     const running = subject.dropper.run()
-    await vi.waitFor(() => expect(deadlines).toHaveLength(2))
+    await expect.poll(() => deadlines).toHaveLength(2)
     for (const deadline of deadlines) deadline.abort()
     expect(await running).toEqual({ dropped: 0, kept: 2 })
     expect(subject.held()).toHaveLength(2)

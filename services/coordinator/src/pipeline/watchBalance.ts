@@ -1,5 +1,6 @@
 import type { Log } from '@countersign/service'
 import type { Chain, Schedule } from '../ports.ts'
+import { repeat } from '../repeat.ts'
 import { toReason } from '../toReason.ts'
 import type { WarnOf } from '../webhook/createWarner.ts'
 
@@ -21,12 +22,10 @@ const SHORT_GAS = 20_000_000n
 
 /** Reads once a minute what the publisher has and how much gas that pays for, and warns when it is little. Returns what ends it. */
 export function watchBalance({ chain, schedule, log, metrics, warnOf }: WatchBalanceDeps): () => void {
-  let cancel = () => {}
-  let isStopped = false
   /** Said once, until it can be read again: the stages say more about a chain that is gone. */
   let isSaid = false
 
-  async function read() {
+  async function read(signal: AbortSignal) {
     try {
       const [wei, { maxFeePerGas }] = await Promise.all([chain.getBalance(), chain.getFees()])
       const { account, chainId } = chain
@@ -35,15 +34,10 @@ export function watchBalance({ chain, schedule, log, metrics, warnOf }: WatchBal
       if (gas < SHORT_GAS) void warnOf('publisher.short_of_gas', { account, chainId, balanceWei: wei.toString() })
       isSaid = false
     } catch (error) {
-      if (!isSaid && !isStopped) log.warn({ msg: 'Could not read the publisher’s balance', ...toReason(error) })
+      if (!isSaid && !signal.aborted) log.warn({ msg: 'Could not read the publisher’s balance', ...toReason(error) })
       isSaid = true
     }
-    if (!isStopped) cancel = schedule(() => void read(), EVERY_MS)
   }
 
-  void read()
-  return () => {
-    isStopped = true
-    cancel()
-  }
+  return repeat(read, { schedule, everyMs: EVERY_MS }).stop
 }

@@ -193,7 +193,7 @@ describe('signing with a log', () => {
     const cosigning = Promise.withResolvers<void>()
     service.keeper.beforeCosign = () => cosigning.promise
     const { over, outcomes } = service.start([createTransfer(0)])
-    await vi.waitFor(() => expect(service.keeper.calls).toEqual(['record', 'cosign']))
+    await expect.poll(() => service.keeper.calls).toEqual(['record', 'cosign'])
     await settleDown()
     expect(service.sent.times).toBe(1)
     expect([service.enclave.requests, service.inserted, outcomes()]).toEqual([[], [], [undefined]])
@@ -226,7 +226,7 @@ describe('signing with a log', () => {
       return verified
     }
     const { over, outcomes } = service.start([createTransfer(0)], { verifyBatch })
-    await vi.waitFor(() => expect(isVerified).toBe(true))
+    await expect.poll(() => isVerified).toBe(true)
     expect(service.enclave.requests).toEqual([])
     cosigning.resolve()
     await over
@@ -249,7 +249,7 @@ describe('signing with a log', () => {
     }
     const { over, outcomes } = service.start([createTransfer(0), createTransfer(1), createTransfer(2)], { verifyBatch })
     // Otherwise the batch that is verified first is asked for first.
-    await vi.waitFor(() => expect(verified).toBe(2))
+    await expect.poll(() => verified).toBe(2)
     cosigning.resolve()
     await over
     expect(outcomes()).toEqual(['signed', 'signed', 'signed'])
@@ -292,7 +292,7 @@ describe('signing with a log', () => {
     const cosigning = Promise.withResolvers<void>()
     service.keeper.beforeCosign = () => cosigning.promise
     const { over, outcomes } = service.start([createTransfer(0), createVaultTransfer(1, null)])
-    await vi.waitFor(() => expect(service.keeper.calls.filter((call) => call === 'cosign')).toHaveLength(2))
+    await expect.poll(() => service.keeper.calls.filter((call) => call === 'cosign')).toHaveLength(2)
     expect(service.sent.times).toBe(1)
     cosigning.resolve()
     await over
@@ -442,7 +442,7 @@ describe('whatever fails after the enclave has signed is dropped, given up, and 
       const late = Promise.withResolvers<void>()
       service.keeper[hook] = () => late.promise
       const { over, outcomes } = service.start([createTransfer(0)])
-      await vi.waitFor(() => expect(service.keeper.calls).toContain(hook === 'beforeRecord' ? 'record' : 'cosign'))
+      await expect.poll(() => service.keeper.calls).toContain(hook === 'beforeRecord' ? 'record' : 'cosign')
       service.time.pass(9_999)
       await settleDown()
       expect(outcomes()).toEqual([undefined])
@@ -461,7 +461,7 @@ describe('whatever fails after the enclave has signed is dropped, given up, and 
       const service = createService()
       Object.assign(service.keeper, { beforeGiveUp, beforeCosign: () => Promise.reject(unavailable()) })
       const { over, outcomes } = service.start([createTransfer(0)])
-      await vi.waitFor(() => expect(service.keeper.calls).toContain('giveUp'))
+      await expect.poll(() => service.keeper.calls).toContain('giveUp')
       service.time.pass(1_000)
       await over
       expect(outcomes()).toEqual(['log_unavailable'])
@@ -566,7 +566,7 @@ describe('two who ask for the same digest', () => {
     service.keeper.claims.set(`${walletId} ${asked.digest}`, 'another leaf')
     service.found.push(undefined, undefined, winner)
     const { over, answers, outcomes } = service.start([createTransfer(0), createTransfer(1)])
-    await vi.waitFor(() => expect(outcomes()[1]).toBe('signed'))
+    await expect.poll(() => outcomes()[1]).toBe('signed')
     for (let poll = 0; poll < 2; poll++) {
       await settleDown()
       service.time.pass(50)
@@ -631,7 +631,7 @@ describe('a vault that asks for witnesses of its own', () => {
     }
     const requests = [createTransfer(0), createVaultTransfer(1, need), createVaultTransfer(2, null)]
     const { over, outcomes } = service.start(requests)
-    await vi.waitFor(() => expect(outcomes()).toEqual(['signed', undefined, 'signed']))
+    await expect.poll(() => outcomes()).toEqual(['signed', undefined, 'signed'])
     expect(service.keeper.cosigns.map(({ needs }) => needs)).toEqual([undefined, [need]])
     expect(service.enclave.asked()).toHaveLength(2)
     missing.resolve()

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestLog } from './logs.fake.ts'
 import { createLogStore } from './logs.ts'
 import { type Database, openDatabase } from './openDatabase.ts'
@@ -34,7 +34,7 @@ describe('what one coordinator does at a time for a log', () => {
     const first = hold(hash)
     await first.running
     const second = createLogStore(other).exclusively(hash, async () => events.push('second'))
-    await vi.waitFor(async () => expect(await countLocks(hash, false)).toBe(1))
+    await expect.poll(() => countLocks(hash, false)).toBe(1)
     events.push('first')
     first.release()
     await Promise.all([first.done, second])
@@ -91,7 +91,7 @@ describe('what one coordinator does at a time for a log', () => {
       await cut
       return 'cosigned'
     })
-    await vi.waitFor(async () => expect(await countLocks(hash, true)).toBe(1))
+    await expect.poll(() => countLocks(hash, true)).toBe(1)
     await sql`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = ${LOCK}
       and objid = ${toKey(hash)}::bigint`.execute(other.db)
     await createLogStore(other).exclusively(hash, async () => {})

@@ -22,7 +22,7 @@ test('calls that come while a run is under way wait for the next', async () => {
   })
   const call = gatherCalls(run)
   const early = call({ number: 0 })
-  await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1))
+  await expect.poll(() => run).toHaveBeenCalledTimes(1)
   const late = [call({ number: 1 }), call({ number: 2 })]
   first.resolve()
   expect(await Promise.all([early, ...late])).toEqual([0, 2, 4])

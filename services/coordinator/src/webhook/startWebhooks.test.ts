@@ -90,7 +90,7 @@ test('tells each receiver, signed by the key that is registered, as of the time 
     expect(headers).toMatchObject({ 'webhook-id': event.id, 'webhook-timestamp': String(NOW / 1000) })
     sent.push({ href: url.href, event })
   })
-  await vi.waitFor(() => expect(memory.outcomes).toHaveLength(2))
+  await expect.poll(() => memory.outcomes).toHaveLength(2)
   expect(sent.map(({ href }) => href).sort()).toEqual(['https://one.example/secret-path', 'https://two.example/'])
   expect(sent.map(({ event }) => event)).toEqual([toEvent(1), toEvent(1)])
   expect(memory.outcomes).toMatchObject([{ failure: undefined }, { failure: undefined }])
@@ -118,7 +118,7 @@ describe('a failure', () => {
     const { observed } = await start(memory, async () => {
       throw new WebhookFailure('status_500')
     })
-    await vi.waitFor(() => expect(observed).toEqual(['https://one.example failed']))
+    await expect.poll(() => observed).toEqual(['https://one.example failed'])
     expect(memory.outcomes).toMatchObject([{ eventId: 'msg_1', failure: 'status_500', deadlineMs: 60_000 }])
     const { delayMs = 0 } = memory.outcomes[0] ?? {}
     expect(delayMs).toBeGreaterThanOrEqual(250)
@@ -130,7 +130,7 @@ describe('a failure', () => {
     const { observed, log } = await start(memory, async () => {
       throw new WebhookFailure('status_410')
     })
-    await vi.waitFor(() => expect(observed).toEqual(['https://one.example dead']))
+    await expect.poll(() => observed).toEqual(['https://one.example dead'])
     expect(log.lines).toContainEqual(
       expect.objectContaining({
         msg: 'Gave up a webhook',
@@ -146,7 +146,7 @@ describe('a failure', () => {
     await start(memory, async () => {
       throw new Error('a secret of the receiver')
     })
-    await vi.waitFor(() => expect(memory.outcomes).toMatchObject([{ failure: 'connection_failed' }]))
+    await expect.poll(() => memory.outcomes).toMatchObject([{ failure: 'connection_failed' }])
   })
   test('of the database ends nothing', async () => {
     const memory = createMemoryWebhooks()
@@ -177,7 +177,7 @@ test('a receiver that hangs holds up no other, and gets no more than its share',
     hanging += 1
     return new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
   })
-  await vi.waitFor(() => expect(memory.outcomes).toHaveLength(100))
+  await expect.poll(() => memory.outcomes).toHaveLength(100)
   expect(memory.outcomes.every(({ receiverId }) => receiverId === 2)).toBe(true)
   expect(hanging).toBe(32)
   expect(Math.max(...memory.claims)).toBe(32)
@@ -229,7 +229,7 @@ describe.each([
       return { undelivered: forgets.length === 2 ? 7 : 0, isOver: forgets.length === 3 }
     }
     const { log } = await start(memory, async () => {}, { config: given, store: { ...memory.store, forget } })
-    await vi.waitFor(() => expect(forgets).toHaveLength(3))
+    await expect.poll(() => forgets).toHaveLength(3)
     const day = 86_400_000
     expect(forgets[0]).toEqual({ deliveredBefore: NOW - 2 * day, queuedBefore: NOW - 30 * day })
     await running?.stop()
@@ -264,10 +264,7 @@ test('receivers that other settings have switched off are said', async () => {
     return 1
   }
   const { log } = await start(memory, async () => {}, { store: { ...memory.store, countInactive } })
-  await vi.waitFor(() =>
-    expect(log.lines).toContainEqual(
-      expect.objectContaining({ msg: 'Other settings have switched off webhooks to receivers of these', count: 1 }),
-    ),
-  )
+  const said = { msg: 'Other settings have switched off webhooks to receivers of these', count: 1 }
+  await expect.poll(() => log.lines).toContainEqual(expect.objectContaining(said))
   expect(asked).toEqual([[1, 2]])
 })

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import type { Log } from '@countersign/service'
 import { toBackoffMs } from '../pipeline/backoff.ts'
 import type { Clock } from '../ports.ts'
@@ -145,15 +146,7 @@ export async function startWebhooks(deps: StartWebhooksDeps): Promise<Webhooks> 
   }
 }
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = setTimeout(end, ms)
-    signal.addEventListener('abort', end)
-    if (signal.aborted) end()
-  })
+/** Ends early, and well, when the signal says so. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await setTimeout(ms, undefined, { signal }).catch(() => {})
 }

@@ -1,4 +1,5 @@
 import type { Schedule, WebhookEvents } from '../ports.ts'
+import { repeat } from '../repeat.ts'
 
 const EVERY_MS = 5_000
 
@@ -15,8 +16,6 @@ export async function watchKeys(deps: {
 }): Promise<KeyWatch> {
   const { events, schedule } = deps
   let keys: readonly Uint8Array[] | undefined
-  let cancel = () => {}
-  let isStopped = false
 
   async function read() {
     try {
@@ -24,15 +23,9 @@ export async function watchKeys(deps: {
     } catch {
       // Health says so elsewhere.
     }
-    if (!isStopped) cancel = schedule(() => void read(), EVERY_MS)
   }
 
-  await read()
-  return {
-    current: () => keys,
-    stop() {
-      isStopped = true
-      cancel()
-    },
-  }
+  const reading = repeat(read, { schedule, everyMs: EVERY_MS })
+  await reading.first
+  return { current: () => keys, stop: reading.stop }
 }
