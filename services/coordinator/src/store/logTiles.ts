@@ -62,7 +62,11 @@ export function createNodeReader(db: Kysely<Tables>): FetchNodes {
     })
     const read = await readRanges(db, hash, ranges)
     for (const [place, { width }] of ranges.entries()) {
-      known.set(toKey(unknown[place] as TreeNode), hashTree(decodeTile(read[place] as Uint8Array, width)))
+      // A copy: that of a single hash is a part of what was read, and would keep all of it.
+      known.set(
+        toKey(unknown[place] as TreeNode),
+        new Uint8Array(hashTree(decodeTile(read[place] as Uint8Array, width))),
+      )
     }
     const asked = new Map(nodes.map((node) => [toKey(node), known.get(toKey(node)) as Uint8Array]))
     for (const oldest of known.keys()) {
