@@ -1,4 +1,4 @@
-/** In the order in which they are made: those that restart the coordinator with another configuration come last. */
+/** In the order in which they are made: those that restart the coordinator come last. */
 export const attackNames = [
   'abuse-matrix',
   'header-floods',

@@ -28,6 +28,8 @@ export async function runSecurity(parameters: {
       // The same inputs whichever attacks are chosen beside it.
       const random = createChoices(seed * 1000 + Object.keys(attacks).indexOf(name))
       try {
+        // As another may have left it.
+        await target.restart()
         const result = await attacks[name]({ target, size, random, say: (line) => say(`  ${line}`) })
         results.push({ ...result, seconds: seconds() })
       } catch (error) {

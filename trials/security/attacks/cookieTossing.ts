@@ -18,7 +18,6 @@ export async function cookieTossing(context: AttackContext): Promise<AttackResul
   const { target, size, say } = context
   const tally: Tally = { tried: 0, faults: [] }
   const caller = createCaller({ port: target.port })
-  await target.restart()
   try {
     await tossSessions(target, caller, tally, size)
     for (let round = 0; round < (size === 'full' ? 10 : 1); round++) await tossLogins(target, caller, tally, size)
