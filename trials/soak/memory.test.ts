@@ -24,7 +24,10 @@ async function run(name: string, script: string) {
   throw new Error('it ended before it could be asked')
 }
 
-const KEEPS = `const kept = []; setInterval(() => kept.push(new Array(20_000).fill(kept.length + 0.5)), 2)`
+/** By the clock, so that one that had to wait for the processor has kept as much. */
+const KEEPS = `const kept = []; const began = Date.now(); setInterval(() => {
+  while (kept.length < (Date.now() - began) / 4) kept.push(new Array(20_000).fill(kept.length + 0.5))
+}, 2)`
 const DROPS = `let last; setInterval(() => { last = new Array(20_000).fill(0.5) }, 2)`
 
 test('a process that keeps what it makes has grown, in heap and resident memory, and one that drops it has not', async () => {
@@ -42,6 +45,15 @@ test('a buffer counts, though it is outside of the heap', async () => {
     'globalThis.kept = Buffer.alloc(64 * 2 ** 20, 1); setInterval(() => {}, 1000)',
   )
   expect(await readHeapMib(inspectorUrl)).toBeGreaterThan(64)
+})
+
+test('what a worker keeps counts, and what it dropped is collected', async () => {
+  const worker = (script: string) =>
+    run('worker', `new (require('node:worker_threads').Worker)(${JSON.stringify(script)}, { eval: true })`)
+  const keeps = await worker('globalThis.kept = new Array(4_000_000).fill(0.5); setInterval(() => {}, 1000)')
+  const drops = await worker('new Array(4_000_000).fill(0.5); setInterval(() => {}, 1000)')
+  await expect.poll(() => readHeapMib(keeps.inspectorUrl)).toBeGreaterThan(30)
+  expect(await readHeapMib(drops.inspectorUrl)).toBeLessThan(30)
 })
 
 test('a process that is gone is an error, not a figure', async () => {

@@ -9,7 +9,7 @@ type Footprint = {
   running: number
   /** Resident, just after all garbage is collected, and such room given back. */
   resident: number
-  /** What the main thread keeps then: objects and buffers. */
+  /** What its threads keep then: objects and buffers. */
   heap: number
 }
 

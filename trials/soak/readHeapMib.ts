@@ -1,17 +1,19 @@
 import { openInspector } from '../openInspector.ts'
 
-/** What a process keeps, in MiB, once it has collected all its garbage: the JavaScript heap of its main thread, buffers included. */
+/** What a process keeps, in MiB, once all its threads have collected their garbage: their JavaScript heaps, buffers included. */
 export async function readHeapMib(inspectorUrl: string): Promise<number> {
-  const inspector = await openInspector(inspectorUrl)
+  const { call, sessions, close } = await openInspector(inspectorUrl)
   try {
-    await inspector.call(undefined, 'HeapProfiler.collectGarbage')
-    const {
-      usedSize = 0,
-      embedderHeapUsedSize = 0,
-      backingStorageSize = 0,
-    } = await inspector.call<Record<string, number>>(undefined, 'Runtime.getHeapUsage')
-    return (usedSize + embedderHeapUsedSize + backingStorageSize) / 2 ** 20
+    await call(undefined, 'NodeWorker.enable', { waitForDebuggerOnStart: false })
+    let bytes = 0
+    for (const session of sessions()) {
+      await call(session, 'HeapProfiler.collectGarbage')
+      const usage = await call<Record<string, number>>(session, 'Runtime.getHeapUsage')
+      const { usedSize = 0, embedderHeapUsedSize = 0, backingStorageSize = 0 } = usage
+      bytes += usedSize + embedderHeapUsedSize + backingStorageSize
+    }
+    return bytes / 2 ** 20
   } finally {
-    inspector.close()
+    close()
   }
 }
