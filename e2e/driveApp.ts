@@ -6,7 +6,8 @@ import type { Tab } from './openTab.ts'
 
 type Payment = { to: Address; ether?: string; data?: Hex; times?: number }
 
-const WAIT = { timeout: 30_000, interval: 50 }
+/** Twenty payments, one after the other, take a while on a busy machine. */
+const WAIT = { timeout: 90_000, interval: 50 }
 
 /** What one does with the app in `app/`, and what one sees of it. */
 export function driveApp(tab: Tab) {
