@@ -4,6 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import { toBytes } from './bytes.ts'
 import { PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
+import { toList } from './toList.ts'
 
 /** A sample older than a minute is refused by its age: after a day the record of its use is not needed. */
 const KEEP_MS = 86_400_000
@@ -21,7 +22,7 @@ export async function claimSamples(db: Kysely<Tables>, witnesses: readonly Witne
   const byHash = new Map(witnesses.map((witness) => [hash('sha256', toBytes(witness.valueHex), 'hex'), witness]))
   const { rows } = await sql<{ hash: string }>`${sql.raw(PREPARED)}
     insert into entropy_samples (entropy_hash, claimed_at)
-    select decode(hash, 'hex'), ${new Date(now)}::timestamptz from unnest(${[...byHash.keys()]}::text[]) as hash order by 1
+    select decode(hash, 'hex'), ${new Date(now)}::timestamptz from unnest(${toList([...byHash.keys()], 'text')}) as hash order by 1
     on conflict (entropy_hash) do nothing
     returning encode(entropy_hash, 'hex') as hash`.execute(db)
   await pruneSamples(db, now)

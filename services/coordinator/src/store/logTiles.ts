@@ -12,6 +12,7 @@ import { type Kysely, sql } from 'kysely'
 import { toBytes } from './bytes.ts'
 import { PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
+import { toList } from './toList.ts'
 
 const HASH_BYTES = 32
 const TILE_HEIGHT = 8
@@ -79,6 +80,7 @@ export function createNodeReader(db: Kysely<Tables>): FetchNodes {
 
 async function readRanges(db: Kysely<Tables>, hash: string, ranges: readonly Range[]): Promise<Uint8Array[]> {
   if (ranges.length === 0) return []
+  const list = (read: (range: Range) => number, type: 'bigint' | 'integer') => toList(ranges.map(read), type)
   const { rows } = await sql<{ hashes: Uint8Array | null }>`${sql.raw(PREPARED)}
     select case asked.level when 0 then (
       select string_agg(sha256('\\x00'::bytea || entry), ''::bytea order by index) from log_entries
@@ -89,9 +91,7 @@ async function readRanges(db: Kysely<Tables>, hash: string, ranges: readonly Ran
     ) end as hashes
     from (select id from logs where hash = ${toBytes(hash)}::bytea) as log
     cross join unnest(
-      ${ranges.map(({ level }) => level)}::integer[],
-      ${ranges.map(({ first }) => first)}::bigint[],
-      ${ranges.map(({ width }) => width)}::integer[]
+      ${list(({ level }) => level, 'integer')}, ${list(({ first }) => first, 'bigint')}, ${list(({ width }) => width, 'integer')}
     ) with ordinality as asked (level, first, width, place)
     order by place`.execute(db)
   return ranges.map(({ width }, place) => {

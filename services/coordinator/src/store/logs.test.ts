@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Claim } from '../ports.ts'
 import { CLAIM_MS, createTestClaim, createTestLog, type TestLog } from './logs.fake.ts'
+import { createLogStore } from './logs.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -153,6 +154,30 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
       expect(await subject.logStore.findLogHead(randomHex(32))).toBeUndefined()
       expect(await subject.logStore.findCosigned(randomHex(32))).toBeUndefined()
       await expect(subject.logStore.readTiles(randomHex(32), [{ level: 0, index: 0, width: 1 }])).rejects.toThrow()
+    })
+
+    testOnPostgres('the newest is found without a look at the others', async () => {
+      log.fill(40)
+      for (let to = 1; to <= 40; to++) {
+        await append({ from: to - 1, to })
+        await subject.logStore.insertNote({ hash: log.hash, size: to, note: log.toNote(to, 2), now: NOW })
+      }
+      const fetched = await subject.database.db.transaction().execute(async (transaction) => {
+        // With what the connection has not reported yet of earlier transactions.
+        const count = async () => {
+          const { rows } = await sql<Record<string, number>>`select
+            sum(idx_tup_fetch + seq_tup_read) filter (where relname = 'log_checkpoints')::int as checkpoints,
+            sum(idx_tup_fetch + seq_tup_read) filter (where relname = 'log_notes')::int as notes
+            from pg_stat_xact_user_tables`.execute(transaction)
+          return rows[0]
+        }
+        const before = await count()
+        const head = await createLogStore({ db: transaction, kind }).findLogHead(log.hash)
+        expect(head).toMatchObject({ written: { size: 40 }, cosigned: { size: 40 } })
+        const after = await count()
+        return ['checkpoints', 'notes'].map((name) => (after?.[name] ?? 0) - (before?.[name] ?? 0))
+      })
+      expect(fetched).toEqual([1, 1])
     })
 
     test('of one size, the later note; the same note twice is one', async () => {

@@ -91,18 +91,19 @@ async function listLogs(db: Kysely<Tables>) {
   return rows.map(({ hash, origin, key, size }) => ({ hash: fromBytes(hash), origin, key, size: Number(size ?? 0) }))
 }
 
+type NoteRow = { size: string; note: string }
+type CheckpointRow = NoteRow & { boot_id: Uint8Array }
+
+/** By a subquery and not by a join, as in `findCosigned`: for a join the planner reads and sorts all rows of the log. */
 async function findLogHead(
   { db, fetchNodes }: { db: Kysely<Tables>; fetchNodes: FetchNodes },
   hash: string,
 ): Promise<LogHead | undefined> {
-  const written = await db
-    .selectFrom('log_checkpoints as c')
-    .innerJoin('logs as l', 'l.id', 'c.log_id')
-    .where('l.hash', '=', toBytes(hash))
-    .select(['c.size', 'c.note', 'c.boot_id'])
-    .orderBy('c.size', 'desc')
-    .limit(1)
-    .executeTakeFirst()
+  const { rows } = await sql<CheckpointRow>`${sql.raw(PREPARED)}
+    select size, note, boot_id from log_checkpoints
+    where log_id = (select id from logs where hash = ${toBytes(hash)}::bytea)
+    order by size desc limit 1`.execute(db)
+  const [written] = rows
   if (written === undefined) return undefined
   const size = Number(written.size)
   const nodes = listTreeNodes(size)
@@ -112,15 +113,11 @@ async function findLogHead(
 }
 
 async function findCosigned(db: Kysely<Tables>, hash: string) {
-  const row = await db
-    .selectFrom('log_notes as n')
-    .innerJoin('logs as l', 'l.id', 'n.log_id')
-    .where('l.hash', '=', toBytes(hash))
-    .select(['n.size', 'n.note'])
-    .orderBy('n.size', 'desc')
-    .orderBy('n.created_at', 'desc')
-    .limit(1)
-    .executeTakeFirst()
+  const { rows } = await sql<NoteRow>`${sql.raw(PREPARED)}
+    select size, note from log_notes
+    where log_id = (select id from logs where hash = ${toBytes(hash)}::bytea)
+    order by size desc, created_at desc limit 1`.execute(db)
+  const [row] = rows
   return row && { size: Number(row.size), note: row.note }
 }
 

@@ -3,6 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import { toPrefixed } from './bytes.ts'
 import { PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
+import { toList } from './toList.ts'
 import type { Proof, ProofState, Transaction } from './types.ts'
 
 /** Above every id. */
@@ -63,7 +64,7 @@ export async function findProofStates(db: Kysely<Tables>, slugs: readonly string
     select a.slug, a.status, a.ipfs_cid, a.onchain_tx_hash, a.onchain_block_number, coalesce(b.status = 'final', false) as is_final
     from attestations as a
     left join lateral (select status from publications where id = a.publication_id offset 0) as b on true
-    where a.slug = any(${[...slugs]}::text[])`.execute(db)
+    where a.slug = any(${toList(slugs, 'text')})`.execute(db)
   return rows.map((row) => ({
     slug: row.slug,
     status: row.status,

@@ -4,6 +4,7 @@ import { toDigits } from './bytes.ts'
 import { PREPARED } from './openDatabase.ts'
 import { isSeenDue, markSeen } from './sessions.ts'
 import type { Tables } from './tables.ts'
+import { toList } from './toList.ts'
 import type { AskedSigner, FoundSigner, Signer } from './types.ts'
 
 type SignerRow = {
@@ -41,6 +42,7 @@ export async function findSigners(
   db: Kysely<Tables>,
   { asked, now, idleMs }: FindSignersParameters,
 ): Promise<FoundSigner[]> {
+  const list = (read: (one: AskedSigner) => string | null) => toList(asked.map(read), 'text')
   const { rows } = await sql<SignerRow>`${sql.raw(PREPARED)}
     select asked.position::int4, asked.sid_hash, s.user_id, s.grant_token,
       extract(epoch from s.last_seen_at)::float8 * 1000 as last_seen_at,
@@ -50,8 +52,8 @@ export async function findSigners(
       asked.wallet as asked_wallet, encode(w.policy_hash, 'hex') as policy_hash, convert_from(r.bytes, 'utf8') as policy,
       encode(p.signature, 'hex') as signature, a.slug
     from unnest(
-      ${asked.map(({ sidHash }) => sidHash)}::text[], ${asked.map(({ digest }) => toDigitsOrNull(digest))}::text[],
-      ${asked.map(({ wallet }) => toDigitsOrNull(wallet))}::text[]
+      ${list(({ sidHash }) => sidHash)}, ${list(({ digest }) => toDigitsOrNull(digest))},
+      ${list(({ wallet }) => toDigitsOrNull(wallet))}
     ) with ordinality as asked (sid_hash, digest, wallet, position)
     join lateral (
       select * from sessions where sessions.sid_hash = decode(asked.sid_hash, 'hex') offset 0

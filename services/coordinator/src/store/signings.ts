@@ -9,6 +9,7 @@ import type { Jobs } from './jobs.ts'
 import { PREPARED } from './openDatabase.ts'
 import type { SharedHashes, SharedRecords } from './sharedRecords.ts'
 import type { Tables } from './tables.ts'
+import { toList } from './toList.ts'
 import type { Signing, SigningBatch, StoredSigning } from './types.ts'
 
 type StoredRow = { wallet_id: string; digest: string; signature: string | null; slug: string }
@@ -18,12 +19,14 @@ export async function findSigned(
   pairs: readonly Pick<StoredSigning, 'walletId' | 'digest'>[],
 ): Promise<StoredSigning[]> {
   if (pairs.length === 0) return []
+  const walletIds = pairs.map(({ walletId }) => walletId)
+  const digests = pairs.map(({ digest }) => digest && toDigits(digest))
   const { rows } = await sql<StoredRow>`${sql.raw(PREPARED)}
     select p.wallet_id, encode(p.digest, 'hex') as digest, encode(p.signature, 'hex') as signature, a.slug
     from (
       select distinct wallet_id, decode(digest, 'hex') as digest
       from unnest(
-        ${pairs.map(({ walletId }) => walletId)}::uuid[], ${pairs.map(({ digest }) => digest && toDigits(digest))}::text[]
+        ${toList(walletIds, 'uuid')}, ${toList(digests, 'text')}
       ) as asked (wallet_id, digest)
     ) as asked
     join lateral (

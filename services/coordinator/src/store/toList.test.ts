@@ -1,0 +1,65 @@
+import { listTreeNodes } from '@countersign/log'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTestLog } from './logs.fake.ts'
+import { createNodeReader } from './logTiles.ts'
+import {
+  createTestBatch,
+  createTestSession,
+  createTestSigning,
+  createTestUser,
+  createTestWallet,
+  createTestWitness,
+  NOW,
+  startTestStore,
+  type TestStore,
+} from './store.fake.ts'
+
+/** PostgreSQL tries so many plans of their own before it compares them with one for all. */
+const TRIED = 5
+const TIMES = 12
+
+describe('prepared statements on PostgreSQL', () => {
+  let subject: TestStore
+  beforeAll(async () => {
+    subject = await startTestStore('postgres')
+  }, 60_000)
+  afterAll(() => subject.stop())
+
+  /** Of each that was run often, by how it begins. The connection is always the same where one call follows the other. */
+  async function listPlans() {
+    const { rows } = await sql<{ statement: string; generic_plans: number; custom_plans: number }>`
+      select statement, generic_plans::int, custom_plans::int from pg_prepared_statements
+      where generic_plans + custom_plans >= ${TIMES} order by statement`.execute(subject.database.db)
+    return rows
+  }
+
+  test('with lists of one, or of any number, are planned once for all', async () => {
+    const { store, logStore, database } = subject
+    const user = await store.upsertUser(createTestUser())
+    const session = createTestSession(user, { expiresAt: NOW + 43_200_000 })
+    await store.createSession(session)
+    const wallet = await createTestWallet(store)
+    const signing = createTestSigning(wallet)
+    await store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })
+    const log = createTestLog()
+    log.fill(5)
+    await logStore.appendLog(log.toAppend())
+
+    for (let count = 1; count <= TIMES; count++) {
+      const asked = Array.from({ length: 1 + (count % 3) }, () => ({
+        sidHash: session.sidHash,
+        digest: signing.statement.digest,
+      }))
+      await store.findSigners({ asked, now: NOW, idleMs: 7_200_000 })
+      await store.findProofStates([signing.slug])
+      await store.claimSamples([createTestWitness()], NOW)
+      // A new one each time: it keeps what it has read.
+      await createNodeReader(database.db)(log.hash, listTreeNodes(5))
+      await logStore.findCosigned(log.hash)
+    }
+
+    const plans = await listPlans()
+    expect(plans.map(({ custom_plans }) => custom_plans)).toEqual(Array(5).fill(TRIED))
+  })
+})
