@@ -71,12 +71,15 @@ export async function runCluster(parameters: {
       for (const idle of [...cluster.ofKind('worker'), ...cluster.ofKind('enclave').slice(1)])
         await idle.kill('SIGTERM')
       // What HAProxy and TLS cost is not compared.
-      const oneUrl = await cluster.startPlainBalancer(1)
-      const allUrl = await cluster.startPlainBalancer(cluster.ofKind('coordinator').length)
+      const [first, ...others] = cluster.ofKind('coordinator').keys()
+      if (first === undefined) throw new Error('there is no coordinator')
+      const startBefore = (place: number) => cluster.startPlainBalancer([place])
+      const eachUrl = [await startBefore(first), ...(await Promise.all(others.map(startBefore)))] as const
+      const allUrl = await cluster.startPlainBalancer([first, ...others])
       const cookies = await signInAll(cluster, USERS)
       for (const connections of parameters.connections) {
         const { rounds } = parameters
-        throughputs.push(await compareThroughput({ oneUrl, allUrl, cookies, connections, rounds }))
+        throughputs.push(await compareThroughput({ eachUrl, allUrl, cookies, connections, rounds }))
         say(`compared at ${connections} connections`)
       }
     }

@@ -228,10 +228,11 @@ async function startParts(parameters: StartOnParameters, { add, createFolder }: 
     url,
     /** HAProxy, where it stands before the coordinators. */
     proxy,
-    /** A balancer of ours before so many of the coordinators, without TLS: its URL. */
-    async startPlainBalancer(count: number) {
+    /** A balancer of ours before some of the coordinators, by their places, without TLS: its URL. */
+    async startPlainBalancer(places: readonly number[]) {
       const [port = 0] = await findFreePorts(1)
-      await startBalancer(port, coordinatorPorts.slice(0, count))
+      const isChosen = (_port: number, place: number) => places.includes(place)
+      await startBalancer(port, coordinatorPorts.filter(isChosen))
       return `http://127.0.0.1:${port}`
     },
     members,
