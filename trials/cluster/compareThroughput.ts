@@ -23,7 +23,7 @@ const PREPARED = 9_000
 /** Takes turns: one coordinator, then all of them, at the same balancer's speed, on the same enclaves and database. */
 export async function compareThroughput(parameters: {
   /** Of each coordinator alone; the first is the one that is compared. */
-  eachUrl: readonly [string, ...string[]]
+  eachUrl: readonly string[]
   allUrl: string
   cookies: readonly string[]
   connections: number
@@ -39,7 +39,7 @@ export async function compareThroughput(parameters: {
   }
   for (let slice = 0; slice < WARM_SLICES.all; slice++) await measure(allUrl)
   const { repeats, discarded, disturbed } = await repeatCalmly({ rounds, isQuick: false }, async () => {
-    const one = await measure(eachUrl[0])
+    const one = await measure(eachUrl[0] ?? '')
     const all = await measure(allUrl)
     return { one, all, ratio: all / one }
   })

@@ -71,11 +71,10 @@ export async function runCluster(parameters: {
       for (const idle of [...cluster.ofKind('worker'), ...cluster.ofKind('enclave').slice(1)])
         await idle.kill('SIGTERM')
       // What HAProxy and TLS cost is not compared.
-      const [first, ...others] = cluster.ofKind('coordinator').keys()
-      if (first === undefined) throw new Error('there is no coordinator')
-      const startBefore = (place: number) => cluster.startPlainBalancer([place])
-      const eachUrl = [await startBefore(first), ...(await Promise.all(others.map(startBefore)))] as const
-      const allUrl = await cluster.startPlainBalancer([first, ...others])
+      const places = [...cluster.ofKind('coordinator').keys()]
+      const eachUrl: string[] = []
+      for (const place of places) eachUrl.push(await cluster.startPlainBalancer([place]))
+      const allUrl = await cluster.startPlainBalancer(places)
       const cookies = await signInAll(cluster, USERS)
       for (const connections of parameters.connections) {
         const { rounds } = parameters

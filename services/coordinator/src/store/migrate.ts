@@ -11,6 +11,7 @@ import { up as finalProofs } from './migrations/0007-final-proofs.ts'
 import { up as webhooks } from './migrations/0008-webhooks.ts'
 import { up as retention } from './migrations/0009-retention.ts'
 import { up as claims } from './migrations/0010-claims.ts'
+import { up as plans } from './migrations/0011-plans.ts'
 
 /** By name, in order. A migration that has been released is never edited: a change is a new one. */
 const migrations: Readonly<Record<string, Migration>> = {
@@ -24,6 +25,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   '0008-webhooks': { up: webhooks },
   '0009-retention': { up: retention },
   '0010-claims': { up: claims },
+  '0011-plans': { up: plans },
 }
 
 /** Where a schema stands, by the names of its steps: those that were taken, those that are to come, and those of a newer program. */

@@ -49,6 +49,9 @@ export const PREPARED = '/* prepared */'
  */
 const PLANNER = 'enable_seqscan=off'
 
+/** Compiling a statement takes tens of milliseconds, for each run anew, and ours run for one. */
+const COMPILER = 'jit=off'
+
 /** Whatever the server's own setting: an answer that was given must survive the server's death. */
 const DURABILITY = 'synchronous_commit=on'
 
@@ -95,7 +98,7 @@ export function connectPostgres(
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     // An address may lead to a standby for a while: it would serve reads, of the past, and refuse every write.
     verify: (client, done) => void assertWritable(client).then(() => done(), done),
-    options: `-c ${PLANNER} -c ${DURABILITY}`,
+    options: [PLANNER, COMPILER, DURABILITY].map((setting) => `-c ${setting}`).join(' '),
   })
   const reportLoss = (error: Error) => {
     log?.warn({ msg: 'Lost a database connection', code: toErrorCode(error) })

@@ -58,6 +58,7 @@ describe('openStore on PostgreSQL', () => {
       '0008-webhooks',
       '0009-retention',
       '0010-claims',
+      '0011-plans',
     ])
     await database.close()
   }, 60_000)

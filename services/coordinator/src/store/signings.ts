@@ -132,7 +132,8 @@ function toRow(signing: Signing): Row {
 }
 
 /**
- * Everything in one statement, and so in one transaction, that only inserts: its plan is good whatever the size of the tables. (`is
+ * Everything in one statement, and so in one transaction, that only inserts: its plan is good whatever the size of the tables, and kept
+ * whatever that of the arrays, since the planner takes those in JSON for longer. (`is
  * true` makes the search for the new ones a hash table; as a join, it would compare all with all.) What
  * the signings share is written only if one of them is new. The order by (wallet, digest, hash) is that of all coordinators: two with
  * the same ones wait for each other, never in a circle.

@@ -26,7 +26,7 @@ describe('prepared statements on PostgreSQL', () => {
   }, 60_000)
   afterAll(() => subject.stop())
 
-  /** Of each that was run often, by how it begins. The connection is always the same where one call follows the other. */
+  /** Of each that was run often. The connection is always the same where one call follows the other. */
   async function listPlans() {
     const { rows } = await sql<{ statement: string; generic_plans: number; custom_plans: number }>`
       select statement, generic_plans::int, custom_plans::int from pg_prepared_statements
@@ -47,6 +47,8 @@ describe('prepared statements on PostgreSQL', () => {
     await logStore.appendLog(log.toAppend())
 
     for (let count = 1; count <= TIMES; count++) {
+      log.fill(count % 3)
+      await logStore.appendLog(log.toAppend({ from: 5 }))
       const asked = Array.from({ length: 1 + (count % 3) }, () => ({
         sidHash: session.sidHash,
         digest: signing.statement.digest,
@@ -60,6 +62,11 @@ describe('prepared statements on PostgreSQL', () => {
     }
 
     const plans = await listPlans()
-    expect(plans.map(({ custom_plans }) => custom_plans)).toEqual(Array(5).fill(TRIED))
+    expect(plans.map(({ custom_plans }) => custom_plans)).toEqual(Array(6).fill(TRIED))
+  })
+  test('inside of functions are planned once for all too: whoever replaces one has to say so again', async () => {
+    const { rows } = await sql`select proname from pg_proc
+      where proconfig @> array['plan_cache_mode=force_generic_plan'] order by proname`.execute(subject.database.db)
+    expect(rows).toEqual([{ proname: 'append_log' }, { proname: 'take_claims' }])
   })
 })

@@ -5,7 +5,6 @@ import { guard } from './databaseError.ts'
 import { gatherCalls } from './gatherCalls.ts'
 import { PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
-import { toList } from './toList.ts'
 import type { WebhookStatus } from './types.ts'
 
 /** A receiver by the SHA-256 of its URL (hex), and what of the URL may be shown. */
@@ -161,14 +160,13 @@ async function claim(
 
 /** Rows are locked in one order, so that two workers with the same ones never wait for each other in a circle. */
 async function settle(db: Kysely<Tables>, outcomes: readonly WebhookOutcome[]): Promise<WebhookStatus[]> {
-  const list = (read: (outcome: WebhookOutcome) => string | number | null, type: 'bigint' | 'integer' | 'text') =>
-    toList(outcomes.map(read), type)
+  const list = <T>(read: (outcome: WebhookOutcome) => T) => outcomes.map(read)
   const { rows } = await sql<{ event_id: string; receiver_id: number; status: WebhookStatus }>`${sql.raw(PREPARED)}
     with given as (
       select * from unnest(
-        ${list(({ eventId }) => eventId, 'text')}, ${list(({ receiverId }) => receiverId, 'integer')},
-        ${list(({ failure }) => failure ?? null, 'text')}, ${list(({ delayMs }) => Math.ceil(delayMs), 'bigint')},
-        ${list(({ deadlineMs }) => deadlineMs, 'bigint')}
+        ${list(({ eventId }) => eventId)}::text[], ${list(({ receiverId }) => receiverId)}::integer[],
+        ${list(({ failure }) => failure ?? null)}::text[], ${list(({ delayMs }) => Math.ceil(delayMs))}::bigint[],
+        ${list(({ deadlineMs }) => deadlineMs)}::bigint[]
       ) as given (event_id, receiver_id, failure, delay_ms, deadline_ms)
     ),
     open as (
