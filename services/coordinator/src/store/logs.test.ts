@@ -2,7 +2,7 @@ import { createLeafReader, decodeBundle, encodeTile, listTreeNodes } from '@coun
 import { type Hex, hashTree, hashTreeLeaf } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Claim } from '../ports.ts'
+import type { Claim, LogStore } from '../ports.ts'
 import { CLAIM_MS, createTestClaim, createTestLog, type TestLog } from './logs.fake.ts'
 import { createLogStore } from './logs.ts'
 import {
@@ -39,6 +39,22 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
   const readEntries = async (width = log.entries.length) => {
     const bundle = await subject.logStore.readBundle(log.hash, { index: 0, width })
     return bundle && decodeBundle(bundle, width)
+  }
+
+  /** How many rows of each table are read meanwhile. */
+  function countRead(tables: readonly string[], run: (logStore: LogStore) => Promise<void>) {
+    return subject.database.db.transaction().execute(async (transaction) => {
+      // With what the connection has not reported yet of earlier transactions.
+      const count = async () => {
+        const { rows } = await sql<{ name: string; read: number }>`
+          select relname as name, (coalesce(idx_tup_fetch, 0) + coalesce(seq_tup_read, 0))::int as read
+          from pg_stat_xact_user_tables`.execute(transaction)
+        return tables.map((table) => rows.find(({ name }) => name === table)?.read ?? 0)
+      }
+      const before = await count()
+      await run(createLogStore({ db: transaction, kind }))
+      return (await count()).map((read, index) => read - (before[index] ?? 0))
+    })
   }
 
   describe('entries', () => {
@@ -162,20 +178,9 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
         await append({ from: to - 1, to })
         await subject.logStore.insertNote({ hash: log.hash, size: to, note: log.toNote(to, 2), now: NOW })
       }
-      const fetched = await subject.database.db.transaction().execute(async (transaction) => {
-        // With what the connection has not reported yet of earlier transactions.
-        const count = async () => {
-          const { rows } = await sql<Record<string, number>>`select
-            sum(idx_tup_fetch + seq_tup_read) filter (where relname = 'log_checkpoints')::int as checkpoints,
-            sum(idx_tup_fetch + seq_tup_read) filter (where relname = 'log_notes')::int as notes
-            from pg_stat_xact_user_tables`.execute(transaction)
-          return rows[0]
-        }
-        const before = await count()
-        const head = await createLogStore({ db: transaction, kind }).findLogHead(log.hash)
+      const fetched = await countRead(['log_checkpoints', 'log_notes'], async (logStore) => {
+        const head = await logStore.findLogHead(log.hash)
         expect(head).toMatchObject({ written: { size: 40 }, cosigned: { size: 40 } })
-        const after = await count()
-        return ['checkpoints', 'notes'].map((name) => (after?.[name] ?? 0) - (before?.[name] ?? 0))
       })
       expect(fetched).toEqual([1, 1])
     })
@@ -287,6 +292,17 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
       const claim = createTestClaim(wallet.id, { digest })
       expect(await claimAt(claim)).toEqual({ lost: [claim.leaf] })
       expect(await query(`select 1 from claims where leaf = '\\x${claim.leaf}'`)).toEqual([])
+    })
+
+    testOnPostgres('are compared with what is signed by key, and not with all of it', async () => {
+      const signings = Array.from({ length: 40 }, () => createTestSigning(wallet))
+      await subject.store.insertSignings({ batch: createTestBatch({ treeSize: 40 }), signings, now: NOW })
+      const signed = createTestClaim(wallet.id, { digest: signings[0]?.statement.digest as Hex })
+      const claims = [createTestClaim(wallet.id), signed, createTestClaim(wallet.id)]
+      const fetched = await countRead(['pending_transactions'], async (logStore) => {
+        expect(await logStore.appendLog(log.toAppend({ claims }))).toEqual({ lost: [signed.leaf] })
+      })
+      expect(fetched).toEqual([1])
     })
 
     test('that are over are deleted when a tile is complete, and no others', async () => {

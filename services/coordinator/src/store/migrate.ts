@@ -12,6 +12,7 @@ import { up as webhooks } from './migrations/0008-webhooks.ts'
 import { up as retention } from './migrations/0009-retention.ts'
 import { up as claims } from './migrations/0010-claims.ts'
 import { up as plans } from './migrations/0011-plans.ts'
+import { up as claimsByKey } from './migrations/0012-claims-by-key.ts'
 
 /** By name, in order. A migration that has been released is never edited: a change is a new one. */
 const migrations: Readonly<Record<string, Migration>> = {
@@ -26,6 +27,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   '0009-retention': { up: retention },
   '0010-claims': { up: claims },
   '0011-plans': { up: plans },
+  '0012-claims-by-key': { up: claimsByKey },
 }
 
 /** Where a schema stands, by the names of its steps: those that were taken, those that are to come, and those of a newer program. */

@@ -59,6 +59,7 @@ describe('openStore on PostgreSQL', () => {
       '0009-retention',
       '0010-claims',
       '0011-plans',
+      '0012-claims-by-key',
     ])
     await database.close()
   }, 60_000)
