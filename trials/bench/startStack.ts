@@ -45,7 +45,7 @@ export function startStack(parameters: {
   })
 }
 
-export const startSatelliteServer = () => startProgram('satellite', 'trials/bench/satelliteServer.ts')
+export const startSatelliteServer = () => startProgram('satellite', 'trials/satelliteServer.ts')
 
 export const startEchoServer = (env?: Environment) => startProgram('echo server', 'trials/bench/echoServer.ts', env)
 

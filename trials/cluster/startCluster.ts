@@ -8,7 +8,6 @@ import {
   type OidcAccount,
   startOidcProvider,
   startPostgres,
-  startSatellite,
 } from '@countersign/testing'
 import {
   createWitnessFolders,
@@ -107,13 +106,14 @@ async function startParts(parameters: StartOnParameters, { add, createFolder }: 
 
   const stopEach = (part: { stop(): Promise<unknown> }) => part.stop()
   const oidc = add(await startOidcProvider({ redirectUris: [`${url}/auth/google/callback`], accounts }), stopEach)
-  const satellite = add(await startSatellite(), stopEach)
   const contract = await startContract()
   add(contract.chain, stopEach)
   const start = (name: string, main: string, env: Environment) => {
     const service = startService({ name, main: toPath(main), env, onLine: (line) => onLine(name, line) })
     return add(service, ({ kill }) => kill('SIGTERM')).started
   }
+  const { address, publicKey: entropyKey } = await start('satellite', 'trials/satelliteServer.ts', {})
+  const satellite = { url: String(address), publicKey: String(entropyKey) }
   await start('IPFS node', 'trials/cluster/ipfsNode.ts', { PORT: String(ipfsPort), DATA_DIR: folder })
   const ipfsUrl = `http://127.0.0.1:${ipfsPort}`
   const outside = {

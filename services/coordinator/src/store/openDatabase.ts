@@ -49,7 +49,7 @@ export const PREPARED = '/* prepared */'
  */
 const PLANNER = 'enable_seqscan=off'
 
-/** Compiling a statement takes tens of milliseconds, for each run anew, and ours run for one. */
+/** To compile a statement takes tens of milliseconds at each run, and ours run for one. */
 const COMPILER = 'jit=off'
 
 /** Whatever the server's own setting: an answer that was given must survive the server's death. */

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely'
 
 /**
- * What a call of `append_log` costs depended on how many entries it brings: for few, some of its statements were planned anew each time, while
- * the log was locked. All of them find their rows by key.
+ * For a call of `append_log` that brings few entries, PostgreSQL made new plans for some of its statements each time, while the log was
+ * locked. All of them find their rows by key, so one plan is as good for any number.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   for (const name of ['append_log', 'take_claims']) {

@@ -31,9 +31,10 @@ begin
     set leaf = excluded.leaf, log_id = excluded.log_id, boot_id = excluded.boot_id, created_at = excluded.created_at
     where claims.leaf <> excluded.leaf and (
       claims.created_at < expired_before
-      or exists (
-        select from log_entries
+      or (
+        select true from log_entries
         where substr(entry, 18, 32) = claims.leaf and get_byte(entry, 0) in (2, 3) and log_id = claims.log_id
+        limit 1
       )
       or claims.boot_id <> (
         select substr(entry, 2, 16) from log_entries
