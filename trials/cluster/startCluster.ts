@@ -112,8 +112,8 @@ async function startParts(parameters: StartOnParameters, { add, createFolder }: 
     const service = startService({ name, main: toPath(main), env, onLine: (line) => onLine(name, line) })
     return add(service, ({ kill }) => kill('SIGTERM')).started
   }
-  const { address, publicKey: entropyKey } = await start('satellite', 'trials/satelliteServer.ts', {})
-  const satellite = { url: String(address), publicKey: String(entropyKey) }
+  const { address, publicKey } = await start('satellite', 'trials/satelliteServer.ts', {})
+  const satellite = { url: String(address), publicKey: String(publicKey) }
   await start('IPFS node', 'trials/cluster/ipfsNode.ts', { PORT: String(ipfsPort), DATA_DIR: folder })
   const ipfsUrl = `http://127.0.0.1:${ipfsPort}`
   const outside = {

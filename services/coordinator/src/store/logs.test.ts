@@ -305,6 +305,21 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
       expect(fetched).toEqual([1])
     })
 
+    testOnPostgres('that meet others are compared by key too', async () => {
+      const claims = Array.from({ length: 40 }, () => createTestClaim(wallet.id))
+      for (const { leaf } of claims) log.add({ kind: 'signature', leaf })
+      for (const { leaf } of claims.slice(1)) log.add({ kind: 'dropped', leaf })
+      await append({ claims })
+      const [held, dropped] = claims.slice(0, 2).map(rival) as [Claim, Claim]
+      const fetched = await countRead(['claims', 'log_entries'], async (logStore) => {
+        const size = log.entries.length
+        expect(await logStore.appendLog(log.toAppend({ from: size, claims: [held, dropped] }))).toEqual({
+          lost: [held.leaf],
+        })
+      })
+      for (const count of fetched) expect(count).toBeLessThan(20)
+    })
+
     test('that are over are deleted when a tile is complete, and no others', async () => {
       const [over, fresh] = [createTestClaim(wallet.id), createTestClaim(wallet.id)]
       const find = async ({ leaf }: Claim) => (await query(`select 1 from claims where leaf = '\\x${leaf}'`)).length

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely'
 /**
  * Whether a digest is signed already was asked by `exists`. The planner may answer that from a hash table of all signings, which it did as
  * long as it took the table for small: the time of a call grew with everything that was ever signed, while the log was locked. A subquery for
- * a value is always answered by key.
+ * a value is never hashed: it is run for each row, which it finds by its index.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql.raw(takeClaims).execute(db)
@@ -50,9 +50,11 @@ begin
     where (
       select true from pending_transactions as p
       where p.wallet_id = asked.wallet_id and p.digest = decode(asked.digest, 'hex')
+      limit 1
     ) or (taken < cardinality(leaves) and (
       select true from claims as c
       where c.wallet_id = asked.wallet_id and c.digest = decode(asked.digest, 'hex') and c.leaf = decode(asked.leaf, 'hex')
+      limit 1
     ) is null)
     order by place
   );
