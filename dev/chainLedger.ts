@@ -1,4 +1,4 @@
-import type { ChainAccount, NodeRequest } from '@countersign/testing'
+import { type ChainAccount, catchUp, type NodeRequest } from '@countersign/testing'
 import { type Address, type Hash, type Hex, hexToBigInt, hexToNumber, numberToHex, parseGwei } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { type ChainJournal, ChainJournalError, type JournaledBlock } from './chainJournal.ts'
@@ -141,13 +141,6 @@ async function replay(node: NodeRequest, block: JournaledBlock, path: string) {
   if (actual.number !== block.number || actual.hash !== block.hash) {
     throw new ChainJournalError(path, `replays to another block ${block.number}`)
   }
-}
-
-/** The chain's clock goes on from its last block; the time since then is to have passed. */
-async function catchUp(node: NodeRequest) {
-  const pending = (await node('eth_getBlockByNumber', ['pending', false])) as { timestamp: Hex }
-  const behind = Math.floor(Date.now() / 1000) - hexToNumber(pending.timestamp)
-  if (behind > 0) await node('evm_increaseTime', [behind])
 }
 
 async function readHead(node: NodeRequest): Promise<Omit<JournaledBlock, 'raw'>> {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createPublicClient, createWalletClient, http, parseEther } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { type LocalChain, type StartChainOptions, startChain } from './chain.ts'
 
 const STRANGER = '0x00000000000000000000000000000000000c0ffe'
@@ -238,4 +238,20 @@ test('a process that stops its chain ends, wherever it runs, and leaves no file'
   const code = await new Promise((resolve) => child.on('close', resolve))
   expect({ code, output }).toEqual({ code: 0, output: 'true\n' })
   expect(await readdir(folder)).toEqual([])
+})
+
+test('blocks have the time of the clock, also where the node took long to load', async () => {
+  const startedAt = Date.now()
+  vi.useFakeTimers({ toFake: ['Date'], now: startedAt - 60_000 })
+  onTestFinished(() => void vi.useRealTimers())
+  const chain = await start({
+    // Called when the node is there.
+    async wrap(node) {
+      vi.useRealTimers()
+      return node
+    },
+  })
+  await chain.mine()
+  const { timestamp } = await readerOf(chain).getBlock()
+  expect(Number(timestamp)).toBeGreaterThanOrEqual(Math.floor(startedAt / 1000))
 })

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { readBounded } from '@countersign/protocol'
 import type { NetworkConnection } from 'hardhat/types/network'
-import { toHex } from 'viem'
+import { type Hex, hexToNumber, toHex } from 'viem'
 import { mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
 import { loadHardhat } from './hardhat.ts'
 import { type Listening, listen } from './listen.ts'
@@ -60,6 +60,8 @@ export async function startChain(options: StartChainOptions = {}): Promise<Local
   let listening: Listening
   try {
     if (wrap) node = await wrap(node, accounts)
+    // Block 0 is dated before the node is loaded, which takes seconds on a busy machine.
+    if (genesisTimestamp === undefined) await catchUp(node)
     listening = await listen(server, port)
   } catch (error) {
     await disconnect(connection)
@@ -111,6 +113,13 @@ async function connect(parameters: ConnectParameters): Promise<NetworkConnection
   // Hardhat wants the folder of some package; it only looks for artifacts there, and finds none.
   const hardhat = await createHardhatRuntimeEnvironment({ networks: { local } }, {}, import.meta.dirname)
   return (await hardhat.network.create({ network: 'local', chainType: 'l1' })) as unknown as NetworkConnection
+}
+
+/** The chain's clock goes on from its last block; the time since then is to have passed. */
+export async function catchUp(node: NodeRequest): Promise<void> {
+  const pending = (await node('eth_getBlockByNumber', ['pending', false])) as { timestamp: Hex }
+  const behind = Math.floor(Date.now() / 1000) - hexToNumber(pending.timestamp)
+  if (behind > 0) await node('evm_increaseTime', [behind])
 }
 
 async function disconnect(connection: NetworkConnection) {

@@ -1,6 +1,7 @@
 export { createTestBrowser, type TestBrowser } from './browser.ts'
 export {
   type ChainAccount,
+  catchUp,
   type LocalChain,
   type NodeRequest,
   type StartChainOptions,
