@@ -66,7 +66,7 @@ describe('prepared statements on PostgreSQL', () => {
     expect(plans.filter(({ custom_plans }) => custom_plans !== TRIED)).toEqual([])
   })
 
-  test('of functions that write to logs keep one plan too, by a setting that whoever replaces one has to repeat', async () => {
+  test('in the functions that write to logs keep one plan too, by a setting of each function', async () => {
     const { rows } = await sql`select proname from pg_proc
       where proconfig @> array['plan_cache_mode=force_generic_plan'] order by proname`.execute(subject.database.db)
     expect(rows).toEqual([{ proname: 'append_log' }, { proname: 'take_claims' }])
