@@ -21,7 +21,7 @@ async function start(env: Env): Promise<RunningService> {
   // Before what was cosigned is read: from here on nobody else changes it.
   shutdown.add(await holdFolder(folder))
   const signers = readSigners(await readFile(toKeyPath(folder), 'utf8'))
-  const store = await openStore(toStorePath(folder), logs.keys())
+  const store = openStore(toStorePath(folder), logs.keys())
   const metrics = createMetrics({
     readSizes: () => [...logs.keys()].map((origin) => [origin, store.latest(origin)?.checkpoint.size ?? 0]),
     readDisk() {

@@ -1,12 +1,17 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseCheckpoint } from '@countersign/log'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { origin, toCosigned, toText } from '../../../packages/log/src/logs.fake.ts'
 import { type Files, openStore, toFileName } from './store.ts'
 
-const older = toCosigned(toText(5))
-const newer = toCosigned(toText(8))
+const toStored = (size: number) => {
+  const text = toText(size)
+  return { checkpoint: parseCheckpoint(text), note: toCosigned(text) }
+}
+const older = toStored(5)
+const newer = toStored(8)
 
 describe('on a disk', () => {
   let folder: string
@@ -17,44 +22,38 @@ describe('on a disk', () => {
   const path = () => join(folder, toFileName(origin))
 
   test('what was saved is there after a start', async () => {
-    const store = await openStore(folder, [origin])
+    const store = openStore(folder, [origin])
     expect(store.latest(origin)).toBeUndefined()
-    await store.save(origin, older)
-    await store.save(origin, newer)
+    store.save(older)
+    store.save(newer)
     expect(store.latest(origin)?.checkpoint.size).toBe(8)
-    const again = await openStore(folder, [origin, 'other.example'])
-    expect(again.latest(origin)?.note).toBe(newer)
+    const again = openStore(folder, [origin, 'other.example'])
+    expect(again.latest(origin)?.note).toBe(newer.note)
     expect(again.latest('other.example')).toBeUndefined()
     expect(await readdir(folder)).toEqual([toFileName(origin)])
   })
 
   test('what a dying process left beside the file is passed over', async () => {
-    await (await openStore(folder, [origin])).save(origin, older)
-    await writeFile(`${path()}.new`, newer.slice(0, 20))
-    const store = await openStore(folder, [origin])
-    expect(store.latest(origin)?.note).toBe(older)
-    await store.save(origin, newer)
-    expect((await openStore(folder, [origin])).latest(origin)?.note).toBe(newer)
+    openStore(folder, [origin]).save(older)
+    await writeFile(`${path()}.new`, newer.note.slice(0, 20))
+    const store = openStore(folder, [origin])
+    expect(store.latest(origin)?.note).toBe(older.note)
+    store.save(newer)
+    expect(openStore(folder, [origin]).latest(origin)?.note).toBe(newer.note)
   })
 
   test.each([
     ['empty', ''],
-    ['cut off', older.slice(0, 60)],
-    ['of another log', older.replace(origin, 'other.example')],
+    ['cut off', older.note.slice(0, 60)],
+    ['of another log', older.note.replace(origin, 'other.example')],
     ['no checkpoint', 'a text\n\n— x AAAAAAA=\n'],
   ])('a file that is %s is not taken for none', async (_, text) => {
     await writeFile(path(), text)
-    await expect(openStore(folder, [origin])).rejects.toThrow()
+    expect(() => openStore(folder, [origin])).toThrow()
   })
 
-  test('a folder that is gone is not made anew', async () => {
-    await expect(openStore(join(folder, 'gone'), [origin])).rejects.toThrow('ENOENT')
-  })
-
-  test('what is no checkpoint is not saved', async () => {
-    const store = await openStore(folder, [origin])
-    await expect(store.save(origin, 'a text\n\n— x AAAAAAA=\n')).rejects.toThrow()
-    expect(await readdir(folder)).toEqual([])
+  test('a folder that is gone is not made anew', () => {
+    expect(() => openStore(join(folder, 'gone'), [origin])).toThrow('ENOENT')
   })
 })
 
@@ -74,36 +73,41 @@ function createWeakDisk(text: string, failAt: number) {
     steps += 1
     if (steps === failAt) throw new Error('power failure')
   }
-  const handle = (name: string) => ({
-    async writeFile(content: string) {
-      const inode = names.get(name)?.now as Inode
-      // Any part of it may get to the disk by itself.
-      inode.durable.push(content.slice(0, content.length / 2), content)
-      inode.now = content
-      step()
-    },
-    async sync() {
-      step()
-      if (name !== folder) {
-        const inode = names.get(name)?.now as Inode
-        inode.durable = [inode.now]
-        return
-      }
-      for (const entry of names.values()) entry.durable = [entry.now]
-    },
-    close: async () => undefined,
-  })
+  // The number of an open file is its place in here.
+  const opened: string[] = []
+  let open = 0
+  const nameOf = (file: number) => opened[file] as string
   const files = {
-    async open(name: string, flags: string) {
+    openSync(name: string, flags: string) {
       if (flags === 'w') {
         const inode = { now: '', durable: [''] }
         names.set(name, { now: inode, durable: [inode] })
         step()
       }
-      return handle(name)
+      open += 1
+      return opened.push(name) - 1
     },
-    readFile: async () => text,
-    async rename(from: string, to: string) {
+    writeFileSync(file: number, content: string) {
+      const inode = names.get(nameOf(file))?.now as Inode
+      // Any part of it may get to the disk by itself.
+      inode.durable.push(content.slice(0, content.length / 2), content)
+      inode.now = content
+      step()
+    },
+    fsyncSync(file: number) {
+      step()
+      if (nameOf(file) !== folder) {
+        const inode = names.get(nameOf(file))?.now as Inode
+        inode.durable = [inode.now]
+        return
+      }
+      for (const entry of names.values()) entry.durable = [entry.now]
+    },
+    closeSync() {
+      open -= 1
+    },
+    readFileSync: () => text,
+    renameSync(from: string, to: string) {
       const moved = names.get(from)?.now as Inode
       const entry = names.get(to)
       names.set(to, { now: moved, durable: [...(entry?.durable ?? []), moved] })
@@ -112,22 +116,24 @@ function createWeakDisk(text: string, failAt: number) {
     },
   } as unknown as Files
   const afterFailure = () => [...new Set(names.get(path)?.durable.flatMap(({ durable }) => durable))]
-  return { files, folder, afterFailure, steps: () => steps }
+  return { files, folder, afterFailure, steps: () => steps, countOpen: () => open }
 }
 
 describe('when the power fails', () => {
-  test('at any step the old checkpoint or the new one is left, whole; after the answer only the new one', async () => {
-    const whole = createWeakDisk(older, Number.POSITIVE_INFINITY)
-    await (await openStore(whole.folder, [origin], whole.files)).save(origin, newer)
-    expect(whole.afterFailure()).toEqual([newer])
+  test('at any step the old checkpoint or the new one is left, whole; after the answer only the new one', () => {
+    const whole = createWeakDisk(older.note, Number.POSITIVE_INFINITY)
+    openStore(whole.folder, [origin], whole.files).save(newer)
+    expect(whole.afterFailure()).toEqual([newer.note])
+    expect(whole.countOpen()).toBe(0)
     // The folder is synced at the start too.
     expect(whole.steps()).toBe(6)
     for (let failAt = 2; failAt <= whole.steps(); failAt++) {
-      const disk = createWeakDisk(older, failAt)
-      const store = await openStore(disk.folder, [origin], disk.files)
-      await expect(store.save(origin, newer)).rejects.toThrow('power failure')
-      expect(store.latest(origin)?.note).toBe(older)
-      for (const left of disk.afterFailure()) expect([older, newer]).toContain(left)
+      const disk = createWeakDisk(older.note, failAt)
+      const store = openStore(disk.folder, [origin], disk.files)
+      expect(() => store.save(newer)).toThrow('power failure')
+      expect(store.latest(origin)?.note).toBe(older.note)
+      expect(disk.countOpen()).toBe(0)
+      for (const left of disk.afterFailure()) expect([older.note, newer.note]).toContain(left)
     }
   })
 })

@@ -1,9 +1,9 @@
-import { formatAddCheckpoint, parseNote } from '@countersign/log'
+import { formatAddCheckpoint } from '@countersign/log'
 import { leaves, log, origin, toCosigned, toText } from '../../../packages/log/src/logs.fake.ts'
 import { createConsistencyProof, createLeafReader } from '../../../packages/log/src/treeNodes.ts'
 import type { LogList } from './logList.ts'
 import { createKeyFile, readSigners } from './signers.ts'
-import type { Store } from './store.ts'
+import type { Store, Stored } from './store.ts'
 import { createWitness, type WitnessDeps } from './witness.ts'
 
 const logs: LogList = new Map([[origin, [log.key]]])
@@ -29,23 +29,12 @@ export function createTestWitness(deps: Partial<WitnessDeps> = {}) {
   return { witness, store, lines }
 }
 
-export function createMemoryStore(): Store & { notes: Map<string, string> } {
-  const notes = new Map<string, string>()
+export function createMemoryStore(): Store & { saved: Map<string, Stored> } {
+  const saved = new Map<string, Stored>()
   return {
-    notes,
-    latest(name) {
-      const note = notes.get(name)
-      if (note === undefined) return undefined
-      const [, size = '', root = ''] = parseNote(note).text.split('\n')
-      const checkpoint = {
-        origin: name,
-        size: Number(size),
-        root: Uint8Array.from(Buffer.from(root, 'base64')),
-        extensions: [],
-      }
-      return { checkpoint, note }
-    },
-    save: async (name, note) => void notes.set(name, note),
+    saved,
+    latest: (name) => saved.get(name),
+    save: (stored) => void saved.set(stored.checkpoint.origin, stored),
   }
 }
 

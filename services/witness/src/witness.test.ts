@@ -8,7 +8,7 @@ import {
 } from '@countersign/log'
 import { describe, expect, test } from 'vitest'
 import { createSigner, hash, log, origin, toCosigned, toText, witnesses } from '../../../packages/log/src/logs.fake.ts'
-import { toFileName } from './store.ts'
+import { type Stored, toFileName } from './store.ts'
 import { createMemoryStore, createTestWitness, keyFile, NOW_S, signers, toBody, toRequest } from './witness.fake.ts'
 import type { Reply, Witness } from './witness.ts'
 
@@ -150,10 +150,14 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
   })
 
   test('extension lines are cosigned by Ed25519, which covers them, and not by ML-DSA-44', async () => {
-    const { witness } = createTestWitness()
+    const { witness, store } = createTestWitness()
     const text = `${toText(5)}an extension\n`
     const body = encode(formatAddCheckpoint({ oldSize: 0, proof: [], checkpoint: toCosigned(text) }))
     assertCosigns(await witness.addCheckpoint(body), text, 1)
+    // After a start, of what was stored.
+    const restarted = createTestWitness({ store })
+    const { body: cosigned } = await restarted.witness.getCheckpoint(toFileName(origin))
+    expect(openNote(cosigned, [log.key, ...keys]).verified).toHaveLength(2)
   })
 
   test('lines of strangers are neither answered nor kept', async () => {
@@ -170,9 +174,9 @@ describe('the record', () => {
     const memory = createMemoryStore()
     const store = {
       ...memory,
-      async save(name: string, note: string) {
+      save(stored: Stored) {
         events.push('saved')
-        await memory.save(name, note)
+        memory.save(stored)
       },
     }
     const watched = signers.map((signer) => ({
@@ -186,7 +190,10 @@ describe('the record', () => {
     assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 0, size: 5 })), toText(5))
     expect(events).toEqual(['saved', 'signed', 'signed'])
 
-    const full = { ...memory, save: async () => Promise.reject(new Error('no space left on device')) }
+    const save = () => {
+      throw new Error('no space left on device')
+    }
+    const full = { ...memory, save }
     const broken = createTestWitness({ store: full, signers: watched })
     await expect(broken.witness.addCheckpoint(toBody({ oldSize: 5, size: 8 }))).rejects.toThrow('no space')
     expect(events).toHaveLength(3)
@@ -222,9 +229,9 @@ describe('the record', () => {
   test('a log that fails does not hold up the next call', async () => {
     const memory = createMemoryStore()
     let isFull = true
-    const save = async (name: string, note: string) => {
+    const save = (stored: Stored) => {
       if (isFull) throw new Error('no space left on device')
-      await memory.save(name, note)
+      memory.save(stored)
     }
     const { witness } = createTestWitness({ store: { ...memory, save } })
     await expect(witness.addCheckpoint(toBody({ oldSize: 0, size: 5 }))).rejects.toThrow()

@@ -87,17 +87,16 @@ export function createWitness({ logs, store, signers, clock, log }: WitnessDeps)
       return refuse(422, 'the checkpoint does not continue the one before')
     }
     // First the record, then the signature: what is signed exists nowhere before the record would survive a power failure.
-    if (latest === undefined || size > latest.size) await store.save(origin, formatNote(own))
-    return { status: 200, body: formatSignatureLines(await cosign(origin, own, options)) }
+    if (latest === undefined || size > latest.size) store.save({ checkpoint, note: formatNote(own) })
+    return { status: 200, body: formatSignatureLines(await cosign(checkpoint, own, options)) }
   }
 
   async function cosign(
-    origin: string,
+    { origin, extensions }: Checkpoint,
     note: Note,
     { isEd25519Only = false }: CosignOptions = {},
   ): Promise<NoteSignature[]> {
     const time = { timestampS: Math.floor(clock.now() / 1000) }
-    const { extensions } = parseCheckpoint(note.text)
     // ML-DSA-44 does not cover extension lines.
     const isWhole = !isEd25519Only && extensions.length === 0
     const able = signers.filter(({ key }) => key.type === 'cosignature-ed25519' || isWhole)
@@ -123,7 +122,8 @@ export function createWitness({ logs, store, signers, clock, log }: WitnessDeps)
       const stored = origin === undefined ? undefined : store.latest(origin)
       if (origin === undefined || stored === undefined) return refuse(404, 'there is no checkpoint of such a log')
       return inTurn(origin, async () => {
-        if (!cosigned.has(origin)) await cosign(origin, parseNote(store.latest(origin)?.note ?? stored.note))
+        const { checkpoint, note } = store.latest(origin) ?? stored
+        if (!cosigned.has(origin)) await cosign(checkpoint, parseNote(note))
         return { status: 200, body: formatNote(cosigned.get(origin) as Note) }
       })
     },

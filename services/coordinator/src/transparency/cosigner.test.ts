@@ -217,8 +217,8 @@ test('nobody answers: witnesses are asked again after a pause, those who wait ge
 test('a witness that lost its state is proven to from the start', async () => {
   await open()
   await keeper.cosign(await record(300))
-  witness(0).store.notes.clear()
-  witness(1).store.notes.clear()
+  witness(0).store.saved.clear()
+  witness(1).store.saved.clear()
   await witness(2).kill()
   await keeper.cosign(await record())
   expect([witness(0).getSize(ORIGIN), witness(1).getSize(ORIGIN)]).toEqual([302, 302])
