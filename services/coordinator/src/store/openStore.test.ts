@@ -60,6 +60,7 @@ describe('openStore on PostgreSQL', () => {
       '0010-claims',
       '0011-plans',
       '0012-claims-by-key',
+      '0013-statistics',
     ])
     await database.close()
   }, 60_000)

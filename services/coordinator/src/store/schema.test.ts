@@ -52,6 +52,16 @@ describe.each(databaseKinds)('the rules of the database on %s', (kind) => {
     complete: ['pending_onchain', 'complete'],
   }
 
+  test('no statistics are made of documents: they take longest, and no plan uses them', async () => {
+    const { rows } = await sql<{ name: string }>`
+      select attrelid::regclass || '.' || attname as name from pg_attribute
+      where atttypid = 'jsonb'::regtype and attnum > 0 and not attisdropped and attstattarget is distinct from 0
+        and attrelid in (select oid from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace)`.execute(
+      subject.database.db,
+    )
+    expect(rows).toEqual([])
+  })
+
   test.each(pairs)('specification §3: the table knows whether %s goes to %s', async (from, to) => {
     const { rows } = await sql<{ ok: boolean }>`select is_proof_transition(${from}, ${to}) as ok`.execute(
       subject.database.db,
