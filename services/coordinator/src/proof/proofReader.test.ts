@@ -27,6 +27,16 @@ function create({ maxKeptBytes }: { maxKeptBytes?: number } = {}) {
 }
 
 describe('reading proofs', () => {
+  test('one that is kept is answered byte for byte, whatever its receipt has', async () => {
+    const { store, set } = create()
+    set({ ...final, receipt: Buffer.from(JSON.stringify({ text: 'é — 𝄞 \u0000 "' })) })
+    const reader = createProofReader({ store, ipfsGatewayUrl: undefined })
+    const first = await reader.read(slug)
+    expect(first.body.toString()).toContain('é — 𝄞')
+    expect(await reader.read(slug)).toEqual(first)
+    expect(store.proofReads).toBe(1)
+  })
+
   test('a complete one is read whole once; its state is looked up for each read until it is final', async () => {
     const { read, set, counts } = create()
     expect([await read(), await read(), await read()]).toEqual([5, 5, 5])

@@ -54,8 +54,3 @@ test('its version is of its bytes; that it is final is not told', () => {
   expect(toProofView({ ...proof, isFinal: false }, undefined).version).toBe(version)
   expect(toProofView({ ...proof, onchainBlockNumber: 6 }, undefined).version).not.toBe(version)
 })
-
-test('an answer that is kept keeps no memory but its own', () => {
-  const { body } = toProofView({ ...completeProof, receipt: Buffer.from('{}') }, undefined)
-  expect(body.buffer.byteLength).toBe(body.length)
-})

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { concatBytes, type ProofPayload, type ProofStatus, type SignatureKind } from '@countersign/protocol'
+import type { ProofPayload, ProofStatus, SignatureKind } from '@countersign/protocol'
 import type { Proof } from '../store/types.ts'
 
 /** A payload as it is sent. Its version changes when anything in it does. */
@@ -35,13 +35,11 @@ function toBody(proof: Proof, ipfsGatewayUrl: string | undefined): Buffer<ArrayB
   }
   const after: Pick<ProofPayload, 'createdAt'> = { createdAt: new Date(proof.createdAt).toISOString() }
   // Canonical JSON is what writing it again would give.
-  const { buffer } = concatBytes(
+  return Buffer.concat([
     Buffer.from(`${JSON.stringify(before).slice(0, -1)},"receipt":`),
     (isPinned && proof.receipt) || NULL,
     Buffer.from(`,${JSON.stringify(after).slice(1)}`),
-  )
-  // In memory of its own. `Buffer.concat` takes it from a pool of 64 KiB, all of which would be kept as long as the answer is.
-  return Buffer.from(buffer)
+  ])
 }
 
 const NULL = Buffer.from('null')
