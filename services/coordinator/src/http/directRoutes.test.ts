@@ -254,6 +254,11 @@ test.each([...direct, ...directProofs])(
   },
 )
 
+test('a proof has the bytes of its receipt', async () => {
+  const { answer } = await compare(get(proof))
+  expect(answer).toContain('"receipt":{"text":"é"},')
+})
+
 test.each(throughFramework)('%s goes through the framework', async (_, toRequest, status, changes) => {
   const { answer, taken } = await compare(toRequest, changes)
   expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))

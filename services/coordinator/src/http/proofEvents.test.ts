@@ -8,7 +8,7 @@ import type { Proof } from '../store/types.ts'
 import { createTestApp, readEvents } from './testApp.fake.ts'
 
 const golden = new URL('../../../../packages/receipt/spec/golden/receipt.json', import.meta.url)
-const receipt = JSON.parse(readFileSync(golden, 'utf8')) as AttestationReceiptV1
+const receipt = JSON.parse(readFileSync(golden, 'utf8').replace('"0.1.0"', '"é€😀"')) as AttestationReceiptV1
 
 const slug = 'AAAAAAAAAAAAAAAAAAAAAA'
 const path = `/proof/${slug}/events`
@@ -70,6 +70,7 @@ describe('GET /proof/:slug/events', () => {
     expect(first?.data?.status).toBe('pending_pin')
     await move(pinned)
     expect(await next()).toEqual({ event: 'proof', id: await etagOf(), data: expect.objectContaining({ receipt }) })
+    expect(receipt.signer.config.version).toBe('é€😀')
     await move(complete)
     expect(await next()).toMatchObject({ id: await etagOf(), data: { status: 'complete', onchainBlockNumber: 12 } })
     expect(await next()).toBeUndefined()

@@ -61,10 +61,10 @@ export function createProofEvents(deps: { watcher: ProofWatcher; schedule: Sched
       try {
         unwatch = await watcher.watch({
           slug,
-          onView({ status, body, version }) {
+          onView({ status, latin1, version }) {
             const isLast = isTerminalProofStatus(status)
             isSeen = isLast && version === lastEventId
-            if (!isSeen) stream.send({ id: version, event: 'proof', data: body.toString() })
+            if (!isSeen) stream.send({ id: version, event: 'proof', data: Buffer.from(latin1, 'latin1').toString() })
             if (isLast) stream.end()
           },
         })

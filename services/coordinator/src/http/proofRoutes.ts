@@ -29,19 +29,19 @@ export function registerProofRoutes(app: HttpApp, deps: ProofRoutesDeps): Direct
 
   async function getProof(c: RequestContext, slug: string) {
     limit(c, limiters.proof)
-    const { isFinal, body, version } = await read(c, slug)
+    const { isFinal, latin1, version } = await read(c, slug)
     const etag = `"${version}"`
     c.header('etag', etag)
     // Until its event is final, a reorganisation may move a complete proof: a cache has to ask each time.
     c.header('cache-control', isFinal ? 'public, max-age=3600' : 'no-cache')
     if (isMatch(c.req.header('if-none-match'), etag)) return { status: 304, body: null } as const
     c.header('content-type', 'application/json')
-    return { status: 200, body } as const
+    return { status: 200, body: latin1, encoding: 'latin1' } as const
   }
 
   addRoute(app, routes['GET /proof/:slug'], async (c) => {
     const { status, body } = await getProof(c, c.req.param('slug') ?? '')
-    return status === 304 ? c.body(null, status) : c.body(body, status)
+    return status === 304 ? c.body(null, status) : c.body(Buffer.from(body, 'latin1'), status)
   })
 
   addRoute(app, routes['GET /proof/:slug/events'], async (c) => {

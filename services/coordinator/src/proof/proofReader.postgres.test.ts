@@ -35,8 +35,8 @@ describe('reading proofs at two coordinators, while a worker settles them', () =
     closes.push(() => store.close())
     const reader = createProofReader({ store, ipfsGatewayUrl: undefined })
     return async (slug: string) => {
-      const { body, isFinal } = await reader.read(slug)
-      const { status, onchainBlockNumber } = JSON.parse(body.toString()) as ProofPayload
+      const { latin1, isFinal } = await reader.read(slug)
+      const { status, onchainBlockNumber } = JSON.parse(latin1) as ProofPayload
       return { status, onchainBlockNumber, isFinal }
     }
   }

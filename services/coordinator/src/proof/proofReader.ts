@@ -11,11 +11,7 @@ export type ProofReader = {
   read(slug: string): Promise<ProofView>
 }
 
-/**
- * The body a character for each byte, as a string in V8's heap. Buffers that stay for long are scattered over the C heap, between those of
- * sockets, so that it never shrinks.
- */
-type Kept = Omit<ProofView, 'body'> & { bytes: string; state: string }
+type Kept = { view: ProofView; state: string }
 
 /** Some 600 proofs of version 1. Most are read to their end once, by who asked for them, so that more would hold little that is asked for again. */
 const MAX_KEPT_BYTES = 16 * 1024 * 1024
@@ -72,28 +68,20 @@ export function createProofReader(deps: {
     if (one === undefined) return undefined
     kept.delete(slug)
     kept.set(slug, one)
-    if (one.isFinal) return toView(one)
+    if (one.view.isFinal) return one.view
     const state = await states.add({ slug })
-    return state !== undefined && toStateKey(state) === one.state ? toView(one) : undefined
+    return state !== undefined && toStateKey(state) === one.state ? one.view : undefined
   }
 
   async function load(slug: string): Promise<ProofView> {
     const proof = isSlug(slug) ? await store.findProof(slug) : undefined
     if (proof === undefined) throw proofNotFound()
     const view = toProofView(proof, ipfsGatewayUrl)
-    if (view.status === 'complete') keep(slug, toKept(view, toStateKey(proof)))
+    if (view.status === 'complete') keep(slug, { view, state: toStateKey(proof) })
     return view
   }
 
   return { read: async (slug) => (await findKept(slug)) ?? load(slug) }
 }
 
-const toKept = ({ body, ...rest }: ProofView, state: string): Kept => ({
-  ...rest,
-  bytes: body.toString('latin1'),
-  state,
-})
-
-const toView = ({ bytes, state: _, ...rest }: Kept): ProofView => ({ ...rest, body: Buffer.from(bytes, 'latin1') })
-
-const sizeOf = ({ bytes }: Kept) => bytes.length + OVERHEAD_BYTES
+const sizeOf = ({ view }: Kept) => view.latin1.length + OVERHEAD_BYTES

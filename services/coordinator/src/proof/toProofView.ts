@@ -7,17 +7,22 @@ export type ProofView = {
   status: ProofStatus
   /** Whether it never changes again. */
   isFinal: boolean
-  body: Buffer<ArrayBuffer>
+  /**
+   * A character for each byte (latin1). A string is in V8's heap: buffers that are kept for long would be scattered over the C heap,
+   * between those of sockets, so that it never shrinks.
+   */
+  latin1: string
   version: string
 }
 
 export function toProofView(proof: Proof, ipfsGatewayUrl: string | undefined): ProofView {
-  const body = toBody(proof, ipfsGatewayUrl)
-  return { status: proof.status, isFinal: proof.isFinal, body, version: hash('sha256', body, 'base64url') }
+  const bytes = toBytes(proof, ipfsGatewayUrl)
+  const version = hash('sha256', bytes, 'base64url')
+  return { status: proof.status, isFinal: proof.isFinal, latin1: bytes.toString('latin1'), version }
 }
 
 /** The nulls of specification §2 and §3, whatever a row holds already: frozen bytes are no published receipt. */
-function toBody(proof: Proof, ipfsGatewayUrl: string | undefined): Buffer<ArrayBuffer> {
+function toBytes(proof: Proof, ipfsGatewayUrl: string | undefined): Buffer {
   const isPinned = proof.status !== 'pending_pin' && proof.status !== 'pin_failed'
   const ipfsCid = isPinned ? proof.ipfsCid : null
   const before: Omit<ProofPayload, 'receipt' | 'createdAt'> = {

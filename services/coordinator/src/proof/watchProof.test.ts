@@ -78,7 +78,7 @@ describe('watching a proof', () => {
     const { views } = await watch()
     store.rows.proofs.set(slug, { ...pinned, onchainTxHash: `0x${'44'.repeat(32)}` })
     await round()
-    expect(views.map(({ body }) => (JSON.parse(body.toString()) as ProofPayload).onchainTxHash)).toEqual([
+    expect(views.map(({ latin1 }) => (JSON.parse(latin1) as ProofPayload).onchainTxHash)).toEqual([
       null,
       `0x${'44'.repeat(32)}`,
     ])
