@@ -12,7 +12,7 @@ type DirectContext = RequestContext & {
 }
 
 /** Its headers are set through the context. `latin1` is for bodies that have a character for each byte. */
-type DirectAnswer = { status: number; body: string | Uint8Array | null; encoding?: 'latin1' }
+type DirectAnswer = { status: number; body: string | null; encoding?: 'latin1' }
 
 /** A route of the app that is asked for so often that the way through the framework would cost more than the answer. */
 export type DirectRoute = {

@@ -11,11 +11,12 @@ export type ProofReader = {
   read(slug: string): Promise<ProofView>
 }
 
-type Kept = { view: ProofView; state: string }
+/** By the slug as the database has it. That of a caller may be a piece of a long address, all of which it would keep. */
+type Kept = { slug: string; view: ProofView; state: string }
 
 /** Some 600 proofs of version 1. Most are read to their end once, by who asked for them, so that more would hold little that is asked for again. */
 const MAX_KEPT_BYTES = 16 * 1024 * 1024
-/** Of a kept view beside its body. */
+/** Of a kept view beside its bytes. */
 const OVERHEAD_BYTES = 1024
 
 const LIMIT = 256
@@ -46,9 +47,9 @@ export function createProofReader(deps: {
     slots: SLOTS,
   })
 
-  function keep(slug: string, one: Kept) {
-    drop(slug)
-    kept.set(slug, one)
+  function keep(one: Kept) {
+    drop(one.slug)
+    kept.set(one.slug, one)
     keptBytes += sizeOf(one)
     for (const oldest of kept.keys()) {
       if (keptBytes <= maxKeptBytes) break
@@ -67,7 +68,7 @@ export function createProofReader(deps: {
     const one = kept.get(slug)
     if (one === undefined) return undefined
     kept.delete(slug)
-    kept.set(slug, one)
+    kept.set(one.slug, one)
     if (one.view.isFinal) return one.view
     const state = await states.add({ slug })
     return state !== undefined && toStateKey(state) === one.state ? one.view : undefined
@@ -77,7 +78,7 @@ export function createProofReader(deps: {
     const proof = isSlug(slug) ? await store.findProof(slug) : undefined
     if (proof === undefined) throw proofNotFound()
     const view = toProofView(proof, ipfsGatewayUrl)
-    if (view.status === 'complete') keep(slug, { view, state: toStateKey(proof) })
+    if (view.status === 'complete') keep({ slug: proof.slug, view, state: toStateKey(proof) })
     return view
   }
 
