@@ -12,8 +12,8 @@ import { toFigure } from '../table.ts'
 const CONNECTIONS = [1, 16, 64, 256, 512, 1024]
 /** Witnesses are asked about ten times a second here, and their code has to be warm too. */
 const WARM_SLICES = 10
-/** Of a slice, for each caller: so that all get several answers, however long they wait for one another. */
-const EACH_MS = 4
+/** Of a slice, for each caller: so that all get a dozen answers, and what happens before the queues are full counts little. */
+const EACH_MS = 12
 const USERS = 8
 const WITNESSES = 3
 /** To each witness and back. */
