@@ -52,7 +52,7 @@ describe('on a disk', () => {
     expect(() => openStore(folder, [origin])).toThrow()
   })
 
-  test('a folder that is gone is not made anew', () => {
+  test('a folder that is gone is not made again', () => {
     expect(() => openStore(join(folder, 'gone'), [origin])).toThrow('ENOENT')
   })
 })

@@ -22,7 +22,7 @@ export type Files = Pick<
 /**
  * Opens the folder with one file for each log, which is replaced whole: written beside it, synced, renamed, and the folder synced. A
  * process that dies at any moment leaves the old file or the new one. A file that cannot be read is not taken for none: the witness
- * would begin that log anew, and could cosign a second history. A save holds up everything else: another thread for each step costs more
+ * would take that log for a new one, and could cosign a second history. A save holds up everything else: another thread for each step costs more
  * than it gains.
  */
 export function openStore(
