@@ -21,7 +21,9 @@ export {
   hashLogEntry,
   LOG_ENTRY_BYTES,
   type LogEntry,
+  readLogEntryKind,
   type StatementEntry,
+  toLogEntryHex,
 } from './logEntry.ts'
 export {
   formatNote,
@@ -69,6 +71,7 @@ export {
   assertWitnessPolicy,
   type Cosignature,
   type CosignedCheckpoint,
+  createFindCosignatures,
   findCosignatures,
   type WitnessPolicy,
 } from './witnessPolicy.ts'

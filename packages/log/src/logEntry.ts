@@ -1,4 +1,4 @@
-import { concatBytes, fromHex, hashTreeLeaf, isHex, isNatural, toHex, toU64be } from '@countersign/protocol'
+import { fromHex, hashTreeLeaf, isHex, isNatural, toHex } from '@countersign/protocol'
 import { LogError } from './errors.ts'
 
 /*
@@ -33,25 +33,38 @@ export type LogEntry = BootEntry | StatementEntry
 
 const KINDS = ['boot', 'signature', 'dropped', 'unacknowledged'] as const
 export const LOG_ENTRY_BYTES = 57
+const TIME_AT = 49
 
 /** The bytes of an entry. */
 export function encodeLogEntry(entry: LogEntry): Uint8Array<ArrayBuffer> {
+  return fromHex(toLogEntryHex(entry))
+}
+
+/** The same in hex. */
+export function toLogEntryHex(entry: LogEntry): string {
   const kind = KINDS.indexOf(entry.kind)
   const [short, long] = entry.kind === 'boot' ? [entry.bootId, entry.configHash] : [entry.keyId, entry.leaf]
   if (kind < 0 || !isHex(short, 16) || !isHex(long, 32) || !isNatural(entry.timeMs)) throw malformed('a member')
-  return concatBytes(Uint8Array.of(kind), fromHex(short), fromHex(long), toU64be(entry.timeMs))
+  return `0${kind}${short}${long}${entry.timeMs.toString(16).padStart(16, '0')}`
 }
 
 /** Reads an entry; `log_entry_malformed` for a kind or length that is not known. */
 export function decodeLogEntry(bytes: Uint8Array): LogEntry {
-  const kind = KINDS[bytes[0] ?? KINDS.length]
-  if (bytes.length !== LOG_ENTRY_BYTES || kind === undefined) throw malformed('the kind or the length')
-  const time = new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(49)
-  if (time > BigInt(Number.MAX_SAFE_INTEGER)) throw malformed('the time')
-  const [short, long, timeMs] = [toHex(bytes.subarray(1, 17)), toHex(bytes.subarray(17, 49)), Number(time)]
+  const kind = readLogEntryKind(bytes)
+  const timeMs = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(TIME_AT))
+  const [short, long] = [toHex(bytes.subarray(1, 17)), toHex(bytes.subarray(17, TIME_AT))]
   return kind === 'boot'
     ? { kind, bootId: short, configHash: long, timeMs }
     : { kind, keyId: short, leaf: long, timeMs }
+}
+
+/** The kind of an entry, which is checked as if all of it were read. */
+export function readLogEntryKind(bytes: Uint8Array): LogEntry['kind'] {
+  const kind = KINDS[bytes[0] ?? KINDS.length]
+  if (bytes.length !== LOG_ENTRY_BYTES || kind === undefined) throw malformed('the kind or the length')
+  // Up to 2^53 - 1.
+  if (bytes[TIME_AT] !== 0 || (bytes[TIME_AT + 1] as number) > 0x1f) throw malformed('the time')
+  return kind
 }
 
 /** The leaf of an entry in the tree of the log: SHA-256(0x00 ‖ entry). */

@@ -87,6 +87,9 @@ export function toBatch(items: readonly SignedItem[]): SignedBatch {
   return { bootId: toHex(bootId), sequence: 0, previous: '', leaves: items.map(toLeaf), quote: '' }
 }
 
+/** All of it. */
+export const toPlacements = (batch: SignedBatch) => batch.leaves.map((_, leafIndex) => ({ batch, leafIndex }))
+
 export const toLeaf = ({ leaf }: SignedItem) => toHex(leaf)
 const noItem = { kind: 'message', content: { message: '0x' } } as unknown as SignItem
 
@@ -101,7 +104,7 @@ export async function sign(
     room.hold(items, caller)
     const batch = toBatch(items)
     statementLog.append(batch)
-    const appended = await room.collect(items, [batch])
+    const appended = await room.collect(toPlacements(batch))
     if (appended === null) throw new Error('nothing was appended')
     return appended
   } finally {

@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto'
 import { isHex } from '@countersign/protocol'
+import { hashNode } from '@countersign/service/hexTree'
 import { CoordinatorError } from '../errors.ts'
 
 /** The root of a batch's tree, and the path of each leaf: hex of 32 bytes each. */
@@ -28,19 +28,11 @@ export function hashBatchTree(leaves: readonly string[]): BatchTree {
 }
 
 function hashLevel(level: readonly string[]): string[] {
-  // A node is SHA-256(0x01 ‖ left ‖ right).
-  const preimage = Buffer.alloc(65, 1)
   const above: string[] = []
   for (let index = 0; index < level.length; index += 2) {
     const left = level[index] as string
     const right = level[index + 1]
-    if (right === undefined) {
-      above.push(left)
-      continue
-    }
-    preimage.write(left, 1, 'hex')
-    preimage.write(right, 33, 'hex')
-    above.push(hash('sha256', preimage, 'hex'))
+    above.push(right === undefined ? left : hashNode(left, right))
   }
   return above
 }

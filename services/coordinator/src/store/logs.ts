@@ -1,5 +1,5 @@
 import { hash as computeHash } from 'node:crypto'
-import { LOG_ENTRY_BYTES, listTreeNodes } from '@countersign/log'
+import { LOG_ENTRY_BYTES, listTreeNodes, TILE_WIDTH } from '@countersign/log'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
 import type { Claim, LogHead, LogStore } from '../ports.ts'
@@ -13,12 +13,21 @@ import type { Tables } from './tables.ts'
 const ASKER_LOCK = 0x6c_6f_67_02
 const ASKER_WAIT_MS = 2_000
 const LOCK_NOT_AVAILABLE = '55P03'
+/** A wallet of 16 bytes, a digest of 32, a leaf of 32. */
+const CLAIM_BYTES = 80
+const KEY_DIGITS = 96
+/** More than come with a tile, so that this catches up. */
+const MAX_DELETED = 1_024
 
 /** The rows of logs. Failures of the database itself throw `database_unavailable`. */
 export function createLogStore({ db, kind }: Pick<Database, 'db' | 'kind'>): LogStore {
   const fetchNodes = createNodeReader(db)
   return {
-    appendLog: guard((parameters) => appendLog(db, parameters)),
+    appendLog: guard(async (parameters) => {
+      const result = await appendLog(db, parameters)
+      if (isTileComplete(parameters)) await deleteClaims(db, parameters)
+      return result
+    }),
     giveUpClaims: guard((claims) => giveUpClaims(db, claims)),
     listLogs: guard(() => listLogs(db)),
     findLogHead: guard((hash) => findLogHead({ db, fetchNodes }, hash)),
@@ -41,18 +50,48 @@ async function appendLog(
   try {
     const { rows } = await sql<{ missing: string | number | null; lost: string[] | null }>`${sql.raw(PREPARED)}
       select missing, lost from append_log(${origin}::text, ${key}::text, ${toBytes(bootId)}::bytea, ${from}::bigint,
-        ${Buffer.concat(entries)}::bytea, ${checkpoint.root}::bytea, ${checkpoint.note}::text,
-        ${claims.map(({ walletId }) => walletId)}::uuid[], ${claims.map(({ digest }) => toDigits(digest))}::text[],
-        ${claims.map(({ leaf }) => leaf)}::text[], ${new Date(now - claimMs)}::timestamptz, ${new Date(now)}::timestamptz)`.execute(
-      db,
-    )
-    const { missing = null, lost = null } = rows[0] ?? {}
-    return missing === null ? { lost: lost ?? [] } : { missing: Number(missing) }
+        ${Buffer.concat(entries)}::bytea, ${checkpoint.root}::bytea, ${checkpoint.note}::text, ${encodeClaims(claims)}::bytea,
+        ${new Date(now - claimMs)}::timestamptz, ${new Date(now)}::timestamptz)`.execute(db)
+    const { missing = null, lost } = rows[0] ?? {}
+    if (missing !== null) return { missing: Number(missing) }
+    const leaves = new Set(lost ?? [])
+    return { lost: claims.flatMap(({ leaf }) => (leaves.has(leaf) ? [leaf] : [])) }
   } catch (error) {
     const constraint = error instanceof Error && 'constraint' in error ? error.constraint : undefined
     if (constraint !== 'logs_same') throw error
     throw new CoordinatorError('attestation_invalid', 'another history of this log is recorded', { cause: error })
   }
+}
+
+/** Wallet, digest and leaf of each, side by side: as `read_claims` reads them, and in the order of all coordinators. */
+function encodeClaims(claims: readonly Claim[]): Buffer {
+  const texts = claims.map(({ walletId, digest, leaf }) => walletId.replaceAll('-', '') + toDigits(digest) + leaf)
+  if (texts.some(({ length }) => length !== 2 * CLAIM_BYTES)) throw new Error('not a claim')
+  // By the first two alone: of claims for one digest the first is to stay the first.
+  const byKey = (left: string, right: string) => {
+    const [leftKey, rightKey] = [left.slice(0, KEY_DIGITS), right.slice(0, KEY_DIGITS)]
+    return leftKey < rightKey ? -1 : Number(leftKey > rightKey)
+  }
+  return Buffer.from(texts.sort(byKey).join(''), 'hex')
+}
+
+/** Whether this may have made a tile full. */
+function isTileComplete({ from, entries }: Parameters<LogStore['appendLog']>[0]): boolean {
+  return Math.floor((from + entries.length) / TILE_WIDTH) > Math.floor(from / TILE_WIDTH)
+}
+
+/**
+ * Deletes claims that are over, mostly of what is stored by now: found by their time, and not with each signing by its key. Only those that nobody holds, since
+ * they are locked in another order. What fails here is for the next.
+ */
+async function deleteClaims(db: Kysely<Tables>, { now, claimMs }: Parameters<LogStore['appendLog']>[0]): Promise<void> {
+  await sql`${sql.raw(PREPARED)}
+    delete from claims where ctid = any (array(
+      select ctid from claims where created_at < ${new Date(now - claimMs)}::timestamptz
+      order by created_at limit ${MAX_DELETED}::integer for update skip locked
+    ))`
+    .execute(db)
+    .catch(() => {})
 }
 
 /** In the order of all coordinators, as in `append_log`. */

@@ -61,6 +61,7 @@ describe('openStore on PostgreSQL', () => {
       '0011-plans',
       '0012-claims-by-key',
       '0013-statistics',
+      '0014-claims-together',
     ])
     await database.close()
   }, 60_000)

@@ -1,14 +1,14 @@
 import {
   type Checkpoint,
-  decodeLogEntry,
   LOG_ENTRY_BYTES,
   type LogEntry,
   LogError,
   type NoteKey,
   parseCheckpoint,
+  readLogEntryKind,
 } from '@countersign/log'
-import { type AppendedEntries, fromHex, isHex, isNatural } from '@countersign/protocol'
-import { hashLeaf } from './hashNodes.ts'
+import { type AppendedEntries, isHex, isNatural } from '@countersign/protocol'
+import { hashLeaf } from '@countersign/service/hexTree'
 import { LogFault } from './logFault.ts'
 import { readLogSignature, readNote } from './readCosignature.ts'
 
@@ -16,7 +16,8 @@ import { readLogSignature, readNote } from './readCosignature.ts'
 export type ReadEntries = {
   from: number
   entries: readonly Uint8Array[]
-  leaves: readonly Uint8Array[]
+  /** In hex. */
+  leaves: readonly string[]
   kinds: readonly LogEntry['kind'][]
   checkpoint: Checkpoint
   note: string
@@ -30,11 +31,9 @@ export function readAppended({ origin, from, entries, checkpoint: text }: Append
   const isOwn = origin === key.name && checkpoint.origin === origin && checkpoint.extensions.length === 0
   if (!isOwn) throw malformed('the checkpoint is of another log')
   if (!isNatural(from) || checkpoint.size !== from + entries.length) throw malformed('the checkpoint has another size')
-  const bytes = entries.map((entry) => {
-    if (!isHex(entry, LOG_ENTRY_BYTES)) throw malformed('an entry has another length')
-    return fromHex(entry)
-  })
-  return { from, entries: bytes, leaves: bytes.map(hashLeaf), kinds: bytes.map(readKind), checkpoint, note: text }
+  if (!entries.every((entry) => isHex(entry, LOG_ENTRY_BYTES))) throw malformed('an entry has another length')
+  const bytes = entries.map((entry) => Buffer.from(entry, 'hex'))
+  return { from, entries: bytes, leaves: entries.map(hashLeaf), kinds: bytes.map(readKind), checkpoint, note: text }
 }
 
 function readCheckpoint(text: string): Checkpoint {
@@ -47,7 +46,7 @@ function readCheckpoint(text: string): Checkpoint {
 
 function readKind(entry: Uint8Array): LogEntry['kind'] {
   try {
-    return decodeLogEntry(entry).kind
+    return readLogEntryKind(entry)
   } catch (error) {
     throw error instanceof LogError ? malformed('an entry is none') : error
   }

@@ -7,7 +7,7 @@ import {
   listConsistencyNodes,
   type TreeNode,
 } from '@countersign/log'
-import { hashTree } from '@countersign/protocol'
+import { hashTree, toHex } from '@countersign/protocol'
 import { expect, test } from 'vitest'
 import { leaves } from '../../../../packages/log/src/logs.fake.ts'
 import { createFakeLogStore } from './logStore.fake.ts'
@@ -15,13 +15,14 @@ import { proveConsistency, readRoot } from './readNodes.ts'
 import { createRecentTree } from './recentTree.ts'
 
 const all = leaves(600)
+const hex = all.map(toHex)
 const reader = createLeafReader(all)
 
 test('it grows from any frontier, and its root and nodes are those of the tree', () => {
   for (const start of [0, 1, 2, 3, 7, 8, 100, 255, 256, 257]) {
     const tree = createRecentTree(appendLeaves(emptyFrontier, all.slice(0, start)))
-    tree.append(all.slice(start, start + 5))
-    tree.append(all.slice(start + 5, 300))
+    tree.append(hex.slice(start, start + 5))
+    tree.append(hex.slice(start + 5, 300))
     expect([tree.size, tree.computeRoot()]).toEqual([300, hashTree(all.slice(0, 300))])
     for (const node of listConsistencyNodes({ oldSize: Math.max(start, 1), size: 300 })) {
       expect(tree.find(node)).toEqual(reader(node))
@@ -31,7 +32,7 @@ test('it grows from any frontier, and its root and nodes are those of the tree',
 
 test('a node that is not complete, or from long before, is not there', () => {
   const tree = createRecentTree(appendLeaves(emptyFrontier, all.slice(0, 4)))
-  tree.append(all.slice(4, 6))
+  tree.append(hex.slice(4, 6))
   expect(tree.find({ level: 2, index: 1 })).toBeUndefined()
   expect(tree.find({ level: 0, index: 1 })).toBeUndefined()
   expect(tree.find({ level: 2, index: 0 })).toEqual(reader({ level: 2, index: 0 }))
@@ -39,7 +40,7 @@ test('a node that is not complete, or from long before, is not there', () => {
 
 test('it keeps what lately came, and forgets the rest', () => {
   const tree = createRecentTree(emptyFrontier)
-  const leaf = all[0] as Uint8Array
+  const leaf = hex[0] as string
   let most = 0
   for (let round = 0; round < 100; round++) tree.append(Array.from({ length: 512 }, () => leaf))
   for (let index = 0; index < tree.size; index++) if (tree.find({ level: 0, index }) !== undefined) most += 1
@@ -58,7 +59,7 @@ test('proofs between any sizes hold, from what is at hand, from tiles, and from 
   await store.appendLog({ ...context, from: 0, entries, checkpoint })
   const [hash = ''] = store.logs.keys()
   const recent = createRecentTree(appendLeaves(emptyFrontier, all.slice(0, 300)))
-  recent.append(all.slice(300))
+  recent.append(hex.slice(300))
   const source = { store, hash, recent }
   for (const oldSize of [0, 1, 2, 255, 256, 257, 299, 300, 301, 511, 512, 513, 599, 600]) {
     const proof = await proveConsistency(source, { oldSize, size: 600 })

@@ -1,11 +1,13 @@
-import { computeFrontierRoot, type Frontier, listTreeNodes, type TreeNode } from '@countersign/log'
-import { hashNode } from './hashNodes.ts'
+import { type Frontier, listTreeNodes, type TreeNode } from '@countersign/log'
+import { fromHex, toHex } from '@countersign/protocol'
+import { createTreeEdge } from '@countersign/service/hexTree'
 
 /** The right edge of a log's tree, as it grows: its root, and the nodes that came lately, of which proofs for witnesses are made. */
 export type RecentTree = {
   readonly size: number
   computeRoot(): Uint8Array
-  append(leaves: readonly Uint8Array[]): void
+  /** In hex. */
+  append(leaves: readonly string[]): void
   /** Undefined for one that is too old, or not complete. */
   find(node: TreeNode): Uint8Array | undefined
 }
@@ -13,45 +15,45 @@ export type RecentTree = {
 /** Nodes of one generation. Two are kept: enough for witnesses that are some thousand entries behind. */
 const GENERATION = 8_192
 
-export function createRecentTree({ size: firstSize, hashes }: Frontier): RecentTree {
-  let size = firstSize
-  /** The roots of the complete subtrees, the largest first. */
-  const edge = hashes.map((hash, index) => ({ node: listTreeNodes(firstSize)[index] as TreeNode, hash }))
-  let older = new Map<string, Uint8Array>()
-  let newer = new Map<string, Uint8Array>()
-  const keep = (node: TreeNode, hash: Uint8Array) => newer.set(toName(node), hash)
-  for (const { node, hash } of edge) keep(node, hash)
+export function createRecentTree({ size, hashes }: Frontier): RecentTree {
+  let older = new Map<number, string>()
+  let newer = new Map<number, string>()
+  const edge = createTreeEdge({ size, hashes: hashes.map(toHex) }, keep)
+  keepEdge()
 
-  function appendLeaf(leaf: Uint8Array) {
-    let hash = leaf
-    let node: TreeNode = { level: 0, index: size }
-    keep(node, hash)
-    // Each subtree of the same height on the left is completed by what has come.
-    while (edge.at(-1)?.node.level === node.level) {
-      hash = hashNode((edge.pop() as { hash: Uint8Array }).hash, hash)
-      node = { level: node.level + 1, index: Math.floor(node.index / 2) }
-      keep(node, hash)
+  function keep(level: number, index: number, hash: string) {
+    newer.set(toNumber(level, index), hash)
+  }
+
+  /** What the next proofs begin with. */
+  function keepEdge() {
+    for (const [place, { level, index }] of listTreeNodes(edge.size).entries()) {
+      keep(level, index, edge.hashes[place] as string)
     }
-    edge.push({ node, hash })
-    size += 1
   }
 
   return {
     get size() {
-      return size
+      return edge.size
     },
-    computeRoot: () => computeFrontierRoot({ size, hashes: edge.map(({ hash }) => hash) }),
+    computeRoot: () => fromHex(edge.computeRoot()),
     append(leaves) {
-      for (const leaf of leaves) appendLeaf(leaf)
+      for (const leaf of leaves) edge.append(leaf)
       if (newer.size < GENERATION) return
       older = newer
       newer = new Map()
-      // What the next proofs begin with.
-      for (const { node, hash } of edge) keep(node, hash)
+      keepEdge()
     },
-    find: (node) => newer.get(toName(node)) ?? older.get(toName(node)),
+    find({ level, index }) {
+      const number = toNumber(level, index)
+      const hash = newer.get(number) ?? older.get(number)
+      return hash === undefined ? undefined : fromHex(hash)
+    },
   }
 }
+
+/** A node's place as one number: levels end below 64. */
+const toNumber = (level: number, index: number) => index * 64 + level
 
 /** For maps of nodes. */
 export function toName({ level, index }: TreeNode): string {

@@ -1,13 +1,6 @@
-import { hash } from 'node:crypto'
-import {
-  appendLeaves,
-  computeFrontierRoot,
-  encodeLogEntry,
-  type Frontier,
-  formatCheckpoint,
-  type LogEntry,
-} from '@countersign/log'
-import { toHex } from '@countersign/protocol'
+import { type Frontier, formatCheckpoint, type LogEntry, toLogEntryHex } from '@countersign/log'
+import { fromHex, toHex } from '@countersign/protocol'
+import { createTreeEdge, hashLeaf } from '@countersign/service/hexTree'
 
 /** The tree of one log as this boot goes on with it. The entries before are known by their frontier alone. */
 export type LogTree = {
@@ -44,7 +37,7 @@ export function createLogTree({
   /** The text of a checkpoint becomes a note. */
   sign(text: string): Promise<string>
 }): LogTree {
-  let frontier = start
+  const edge = createTreeEdge({ size: start.size, hashes: start.hashes.map(toHex) })
   let kept: string[] = []
   let keptFrom = start.size
   let takenUntil = start.size
@@ -52,7 +45,7 @@ export function createLogTree({
   const checkpoints = new Map<string, { size: number; note: Promise<string> }>()
 
   function read(wanted: number) {
-    const from = Math.min(Math.max(wanted, keptFrom), frontier.size)
+    const from = Math.min(Math.max(wanted, keptFrom), edge.size)
     return { from, entries: kept.slice(from - keptFrom) }
   }
 
@@ -69,21 +62,21 @@ export function createLogTree({
   return {
     origin,
     read,
-    size: () => frontier.size,
+    size: () => edge.size,
     append(entry) {
-      const bytes = encodeLogEntry(entry)
-      frontier = appendLeaves(frontier, [toLeaf(bytes)])
-      kept.push(toHex(bytes))
-      return frontier.size - 1
+      const hex = toLogEntryHex(entry)
+      edge.append(hashLeaf(hex))
+      kept.push(hex)
+      return edge.size - 1
     },
     takeNew() {
       const taken = read(takenUntil)
-      takenUntil = frontier.size
+      takenUntil = edge.size
       return taken
     },
     head() {
-      const { size } = frontier
-      const text = formatCheckpoint({ origin, size, root: computeFrontierRoot(frontier), extensions: [] })
+      const { size } = edge
+      const text = formatCheckpoint({ origin, size, root: fromHex(edge.computeRoot()), extensions: [] })
       const known = checkpoints.get(text)
       if (known !== undefined) return known.note
       const note = sign(text)
@@ -98,14 +91,7 @@ export function createLogTree({
       cosigned = size
       forget()
     },
-    countUncosigned: () => frontier.size - cosigned,
+    countUncosigned: () => edge.size - cosigned,
     isOpen: () => cosigned > start.size,
   }
-}
-
-const LEAF = Uint8Array.of(0)
-
-/** The log's `hashLogEntry`, with the faster SHA-256. */
-function toLeaf(entry: Uint8Array): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(hash('sha256', Buffer.concat([LEAF, entry]), 'buffer'))
 }

@@ -21,6 +21,7 @@ import {
   type TestLog,
   toBatch,
   toLeaf,
+  toPlacements,
   witnesses,
 } from '../../test/statementLog.ts'
 
@@ -217,7 +218,7 @@ describe('what nobody fetches', () => {
     statementLog.append(batch)
     clock.elapsedMs = 69_999
     statementLog.expire()
-    const { checkpoint = '' } = (await room.collect([item], [batch])) ?? {}
+    const { checkpoint = '' } = (await room.collect(toPlacements(batch))) ?? {}
     room.close()
     expect(release(statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] }, other)).toEqual([given])
   })
@@ -227,7 +228,7 @@ describe('what nobody fetches', () => {
     const item = createSignedItem()
     const room = statementLog.reserve([item] as never)
     room.hold([item], other)
-    expect(await room.collect([], [])).toBeNull()
+    expect(await room.collect([])).toBeNull()
     room.close()
     await statementLog.settle()
     expect(() => statementLog.reserve([item] as never)).not.toThrow()

@@ -34,6 +34,7 @@ import {
   sign,
   toBatch,
   toLeaf,
+  toPlacements,
   witnesses,
 } from '../../test/statementLog.ts'
 
@@ -184,7 +185,7 @@ describe('entries', () => {
     statementLog.append(batches[0] as never)
     release(statementLog, { drop: [toLeaf(lost)] })
     statementLog.append(batches[1] as never)
-    const appended = await room.collect(mine, batches)
+    const appended = await room.collect(batches.flatMap(toPlacements))
     expect(appended?.from).toBe(2)
     const kinds = appended?.entries.map((entry) => decodeLogEntry(fromHex(entry)).kind)
     expect(kinds).toEqual(['signature', 'dropped', 'signature'])
@@ -202,7 +203,7 @@ describe('entries', () => {
     release(statementLog, { drop: [toLeaf(twice)] })
     const batch = toBatch([twice, mine])
     statementLog.append(batch)
-    await expect(room.collect([twice, mine], [batch])).rejects.toEqual(withCode('log_unavailable'))
+    await expect(room.collect(toPlacements(batch))).rejects.toEqual(withCode('log_unavailable'))
     room.close()
     expect((await kindsOf(log)).slice(1)).toEqual(['signature', 'dropped', 'signature'])
     const ends = (await readEntries(log)).slice(1).map((entry) => 'leaf' in entry && entry.leaf)
@@ -330,7 +331,7 @@ describe('another origin', () => {
     expect(() => rooms[1]?.hold([two], other)).toThrow(withCode('log_unavailable'))
     const batch = toBatch([one, two])
     statementLog.append(batch)
-    await expect(rooms[0]?.collect([one], [batch])).rejects.toEqual(withCode('log_unavailable'))
+    await expect(rooms[0]?.collect([{ batch, leafIndex: 0 }])).rejects.toEqual(withCode('log_unavailable'))
     for (const room of rooms) room.close()
     expect(await kindsOf(log)).toEqual(['boot'])
     await statementLog.settle()

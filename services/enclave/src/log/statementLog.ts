@@ -16,6 +16,7 @@ import type { Log } from '@countersign/service'
 import { createByteBudget } from '../byteBudget.ts'
 import { EnclaveError } from '../errors.ts'
 import type { KeyWorker } from '../keys/keyWorker.ts'
+import type { Placement } from '../sign/batch.ts'
 import type { SignedItem } from '../sign/signItem.ts'
 import type { Time } from '../time/time.ts'
 import { createFindCosigners } from './cosigners.ts'
@@ -52,7 +53,7 @@ type Reservation = {
   /** Keeps what was signed until it is released. Throws `log_unavailable`, and keeps nothing. */
   hold(outcomes: readonly (SignedItem | { error: string })[], coordinatorKey: string): void
   /** Where the statements are in the log, once quotes cover them. The rest of the room is given back. */
-  collect(placed: readonly SignedItem[], batches: readonly SignedBatch[]): Promise<AppendedEntries | null>
+  collect(placed: readonly Placement[]): Promise<AppendedEntries | null>
   /** Gives back what is not used, and forgets what no quote covered. */
   close(): void
 }
@@ -269,14 +270,14 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
           }
           signing.delete(ended)
         },
-        async collect(placed, batches) {
-          const ranges = batches.map((batch) => appended.get(batch))
-          const isWhole = placed.every(({ leaf }) => held.get(toHex(leaf))?.index !== undefined)
+        async collect(placed) {
+          if (placed.length === 0) return null
+          const ranges = [...new Set(placed.map(({ batch }) => batch))].map((batch) => appended.get(batch))
+          const isWhole = placed.every(
+            ({ batch, leafIndex }) => held.get(batch.leaves[leafIndex] ?? '')?.index !== undefined,
+          )
           const [first, last] = [ranges[0], ranges.at(-1)]
-          if (first === undefined || last === undefined) {
-            if (batches.length > 0) throw unavailable('another log was started')
-            return null
-          }
+          if (first === undefined || last === undefined) throw unavailable('another log was started')
           if (!isWhole || ranges.some((range) => range?.tree !== opened)) throw unavailable('another log was started')
           const entries = ranges.flatMap((range) => range?.entries ?? [])
           return { origin: opened.origin, from: first.from, entries, checkpoint: await last.checkpoint }

@@ -2,12 +2,13 @@ import type { QuoteSource } from '@countersign/evidence'
 import {
   computeTdxReportData,
   firstPreviousBatchHash,
+  fromHex,
   hashBatch,
-  hashTree,
   type SignedBatch,
   toHex,
 } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
+import { createTreeEdge } from '@countersign/service/hexTree'
 
 /** Where a leaf is, once a quote covers it. */
 export type Placement = { batch: SignedBatch; leafIndex: number }
@@ -86,10 +87,12 @@ export function createBatcher(parameters: BatcherParameters): Batcher {
   }
 
   async function quoteBatch(taken: Waiting[]) {
-    const leaves = taken.map(({ leaf }) => leaf)
+    const leaves = taken.map(({ leaf }) => toHex(leaf))
+    const tree = createTreeEdge({ size: 0, hashes: [] })
+    for (const leaf of leaves) tree.append(leaf)
     const reportData = computeTdxReportData({
-      treeSize: leaves.length,
-      root: hashTree(leaves),
+      treeSize: tree.size,
+      root: fromHex(tree.computeRoot()),
       bootId,
       batchSequence: sequence,
       previousBatchHash: previous,
@@ -100,7 +103,7 @@ export function createBatcher(parameters: BatcherParameters): Batcher {
       bootId: toHex(bootId),
       sequence,
       previous: toHex(previous),
-      leaves: leaves.map(toHex),
+      leaves,
       quote: Buffer.from(quote).toString('hex'),
       ...(eventLog === undefined ? {} : { eventLog }),
     }

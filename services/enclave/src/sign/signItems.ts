@@ -66,7 +66,7 @@ export async function signLoggedItems(
       room.hold(signed, parameters.coordinatorKey),
     )
     const { batches, placed, toResult } = await placing
-    return { batches, results: outcomes.map(toResult), log: await room.collect([...placed.keys()], batches) }
+    return { batches, results: outcomes.map(toResult), log: await room.collect([...placed.values()]) }
   } finally {
     room.close()
   }
