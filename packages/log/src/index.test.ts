@@ -22,7 +22,6 @@ test('exports', () => {
       "computeFrontierRoot",
       "computeTreeRoot",
       "createConsistencyProof",
-      "createFindCosignatures",
       "createInclusionProof",
       "createLeafReader",
       "createNoteKey",

@@ -71,7 +71,6 @@ export {
   assertWitnessPolicy,
   type Cosignature,
   type CosignedCheckpoint,
-  createFindCosignatures,
   findCosignatures,
   type WitnessPolicy,
 } from './witnessPolicy.ts'

@@ -66,43 +66,23 @@ export function assertCosigned(
  * The cosignatures of these witnesses below a note, in the order of the list; of several of one witness the newest. The keys are those of
  * a policy that was judged.
  */
-export function findCosignatures(note: Note, witnesses: readonly string[], verify?: VerifyEd25519): Cosignature[] {
-  return createFindCosignatures(witnesses, verify)(note)
-}
-
-/** Ids that are remembered: those of all witnesses under the few names that come. */
-const MAX_IDS = 1_024
-
-/** The same for many notes. What a key's id is under a name is computed once. */
-export function createFindCosignatures(
+export function findCosignatures(
+  { text, signatures }: Note,
   witnesses: readonly string[],
   verify?: VerifyEd25519,
-): (note: Note) => Cosignature[] {
-  const publicKeys = witnesses.map((witness) => ({
-    witness,
-    publicKey: fromHex(witness),
-    ids: new Map<string, string>(),
-  }))
-
-  function toKey({ publicKey, ids }: (typeof publicKeys)[number], name: string): NoteKey {
-    const key = { name, type: 'cosignature-ed25519', publicKey } as const
-    const id = ids.get(name) ?? computeKeyId(key)
-    if (ids.size * witnesses.length >= MAX_IDS) ids.clear()
-    ids.set(name, id)
-    return { ...key, id }
-  }
-
-  return ({ text, signatures }) =>
-    publicKeys.flatMap((known) => {
-      const own: Cosignature[] = []
-      for (const signature of signatures) {
-        const key = toKey(known, signature.name)
-        if (key.id !== signature.keyId) continue
-        const verified = verifySignature(key, text, signature, verify)
-        own.push({ ...verified, witness: known.witness, timestampS: verified.timestampS ?? 0 })
-      }
-      return own.toSorted((left, right) => right.timestampS - left.timestampS).slice(0, 1)
-    })
+): Cosignature[] {
+  return witnesses.flatMap((witness) => {
+    const own: Cosignature[] = []
+    const publicKey = fromHex(witness)
+    for (const signature of signatures) {
+      const key = { name: signature.name, type: 'cosignature-ed25519', publicKey } as const
+      const id = computeKeyId(key)
+      if (id !== signature.keyId) continue
+      const verified = verifySignature({ ...key, id }, text, signature, verify)
+      own.push({ ...verified, witness, timestampS: verified.timestampS ?? 0 })
+    }
+    return own.toSorted((left, right) => right.timestampS - left.timestampS).slice(0, 1)
+  })
 }
 
 /** A checkpoint with the signatures that count and no other, the log's first: one set of them is one text. */

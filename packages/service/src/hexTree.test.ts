@@ -18,10 +18,22 @@ describe('hashes of trees in hex', () => {
   test.each([
     ['', '00'.repeat(32)],
     ['00'.repeat(31), '00'.repeat(33)],
+    ['11'.repeat(33), '22'.repeat(31)],
     ['00'.repeat(32), `zz${'00'.repeat(31)}`],
     ['00'.repeat(32), '00'.repeat(33)],
   ])('what is no hash is none of a node: %s, %s', (left, right) => {
     expect(() => hashNode(left, right)).toThrow('a hash is not hex of 32 bytes')
+  })
+
+  test.each(['zz', '0', '00 0', '000'])('what is no hex is no entry: %s', (entry) => {
+    expect(() => hashLeaf(entry)).toThrow('an entry is not hex')
+  })
+
+  test('no tree begins with hashes of another size, or grows beyond what is counted', () => {
+    expect(() => createTreeEdge({ size: 1, hashes: [] })).toThrow('another number of hashes')
+    expect(() => createTreeEdge({ size: 2, hashes: hex.slice(0, 2) })).toThrow('another number of hashes')
+    const full = createTreeEdge({ size: Number.MAX_SAFE_INTEGER, hashes: hex.slice(0, 53) })
+    expect(() => full.append(hex[0] as string)).toThrow('the tree is full')
   })
 
   test('a tree that grows from any size has the root and the nodes of the whole', () => {

@@ -8,16 +8,21 @@ import { isHex } from '@countersign/protocol'
 
 /** SHA-256(0x00 ‖ entry). */
 export function hashLeaf(entry: string): string {
-  return hash('sha256', Buffer.from(`00${entry}`, 'hex'), 'hex')
+  const preimage = Buffer.from(`00${entry}`, 'hex')
+  // Node reads hex up to the first character that is none.
+  if (2 * preimage.length !== entry.length + 2) throw new Error('an entry is not hex')
+  return hash('sha256', preimage, 'hex')
 }
 
 const NODE = Buffer.alloc(65, 1)
+const isHash = (value: unknown) => isHex(value, 32)
 
 /** SHA-256(0x01 ‖ left ‖ right). */
 export function hashNode(left: string, right: string): string {
-  const written = NODE.write(left, 1, 'hex') + NODE.write(right, 33, 'hex')
-  // What is no hex would leave the bytes of another node there.
-  if (written !== 64 || left.length + right.length !== 128) throw new Error('a hash is not hex of 32 bytes')
+  // What is no hex, or too short, would leave bytes of another node there.
+  if (!isHash(left) || !isHash(right)) throw new Error('a hash is not hex of 32 bytes')
+  NODE.write(left, 1, 'hex')
+  NODE.write(right, 33, 'hex')
   return hash('sha256', NODE, 'hex')
 }
 
@@ -37,13 +42,15 @@ export function createTreeEdge(
 ): TreeEdge {
   let { size } = start
   const hashes = [...start.hashes]
+  if (hashes.length !== countBits(size)) throw new Error('a tree of this size has another number of hashes')
   return {
     hashes,
     get size() {
       return size
     },
     append(leaf) {
-      if (!isHex(leaf, 32)) throw new Error('a leaf is not hex of 32 bytes')
+      if (!isHash(leaf)) throw new Error('a leaf is not hex of 32 bytes')
+      if (size === Number.MAX_SAFE_INTEGER) throw new Error('the tree is full')
       let node = leaf
       let [level, index] = [0, size]
       onNode(level, index, node)
@@ -59,6 +66,11 @@ export function createTreeEdge(
     },
     computeRoot: () => (hashes.length === 0 ? hash('sha256', '', 'hex') : hashes.toReversed().reduce(joinLeft)),
   }
+}
+
+/** Of a number that may have more than 32. */
+function countBits(size: number): number {
+  return size.toString(2).replaceAll('0', '').length
 }
 
 const joinLeft = (right: string, left: string) => hashNode(left, right)

@@ -176,6 +176,8 @@ export type LogStore = {
     now: number
   }): Promise<{ missing: number } | { lost: readonly string[] }>
   giveUpClaims(claims: readonly Claim[]): Promise<void>
+  /** Those that were made before this time. */
+  deleteClaims(before: number): Promise<void>
   listLogs(): Promise<LogInfo[]>
   /** The newest checkpoint that is written, with its frontier, and the newest that is cosigned. Undefined for a log that is not there. */
   findLogHead(hash: string): Promise<LogHead | undefined>

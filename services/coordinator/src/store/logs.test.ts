@@ -320,41 +320,75 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
       for (const count of fetched) expect(count).toBeLessThan(20)
     })
 
-    test('that are over are deleted when a tile is complete, and no others', async () => {
-      const [over, fresh] = [createTestClaim(wallet.id), createTestClaim(wallet.id)]
-      const find = async ({ leaf }: Claim) => (await query(`select 1 from claims where leaf = '\\x${leaf}'`)).length
-      const appendAt = (count: number) => {
-        log.fill(count)
-        return append({ from: log.entries.length - count, now: NOW + CLAIM_MS })
-      }
-      await claimAt(over, NOW - 1)
+    test('that are over are deleted, however many, and no others', async () => {
+      const over = Array.from({ length: 1_025 }, () => createTestClaim(wallet.id))
+      const fresh = createTestClaim(wallet.id)
+      await append({ claims: over, now: NOW - 1 })
       await claimAt(fresh)
-      await appendAt(254)
-      expect(await find(over)).toBe(1)
-      await appendAt(1)
-      expect([await find(over), await find(fresh)]).toEqual([0, 1])
+      await subject.logStore.deleteClaims(NOW)
+      const left = await query(`select encode(leaf, 'hex') as leaf from claims`)
+      const leaves = new Set(left.map((row) => (row as { leaf: string }).leaf))
+      expect(over.filter(({ leaf }) => leaves.has(leaf))).toEqual([])
+      expect(leaves.has(fresh.leaf)).toBe(true)
     })
 
-    testOnPostgres('that are over are not held by a call that waits for another claim', async () => {
-      const [over, taken] = [createTestClaim(wallet.id), createTestClaim(wallet.id)]
-      const { db } = subject.database
-      const now = NOW + CLAIM_MS
-      await claimAt(over, NOW - 1)
-      log.fill(255)
-      // As a call for another log, in the middle of its claims.
-      const appended = await db.transaction().execute(async (other) => {
-        const values = `'${wallet.id}', '\\x${taken.digest.slice(2)}', '\\x${taken.leaf}', 0, '\\x${randomHex(16)}'`
-        await sql`insert into claims (wallet_id, digest, leaf, log_id, boot_id, created_at)
-          values (${sql.raw(values)}, ${new Date(now)})`.execute(other)
-        const waiting = append({ from: 1, claims: [rival(taken)], now })
-        await expect.poll(() => query('select 1 from pg_locks where not granted')).toHaveLength(1)
-        const held =
-          await sql`select 1 from claims where leaf = ${Buffer.from(over.leaf, 'hex')} for update nowait`.execute(other)
-        expect(held.rows).toHaveLength(1)
-        return [waiting]
+    testOnPostgres('that somebody holds are left for the next time, and nobody waits', async () => {
+      const [held, free] = [createTestClaim(wallet.id), createTestClaim(wallet.id)]
+      await append({ claims: [held, free], now: NOW - 1 })
+      const find = ({ leaf }: Claim) => query(`select 1 from claims where leaf = '\\x${leaf}'`)
+      await subject.database.db.transaction().execute(async (other) => {
+        await sql`select 1 from claims where leaf = ${Buffer.from(held.leaf, 'hex')} for update`.execute(other)
+        await subject.logStore.deleteClaims(NOW)
+        expect([await find(held), await find(free)]).toEqual([[expect.anything()], []])
       })
-      expect(await appended[0]).toEqual({ lost: [expect.any(String)] })
-      expect(await query(`select 1 from claims where leaf = '\\x${over.leaf}'`)).toEqual([])
+      await subject.logStore.deleteClaims(NOW)
+      expect(await find(held)).toEqual([])
+    })
+
+    testOnPostgres('that are lost are deleted by key, in a table that was small when it was counted', async () => {
+      const claims = Array.from({ length: 200 }, () => createTestClaim(wallet.id))
+      await append({ claims })
+      await query('analyze claims')
+      const lost = rival(claims[0] as Claim)
+      const [read] = await countRead(['claims'], async (logStore) => {
+        expect(await logStore.appendLog(log.toAppend({ claims: [lost] }))).toEqual({ lost: [lost.leaf] })
+      })
+      expect(read).toBeLessThan(20)
+    })
+
+    test.each<[string, Partial<Claim>]>([
+      ['a leaf that is no hex', { leaf: 'zz'.repeat(32) }],
+      ['a leaf in capitals', { leaf: 'AB'.repeat(32) }],
+      ['a leaf that is too short', { leaf: '00'.repeat(31) }],
+      ['a digest that is too long', { digest: `0x${'00'.repeat(33)}` }],
+    ])('that are none are not taken: %s', async (_, changes) => {
+      const [good, bad] = [createTestClaim(wallet.id), createTestClaim(wallet.id, changes)]
+      await expect(append({ claims: [bad, good] })).rejects.toThrow('not a claim')
+      expect(await query(`select 1 from claims where leaf = '\\x${good.leaf}'`)).toEqual([])
+      await expect(query(`select take_claims(1, '\\x00'::bytea, '\\x0011'::bytea, now(), now())`)).rejects.toThrow(
+        'not claims',
+      )
+    })
+
+    test('coordinators of before the change still write, and meet the others', async () => {
+      const [theirs, ours] = [createTestClaim(wallet.id), createTestClaim(wallet.id)]
+      const appendAsBefore = async (claims: readonly Claim[]) => {
+        const { origin, key, bootId, from, entries, checkpoint } = log.toAppend({ from: log.entries.length - 1 })
+        const { rows } =
+          await sql`select missing, lost from append_log(${origin}::text, ${key}::text, ${Buffer.from(bootId, 'hex')}::bytea,
+          ${from}::bigint, ${Buffer.concat(entries)}::bytea, ${checkpoint.root}::bytea, ${checkpoint.note}::text,
+          ${claims.map(({ walletId }) => walletId)}::uuid[], ${claims.map(({ digest }) => digest.slice(2))}::text[],
+          ${claims.map(({ leaf }) => leaf)}::text[], ${new Date(NOW - CLAIM_MS)}::timestamptz, ${new Date(NOW)}::timestamptz)`.execute(
+            subject.database.db,
+          )
+        return rows
+      }
+      expect(await claimAt(ours)).toEqual({ lost: [] })
+      const late = rival(ours)
+      log.fill(1)
+      expect(await appendAsBefore([theirs, late])).toEqual([{ missing: null, lost: [late.leaf] }])
+      const next = rival(theirs)
+      expect(await claimAt(next)).toEqual({ lost: [next.leaf] })
     })
   })
 

@@ -1,5 +1,6 @@
 import { hash as computeHash } from 'node:crypto'
-import { LOG_ENTRY_BYTES, listTreeNodes, TILE_WIDTH } from '@countersign/log'
+import { LOG_ENTRY_BYTES, listTreeNodes } from '@countersign/log'
+import { isHex } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
 import type { Claim, LogHead, LogStore } from '../ports.ts'
@@ -16,19 +17,16 @@ const LOCK_NOT_AVAILABLE = '55P03'
 /** A wallet of 16 bytes, a digest of 32, a leaf of 32. */
 const CLAIM_BYTES = 80
 const KEY_DIGITS = 96
-/** More than come with a tile, so that this catches up. */
+/** By one statement. */
 const MAX_DELETED = 1_024
 
 /** The rows of logs. Failures of the database itself throw `database_unavailable`. */
 export function createLogStore({ db, kind }: Pick<Database, 'db' | 'kind'>): LogStore {
   const fetchNodes = createNodeReader(db)
   return {
-    appendLog: guard(async (parameters) => {
-      const result = await appendLog(db, parameters)
-      if (isTileComplete(parameters)) await deleteClaims(db, parameters)
-      return result
-    }),
+    appendLog: guard((parameters) => appendLog(db, parameters)),
     giveUpClaims: guard((claims) => giveUpClaims(db, claims)),
+    deleteClaims: guard((before) => deleteClaims(db, before)),
     listLogs: guard(() => listLogs(db)),
     findLogHead: guard((hash) => findLogHead({ db, fetchNodes }, hash)),
     findCosigned: guard((hash) => findCosigned(db, hash)),
@@ -66,32 +64,30 @@ async function appendLog(
 /** Wallet, digest and leaf of each, side by side: as `read_claims` reads them, and in the order of all coordinators. */
 function encodeClaims(claims: readonly Claim[]): Buffer {
   const texts = claims.map(({ walletId, digest, leaf }) => walletId.replaceAll('-', '') + toDigits(digest) + leaf)
-  if (texts.some(({ length }) => length !== 2 * CLAIM_BYTES)) throw new Error('not a claim')
   // By the first two alone: of claims for one digest the first is to stay the first.
   const byKey = (left: string, right: string) => {
     const [leftKey, rightKey] = [left.slice(0, KEY_DIGITS), right.slice(0, KEY_DIGITS)]
     return leftKey < rightKey ? -1 : Number(leftKey > rightKey)
   }
-  return Buffer.from(texts.sort(byKey).join(''), 'hex')
-}
-
-/** Whether this may have made a tile full. */
-function isTileComplete({ from, entries }: Parameters<LogStore['appendLog']>[0]): boolean {
-  return Math.floor((from + entries.length) / TILE_WIDTH) > Math.floor(from / TILE_WIDTH)
+  const text = texts.sort(byKey).join('')
+  if (texts.some((one) => !isHex(one, CLAIM_BYTES))) throw new Error('not a claim')
+  return Buffer.from(text, 'hex')
 }
 
 /**
- * Deletes claims that are over, mostly of what is stored by now: found by their time, and not with each signing by its key. Only those that nobody holds, since
- * they are locked in another order. What fails here is for the next.
+ * Claims that are over, mostly of what is stored by now: found by their time, and not with each signing by its key. Only those that nobody
+ * holds, since they are locked in another order.
  */
-async function deleteClaims(db: Kysely<Tables>, { now, claimMs }: Parameters<LogStore['appendLog']>[0]): Promise<void> {
-  await sql`${sql.raw(PREPARED)}
-    delete from claims where ctid = any (array(
-      select ctid from claims where created_at < ${new Date(now - claimMs)}::timestamptz
-      order by created_at limit ${MAX_DELETED}::integer for update skip locked
-    ))`
-    .execute(db)
-    .catch(() => {})
+async function deleteClaims(db: Kysely<Tables>, before: number): Promise<void> {
+  let deleted = MAX_DELETED
+  while (deleted === MAX_DELETED) {
+    const { numAffectedRows = 0n } = await sql`${sql.raw(PREPARED)}
+      delete from claims where ctid = any (array(
+        select ctid from claims where created_at < ${new Date(before)}::timestamptz
+        order by created_at limit ${MAX_DELETED}::integer for update skip locked
+      ))`.execute(db)
+    deleted = Number(numAffectedRows)
+  }
 }
 
 /** In the order of all coordinators, as in `append_log`. */

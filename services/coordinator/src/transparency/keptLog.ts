@@ -1,11 +1,12 @@
 import { hash as computeHash } from 'node:crypto'
-import { type LogEntry, parseVkey, type WitnessPolicy } from '@countersign/log'
+import { type LogEntry, parseVkey, TILE_WIDTH, type WitnessPolicy } from '@countersign/log'
 import type { Log } from '@countersign/service'
 import { findLogKey } from '../enclave/findLogKey.ts'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, EnclaveTerms, LogStore, Schedule } from '../ports.ts'
+import { toReason } from '../toReason.ts'
 import { type Cosigner, createCosigner, type RoundOutcome } from './cosigner.ts'
-import { createLogWriter, type LogWriter } from './logWriter.ts'
+import { CLAIM_MS, createLogWriter, type LogWriter } from './logWriter.ts'
 import type { WitnessAnswer, WitnessClient } from './witnessClient.ts'
 
 /** What operators watch of logs. */
@@ -43,7 +44,19 @@ export type KeptLogs = {
 }
 
 export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps): KeptLogs {
+  const { store, clock, log } = deps
   const logs = new Map<string, KeptLog & { vkey: string; setPolicy(policy: WitnessPolicy): void }>()
+  let deleting: Promise<void> | undefined
+
+  /** Nobody waits for it, and what fails is for the next time. */
+  function deleteClaims() {
+    deleting ??= store
+      .deleteClaims(clock.now() - CLAIM_MS)
+      .catch((error: unknown) => log.warn({ msg: 'Could not delete old claims', ...toReason(error) }))
+      .finally(() => {
+        deleting = undefined
+      })
+  }
 
   function create(vkey: string, firstPolicy: WitnessPolicy) {
     const key = parseVkey(vkey)
@@ -57,6 +70,7 @@ export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps): Ke
       onWritten({ size, kinds }) {
         metrics.observeLogSize(origin, 'written', size)
         for (const kind of kinds) metrics.observeEntry(kind)
+        if (size % TILE_WIDTH < kinds.length) deleteClaims()
       },
     })
     const cosigner = createCosigner({
@@ -93,7 +107,7 @@ export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps): Ke
     },
     find: (origin) => logs.get(origin),
     async stop() {
-      await Promise.all([...logs.values()].map(({ cosigner }) => cosigner.stop()))
+      await Promise.all([deleting, ...[...logs.values()].map(({ cosigner }) => cosigner.stop())])
     },
   }
 }

@@ -72,6 +72,30 @@ function assertOneHistory(origin: string) {
   for (const { note } of stored?.notes ?? []) assertCosigned(note, { log: key, policy })
 }
 
+describe('old claims', () => {
+  test('are deleted when a tile of the log is complete, and nobody waits for it', async () => {
+    const keeper = rig.startKeeper()
+    await untilOpen()
+    const size = kindsOf(FIRST).length
+    await sign(keeper, rig.enclave, 255 - size)
+    expect(rig.store.deletedBefore).toEqual([])
+    await sign(keeper, rig.enclave, 1)
+    expect(rig.store.deletedBefore).toEqual([rig.time.clock.now() - 90_000])
+    await sign(keeper, rig.enclave, 255)
+    expect(rig.store.deletedBefore).toHaveLength(1)
+  })
+
+  test('that cannot be deleted are told of, and fail no signature', async () => {
+    const keeper = rig.startKeeper()
+    await untilOpen()
+    rig.store.deleteClaims = () => Promise.reject(new CoordinatorError('database_unavailable', 'the database is away'))
+    await expect(sign(keeper, rig.enclave, 256)).resolves.toBeDefined()
+    expect(rig.log.lines).toContainEqual(
+      expect.objectContaining({ msg: 'Could not delete old claims', code: 'database_unavailable' }),
+    )
+  })
+})
+
 describe('a start', () => {
   test('writes the boot entry, has it cosigned, and opens the log: in this order', async () => {
     const steps: string[] = []

@@ -20,7 +20,8 @@ export function createFakeLogStore() {
     logs,
     claims: [] as string[],
     givenUp: [] as string[],
-    calls: { appendLog: 0, findLogHead: 0, readTiles: 0, insertNote: 0 },
+    deletedBefore: [] as number[],
+    calls: { appendLog: 0, deleteClaims: 0, findLogHead: 0, readTiles: 0, insertNote: 0 },
     /** Thrown by whatever is called next. */
     failure: undefined as Error | undefined,
     /** A copy, to bring the database back to later. */
@@ -56,6 +57,10 @@ export function createFakeLogStore() {
     },
     async giveUpClaims(claims) {
       fake.givenUp.push(...claims.map(({ leaf }) => leaf))
+    },
+    async deleteClaims(before) {
+      count('deleteClaims')
+      fake.deletedBefore.push(before)
     },
     listLogs: async () =>
       [...logs].map(([hash, { origin, key, entries }]) => ({ hash, origin, key, size: entries.length })),

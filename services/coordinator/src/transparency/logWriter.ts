@@ -41,7 +41,7 @@ export type LogWriter = {
 type Writing = { appended: AppendedEntries; context: WriteContext }
 
 /** After this time a claim of somebody who does not go on with it falls: decision 23. */
-const CLAIM_MS = 90_000
+export const CLAIM_MS = 90_000
 /** What is written by others meanwhile, and what is missing before what came, each takes another turn. */
 const MAX_TURNS = 4
 /** Answers of an enclave that are written together, at most. */

@@ -11,7 +11,7 @@ import {
   toTilePath,
 } from '@countersign/log'
 import type { LogStore } from '../ports.ts'
-import { type RecentTree, toName } from './recentTree.ts'
+import type { RecentTree } from './recentTree.ts'
 
 export type NodeSource = {
   store: Pick<LogStore, 'readTiles'>
@@ -52,4 +52,9 @@ async function loadNodes(
   const read = new Map([...tiles.keys()].map((path, index) => [path, bytes[index]]))
   const readFromTile = createTileReader((tile) => read.get(toTilePath(tile)) as Uint8Array, size)
   return (node) => found.get(toName(node)) ?? readFromTile(node)
+}
+
+/** For maps of nodes. */
+function toName({ level, index }: TreeNode): string {
+  return `${level}/${index}`
 }

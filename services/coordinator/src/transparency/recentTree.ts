@@ -52,10 +52,5 @@ export function createRecentTree({ size, hashes }: Frontier): RecentTree {
   }
 }
 
-/** A node's place as one number: levels end below 64. */
+/** A node's place as one number: levels end below 64, and sizes far below 2^47, where it would not be exact. */
 const toNumber = (level: number, index: number) => index * 64 + level
-
-/** For maps of nodes. */
-export function toName({ level, index }: TreeNode): string {
-  return `${level}/${index}`
-}

@@ -1,4 +1,4 @@
-import { createFindCosignatures, LogError, parseNote, type VerifyEd25519 } from '@countersign/log'
+import { findCosignatures, LogError, parseNote, type VerifyEd25519 } from '@countersign/log'
 import { isEd25519Signature } from '@countersign/service/ed25519'
 import { EnclaveError } from '../errors.ts'
 
@@ -12,7 +12,6 @@ const MAX_KNOWN = 64
 
 export function createFindCosigners(witnesses: readonly string[]): FindCosigners {
   const known = new Map<string, ReturnType<FindCosigners>>()
-  const findCosignatures = createFindCosignatures(witnesses, verify)
 
   return (note) => {
     const found = known.get(note) ?? findAll(note)
@@ -24,7 +23,7 @@ export function createFindCosigners(witnesses: readonly string[]): FindCosigners
   function findAll(note: string) {
     try {
       const parsed = parseNote(note)
-      const cosignatures = findCosignatures(parsed)
+      const cosignatures = findCosignatures(parsed, witnesses, verify)
       return { text: parsed.text, cosigners: cosignatures.map(({ witness }) => witness) }
     } catch (error) {
       if (!(error instanceof LogError)) throw error
