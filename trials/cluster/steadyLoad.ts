@@ -31,7 +31,7 @@ export function startSteadyLoad({ user, rate }: { user: TestUser; rate: number }
       if (response.status === 200) slugs.push((JSON.parse(body) as { slug: string }).slug)
       else request.failure = `${response.status} ${body.slice(0, 200)}`
     } catch (error) {
-      request.failure = error instanceof Error ? error.message : 'failed'
+      request.failure = toFailure(error)
     }
     request.endedAt = performance.now()
   }
@@ -57,4 +57,11 @@ export function startSteadyLoad({ user, rate }: { user: TestUser; rate: number }
       }
     },
   }
+}
+
+/** With the code of what is behind it: that a fetch failed says nothing. */
+function toFailure(error: unknown): string {
+  if (!(error instanceof Error)) return 'failed'
+  const { cause } = error
+  return cause instanceof Error ? `${error.message}: ${'code' in cause ? cause.code : cause.message}` : error.message
 }
