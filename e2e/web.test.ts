@@ -80,7 +80,7 @@ describe.skipIf(!executablePath)('the web app, on all that npm run dev starts', 
     const slug = await send(page, '0.05')
     await page.getByRole('link', { name: /^Sent to 0x709979…dc79C8.*−0\.05 ETH/ }).waitFor()
 
-    // Whoever reloads loses nothing: the history has it.
+    // A reload loses nothing: the history has it.
     await page.reload()
     await page.locator(`a[href="/proof/${slug}"]`).first().click()
     await page.getByRole('heading', { name: 'Proof of a signature' }).waitFor()

@@ -35,7 +35,7 @@ export type TreeEdge = {
   readonly hashes: readonly string[]
 }
 
-/** Goes on from a tree of this size. `onNode` is told of each node that is complete from here on, leaves among them. */
+/** Goes on from a tree of this size. `onNode` is called for each node that becomes complete, leaves included. */
 export function createTreeEdge(
   start: { size: number; hashes: readonly string[] },
   onNode: (level: number, index: number, hash: string) => void = () => {},

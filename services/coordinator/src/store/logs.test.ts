@@ -370,7 +370,7 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
       )
     })
 
-    test('coordinators of before the change still write, and meet the others', async () => {
+    test('coordinators from before the change still write, and their claims meet ours', async () => {
       const [theirs, ours] = [createTestClaim(wallet.id), createTestClaim(wallet.id)]
       const appendAsBefore = async (claims: readonly Claim[]) => {
         const { origin, key, bootId, from, entries, checkpoint } = log.toAppend({ from: log.entries.length - 1 })

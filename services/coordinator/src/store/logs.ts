@@ -64,14 +64,13 @@ async function appendLog(
 /** Wallet, digest and leaf of each, side by side: as `read_claims` reads them, and in the order of all coordinators. */
 function encodeClaims(claims: readonly Claim[]): Buffer {
   const texts = claims.map(({ walletId, digest, leaf }) => walletId.replaceAll('-', '') + toDigits(digest) + leaf)
+  if (texts.some((text) => !isHex(text, CLAIM_BYTES))) throw new Error('not a claim')
   // By the first two alone: of claims for one digest the first is to stay the first.
   const byKey = (left: string, right: string) => {
     const [leftKey, rightKey] = [left.slice(0, KEY_DIGITS), right.slice(0, KEY_DIGITS)]
     return leftKey < rightKey ? -1 : Number(leftKey > rightKey)
   }
-  const text = texts.sort(byKey).join('')
-  if (texts.some((one) => !isHex(one, CLAIM_BYTES))) throw new Error('not a claim')
-  return Buffer.from(text, 'hex')
+  return Buffer.from(texts.sort(byKey).join(''), 'hex')
 }
 
 /**
@@ -93,20 +92,15 @@ async function deleteClaims(db: Kysely<Tables>, before: number): Promise<void> {
 /** In the order of all coordinators, as in `append_log`. */
 async function giveUpClaims(db: Kysely<Tables>, claims: readonly Claim[]): Promise<void> {
   if (claims.length === 0) return
-  await sql`delete from claims where (wallet_id, digest) in (
-    select c.wallet_id, c.digest
-    from (
-      select wallet_id, decode(digest, 'hex') as digest, decode(leaf, 'hex') as leaf
-      from unnest(${claims.map(({ walletId }) => walletId)}::uuid[], ${claims.map(({ digest }) => toDigits(digest))}::text[],
-        ${claims.map(({ leaf }) => leaf)}::text[]) as given (wallet_id, digest, leaf)
-      order by 1, 2
-    ) as given
+  await sql`delete from claims where ctid = any (array(
+    select c.ctid
+    from (select wallet_id, digest, leaf from read_claims(${encodeClaims(claims)}::bytea) order by place) as given
     cross join lateral (
-      select wallet_id, digest from claims as c
+      select ctid from claims as c
       where c.wallet_id = given.wallet_id and c.digest = given.digest and c.leaf = given.leaf
       offset 0 for update
     ) as c
-  )`.execute(db)
+  ))`.execute(db)
 }
 
 async function listLogs(db: Kysely<Tables>) {

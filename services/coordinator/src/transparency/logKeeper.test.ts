@@ -85,7 +85,7 @@ describe('old claims', () => {
     expect(rig.store.deletedBefore).toHaveLength(1)
   })
 
-  test('that cannot be deleted are told of, and fail no signature', async () => {
+  test('that cannot be deleted are logged, and fail no signature', async () => {
     const keeper = rig.startKeeper()
     await untilOpen()
     rig.store.deleteClaims = () => Promise.reject(new CoordinatorError('database_unavailable', 'the database is away'))

@@ -3,8 +3,8 @@ import { type Kysely, sql } from 'kysely'
 /**
  * Claims took three quarters of what the database did for a log. They come as one value now, and not as three arrays. And those that are over
  * are deleted by a statement of its own (`deleteClaims`): within this transaction the index kept all that were deleted since the last vacuum,
- * and each deletion read them again. The functions of before stay, with other parameters, for coordinators that still run: whoever changes
- * one of them names these.
+ * and each deletion read them again. The earlier functions stay, with other parameters, for coordinators that still run: a
+ * statement that changes one of them must name its parameters.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   for (const statement of statements) await sql.raw(statement).execute(db)
