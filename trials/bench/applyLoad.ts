@@ -1,4 +1,4 @@
-import { connectCaller } from './connectCaller.ts'
+import { type Caller, connectCaller } from './connectCaller.ts'
 
 /** Where each connection takes its next request from. */
 export type Requests = (connection: number) => Buffer
@@ -10,6 +10,9 @@ export type Requests = (connection: number) => Buffer
  */
 export type Answered = { rate: number; latencies: number[]; count: number }
 
+/** More may not be let in at once: who is not tries again after a second, and so long the machine has nothing to do. */
+const CONNECT_TOGETHER = 128
+
 /** Each connection asks again as soon as it is answered, until the time is over; then all wait for their last answer. */
 export async function applyLoad(parameters: {
   url: string
@@ -18,7 +21,11 @@ export async function applyLoad(parameters: {
   next: Requests
 }): Promise<Answered> {
   const { url, connections, sliceMs, next } = parameters
-  const callers = await Promise.all(Array.from({ length: connections }, () => connectCaller(url)))
+  const callers: Caller[] = []
+  while (callers.length < connections) {
+    const count = Math.min(CONNECT_TOGETHER, connections - callers.length)
+    callers.push(...(await Promise.all(Array.from({ length: count }, () => connectCaller(url)))))
+  }
   const latencies: number[] = []
   let count = 0
   let isOver = false

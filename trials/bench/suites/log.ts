@@ -8,12 +8,12 @@ import { signInAll } from '../signer.ts'
 import { delay, QUOTE_MS, startDelay, startSatelliteServer, startStack, stopProgram } from '../startStack.ts'
 import { toFigure } from '../table.ts'
 
-/** With the first ones the callers' own waiting sets the rate, whatever the service could do. */
-const CONNECTIONS = [1, 16, 64, 256, 512, 1024]
+/** With the first ones the callers' own waiting sets the rate, whatever the service could do; the last fill eight calls of 256, all that go to an enclave at a time. */
+const CONNECTIONS = [1, 16, 64, 256, 1024, 2048]
 /** Witnesses are asked about ten times a second here, and their code has to be warm too. */
 const WARM_SLICES = 10
-/** Of a slice, for each caller: so that all get a dozen answers, and what happens before the queues are full counts little. */
-const EACH_MS = 12
+/** Of a slice, for each caller: so that all get some eight answers, and what happens before the queues are full counts little. */
+const EACH_MS = 8
 const USERS = 8
 const WITNESSES = 3
 /** To each witness and back. */
