@@ -39,7 +39,6 @@ test.each<[string, RequestListener]>([
     (_, response) => response.writeHead(200, { ...json, 'content-encoding': 'gzip' }).end(gzipSync(big(2 ** 21))),
   ],
   ['unreachable', (_, response) => response.writeHead(302, { location: '/elsewhere' }).end()],
-  ['unreachable', (request) => void request.socket.resetAndDestroy()],
   ['unreachable', (_, response) => cutShort(response)],
 ])('%s', async (code, listener) => {
   const paths: (string | undefined)[] = []
@@ -49,6 +48,33 @@ test.each<[string, RequestListener]>([
   })
   await expect(fetchJson({ fetch }, { url, timeoutMs: 5_000 })).rejects.toMatchObject({ code })
   expect(paths).toEqual(['/'])
+})
+
+test('a connection that the source closed at that moment is made again, once', async () => {
+  const asked: (string | undefined)[] = []
+  const url = await serve((request, response) => {
+    asked.push(request.url)
+    if (asked.length === 2) request.socket.destroy()
+    else response.writeHead(200, json).end('{}')
+  })
+  const get = () => fetchJson({ fetch }, { url, timeoutMs: 5_000 })
+  await get()
+  expect(await get()).toEqual({})
+  expect(asked).toEqual(['/', '/', '/'])
+})
+
+test.each([
+  ['what is asked twice at most', undefined, 2],
+  ['what is posted once', {}, 1],
+])('a source that closes every connection is unreachable: %s', async (_name, body, times) => {
+  let asked = 0
+  const url = await serve((request) => {
+    asked++
+    request.socket.resetAndDestroy()
+  })
+  const exchange = fetchJson({ fetch }, { url, timeoutMs: 5_000, ...(body && { body }) })
+  await expect(exchange).rejects.toMatchObject({ code: 'unreachable', details: 'ECONNRESET' })
+  expect(asked).toBe(times)
 })
 
 test('1 MiB is not too much', async () => {

@@ -14,6 +14,8 @@ export type FetchJsonParameters = {
 }
 
 const MAX_ANSWER_BYTES = 1_048_576
+/** How a connection ends that the source closed: a kept one perhaps at the very moment of the request. */
+const CLOSED = ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']
 
 /**
  * Asks an entropy source: JSON only, 1 MiB at most, within a time limit, and no redirects, which would have another host
@@ -31,8 +33,14 @@ export async function fetchJson(
       }
     : { headers: { accept: 'application/json', ...headers } }
   const exchange = async (signal: AbortSignal) => {
+    const ask = () => fetch(url, { ...init, redirect: 'error', signal })
+    // Once more, on another connection: otherwise all who wait for samples would fail for it. What is posted may have been done.
+    const askAgain = (error: unknown) => {
+      if (body === undefined && CLOSED.includes(toErrno(error))) return ask()
+      throw error
+    }
     try {
-      const response = await fetch(url, { ...init, redirect: 'error', signal })
+      const response = await ask().catch(askAgain)
       if (response.status === 401) throw new EntropySourceError('unauthorized')
       if (response.status !== 200) throw new EntropySourceError('status', { details: String(response.status) })
       if (!isJson(response.headers.get('content-type'))) throw new EntropySourceError('content_type')
