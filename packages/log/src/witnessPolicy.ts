@@ -1,8 +1,8 @@
-import { fromHex, isEd25519Key, isHex, isMajority } from '@countersign/protocol'
+import { fromHex, isEd25519Key, isHex, isMajority, toHex } from '@countersign/protocol'
 import { assertInclusion } from './checkProofs.ts'
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts'
 import { LogError } from './errors.ts'
-import { formatNote, type Note, parseNote } from './note.ts'
+import { formatNote, type Note, type NoteSignature, parseNote } from './note.ts'
 import { computeKeyId, type NoteKey } from './noteKey.ts'
 import { openNote, type VerifiedSignature, type VerifyEd25519, verifySignature } from './openNote.ts'
 import { parseTlogProof } from './tlogProof.ts'
@@ -64,25 +64,45 @@ export function assertCosigned(
 
 /**
  * The cosignatures of these witnesses below a note, in the order of the list; of several of one witness the newest. The keys are those of
- * a policy that was judged.
+ * a policy that was judged. Ids have four bytes, and a witness may look for a name under which its own is that of another: a line counts for
+ * the key under which it holds, and spoils the note only if there is none.
  */
 export function findCosignatures(
   { text, signatures }: Note,
   witnesses: readonly string[],
   verify?: VerifyEd25519,
 ): Cosignature[] {
-  return witnesses.flatMap((witness) => {
-    const own: Cosignature[] = []
-    const publicKey = fromHex(witness)
-    for (const signature of signatures) {
-      const key = { name: signature.name, type: 'cosignature-ed25519', publicKey } as const
-      const id = computeKeyId(key)
-      if (id !== signature.keyId) continue
-      const verified = verifySignature({ ...key, id }, text, signature, verify)
-      own.push({ ...verified, witness, timestampS: verified.timestampS ?? 0 })
-    }
-    return own.toSorted((left, right) => right.timestampS - left.timestampS).slice(0, 1)
-  })
+  const newest = new Map<string, Cosignature>()
+  for (const signature of signatures) {
+    const keys = witnesses.flatMap((witness) => {
+      const key = { name: signature.name, type: 'cosignature-ed25519', publicKey: fromHex(witness) } as const
+      return computeKeyId(key) === signature.keyId ? [{ ...key, id: signature.keyId }] : []
+    })
+    if (keys.length === 0) continue
+    const verified = verifyByOne(keys, text, signature, verify)
+    const witness = toHex(verified.key.publicKey)
+    const timestampS = verified.timestampS ?? 0
+    const earlier = newest.get(witness)
+    if (earlier === undefined || earlier.timestampS < timestampS)
+      newest.set(witness, { ...verified, witness, timestampS })
+  }
+  return witnesses.flatMap((witness) => newest.get(witness) ?? [])
+}
+
+/** By the first of these keys under which it holds; throws for the last where it holds under none. */
+function verifyByOne(
+  keys: readonly NoteKey[],
+  text: string,
+  signature: NoteSignature,
+  verify: VerifyEd25519 | undefined,
+): VerifiedSignature {
+  const [key, ...others] = keys as [NoteKey, ...NoteKey[]]
+  try {
+    return verifySignature(key, text, signature, verify)
+  } catch (error) {
+    if (!(error instanceof LogError) || others.length === 0) throw error
+    return verifyByOne(others, text, signature, verify)
+  }
 }
 
 /** A checkpoint with the signatures that count and no other, the log's first: one set of them is one text. */

@@ -110,6 +110,9 @@ test('metrics: answers by status, sizes by log', () => {
     version: '1.2.3',
   })
   expect(metrics.toText()).toContain('countersign_witness_answers_total{status="500"} 0\n')
+  expect(metrics.toText()).toContain('countersign_witness_forks_total 0\n')
+  metrics.countFork()
+  expect(metrics.toText()).toContain('countersign_witness_forks_total 1\n')
   for (const status of [200, 409, 200]) metrics.count(status)
   expect(metrics.toText()).toContain('countersign_witness_answers_total{status="200"} 2\n')
   expect(metrics.toText()).toContain('countersign_witness_log_size{origin="a \\"log\\""} 7\n')

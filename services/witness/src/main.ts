@@ -32,7 +32,7 @@ async function start(env: Env): Promise<RunningService> {
     startedAt: clock.now() - 1000 * process.uptime(),
     version: packageJson.version,
   })
-  const witness = createWitness({ logs, store, signers, clock, log })
+  const witness = createWitness({ logs, store, signers, clock, log, onFork: metrics.countFork })
   const server = await serveWitness({ witness, count: metrics.count, log }, { host, port })
   shutdown.add(server.close)
   if (metricsPort !== undefined) shutdown.add((await serveMetrics(metrics.toText, metricsPort)).close)

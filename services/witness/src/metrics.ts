@@ -1,6 +1,7 @@
 /** What operators watch, in the text format of Prometheus. */
 export type Metrics = {
   count(status: number): void
+  countFork(): void
   toText(): string
 }
 
@@ -19,7 +20,9 @@ type Sample = readonly [labels: Readonly<Record<string, string | number>>, value
 export function createMetrics({ readSizes, readDisk, now, startedAt, version }: MetricsDeps): Metrics {
   // Zero before the first, since an increase from nothing to one is none.
   const counts = new Map([200, 409, 422, 500].map((status) => [status, 0]))
+  let forks = 0
   return {
+    countFork: () => void forks++,
     count: (status) => void counts.set(status, (counts.get(status) ?? 0) + 1),
     toText() {
       const { freeBytes, sizeBytes } = readDisk()
@@ -27,6 +30,12 @@ export function createMetrics({ readSizes, readDisk, now, startedAt, version }: 
         format('countersign_witness_answers_total', 'counter', 'Answers to add-checkpoint, by status', [
           ...[...counts].map(([status, count]): Sample => [{ status }, count]),
         ]),
+        format(
+          'countersign_witness_forks_total',
+          'counter',
+          'Checkpoints of one size with two roots, signed by a log',
+          [[{}, forks]],
+        ),
         format('countersign_witness_log_size', 'gauge', 'Size of the newest checkpoint that was recorded, by log', [
           ...[...readSizes()].map(([origin, size]): Sample => [{ origin }, size]),
         ]),

@@ -71,6 +71,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
     const before = store.latest(origin)
     expect(await witness.addCheckpoint(toBody(step))).toMatchObject({ status: 422 })
     expect(store.latest(origin)).toEqual(before)
+    expect(lines.at(-1)).toMatchObject({ isFork: step.size === 5 })
     expect(openNote(String(lines.at(-1)?.checkpoint), [log.key]).text).toBe(toText(step.size, 'fork'))
     assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 5, size: 9 })), toText(9))
   })
@@ -87,6 +88,22 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
     const { witness, store } = await createAtFive()
     expect(await witness.addCheckpoint(encode(text))).toMatchObject({ status: 422 })
     expect(store.latest(origin)?.checkpoint.size).toBe(5)
+  })
+
+  test('422: only two roots of one size are a fork; a proof that does not hold may be anybody’s, and is logged once a minute', async () => {
+    let [now, forks] = [NOW_S * 1_000, 0]
+    const clock = { now: () => now }
+    const { witness, lines } = createTestWitness({ clock, onFork: () => forks++ })
+    await witness.addCheckpoint(toBody({ oldSize: 0, size: 5 }))
+    const madeUp = encode(toRequest({ oldSize: 5, size: 5 }).replace('old 5\n', `old 5\n${'A'.repeat(43)}=\n`))
+    for (let call = 0; call < 3; call++) expect(await witness.addCheckpoint(madeUp)).toMatchObject({ status: 422 })
+    expect([lines.length, forks]).toEqual([1, 0])
+    now += 60_000
+    await witness.addCheckpoint(madeUp)
+    expect([lines.length, forks]).toEqual([2, 0])
+    for (const history of ['b', 'b', 'c']) await witness.addCheckpoint(toBody({ oldSize: 5, size: 5, history }))
+    expect(lines.slice(2)).toMatchObject([{ isFork: true }, { isFork: true }])
+    expect(forks).toBe(3)
   })
 
   test('422: a proof from nothing, and another root of the empty tree', async () => {
@@ -217,13 +234,23 @@ describe('the record', () => {
     expect(store.latest(origin)?.checkpoint.size).toBe(20)
   })
 
-  test('503: more calls than may wait for one log; then it goes on', async () => {
-    const { witness } = createTestWitness()
-    const replies = await Promise.all(
-      Array.from({ length: 40 }, () => witness.addCheckpoint(toBody({ oldSize: 0, size: 0 }))),
-    )
-    expect(replies.filter(({ status }) => status === 503)).toHaveLength(8)
-    assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 0, size: 5 })), toText(5))
+  test('strangers who ask without end do not hold up the log: their signatures are made once, beside it', async () => {
+    let asked = 0
+    const slow = signers.map((signer) => ({
+      ...signer,
+      sign(message: Uint8Array) {
+        if (signer.key.type === 'cosignature-ed25519') return signer.sign(message)
+        asked++
+        return new Promise<never>(() => {})
+      },
+    }))
+    const { witness } = createTestWitness({ signers: slow })
+    const only = { isEd25519Only: true }
+    assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 0, size: 5 }), only), toText(5), 1)
+    for (let call = 0; call < 40; call++) void witness.getCheckpoint(toFileName(origin))
+    expect(asked).toBe(1)
+    for (let call = 0; call < 40; call++) void witness.addCheckpoint(toBody({ oldSize: 5, size: 5 }))
+    assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 5, size: 8 }), only), toText(8), 1)
   })
 
   test('a log that fails does not hold up the next call', async () => {
@@ -260,6 +287,18 @@ describe('for monitors', () => {
     const { body } = await get(witness)
     expect(parseNote(body).text).toBe(toText(8))
     expect(openNote(body, [log.key, ...keys]).verified).toHaveLength(3)
+  })
+
+  test('what nobody has added to for a minute is cosigned anew, with the time of then', async () => {
+    let now = NOW_S * 1_000
+    const { witness } = createTestWitness({ clock: { now: () => now } })
+    await witness.addCheckpoint(toBody({ oldSize: 0, size: 5 }))
+    const readTimes = async () => openNote((await get(witness)).body, keys).verified.map(({ timestampS }) => timestampS)
+    expect(await readTimes()).toEqual([NOW_S, NOW_S])
+    now += 59_000
+    expect(await readTimes()).toEqual([NOW_S, NOW_S])
+    now += 1_000
+    expect(await readTimes()).toEqual([NOW_S + 60, NOW_S + 60])
   })
 
   test('404 for a log that is not known, or has sent nothing', async () => {

@@ -18,7 +18,7 @@ import { equalBytes } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import type { LogList } from './logList.ts'
 import type { Signer } from './signers.ts'
-import { type Store, toFileName } from './store.ts'
+import { type Store, type Stored, toFileName } from './store.ts'
 import { createVerifyByNode } from './verifyByNode.ts'
 
 export type Reply = { status: number; body: string; type?: string }
@@ -38,22 +38,27 @@ export type WitnessDeps = {
   signers: readonly Signer[]
   clock: { now(): number }
   log: Log
+  /** A log signed two trees of one size. */
+  onFork?: (() => void) | undefined
 }
 
-/** Calls that may wait for one log. A log asks once at a time; whoever repeats what it signed could ask without end. */
-const MAX_WAITING = 32
 /** Enough of a checkpoint that forks, with its signature, to show it to others. */
 const MAX_LOGGED_NOTE = 8_192
 
+/** How old a cosignature for monitors may be, and how soon another refusal of the same log is logged. */
+const MINUTE_MS = 60_000
+
 /**
- * Cosigns what continues what it has seen, and nothing else. The statuses are those of the specification as of July 2026. For each log one
- * call after the other is judged, so that between the check and the record nothing changes.
+ * Cosigns what continues what it has seen, and nothing else. The statuses are those of the specification as of July 2026. A call is judged
+ * and recorded without a pause, so that between the check and the record nothing changes.
  */
-export function createWitness({ logs, store, signers, clock, log }: WitnessDeps): Witness {
-  const inTurn = createTurns()
+export function createWitness({ logs, store, signers, clock, log, onFork = () => {} }: WitnessDeps): Witness {
   const verifyByNode = createVerifyByNode()
-  /** By origin: what was cosigned last, with every kind of cosignature, for monitors. */
-  const cosigned = new Map<string, Note>()
+  /** By origin: what is recorded, with every kind of cosignature, for monitors. */
+  const cosigned = new Map<string, { note: string; atMs: number; whole: Promise<Note> }>()
+  /** By origin: when a refusal was logged, and the newest fork that was. Anybody may repeat what a log signed. */
+  const refusedAt = new Map<string, number>()
+  const forks = new Map<string, string>()
 
   async function addCheckpoint(body: Uint8Array, options: CosignOptions): Promise<Reply> {
     const request = parseAddCheckpoint(body)
@@ -64,13 +69,18 @@ export function createWitness({ logs, store, signers, clock, log }: WitnessDeps)
     const { verified } = openNote(note, keys, verifyByNode)
     // Lines of strangers are not kept.
     const own = { text: note.text, signatures: verified.map(({ signature }) => signature) }
-    return inTurn(checkpoint.origin, () => judge({ ...request, own, checkpoint }, options))
+    const refusal = judge({ ...request, own, checkpoint })
+    if (refusal !== undefined) return refusal
+    return { status: 200, body: formatSignatureLines(await cosign(checkpoint, own, options)) }
   }
 
-  async function judge(
-    request: { oldSize: number; proof: readonly Uint8Array[]; own: Note; checkpoint: Checkpoint },
-    options: CosignOptions,
-  ) {
+  /** Undefined for what is recorded, and may be signed. */
+  function judge(request: {
+    oldSize: number
+    proof: readonly Uint8Array[]
+    own: Note
+    checkpoint: Checkpoint
+  }): Reply | undefined {
     const { oldSize, proof, own, checkpoint } = request
     const { origin, size, root } = checkpoint
     if (oldSize > size) return refuse(400, 'the old size is larger than that of the checkpoint')
@@ -82,17 +92,33 @@ export function createWitness({ logs, store, signers, clock, log }: WitnessDeps)
       assertConsistency({ oldSize, oldRoot: latest?.root ?? emptyRoot, size, root, proof })
     } catch (error) {
       if (!(error instanceof LogError)) throw error
+      // The log itself signed both. A proof that does not hold may be anybody's.
+      const isFork = latest?.size === size && !equalBytes(latest.root, root)
       const evidence = formatNote(own).slice(0, MAX_LOGGED_NOTE)
-      log.warn({ msg: 'Refused a checkpoint', origin, size, oldSize, reason: error.details, checkpoint: evidence })
+      const line = { msg: 'Refused a checkpoint', origin, size, oldSize, isFork, reason: error.details }
+      if (isFork ? isNewFork(origin, evidence) : isDue(origin)) log.warn({ ...line, checkpoint: evidence })
+      if (isFork) onFork()
       return refuse(422, 'the checkpoint does not continue the one before')
     }
     // First the record, then the signature: what is signed exists nowhere before the record would survive a power failure.
     if (latest === undefined || size > latest.size) store.save({ checkpoint, note: formatNote(own) })
-    return { status: 200, body: formatSignatureLines(await cosign(checkpoint, own, options)) }
+    return undefined
   }
 
-  async function cosign(
-    { origin, extensions }: Checkpoint,
+  function isNewFork(origin: string, evidence: string): boolean {
+    const isNew = forks.get(origin) !== evidence
+    forks.set(origin, evidence)
+    return isNew
+  }
+
+  function isDue(origin: string): boolean {
+    if (clock.now() - (refusedAt.get(origin) ?? Number.NEGATIVE_INFINITY) < MINUTE_MS) return false
+    refusedAt.set(origin, clock.now())
+    return true
+  }
+
+  function cosign(
+    { extensions }: Checkpoint,
     note: Note,
     { isEd25519Only = false }: CosignOptions = {},
   ): Promise<NoteSignature[]> {
@@ -100,13 +126,24 @@ export function createWitness({ logs, store, signers, clock, log }: WitnessDeps)
     // ML-DSA-44 does not cover extension lines.
     const isWhole = !isEd25519Only && extensions.length === 0
     const able = signers.filter(({ key }) => key.type === 'cosignature-ed25519' || isWhole)
-    const signatures = await Promise.all(
+    return Promise.all(
       able.map(async ({ key, sign }) => toNoteSignature(key, await sign(toSignedMessage(key, note.text, time)), time)),
     )
-    // A monitor has the others made when it asks.
-    if (isEd25519Only) cosigned.delete(origin)
-    else cosigned.set(origin, { ...note, signatures: [...note.signatures, ...signatures] })
-    return signatures
+  }
+
+  /** Made when somebody asks, once for all who do. */
+  function cosignForMonitors({ checkpoint, note }: Stored): Promise<Note> {
+    const known = cosigned.get(checkpoint.origin)
+    if (known?.note === note && clock.now() - known.atMs < MINUTE_MS) return known.whole
+    const own = parseNote(note)
+    const whole = cosign(checkpoint, own).then((signatures) => ({
+      ...own,
+      signatures: [...own.signatures, ...signatures],
+    }))
+    // Who asks next has it tried again.
+    whole.catch(() => cosigned.delete(checkpoint.origin))
+    cosigned.set(checkpoint.origin, { note, atMs: clock.now(), whole })
+    return whole
   }
 
   return {
@@ -120,12 +157,8 @@ export function createWitness({ logs, store, signers, clock, log }: WitnessDeps)
     async getCheckpoint(originHash) {
       const origin = [...logs.keys()].find((one) => toFileName(one) === originHash)
       const stored = origin === undefined ? undefined : store.latest(origin)
-      if (origin === undefined || stored === undefined) return refuse(404, 'there is no checkpoint of such a log')
-      return inTurn(origin, async () => {
-        const { checkpoint, note } = store.latest(origin) ?? stored
-        if (!cosigned.has(origin)) await cosign(checkpoint, parseNote(note))
-        return { status: 200, body: formatNote(cosigned.get(origin) as Note) }
-      })
+      if (stored === undefined) return refuse(404, 'there is no checkpoint of such a log')
+      return { status: 200, body: formatNote(await cosignForMonitors(stored)) }
     },
   }
 }
@@ -138,23 +171,4 @@ function toRefusal(error: unknown): Reply {
 
 function refuse(status: number, reason: string): Reply {
   return { status, body: `${reason}\n` }
-}
-
-/** Runs what is given for one name one after the other, in the order in which it came. */
-function createTurns() {
-  const turns = new Map<string, { last: Promise<unknown>; waiting: number }>()
-  return async (name: string, run: () => Promise<Reply>): Promise<Reply> => {
-    const turn = turns.get(name) ?? { last: Promise.resolve(), waiting: 0 }
-    turns.set(name, turn)
-    if (turn.waiting >= MAX_WAITING) return refuse(503, 'too many calls wait for this log')
-    turn.waiting += 1
-    const result = turn.last.then(run)
-    // The next one runs whatever became of this one.
-    turn.last = result.catch(() => undefined)
-    try {
-      return await result
-    } finally {
-      turn.waiting -= 1
-    }
-  }
 }

@@ -16,7 +16,8 @@ Where things come from
   --ipfs URL              an IPFS gateway; repeat for more
   --api URL               the service, which is a gateway too
   --log URL               the service that serves the log, below /log; that of --api unless given
-  --witness-url URL       a witness of the log, asked past the service for the newest that it cosigned; repeat for more
+  --witness-url URL       a witness of the log, asked past the service for the newest that it cosigned: https, or http on
+                          this machine; repeat for more
 
 What you trust
   --manifest FILE         anchors and contracts, as npm run verify takes them

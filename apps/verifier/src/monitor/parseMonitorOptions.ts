@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { isLoopbackUrl } from '@countersign/protocol'
 import { emptyManifest, type Manifest, VerifierError } from '@countersign/verify'
 import { invalid, toBaseUrl, toHexOption, toUrl, toWitnesses } from '../optionValues.ts'
 
@@ -70,7 +71,7 @@ export function parseMonitorOptions(argv: readonly string[]): MonitorOptions | u
     throw invalid('--from-nonce is of one wallet', 'look at one at a time')
   const api = values.api === undefined ? undefined : toBaseUrl('--api', values.api)
   const log = values.log === undefined ? api : toBaseUrl('--log', values.log)
-  const witnessUrls = [...new Set((values['witness-url'] ?? []).map((url) => toBaseUrl('--witness-url', url)))]
+  const witnessUrls = [...new Set((values['witness-url'] ?? []).map(toWitnessUrl))]
   for (const name of ['witness-url', 'witness', 'state'] as const) {
     if (log === undefined && values[name] !== undefined) throw invalid(`--${name} is for a log`, 'add --log or --api')
   }
@@ -110,4 +111,11 @@ function toNumber(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   if (!/^(0|[1-9]\d{0,14})$/.test(text)) throw invalid(`${flag} is not a whole number`, text)
   return Number(text)
+}
+
+/** What a witness does not know is not signed, nor is how new its word is: so nobody on the way may answer in its place. */
+function toWitnessUrl(text: string): string {
+  const url = toBaseUrl('--witness-url', text)
+  if (url.startsWith('https:') || isLoopbackUrl(url)) return url
+  throw invalid('--witness-url is not https', 'http is for this machine alone')
 }

@@ -310,6 +310,10 @@ describe('bad input ends with 2', () => {
     ['a witness without a quorum', [wallet, ...options, '--log', apiBaseUrl, '--witness', '11'.repeat(32)]],
     ['a state without a log', [wallet, ...options, '--state', 'state.json']],
     ['witnesses without a log', [wallet, ...options, '--witness-url', 'https://w1.test']],
+    [
+      'a witness whose answers anybody on the way could change',
+      [wallet, ...options, '--log', apiBaseUrl, '--witness-url', 'http://w1.test'],
+    ],
     ['a log that is no URL', [wallet, ...options, '--log', 'log.example/enclave-a']],
     ['an unknown option', [wallet, ...options, '--all']],
     ['no contract', [wallet, ...options.slice(0, 4)]],

@@ -130,8 +130,7 @@ async function commit(
       if (row !== undefined) {
         const { signature, slug } = row
         answer(signing, { status: 'fulfilled', value: { signature, slug, isNew: slug === offered } })
-      } else if (digest === null) answer(signing, { status: 'rejected', reason: repeated() })
-      else throw new Error('a signing was neither stored nor found')
+      } else answer(signing, { status: 'rejected', reason: digest === null ? repeated() : unread() })
     }
   } catch (reason) {
     for (const signing of asked) answer(signing, { status: 'rejected', reason })
@@ -141,6 +140,11 @@ async function commit(
 /** Random bytes of the enclave are in a commitment: an answer was repeated. */
 function repeated() {
   return new CoordinatorError('attestation_invalid', 'the commitment was recorded before')
+}
+
+/** Another was first with this digest, and could not be read: asked again, it is found. */
+function unread() {
+  return new CoordinatorError('database_unavailable', 'an earlier signature could not be read')
 }
 
 function tooOld() {

@@ -218,6 +218,15 @@ describe('signing', () => {
   })
 })
 
+test('an earlier signature that cannot be read fails who asked for it, and nobody whose own is stored', async () => {
+  const service = createService()
+  const insertSignings: Service['store']['insertSignings'] = async (parameters) =>
+    (await service.store.insertSignings(parameters)).slice(1)
+  const settled = await collect(service.toDeps({ store: { insertSignings } }), [createRequest(0), createRequest(1)])
+  expect(settled[0]).toMatchObject({ status: 'rejected', reason: { code: 'database_unavailable' } })
+  expect(settled[1]?.status).toBe('fulfilled')
+})
+
 describe('evidence that does not hold: nothing is stored, and nothing answered', () => {
   const editItem = (service: Service, edit: (result: SignedItem, index: number) => SignedItem | SignItemError) => {
     service.enclave.tamper = (answer) => ({

@@ -593,6 +593,18 @@ describe('two who ask for the same digest', () => {
     expect(service.enclave.asked()).toEqual([])
   })
 
+  test('the same where the database does not answer', async () => {
+    const service = createService()
+    const { walletId, asked } = createTransfer(0)
+    service.keeper.claims.set(`${walletId} ${asked.digest}`, 'another leaf')
+    if (service.deps.logging) service.deps.logging.findSigned = () => new Promise(() => {})
+    const { over, outcomes } = service.start([createTransfer(0)])
+    await settleDown()
+    service.time.pass(3_000)
+    await over
+    expect(outcomes()).toEqual(['log_unavailable'])
+  })
+
   test('through two coordinators at once: one signature is stored, and both get it', async () => {
     const first = createService()
     const second = createService({ keeper: first.keeper, store: first.store })

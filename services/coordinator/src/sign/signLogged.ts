@@ -196,15 +196,18 @@ async function giveUp({ logging, bootId, answer, log }: Run, failures: readonly 
 /** Somebody else was first with this digest: theirs is the answer, once it is stored. */
 async function answerWinner({ logging, answer }: Run, request: SigningRequest): Promise<void> {
   const { findSigned, schedule } = logging
+  const limit = createLimit(schedule, PATIENCE_MS)
   try {
     for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += POLL_MS) {
-      const value = await findSigned(request)
+      const value = await limit.hold(findSigned(request))
       if (value !== undefined) return answer(request, { status: 'fulfilled', value })
       await new Promise<void>((resolve) => schedule(resolve, POLL_MS))
     }
     throw unavailable('the same was asked elsewhere, and is not signed yet')
   } catch (error) {
     answer(request, failed(error))
+  } finally {
+    limit.end()
   }
 }
 

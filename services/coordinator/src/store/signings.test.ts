@@ -302,6 +302,33 @@ describe.each(databaseKinds)('signings on %s', (kind) => {
     expect(await subject.store.insertSignings({ batch, signings: [signing], now: NOW })).toEqual([toSigned(signing)])
   })
 
+  testOnPostgres('what was stored is answered, though an earlier one that others lost to cannot be read', async () => {
+    const database = await openDatabase(subject.options)
+    const isLookup = (node: object) => JSON.stringify(node).includes('select slug from attestations')
+    const db = database.db.withPlugin({
+      transformQuery({ node }) {
+        if (isLookup(node)) throw new Error('the connection is gone')
+        return node
+      },
+      transformResult: async ({ result }) => result,
+    })
+    const broken = createStore({
+      database: { ...database, db },
+      jobs: await openJobs(database, { pipelineDelayMs: 1000 }),
+    })
+    try {
+      const known = createTestSigning(wallet)
+      await subject.store.insertSignings({ batch: createTestBatch(), signings: [known], now: NOW })
+      const [fresh, again] = [createTestSigning(wallet), createTestSigning(wallet, known.statement.digest)]
+      const answers = await broken.insertSignings({ batch: createTestBatch(), signings: [again, fresh], now: NOW })
+      expect(answers).toEqual([toSigned(fresh)])
+      const alone = broken.insertSignings({ batch: createTestBatch(), signings: [again], now: NOW })
+      await expect(alone).rejects.toThrow()
+    } finally {
+      await broken.close()
+    }
+  })
+
   testOnPostgres('two coordinators with the same signings agree on one winner', async () => {
     const database = await openDatabase(subject.options)
     const second = createStore({ database, jobs: await openJobs(database, { pipelineDelayMs: 1000 }) })

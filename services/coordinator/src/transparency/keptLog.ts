@@ -47,6 +47,8 @@ export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps): Ke
   const { store, clock, log } = deps
   const logs = new Map<string, KeptLog & { vkey: string; setPolicy(policy: WitnessPolicy): void }>()
   let deleting: Promise<void> | undefined
+  /** What logs that others took the place of still do. */
+  let left: Promise<unknown> = Promise.resolve()
 
   /** Nobody waits for it, and what fails is for the next time. */
   function deleteClaims() {
@@ -101,13 +103,14 @@ export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps): Ke
       const known = logs.get(origin)
       // Another key is another log, though it has the name: that of enclaves with another root secret.
       const kept = known?.vkey === vkey ? known : create(vkey, settings.log)
+      if (known !== undefined && known !== kept) left = Promise.all([left, known.cosigner.stop()])
       kept.setPolicy(settings.log)
       logs.set(origin, kept)
       return kept
     },
     find: (origin) => logs.get(origin),
     async stop() {
-      await Promise.all([deleting, ...[...logs.values()].map(({ cosigner }) => cosigner.stop())])
+      await Promise.all([deleting, left, ...[...logs.values()].map(({ cosigner }) => cosigner.stop())])
     },
   }
 }

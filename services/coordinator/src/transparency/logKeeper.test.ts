@@ -282,6 +282,24 @@ describe('an origin that cannot be used', () => {
     expect(kindsOf(SPARE)).toEqual(['boot', 'signature'])
   })
 
+  test('the enclave has started again meanwhile: what the earlier boot did is no reason for it to leave the log', async () => {
+    const lists = rig.witnesses.map(({ listed }) => ({ listed, keys: listed.get(FIRST) ?? [] }))
+    for (const { listed } of lists) listed.delete(FIRST)
+    const first = rig.enclave.bootId
+    let calls = 0
+    rig.enclave.before = async (call) => {
+      // The first finds the boot, the second comes when its log is given up.
+      if (call !== 'call' || ++calls !== 2) return
+      rig.enclave.reboot()
+      for (const { listed, keys } of lists) listed.set(FIRST, keys)
+    }
+    rig.startKeeper()
+    await untilOpen()
+    expect(rig.enclave.bootId).not.toBe(first)
+    expect(rig.enclave.current?.origin).toBe(FIRST)
+    expect(rig.log.lines.map(({ msg }) => msg)).not.toContain('Left a log')
+  })
+
   test('a quorum that knows it is enough', async () => {
     rig.witnesses[2]?.listed.clear()
     const keeper = rig.startKeeper()

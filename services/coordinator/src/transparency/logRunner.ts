@@ -58,9 +58,17 @@ export function createLogRunner({ enclave, store, logs, log }: LogRunnerDeps, en
         return
       } catch (error) {
         if (!isOver(error) || origin === own.at(-1)) throw error
+        await assertSameBoot(answer)
         log.error({ msg: 'Left a log', enclave: address, origin, bootId: answer.bootId, ...toReason(error) })
       }
     }
+  }
+
+  /** What was wrong with the log of a boot that is over is no reason for the next one to leave it. */
+  async function assertSameBoot({ bootId, log: appended }: LogResponse): Promise<void> {
+    const now = await enclaveLog.call({ from: appended === null ? 0 : appended.from + appended.entries.length })
+    if (now.bootId === bootId) return
+    throw new CoordinatorError('log_unavailable', 'the enclave has started again', { details: appended?.origin })
   }
 
   /** From the newest checkpoint that is written: the witnesses have seen none that is newer. */

@@ -1,5 +1,5 @@
 import { COSIGNATURES_HEADER, type Cosignature, formatAddCheckpoint, type NoteKey } from '@countersign/log'
-import { ServiceError, toHex } from '@countersign/protocol'
+import { ServiceError } from '@countersign/protocol'
 import { Pool } from 'undici'
 import { readCosignature } from './readCosignature.ts'
 import type { WitnessSite } from './readWitnesses.ts'
@@ -41,7 +41,6 @@ export function createWitnessClient(
   { key, url }: WitnessSite,
   { timeoutMs = 5_000 }: { timeoutMs?: number } = {},
 ): WitnessClient {
-  const witness = toHex(key.publicKey)
   const { origin: server, pathname } = new URL(url)
   const path = `${pathname.replace(/\/+$/, '')}/add-checkpoint`
   const pool = new Pool(server, {
@@ -65,7 +64,7 @@ export function createWitnessClient(
       // Bounded by `maxResponseSize`.
       const answer = await response.body.text()
       if (status === 200) {
-        const cosignature = readCosignature(answer, { witness, text })
+        const cosignature = readCosignature(answer, { key, text })
         if (cosignature === undefined) return { outcome: 'lies', reason: 'its cosignature does not hold' }
         sizes.set(origin, size)
         return { outcome: 'cosigned', cosignature }

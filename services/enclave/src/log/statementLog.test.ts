@@ -337,11 +337,13 @@ describe('another origin', () => {
     await statementLog.settle()
   })
 
-  test('two other origins at once: one after the other, and no tree twice', async () => {
-    const log = await createOpenLog()
-    const { statementLog } = log
-    const start = { ...empty, origin: second }
-    const [one, two] = await Promise.all([statementLog.call({ start }), statementLog.call({ start })])
-    expect(two).toEqual(one)
+  test('starts at once come one after the other: a boot that has left a log does not start it a second time', async () => {
+    const { statementLog } = createTestLog()
+    const [one, two, three] = await Promise.allSettled(
+      [first, second, first].map((origin) => statementLog.call({ start: { ...empty, origin } })),
+    )
+    expect(one?.status).toBe('fulfilled')
+    expect(two).toMatchObject({ value: { log: { origin: second, from: 0 } } })
+    expect(three).toMatchObject({ reason: { code: 'log_refused' } })
   })
 })
