@@ -84,7 +84,7 @@ export const healthy: World = {
   [`countersign_log_witness_answers_total{${C1}, witness="w1", outcome="lies"}`]: steady(0),
   [`countersign_witness_answers_total{${X1}, status="200"}`]: growing(60),
   [`countersign_witness_answers_total{${X1}, status="409"}`]: growing(1),
-  [`countersign_witness_answers_total{${X1}, status="422"}`]: growing(1),
+  [`countersign_witness_answers_total{${X1}, status="422"}`]: steady(0),
   [`countersign_witness_forks_total{${X1}}`]: steady(0),
   [`countersign_witness_answers_total{${X1}, status="500"}`]: steady(0),
 }
@@ -159,6 +159,7 @@ export const wrong: Readonly<Record<string, World>> = {
   CountersignWitnessDisagrees: {
     [`countersign_log_witness_answers_total{${C1}, witness="w1", outcome="lies"}`]: lately(12),
   },
-  CountersignWitnessRefuses: { [`countersign_witness_forks_total{${X1}}`]: '0x95 1x25' },
+  CountersignWitnessForked: { [`countersign_witness_forks_total{${X1}}`]: '0x95 1x25' },
+  CountersignWitnessRefuses: { [`countersign_witness_answers_total{${X1}, status="422"}`]: '0x95 1x25' },
   CountersignWitnessFails: { [`countersign_witness_answers_total{${X1}, status="500"}`]: '0x95 1x25' },
 }

@@ -45,8 +45,10 @@ export type WitnessDeps = {
 /** Enough of a checkpoint that forks, with its signature, to show it to others. */
 const MAX_LOGGED_NOTE = 8_192
 
-/** How old a cosignature for monitors may be, and how soon another refusal of the same log is logged. */
-const MINUTE_MS = 60_000
+/** Of each log: so many of those refused are known again. Anybody may repeat what a log signed, but nobody else can sign more. */
+const MAX_REFUSED = 64
+/** How old a cosignature for monitors may be. */
+const MAX_AGE_MS = 60_000
 
 /**
  * Cosigns what continues what it has seen, and nothing else. The statuses are those of the specification as of July 2026. A call is judged
@@ -56,9 +58,8 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
   const verifyByNode = createVerifyByNode()
   /** By origin: what is recorded, with every kind of cosignature, for monitors. */
   const cosigned = new Map<string, { note: string; atMs: number; whole: Promise<Note> }>()
-  /** By origin: when a refusal was logged, and the newest fork that was. Anybody may repeat what a log signed. */
-  const refusedAt = new Map<string, number>()
-  const forks = new Map<string, string>()
+  /** By origin: checkpoints that were refused, and logged. */
+  const refused = new Map<string, Set<string>>()
 
   async function addCheckpoint(body: Uint8Array, options: CosignOptions): Promise<Reply> {
     const request = parseAddCheckpoint(body)
@@ -67,8 +68,8 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
     const keys = logs.get(checkpoint.origin)
     if (keys === undefined) return refuse(404, 'this log is not known here')
     const { verified } = openNote(note, keys, verifyByNode)
-    // Lines of strangers are not kept.
-    const own = { text: note.text, signatures: verified.map(({ signature }) => signature) }
+    // Lines of strangers are not kept, nor a second one of the same key.
+    const own = { text: note.text, signatures: [...new Map(verified.map((one) => [one.key, one.signature])).values()] }
     const refusal = judge({ ...request, own, checkpoint })
     if (refusal !== undefined) return refusal
     return { status: 200, body: formatSignatureLines(await cosign(checkpoint, own, options)) }
@@ -85,7 +86,7 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
     const { origin, size, root } = checkpoint
     if (oldSize > size) return refuse(400, 'the old size is larger than that of the checkpoint')
     if (size === 0 && !equalBytes(root, emptyRoot)) return refuse(422, 'another root of the empty tree')
-    const latest = store.latest(origin)?.checkpoint
+    const { checkpoint: latest, note: latestNote = '' } = store.latest(origin) ?? {}
     const latestSize = latest?.size ?? 0
     if (oldSize !== latestSize) return { status: 409, body: `${latestSize}\n`, type: 'text/x.tlog.size' }
     try {
@@ -94,10 +95,14 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
       if (!(error instanceof LogError)) throw error
       // The log itself signed both. A proof that does not hold may be anybody's.
       const isFork = latest?.size === size && !equalBytes(latest.root, root)
-      const evidence = formatNote(own).slice(0, MAX_LOGGED_NOTE)
-      const line = { msg: 'Refused a checkpoint', origin, size, oldSize, isFork, reason: error.details }
-      if (isFork ? isNewFork(origin, evidence) : isDue(origin)) log.warn({ ...line, checkpoint: evidence })
       if (isFork) onFork()
+      if (isNew(own, origin)) {
+        const evidence = {
+          checkpoint: toEvidence(formatNote(own)),
+          ...(isFork && { recorded: toEvidence(latestNote) }),
+        }
+        log.warn({ msg: 'Refused a checkpoint', origin, size, oldSize, isFork, reason: error.details, ...evidence })
+      }
       return refuse(422, 'the checkpoint does not continue the one before')
     }
     // First the record, then the signature: what is signed exists nowhere before the record would survive a power failure.
@@ -105,15 +110,12 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
     return undefined
   }
 
-  function isNewFork(origin: string, evidence: string): boolean {
-    const isNew = forks.get(origin) !== evidence
-    forks.set(origin, evidence)
-    return isNew
-  }
-
-  function isDue(origin: string): boolean {
-    if (clock.now() - (refusedAt.get(origin) ?? Number.NEGATIVE_INFINITY) < MINUTE_MS) return false
-    refusedAt.set(origin, clock.now())
+  function isNew({ text }: Note, origin: string): boolean {
+    const known = refused.get(origin) ?? new Set()
+    refused.set(origin, known)
+    if (known.has(text)) return false
+    if (known.size >= MAX_REFUSED) known.clear()
+    known.add(text)
     return true
   }
 
@@ -134,7 +136,7 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
   /** Made when somebody asks, once for all who do. */
   function cosignForMonitors({ checkpoint, note }: Stored): Promise<Note> {
     const known = cosigned.get(checkpoint.origin)
-    if (known?.note === note && clock.now() - known.atMs < MINUTE_MS) return known.whole
+    if (known?.note === note && clock.now() - known.atMs < MAX_AGE_MS) return known.whole
     const own = parseNote(note)
     const whole = cosign(checkpoint, own).then((signatures) => ({
       ...own,
@@ -162,6 +164,8 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
     },
   }
 }
+
+const toEvidence = (note: string) => note.slice(0, MAX_LOGGED_NOTE)
 
 function toRefusal(error: unknown): Reply {
   if (!(error instanceof LogError)) throw error

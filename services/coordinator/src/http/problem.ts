@@ -136,7 +136,8 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
   },
   log_unavailable: {
     title: 'The public log or its witnesses cannot be reached',
-    advice: 'Retry. Nothing was released: a signature leaves the enclave only after witnesses have seen it in the log.',
+    advice:
+      'Retry. No signature of this attempt comes out later, and none leaves the enclave before witnesses have seen it in the log.',
   },
   database_unavailable: { title: 'The database cannot be reached', advice: 'Retry.' },
   shutting_down: { title: 'The service is stopping', advice: 'Retry.' },

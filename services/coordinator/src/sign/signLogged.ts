@@ -43,7 +43,7 @@ const PATIENCE_MS = 3_000
 /**
  * The rest of signing where the enclave has a log, in the order of decision 23: entries and claims are written, witnesses cosign, the enclave
  * gives the statements, they are stored. The quote is verified meanwhile. Whatever fails after the enclave has signed is dropped there, and is never
- * asked for again: who was told of a failure gets no signature later.
+ * asked for again: who was told of a failure gets no signature later, unless it was the database that failed while it stored one.
  */
 export async function signLogged(
   deps: SignLoggedDeps,

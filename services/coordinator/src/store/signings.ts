@@ -75,6 +75,7 @@ async function insertWithShared(
     if (inserted.length === 0) throw error
     return []
   })
+  if (inserted.length === 0 && earlier.length < lost.length) throw new Error('a signing was neither inserted nor found')
   return [...inserted, ...earlier]
 }
 

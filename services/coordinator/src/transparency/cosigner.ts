@@ -53,7 +53,8 @@ export type Cosigner = {
   findMissing(): string[]
   hasQuorum(): boolean
   countWitnesses(): WitnessCount
-  stop(): Promise<void>
+  /** Whoever waits is told the reason. */
+  stop(reason?: Error): Promise<void>
 }
 
 type Waiter = CosignParameters & { resolve(note: CosignedNote): void; reject(error: Error): void }
@@ -98,7 +99,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
   /** Whether somebody came while a round was under way, perhaps too late for it: who waits, or a witness that was busy. */
   let isCalledAgain = false
   let cancelRetry = () => {}
-  let isStopped = false
+  let stopped: Error | undefined
 
   function collect(note: string): Collection | undefined {
     return createCollection(note, { key, witnesses: getPolicy().witnesses, now: clock.now() })
@@ -308,7 +309,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
   }
 
   function startRound() {
-    if (round !== undefined || isStopped) return
+    if (round !== undefined || stopped !== undefined) return
     cancelRetry()
     isCalledAgain = false
     round = runRound()
@@ -338,7 +339,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
 
   return {
     cosign(parameters) {
-      if (isStopped) return Promise.reject(stopping())
+      if (stopped !== undefined) return Promise.reject(stopped)
       if (isEnough(latest, parameters)) return Promise.resolve(toCosignedNote(latest, getPolicy()))
       return new Promise((resolve, reject) => {
         const end = (run: () => void) => {
@@ -378,10 +379,10 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
       return named - missing >= quorum
     },
     countWitnesses,
-    async stop() {
-      isStopped = true
+    async stop(reason = stopping()) {
+      stopped = reason
       cancelRetry()
-      for (const waiter of waiters) waiter.reject(stopping())
+      for (const waiter of waiters) waiter.reject(reason)
       await round
       cancelStore()
       keepUnstored()

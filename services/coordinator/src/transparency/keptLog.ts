@@ -103,7 +103,7 @@ export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps): Ke
       const known = logs.get(origin)
       // Another key is another log, though it has the name: that of enclaves with another root secret.
       const kept = known?.vkey === vkey ? known : create(vkey, settings.log)
-      if (known !== undefined && known !== kept) left = Promise.all([left, known.cosigner.stop()])
+      if (known !== undefined && known !== kept) left = Promise.all([left, known.cosigner.stop(replaced())])
       kept.setPolicy(settings.log)
       logs.set(origin, kept)
       return kept
@@ -113,4 +113,8 @@ export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps): Ke
       await Promise.all([deleting, left, ...[...logs.values()].map(({ cosigner }) => cosigner.stop())])
     },
   }
+}
+
+function replaced() {
+  return new CoordinatorError('log_unavailable', 'the log has another key now')
 }
