@@ -72,10 +72,11 @@ export function findCosignatures(
   witnesses: readonly string[],
   verify?: VerifyEd25519,
 ): Cosignature[] {
+  const publicKeys = witnesses.map((witness) => fromHex(witness))
   const newest = new Map<string, Cosignature>()
   for (const signature of signatures) {
-    const keys = witnesses.flatMap((witness) => {
-      const key = { name: signature.name, type: 'cosignature-ed25519', publicKey: fromHex(witness) } as const
+    const keys = publicKeys.flatMap((publicKey) => {
+      const key = { name: signature.name, type: 'cosignature-ed25519', publicKey } as const
       return computeKeyId(key) === signature.keyId ? [{ ...key, id: signature.keyId }] : []
     })
     if (keys.length === 0) continue

@@ -298,7 +298,7 @@ describe('for monitors', () => {
     expect(openNote(body, [log.key, ...keys]).verified).toHaveLength(3)
   })
 
-  test('what nobody has added to for a minute is cosigned anew, with the time of then', async () => {
+  test('a cosignature for monitors that is a minute old is made again, with the current time', async () => {
     let now = NOW_S * 1_000
     const { witness } = createTestWitness({ clock: { now: () => now } })
     await witness.addCheckpoint(toBody({ oldSize: 0, size: 5 }))

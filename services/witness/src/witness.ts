@@ -44,7 +44,6 @@ export type WitnessDeps = {
 
 /** Enough of a checkpoint that forks, with its signature, to show it to others. */
 const MAX_LOGGED_NOTE = 8_192
-
 /** Of each log: so many of those refused are known again. Anybody may repeat what a log signed, but nobody else can sign more. */
 const MAX_REFUSED = 64
 /** How old a cosignature for monitors may be. */
@@ -86,7 +85,8 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
     const { origin, size, root } = checkpoint
     if (oldSize > size) return refuse(400, 'the old size is larger than that of the checkpoint')
     if (size === 0 && !equalBytes(root, emptyRoot)) return refuse(422, 'another root of the empty tree')
-    const { checkpoint: latest, note: latestNote = '' } = store.latest(origin) ?? {}
+    const recorded = store.latest(origin)
+    const latest = recorded?.checkpoint
     const latestSize = latest?.size ?? 0
     if (oldSize !== latestSize) return { status: 409, body: `${latestSize}\n`, type: 'text/x.tlog.size' }
     try {
@@ -99,7 +99,7 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
       if (isNew(own, origin)) {
         const evidence = {
           checkpoint: toEvidence(formatNote(own)),
-          ...(isFork && { recorded: toEvidence(latestNote) }),
+          ...(isFork && recorded && { recorded: toEvidence(recorded.note) }),
         }
         log.warn({ msg: 'Refused a checkpoint', origin, size, oldSize, isFork, reason: error.details, ...evidence })
       }

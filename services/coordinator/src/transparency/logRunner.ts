@@ -67,8 +67,7 @@ export function createLogRunner({ enclave, store, logs, log }: LogRunnerDeps, en
   /** What was wrong with the log of a boot that is over is no reason for the next one to leave it. */
   async function assertSameBoot({ bootId, log: appended }: LogResponse): Promise<void> {
     const now = await enclaveLog.call({ from: appended === null ? 0 : appended.from + appended.entries.length })
-    if (now.bootId === bootId) return
-    throw new CoordinatorError('log_unavailable', 'the enclave has started again', { details: appended?.origin })
+    if (now.bootId !== bootId) throw startedAgain(appended?.origin)
   }
 
   /** From the newest checkpoint that is written: the witnesses have seen none that is newer. */
@@ -114,7 +113,7 @@ export function createLogRunner({ enclave, store, logs, log }: LogRunnerDeps, en
   async function repeat({ bootId, origin, from }: { bootId: string; origin: string; from: number }) {
     const answer = await enclaveLog.call({ from })
     if (answer.bootId === bootId && answer.log?.origin === origin) return answer.log
-    throw new CoordinatorError('log_unavailable', 'the enclave has started again', { details: origin })
+    throw startedAgain(origin)
   }
 
   /** Witnesses cannot cosign a log that they have not been told of: so its keys are said before anything else. */
@@ -162,4 +161,8 @@ function toRefusal(reasons: string | undefined): LogFault | undefined {
 function assertStarted(answer: LogResponse, origin: string): Started {
   if (answer.log?.origin === origin) return { ...answer, log: answer.log }
   throw new CoordinatorError('log_unavailable', 'the enclave did not start its log', { details: origin })
+}
+
+function startedAgain(origin: string | undefined) {
+  return new CoordinatorError('log_unavailable', 'the enclave has started again', { details: origin })
 }
