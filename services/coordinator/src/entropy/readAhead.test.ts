@@ -338,18 +338,45 @@ describe('what is not good is never handed out', () => {
 })
 
 describe('failures', () => {
-  test('a failing source fails all who wait, once, and the next one tries again', async () => {
+  test('a source that fails twice in a row fails all who wait, and the next one tries again', async () => {
     source.answer = () => Promise.reject(new EntropySourceError('status'))
     const entropy = start()
     const outcomes = await Promise.allSettled([entropy.take(1), entropy.take(2), entropy.take(3)])
     expect(outcomes.map((outcome) => outcome.status === 'rejected' && outcome.reason)).toEqual(
       Array(3).fill(unavailable),
     )
-    expect(source.calls).toHaveLength(1)
-    expect(entropy.stats().failures).toBe(1)
-    expect(lines).toEqual([{ msg: 'Got no entropy samples', source: 'fake', reason: 'status' }])
+    expect(source.calls).toHaveLength(2)
+    expect(entropy.stats().failures).toBe(2)
+    expect(lines).toEqual(Array(2).fill({ msg: 'Got no entropy samples', source: 'fake', reason: 'status' }))
     source.answer = (count) => create(count)
     expect(await entropy.take(1)).toHaveLength(1)
+  })
+
+  test('one failed request fails nobody: it is asked again after a pause', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    source.answer = () => Promise.reject(new EntropySourceError('timeout'))
+    const taken = startAsIs().take(1)
+    await vi.advanceTimersByTimeAsync(99)
+    expect(source.calls).toHaveLength(1)
+    source.answer = (count) => create(count)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await taken).toHaveLength(1)
+  })
+
+  test('a source that is known to fail is asked once for each who comes: nobody is held up', async () => {
+    source.answer = () => Promise.reject(new EntropySourceError('unreachable'))
+    const entropy = start()
+    await expect(entropy.take(1)).rejects.toEqual(unavailable)
+    const { length } = source.calls
+    await expect(entropy.take(1)).rejects.toEqual(unavailable)
+    expect(source.calls).toHaveLength(length + 1)
+  })
+
+  test('with samples in between, failures are not in a row', async () => {
+    let calls = 0
+    source.answer = (count) => (calls++ % 2 === 0 ? Promise.reject(new Error('gone')) : create(count))
+    const entropy = start()
+    for (let round = 0; round < 5; round++) expect(await entropy.take(300)).toHaveLength(300)
   })
 
   test('with some left when the source fails, those are handed out, in the order of asking', async () => {
@@ -366,11 +393,13 @@ describe('failures', () => {
 
   test('who comes while a request fails gets one of their own', async () => {
     let reject: (error: unknown) => void = () => {}
+    source.answer = () => Promise.reject(new Error('gone'))
+    const entropy = start()
+    await expect(entropy.take(1)).rejects.toEqual(unavailable)
     source.answer = () =>
       new Promise((_resolve, onReject) => {
         reject = onReject
       })
-    const entropy = start()
     const early = entropy.take(1)
     await setImmediate()
     const late = entropy.take(1)
@@ -394,7 +423,7 @@ describe('failures', () => {
     expect(error.message + error.details + JSON.stringify(lines)).not.toContain('secret')
   })
 
-  test('a source that does not answer: nobody waits longer than 2 s', async () => {
+  test('a source that does not answer: nobody waits longer than 5 s', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     source.answer = () => new Promise(() => {})
     const entropy = startAsIs()
@@ -402,7 +431,7 @@ describe('failures', () => {
     entropy.take(1).catch((error) => {
       outcome = error
     })
-    await vi.advanceTimersByTimeAsync(1_999)
+    await vi.advanceTimersByTimeAsync(4_999)
     expect(outcome).toBeUndefined()
     await vi.advanceTimersByTimeAsync(1)
     expect(outcome).toEqual(unavailable)
@@ -418,7 +447,7 @@ describe('failures', () => {
       })
     const entropy = startAsIs()
     const late = expect(entropy.take(1)).rejects.toEqual(unavailable)
-    await vi.advanceTimersByTimeAsync(2_000)
+    await vi.advanceTimersByTimeAsync(5_000)
     await late
     const good = create(2)
     resolve(good)

@@ -35,6 +35,8 @@ const MAX_SAMPLES = 256
 const MAX_REQUESTS = 4
 /** Requests in a row that bring nothing new, before those who wait fail. */
 const MAX_FRUITLESS = 5
+/** The same for those that fail: one lost connection or late answer fails nobody, and a source that is down holds up nobody. */
+const MAX_FAILED = 2
 /** The share of the fresh time that is bought ahead: demand may fall to a fifth before a sample goes stale unused. */
 const HORIZON = 1 / 5
 
@@ -42,7 +44,7 @@ const HORIZON = 1 / 5
  * Keeps checked, claimed samples ready, so that no request waits for the source or for the checks. How much is bought ahead
  * follows recent demand, and only a `take` starts a purchase: when idle, nothing is fetched and no timer runs.
  *
- * When the source fails, brings nothing usable or is too slow, `take` answers with fewer samples, and with none left throws
+ * When the source fails twice in a row, brings nothing usable or is too slow, `take` answers with fewer samples, and with none left throws
  * `entropy_unavailable`, or what the store throws when claiming fails. A failure is only of those who waited; the next
  * `take` asks again.
  *
@@ -53,7 +55,7 @@ const HORIZON = 1 / 5
 export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
   const { clock } = parameters
   const { maxAgeMs = 60_000, freshMs = 5_000, capacity = 1_024, allowUnsigned = false } = parameters
-  const { waitMs = 2_000, retryMs = 100 } = parameters
+  const { waitMs = 5_000, retryMs = 100 } = parameters
   const buyer = createSampleBuyer({ ...parameters, maxAgeMs, allowUnsigned })
   const buffer = createSampleBuffer({ clock, maxAgeMs, freshMs, capacity })
   const horizonMs = freshMs * HORIZON
@@ -64,6 +66,8 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
   let isStopped = false
   let endPause = () => {}
   let handedOut = 0
+  /** Since one brought samples. */
+  let failedInRow = 0
   /** Samples taken within the horizon, decaying: for a steady rate, what it takes in that time. */
   let demand = { amount: 0, at: Number.NEGATIVE_INFINITY }
 
@@ -126,8 +130,11 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
       serve()
       if (admitted > 0) {
         fruitless = 0
+        failedInRow = 0
       } else if (error !== undefined) {
-        fail(waiting, error)
+        failedInRow += 1
+        if (failedInRow >= MAX_FAILED) fail(waiting, error)
+        else if (waiters.length > 0) await pause(retryMs)
       } else if (waiters.length > 0) {
         fruitless += 1
         if (fruitless >= MAX_FRUITLESS) {
