@@ -1,4 +1,4 @@
-import { isLoopbackUrl } from '@countersign/protocol'
+import { isSafeUrl } from '@countersign/protocol'
 import { parseArguments } from '@countersign/service'
 
 export const USAGE = `usage: npm run custodian -- COMMAND
@@ -70,16 +70,10 @@ export function parseCommand(parameters: string[]): Command {
   if (key === '') return fault(`${name} has an empty --key`)
   if (name === 'check') return { kind: 'check', backup: file, policy, ...(key === undefined ? {} : { key }), isMock }
   if (!key) return fault('submit needs --key')
-  if (!enclave || !isEnclaveUrl(enclave)) return fault('submit needs --enclave: https, or http on loopback')
+  if (!enclave || !isSafeUrl(enclave)) return fault('submit needs --enclave: https, or http on loopback')
   if (!configHash || !/^[0-9a-f]{64}$/.test(configHash)) return fault('submit needs --config-hash: 32 bytes of hex')
   const backupPolicy = values['backup-policy'] ?? policy
   return { kind: 'submit', backup: file, policy, backupPolicy, key, enclave, configHash, isMock }
-}
-
-function isEnclaveUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false
-  const { protocol } = new URL(text)
-  return protocol === 'https:' || (protocol === 'http:' && isLoopbackUrl(text))
 }
 
 function fault(text: string): Command {

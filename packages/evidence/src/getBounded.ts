@@ -1,4 +1,4 @@
-import { isLoopbackUrl, readBounded, ServiceError, withinTimeLimit } from '@countersign/protocol'
+import { isSafeUrl, readBounded, ServiceError, withinTimeLimit } from '@countersign/protocol'
 
 /** Why a hardware vendor's service gave nothing that can be used. */
 export type VendorErrorCode =
@@ -20,9 +20,7 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 /** A vendor's service over https, or one on loopback; without a slash at the end. */
 export function toVendorUrl(text: string): string {
   const url = new URL(text)
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopbackUrl(url))) {
-    throw new TypeError('a vendor’s service must be https, or on loopback')
-  }
+  if (!isSafeUrl(url)) throw new TypeError('a vendor’s service must be https, or on loopback')
   if (url.search !== '' || url.hash !== '') throw new TypeError('a vendor’s service has no query')
   return url.href.replace(/\/+$/, '')
 }

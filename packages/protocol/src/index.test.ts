@@ -80,6 +80,7 @@ test('exports', () => {
       "isProofStatus",
       "isProofTransition",
       "isRoundSigned",
+      "isSafeUrl",
       "isSlug",
       "isTerminalProofStatus",
       "isZero",

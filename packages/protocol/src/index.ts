@@ -95,7 +95,7 @@ export {
   toMethodAndPath,
   type WalletUse,
 } from './http.ts'
-export { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
+export { isLoopbackHost, isLoopbackUrl, isSafeUrl } from './loopback.ts'
 export { isMajority } from './majority.ts'
 export {
   computeRoot,

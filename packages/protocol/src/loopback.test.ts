@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
+import { isLoopbackHost, isLoopbackUrl, isSafeUrl } from './loopback.ts'
 
 test.each(['127.0.0.1', '::1', 'localhost'])('%s is this machine', (host) => {
   expect(isLoopbackHost(host)).toBe(true)
@@ -25,4 +25,25 @@ test.each([
   'http://0.0.0.0',
 ])('the URL %j is not', (url) => {
   expect(isLoopbackUrl(url)).toBe(false)
+})
+
+test.each(['https://example.org', 'https://127.0.0.1', 'http://127.0.0.1:1/a', 'http://[::1]', 'http://localhost'])(
+  '%s is safe',
+  (url) => {
+    expect(isSafeUrl(url)).toBe(true)
+    expect(isSafeUrl(new URL(url))).toBe(true)
+  },
+)
+
+test.each([
+  '',
+  'https://',
+  'example.org',
+  'http://example.org',
+  'http://127.0.0.1@example.org',
+  'ftp://localhost',
+  'file:///etc/hosts',
+  'unix:/run/enclave.sock',
+])('%j is not safe', (url) => {
+  expect(isSafeUrl(url)).toBe(false)
 })

@@ -11,3 +11,9 @@ export function isLoopbackUrl(url: string | URL): boolean {
   const { hostname } = url
   return isLoopbackHost(hostname.startsWith('[') ? hostname.slice(1, -1) : hostname)
 }
+
+/** Whether nobody on the way can read or change what goes to a URL: https, or http on this machine itself. What is not a URL is not. */
+export function isSafeUrl(url: string | URL): boolean {
+  if (typeof url === 'string') return URL.canParse(url) && isSafeUrl(new URL(url))
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackUrl(url))
+}

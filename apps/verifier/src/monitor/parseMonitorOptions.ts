@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { isLoopbackUrl } from '@countersign/protocol'
+import { isSafeUrl } from '@countersign/protocol'
 import { emptyManifest, type Manifest, VerifierError } from '@countersign/verify'
 import { invalid, toBaseUrl, toHexOption, toUrl, toWitnesses } from '../optionValues.ts'
 
@@ -116,6 +116,6 @@ function toNumber(flag: string, text: string | undefined): number | undefined {
 /** What a witness does not know is not signed, nor is how new its word is: so nobody on the way may answer in its place. */
 function toWitnessUrl(text: string): string {
   const url = toBaseUrl('--witness-url', text)
-  if (url.startsWith('https:') || isLoopbackUrl(url)) return url
+  if (isSafeUrl(url)) return url
   throw invalid('--witness-url is not https', 'http is for this machine alone')
 }

@@ -1,4 +1,4 @@
-import { isLoopbackUrl, readBounded } from '@countersign/protocol'
+import { isSafeUrl, readBounded } from '@countersign/protocol'
 import * as client from 'openid-client'
 import { CoordinatorError } from '../errors.ts'
 import type { IdentityProvider, ProviderUser } from '../ports.ts'
@@ -192,6 +192,6 @@ function failed(details?: string) {
 
 function parseIssuer(text: string, allowInsecure: boolean): URL {
   const url = new URL(text)
-  if (url.protocol === 'https:' || (url.protocol === 'http:' && allowInsecure && isLoopbackUrl(url))) return url
+  if (url.protocol === 'https:' || (allowInsecure && isSafeUrl(url))) return url
   throw new Error('an issuer must be https; plain http is for loopback alone')
 }

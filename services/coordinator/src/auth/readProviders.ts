@@ -1,4 +1,4 @@
-import { isLoopbackUrl } from '@countersign/protocol'
+import { isSafeUrl } from '@countersign/protocol'
 import { type Env, type Fault, readSecret } from '@countersign/service'
 import { parseAppleKey } from './createAppleSecret.ts'
 import type { ProviderConfig } from './createProviders.ts'
@@ -42,7 +42,7 @@ export function readProviders(env: Env, readFile: ReadFile, fault: Fault): Provi
 function readProvider(id: string, settings: Settings): ProviderConfig {
   const { name, get, fault } = settings
   const issuer = get('ISSUER') || (defaultIssuers[id] ?? '')
-  const isValid = URL.canParse(issuer) && (issuer.startsWith('https://') || isLoopbackUrl(issuer))
+  const isValid = isSafeUrl(issuer)
   if (!isValid) fault(`${name('ISSUER')}: expected an https URL, or http on loopback`)
   const clientId = get('CLIENT_ID')
   if (clientId === '') fault(`${name('CLIENT_ID')}: missing`)

@@ -1,4 +1,4 @@
-import { isLoopbackUrl, parseJson, readBounded, ServiceError } from '@countersign/protocol'
+import { isSafeUrl, parseJson, readBounded, ServiceError } from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
 import type { z } from 'zod'
 import { MAX_BLOCK_LENGTH, PinError, untilAborted } from './pinError.ts'
@@ -87,7 +87,7 @@ export function toServiceUrl(text: string, { token }: { token?: string | undefin
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
     throw new TypeError('the address of a pin service has no credentials and no query')
   }
-  if (token !== undefined && url.protocol === 'http:' && !isLoopbackUrl(url)) {
+  if (token !== undefined && !isSafeUrl(url)) {
     throw new TypeError('a token goes to a pin service over https, or on loopback')
   }
   return url.href.replace(/\/+$/, '')

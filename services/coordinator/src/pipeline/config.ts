@@ -1,4 +1,4 @@
-import { type Hex, isLoopbackUrl } from '@countersign/protocol'
+import { type Hex, isSafeUrl } from '@countersign/protocol'
 import {
   ConfigError,
   type Env,
@@ -151,7 +151,7 @@ function readPinner(env: Env, { readFile, mode }: Context, fault: Fault): Pinner
   if (kind === 'helia') return { kind, listen: env.IPFS_LISTEN || undefined }
   if (kind === 'kubo') {
     const apiUrl = readUrl(env, 'IPFS_API_URL', 'http://127.0.0.1:5001', fault)
-    if (mode !== 'development' && !apiUrl.startsWith('https://') && !isLoopbackUrl(apiUrl)) {
+    if (mode !== 'development' && !isSafeUrl(apiUrl)) {
       fault('IPFS_API_URL: expected https, or http on loopback')
     }
     return { kind, apiUrl, token }
@@ -161,7 +161,7 @@ function readPinner(env: Env, { readFile, mode }: Context, fault: Fault): Pinner
   const apiUrl = env.IPFS_API_URL ? readUrl(env, 'IPFS_API_URL', '', fault) : undefined
   const gatewayUrl = readUrl(env, 'IPFS_GATEWAY_URL', PINATA_GATEWAY, fault)
   const pinsUrl = env.IPFS_PINS_URL ? readUrl(env, 'IPFS_PINS_URL', '', fault) : undefined
-  if (pinsUrl !== undefined && !pinsUrl.startsWith('https://') && !isLoopbackUrl(pinsUrl)) {
+  if (pinsUrl !== undefined && !isSafeUrl(pinsUrl)) {
     fault('IPFS_PINS_URL: expected https, or http on loopback, because the token goes there too')
   }
   return { kind: 'pinata', apiUrl, gatewayUrl, pinsUrl, token: token ?? '' }

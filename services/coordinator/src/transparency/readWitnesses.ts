@@ -1,5 +1,5 @@
 import { LogError, type NoteKey, parseVkey } from '@countersign/log'
-import { isLoopbackUrl } from '@countersign/protocol'
+import { isSafeUrl } from '@countersign/protocol'
 import { type Env, type Fault, readList } from '@countersign/service'
 
 /** A witness: its key, and where it is asked. */
@@ -41,5 +41,5 @@ function isWitnessUrl(text: string): boolean {
   if (!URL.canParse(text)) return false
   const url = new URL(text)
   const isPlain = url.username === '' && url.password === '' && url.search === '' && url.hash === ''
-  return isPlain && (url.protocol === 'https:' || isLoopbackUrl(url))
+  return isPlain && isSafeUrl(url)
 }

@@ -1,4 +1,4 @@
-import { type EnclaveIssuer, isLoopbackUrl } from '@countersign/protocol'
+import { type EnclaveIssuer, isSafeUrl } from '@countersign/protocol'
 
 /** Whose ID tokens the enclave accepts, for which client, and where it gets the keys that sign them. */
 export type Issuer = EnclaveIssuer
@@ -79,7 +79,7 @@ function findUrlFault(text: string): string | undefined {
   const url = new URL(text)
   // An empty name before the `@` leaves no trace in the parsed URL.
   if (url.username !== '' || url.password !== '' || text.includes('@')) return 'has credentials'
-  if (url.protocol !== 'https:' && !isLoopbackUrl(url)) return 'is plain http on a host other than loopback'
+  if (!isSafeUrl(url)) return 'is plain http on a host other than loopback'
   return undefined
 }
 

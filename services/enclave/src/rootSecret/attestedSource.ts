@@ -1,4 +1,4 @@
-import { isLoopbackUrl } from '@countersign/protocol'
+import { isSafeUrl } from '@countersign/protocol'
 import { type ParsedRootSecretPolicy, parseRootSecretPolicy } from '@countersign/root-secret'
 import type { Env, Fault } from '@countersign/service'
 
@@ -40,7 +40,7 @@ export function readAttestedSource(
     from: readFrom(env, fault),
     collateralUrl: (env.COLLATERAL_URL || INTEL_PCS).replace(/\/+$/, ''),
   }
-  if (!isReachable(source.collateralUrl) || !isBare(source.collateralUrl)) {
+  if (!isSafeUrl(source.collateralUrl) || !isBare(source.collateralUrl)) {
     fault('COLLATERAL_URL: expected https, or http on loopback, without a name, a query or a fragment')
   }
   return source
@@ -98,16 +98,10 @@ function readDonors(text: string, fault: Fault): string[] {
 
 /** Nothing but scheme, host and port, so that no name or password gets into a log. */
 function isOrigin(text: string): boolean {
-  return isReachable(text) && isBare(text) && new URL(text).pathname === '/'
+  return isSafeUrl(text) && isBare(text) && new URL(text).pathname === '/'
 }
 
 function isBare(text: string): boolean {
   const { username, password, search, hash } = new URL(text)
   return [username, password, search, hash].every((part) => part === '')
-}
-
-function isReachable(text: string): boolean {
-  if (!URL.canParse(text)) return false
-  const { protocol } = new URL(text)
-  return protocol === 'https:' || (protocol === 'http:' && isLoopbackUrl(text))
 }
