@@ -79,6 +79,11 @@ test.each<[string, Env, string]>([
     { PUBLIC_URL: 'http://api.staging.example', COOKIE_SAMESITE: 'lax' },
     'PUBLIC_URL: staging needs https',
   ],
+  [
+    'an https address in other letters, by which no cookie would be secure',
+    { PUBLIC_URL: 'HTTPS://api.staging.example', COOKIE_SAMESITE: 'lax' },
+    'PUBLIC_URL: staging needs https',
+  ],
   ['another host of the domain', { ALLOWED_ORIGINS: 'https://app.staging.example' }, 'staging needs one host'],
   ['the embedded database', { DATABASE_URL: undefined }, 'DATABASE_URL: required in staging'],
   ['an enclave without TLS', { ENCLAVE_URL: 'http://127.0.0.1:8090' }, 'ENCLAVE_URL: staging needs attested https'],

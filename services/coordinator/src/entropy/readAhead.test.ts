@@ -372,6 +372,18 @@ describe('failures', () => {
     expect(source.calls).toHaveLength(length + 1)
   })
 
+  test('a failure of long ago counts no more', async () => {
+    const entropy = start()
+    await entropy.take(1)
+    source.answer = () => Promise.reject(new EntropySourceError('unreachable'))
+    await entropy.take(1)
+    await vi.waitFor(() => expect(entropy.stats().failures).toBe(1))
+    clock.advance(60_001)
+    let calls = 0
+    source.answer = (count) => (calls++ === 0 ? Promise.reject(new EntropySourceError('timeout')) : create(count))
+    expect(await entropy.take(1)).toHaveLength(1)
+  })
+
   test('with samples in between, failures are not in a row', async () => {
     let calls = 0
     source.answer = (count) => (calls++ % 2 === 0 ? Promise.reject(new Error('gone')) : create(count))

@@ -35,8 +35,8 @@ const MAX_SAMPLES = 256
 const MAX_REQUESTS = 4
 /** Requests in a row that bring nothing new, before those who wait fail. */
 const MAX_FRUITLESS = 5
-/** The same for those that fail: one lost connection or late answer fails nobody, and a source that is down holds up nobody. */
-const MAX_FAILED = 2
+/** One lost connection or late answer fails nobody; a second one within this time fails those who wait, so that a source that is down holds up nobody. */
+const FAILING_MS = 10_000
 /** The share of the fresh time that is bought ahead: demand may fall to a fifth before a sample goes stale unused. */
 const HORIZON = 1 / 5
 
@@ -66,8 +66,8 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
   let isStopped = false
   let endPause = () => {}
   let handedOut = 0
-  /** Since one brought samples. */
-  let failedInRow = 0
+  /** When a request failed and none has brought samples since. */
+  let failedAt = Number.NEGATIVE_INFINITY
   /** Samples taken within the horizon, decaying: for a steady rate, what it takes in that time. */
   let demand = { amount: 0, at: Number.NEGATIVE_INFINITY }
 
@@ -130,10 +130,11 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
       serve()
       if (admitted > 0) {
         fruitless = 0
-        failedInRow = 0
+        failedAt = Number.NEGATIVE_INFINITY
       } else if (error !== undefined) {
-        failedInRow += 1
-        if (failedInRow >= MAX_FAILED) fail(waiting, error)
+        const isFailing = clock.now() - failedAt <= FAILING_MS
+        failedAt = clock.now()
+        if (isFailing) fail(waiting, error)
         else if (waiters.length > 0) await pause(retryMs)
       } else if (waiters.length > 0) {
         fruitless += 1

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { isProofTransition, type ProofStatus, proofStatuses } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -15,6 +16,7 @@ import type { Wallet } from './types.ts'
 
 const RESTRICT_VIOLATION = { code: '23001' }
 const CHECK_VIOLATION = { code: '23514' }
+const FOREIGN_KEY_VIOLATION = { code: '23503' }
 const pairs = proofStatuses.flatMap((from) => proofStatuses.map((to) => [from, to] as const))
 
 describe.each(databaseKinds)('the rules of the database on %s', (kind) => {
@@ -85,6 +87,42 @@ describe.each(databaseKinds)('the rules of the database on %s', (kind) => {
       expect(await subject.store.findProof(slug)).toMatchObject({ status: from })
     },
   )
+
+  /** The rows of a signing once more, with one value changed: those that must be new are new. */
+  const copy = (table: 'pending_transactions' | 'attestations', slug: string, changes: Record<string, string>) => {
+    const fresh: Record<string, string> =
+      table === 'attestations'
+        ? { slug: `'${randomHex(8)}'`, entropy_hash: `decode('${randomHex(32)}', 'hex')` }
+        : { id: `nextval('pending_transactions_id_seq')`, digest: `decode('${randomHex(32)}', 'hex')` }
+    const columns = {
+      pending_transactions: 'id, wallet_id, digest, signature, tx_hash, chain_id, tx_metadata, created_at',
+      attestations: `pending_transaction_id, slug, verification_id, statement, leaf_index, path, witness, entropy_hash, release,
+        created_at`,
+    }[table]
+    const values = columns.split(/,\s+/).map((name) => ({ ...fresh, ...changes })[name] ?? name)
+    const ofSlug = `pending_transaction_id from attestations where slug = '${slug}'`
+    const row = table === 'attestations' ? `slug = '${slug}'` : `id = (select ${ofSlug})`
+    return run(`insert into ${table} (${columns}) select ${values.join(', ')} from ${table} where ${row}`)
+  }
+
+  test('a signing is of a wallet, an attestation of a signing and a verification: also among others that are', async () => {
+    const { slug } = await insert()
+    await copy('pending_transactions', slug, {})
+    const another = { pending_transaction_id: '(select max(id) from pending_transactions)' }
+    const wrong = [
+      ['pending_transactions', { wallet_id: 'gen_random_uuid()' }],
+      ['attestations', { pending_transaction_id: '-1' }],
+      ['attestations', { ...another, verification_id: '-1' }],
+    ] as const
+    for (const [table, changes] of wrong) {
+      await expect(copy(table, slug, changes)).rejects.toMatchObject(FOREIGN_KEY_VIOLATION)
+    }
+    await copy('attestations', slug, another)
+    const [good, bad] = [createTestSigning(wallet), createTestSigning({ ...wallet, id: randomUUID() })]
+    const mixed = { batch: createTestBatch(), signings: [good, bad], now: NOW }
+    await expect(subject.store.insertSignings(mixed)).rejects.toThrow()
+    expect(await subject.store.findProof(good.slug)).toBeUndefined()
+  })
 
   test('a sixth state does not exist', async () => {
     const { slug } = await insert()

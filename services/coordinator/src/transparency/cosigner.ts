@@ -6,8 +6,10 @@ import type { Clock, CosignedNote, LogStore, Schedule, WitnessCount } from '../p
 import { toReason } from '../toReason.ts'
 import { type Collection, createCollection, isCosignedBy, isRefusedBy, toCosignedNote } from './collection.ts'
 import { LogFault } from './logFault.ts'
+import { createNoteKeeper } from './noteKeeper.ts'
 import { proveConsistency } from './readNodes.ts'
 import type { RecentTree } from './recentTree.ts'
+import { createStandings } from './standings.ts'
 import type { WitnessAnswer, WitnessClient } from './witnessClient.ts'
 
 export type RoundOutcome = 'cosigned' | 'refused' | 'unavailable'
@@ -69,10 +71,6 @@ const RETRY_MISSING_MS = 5_000
 const REFRESH_MS = 60_000
 /** A witness that cosigned within this time is there. */
 const LATELY_MS = 3 * REFRESH_MS
-/** How old the public checkpoint of a tree that does not grow may become. */
-const STORE_AGAIN_MS = 600_000
-/** Who waits for a note stores it with what it releases: by itself it is stored this much later, unless there is a newer one by then. */
-const STORE_MS = 250
 
 /**
  * Witnesses are asked in rounds: always with the newest checkpoint that is written, all of them at once, and by one coordinator at a time.
@@ -80,21 +78,17 @@ const STORE_MS = 250
  */
 export function createCosigner(deps: CosignerDeps): Cosigner {
   const { store, key, hash, clients, getPolicy, clock, schedule, log, waitMs = WAIT_MS } = deps
+  const origin = key.name
+  const notes = createNoteKeeper({ store, hash, origin, clock, schedule, log })
+  const standings = createStandings({ origin, clients, getPolicy, clock, log, latelyMs: LATELY_MS })
   const waiters = new Set<Waiter>()
   /** Witnesses that are being asked. */
   const busy = new Set<string>()
-  const standing = new Map<string, { outcome: WitnessAnswer['outcome']; at: number }>()
   let latest: Collection | undefined
   let round: Promise<void> | undefined
   let roundAt = Number.NEGATIVE_INFINITY
-  /** What the database has, as far as it is known here. */
-  let kept = { size: 0, at: 0 }
   /** Whether a quorum has cosigned this log before: then witnesses know it, and who says otherwise does so by mistake. */
   let isKnown = false
-  const storing = new Set<Promise<void>>()
-  /** The newest that a quorum has cosigned, and is to be stored. */
-  let unstored: Collection | undefined
-  let cancelStore = () => {}
   let sharedUntil = Number.NEGATIVE_INFINITY
   /** Whether somebody came while a round was under way, perhaps too late for it: who waits, or a witness that was busy. */
   let isCalledAgain = false
@@ -134,7 +128,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
       if (written === undefined) return
       const isFresh = latest !== undefined && clock.now() - latest.startedAt < REFRESH_MS
       const isWanted = [...waiters].some((waiter) => !isEnough(latest, waiter))
-      if (!isWanted && isFresh && findMissing().length === 0) return
+      if (!isWanted && isFresh && standings.findMissing().length === 0) return
       const current = isFresh && latest?.note === written.note ? latest : collect(written.note)
       if (current === undefined) throw new LogFault('log_malformed', 'a checkpoint in the database is not signed')
       latest = current
@@ -144,10 +138,10 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
       if (outcome !== 'cosigned') return
       isKnown = true
       deps.onCosigned(current.size)
+      const read = () => toCosignedNote(current, getPolicy())
       // So that who comes next finds it.
-      if (isShared()) return keep(current)
-      if (unstored === undefined) cancelStore = schedule(keepUnstored, STORE_MS)
-      unstored = current
+      if (isShared()) return notes.keep(read())
+      notes.keepLater(read)
     })
   }
 
@@ -174,28 +168,6 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     return clock.now() < sharedUntil
   }
 
-  /** Never throws: whoever waits has the note, and stores it with what it releases. */
-  function keep(collection: Collection): Promise<void> {
-    const { size } = collection
-    if (kept.size === size && clock.now() - kept.at < STORE_AGAIN_MS) return Promise.resolve()
-    kept = { size, at: clock.now() }
-    const stored: Promise<void> = store
-      .insertNote({ hash, ...toCosignedNote(collection, getPolicy()), now: clock.now() })
-      .catch((error: unknown) => {
-        kept = { size: 0, at: 0 }
-        log.warn({ msg: 'Could not store a cosigned checkpoint', origin: key.name, ...toReason(error) })
-      })
-      .finally(() => storing.delete(stored))
-    storing.add(stored)
-    return stored
-  }
-
-  function keepUnstored() {
-    const collection = unstored
-    unstored = undefined
-    if (collection !== undefined) void keep(collection)
-  }
-
   /** Another coordinator may have asked, or this one before its last start. */
   function adopt(cosigned: CosignedNote | undefined) {
     if (cosigned === undefined || cosigned.size <= (latest?.size ?? 0)) return
@@ -205,11 +177,11 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
       // By the witness's own clock, which cannot make it later than now.
       const at = Math.min(clock.now(), timestampS * 1000)
       collection.startedAt = Math.min(collection.startedAt, at)
-      if (!standing.has(witness)) standing.set(witness, { outcome: 'cosigned', at })
+      standings.setCosigned(witness, at)
     }
     latest = collection
     sharedUntil = clock.now() + REFRESH_MS
-    kept = { size: collection.size, at: collection.startedAt }
+    notes.setKept(collection.size, collection.startedAt)
     deps.onCosigned(collection.size)
     serve(collection)
   }
@@ -260,7 +232,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     { collection, likelySize, prove }: { collection: Collection; likelySize: number; prove: Prove },
   ): Promise<void> {
     const { size, text, note } = collection
-    const answer = await client.addCheckpoint({ origin: key.name, size, text, note, likelySize, prove })
+    const answer = await client.addCheckpoint({ origin, size, text, note, likelySize, prove })
     const judged = answer.outcome === 'ahead' ? await judgeAhead(answer.size) : answer
     record(client, judged, collection)
   }
@@ -291,13 +263,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
       sharedUntil = clock.now() + REFRESH_MS
       return
     }
-    const before = standing.get(witness)?.outcome
-    standing.set(witness, { outcome, at: clock.now() })
-    // Once for each change: a witness may be away for long.
-    if (outcome === before) return
-    const line = { origin: key.name, witness: name }
-    if ('reason' in answer) log.warn({ msg: 'A witness did not cosign', ...line, code: outcome, reason: answer.reason })
-    else if (before !== undefined) log.info({ msg: 'A witness cosigns again', ...line })
+    standings.set(witness, answer)
   }
 
   function judge(collection: Collection): RoundOutcome {
@@ -313,7 +279,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     cancelRetry()
     isCalledAgain = false
     round = runRound()
-      .catch((error: unknown) => log.warn({ msg: 'Could not ask the witnesses', origin: key.name, ...toReason(error) }))
+      .catch((error: unknown) => log.warn({ msg: 'Could not ask the witnesses', origin, ...toReason(error) }))
       .finally(() => {
         round = undefined
         if (![...waiters].some((waiter) => !isEnough(latest, waiter))) return
@@ -321,20 +287,6 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
         if (isCalledAgain) startRound()
         else cancelRetry = schedule(startRound, RETRY_MS)
       })
-  }
-
-  function findMissing(): string[] {
-    const isThere = (witness: string) => {
-      const { outcome, at } = standing.get(witness) ?? {}
-      return outcome === 'cosigned' && clock.now() - (at ?? 0) < LATELY_MS
-    }
-    const missing = getPolicy().witnesses.filter((witness) => !isThere(witness))
-    return missing.map((witness) => clients.get(witness)?.key.name ?? `${witness.slice(0, 16)}…`)
-  }
-
-  function countWitnesses(): WitnessCount {
-    const { witnesses, quorum } = getPolicy()
-    return { named: witnesses.length, missing: findMissing().length, quorum }
   }
 
   return {
@@ -365,28 +317,25 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     },
     refresh() {
       const isOld = latest === undefined || clock.now() - latest.startedAt >= REFRESH_MS
-      const isMissing = findMissing().length > 0 && clock.now() - roundAt >= RETRY_MISSING_MS
+      const isMissing = standings.findMissing().length > 0 && clock.now() - roundAt >= RETRY_MISSING_MS
       if (isOld || isMissing) startRound()
     },
     reset() {
       latest = undefined
-      unstored = undefined
-      cancelStore()
+      notes.reset()
     },
-    findMissing,
+    findMissing: standings.findMissing,
     hasQuorum: () => {
-      const { named, missing, quorum } = countWitnesses()
+      const { named, missing, quorum } = standings.count()
       return named - missing >= quorum
     },
-    countWitnesses,
+    countWitnesses: standings.count,
     async stop(reason = stopping()) {
       stopped = reason
       cancelRetry()
       for (const waiter of waiters) waiter.reject(reason)
       await round
-      cancelStore()
-      keepUnstored()
-      await Promise.all(storing)
+      await notes.stop()
     },
   }
 }

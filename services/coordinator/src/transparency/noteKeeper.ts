@@ -1,0 +1,80 @@
+import type { Log } from '@countersign/service'
+import type { Clock, CosignedNote, LogStore, Schedule } from '../ports.ts'
+import { toReason } from '../toReason.ts'
+
+/** Stores cosigned notes of one log, for the public and for whoever starts next. Never throws: who waits for a note stores it too. */
+export type NoteKeeper = {
+  keep(note: CosignedNote): Promise<void>
+  /** The same after a while, as the note is by then: more may cosign it. Unless there is a newer one. */
+  keepLater(read: () => CosignedNote): void
+  /** That the database has a note of this size, of that time. */
+  setKept(size: number, at: number): void
+  /** Forgets what is to be stored. */
+  reset(): void
+  /** Stores what is still to be stored. */
+  stop(): Promise<void>
+}
+
+type NoteKeeperDeps = {
+  store: Pick<LogStore, 'insertNote'>
+  /** The log's name in the store. */
+  hash: string
+  origin: string
+  clock: Clock
+  schedule: Schedule
+  log: Pick<Log, 'warn'>
+}
+
+/** How old the public checkpoint of a tree that does not grow may become. */
+const STORE_AGAIN_MS = 600_000
+/** Who waits for a note stores it with what it releases: by itself it is stored this much later. */
+const STORE_MS = 250
+
+export function createNoteKeeper({ store, hash, origin, clock, schedule, log }: NoteKeeperDeps): NoteKeeper {
+  /** What the database has, as far as it is known here. */
+  let kept = { size: 0, at: 0 }
+  const storing = new Set<Promise<void>>()
+  let readLater: (() => CosignedNote) | undefined
+  let cancelLater = () => {}
+
+  function keep(note: CosignedNote): Promise<void> {
+    const { size } = note
+    if (kept.size === size && clock.now() - kept.at < STORE_AGAIN_MS) return Promise.resolve()
+    kept = { size, at: clock.now() }
+    const stored: Promise<void> = store
+      .insertNote({ hash, ...note, now: clock.now() })
+      .catch((error: unknown) => {
+        kept = { size: 0, at: 0 }
+        log.warn({ msg: 'Could not store a cosigned checkpoint', origin, ...toReason(error) })
+      })
+      .finally(() => storing.delete(stored))
+    storing.add(stored)
+    return stored
+  }
+
+  function keepLatest() {
+    const read = readLater
+    readLater = undefined
+    if (read !== undefined) void keep(read())
+  }
+
+  return {
+    keep,
+    keepLater(read) {
+      if (readLater === undefined) cancelLater = schedule(keepLatest, STORE_MS)
+      readLater = read
+    },
+    setKept(size, at) {
+      kept = { size, at }
+    },
+    reset() {
+      readLater = undefined
+      cancelLater()
+    },
+    async stop() {
+      cancelLater()
+      keepLatest()
+      await Promise.all(storing)
+    },
+  }
+}

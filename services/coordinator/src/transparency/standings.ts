@@ -1,0 +1,60 @@
+import type { Log } from '@countersign/service'
+import type { Clock, WitnessCount } from '../ports.ts'
+import type { WitnessAnswer } from './witnessClient.ts'
+
+/** Which of a log's witnesses are there: each by its last answer. */
+export type Standings = {
+  /** What a witness answered just now. Written once for each change: a witness may be away for long. */
+  set(witness: string, answer: Exclude<WitnessAnswer, { outcome: 'ahead' }>): void
+  /** That a witness cosigned at a time, unless it is known better. */
+  setCosigned(witness: string, at: number): void
+  /** Names of the witnesses without a good answer lately. */
+  findMissing(): string[]
+  count(): WitnessCount
+}
+
+type StandingsDeps = {
+  origin: string
+  /** By their keys in hex, with their names. */
+  clients: ReadonlyMap<string, { key: { name: string } }>
+  /** Of the enclave's settings as they are now. */
+  getPolicy(): { witnesses: readonly string[]; quorum: number }
+  clock: Clock
+  log: Pick<Log, 'info' | 'warn'>
+  /** A witness that cosigned within this time is there. */
+  latelyMs: number
+}
+
+export function createStandings({ origin, clients, getPolicy, clock, log, latelyMs }: StandingsDeps): Standings {
+  const standing = new Map<string, { outcome: WitnessAnswer['outcome']; at: number }>()
+
+  function findMissing(): string[] {
+    const isThere = (witness: string) => {
+      const { outcome, at } = standing.get(witness) ?? {}
+      return outcome === 'cosigned' && clock.now() - (at ?? 0) < latelyMs
+    }
+    const missing = getPolicy().witnesses.filter((witness) => !isThere(witness))
+    return missing.map((witness) => clients.get(witness)?.key.name ?? `${witness.slice(0, 16)}…`)
+  }
+
+  return {
+    set(witness, answer) {
+      const { outcome } = answer
+      const before = standing.get(witness)?.outcome
+      standing.set(witness, { outcome, at: clock.now() })
+      if (outcome === before) return
+      const line = { origin, witness: clients.get(witness)?.key.name ?? '' }
+      if ('reason' in answer) {
+        log.warn({ msg: 'A witness did not cosign', ...line, code: outcome, reason: answer.reason })
+      } else if (before !== undefined) log.info({ msg: 'A witness cosigns again', ...line })
+    },
+    setCosigned(witness, at) {
+      if (!standing.has(witness)) standing.set(witness, { outcome: 'cosigned', at })
+    },
+    findMissing,
+    count() {
+      const { witnesses, quorum } = getPolicy()
+      return { named: witnesses.length, missing: findMissing().length, quorum }
+    },
+  }
+}
