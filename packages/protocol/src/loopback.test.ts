@@ -39,6 +39,8 @@ test.each([
   '',
   'https://',
   'example.org',
+  'HTTPS://example.org',
+  ' https://example.org',
   'http://example.org',
   'http://127.0.0.1@example.org',
   'ftp://localhost',

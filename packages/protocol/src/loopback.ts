@@ -12,8 +12,11 @@ export function isLoopbackUrl(url: string | URL): boolean {
   return isLoopbackHost(hostname.startsWith('[') ? hostname.slice(1, -1) : hostname)
 }
 
-/** Whether nobody on the way can read or change what goes to a URL: https, or http on this machine itself. What is not a URL is not. */
+/**
+ * Whether nobody on the way can read or change what goes to a URL: https, or http on this machine itself. What is not a URL is not. A
+ * text must begin with its scheme in small letters: others tell by that whether it is https.
+ */
 export function isSafeUrl(url: string | URL): boolean {
-  if (typeof url === 'string') return URL.canParse(url) && isSafeUrl(new URL(url))
+  if (typeof url === 'string') return /^https?:/.test(url) && URL.canParse(url) && isSafeUrl(new URL(url))
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackUrl(url))
 }

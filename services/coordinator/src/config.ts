@@ -124,10 +124,7 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
   }
   if (isStaging) {
     if (!isMock) fault('MOCK_ATTESTATION: staging is for simulated silicon alone; real silicon is for production')
-    // Spelt like this: by it, cookies are made secure.
-    if (!publicUrl.startsWith('https://') && !isLoopbackUrl(publicUrl)) {
-      fault('PUBLIC_URL: staging needs https, or http on loopback')
-    }
+    if (!isSafeUrl(publicUrl)) fault('PUBLIC_URL: staging needs https, or http on loopback')
     if (!isOneHost([publicUrl, ...allowedOrigins])) {
       fault('PUBLIC_URL, ALLOWED_ORIGINS: staging needs one host, which its cookie is for')
     }
@@ -251,8 +248,8 @@ function readEnclaveUrls(env: Env, fault: Fault): string[] {
   const urls = readList(env.ENCLAVE_URL || 'http://127.0.0.1:8090')
   if (urls.length === 0) fault('ENCLAVE_URL: missing')
   for (const url of urls) {
-    if (!url.startsWith('unix:/') && !isSafeUrl(url))
-      fault('ENCLAVE_URL: expected https, unix:/path, or http on loopback')
+    const isValid = url.startsWith('unix:/') || isSafeUrl(url)
+    if (!isValid) fault('ENCLAVE_URL: expected https, unix:/path, or http on loopback')
   }
   return urls
 }

@@ -64,9 +64,8 @@ export function benchLog({ rounds, isQuick, say }: Run): Promise<Report> {
       })
       calms.push(calm)
       const of = (pick: (repeat: (typeof calm.repeats)[number]) => number) => median(calm.repeats.map(pick))
-      const sum = (pick: (repeat: (typeof calm.repeats)[number]) => number) =>
-        calm.repeats.reduce((total, repeat) => total + pick(repeat), 0)
-      const ratio = sum(({ logged }) => logged.rate) / sum(({ plain }) => plain.rate)
+      const sumRates = (lane: 'plain' | 'logged') => sum(calm.repeats.map((repeat) => repeat[lane].rate))
+      const ratio = sumRates('logged') / sumRates('plain')
       const moreMs = of(({ plain, logged }) => logged.p50 - plain.p50)
       say(`with a log ${toFigure(ratio)} × without, p50 ${toFigure(moreMs)} ms more`)
       const at = { value: connections, of: 'connections' }
@@ -117,9 +116,10 @@ async function readRounds(port: number): Promise<{ seconds: number; count: numbe
   return { seconds: read('sum'), count: read('count') }
 }
 
+const sum = (values: readonly number[]) => values.reduce((left, right) => left + right, 0)
+
 /** Milliseconds of all cores since the machine started. */
 function readProcessor(): { idle: number; all: number } {
   const times = cpus().map((core) => core.times)
-  const sum = (values: readonly number[]) => values.reduce((left, right) => left + right, 0)
   return { idle: sum(times.map(({ idle }) => idle)), all: sum(times.map((core) => sum(Object.values(core)))) }
 }

@@ -2,7 +2,7 @@ import type { Log } from '@countersign/service'
 import type { Clock, CosignedNote, LogStore, Schedule } from '../ports.ts'
 import { toReason } from '../toReason.ts'
 
-/** Stores cosigned notes of one log, for the public and for whoever starts next. Never throws: who waits for a note stores it too. */
+/** Stores cosigned notes of one log, for the public and for the next start. Never throws: those who wait for a note store it too. */
 export type NoteKeeper = {
   keep(note: CosignedNote): Promise<void>
   /** The same after a while, as the note is by then: more may cosign it. Unless there is a newer one. */

@@ -28,13 +28,16 @@ type StandingsDeps = {
 export function createStandings({ origin, clients, getPolicy, clock, log, latelyMs }: StandingsDeps): Standings {
   const standing = new Map<string, { outcome: WitnessAnswer['outcome']; at: number }>()
 
+  const toName = (witness: string) => clients.get(witness)?.key.name ?? `${witness.slice(0, 16)}…`
+
   function findMissing(): string[] {
     const isThere = (witness: string) => {
       const { outcome, at } = standing.get(witness) ?? {}
       return outcome === 'cosigned' && clock.now() - (at ?? 0) < latelyMs
     }
-    const missing = getPolicy().witnesses.filter((witness) => !isThere(witness))
-    return missing.map((witness) => clients.get(witness)?.key.name ?? `${witness.slice(0, 16)}…`)
+    return getPolicy()
+      .witnesses.filter((witness) => !isThere(witness))
+      .map(toName)
   }
 
   return {
@@ -43,7 +46,7 @@ export function createStandings({ origin, clients, getPolicy, clock, log, lately
       const before = standing.get(witness)?.outcome
       standing.set(witness, { outcome, at: clock.now() })
       if (outcome === before) return
-      const line = { origin, witness: clients.get(witness)?.key.name ?? '' }
+      const line = { origin, witness: toName(witness) }
       if ('reason' in answer) {
         log.warn({ msg: 'A witness did not cosign', ...line, code: outcome, reason: answer.reason })
       } else if (before !== undefined) log.info({ msg: 'A witness cosigns again', ...line })
