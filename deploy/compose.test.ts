@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { findProgram } from '@countersign/testing'
 import { describe, expect, test } from 'vitest'
-import { type Compose, checkCompose, interpolate } from './rules/checkCompose.ts'
+import { type Compose, checkCompose, interpolate, toContainers } from './rules/checkCompose.ts'
 import { checkProxy } from './rules/checkProxy.ts'
 import { programOf } from './rules/containers.ts'
 import { findSchemaFaults } from './test/composeSchema.ts'
@@ -18,6 +18,7 @@ import {
   read,
   startExample,
 } from './test/manifests.ts'
+import { readContainerConfig } from './test/readContainerConfig.ts'
 
 const HAPROXY = findProgram('haproxy')
 if (HAPROXY === undefined) console.log('HAProxy did not check its files: it is not here')
@@ -100,6 +101,19 @@ describe('the Compose file', () => {
     const asked = [...read('deploy/compose.yaml').matchAll(/\$\{(\w+)/g)].map((match) => match[1] ?? '')
     const example = read('deploy/compose.env.example') + read('deploy/compose/start.env.example')
     expect([...new Set(asked)].filter((name) => !example.includes(name))).toEqual([])
+  })
+
+  test('a beacon takes the place of the key of a satellite', () => {
+    const beacon = { ENTROPY_SOURCE: 'drand', ENTROPY_DRAND: 'quicknet', ENTROPY_PUBLIC_KEY: '', RECEIPTS: '2' }
+    const started = toContainers(interpolate(composeTemplate, { ...envExample, ...beacon }) as Compose)
+    const configOf = (program: string) =>
+      started.filter((one) => programOf(one) === program).map((one) => readContainerConfig(one))
+    expect(configOf('coordinator')).toMatchObject(Array(3).fill({ entropy: { kind: 'drand' } }))
+    expect(configOf('enclave')).toMatchObject([{ settings: { entropy: [{ kind: 'drand' }] } }])
+    const neither = toContainers(interpolate(composeTemplate, { ...envExample, ENTROPY_PUBLIC_KEY: '' }) as Compose)
+    for (const one of neither.filter((one) => ['coordinator', 'enclave'].includes(programOf(one) ?? ''))) {
+      expect(() => readContainerConfig(one)).toThrow('1 fault')
+    }
   })
 
   type Service = Compose['services'][string]

@@ -16,6 +16,11 @@ const doctors = Object.entries(containers).flatMap(([kind, list]) =>
 )
 const services = ours.filter(([, program]) => program !== 'web')
 
+const withEnv = (container: Container, env: Record<string, string>) => ({
+  ...container,
+  env: { ...container.env, ...env },
+})
+
 describe('every container', () => {
   const expected: Record<Program, object> = {
     enclave: { isProduction: true, listen: { kind: 'https', host: '0.0.0.0' }, callerPolicy: { kind: 'attested' } },
@@ -33,7 +38,10 @@ describe('every container', () => {
       [...read('.env.example').matchAll(/^(?:# )?([A-Z][A-Z0-9_]*)=/gm)].map((match) => match[1] ?? ''),
     )
     const asked = new Set<string>()
-    readContainerConfig(container, {}, (key) => asked.add(key))
+    // What is read of one source of entropy is not of another.
+    for (const source of [{}, { ENTROPY_SOURCE: 'drand', RECEIPTS: '2' }]) {
+      readContainerConfig(withEnv(container, source), {}, (key) => asked.add(key))
+    }
     // Coordinators find their identity providers by the names of the keys.
     const isRead = (key: string) => asked.has(key) || (program === 'coordinator' && key.startsWith('OIDC_'))
     const keys = Object.keys(container.env)
@@ -82,10 +90,6 @@ describe('every container', () => {
     const [, , coordinator] = services.find(([, program]) => program === 'coordinator') ?? []
     const [, , worker] = services.find(([, program]) => program === 'worker') ?? []
     if (!enclave || !coordinator || !worker) throw new Error('there is one of each')
-    const withEnv = (container: Container, env: Record<string, string>) => ({
-      ...container,
-      env: { ...container.env, ...env },
-    })
     for (const broken of [
       { ...enclave, mounts: [] },
       withEnv(enclave, { LISTEN: 'http' }),

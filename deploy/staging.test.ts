@@ -12,6 +12,7 @@ import { parse } from 'yaml'
 import { startBrowser } from '../e2e/startBrowser.ts'
 import { findChromium } from '../scripts/findChromium.ts'
 import { readConfig as readCoordinatorConfig } from '../services/coordinator/src/config.ts'
+import { exportRoute, pages, routes, tileRoute } from '../services/coordinator/src/http/routes.ts'
 import { readWorkerConfig } from '../services/coordinator/src/pipeline/config.ts'
 import { readConfig as readEnclaveConfig } from '../services/enclave/src/config.ts'
 import { images } from './measure/images.ts'
@@ -152,6 +153,15 @@ test.each([
 ])('the front leads %s (%s) to %s', (path, accept, expected) => {
   expect(toRoute({ path, accept })).toBe(expected)
 })
+
+test.each([...Object.values(routes), exportRoute, tileRoute, pages.openapi, pages.docs, pages.docsErrors])(
+  'the front leads every call of the API to it: $path',
+  ({ path }) => {
+    // Receipts come from the node itself, and whether the front is alive is for the front to say.
+    const own: Record<string, string> = { '/ipfs/{cid}': 'ipfs', '/health': 'web' }
+    expect(toRoute({ path, accept: '*/*' })).toBe(own[path] ?? 'api')
+  },
+)
 
 describe('the front', () => {
   const guard = createPasswordGuard(password)

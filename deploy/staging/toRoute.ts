@@ -2,7 +2,7 @@
 export type Route = 'web' | 'api' | 'chain' | 'ipfs'
 
 /** The API alone has these. */
-const API = /^\/(?:auth|docs|log|staging|wallet)(?:\/|$)|^\/health\/|^\/openapi\.json$/
+const API = /^\/(?:auth|docs|log|proofs|staging|wallet)(?:\/|$)|^\/health\/|^\/openapi\.json$/
 /** The app has pages of these names, and the API calls: what asks for a page gets a page. */
 const SHARED = /^\/(?:proof|sign|vaults)(?:\/|$)/
 
