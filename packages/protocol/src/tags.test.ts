@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { toHex } from './hex.ts'
 import { tags, toTagBytes } from './tags.ts'
@@ -22,4 +23,12 @@ test('no tag with its end is the beginning of another', () => {
 test('a tag ends with one zero byte', () => {
   expect(toHex(toTagBytes(tags.release))).toBe(`${Buffer.from('countersign/release/v1').toString('hex')}00`)
   for (const tag of all) expect(toTagBytes(tag).indexOf(0)).toBe(tag.length)
+})
+
+test('the README lists every tag with its length', () => {
+  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+  const rows = [...readme.matchAll(/^\| `(countersign\/[^`]+)` +\| +(\d*) +\|/gm)]
+  const types: readonly string[] = [tags.signing, tags.signingV2]
+  const expected = all.map((tag) => [tag, types.includes(tag) ? '' : String(toTagBytes(tag).length)])
+  expect(rows.map(([, tag, length]) => [tag, length]).toSorted()).toEqual(expected.toSorted())
 })
