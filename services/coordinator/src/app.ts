@@ -191,7 +191,8 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
 
   return {
     app,
-    direct: createDirectRoutes({ publicUrl, log, metrics, guards }, [signDigest, getProof]),
+    // A staging has pages for those who lack its password, and only the framework can tell who wants one.
+    direct: createDirectRoutes({ publicUrl, log, metrics, guards }, gate === undefined ? [signDigest, getProof] : []),
     refuseUnreadable: createRefuseUnreadable({ publicUrl, isHttps, isMock, random, log }),
     async stop() {
       proofEvents.stop()

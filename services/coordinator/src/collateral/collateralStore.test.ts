@@ -121,6 +121,17 @@ describe('collateral in force', () => {
     expect(source.calls).toBe(2)
   })
 
+  test('a clock that is put back after a failure does not put off the next attempt', async () => {
+    const { source, current, jump } = setUp()
+    const { answer } = source
+    jump(400 * DAY_MS)
+    source.answer = fail
+    await expect(current()).rejects.toEqual(stale)
+    jump(-400 * DAY_MS)
+    source.answer = answer
+    await expect(current()).resolves.toBeDefined()
+  })
+
   test('stays in force through failures, until it lapses; then collateral_stale', async () => {
     const { current, source, pass, jump, lines } = setUp()
     const first = await current()

@@ -4,6 +4,7 @@ import type { Platform } from '@countersign/evidence'
 import { toCanonicalJson } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
+import { isAhead } from '../isAhead.ts'
 import type { Clock, CollateralCache, CollateralStore, Schedule } from '../ports.ts'
 import { systemSchedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
@@ -80,10 +81,16 @@ export function createCollateralStore(deps: CollateralStoreDeps): CollateralStor
   const isInDate = (entry: Entry | undefined): entry is Entry =>
     entry !== undefined && entry.notBefore <= clock.now() && clock.now() <= entry.notAfter
 
+  const isPausing = ({ retryAt }: State) => isAhead(retryAt, { now: clock.now(), spanMs: MAX_RETRY_MS })
+
   /** When it should be fetched again. Collateral that never arrived is fetched only on request. */
-  function dueAt({ entry, retryAt }: State): number {
+  function dueAt(state: State): number {
+    const { entry, retryAt } = state
     if (entry === undefined) return Number.POSITIVE_INFINITY
-    return Math.max(retryAt, Math.min(entry.notAfter - refreshBeforeMs, entry.fetchedAt + maxAgeMs))
+    return Math.max(
+      isPausing(state) ? retryAt : Number.NEGATIVE_INFINITY,
+      Math.min(entry.notAfter - refreshBeforeMs, entry.fetchedAt + maxAgeMs),
+    )
   }
 
   function toEntry(state: State, collateral: Collateral, fetchedAt: number): Entry {
@@ -94,7 +101,7 @@ export function createCollateralStore(deps: CollateralStoreDeps): CollateralStor
 
   function refresh(state: State): Promise<void> {
     if (state.underWay !== undefined) return state.underWay
-    if (isStopped || clock.now() < state.retryAt) return Promise.resolve()
+    if (isStopped || isPausing(state)) return Promise.resolve()
     state.underWay = attempt(state).finally(() => {
       state.underWay = undefined
       plan()

@@ -98,6 +98,8 @@ export function createGuards(deps: {
           ...toCorsHeaders(config, { origin: head.header('origin'), path, method }),
           'x-request-id': requestId,
           ...siliconHeaders,
+          // A cache on the way would give what a password guards to those who have none.
+          ...(gate !== undefined && { 'cache-control': 'no-store, no-transform' }),
           ...(isStopping && { connection: 'close' }),
         },
       }

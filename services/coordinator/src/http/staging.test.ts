@@ -22,7 +22,7 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop()
 })
 
-/** A staging, and its own server: the direct routes are there alone. */
+/** A staging, and its own server. */
 async function listen() {
   const app = createTestApp({ config: staging })
   app.store.rows.proofs.set(completeProof.slug, completeProof)
@@ -122,6 +122,22 @@ describe('the password', () => {
     expect((await app.fetch('/docs', { headers: { cookie } })).status).toBe(200)
   })
 
+  test.each([`/proof/${completeProof.slug}`, `/proof/${completeProof.slug}/events`, '/log', '/openapi.json'])(
+    'a person who opens %s is asked for it too',
+    async (path) => {
+      const { fetch } = await listen()
+      const page = await fetch(path, { headers: { accept: 'text/html' } })
+      expect([page.status, page.headers.get('content-type')]).toEqual([401, expect.stringContaining('text/html')])
+    },
+  )
+
+  test.each(guarded)('no cache keeps %s %s for those without it', async (method, path) => {
+    const { fetch } = await listen()
+    const response = await fetch(path, { method, redirect: 'manual', headers: basic() })
+    expect(response.headers.get('cache-control')).toContain('no-store')
+    await response.body?.cancel()
+  })
+
   test('a failure of something else is no reason to ask for it, whatever its words', async () => {
     const app = await listen()
     app.app.get('/thrown', () => {
@@ -155,7 +171,7 @@ describe('the password', () => {
     expect((await app.fetch('/docs', { headers: basic() })).status).toBe(200)
   })
 
-  test('wrong ones by Basic are counted as well, on the direct routes too', async () => {
+  test('wrong ones by Basic are counted as well', async () => {
     const app = await listen()
     const path = `/proof/${completeProof.slug}`
     const statuses: number[] = []

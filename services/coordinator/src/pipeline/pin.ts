@@ -3,6 +3,7 @@ import { ReceiptError, type ReceiptErrorCode } from '@countersign/receipt'
 import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
 import { PinError, type PinErrorCode, untilAborted } from '../ipfs/pinError.ts'
+import { isAhead } from '../isAhead.ts'
 import type { Block, Clock, Pinner } from '../ports.ts'
 import type { PinWork } from '../store/findPins.ts'
 import type { PinningStore } from '../store/pinning.ts'
@@ -109,7 +110,7 @@ export function createPinStage(deps: PinDeps): PinStage {
     const { cid } = block
     const now = clock.now()
     const before = known.get(cid)
-    if (before !== undefined && now < before.until) return before.pinned
+    if (before !== undefined && isAhead(before.until, { now, spanMs: KNOWN_MS })) return before.pinned
     const pinned = pinAlone(block)
     known.delete(cid)
     known.set(cid, { pinned, until: now + KNOWN_MS })

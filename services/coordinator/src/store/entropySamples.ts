@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Witness } from '@countersign/receipt'
 import { type Kysely, sql } from 'kysely'
+import { isAhead } from '../isAhead.ts'
 import { toBytes } from './bytes.ts'
 import { PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
@@ -35,7 +36,7 @@ export async function claimSamples(db: Kysely<Tables>, witnesses: readonly Witne
  * clocks, ours and the database's: one that runs ahead must not forget samples that could still come again.
  */
 async function pruneSamples(db: Kysely<Tables>, now: number): Promise<void> {
-  if (now < (pruneAt.get(db) ?? 0)) return
+  if (isAhead(pruneAt.get(db) ?? 0, { now, spanMs: PRUNE_EVERY_MS })) return
   pruneAt.set(db, now + PRUNE_EVERY_MS)
   try {
     const { numAffectedRows = 0n } = await sql`

@@ -95,6 +95,16 @@ describe('tiles and proofs of a log with 65,537 entries', () => {
     }
   })
 
+  test('a node that others push out meanwhile is still answered', async () => {
+    const fetchNodes = createNodeReader(subject.database.db, 1)
+    const [shared, ...others] = [0, 1, 2].map((index) => ({ level: 0, index }))
+    if (shared === undefined) throw new Error('there are three')
+    await fetchNodes(log.hash, [shared])
+    const readers = await Promise.all(others.map((other) => fetchNodes(log.hash, [shared, other])))
+    for (const readNode of readers) expect(readNode(shared)).toEqual(leaves[0])
+    expect(others.map((other, place) => readers[place]?.(other))).toEqual(leaves.slice(1, 3))
+  })
+
   test('a node beyond the end is not there, and is there once it is written', async () => {
     const fetchNodes = createNodeReader(subject.database.db)
     const node = { level: 1, index: 32_768 }

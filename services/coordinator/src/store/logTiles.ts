@@ -52,11 +52,13 @@ export async function readBundle(
 export type FetchNodes = (hash: string, nodes: readonly TreeNode[]) => Promise<ReadNode>
 
 /** A node that is complete never changes, and proofs of neighbours share most of theirs: those read last are kept. */
-export function createNodeReader(db: Kysely<Tables>): FetchNodes {
+export function createNodeReader(db: Kysely<Tables>, maxNodes = MAX_NODES): FetchNodes {
   const known = new Map<string, Uint8Array>()
   return async (hash, nodes) => {
     const toKey = ({ level, index }: TreeNode) => `${hash}/${level}/${index}`
-    const unknown = nodes.filter((node) => !known.has(toKey(node)))
+    // Taken now: while others are read, these may be pushed out.
+    const asked = new Map(nodes.map((node) => [toKey(node), known.get(toKey(node))]))
+    const unknown = nodes.filter((node) => asked.get(toKey(node)) === undefined)
     const ranges = unknown.map(({ level, index }) => {
       const width = 2 ** (level % TILE_HEIGHT)
       return { level: Math.floor(level / TILE_HEIGHT), first: index * width, width }
@@ -64,14 +66,13 @@ export function createNodeReader(db: Kysely<Tables>): FetchNodes {
     const read = await readRanges(db, hash, ranges)
     for (const [place, { width }] of ranges.entries()) {
       // A copy: that of a single hash is a part of what was read, and would keep all of it.
-      known.set(
-        toKey(unknown[place] as TreeNode),
-        new Uint8Array(hashTree(decodeTile(read[place] as Uint8Array, width))),
-      )
+      const node = new Uint8Array(hashTree(decodeTile(read[place] as Uint8Array, width)))
+      const key = toKey(unknown[place] as TreeNode)
+      asked.set(key, node)
+      known.set(key, node)
     }
-    const asked = new Map(nodes.map((node) => [toKey(node), known.get(toKey(node)) as Uint8Array]))
     for (const oldest of known.keys()) {
-      if (known.size <= MAX_NODES) break
+      if (known.size <= maxNodes) break
       known.delete(oldest)
     }
     return (node) => asked.get(toKey(node)) as Uint8Array

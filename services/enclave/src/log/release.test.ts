@@ -247,6 +247,20 @@ describe('what nobody fetches', () => {
     expect(await kindsOf(log)).toEqual(['boot', 'signature', 'dropped', 'signature'])
   })
 
+  test('one that is erased while others are signed does not fail them, though they are dated before it', async () => {
+    const log = await createOpenLog()
+    const [early, late] = [createSignedItem(), createSignedItem({ signedAtMs: NOW + 5 })]
+    const room = log.statementLog.reserve([early] as never)
+    await sign(log, [late])
+    release(log.statementLog, { drop: [toLeaf(late)] })
+    room.hold([early], coordinatorKey)
+    const batch = toBatch([early])
+    log.statementLog.append(batch)
+    expect(await room.collect(toPlacements(batch))).toMatchObject({ origin: first })
+    room.close()
+    expect(await kindsOf(log)).toEqual(['boot', 'signature', 'dropped', 'signature'])
+  })
+
   test.each<[string, (log: TestLog, leaf: string) => void]>([
     ['acknowledged', ({ statementLog }, leaf) => void release(statementLog, { acknowledge: [leaf] })],
     [

@@ -252,6 +252,8 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
         throw unavailable('too many statements wait')
       }
       const mine: Held[] = []
+      // What is erased later may be dated later than what this call has signed by then: it is told by its leaf.
+      const erasedBeforeMs = erasedUntilMs
       const ended = new Set<string>()
       signing.add(ended)
       return {
@@ -260,7 +262,7 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
           for (const [index, outcome] of outcomes.entries()) {
             if ('error' in outcome) continue
             const statement = toHeld(outcome, { coordinatorKey, bytes: sizes[index] ?? 0 })
-            if (statement.signedAtMs <= erasedUntilMs) throw unavailable('signed before one that was erased')
+            if (statement.signedAtMs <= erasedBeforeMs) throw unavailable('signed before one that was erased')
             if (ended.has(statement.leaf)) throw unavailable('signed by an earlier call, which is over')
             // The same within one millisecond, by a call that was repeated.
             if (held.has(statement.leaf)) continue
