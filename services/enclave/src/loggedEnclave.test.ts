@@ -101,7 +101,8 @@ type Enclave = Awaited<ReturnType<typeof start>>
 /** What a coordinator keeps of a log, and the witnesses that it asks. */
 function createKeeper({ logs }: AttestResponse) {
   const known = new Map((logs?.keys ?? []).map((key) => [parseVkey(key).name, [parseVkey(key)]]))
-  const witnesses = allSigners.map((signers) => createTestWitness({ logs: known, signers }).witness)
+  const clock = { now: Date.now }
+  const witnesses = allSigners.map((signers) => createTestWitness({ logs: known, signers, clock }).witness)
   const leaves: Uint8Array[] = []
   const sizes = witnesses.map(() => 0)
   return {

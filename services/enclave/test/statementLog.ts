@@ -14,6 +14,7 @@ import { createKeyring } from '../src/keys/deriveKey.ts'
 import { createLogKeys } from '../src/keys/logKeys.ts'
 import { createStatementLog, type StatementLog, type StatementLogDeps } from '../src/log/statementLog.ts'
 import type { SignedItem } from '../src/sign/signItem.ts'
+import { createTime } from '../src/time/time.ts'
 
 /* A log of statements in memory, with witnesses that cosign whatever they are shown. */
 
@@ -43,6 +44,8 @@ export type TestLog = ReturnType<typeof createTestLog>
 
 export function createTestLog(changes: Partial<StatementLogDeps> = {}) {
   const clock = { nowMs: NOW, elapsedMs: 0 }
+  const time = createTime({ now: () => clock.nowMs })
+  time.learn(NOW)
   const lines: object[] = []
   const add = (line: object) => void lines.push(line)
   const statementLog = createStatementLog({
@@ -51,7 +54,7 @@ export function createTestLog(changes: Partial<StatementLogDeps> = {}) {
     keyWorker,
     bootId,
     configHash,
-    time: { now: () => clock.nowMs, assertKnown() {} },
+    time,
     elapsedMs: () => clock.elapsedMs,
     log: { info: add, warn: add, error: add },
     ...changes,
@@ -116,7 +119,7 @@ export async function sign(
 export function cosign(
   checkpoint: string,
   signers: readonly Signer[] = witnesses.slice(0, 2),
-  timestampS = 1_800_000_000,
+  timestampS = NOW / 1000,
 ) {
   const { text } = parseNote(checkpoint)
   const note = signNote(

@@ -2,8 +2,11 @@ import { findCosignatures, LogError, parseNote, type VerifyEd25519 } from '@coun
 import { isEd25519Signature } from '@countersign/service/ed25519'
 import { EnclaveError } from '../errors.ts'
 
-/** Whose cosignatures of which text a note has. Throws `log_refused` for one that does not hold. */
-export type FindCosigners = (note: string) => { text: string; cosigners: readonly string[] }
+/** Which witnesses have cosigned which text, and when by their clocks. Throws `log_refused` for a cosignature that does not hold. */
+export type FindCosigners = (note: string) => {
+  text: string
+  cosignatures: readonly { witness: string; timestampS: number }[]
+}
 
 const verify: VerifyEd25519 = (publicKey, signature, message) => isEd25519Signature(publicKey, message, signature)
 
@@ -23,8 +26,7 @@ export function createFindCosigners(witnesses: readonly string[]): FindCosigners
   function findAll(note: string) {
     try {
       const parsed = parseNote(note)
-      const cosignatures = findCosignatures(parsed, witnesses, verify)
-      return { text: parsed.text, cosigners: cosignatures.map(({ witness }) => witness) }
+      return { text: parsed.text, cosignatures: findCosignatures(parsed, witnesses, verify) }
     } catch (error) {
       if (!(error instanceof LogError)) throw error
       throw new EnclaveError('log_refused', 'the checkpoint is not accepted', { details: error.code, cause: error })

@@ -94,6 +94,35 @@ describe('release', () => {
     expect(release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })).toEqual([given])
   })
 
+  test('much later by the clocks of a quorum than by ours: nothing is released, and the log does not open', async () => {
+    const lateS = NOW / 1000 + 66
+    const closed = createTestLog()
+    const { log: started } = await closed.statementLog.call({ start: empty })
+    const boot = cosign(started?.checkpoint ?? '', witnesses, lateS)
+    expect(() => release(closed.statementLog, boot)).toThrow(withCode('time_unknown'))
+    expect(() => closed.statementLog.assertOpen()).toThrow(withCode('log_unavailable'))
+
+    const log = await createOpenLog()
+    const item = createSignedItem()
+    const { checkpoint } = await sign(log, [item])
+    const leaves = [toLeaf(item)]
+    expect(() => release(log.statementLog, { ...cosign(checkpoint, witnesses, lateS), leaves })).toThrow(
+      withCode('time_unknown'),
+    )
+    log.clock.nowMs += 1_000
+    expect(release(log.statementLog, { ...cosign(checkpoint, witnesses, lateS), leaves })).toEqual([given])
+  })
+
+  test('the time of a quorum is learnt: what is signed next is not dated before it, though the clock stands still', async () => {
+    const log = await createOpenLog()
+    const { checkpoint } = await sign(log, [createSignedItem()])
+    const [one, two, three] = witnesses.map((witness, index) => cosign(checkpoint, [witness], NOW / 1000 + 20 * index))
+    const cosignatures = [one, two, three].flatMap((each) => each?.cosignatures ?? [])
+    release(log.statementLog, { checkpoint, cosignatures })
+    // One witness alone, the third, cannot push it.
+    expect(log.statementLog.now()).toBe(NOW + 20_000)
+  })
+
   test('a checkpoint of the same log by another boot is not ours, though witnesses cosigned it', async () => {
     const log = await createOpenLog()
     const item = createSignedItem()

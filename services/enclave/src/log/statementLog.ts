@@ -65,7 +65,7 @@ export type StatementLogDeps = {
   keyWorker: Pick<KeyWorker, 'describeLog' | 'signCheckpoint'>
   bootId: Uint8Array
   configHash: Uint8Array
-  time: Pick<Time, 'now' | 'assertKnown'>
+  time: Pick<Time, 'now' | 'assertKnown' | 'raise'>
   /** Milliseconds since any moment. Not the host's clock, which could be set. */
   elapsedMs(): number
   log: Log
@@ -209,13 +209,28 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
     return expireOne(statement) ? undefined : statement
   }
 
+  /**
+   * By the oldest of the quorum that has the newest times. A host that stops the clock would have sessions and approvals that never end:
+   * witnesses who cosign much later than the clock says show it.
+   */
+  function learnTime(cosignatures: readonly { timestampS: number }[]) {
+    const times = cosignatures.map(({ timestampS }) => 1000 * timestampS).toSorted((left, right) => right - left)
+    const verifiedMs = times[setting.quorum - 1] ?? 0
+    if (time.raise(verifiedMs)) return
+    const details = `the clock is ${Math.round((verifiedMs - time.now()) / 1000)} s behind the witnesses’`
+    throw new EnclaveError('time_unknown', 'the enclave does not know the time any more', { details })
+  }
+
   /** Up to which size a quorum has cosigned, and who. */
   function judge({ checkpoint, cosignatures }: ReleaseRequest): { size: number; cosigners: readonly string[] } {
     if (checkpoint === undefined || cosignatures === undefined) return { size: 0, cosigners: [] }
-    const { text, cosigners } = findCosigners(checkpoint + cosignatures.map((line) => `${line}\n`).join(''))
+    const found = findCosigners(checkpoint + cosignatures.map((line) => `${line}\n`).join(''))
+    const { text } = found
+    const cosigners = found.cosignatures.map(({ witness }) => witness)
     const size = tree?.findSize(text)
     if (tree === undefined || size === undefined) throw refused('not a checkpoint of this boot and its log')
     if (cosigners.length < setting.quorum) throw refused(`${cosigners.length} of ${setting.quorum} cosigned`)
+    learnTime(found.cosignatures)
     const wasOpen = tree.isOpen()
     tree.setCosigned(size)
     if (!wasOpen) log.info({ msg: 'Opened the log', origin: tree.origin, size })
