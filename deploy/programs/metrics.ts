@@ -12,3 +12,5 @@ createServer((caller) => {
   }
   caller.pipe(metrics).pipe(caller)
 }).listen(Number(to))
+// The first process of a container gets no signal that it does not listen to.
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => process.exit(0))

@@ -33,7 +33,8 @@ export async function installNode(node, lock) {
   if (process.platform === 'linux' && !isGlibc()) throw new SetupError(explainUnsupported(node.major))
   const label = `Installing Node ${node.version}`
   const findMissing = () => (isNodeReady(node) ? [] : [node.bundled])
-  await runNpm(['ci'], { node: process.execPath, cwd: runtime, lock, label, findMissing })
+  // The Node of each platform is an optional package, which the user's settings of npm may leave out.
+  await runNpm(['ci', '--include=optional'], { node: process.execPath, cwd: runtime, lock, label, findMissing })
   const trial = spawnSync(node.path, ['--version'], { cwd: root, encoding: 'utf8' })
   if (trial.status !== 0) throw new SetupError(explainUnsupported(node.major))
 }

@@ -98,6 +98,13 @@ test('one that throws before it returns a promise is reported alike', async () =
   expect(process.exitCode).toBe(1)
 })
 
+test('the code of a cause is told, its words are not', async () => {
+  const { deps, lines } = createFakes()
+  const cause = Object.assign(new Error('password authentication failed for user "x"'), { code: '28P01' })
+  await runService(deps, () => Promise.reject(new Error('the database is unavailable', { cause })))
+  expect(lines).toEqual(['error Could not start: the database is unavailable (28P01)'])
+})
+
 test('faults of the configuration are reported one by one', async () => {
   const { deps, lines, process } = createFakes()
   await runService(deps, () => Promise.reject(new ConfigError(['PORT: odd', 'HOST: odd'])))

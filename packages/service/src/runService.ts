@@ -48,10 +48,15 @@ export async function runService(deps: RunServiceDeps, start: () => Promise<Runn
   running?.ended?.catch(giveUp('Could not go on'))
 }
 
-/** Of several failures together, each reason. */
+/** Of several failures together, each reason. Of what caused one only its code: the words of a driver may hold anything. */
 function toReason(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
-  if (!(error instanceof AggregateError)) return error.message
+  if (!(error instanceof AggregateError)) return `${error.message}${toCauseCode(error)}`
   const reasons = error.errors.map(toReason).join('; ')
   return error.message === '' ? reasons : `${error.message}: ${reasons}`
+}
+
+function toCauseCode({ cause }: Error): string {
+  const isCoded = cause instanceof Error && 'code' in cause && typeof cause.code === 'string'
+  return isCoded ? ` (${cause.code})` : ''
 }

@@ -234,10 +234,27 @@ describe('finish', () => {
     ['an unsigned token', { token: { id_token: `${part({ alg: 'none' })}.${part({ sub: 'alice' })}.` } }],
     ['a huge token', { claims: { x: 'x'.repeat(20_000) } }],
     ['a refusal', { tokenStatus: 400, token: { error: 'invalid_grant', error_description: 'canary' } }],
-    ['a failure', { tokenStatus: 500, token: 'canary' }],
     ['no JSON', { token: '<html>canary' }],
   ] as [string, Fault][])('%s is oauth_exchange_failed, and quotes nothing', async (_, fault) => {
     await expectFailed(finish(fault))
+  })
+
+  test.each<[string, string, Fault]>([
+    ['a failure', 'provider_unavailable', { tokenStatus: 500, token: 'canary' }],
+    ['a failure in its words', 'provider_unavailable', { tokenStatus: 503, token: { error: 'canary' } }],
+    ['a secret that has expired', 'oauth_refused', { tokenStatus: 401, token: { error: 'invalid_client' } }],
+    ['a client that may not', 'oauth_refused', { tokenStatus: 400, token: { error: 'unauthorized_client' } }],
+  ])('%s is %s: no user can mend it', async (_, code, fault) => {
+    await expectFailed(finish(fault), code)
+  })
+
+  test('a provider that cannot be reached for the exchange is provider_unavailable', async () => {
+    const { fetch } = createIssuer()
+    const cut = (async (input: string | URL | Request, init?: RequestInit) => {
+      if (new URL(String(input)).pathname === '/token') throw new TypeError('fetch failed')
+      return fetch(input, init)
+    }) as typeof globalThis.fetch
+    await expectFailed(finish({}, '', { fetch: cut }), 'provider_unavailable')
   })
 
   test.each([

@@ -177,8 +177,21 @@ async function exchange(run: () => Promise<ProviderUser>): Promise<ProviderUser 
   } catch (error) {
     // By now the library has compared `state` and `iss`: these are the words of the provider that was asked.
     if (error instanceof client.AuthorizationResponseError) return judgeRefusal(error.error)
+    if (isOutage(error)) throw unavailable()
+    // The operator's to mend, and no word about this user: the secret has expired, or is another.
+    if (error instanceof client.ResponseBodyError && CLIENT_REFUSALS.includes(error.error)) judgeRefusal(error.error)
     throw error instanceof CoordinatorError ? error : failed()
   }
+}
+
+const CLIENT_REFUSALS = ['invalid_client', 'unauthorized_client']
+
+/** Node says `fetch failed` whatever was wrong with the way to the provider. */
+function isOutage(error: unknown): boolean {
+  if (error instanceof TypeError) return error.message === 'fetch failed'
+  if (error instanceof client.ResponseBodyError) return error.status >= 500
+  if (!(error instanceof client.ClientError)) return false
+  return error.code === 'OAUTH_TIMEOUT' || (error.cause instanceof Response && error.cause.status >= 500)
 }
 
 function unavailable() {

@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { createRemotePinner } from '../ipfs/createRemotePinner.ts'
 import { PinError } from '../ipfs/pinError.ts'
 import type { PinnerConfig } from '../pipeline/config.ts'
@@ -7,9 +5,6 @@ import type { RemotePinner } from '../ports.ts'
 import { type Check, type Context, type Finding, fault, ok, skipped, warning } from './check.ts'
 import type { DatabaseView } from './database.ts'
 import { explain, toShownUrl } from './reasons.ts'
-
-/** Images leave its code out. */
-const HELIA = join(import.meta.dirname, '../ipfs/helia.ts')
 
 /** The pin service, with the client that pins. Nothing is pinned. */
 export function createPinsChecks(context: Context, { findPinnedCid }: Pick<DatabaseView, 'findPinnedCid'>): Check[] {
@@ -55,9 +50,6 @@ export function createPinsChecks(context: Context, { findPinnedCid }: Pick<Datab
 }
 
 function checkEmbedded({ listen }: { listen: string | undefined }, { subject }: Context): Finding {
-  if (!existsSync(HELIA)) {
-    return fault('images have no embedded IPFS node', 'Set IPFS_PINNER=kubo or IPFS_PINNER=pinata.')
-  }
   if (listen !== undefined && !/^\/(ip4|ip6|dns4|dns6|dns)\/[^/]+\/tcp\/\d{1,5}$/.test(listen)) {
     return fault('IPFS_LISTEN is no multiaddress with tcp', 'Write it as /ip4/0.0.0.0/tcp/4001.')
   }

@@ -268,8 +268,9 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
     try {
       known = await attestation()
       const { statusCode, body } = await known.pool.request({ method: 'GET', path: HEALTH_PATH, signal })
-      await body.dump()
-      return statusCode === 200
+      // One that waits to be told the time answers, and refuses every call.
+      const { status } = JSON.parse(await body.text()) as { status?: unknown }
+      return statusCode === 200 && status === 'ok'
     } catch {
       // It may have restarted, with another key: the next question attests it anew.
       if (known !== undefined) forget(known)

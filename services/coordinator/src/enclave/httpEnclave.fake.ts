@@ -31,6 +31,8 @@ export type FakeEnclave = {
   config: EnclaveConfig
   settings: EnclaveSettings
   logs: AttestResponse['logs']
+  /** What its health is: `waiting` until it knows the time. */
+  health: 'ok' | 'waiting'
   /** Changes what its quotes say, or cover. */
   quote: Partial<SimulatedQuoteOptions>
   cover: { nonce?: string; config?: EnclaveConfig; tlsKeyHash?: string }
@@ -68,7 +70,7 @@ export async function startFakeEnclave(kind: 'http' | 'https' = 'http'): Promise
   const app = {
     admit: async () => ({ admitted: undefined }),
     async handle({ path, headers, body }: RawCall & { path: string }): Promise<Reply> {
-      if (path === '/health') return { status: 200, body: { status: 'ok' } }
+      if (path === '/health') return { status: 200, body: { status: fake.health } }
       const request = JSON.parse(Buffer.from(body).toString())
       fake.paths.push(path)
       fake.requests.push(request)
@@ -90,6 +92,7 @@ export async function startFakeEnclave(kind: 'http' | 'https' = 'http'): Promise
     config: fakeConfig,
     settings: fakeSettings,
     logs: undefined,
+    health: 'ok',
     quote: {},
     cover: {},
     handlers: {},

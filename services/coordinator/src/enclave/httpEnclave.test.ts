@@ -108,6 +108,11 @@ describe('failures of an enclave', () => {
     expect([await check(), attestations()]).toEqual([[false, true], 1])
     delete bad.handlers['/attest']
     expect(await check()).toEqual([true, true])
+    // It does not know the time, and refuses every call.
+    good.health = 'waiting'
+    expect(await check()).toEqual([true, false])
+    good.health = 'ok'
+    expect(await check()).toEqual([true, true])
     await good.close()
     expect(await check()).toEqual([true, false])
   })

@@ -12,7 +12,7 @@ const chain = {
 
 function read(
   env: Record<string, string>,
-  { files = {} as Record<string, string>, mode = 'development' as Mode } = {},
+  { files = {} as Record<string, string>, mode = 'development' as Mode, hasEmbeddedNode = () => true } = {},
 ) {
   const faults: string[] = []
   const readFile = (path: string) => {
@@ -20,7 +20,7 @@ function read(
     if (text === undefined) throw new Error('no such file')
     return text
   }
-  const config = readPipeline(env, { readFile, mode }, (text) => faults.push(text))
+  const config = readPipeline(env, { readFile, mode, hasEmbeddedNode }, (text) => faults.push(text))
   return { config, faults }
 }
 
@@ -28,6 +28,14 @@ describe('readPipeline', () => {
   test('without a chain nothing is published', () => {
     expect(read({})).toEqual({ config: undefined, faults: [] })
     expect(read({ RPC_URL: '' })).toEqual({ config: undefined, faults: [] })
+  })
+
+  test('an image, which has no embedded node, needs another pinner', () => {
+    const hasEmbeddedNode = () => false
+    expect(read(chain, { hasEmbeddedNode }).faults).toEqual([
+      'IPFS_PINNER: images have no embedded IPFS node; expected kubo or pinata',
+    ])
+    expect(read({ ...chain, IPFS_PINNER: 'kubo' }, { hasEmbeddedNode }).faults).toEqual([])
   })
 
   test('a chain is enough; the rest has defaults', () => {

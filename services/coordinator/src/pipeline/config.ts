@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { extname, join } from 'node:path'
 import { type Hex, isSafeUrl } from '@countersign/protocol'
 import {
   ConfigError,
@@ -42,7 +44,14 @@ export type PipelineConfig = {
 
 const PINATA_GATEWAY = 'https://gateway.pinata.cloud'
 
-type Context = { readFile(path: string): string; mode: Mode }
+type Context = {
+  readFile(path: string): string
+  mode: Mode
+  /** Images leave its code out. */
+  hasEmbeddedNode?(): boolean
+}
+
+const HELIA = join(import.meta.dirname, `../ipfs/helia${extname(import.meta.filename)}`)
 
 /** Publishing is asked for by naming a chain: `RPC_URL`. Without it this process publishes nothing. */
 export function readPipeline(env: Env, context: Context, fault: Fault): PipelineConfig | undefined {
@@ -143,12 +152,16 @@ function readPrivateKey(env: Env, { readFile }: Context, fault: Fault): Hex {
   return text as Hex
 }
 
-function readPinner(env: Env, { readFile, mode }: Context, fault: Fault): PinnerConfig {
+function readPinner(env: Env, context: Context, fault: Fault): PinnerConfig {
+  const { readFile, mode, hasEmbeddedNode = () => existsSync(HELIA) } = context
   const kind = env.IPFS_PINNER || 'helia'
   const secret = readSecret(env, 'IPFS_API_TOKEN', readFile, fault)
   const token = secret || undefined
   if (env.IPFS_PINS_URL && kind !== 'pinata') fault('IPFS_PINS_URL: only for IPFS_PINNER=pinata')
-  if (kind === 'helia') return { kind, listen: env.IPFS_LISTEN || undefined }
+  if (kind === 'helia') {
+    if (!hasEmbeddedNode()) fault('IPFS_PINNER: images have no embedded IPFS node; expected kubo or pinata')
+    return { kind, listen: env.IPFS_LISTEN || undefined }
+  }
   if (kind === 'kubo') {
     const apiUrl = readUrl(env, 'IPFS_API_URL', 'http://127.0.0.1:5001', fault)
     if (mode !== 'development' && !isSafeUrl(apiUrl)) {
