@@ -170,6 +170,14 @@ describe('POST /auth/logout', () => {
 })
 
 describe('GET /wallet/me and POST /wallet/provision', () => {
+  test('an address that was changed in the database is not answered: what is paid there is lost', async () => {
+    const { user, store } = await signedInApp()
+    const { wallets } = store.rows
+    for (const [id, wallet] of wallets) wallets.set(id, { ...wallet, address: `0x${'66'.repeat(20)}` })
+    await expectProblem(await user.get('/wallet/me'), 'key_binding_mismatch')
+    await expectProblem(await user.post('/wallet/provision', {}), 'key_binding_mismatch')
+  })
+
   test('the wallet is there after the first sign-in, with its witness', async () => {
     const { user } = await signedInApp()
     const response = await user.get('/wallet/me')

@@ -4,7 +4,7 @@ import type { Clock, IdentityProvider, KeyEnclave, Store } from '../ports.ts'
 import type { Login } from '../store/types.ts'
 import { type ProvisionWalletDeps, provisionWallet } from '../wallet/provisionWallet.ts'
 import { hashState, toLoginId, toLoginNonce } from './loginNonce.ts'
-import { toCancelled } from './returnTo.ts'
+import { toCancelled, toReturnTo } from './returnTo.ts'
 import { hashSid } from './session.ts'
 
 export type FinishLoginDeps = ProvisionWalletDeps & {
@@ -13,6 +13,7 @@ export type FinishLoginDeps = ProvisionWalletDeps & {
   clock: Clock
   log: Log
   sessionTtlMs: number
+  allowedOrigins: readonly string[]
 }
 
 export type FinishLoginParameters = {
@@ -49,8 +50,9 @@ export async function finishLogin(
   const { provider, callbackUrl, state, loginSecret, earlierSid } = parameters
   const login = await takeLogin(deps, parameters)
   const { codeVerifier, nonce } = login
+  const returnTo = toAllowedPage(deps.allowedOrigins, login)
   const answer = await provider.finish({ callbackUrl, state, nonce, codeVerifier })
-  if (answer === 'cancelled') return { cookie: undefined, returnTo: toCancelled(login.returnTo) }
+  if (answer === 'cancelled') return { cookie: undefined, returnTo: toCancelled(returnTo) }
   const { idToken, issuer, subject, email, name } = answer
   if (email === '') throw new CoordinatorError('oauth_exchange_failed', 'the provider gave no e-mail address')
   const { sid, grant, keyId, address, expiresAt } = await deps.enclave.openSession({ idToken, loginSecret })
@@ -81,7 +83,7 @@ export async function finishLogin(
       code: toPublicCode(error),
     })
   }
-  return { cookie: { sid, ttlMs: ends - now }, returnTo: login.returnTo }
+  return { cookie: { sid, ttlMs: ends - now }, returnTo }
 }
 
 async function takeLogin(deps: FinishLoginDeps, parameters: FinishLoginParameters): Promise<Login> {
@@ -93,6 +95,16 @@ async function takeLogin(deps: FinishLoginDeps, parameters: FinishLoginParameter
   const isOurs = login?.provider === providerId && login.stateHash === stateHash
   if (!isOurs || login.nonce !== toLoginNonce(Buffer.from(loginSecret, 'hex'))) throw stateInvalid()
   return login
+}
+
+/** Asked once more: whoever writes to the database could send people on to a page of theirs. */
+function toAllowedPage(allowedOrigins: readonly string[], { returnTo }: Login): string {
+  if (allowedOrigins.includes(returnTo)) return returnTo
+  try {
+    return toReturnTo(allowedOrigins, [returnTo])
+  } catch {
+    throw stateInvalid()
+  }
 }
 
 export function stateInvalid() {

@@ -80,6 +80,17 @@ describe('return_to', () => {
     expect((await user.send(callback)).headers.get('location')).toBe(expected)
   })
 
+  test('a page that was changed in the database is not gone to', async () => {
+    const test = createTestApp()
+    const user = test.browser()
+    const { callback } = await user.start('/auth/google')
+    const { logins } = test.store.rows
+    for (const [id, login] of logins) logins.set(id, { ...login, returnTo: 'https://evil.example/' })
+    const response = await user.send(callback)
+    expect([response.status, response.headers.get('location')]).toEqual([400, null])
+    expect(test.store.rows.sessions.size).toBe(0)
+  })
+
   test.each([
     'https://evil.example',
     '//evil.example',

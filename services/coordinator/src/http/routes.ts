@@ -139,7 +139,10 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
   'GET /wallet/me': {
     summary: 'The user’s wallet',
     security: withSession,
-    responses: { 200: json('The wallet', walletInfoSchema), ...problemsOf(...session, 'wallet_not_found') },
+    responses: {
+      200: json('The wallet', walletInfoSchema),
+      ...problemsOf(...session, 'wallet_not_found', 'key_binding_mismatch'),
+    },
   },
   'GET /wallet/transactions': {
     summary: 'What the user has signed, newest first',

@@ -18,8 +18,8 @@ export function registerWalletRoutes(app: HttpApp, deps: WalletRoutesDeps): void
   const { limiters, getSignedIn } = deps
 
   addRoute(app, routes['GET /wallet/me'], async (c) => {
-    const { user } = await getSignedIn(c, limiters.own)
-    return c.json(await getWallet(deps, { userId: user.id }))
+    const { user, session } = await getSignedIn(c, limiters.own)
+    return c.json(await getWallet(deps, { userId: user.id, session }))
   })
 
   addRoute(app, routes['GET /wallet/transactions'], async (c) => {

@@ -12,8 +12,9 @@ const chain = {
 
 function read(
   env: Record<string, string>,
-  { files = {} as Record<string, string>, mode = 'development' as Mode, hasEmbeddedNode = () => true } = {},
+  changes: { files?: Record<string, string>; mode?: Mode; hasEmbeddedNode?: () => boolean } = {},
 ) {
+  const { files = {}, mode = 'development', hasEmbeddedNode = () => true } = changes
   const faults: string[] = []
   const readFile = (path: string) => {
     const text = files[path]

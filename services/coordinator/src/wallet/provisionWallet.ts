@@ -1,6 +1,7 @@
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, Entropy, Store } from '../ports.ts'
 import type { Session, User, Wallet } from '../store/types.ts'
+import { assertOwnAddress } from './getWallet.ts'
 
 export type ProvisionWalletDeps = {
   store: Pick<Store, 'findWallet' | 'createWallet'>
@@ -17,7 +18,10 @@ export async function provisionWallet(
   { user, session }: { user: User; session: Pick<Session, 'address' | 'keyId'> },
 ): Promise<Wallet> {
   const earlier = await deps.store.findWallet(user.id)
-  if (earlier !== undefined) return earlier
+  if (earlier !== undefined) {
+    assertOwnAddress(earlier, session)
+    return earlier
+  }
   const [witness] = await deps.entropy.take(1)
   if (witness === undefined) throw new CoordinatorError('entropy_unavailable', 'no sample is available')
   const { address, keyId: kmsKeyId } = session

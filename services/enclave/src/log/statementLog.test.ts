@@ -134,7 +134,7 @@ describe('the start of a log', () => {
     const assertKnown = () => {
       throw new Error('time_unknown')
     }
-    const { statementLog } = createTestLog({ time: { now: () => NOW, assertKnown } })
+    const { statementLog } = createTestLog({ time: { now: () => NOW, assertKnown, raise: () => true } })
     await expect(statementLog.call({ start: empty })).rejects.toThrow('time_unknown')
     expect((await statementLog.call({})).log).toBeNull()
   })
