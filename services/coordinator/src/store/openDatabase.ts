@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Log } from '@countersign/service'
 import { PGlite } from '@electric-sql/pglite'
@@ -139,6 +140,16 @@ export function connectPostgres(
   }
 }
 
+/** Whether the embedded database was ever made in a data directory. */
+export async function hasEmbedded(dataDir: string): Promise<boolean> {
+  const found = await stat(toEmbeddedPath(dataDir)).catch(() => undefined)
+  return found?.isDirectory() === true
+}
+
+function toEmbeddedPath(dataDir: string): string {
+  return join(dataDir, 'database')
+}
+
 async function openPglite({
   dataDir,
   createPglite = (path) => PGlite.create(path),
@@ -146,7 +157,7 @@ async function openPglite({
   const unlock = dataDir === undefined ? async () => {} : await lockDataDir(dataDir)
   let pglite: PGlite
   try {
-    pglite = await createPglite(dataDir === undefined ? 'memory://' : join(dataDir, 'database'))
+    pglite = await createPglite(dataDir === undefined ? 'memory://' : toEmbeddedPath(dataDir))
     await pglite.exec(`set ${PLANNER}`)
   } catch (error) {
     await unlock()
