@@ -251,6 +251,17 @@ describe.each(stageKinds)('publishing on %s', (kind) => {
     await scene.finish({ complete: 1 })
   })
 
+  test('a nonce ahead of ours that the node says once: nothing is claimed there', async () => {
+    await scene.addProofs(1)
+    const answers = [2 ** 40]
+    const { chain } = scene.deps
+    const lying: Chain = { ...chain, getNonce: async (block) => answers.pop() ?? (await chain.getNonce(block)) }
+    expect(await codeOf(scene.publish({ chain: lying }))).toBe('chain_unavailable')
+    expect(await scene.publications()).toEqual([])
+    expect(await scene.publish({ chain: lying })).toEqual({ published: 1 })
+    expect(await scene.publications()).toMatchObject([{ nonce: 0 }])
+  })
+
   test('the chain is down until the deadline: given up without a publication, with its reason', async () => {
     await scene.addProofs(2)
     scene.node.setFault('down')

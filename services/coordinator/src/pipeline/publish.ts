@@ -107,7 +107,13 @@ async function claimAndSend(
   // After the newest block, not after the mempool: what waits there with our nonce and is not in the database may say what we
   // are about to say, and of one nonce only one is mined.
   const chainNonce = await chain.getNonce('latest')
-  const nonce = Math.max(await store.findNextNonce({ chainId, account }), chainNonce)
+  const ownNonce = await store.findNextNonce({ chainId, account })
+  // Rare: somebody else used the account. A claim far ahead, and all that come after it, would never be mined: one false answer must
+  // not be enough.
+  if (chainNonce > ownNonce && (await chain.getNonce('latest')) !== chainNonce) {
+    throw new ChainError('chain_unavailable', { details: 'two answers about the nonce differ' })
+  }
+  const nonce = Math.max(ownNonce, chainNonce)
   // After the nonce was chosen: what another worker claims from now on takes the nonce away.
   if (gasPerDay !== undefined) {
     const spent = await store.sumGas({ chainId, account, since: clock.now() - DAY_MS })
