@@ -27,7 +27,7 @@ const processFiles = [
   'packages/testing/src/stack/!(audit|scope|statistics).test.ts',
   '{packages,apps}/*/test/*.test.ts',
   'packages/service/src/runService.test.ts',
-  'services/coordinator/src/{coordinator,doctor,logged,offChain,pipeline,workers}.test.ts',
+  'services/coordinator/src/{admin,coordinator,doctor,logged,offChain,pipeline,workers}.test.ts',
   'services/enclave/src/{enclave,loggedEnclave,server}.test.ts',
   'services/witness/src/server.test.ts',
   'services/enclave/src/rootSecret/drill.test.ts',

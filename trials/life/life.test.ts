@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createLifeCommands, type LifeCommand, plainRun } from './commands.ts'
+import { createLifeCommands, type LifeCommand, PUBLISH_DEADLINE_MS, plainRun } from './commands.ts'
 import { type Life, openLife } from './life.ts'
 import type { LifeCounts } from './runSequence.ts'
 
@@ -8,6 +8,14 @@ import type { LifeCounts } from './runSequence.ts'
 const SEQUENCES = 6
 const COMMANDS = 50
 const SEED = 26
+
+type RunFault = Extract<LifeCommand, { do: 'run' }>['fault']
+
+const run = (stage: 'pin' | 'publish' | 'confirm', fault?: RunFault): LifeCommand => ({
+  do: 'run',
+  run: { ...plainRun, stage },
+  fault,
+})
 
 describe('the life of proofs', () => {
   let life: Life
@@ -28,7 +36,6 @@ describe('the life of proofs', () => {
       expect.arrayContaining([
         'proof: complete',
         'proof: onchain_failed, publish_cancelled',
-        'proof: onchain_failed, publish_deadline',
         'proof: onchain_failed, publish_reverted',
         'publication: cancelled',
         'publication: final',
@@ -39,11 +46,6 @@ describe('the life of proofs', () => {
   }, 180_000)
 
   test('an event comes back after a reorganisation that also took another sender’s transaction before it', async () => {
-    const run = (stage: 'pin' | 'publish' | 'confirm'): LifeCommand => ({
-      do: 'run',
-      run: { ...plainRun, stage },
-      fault: undefined,
-    })
     const counts: LifeCounts = {}
     await life.run(
       [
@@ -58,5 +60,22 @@ describe('the life of proofs', () => {
       counts,
     )
     expect(counts).toMatchObject({ 'proof: complete': 1, 'publication: cancelled': 1, 'publication: final': 1 })
+  })
+
+  test.each<[string, RunFault, object]>([
+    ['is down then: given up', { name: 'down', count: 1_000 }, { 'proof: onchain_failed, publish_deadline': 1 }],
+    ['is well: published', undefined, { 'proof: complete': 1, 'publication: final': 1 }],
+  ])('a proof that is first tried after its deadline, and the chain %s', async (_, fault, expected) => {
+    const counts: LifeCounts = {}
+    await life.run(
+      [
+        { do: 'sign', count: 1, wallet: 0, isAgain: false },
+        run('pin'),
+        { do: 'wait', ms: PUBLISH_DEADLINE_MS + 1 },
+        run('publish', fault),
+      ],
+      counts,
+    )
+    expect(counts).toMatchObject(expected)
   })
 })

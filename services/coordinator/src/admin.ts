@@ -157,16 +157,18 @@ if (command.kind === 'help') {
 } else if (command.kind === 'checkExport') {
   process.exitCode = await checkFile(command.file)
 } else {
-  const { DATA_DIR = '.countersign' } = process.env
+  // Set but empty is unset, as for the coordinator.
+  const dataDir = process.env.DATA_DIR || '.countersign'
   let isPostgres = false
   try {
     const databaseUrl = readSecret(process.env, 'DATABASE_URL', readFile, fault)
     isPostgres = Boolean(databaseUrl)
-    const database = await openUnchanged({ databaseUrl, dataDir: DATA_DIR })
+    const database = await openUnchanged({ databaseUrl, dataDir })
     process.exitCode = await run(command, database).finally(() => database.close())
   } catch (error) {
     const { code, reason } = toReason(error)
-    const hint = isPostgres ? '' : ' Is a coordinator running on it?'
+    const isInUse = !isPostgres && code === 'database_unavailable'
+    const hint = isInUse ? ' Is a coordinator running on it?' : ''
     if (error instanceof ConfigError) console.error(error.faults.join('\n'))
     else console.error(`The database cannot be read: ${reason ?? code}.${hint}`)
     process.exitCode = 1

@@ -1,11 +1,13 @@
+import { resolve } from 'node:path'
 import { CoordinatorError } from '../errors.ts'
 import { toDatabaseError } from '../store/databaseError.ts'
 import { findSchemaState } from '../store/migrate.ts'
-import { connectPostgres, type Database, openDatabase } from '../store/openDatabase.ts'
+import { connectPostgres, type Database, hasEmbedded, openDatabase } from '../store/openDatabase.ts'
 
 /**
  * Opens a database whose schema is that of this program. Another one is refused and left alone: a migration is for the start of a
- * coordinator, after a backup. Only the embedded one, which no other process uses meanwhile, is brought up to date.
+ * coordinator, after a backup. Only the embedded one, which no other process uses meanwhile, is brought up to date. None is made: an
+ * empty one in a folder that was misspelt would seem to be in order.
  */
 export async function openUnchanged({
   databaseUrl,
@@ -14,7 +16,10 @@ export async function openUnchanged({
   databaseUrl: string | undefined
   dataDir: string
 }): Promise<Database> {
-  if (!databaseUrl) return openDatabase({ dataDir })
+  if (!databaseUrl) {
+    if (await hasEmbedded(dataDir)) return openDatabase({ dataDir })
+    throw refuse(`there is no database in ${resolve(dataDir)}; name its folder in DATA_DIR, or set DATABASE_URL`)
+  }
   const database = connectPostgres(databaseUrl, {})
   try {
     const { taken, toCome, foreign } = await findSchemaState(database.db)
@@ -33,5 +38,5 @@ export async function openUnchanged({
 }
 
 function refuse(details: string): CoordinatorError {
-  return new CoordinatorError('internal', 'the schema is not of this release', { details })
+  return new CoordinatorError('internal', 'the database cannot be used', { details })
 }

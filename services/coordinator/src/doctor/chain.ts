@@ -107,7 +107,8 @@ function describeRefusal({ code, details = '', message }: ChainError): Finding {
 const MENDS: Partial<Record<ChainError['code'], string>> = {
   chain_mismatch: 'Correct CHAIN_ID, or name an RPC of that chain in RPC_URL.',
   contract_missing: 'Correct ATTESTATIONS_ADDRESS, or deploy the contract: npm run deploy:contract -- --help.',
-  publisher_not_allowed: 'Use the publisher’s key, or have the contract’s owner call setPublisher with this account.',
+  publisher_not_allowed:
+    'Use the publisher’s key, or have the contract’s owner call rotatePublisher with this account.',
   call_reverted: 'The contract at ATTESTATIONS_ADDRESS is another, or of another release: correct it.',
   insufficient_funds: 'Send funds to the publisher’s account.',
 }

@@ -1,5 +1,4 @@
-import { stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { isLoopbackHost } from '@countersign/protocol'
 import { sql } from 'kysely'
 import type { CollateralCache } from '../ports.ts'
@@ -7,7 +6,7 @@ import { createCollateralCache } from '../store/collateralCache.ts'
 import { toErrorCode } from '../store/databaseError.ts'
 import { findHolder } from '../store/lockDataDir.ts'
 import { findSchemaState, type SchemaState } from '../store/migrate.ts'
-import { connectPostgres, type Database } from '../store/openDatabase.ts'
+import { connectPostgres, type Database, hasEmbedded } from '../store/openDatabase.ts'
 import { type Check, type Context, type Finding, fault, ok, skipped, warning } from './check.ts'
 import { describeError, explain, findCode } from './reasons.ts'
 
@@ -117,11 +116,7 @@ export function createDatabaseChecks(context: Context): { checks: Check[]; view:
 
 async function checkEmbedded(dataDir: string): Promise<Finding> {
   const folder = resolve(dataDir)
-  const isThere = await stat(join(folder, 'database')).then(
-    (found) => found.isDirectory(),
-    () => false,
-  )
-  if (!isThere) return ok(`embedded, in ${folder}; it is made at the first start`)
+  if (!(await hasEmbedded(folder))) return ok(`embedded, in ${folder}; it is made at the first start`)
   const holder = await findHolder(folder)
   if (holder !== undefined) return ok(`embedded, in ${folder}, in use by process ${holder}: one process at a time`)
   return ok(`embedded, in ${folder}, not in use`)

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ChainError } from '../chain/chainError.ts'
 import { encodePublish } from '../chain/encodePublish.ts'
+import { CoordinatorError } from '../errors.ts'
 import type { Chain } from '../ports.ts'
 import { CONFIRM_QUEUE, openJobs } from '../store/jobs.ts'
 import { openDatabase } from '../store/openDatabase.ts'
@@ -250,6 +251,17 @@ describe.each(stageKinds)('publishing on %s', (kind) => {
     await scene.finish({ complete: 1 })
   })
 
+  test('a nonce ahead of ours that the node says once: nothing is claimed there', async () => {
+    await scene.addProofs(1)
+    const answers = [2 ** 40]
+    const { chain } = scene.deps
+    const lying: Chain = { ...chain, getNonce: async (block) => answers.pop() ?? (await chain.getNonce(block)) }
+    expect(await codeOf(scene.publish({ chain: lying }))).toBe('chain_unavailable')
+    expect(await scene.publications()).toEqual([])
+    expect(await scene.publish({ chain: lying })).toEqual({ published: 1 })
+    expect(await scene.publications()).toMatchObject([{ nonce: 0 }])
+  })
+
   test('the chain is down until the deadline: given up without a publication, with its reason', async () => {
     await scene.addProofs(2)
     scene.node.setFault('down')
@@ -263,6 +275,22 @@ describe.each(stageKinds)('publishing on %s', (kind) => {
     scene.node.setFault()
     await scene.finish({ onchain_failed: 2, complete: 1 })
     expect(scene.node.events().map(({ txHash }) => txHash)).toEqual([young?.txHash])
+  })
+
+  test('no worker runs until after the deadline: published all the same', async () => {
+    await scene.addProofs(2)
+    scene.pass(DEADLINE_MS + 1)
+    expect(await scene.publish()).toEqual({ published: 2 })
+    await scene.finish({ complete: 2 })
+  })
+
+  test('the database fails after the deadline: that is no answer of the chain, and nothing is given up', async () => {
+    await scene.addProofs(2)
+    scene.pass(DEADLINE_MS + 1)
+    const { store } = scene.deps
+    const failing = { ...store, claim: () => Promise.reject(new CoordinatorError('database_unavailable', 'gone')) }
+    await expect(scene.publish({ store: failing })).rejects.toMatchObject({ code: 'database_unavailable' })
+    expect(await scene.count()).toEqual({ pending_onchain: 2 })
   })
 
   test.each(['before', 'after'] as const)('a crash %s any call: run again, one event each', async (when) => {

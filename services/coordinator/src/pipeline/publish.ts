@@ -10,7 +10,7 @@ export type PublishDeps = {
   chain: Chain
   clock: Clock
   log: Log
-  /** Since the pin, for what is in no publication; since its creation, for a publication. */
+  /** Since the pin, for what is in no publication and cannot be published now; since its creation, for a publication. */
   publishDeadlineMs: number
   /** The most gas that new publications may ask for in 24 hours. Unset: any. */
   gasPerDay?: bigint | undefined
@@ -23,12 +23,19 @@ const DAY_MS = 86_400_000
  * happened, and after it the stored bytes are all that will ever be sent.
  *
  * Throws what the job queue should try again (`chain_unavailable`, `publisher_not_allowed`, `insufficient_funds`, `gas_budget_spent` and the like);
- * nothing is claimed then.
+ * the rest is not claimed then, and what is overdue fails.
  */
 export async function publishDue(deps: PublishDeps): Promise<{ published: number }> {
-  const { store, chain, clock, log, publishDeadlineMs } = deps
-  const failed = await store.failOverdue({ pinnedBefore: clock.now() - publishDeadlineMs })
-  if (failed > 0) log.warn({ msg: 'Gave up proofs', code: 'publish_deadline', count: failed })
+  try {
+    return { published: await publishAll(deps) }
+  } catch (error) {
+    if (error instanceof ChainError) await giveUpOverdue(deps)
+    throw error
+  }
+}
+
+async function publishAll(deps: PublishDeps): Promise<number> {
+  const { store, chain } = deps
   let published = 0
   let due = await store.findDue()
   // A nonce read from the node of another chain could leave a gap that nothing fills.
@@ -37,7 +44,13 @@ export async function publishDue(deps: PublishDeps): Promise<{ published: number
     published += await publishGroup(deps, takeGroup(due))
     due = await store.findDue()
   }
-  return { published }
+  return published
+}
+
+/** Only after an attempt: a deadline can pass while no worker runs, and a worker's clock can be ahead. */
+async function giveUpOverdue({ store, clock, log, publishDeadlineMs }: PublishDeps): Promise<void> {
+  const count = await store.failOverdue({ pinnedBefore: clock.now() - publishDeadlineMs })
+  if (count > 0) log.warn({ msg: 'Gave up proofs', code: 'publish_deadline', count })
 }
 
 /** As many from the front as each of them allows. */
@@ -94,7 +107,13 @@ async function claimAndSend(
   // After the newest block, not after the mempool: what waits there with our nonce and is not in the database may say what we
   // are about to say, and of one nonce only one is mined.
   const chainNonce = await chain.getNonce('latest')
-  const nonce = Math.max(await store.findNextNonce({ chainId, account }), chainNonce)
+  const ownNonce = await store.findNextNonce({ chainId, account })
+  // Rare: somebody else used the account. A claim far ahead, and all that come after it, would never be mined: one false answer must
+  // not be enough.
+  if (chainNonce > ownNonce && (await chain.getNonce('latest')) !== chainNonce) {
+    throw new ChainError('chain_unavailable', { details: 'two answers about the nonce differ' })
+  }
+  const nonce = Math.max(ownNonce, chainNonce)
   // After the nonce was chosen: what another worker claims from now on takes the nonce away.
   if (gasPerDay !== undefined) {
     const spent = await store.sumGas({ chainId, account, since: clock.now() - DAY_MS })

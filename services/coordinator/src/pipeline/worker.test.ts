@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { ChainError } from '../chain/chainError.ts'
 import { CoordinatorError } from '../errors.ts'
 import { createFakeLog } from '../ports.fake.ts'
 import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
@@ -70,28 +71,29 @@ test('256 pins are under way at one time, of however many jobs and proofs', asyn
 })
 
 test('what is given up on the way to the chain is counted, once for each that was moved', async () => {
+  const refusal = new ChainError('chain_unavailable')
   const outcomes: string[] = []
   const queues = new Map<string, (data: unknown[]) => Promise<void>>()
   const deps = {
     store: {
       pinning: {},
-      publications: { failOverdue: async () => 2, findDue: async () => [], findOpen: async () => [] },
+      publications: { failOverdue: async () => 2, findDue: async () => [{}], findOpen: async () => [] },
       jobs: {
         work: async (queue: string, _: unknown, handler: () => Promise<void>) => void queues.set(queue, handler),
       },
       enqueueMissing: async () => ({ pins: 0, policies: 0 }),
     },
-    chain: { chainId: 1 },
+    chain: { chainId: 1, assertReady: () => Promise.reject(refusal) },
     clock: { now: () => 0 },
     metrics: { observeStage: (stage: string, outcome: string) => outcomes.push(`${stage} ${outcome}`) },
     log: createFakeLog(),
     config: {},
   }
   const worker = await startWorker(deps as unknown as WorkerDeps)
-  await queues.get(PUBLISH_QUEUE)?.([])
+  await expect(queues.get(PUBLISH_QUEUE)?.([])).rejects.toBe(refusal)
   await queues.get(CONFIRM_QUEUE)?.([])
   await worker.stop()
-  expect(outcomes).toEqual(['publish failed', 'publish failed', 'publish ok', 'confirm ok'])
+  expect(outcomes).toEqual(['publish failed', 'publish failed', 'publish chain_unavailable', 'confirm ok'])
 })
 
 test('a pin that could not be recorded fails its job', async () => {

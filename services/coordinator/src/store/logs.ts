@@ -5,7 +5,7 @@ import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
 import type { Claim, LogHead, LogStore } from '../ports.ts'
 import { fromBytes, toBytes, toDigits } from './bytes.ts'
-import { guard, toErrorCode } from './databaseError.ts'
+import { guard, LOCK_NOT_AVAILABLE, toErrorCode } from './databaseError.ts'
 import { createNodeReader, type FetchNodes, readBundle, readTiles } from './logTiles.ts'
 import { type Database, PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
@@ -13,7 +13,6 @@ import type { Tables } from './tables.ts'
 /** Any number, the same in every coordinator, and not that of `append_log`. */
 const ASKER_LOCK = 0x6c_6f_67_02
 const ASKER_WAIT_MS = 2_000
-const LOCK_NOT_AVAILABLE = '55P03'
 /** A wallet of 16 bytes, a digest of 32, a leaf of 32. */
 const CLAIM_BYTES = 80
 const KEY_DIGITS = 96

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import { CoordinatorError } from '../errors.ts'
+import { LOCK_NOT_AVAILABLE, toErrorCode } from './databaseError.ts'
 import { up as initial } from './migrations/0001-initial.ts'
 import { up as pipeline } from './migrations/0002-pipeline.ts'
 import { up as collateralCache } from './migrations/0003-collateral-cache.ts'
@@ -69,6 +70,11 @@ export async function migrate<T>(db: Kysely<T>): Promise<void> {
   // Kysely stops before the first step when it finds executed ones that it does not know.
   if (results === undefined && error instanceof Error && error.message.startsWith('corrupted migrations')) {
     throw new CoordinatorError('internal', 'the database was made by a newer program', { cause: error })
+  }
+  if (toErrorCode(error) === LOCK_NOT_AVAILABLE) {
+    throw new CoordinatorError('database_unavailable', 'a table that the schema must change is in use; start again', {
+      cause: error,
+    })
   }
   throw error
 }

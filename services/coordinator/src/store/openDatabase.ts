@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Log } from '@countersign/service'
 import { PGlite } from '@electric-sql/pglite'
@@ -35,8 +36,8 @@ export type Database = {
   readonly bossDatabase: Db
   /** Undefined for the embedded one, which has no connections. */
   countConnections(): ConnectionCount | undefined
-  /** Runs something that only one of all coordinators may do at a time. */
-  exclusively<T>(run: () => Promise<T>): Promise<T>
+  /** Runs something that only one of all coordinators may do at a time. The database it is given does not limit how long a statement takes. */
+  exclusively<T>(run: (db: Kysely<Tables>) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
@@ -63,14 +64,15 @@ const KEEP_ALIVE_MS = 10_000
 /** PostgreSQL's `read_only_sql_transaction`: a server that is a standby, or has become one. */
 const READ_ONLY = '25006'
 const STATEMENT_TIMEOUT_MS = 30_000
+/** How long a change of the schema waits for a table that others use. */
+const LOCK_TIMEOUT_MS = 5_000
 
 /** Opens PostgreSQL or the embedded PGlite, and brings the schema up to date. */
 export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
   let database: Database | undefined
   try {
     database = options.databaseUrl ? connectPostgres(options.databaseUrl, options) : await openPglite(options)
-    const { db } = database
-    await database.exclusively(() => migrate(db))
+    await database.exclusively(migrate)
     return database
   } catch (error) {
     await database?.close().catch(() => {})
@@ -84,29 +86,15 @@ export function connectPostgres(
   options: Pick<OpenDatabaseOptions, 'poolSize' | 'statementTimeoutMs' | 'log'>,
 ): Database {
   const { poolSize = 10, statementTimeoutMs = STATEMENT_TIMEOUT_MS, log } = options
-  const pool = new pg.Pool({
-    connectionString: databaseUrl,
-    application_name: 'countersign',
+  const pool = createPool(databaseUrl, log, {
     max: poolSize,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: statementTimeoutMs,
     // A coordinator that froze in a transaction must not hold its rows against the others.
     idle_in_transaction_session_timeout: statementTimeoutMs,
     // For a server that is gone without a word.
     query_timeout: statementTimeoutMs + CONNECT_TIMEOUT_MS,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    // An address may lead to a standby for a while: it would serve reads, of the past, and refuse every write.
-    verify: (client, done) => void assertWritable(client).then(() => done(), done),
-    options: [PLANNER, COMPILER, DURABILITY].map((setting) => `-c ${setting}`).join(' '),
   })
-  const reportLoss = (error: Error) => {
-    log?.warn({ msg: 'Lost a database connection', code: toErrorCode(error) })
-  }
-  // Unheard errors would end the process: of idle connections here, of those in a transaction between two statements below.
-  pool.on('error', reportLoss)
-  pool.on('connect', (client) => client.on('error', reportLoss))
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: createPreparingPool(pool) }) })
+  const db = createKysely(pool)
   return {
     kind: 'postgres',
     db,
@@ -124,19 +112,68 @@ export function connectPostgres(
       limit: poolSize,
     }),
     async exclusively(run) {
-      const client = await pool.connect()
+      // With no limit to a statement: an index of a large table takes its time, and waiting for others is no fault. But what waits for a
+      // table stops all that come to it later.
+      const patient = createPool(databaseUrl, log, {
+        max: 2,
+        idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
+        settings: ['statement_timeout=0', `lock_timeout=${LOCK_TIMEOUT_MS}`],
+      })
       try {
-        // Waiting for others is no fault.
-        await client.query('set statement_timeout = 0')
-        await client.query('select pg_advisory_lock($1)', [SCHEMA_LOCK])
-        return await run()
+        const client = await patient.connect()
+        try {
+          await client.query('set lock_timeout = 0')
+          await client.query('select pg_advisory_lock($1)', [SCHEMA_LOCK])
+          return await run(createKysely(patient))
+        } finally {
+          // The lock goes with the connection.
+          client.release(true)
+        }
       } finally {
-        // The lock and the setting go with the connection.
-        client.release(true)
+        await patient.end()
       }
     },
-    close: once(() => db.destroy()),
+    close: once(() => pool.end()),
   }
+}
+
+function createPool(
+  databaseUrl: string,
+  log: OpenDatabaseOptions['log'],
+  { settings = [], ...limits }: pg.PoolConfig & { settings?: readonly string[] },
+): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: databaseUrl,
+    application_name: 'countersign',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    // An address may lead to a standby for a while: it would serve reads, of the past, and refuse every write.
+    verify: (client, done) => void assertWritable(client).then(() => done(), done),
+    options: [PLANNER, COMPILER, DURABILITY, ...settings].map((setting) => `-c ${setting}`).join(' '),
+    ...limits,
+  })
+  const reportLoss = (error: Error) => {
+    log?.warn({ msg: 'Lost a database connection', code: toErrorCode(error) })
+  }
+  // Unheard errors would end the process: of idle connections here, of those in a transaction between two statements below.
+  pool.on('error', reportLoss)
+  pool.on('connect', (client) => client.on('error', reportLoss))
+  return pool
+}
+
+function createKysely(pool: pg.Pool): Kysely<Tables> {
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: createPreparingPool(pool) }) })
+}
+
+/** Whether the embedded database was ever made in a data directory. */
+export async function hasEmbedded(dataDir: string): Promise<boolean> {
+  const found = await stat(toEmbeddedPath(dataDir)).catch(() => undefined)
+  return found?.isDirectory() === true
+}
+
+function toEmbeddedPath(dataDir: string): string {
+  return join(dataDir, 'database')
 }
 
 async function openPglite({
@@ -146,7 +183,7 @@ async function openPglite({
   const unlock = dataDir === undefined ? async () => {} : await lockDataDir(dataDir)
   let pglite: PGlite
   try {
-    pglite = await createPglite(dataDir === undefined ? 'memory://' : join(dataDir, 'database'))
+    pglite = await createPglite(dataDir === undefined ? 'memory://' : toEmbeddedPath(dataDir))
     await pglite.exec(`set ${PLANNER}`)
   } catch (error) {
     await unlock()
@@ -158,7 +195,7 @@ async function openPglite({
     db,
     bossDatabase: fromPglite(pglite),
     countConnections: () => undefined,
-    exclusively: (run) => run(),
+    exclusively: (run) => run(db),
     // Through Kysely, which refuses what comes later: PGlite itself would let a transaction wait for ever.
     close: once(async () => {
       try {

@@ -66,6 +66,35 @@ describe('openStore on PostgreSQL', () => {
     await database.close()
   }, 60_000)
 
+  test('a change of the schema may take longer than any other statement, and so may the wait for it', async () => {
+    // The driver gives a statement five seconds more for the way.
+    const options = { databaseUrl: await postgres.createDatabase(), statementTimeoutMs: 1 }
+    const database = await openDatabase(options)
+    const { promise: held, resolve } = Promise.withResolvers<void>()
+    const long = database.exclusively(async (db) => {
+      resolve()
+      await sql`select pg_sleep(5.5)`.execute(db)
+    })
+    await held
+    const other = await openDatabase(options)
+    await long
+    await Promise.all([database.close(), other.close()])
+  }, 60_000)
+
+  test('a change of the schema gives up a table that others hold, which would stop all that come later, and says so', async () => {
+    const databaseUrl = await postgres.createDatabase()
+    const database = await openDatabase({ databaseUrl })
+    await database.db.transaction().execute(async (transaction) => {
+      await sql`lock table migrations in access exclusive mode`.execute(transaction)
+      await expect(openDatabase({ databaseUrl })).rejects.toMatchObject({
+        code: 'database_unavailable',
+        message: 'a table that the schema must change is in use; start again',
+      })
+    })
+    await openDatabase({ databaseUrl }).then((again) => again.close())
+    await database.close()
+  }, 60_000)
+
   test('a database made by a newer program is refused and left alone', async () => {
     const databaseUrl = await postgres.createDatabase()
     const database = await openDatabase({ databaseUrl })

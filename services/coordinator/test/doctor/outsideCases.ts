@@ -204,7 +204,7 @@ export const outsideCases: readonly Case[] = [
     break: () => ({ PUBLISHER_PRIVATE_KEY: STRANGERS_KEY }),
     name: 'chain',
     text: /the publisher is 0x/,
-    mend: /setPublisher/,
+    mend: /rotatePublisher/,
   },
   {
     what: 'no node there',
