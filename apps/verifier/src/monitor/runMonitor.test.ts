@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, readlink, symlink } from 'node:fs/promises'
 import type { BootEntry, LogEntry, StatementEntry } from '@countersign/log'
 import { nameSignature, toCid } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -262,6 +262,17 @@ describe('with a log', () => {
       expect(await readFile(`${folder}/state.json`, 'utf8')).toBe(text)
     },
   )
+
+  test('a state at which the disk fails is no first run, and is not replaced', async () => {
+    const folder = await createFolder({})
+    const path = `${folder}/state.json`
+    // A link to itself fails as a disk does: the system answers, and not that there is no file.
+    await symlink(path, path)
+    const { exitCode, stdout, stderr } = await run([...withLog, '--state', path])
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
+    expect(stderr).toContain('state.json (ELOOP) [file_unreadable]')
+    expect(await readlink(path)).toBe(path)
+  })
 
   test('a state that cannot be written is said, and hides no alarm', async () => {
     const state = ['--state', '/nowhere/state.json']

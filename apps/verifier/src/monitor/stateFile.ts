@@ -9,13 +9,20 @@ import {
   VerifierError,
   withSource,
 } from '@countersign/verify'
-import { isPathTaken, readFileBounded } from '../readFileBounded.ts'
+import { readFileBounded, toSystemCode } from '../readFileBounded.ts'
 
 /** What an earlier run saw of the log. A file that is not there yet is a first run; one that cannot be read is no first run. */
 export async function readState(path: string | undefined): Promise<LogsMemory> {
-  if (path === undefined || !(await isPathTaken(path))) return createLogsMemory()
-  const bytes = await readFileBounded(path, { maxBytes: MAX_STATE_BYTES })
-  return withSource(path, () => parseMonitorState(bytes))
+  if (path === undefined) return createLogsMemory()
+  try {
+    const bytes = await readFileBounded(path, { maxBytes: MAX_STATE_BYTES })
+    return withSource(path, () => parseMonitorState(bytes))
+  } catch (error) {
+    // A disk that does not answer may still have the file, which the first write would replace.
+    const cause = error instanceof VerifierError ? error.cause : undefined
+    if (toSystemCode(cause) === 'ENOENT') return createLogsMemory()
+    throw error
+  }
 }
 
 /** Replaces the file as a whole: a run that ends at any moment leaves the old one or the new one. */
@@ -26,7 +33,7 @@ export async function writeState(path: string | undefined, logs: LogsMemory): Pr
     await rename(`${path}.new`, path)
     await sync(dirname(path), 'r')
   } catch (cause) {
-    const details = `${path} (${cause instanceof Error && 'code' in cause ? cause.code : 'unknown'})`
+    const details = `${path} (${toSystemCode(cause) ?? 'unknown'})`
     throw new VerifierError('file_unwritable', 'cannot write the state', { details, cause })
   }
 }
