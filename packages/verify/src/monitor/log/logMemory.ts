@@ -57,7 +57,7 @@ export function createLogsMemory(): LogsMemory {
 }
 
 const VERSION = 'countersign-monitor/1'
-/** Of some 100 million entries. */
+/** Some 500,000 entries that are kept, each of 130 bytes, and 67 for every 256 of the log. A larger one takes gigabytes of memory to read. */
 export const MAX_STATE_BYTES = 67_108_864
 
 export function countLeaves({ tiles, tail }: KnownTree): number {
