@@ -284,6 +284,13 @@ describe('with a log', () => {
     expect(await run([...withLog, ...state])).toMatchObject({ exitCode: 4 })
   })
 
+  test('reads no more of a log than it is told to', async () => {
+    expect(await run([...withLog, '--max-log-entries', '2'])).toMatchObject({ exitCode: 0 })
+    const { exitCode, stdout } = await run([...withLog, '--max-log-entries', '1'])
+    expect(exitCode).toBe(3)
+    expect(stdout).toContain('could not be read: 2 entries are to be read, and one look reads at most 1')
+  })
+
   test('follows without being told of each new entry of others', async () => {
     const others = () => void log.append({ ...signature('77'), keyId: '77'.repeat(16) } as LogEntry)
     const { exitCode, stdout } = await run([...withLog, '--follow', '--json'], [others, others, others])
@@ -320,6 +327,7 @@ describe('bad input ends with 2', () => {
     ['help among other arguments', [wallet, '--help']],
     ['a witness without a quorum', [wallet, ...options, '--log', apiBaseUrl, '--witness', '11'.repeat(32)]],
     ['a state without a log', [wallet, ...options, '--state', 'state.json']],
+    ['entries without a log', [wallet, ...options, '--max-log-entries', '5']],
     ['witnesses without a log', [wallet, ...options, '--witness-url', 'https://w1.test']],
     [
       'a witness whose answers anybody on the way could change',

@@ -67,7 +67,8 @@ async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }:
   const watched = options.addresses.map((address) => ({ address, memory: createMonitorMemory() }))
   const fetchBytes = createFetchBytes(deps)
   const { now, wait } = deps
-  const { rpc, eventsRpc, contract, gateways, api, log, witnessUrls, from, graceS, isMockAllowed } = options
+  const { rpc, eventsRpc, contract, gateways, api, log, witnessUrls, from, graceS, maxLogEntries, isMockAllowed } =
+    options
   let [shown, told] = ['', '']
   for (;;) {
     const looks: Look[] = []
@@ -80,6 +81,7 @@ async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }:
         ...(log === undefined ? {} : { log }),
         ...(from === undefined ? {} : { from }),
         ...(graceS === undefined ? {} : { graceS }),
+        ...(maxLogEntries === undefined ? {} : { maxLogEntries }),
       }
       try {
         looks.push({ address, report: await monitorWallet({ fetchBytes, now, wait, memory, logs }, request) })

@@ -6,18 +6,7 @@ import { writeState } from './stateFile.ts'
 
 test('a state that could not be read back is not written, and the old one stays', async () => {
   const folder = await createFolder({ 'state.json': 'old' })
-  const logs = createLogsMemory()
-  const origin = 'log.example/enclave-a'
-  logs.known.set(origin, {
-    origin,
-    note: '',
-    cosignedAt: new Date(0),
-    keyIds: [],
-    tiles: [],
-    tail: [],
-    entries: new Map(),
-  })
-  await expect(writeState(`${folder}/state.json`, logs, { maxBytes: 100 })).rejects.toMatchObject({
+  await expect(writeState(`${folder}/state.json`, createLogsMemory(), { maxBytes: 100 })).rejects.toMatchObject({
     code: 'file_unwritable',
     details: expect.stringMatching(/state\.json \(it would have \d+ bytes, and at most 100 are read back/),
   })

@@ -218,9 +218,17 @@ describe('a log that does not show what it has', () => {
     expect(kindsOf(await stack.look())).toEqual(['log-stale', 'unresolved 4'])
   })
 
-  test('is too large for one look', async () => {
+  test('is too large for one look, unless most of it was read before', async () => {
     stack.publish(...all)
     expect(kindsOf(await stack.look({ maxLogEntries: 3 }))).toEqual(['log-unavailable'])
+    const logs = createLogsMemory()
+    await stack.look({}, logs)
+    stack.append(...others(300))
+    expect(await stack.look({ maxLogEntries: 300 }, logs)).toMatchObject({ conclusion: 'complete' })
+    stack.append(...others(301, 'a'))
+    expect((await stack.look({ maxLogEntries: 300 }, logs)).findings).toMatchObject([
+      { kind: 'log-unavailable', detail: '301 entries are to be read, and one look reads at most 300' },
+    ])
   })
 })
 

@@ -36,6 +36,6 @@ export type MonitorRequest = JudgeRequest & {
   log?: string
   /** Witnesses of the logs, asked past the service for the newest that they cosigned. */
   witnessUrls?: readonly string[]
-  /** A log with more entries is not read. */
+  /** A log with more entries that were not read before is not read; 10 million unless given. */
   maxLogEntries?: number
 }
