@@ -301,12 +301,13 @@ describe('with a log', () => {
   test('asks witnesses past the service', async () => {
     for (const [place, url] of ['https://w1.test', 'https://w2.test'].entries()) {
       const ahead = fork([...history.entries, signature('5e')])
-      ahead.cosignedAtS -= 60
+      ahead.cosignedAtS = now.getTime() / 1000
       ahead.cosigners = [place]
       network.routes.push([url, () => new Response(ahead.toNote())])
     }
     const urls = ['--witness-url', 'https://w1.test', '--witness-url', 'https://w2.test']
-    const { exitCode, stdout } = await run([...withLog, ...urls])
+    const pauses = Array.from({ length: 30 }, () => () => {})
+    const { exitCode, stdout } = await run([...withLog, ...urls], pauses)
     expect(exitCode).toBe(3)
     expect(stdout).toContain('withholds what it has: it shows 2 entries, and its witnesses cosigned 3')
   })

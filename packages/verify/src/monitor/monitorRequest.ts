@@ -10,7 +10,7 @@ export type MonitorDeps = {
   memory?: MonitorMemory
   /** The same of logs, for all wallets. A log that does not continue what it showed before is found out by it. */
   logs?: LogsMemory
-  /** Resolves after so long; false where the look is to end. Without it, a log that wants slower questions is not read to its end. */
+  /** Resolves after so long; false where the look is to end. Without it, a log that wants slower questions, or whose witnesses are ahead of it, is not read to its end. */
   wait?: (ms: number) => Promise<boolean>
   onProgress?: (progress: { judged: number; of: number }) => void
 }

@@ -50,10 +50,12 @@ export type LogsMemory = {
   known: Map<string, KnownLog>
   /** Full bundles, which never change, by origin and path. Each wallet of one look reads them. */
   bundles: Map<string, Promise<Uint8Array<ArrayBuffer>>>
+  /** By origin: a size that a quorum has cosigned and the service does not show, and how long was waited for it. */
+  unshown: Map<string, { size: number; waitedMs: number }>
 }
 
 export function createLogsMemory(): LogsMemory {
-  return { known: new Map(), bundles: new Map() }
+  return { known: new Map(), bundles: new Map(), unshown: new Map() }
 }
 
 const VERSION = 'countersign-monitor/1'
