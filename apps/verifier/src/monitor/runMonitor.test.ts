@@ -291,6 +291,15 @@ describe('with a log', () => {
     expect(stdout).toContain('could not be read: 2 entries are to be read, and one look reads at most 1')
   })
 
+  test('says what the chain shows when the time for logs is over', async () => {
+    node.mine(foreign)
+    node.rest(60)
+    const { exitCode, stdout } = await run([...withLog, '--log-time', '0'])
+    expect(exitCode).toBe(1)
+    expect(stdout).toContain('The log could not be read: the time for reading logs was over')
+    expect(stdout).toContain('Nonce 1 was used without a receipt')
+  })
+
   test('follows without being told of each new entry of others', async () => {
     const others = () => void log.append({ ...signature('77'), keyId: '77'.repeat(16) } as LogEntry)
     const { exitCode, stdout } = await run([...withLog, '--follow', '--json'], [others, others, others])
@@ -329,6 +338,7 @@ describe('bad input ends with 2', () => {
     ['a witness without a quorum', [wallet, ...options, '--log', apiBaseUrl, '--witness', '11'.repeat(32)]],
     ['a state without a log', [wallet, ...options, '--state', 'state.json']],
     ['entries without a log', [wallet, ...options, '--max-log-entries', '5']],
+    ['a time for logs without a log', [wallet, ...options, '--log-time', '5']],
     ['witnesses without a log', [wallet, ...options, '--witness-url', 'https://w1.test']],
     [
       'a witness whose answers anybody on the way could change',

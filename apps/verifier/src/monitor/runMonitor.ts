@@ -1,6 +1,7 @@
 import { ServiceError, withinTimeLimit } from '@countersign/protocol'
 import {
   createFetchBytes,
+  createLogTime,
   createMonitorMemory,
   describeError,
   describeReport,
@@ -67,11 +68,12 @@ async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }:
   const watched = options.addresses.map((address) => ({ address, memory: createMonitorMemory() }))
   const fetchBytes = createFetchBytes(deps)
   const { now, wait } = deps
-  const { rpc, eventsRpc, contract, gateways, api, log, witnessUrls, from, graceS, maxLogEntries, isMockAllowed } =
-    options
+  const { rpc, eventsRpc, contract, gateways, api, log, witnessUrls, from, graceS, isMockAllowed } = options
+  const { maxLogEntries, logTimeS } = options
   let [shown, told] = ['', '']
   for (;;) {
     const looks: Look[] = []
+    const logTime = createLogTime(logTimeS === undefined ? undefined : logTimeS * 1000)
     for (const { address, memory } of watched) {
       const request = {
         ...{ address, rpc, manifests, gateways, witnessUrls, allowMock: isMockAllowed },
@@ -84,7 +86,7 @@ async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }:
         ...(maxLogEntries === undefined ? {} : { maxLogEntries }),
       }
       try {
-        looks.push({ address, report: await monitorWallet({ fetchBytes, now, wait, memory, logs }, request) })
+        looks.push({ address, report: await monitorWallet({ fetchBytes, now, wait, memory, logs, logTime }, request) })
       } catch (error) {
         if (!isUnavailable(error)) throw error
         looks.push({ address, error: describeError(error) })

@@ -75,7 +75,8 @@ export async function checkLogs(
       deps.memory.known.set(planned.origin, found.log)
     } catch (error) {
       if (!(error instanceof LogFault)) throw error
-      parameters.source.forgetBundles(planned.origin)
+      // Where the log was only not asked for more, the next look need not fetch these again.
+      if (error.kind !== 'log-unavailable') parameters.source.forgetBundles(planned.origin)
       findings.push({ kind: error.kind, origin: planned.origin, detail: error.message })
     }
   }
@@ -144,7 +145,7 @@ async function lookAt(
     return compareWitnesses(source, { log, words, policies })
   }
   const first = await readOn(deps.memory.known.get(origin))
-  // A lie is said before it is waited for what may be withheld.
+  // A lie is said before waiting for what may be withheld.
   const checked = await check(first)
   const log = await awaitShown(deps, { log: first, words, policies, readOn })
   const { isFresh } = log === first ? checked : await check(log)
