@@ -58,7 +58,8 @@ const REASONS: Readonly<Record<string, string>> = {
   EPERM: 'permission denied',
 }
 
-function toSystemCode(error: unknown): string | undefined {
+/** The name of the fault where the system refused a call. */
+export function toSystemCode(error: unknown): string | undefined {
   return error instanceof Error && 'syscall' in error && 'code' in error ? String(error.code) : undefined
 }
 

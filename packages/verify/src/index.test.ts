@@ -18,6 +18,7 @@ test('exports', () => {
       "chooseReceipt",
       "compareClaims",
       "createFetchBytes",
+      "createLogTime",
       "createLogsMemory",
       "createMonitorMemory",
       "describeContent",

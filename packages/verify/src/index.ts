@@ -32,6 +32,7 @@ export {
   MAX_STATE_BYTES,
   parseMonitorState,
 } from './monitor/log/logMemory.ts'
+export { createLogTime, type LogTime } from './monitor/log/logTime.ts'
 export type { MonitorDeps, MonitorRequest } from './monitor/monitorRequest.ts'
 export { createMonitorMemory, monitorWallet } from './monitor/monitorWallet.ts'
 export {

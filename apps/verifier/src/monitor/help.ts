@@ -30,6 +30,10 @@ What is looked at
   --from-block N          the same, by the block in which they were mined; needs the state of the block before
   --grace SECONDS         how long a transaction may be mined and have no receipt yet (600);
                           the same for an entry of the log
+  --max-log-entries N     so many entries of a log are read in one look, beside those that it read before (10000000);
+                          a log that has more is not read
+  --log-time SECONDS      how long logs are read in one look, for all wallets together (3600); after that the look ends
+                          with what the chain shows, and is not complete
 
 Other
   --follow                look again and again; says what has changed, and goes on when the node does not answer

@@ -15,6 +15,8 @@ export type MonitorOptions = {
   /** The reader's own witnesses. */
   anchors: Manifest
   stateFile: string | undefined
+  maxLogEntries: number | undefined
+  logTimeS: number | undefined
   manifestFile: string | undefined
   isMockAllowed: boolean
   from: { nonce: number } | { block: number } | undefined
@@ -35,6 +37,8 @@ const FLAGS = {
   witness: { type: 'string', multiple: true },
   quorum: { type: 'string' },
   state: { type: 'string' },
+  'max-log-entries': { type: 'string' },
+  'log-time': { type: 'string' },
   manifest: { type: 'string' },
   'allow-mock': { type: 'boolean' },
   'from-nonce': { type: 'string' },
@@ -72,7 +76,7 @@ export function parseMonitorOptions(argv: readonly string[]): MonitorOptions | u
   const api = values.api === undefined ? undefined : toBaseUrl('--api', values.api)
   const log = values.log === undefined ? api : toBaseUrl('--log', values.log)
   const witnessUrls = [...new Set((values['witness-url'] ?? []).map(toWitnessUrl))]
-  for (const name of ['witness-url', 'witness', 'state'] as const) {
+  for (const name of ['witness-url', 'witness', 'state', 'max-log-entries', 'log-time'] as const) {
     if (log === undefined && values[name] !== undefined) throw invalid(`--${name} is for a log`, 'add --log or --api')
   }
   return {
@@ -86,6 +90,8 @@ export function parseMonitorOptions(argv: readonly string[]): MonitorOptions | u
     witnessUrls,
     anchors: { ...emptyManifest, ...toWitnesses(values) },
     stateFile: values.state,
+    maxLogEntries: toNumber('--max-log-entries', values['max-log-entries']),
+    logTimeS: toNumber('--log-time', values['log-time']),
     manifestFile: values.manifest,
     isMockAllowed: values['allow-mock'] === true,
     from: nonce !== undefined ? { nonce } : block !== undefined ? { block } : undefined,

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, readlink, symlink } from 'node:fs/promises'
 import type { BootEntry, LogEntry, StatementEntry } from '@countersign/log'
 import { nameSignature, toCid } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -263,6 +263,17 @@ describe('with a log', () => {
     },
   )
 
+  test('a state at which the disk fails is no first run, and is not replaced', async () => {
+    const folder = await createFolder({})
+    const path = `${folder}/state.json`
+    // A link to itself fails as a disk does: the system answers, and not that there is no file.
+    await symlink(path, path)
+    const { exitCode, stdout, stderr } = await run([...withLog, '--state', path])
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
+    expect(stderr).toContain('state.json (ELOOP) [file_unreadable]')
+    expect(await readlink(path)).toBe(path)
+  })
+
   test('a state that cannot be written is said, and hides no alarm', async () => {
     const state = ['--state', '/nowhere/state.json']
     expect(await run([...withLog, ...state])).toMatchObject({
@@ -271,6 +282,22 @@ describe('with a log', () => {
     })
     log.append(signature('5e'))
     expect(await run([...withLog, ...state])).toMatchObject({ exitCode: 4 })
+  })
+
+  test('reads no more of a log than it is told to', async () => {
+    expect(await run([...withLog, '--max-log-entries', '2'])).toMatchObject({ exitCode: 0 })
+    const { exitCode, stdout } = await run([...withLog, '--max-log-entries', '1'])
+    expect(exitCode).toBe(3)
+    expect(stdout).toContain('could not be read: 2 entries are to be read, and one look reads at most 1')
+  })
+
+  test('says what the chain shows when the time for logs is over', async () => {
+    node.mine(foreign)
+    node.rest(60)
+    const { exitCode, stdout } = await run([...withLog, '--log-time', '0'])
+    expect(exitCode).toBe(1)
+    expect(stdout).toContain('The log could not be read: the time for reading logs was over')
+    expect(stdout).toContain('Nonce 1 was used without a receipt')
   })
 
   test('follows without being told of each new entry of others', async () => {
@@ -283,12 +310,13 @@ describe('with a log', () => {
   test('asks witnesses past the service', async () => {
     for (const [place, url] of ['https://w1.test', 'https://w2.test'].entries()) {
       const ahead = fork([...history.entries, signature('5e')])
-      ahead.cosignedAtS -= 60
+      ahead.cosignedAtS = now.getTime() / 1000
       ahead.cosigners = [place]
       network.routes.push([url, () => new Response(ahead.toNote())])
     }
     const urls = ['--witness-url', 'https://w1.test', '--witness-url', 'https://w2.test']
-    const { exitCode, stdout } = await run([...withLog, ...urls])
+    const pauses = Array.from({ length: 30 }, () => () => {})
+    const { exitCode, stdout } = await run([...withLog, ...urls], pauses)
     expect(exitCode).toBe(3)
     expect(stdout).toContain('withholds what it has: it shows 2 entries, and its witnesses cosigned 3')
   })
@@ -309,6 +337,8 @@ describe('bad input ends with 2', () => {
     ['help among other arguments', [wallet, '--help']],
     ['a witness without a quorum', [wallet, ...options, '--log', apiBaseUrl, '--witness', '11'.repeat(32)]],
     ['a state without a log', [wallet, ...options, '--state', 'state.json']],
+    ['entries without a log', [wallet, ...options, '--max-log-entries', '5']],
+    ['a time for logs without a log', [wallet, ...options, '--log-time', '5']],
     ['witnesses without a log', [wallet, ...options, '--witness-url', 'https://w1.test']],
     [
       'a witness whose answers anybody on the way could change',

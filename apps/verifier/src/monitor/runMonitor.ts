@@ -1,6 +1,7 @@
 import { ServiceError, withinTimeLimit } from '@countersign/protocol'
 import {
   createFetchBytes,
+  createLogTime,
   createMonitorMemory,
   describeError,
   describeReport,
@@ -68,9 +69,11 @@ async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }:
   const fetchBytes = createFetchBytes(deps)
   const { now, wait } = deps
   const { rpc, eventsRpc, contract, gateways, api, log, witnessUrls, from, graceS, isMockAllowed } = options
+  const { maxLogEntries, logTimeS } = options
   let [shown, told] = ['', '']
   for (;;) {
     const looks: Look[] = []
+    const logTime = createLogTime(logTimeS === undefined ? undefined : logTimeS * 1000)
     for (const { address, memory } of watched) {
       const request = {
         ...{ address, rpc, manifests, gateways, witnessUrls, allowMock: isMockAllowed },
@@ -80,9 +83,10 @@ async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }:
         ...(log === undefined ? {} : { log }),
         ...(from === undefined ? {} : { from }),
         ...(graceS === undefined ? {} : { graceS }),
+        ...(maxLogEntries === undefined ? {} : { maxLogEntries }),
       }
       try {
-        looks.push({ address, report: await monitorWallet({ fetchBytes, now, wait, memory, logs }, request) })
+        looks.push({ address, report: await monitorWallet({ fetchBytes, now, wait, memory, logs, logTime }, request) })
       } catch (error) {
         if (!isUnavailable(error)) throw error
         looks.push({ address, error: describeError(error) })

@@ -2,7 +2,7 @@ import { encodeBundle, encodeLogEntry, type LogEntry } from '@countersign/log'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { apiBaseUrl } from '../network.fake.ts'
 import { hashOrigin } from './log/createLogSource.ts'
-import { createFakeLog, type FakeLog, origin, toEntry } from './log/log.fake.ts'
+import { createFakeLog, type FakeLog, origin } from './log/log.fake.ts'
 import { createLogsMemory, formatMonitorState, type LogsMemory, parseMonitorState } from './log/logMemory.ts'
 import {
   all,
@@ -14,7 +14,6 @@ import {
   now,
   others,
   signature,
-  spared,
   spareOrigin,
 } from './loggedWallet.fake.ts'
 
@@ -218,9 +217,17 @@ describe('a log that does not show what it has', () => {
     expect(kindsOf(await stack.look())).toEqual(['log-stale', 'unresolved 4'])
   })
 
-  test('is too large for one look', async () => {
+  test('is too large for one look, unless most of it was read before', async () => {
     stack.publish(...all)
     expect(kindsOf(await stack.look({ maxLogEntries: 3 }))).toEqual(['log-unavailable'])
+    const logs = createLogsMemory()
+    await stack.look({}, logs)
+    stack.append(...others(300))
+    expect(await stack.look({ maxLogEntries: 300 }, logs)).toMatchObject({ conclusion: 'complete' })
+    stack.append(...others(301, 'a'))
+    expect((await stack.look({ maxLogEntries: 300 }, logs)).findings).toMatchObject([
+      { kind: 'log-unavailable', detail: '301 entries are to be read, and one look reads at most 300' },
+    ])
   })
 })
 
@@ -299,96 +306,5 @@ describe('a log that an enclave left for its spare', () => {
     list(stack.log, second(ending('dropped')))
     stack.log.gone.add('checkpoint')
     expect(kindsOf(await stack.look())).toEqual(['log-withholds'])
-  })
-})
-
-describe('witnesses that are asked themselves', () => {
-  const urls = ['https://w1.test', 'https://w2.test', 'https://w3.test']
-  /** Each answers with what this log has, cosigned a minute earlier; undefined for nothing. */
-  function answer(...logs: readonly (FakeLog | undefined)[]) {
-    for (const [place, log] of logs.entries()) {
-      if (log !== undefined) Object.assign(log, { cosigners: [place], cosignedAtS: stack.log.cosignedAtS - 60 })
-      stack.network.routes.push([
-        urls[place] as string,
-        ({ pathname }) =>
-          log === undefined || pathname !== `/${hashOrigin(origin)}/checkpoint`
-            ? new Response(null, { status: 404 })
-            : new Response(log.toNote()),
-      ])
-    }
-    return { witnessUrls: urls.slice(0, logs.length) }
-  }
-  const same = () => createFakeLog(history.entries)
-  const longer = () => createFakeLog([...history.entries, signature()])
-
-  test('and know the same raise nothing, and a log that rests is not stale', async () => {
-    stack.publish(...all)
-    stack.log.cosignedAtS = now.getTime() / 1000 - 86_400
-    expect(await stack.look(answer(same(), same()))).toMatchObject({ conclusion: 'complete', findings: [] })
-    expect(kindsOf(await stack.look({ witnessUrls: urls.slice(0, 1) }))).toEqual(['log-stale'])
-  })
-
-  test('are counted by their keys, and those who know of nothing do not say that it is fresh', async () => {
-    stack.publish(...all)
-    stack.log.cosignedAtS = now.getTime() / 1000 - 86_400
-    const [one] = answer(same(), undefined, undefined).witnessUrls
-    stack.network.routes.push([
-      'https://also-w1.test',
-      () => new Response(Object.assign(same(), { cosigners: [0], cosignedAtS: stack.log.cosignedAtS }).toNote()),
-    ])
-    expect(kindsOf(await stack.look({ witnessUrls: urls }))).toEqual(['log-stale'])
-    expect(kindsOf(await stack.look({ witnessUrls: [one, 'https://also-w1.test'] as string[] }))).toEqual(['log-stale'])
-  })
-
-  test('show entries that the service withholds, if a quorum has them', async () => {
-    stack.publish(...all)
-    const report = await stack.look(answer(longer(), longer(), same()))
-    expect(report.findings).toMatchObject([
-      { kind: 'log-withholds', detail: 'it shows 4 entries, and its witnesses cosigned 5' },
-    ])
-  })
-
-  test('may be a moment ahead', async () => {
-    stack.publish(...all)
-    const change = answer(longer(), longer(), same())
-    for (const place of [0, 1]) {
-      const recent = Object.assign(longer(), { cosigners: [place], cosignedAtS: now.getTime() / 1000 - 1 })
-      stack.network.routes.unshift([urls[place] as string, () => new Response(recent.toNote())])
-    }
-    expect(await stack.look(change)).toMatchObject({ conclusion: 'complete' })
-  })
-
-  test('and cosigned another history show that the log is forked', async () => {
-    stack.publish(...all)
-    const report = await stack.look(answer(createFakeLog([boot(0), ...others(2)])))
-    expect(report.conclusion).toBe('log-lies')
-    expect(report.findings).toMatchObject([{ detail: expect.stringContaining('w1.test cosigned another tree of 3') }])
-  })
-
-  test('and answer with what they did not cosign are not believed', async () => {
-    stack.publish(...all)
-    const change = answer(createFakeLog(longer().entries, 'other'))
-    const report = await stack.look(change)
-    expect(report).toMatchObject({ conclusion: 'complete', findings: [{ kind: 'witness-unavailable' }] })
-  })
-
-  test('know whether a log was begun that the service does not list', async () => {
-    stack.publish(spared)
-    stack.serve([boot(0), toEntry(spared)])
-    const onlySaid = { kind: 'log-not-checked', origin: spareOrigin, detail: expect.stringContaining('never begun') }
-    expect(await stack.look()).toMatchObject({ conclusion: 'complete', findings: [onlySaid] })
-    const unused = { kind: 'log-unused', origin: spareOrigin }
-    const change = answer(undefined, undefined)
-    expect((await stack.look(change)).findings).toContainEqual(unused)
-    // One address is one witness.
-    expect((await stack.look({ witnessUrls: [urls[0], urls[0]] as string[] })).findings).toContainEqual(onlySaid)
-    const begun = createFakeLog([boot(0)], undefined, spareOrigin)
-    begun.cosignedAtS = stack.log.cosignedAtS
-    stack.network.routes.unshift([`${urls[1]}/${hashOrigin(spareOrigin)}`, () => new Response(begun.toNote())])
-    const report = await stack.look({ witnessUrls: urls.slice(0, 2) })
-    expect(report).toMatchObject({
-      conclusion: 'incomplete',
-      findings: [{ kind: 'log-withholds', origin: spareOrigin, detail: expect.stringContaining('it was begun') }],
-    })
   })
 })

@@ -101,7 +101,7 @@ export function createLoggedWallet() {
     look(
       change: Partial<MonitorRequest> = {},
       logs: LogsMemory = createLogsMemory(),
-      more: Pick<MonitorDeps, 'wait'> = {},
+      more: Partial<Pick<MonitorDeps, 'wait' | 'now' | 'logTime'>> = {},
     ) {
       const fetchBytes = createFetchBytes({ fetch: network.fetch, timeoutMs: 5_000 })
       const deps = { fetchBytes, now: () => now, logs, ...more }

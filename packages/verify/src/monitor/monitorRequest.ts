@@ -2,6 +2,7 @@ import type { FetchBytes } from '../fetchBytes.ts'
 import type { JudgeRequest } from './judgeReceipt.ts'
 import type { MonitorMemory } from './judgeSteps.ts'
 import type { LogsMemory } from './log/logMemory.ts'
+import type { LogTime } from './log/logTime.ts'
 
 export type MonitorDeps = {
   fetchBytes: FetchBytes
@@ -10,7 +11,9 @@ export type MonitorDeps = {
   memory?: MonitorMemory
   /** The same of logs, for all wallets. A log that does not continue what it showed before is found out by it. */
   logs?: LogsMemory
-  /** Resolves after so long; false where the look is to end. Without it, a log that wants slower questions is not read to its end. */
+  /** How long logs are read; what they did not answer by then is in the report. An hour for each look unless given. */
+  logTime?: LogTime
+  /** Resolves after so long; false where the look is to end. Without it, a log that wants slower questions, or whose witnesses are ahead of it, is not read to its end. */
   wait?: (ms: number) => Promise<boolean>
   onProgress?: (progress: { judged: number; of: number }) => void
 }
@@ -36,6 +39,6 @@ export type MonitorRequest = JudgeRequest & {
   log?: string
   /** Witnesses of the logs, asked past the service for the newest that they cosigned. */
   witnessUrls?: readonly string[]
-  /** A log with more entries is not read. */
+  /** A log with more entries that were not read before is not read; 10 million unless given. */
   maxLogEntries?: number
 }

@@ -6,7 +6,7 @@ import { hashOrigin } from './createLogSource.ts'
 
 /** The newest that a witness has cosigned of a log, in its own words. */
 export type WitnessWord =
-  | { host: string; witness: string; size: number; root: Uint8Array; cosignedAtMs: number }
+  | { host: string; witness: string; size: number; root: Uint8Array }
   /** It knows of no checkpoint. */
   | { host: string; size: 0 }
   | { host: string; fault: string }
@@ -28,7 +28,7 @@ export async function askWitnesses(
       if (named !== origin || own === undefined) {
         return { host, fault: 'answers with what none of the witnesses cosigned of this log' }
       }
-      return { host, witness: own.witness, size, root, cosignedAtMs: own.timestampS * 1000 }
+      return { host, witness: own.witness, size, root }
     } catch (error) {
       if (error instanceof VerifierError && error.status === 404) return { host, size: 0 }
       if (error instanceof VerifierError) return { host, fault: error.details ?? error.message }

@@ -4,17 +4,18 @@ import type { FetchBytes } from '../../fetchBytes.ts'
 import type { JudgedFacts } from '../judgeSteps.ts'
 import type { Finding, FindingKind, LogReport } from '../report.ts'
 import { askWitnesses } from './askWitnesses.ts'
+import { type AwaitShownDeps, awaitShown } from './awaitShown.ts'
 import { compareWitnesses, isEnough } from './compareWitnesses.ts'
 import type { ListedLog, LogSource } from './createLogSource.ts'
 import { LogFault, lies, withholds } from './logFault.ts'
-import type { LogsMemory } from './logMemory.ts'
+import type { KnownLog, LogsMemory } from './logMemory.ts'
 import { matchEntries } from './matchEntries.ts'
 import { type PlannedLog, planLogs } from './planLogs.ts'
 import { readLog, type SeenLog } from './readLog.ts'
 import { computeRoots } from './readTree.ts'
 import type { ReceiptFacts } from './receiptFacts.ts'
 
-export type CheckLogsDeps = { fetchBytes: FetchBytes; now: () => Date; memory: LogsMemory }
+export type CheckLogsDeps = AwaitShownDeps & { fetchBytes: FetchBytes; now: () => Date; memory: LogsMemory }
 
 export type CheckLogsParameters = {
   source: LogSource
@@ -74,7 +75,8 @@ export async function checkLogs(
       deps.memory.known.set(planned.origin, found.log)
     } catch (error) {
       if (!(error instanceof LogFault)) throw error
-      parameters.source.forgetBundles(planned.origin)
+      // Where the log was only not asked for more, the next look need not fetch these again.
+      if (error.kind !== 'log-unavailable') parameters.source.forgetBundles(planned.origin)
       findings.push({ kind: error.kind, origin: planned.origin, detail: error.message })
     }
   }
@@ -136,11 +138,18 @@ async function lookAt(
     const detail = 'no receipt of this wallet names its witnesses'
     return { findings: [...findings, { kind: 'log-not-checked', origin, detail }] }
   }
-  const known = deps.memory.known.get(origin)
-  const log = await readLog(source, { ...{ origin, key, policies, isGuessed }, keyIds: [...keyIds], known, maxEntries })
-  await checkProofs(source, log, accepted)
+  const wanted = { origin, key, policies, isGuessed, keyIds: [...keyIds], maxEntries }
+  const readOn = (known: KnownLog | undefined) => readLog(source, { ...wanted, known })
+  const check = async (log: SeenLog) => {
+    await checkProofs(source, log, accepted)
+    return compareWitnesses(source, { log, words, policies })
+  }
+  const first = await readOn(deps.memory.known.get(origin))
+  // A lie is said before waiting for what may be withheld.
+  const checked = await check(first)
+  const log = await awaitShown(deps, { log: first, words, policies, readOn })
+  const { isFresh } = log === first ? checked : await check(log)
   const now = deps.now()
-  const { isFresh } = await compareWitnesses(source, { log, words, policies, now })
   const isStale = !isFresh && now.getTime() - log.cosignedAt.getTime() > STALE_MS
   const stale: Finding = { kind: 'log-stale', origin, detail: log.cosignedAt.toISOString() }
   return { log: { ...log, isStale }, findings: [...findings, ...(isStale ? [stale] : [])] }

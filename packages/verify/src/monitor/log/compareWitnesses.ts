@@ -2,20 +2,17 @@ import type { WitnessPolicy } from '@countersign/log'
 import { equalBytes } from '@countersign/protocol'
 import type { WitnessWord } from './askWitnesses.ts'
 import type { LogSource } from './createLogSource.ts'
-import { lies, withholds } from './logFault.ts'
+import { lies } from './logFault.ts'
 import type { SeenLog } from './readLog.ts'
 import { computeRoots } from './readTree.ts'
 
-/** What was cosigned a moment ago may not be shown yet. */
-const SHOWN_WITHIN_MS = 60_000
-
 /**
- * Holds a log against what its witnesses say of it: each must have cosigned this history, and a quorum no more of it than is shown. Throws
- * a `LogFault`. Whether so many know of nothing more that there can be nothing: then the log is fresh, whenever it was cosigned.
+ * Holds a log against what its witnesses say of it: each must have cosigned this history. Throws a `LogFault`. Whether so many know of
+ * nothing more that there can be nothing: then the log is fresh, whenever it was cosigned.
  */
 export async function compareWitnesses(
   source: LogSource,
-  { log, words, policies, now }: CompareParameters,
+  { log, words, policies }: CompareParameters,
 ): Promise<{ isFresh: boolean }> {
   const known = words.flatMap((word) => ('root' in word && word.size <= log.size ? [word] : []))
   const sizes = known.map(({ size }) => size)
@@ -24,14 +21,6 @@ export async function compareWitnesses(
     if (equalBytes(roots.get(size) as Uint8Array, root)) continue
     throw lies(`it shows two histories: the witness at ${host} cosigned another tree of ${size} entries`)
   }
-  const ahead = new Map<string, number>()
-  for (const word of words) {
-    if (!('root' in word) || word.size <= log.size || now.getTime() - word.cosignedAtMs <= SHOWN_WITHIN_MS) continue
-    ahead.set(word.witness, Math.max(word.size, ahead.get(word.witness) ?? 0))
-  }
-  const quorum = Math.min(...policies.map((policy) => policy.quorum))
-  const cosigned = [...ahead.values()].toSorted((a, b) => b - a)[quorum - 1]
-  if (cosigned !== undefined) throw withholds(`it shows ${log.size} entries, and its witnesses cosigned ${cosigned}`)
   // Of a log that is there, an address that knows of none says nothing: it may be no witness at all.
   return { isFresh: isEnough(known, { policies, size: log.size }) }
 }
@@ -40,7 +29,16 @@ export type CompareParameters = {
   log: SeenLog
   words: readonly WitnessWord[]
   policies: readonly WitnessPolicy[]
-  now: Date
+}
+
+/** The largest tree that a quorum of some policy has cosigned; 0 where no quorum was asked. */
+export function findCosignedSize(words: readonly WitnessWord[], policies: readonly WitnessPolicy[]): number {
+  const sizes = new Map<string, number>()
+  for (const word of words) {
+    if ('root' in word) sizes.set(word.witness, Math.max(word.size, sizes.get(word.witness) ?? 0))
+  }
+  const quorum = Math.min(...policies.map((policy) => policy.quorum))
+  return [...sizes.values()].toSorted((a, b) => b - a)[quorum - 1] ?? 0
 }
 
 /** So many know of no more than this size that the rest is no quorum of any policy. */

@@ -22,6 +22,8 @@ export type LogSourceDeps = {
   memory: Pick<LogsMemory, 'bundles'>
   /** Resolves after so long; false where the look is to end. */
   wait?: (ms: number) => Promise<boolean>
+  /** Whether the time for logs is over: then nothing more is asked. */
+  isOver: () => boolean
 }
 
 /** Where logs are served, c2sp.org/tlog-tiles below `/log/<SHA-256 of the origin>`. */
@@ -38,13 +40,15 @@ const PAUSE_MS = 10_000
 /** Longer than the service counts. */
 const MAX_TURNS = 12
 
-export function createLogSource({ fetchBytes, memory, wait = async () => false }: LogSourceDeps, base: string) {
+export function createLogSource(deps: LogSourceDeps, base: string) {
+  const { fetchBytes, memory, wait = async () => false, isOver } = deps
   const { host } = new URL(base)
   const { bundles: kept } = memory
 
   /** A service lets one caller ask so many times a minute. */
   async function ask(url: string, bounds: { maxBytes: number; accept: string }) {
     for (let turn = 1; ; turn++) {
+      if (isOver()) throw new LogFault('log-unavailable', 'the time for reading logs was over')
       try {
         return await fetchBytes({ url, ...bounds })
       } catch (error) {

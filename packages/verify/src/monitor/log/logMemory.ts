@@ -50,14 +50,16 @@ export type LogsMemory = {
   known: Map<string, KnownLog>
   /** Full bundles, which never change, by origin and path. Each wallet of one look reads them. */
   bundles: Map<string, Promise<Uint8Array<ArrayBuffer>>>
+  /** By origin: a size that a quorum has cosigned and the service does not show, and how long was waited for it. */
+  unshown: Map<string, { size: number; waitedMs: number }>
 }
 
 export function createLogsMemory(): LogsMemory {
-  return { known: new Map(), bundles: new Map() }
+  return { known: new Map(), bundles: new Map(), unshown: new Map() }
 }
 
 const VERSION = 'countersign-monitor/1'
-/** Of some 100 million entries. */
+/** Some 500,000 entries that are kept, each of 130 bytes, and 67 for every 256 of the log. A larger one takes gigabytes of memory to read. */
 export const MAX_STATE_BYTES = 67_108_864
 
 export function countLeaves({ tiles, tail }: KnownTree): number {

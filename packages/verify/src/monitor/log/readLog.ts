@@ -24,6 +24,7 @@ export type ReadLogParameters = {
   keyIds: readonly string[]
   /** What an earlier look saw. */
   known: KnownLog | undefined
+  /** So many new ones are read. */
   maxEntries: number
 }
 
@@ -36,13 +37,16 @@ export async function readLog(source: LogSource, parameters: ReadLogParameters):
   const note = await source.getCheckpoint(origin)
   const cosigned = openCheckpoint(note, parameters)
   const { size, root } = cosigned.checkpoint
-  if (size > maxEntries) throw new LogFault('log-unavailable', `${size} entries are more than one look reads`)
   const knownSize = known === undefined ? 0 : countLeaves(known)
   if (known !== undefined && size < knownSize) throw await refuseSmaller(source, { known, size, ...cosigned })
   if (known !== undefined && size === knownSize && !equalBytes(computeKnownRoot(known), root)) throw forked(size)
   const keyIds = [...new Set([...(known?.keyIds ?? []), ...parameters.keyIds])]
-  const isWhole = keyIds.length === known?.keyIds.length
   // For a key that was not looked for before, the log is read from its beginning.
+  const isWhole = keyIds.length === known?.keyIds.length
+  const unread = isWhole ? size - knownSize : size
+  if (unread > maxEntries) {
+    throw new LogFault('log-unavailable', `${unread} entries are to be read, and one look reads at most ${maxEntries}`)
+  }
   const tree =
     isWhole && size === knownSize
       ? known

@@ -1,0 +1,15 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { createLogsMemory } from '@countersign/verify'
+import { expect, test } from 'vitest'
+import { createFolder } from '../folder.fake.ts'
+import { writeState } from './stateFile.ts'
+
+test('a state that could not be read back is not written, and the old one stays', async () => {
+  const folder = await createFolder({ 'state.json': 'old' })
+  await expect(writeState(`${folder}/state.json`, createLogsMemory(), { maxBytes: 100 })).rejects.toMatchObject({
+    code: 'file_unwritable',
+    details: expect.stringMatching(/state\.json \(it would have \d+ bytes, and at most 100 are read back/),
+  })
+  expect(await readdir(folder)).toEqual(['state.json'])
+  expect(await readFile(`${folder}/state.json`, 'utf8')).toBe('old')
+})
