@@ -36,7 +36,7 @@ What is looked at
                           with what the chain shows, and is not complete
 
 Other
-  --follow                look again and again; says what has changed, and goes on when the node does not answer
+  --follow                look again and again; says what has changed, and goes on when a wallet cannot be looked at
   --state FILE            keeps what was seen of the log from run to run: a log with two histories is found out by it,
                           and only new entries are fetched; it is written after each look
   --interval SECONDS      how long to wait between two looks (60)

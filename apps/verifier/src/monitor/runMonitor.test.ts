@@ -33,6 +33,7 @@ const logged = logReceipt(history, await issueGoldenV2({ ...plain, signedAt, log
 const { from: wallet, txHash } = nameSignature(signed.receipt)
 const foreign = { hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: 1 }
 const hook = 'https://alerts.test/secret'
+const NOW = '2026-07-01T00:00:00Z'
 
 let network: FakeNetwork
 let node: ReturnType<typeof createFakeNode>
@@ -57,7 +58,7 @@ beforeEach(() => {
 })
 
 /** `between` runs between two looks; with the last one the program is told to end. */
-async function run(argv: readonly string[], between: readonly (() => void)[] = []) {
+async function run(argv: readonly string[], between: readonly (() => void)[] = [], now = () => new Date(NOW)) {
   const folder = await createFolder({ 'release.json': JSON.stringify(toBothManifest()) })
   const output = { stdout: '', stderr: '' }
   const rest = [...between]
@@ -65,7 +66,7 @@ async function run(argv: readonly string[], between: readonly (() => void)[] = [
     {
       fetch: network.fetch as typeof fetch,
       timeoutMs: 5_000,
-      now: () => new Date('2026-07-01T00:00:00Z'),
+      now,
       writeOut: (text) => {
         output.stdout += text
       },
@@ -170,7 +171,7 @@ describe('following', () => {
 })
 
 describe('with a log', () => {
-  const now = new Date('2026-07-01T00:00:00Z')
+  const now = new Date(NOW)
   const keyId = logged.receipt.signer.statement.keyId
   let log: FakeLog
   beforeEach(() => {
@@ -305,6 +306,27 @@ describe('with a log', () => {
     const { exitCode, stdout } = await run([...withLog, '--follow', '--json'], [others, others, others])
     expect(exitCode).toBe(0)
     expect(stdout.trim().split('\n')).toHaveLength(1)
+  })
+
+  test('goes on with the other wallets, and looks again, where this program fails at one', async () => {
+    const other = `0x${'11'.repeat(20)}`
+    node.lie = (method, [address]) => (method === 'eth_getTransactionCount' && address === other ? '0x0' : undefined)
+    let isBroken = true
+    const readClock = () => {
+      if (isBroken) throw new RangeError('no such time')
+      return now
+    }
+    const mend = () => {
+      isBroken = false
+    }
+    const looks = await run([wallet, other, ...withLog.slice(1), '--follow'], [mend], readClock)
+    expect(looks.stderr).toContain(`${wallet}: nothing was looked at: internal error`)
+    expect(looks.stderr).toContain('RangeError: no such time')
+    expect(looks.stdout.match(/There is no transaction yet/g)).toHaveLength(2)
+    expect(looks.stdout.match(/complete up to size 2 and nonce 1/g)).toHaveLength(1)
+    expect(looks.exitCode).toBe(0)
+    isBroken = true
+    expect(await run(withLog, [], readClock)).toMatchObject({ exitCode: 3 })
   })
 
   test('asks witnesses past the service', async () => {

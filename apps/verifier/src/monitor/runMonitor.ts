@@ -39,7 +39,6 @@ const EXIT_CODES: Readonly<Record<MonitorConclusion, number>> = {
   unresolved: 6,
 }
 const BAD_INPUT = 2
-const UNAVAILABLE_CODES: readonly string[] = ['chain_unavailable', 'fetch_failed', 'event_not_found']
 
 /** What one look at a wallet came to. */
 type Look = { address: string } & ({ report: MonitorReport } | { error: { code: string; message: string } })
@@ -58,7 +57,7 @@ export async function runMonitor(deps: MonitorCliDeps, argv: readonly string[]):
     const { code, message } = describeError(error)
     if (isJson) deps.writeOut(toJsonLine({ error: { code, message } }))
     else deps.writeError(toLine(`${message} [${code}]`))
-    return error instanceof ServiceError && !isUnavailable(error) ? BAD_INPUT : EXIT_CODES.incomplete
+    return error instanceof ServiceError ? BAD_INPUT : EXIT_CODES.incomplete
   }
 }
 
@@ -88,7 +87,8 @@ async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }:
       try {
         looks.push({ address, report: await monitorWallet({ fetchBytes, now, wait, memory, logs, logTime }, request) })
       } catch (error) {
-        if (!isUnavailable(error)) throw error
+        if (error instanceof VerifierError && error.code === 'invalid_arguments') throw error
+        // Even an error of ours: what somebody published for one wallet must not end the looks at the others.
         looks.push({ address, error: describeError(error) })
       }
     }
@@ -176,10 +176,6 @@ async function postWebhook(deps: MonitorCliDeps, url: string, looks: readonly Lo
     deps.writeError(toLine(`the webhook at ${new URL(url).host} could not be reached`))
     return false
   }
-}
-
-function isUnavailable(error: unknown): boolean {
-  return error instanceof ServiceError && UNAVAILABLE_CODES.includes(error.code)
 }
 
 /** One line for each look. In JSON only the indentation has line feeds. */

@@ -54,8 +54,9 @@ export function toAgo(time: string, now: number): string {
   return 'just now'
 }
 
-/** In full, where the reader is: "15 November 2026 at 14:05 CET". */
+/** In full, where the reader is: "15 November 2026 at 14:05 CET". A time that does not exist, as a forged receipt may state, as it stands. */
 export function toDateTime(time: string): string {
+  if (Number.isNaN(Date.parse(time))) return time
   return new Intl.DateTimeFormat('en-GB', {
     ...DAY_AND_TIME,
     ...{ month: 'long', year: 'numeric', timeZoneName: 'short' },

@@ -33,6 +33,10 @@ test('toDateTime: the reader’s own time, and which that is', () => {
   expect(toDateTime('2026-03-10T11:57:00')).toMatch(/^10 March 2026 at 11:57 \S+/)
 })
 
+test('toDateTime: a time that does not exist stands as it is, and does not take the verdict off the page', () => {
+  expect(toDateTime('2026-13-32T25:61:61.000Z')).toBe('2026-13-32T25:61:61.000Z')
+})
+
 test('toShortHex: the two ends', () => {
   expect(toShortHex(`0x${'ab'.repeat(20)}`)).toBe('0xababab…ababab')
   expect(toShortHex('0xabcdef')).toBe('0xabcdef')

@@ -91,7 +91,7 @@ function describeFinding(finding: Finding): string {
     case 'awaited':
       return `${at} has no receipt yet${what}. If none comes, the key is used elsewhere.`
     case 'receipt-unavailable':
-      return `${at} has a receipt that could not be fetched${what}${because}.`
+      return `${at} has a receipt that could not be judged${what}${because}.`
     case 'receipt-not-accepted':
       return `${at} has a receipt that was not accepted${what}: ${CONCLUSIONS[conclusion ?? 'incomplete'] ?? conclusion}${detail === undefined ? '' : ` (${detail})`}.`
     case 'not-shown':

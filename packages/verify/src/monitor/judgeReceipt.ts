@@ -7,7 +7,7 @@ import { type Outcome, type VerifyDeps, type VerifyRequest, verify } from '../ve
 import type { WalletEvent } from './listEvents.ts'
 import { type ReceiptFacts, readFacts } from './log/receiptFacts.ts'
 
-/** `unavailable` where there was nothing to judge. */
+/** `unavailable` where there was nothing to judge, or more than is judged. */
 export type Judgement = {
   conclusion: Conclusion | 'unavailable'
   detail: string | undefined
@@ -25,7 +25,7 @@ export type JudgeRequest = Pick<
 /** A transaction has one receipt. A publisher who names many wants to keep us busy. */
 const MAX_RECEIPTS = 4
 
-/** Best first: a receipt that holds is not undone by another event, and what could not be fetched may be one. */
+/** Best first: a receipt that holds is not undone by another event, and what could not be fetched, or was left out, may be one. */
 const ORDER: readonly Judgement['conclusion'][] = [
   ...(['accepted', 'late', 'unbounded', 'unknown-code', 'mock', 'incomplete'] as const),
   ...(['unavailable', 'contradicted', 'failed'] as const),
@@ -39,10 +39,13 @@ export async function judgeReceipt(
   deps: Pick<VerifyDeps, 'fetchBytes' | 'now' | 'verifier'> & { rpc: Rpc },
   { txHash, isMined, events, contract, request }: JudgeParameters,
 ): Promise<Judgement> {
-  const cids = [...new Set(events.map(({ ipfsCid }) => ipfsCid))].slice(0, MAX_RECEIPTS)
-  let best: Judgement = { conclusion: 'failed', detail: 'the event names no receipt', ...NOTHING }
-  for (const cid of cids.filter(isCid)) {
-    const chain = toReadChain(deps.rpc, { cid, events, contract, isMined })
+  const named = findNamed(events)
+  let best: Judgement =
+    named.length > MAX_RECEIPTS
+      ? { conclusion: 'unavailable', detail: `of ${named.length} receipts only ${MAX_RECEIPTS} are judged`, ...NOTHING }
+      : { conclusion: 'failed', detail: 'the event names no receipt', ...NOTHING }
+  for (const event of named.slice(0, MAX_RECEIPTS)) {
+    const chain = toReadChain(deps.rpc, { event, contract, isMined })
     const judged = await judgeOne({ ...deps, chain }, request, txHash)
     if (judged.conclusion === 'accepted') return judged
     if (ORDER.indexOf(judged.conclusion) <= ORDER.indexOf(best.conclusion)) best = judged
@@ -60,6 +63,18 @@ export type JudgeParameters = {
 }
 
 const NOTHING = { nonce: undefined, facts: undefined }
+
+/**
+ * For each receipt the first event that names it, oldest first. A publisher can write any text, and any number of events: what is no
+ * CID must not take the place of a receipt, and the later ones say no more about its time.
+ */
+function findNamed(events: readonly WalletEvent[]): WalletEvent[] {
+  const first = new Map<string, WalletEvent>()
+  for (const event of events.toSorted((a, b) => a.log.blockNumber - b.log.blockNumber)) {
+    if (isCid(event.ipfsCid) && !first.has(event.ipfsCid)) first.set(event.ipfsCid, event)
+  }
+  return [...first.values()]
+}
 
 async function judgeOne(deps: VerifyDeps, request: JudgeRequest, txHash: string): Promise<Judgement> {
   try {
@@ -83,20 +98,20 @@ function readNonce({ receipt }: Outcome): number | undefined {
   return receipt.kind === 'transaction' || receipt.kind === 'authorization' ? receipt.subject.nonce : undefined
 }
 
-/** Only the times of blocks are still asked for. */
+/** Only the time of the event's block is still asked for. */
 function toReadChain(
   rpc: Rpc,
-  { cid, events, contract, isMined }: Pick<JudgeParameters, 'events' | 'contract' | 'isMined'> & { cid: string },
+  { event, contract, isMined }: Pick<JudgeParameters, 'contract' | 'isMined'> & { event: WalletEvent },
 ): Chain {
+  const { ipfsCid, log } = event
   return {
     contract,
     publications: [],
-    findReceiptCid: async () => cid,
+    findReceiptCid: async () => ipfsCid,
     reader: {
-      getLogs({ topics }): Promise<readonly TimedLog[]> {
-        const isAsked = ({ log }: WalletEvent) =>
-          topics.every((topic, index) => topic === log.topics[index]?.toLowerCase())
-        return Promise.all(events.filter(isAsked).map(({ log }) => withBlockTime(rpc, log)))
+      async getLogs({ topics }): Promise<readonly TimedLog[]> {
+        const isAsked = topics.every((topic, index) => topic === log.topics[index]?.toLowerCase())
+        return isAsked ? [await withBlockTime(rpc, log)] : []
       },
       getTransactionState: async () => (isMined ? 'mined' : 'unknown'),
     },

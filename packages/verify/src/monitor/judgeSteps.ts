@@ -28,7 +28,7 @@ export type JudgedSteps = {
   findings: Finding[]
   /** All receipts that could be read, whatever became of them. */
   receipts: JudgedFacts[]
-  /** Receipts that could not be fetched, or were left for the next look. */
+  /** Receipts that could not be fetched, were one of too many, or were left for the next look. */
   unread: number
   /** Receipts that were judged now. */
   judged: number

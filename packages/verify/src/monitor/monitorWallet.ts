@@ -12,7 +12,7 @@ import { listEvents, type WalletEvent } from './listEvents.ts'
 import { lookAtLogs } from './lookAtLogs.ts'
 import { mapSome } from './mapSome.ts'
 import type { MonitorDeps, MonitorRequest } from './monitorRequest.ts'
-import { concludeReport, type Finding, type MonitorReport } from './report.ts'
+import { concludeReport, type Finding, findCompleteTo, type MonitorReport } from './report.ts'
 
 const DEFAULT_GRACE_S = 600
 /** A whole block of a busy chain, with all calldata. */
@@ -89,7 +89,6 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
   const all = [...findings, ...judged.findings, ...logged.findings].toSorted(
     (a, b) => (a.nonces?.[0] ?? 0) - (b.nonces?.[0] ?? 0),
   )
-  const open = all.filter(({ kind }) => kind !== 'authorization' && kind !== 'used-by-code')
   return {
     address,
     chainId,
@@ -97,7 +96,7 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
     fromNonce,
     nonce,
     proven: judged.proven,
-    completeTo: Math.min(nonce, ...open.map(({ nonces }) => nonces?.[0] ?? nonce)),
+    completeTo: findCompleteTo(all, nonce),
     otherReceipts,
     logs: logged.logs,
     findings: [...all, ...(code === '0x' ? [] : [toCodeFinding(code)])],

@@ -5,7 +5,7 @@ import type { Conclusion } from '../conclude.ts'
  * - `no-receipt`: something of this wallet is on the chain, and no event names a receipt for it
  * - `receipt-failed`: an event names a receipt, and it is another's or does not hold
  * - `awaited`: there is no receipt yet, and it may still come
- * - `receipt-unavailable`: the receipt, or what it is judged by, could not be fetched
+ * - `receipt-unavailable`: the receipt, or what it is judged by, could not be fetched, or more are named for it than one look judges
  * - `receipt-not-accepted`: nothing failed, but the receipt does not say enough: see `conclusion`
  * - `not-shown`: the node does not show what used the nonce
  * - `not-judged`: more is left than one look may ask for
@@ -150,6 +150,13 @@ export type MonitorReport = {
 export function concludeReport(findings: readonly Finding[]): MonitorConclusion {
   const found = new Set(findings.map(({ kind }) => toConclusion(kind)))
   return monitorConclusions.find((conclusion) => found.has(conclusion)) ?? 'complete'
+}
+
+/** The first nonce whose use is neither proven nor explained; `nonce` where there is none. */
+export function findCompleteTo(findings: readonly Finding[], nonce: number): number {
+  const open = findings.filter(({ kind }) => kind !== 'authorization' && kind !== 'used-by-code')
+  // Not `Math.min(...)`: a log can have more findings than a call may have arguments.
+  return open.reduce((first, { nonces }) => Math.min(first, nonces?.[0] ?? nonce), nonce)
 }
 
 function toConclusion(kind: FindingKind): MonitorConclusion {

@@ -50,7 +50,7 @@ export function matchEntries(parameters: MatchParameters): Matched {
   }
   // A receipt that could not be read may be that of an entry; more entries than such receipts cannot all have one.
   const isClear = open.length > unread
-  findings.push(...open.map((finding): Finding => (isClear ? finding : { ...finding, kind: 'entry-unmatched' })))
+  for (const finding of open) findings.push(isClear ? finding : { ...finding, kind: 'entry-unmatched' })
   return { findings, counts }
 }
 

@@ -1,4 +1,4 @@
-import { LogError, parseCheckpoint, parseNote, parseTlogProof } from '@countersign/log'
+import { parseCheckpoint, parseNote, parseTlogProof } from '@countersign/log'
 import { hashLeaf, type LogSetting, ServiceError, toHex } from '@countersign/protocol'
 import { parseBlock } from '@countersign/receipt'
 import type { Outcome } from '../../verify.ts'
@@ -26,29 +26,36 @@ type LoggedFacts = {
   root: Uint8Array
 }
 
-/** Undefined where there is no receipt to read. What it says of a log is as good as the verdict on it. */
+/** Undefined where there is no receipt, or no statement, to read. What it says of a log is as good as the verdict on it. */
 export function readFacts(
   txHash: string,
   { receipt, blocks }: Pick<Outcome, 'receipt' | 'blocks'>,
 ): ReceiptFacts | undefined {
   if (receipt === undefined) return undefined
   const { statement } = receipt.signer
+  const leaf = readOrRefuse(() => toHex(hashLeaf(statement)))
+  if (leaf === undefined) return undefined
   const signedAtMs = new Date(statement.signedAt).getTime()
   const proof = 'log' in receipt ? receipt.log : undefined
-  const log = proof === undefined || blocks.batch === undefined ? undefined : readLogged(proof, blocks.batch)
-  return { txHash, keyId: statement.keyId, leaf: toHex(hashLeaf(statement)), signedAtMs, log }
+  const { batch } = blocks
+  const log = proof === undefined || batch === undefined ? undefined : readOrRefuse(() => readLogged(proof, batch))
+  return { txHash, keyId: statement.keyId, leaf, signedAtMs, log }
 }
 
 function readLogged(proof: string, batch: Uint8Array): LoggedFacts | undefined {
+  const { settings, logKey } = parseBlock('batch', batch)
+  if (settings.log === null || logKey === undefined) return undefined
+  const { index, checkpoint } = parseTlogProof(proof)
+  const { origin, size, root } = parseCheckpoint(parseNote(checkpoint).text)
+  return { setting: settings.log, key: logKey, origin, index, size, root }
+}
+
+/** A receipt is whatever a publisher pinned: what cannot be read of it is undefined, and the step that judges it says why. */
+function readOrRefuse<Value>(read: () => Value): Value | undefined {
   try {
-    const { settings, logKey } = parseBlock('batch', batch)
-    if (settings.log === null || logKey === undefined) return undefined
-    const { index, checkpoint } = parseTlogProof(proof)
-    const { origin, size, root } = parseCheckpoint(parseNote(checkpoint).text)
-    return { setting: settings.log, key: logKey, origin, index, size, root }
+    return read()
   } catch (error) {
-    // The step that judges it says so.
-    if (error instanceof LogError || error instanceof ServiceError) return undefined
+    if (error instanceof ServiceError) return undefined
     throw error
   }
 }

@@ -1,0 +1,102 @@
+import { toCanonicalJson } from '@countersign/protocol'
+import { nameSignature, parseAnyReceipt, toCid } from '@countersign/receipt'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createRpc } from '../createRpc.ts'
+import { createFetchBytes } from '../fetchBytes.ts'
+import { contract, type FakeIssue, issue, issueGoldenV2, signedAt, toManifest } from '../issues.fake.ts'
+import { createFakeNetwork, type FakeNetwork, gatewayUrl, rpcUrl } from '../network.fake.ts'
+import { judgeReceipt } from './judgeReceipt.ts'
+import { listEvents } from './listEvents.ts'
+import { createFakeNode } from './node.fake.ts'
+
+const plain = { signedAt, treeSize: 1, leafIndex: 0, batchSequence: 0 }
+const first = await issue()
+const second = await issueGoldenV2(plain)
+const { from: wallet, txHash } = nameSignature(first.receipt)
+
+let network: FakeNetwork
+let node: ReturnType<typeof createFakeNode>
+beforeEach(() => {
+  network = createFakeNetwork(first)
+  for (const block of [second.bytes, second.collateral, ...Object.values(second.blocks)]) addBlock(block)
+  node = createFakeNode({ wallet })
+  network.routes.push([rpcUrl, node.answer])
+})
+
+function addBlock(block: Uint8Array): string {
+  network.blocks.set(toCid(block), Uint8Array.from(block))
+  return toCid(block)
+}
+
+async function judge(hash: string = txHash) {
+  const fetchBytes = createFetchBytes({ fetch: network.fetch, timeoutMs: 5_000 })
+  const rpc = createRpc({ fetchBytes }, { url: rpcUrl })
+  const events = await listEvents(rpc, { contract, wallet, fromBlock: 0, toBlock: node.blocks.length })
+  const request = { manifests: [first, second].map(toManifest), gateways: [gatewayUrl], allowMock: true }
+  const deps = { fetchBytes, rpc, now: () => new Date('2026-07-01T00:00:00Z') }
+  return judgeReceipt(deps, { txHash: hash, isMined: true, events, contract, request })
+}
+
+/** As long as a CID. */
+const texts = ['one', 'two', 'three', 'four', 'five'].map((text) => text.padEnd(first.cid.length, '.'))
+/** CIDs of blocks that are no receipts. */
+const junk = (count: number) =>
+  Array.from({ length: count }, (_, at) => addBlock(new TextEncoder().encode(`no receipt, ${at}`)))
+const publish = (cids: readonly string[]) => {
+  for (const cid of cids) node.publish({ ...first, cid })
+}
+
+describe('a receipt that fits the schema, and whose statement nobody could have signed, fails', () => {
+  type Case = [name: string, value: string, version: number, issued: FakeIssue]
+  const members = [
+    ['publicKey', '00'.repeat(65)],
+    ['signedAt', '2026-02-30T12:00:00.000Z'],
+    ['signedAt', '2026-13-32T25:61:61.000Z'],
+  ] as const
+  const cases: Case[] = [
+    ['signature', `0x${'00'.repeat(65)}`, 1, first],
+    ...members.map((member): Case => [...member, 1, first]),
+    ...members.map((member): Case => [...member, 2, second]),
+  ]
+  test.each(cases)('%s %s, version %i', async (name, value, _, issued) => {
+    const { signer } = issued.receipt
+    const changed = { ...issued.receipt, signer: { ...signer, statement: { ...signer.statement, [name]: value } } }
+    const bytes = toCanonicalJson(changed)
+    const receipt = parseAnyReceipt(bytes)
+    node.publish({ ...issued, receipt, cid: addBlock(bytes) })
+    expect(await judge(nameSignature(receipt).txHash)).toMatchObject({ conclusion: 'failed', facts: undefined })
+  })
+})
+
+describe('of what a publisher names for one transaction', () => {
+  test('text that is no CID takes the place of no receipt', async () => {
+    publish([...texts, first.cid])
+    expect(await judge()).toMatchObject({ conclusion: 'accepted' })
+  })
+
+  test('text that is no CID is no receipt', async () => {
+    publish(texts)
+    expect(await judge()).toMatchObject({ conclusion: 'failed', detail: 'the event names no receipt' })
+  })
+
+  test('a receipt that holds is found among three that do not', async () => {
+    publish([...junk(3), first.cid])
+    expect(await judge()).toMatchObject({ conclusion: 'accepted' })
+  })
+
+  test('one that was left out may hold, so that the others do not fail it', async () => {
+    publish([...junk(4), first.cid])
+    expect(await judge()).toMatchObject({ conclusion: 'unavailable', detail: 'of 5 receipts only 4 are judged' })
+  })
+
+  test('four that do not hold are a failure where nothing was left out', async () => {
+    publish(junk(4))
+    expect(await judge()).toMatchObject({ conclusion: 'failed' })
+  })
+
+  test('a receipt has the time of its first event, and nobody is asked about the others', async () => {
+    publish([first.cid, ...Array.from({ length: 40 }, () => first.cid), ...junk(2)])
+    expect(await judge()).toMatchObject({ conclusion: 'accepted' })
+    expect(node.asked.filter((method) => method === 'eth_getBlockByNumber')).toHaveLength(1)
+  })
+})
