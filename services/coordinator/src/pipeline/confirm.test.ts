@@ -17,12 +17,13 @@ import {
   publisher,
   publisherKey,
   type Scene,
+  SEND,
   startTestPublishing,
   stranger,
+  strangerKey,
   type TestPublishing,
 } from './publishing.fake.ts'
 
-const SEND = { methods: ['eth_sendRawTransaction'] }
 const depths = [1, 2, 3, 4, 5]
 const keeps = ['all', 'none'] as const
 /** So long a nonce must seem to be used from elsewhere. */
@@ -45,21 +46,8 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     await scene.node.stop()
     scene = await createScene(publishing, options)
   }
-  /** Claims without sending, as a process does that dies at the wrong moment. */
-  async function claimOnly(count: number) {
-    await scene.addProofs(count)
-    scene.node.setFault('down', SEND)
-    await scene.publish()
-    scene.node.setFault()
-    expect(scene.node.mempool()).toEqual([])
-  }
-  async function send(count: number): Promise<Hex> {
-    await scene.addProofs(count)
-    await scene.publish()
-    const hash = scene.node.mempool().at(-1)?.hash
-    if (hash === undefined) throw new Error('nothing was sent')
-    return hash
-  }
+  const claimOnly = (count: number) => scene.claimOnly(count)
+  const send = (count: number) => scene.send(count)
   const codeOf = (promise: Promise<unknown>) =>
     promise.then(
       () => 'none',
@@ -777,8 +765,7 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
   test('another account in the configuration: what the old one sent is sent again and confirmed', async () => {
     await claimOnly(2)
     scene.pass(60_000)
-    const privateKey = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
-    const chain = scene.connect({ privateKey })
+    const chain = scene.connect({ privateKey: strangerKey })
     await scene.confirm({ chain })
     expect(await scene.publications()).toMatchObject([{ transactions: [{ isSent: true }] }])
     scene.node.mine(10)
