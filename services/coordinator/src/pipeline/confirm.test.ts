@@ -774,6 +774,23 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     await scene.assertEvents()
   })
 
+  test('another account in the configuration, and a thief of the old key used its nonce: the new one publishes', async () => {
+    await claimOnly(2)
+    await scene.node.sendFromElsewhere({ privateKey: publisherKey })
+    scene.node.setPublisher(stranger)
+    scene.deps.chain = scene.connect({ privateKey: strangerKey })
+    await scene.confirm()
+    scene.pass(FOREIGN_MS - 1)
+    scene.node.mine(40)
+    await scene.confirm()
+    expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 2 }])
+    scene.pass(1)
+    await scene.confirm()
+    expect(await scene.publications()).toMatchObject([{ status: 'lost', proofs: 0 }])
+    await scene.finish({ complete: 2 })
+    expect(scene.node.transactions().at(-1)).toMatchObject({ from: stranger, nonce: 0 })
+  })
+
   describe('a crash at any call, then run again: the right end, one event at most', () => {
     const stories: Record<string, { prepare: () => Promise<void>; end: Record<string, number> }> = {
       'to be sent': { prepare: () => claimOnly(2), end: { complete: 2 } },

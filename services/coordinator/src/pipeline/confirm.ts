@@ -22,7 +22,7 @@ export async function confirmPublications(deps: ConfirmDeps): Promise<{ open: nu
   const { store, chain, log } = deps
   const publications = await store.findOpen(chain.chainId)
   if (publications.length === 0) return { open: 0 }
-  const run = await startRun(deps)
+  const run = await startRun(deps, publications)
   const ids = new Set(publications.map(({ id }) => id))
   for (const id of run.sightings.watched.keys()) if (!ids.has(id)) run.sightings.watched.delete(id)
   let open = publications.length
@@ -52,7 +52,8 @@ async function confirmPublication(run: Run, publication: OpenPublication): Promi
   }
   if (await isWhereItWas(run, publication)) return finishIfFinal(run, publication)
   const found = await findMined(run, publication)
-  if (found !== 'none' || run.nextNonce <= publication.nonce) run.sightings.taken.delete(publication.id)
+  const isTaken = found === 'none' && publication.nonce < run.nextNonceOf(publication.account)
+  if (!isTaken) run.sightings.taken.delete(publication.id)
   if (typeof found === 'object') {
     return publication.status === 'pending'
       ? settlePending(run, publication, found)
@@ -62,9 +63,7 @@ async function confirmPublication(run: Run, publication: OpenPublication): Promi
     await resendConfirmed(run, publication)
     return false
   }
-  if (found === 'none' && run.nextNonce > publication.nonce && publication.account === chain.account) {
-    return checkForeignUse(run, publication)
-  }
+  if (isTaken) return checkForeignUse(run, publication)
   await resendPending(run, publication)
   return false
 }

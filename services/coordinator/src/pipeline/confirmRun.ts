@@ -1,4 +1,4 @@
-import type { AttestationPublished } from '@countersign/protocol'
+import type { AttestationPublished, Hex } from '@countersign/protocol'
 import { ChainError } from '../chain/chainError.ts'
 import type { Chain, ChainReceipt, Fees } from '../ports.ts'
 import type { OpenPublication, PublicationTransaction, StoredTransaction } from '../store/types.ts'
@@ -43,8 +43,11 @@ const CLOCK_MARGIN_MS = 3_600_000
 /** What one run knows of the chain. */
 export type Run = Required<Omit<ConfirmDeps, 'gasPerDay'>> & {
   head: { number: number; finalized: number | undefined }
-  /** After the newest block. It was read before any receipt: whatever used a nonce below it must have one by then. */
-  nextNonce: number
+  /**
+   * After the newest block; of any account with open publications, whether or not its key is here. They were read before any
+   * receipt: whatever used a nonce below must have one by then.
+   */
+  nextNonceOf: (account: Hex) => number
   /** Undefined where the chain does not report it. */
   getMarket: () => Promise<Fees | undefined>
   isCanonical: (block: Pick<ChainReceipt, 'blockNumber' | 'blockHash'>) => Promise<boolean>
@@ -56,11 +59,14 @@ export type Run = Required<Omit<ConfirmDeps, 'gasPerDay'>> & {
 
 export type Mined = { transaction: StoredTransaction; receipt: ChainReceipt }
 
-export async function startRun(deps: ConfirmDeps): Promise<Run> {
+export async function startRun(deps: ConfirmDeps, publications: readonly OpenPublication[]): Promise<Run> {
   const { chain, log } = deps
   await assertChain(chain)
   const head = await chain.getHead()
-  const nextNonce = await chain.getNonce('latest')
+  const nextNonces = new Map<Hex, number>()
+  for (const account of new Set(publications.map((publication) => publication.account))) {
+    nextNonces.set(account, await chain.getNonce('latest', account))
+  }
   const blockHashes = new Map<number, Promise<string | undefined>>()
   let market: Promise<Fees | undefined> | undefined
   let isSilent = false
@@ -72,7 +78,7 @@ export async function startRun(deps: ConfirmDeps): Promise<Run> {
     foreignAfterMs: 1_800_000,
     ...deps,
     head,
-    nextNonce,
+    nextNonceOf: (account) => nextNonces.get(account) ?? 0,
     getMarket() {
       market ??= chain.getFees().catch(orUndefined)
       return market

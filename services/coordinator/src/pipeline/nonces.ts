@@ -47,7 +47,8 @@ export async function checkForeignUse(run: Run, publication: OpenPublication): P
  * reported a wrong nonce. Nothing would ever be mined again, so a transfer of nothing takes its place.
  */
 export async function fillNonceGap(run: Run, publications: readonly OpenPublication[]): Promise<void> {
-  const { store, chain, clock, log, sightings, head, nextNonce: nonce } = run
+  const { store, chain, clock, log, sightings, head } = run
+  const nonce = run.nextNonceOf(chain.account)
   // Confirmed ones too: a reorganisation can take them out of the chain together with what was before them.
   const waiting = publications.filter((item) => item.account === chain.account && item.nonce >= nonce)
   const isGap = waiting.length > 0 && waiting.every((item) => item.nonce > nonce)

@@ -53,7 +53,7 @@ async function addBumpIfStuck(
 ): Promise<PublicationTransaction | undefined> {
   if (!isOld(run, newest)) return undefined
   // What no node has is not stuck, and what waits for an earlier nonce waits for no fee: unless its own is too low by now.
-  const isStuck = newest.sentAt !== undefined && publication.nonce === run.nextNonce
+  const isStuck = newest.sentAt !== undefined && publication.nonce === run.nextNonceOf(publication.account)
   if (!isStuck && !isBelow(newest, market)) return undefined
   return addBump(run, { publication, replaced: newest, market })
 }
