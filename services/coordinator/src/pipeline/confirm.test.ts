@@ -752,14 +752,75 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     expect(scene.node.transactions()).toHaveLength(1)
   })
 
-  test('another contract in the configuration: the publication is left alone, and said to be', async () => {
-    await send(1)
-    scene.node.mine(20)
-    const { chain } = scene.deps
-    await scene.confirm({ chain: { ...chain, contract: `0x${'12'.repeat(20)}` } })
-    expect(await scene.count()).toEqual({ pending_onchain: 1 })
-    expect(scene.lines).toContainEqual(expect.objectContaining({ msg: 'Left a publication of another contract' }))
-    await scene.finish({ complete: 1 })
+  describe('another contract in the configuration', () => {
+    const other = `0x${'12'.repeat(20)}` as const
+
+    async function claimElsewhere(count: number) {
+      const { chain } = scene.deps
+      scene.deps.chain = { ...chain, contract: other, estimateGas: async () => 100_000n }
+      await claimOnly(count)
+      scene.deps.chain = chain
+    }
+
+    test('a publication that is mined is left alone, and said to be', async () => {
+      await send(1)
+      scene.node.mine(20)
+      const { chain } = scene.deps
+      await scene.confirm({ chain: { ...chain, contract: other } })
+      expect(await scene.count()).toEqual({ pending_onchain: 1 })
+      expect(scene.lines).toContainEqual(expect.objectContaining({ msg: 'Left a publication of another contract' }))
+      await scene.finish({ complete: 1 })
+    })
+
+    test('what is not mined is sent again, and raised, so that later nonces are mined', async () => {
+      await claimElsewhere(1)
+      await send(1)
+      await scene.confirm()
+      expect(scene.node.mempool().map(({ nonce }) => nonce)).toEqual([1, 0])
+      scene.node.setBaseFee(50n * gwei)
+      scene.node.mine()
+      scene.pass(60_000)
+      await scene.confirm()
+      scene.node.mine(20)
+      await scene.confirm()
+      await scene.confirm()
+      // Whether its events are there, this worker cannot see.
+      expect((await scene.publications()).map(({ status }) => status)).toEqual(['pending', 'final'])
+      expect(scene.node.transactions()).toMatchObject([{ to: other }, { to: scene.node.contract }])
+    })
+
+    test('after the deadline a cancel uses the nonce up, and needs no events', async () => {
+      await claimElsewhere(1)
+      scene.pass(DEADLINE_MS)
+      await scene.finish({ onchain_failed: 1 })
+      expect(await scene.publications()).toMatchObject([{ status: 'cancelled' }])
+    })
+
+    test('a nonce used from elsewhere is not lost, because events could be there', async () => {
+      await claimElsewhere(1)
+      await scene.node.sendFromElsewhere({ privateKey: publisherKey })
+      for (let round = 0; round < 40; round++) {
+        await scene.confirm()
+        scene.node.mine()
+        scene.pass(60_000)
+      }
+      expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 1 }])
+    })
+
+    test('what is complete is followed until it is final', async () => {
+      await send(1)
+      scene.node.mine(6)
+      await scene.confirm()
+      expect(await scene.count()).toEqual({ complete: 1 })
+      const chain: Chain = { ...scene.deps.chain, contract: other }
+      scene.node.reorg(6, { keep: 'none' })
+      scene.pass(15_000)
+      await scene.confirm({ chain })
+      scene.node.mine(20)
+      await scene.confirm({ chain })
+      expect(await scene.publications()).toMatchObject([{ status: 'final' }])
+      await scene.assertEvents()
+    })
   })
 
   test('another account in the configuration: what the old one sent is sent again and confirmed', async () => {

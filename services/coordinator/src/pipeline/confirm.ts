@@ -44,25 +44,24 @@ export async function confirmPublications(deps: ConfirmDeps): Promise<{ open: nu
 
 /** Returns whether the publication needs no further check. */
 async function confirmPublication(run: Run, publication: OpenPublication): Promise<boolean> {
-  const { chain, log } = run
-  if (publication.contract !== chain.contract) {
-    // Its events would not be seen.
-    log.error({ msg: 'Left a publication of another contract', address: publication.contract })
-    return false
-  }
+  const { chain, log, sightings } = run
+  const { id, status, account, nonce, contract } = publication
   if (await isWhereItWas(run, publication)) return finishIfFinal(run, publication)
   const found = await findMined(run, publication)
-  const isTaken = found === 'none' && publication.nonce < run.nextNonceOf(publication.account)
-  if (!isTaken) run.sightings.taken.delete(publication.id)
-  if (typeof found === 'object') {
-    return publication.status === 'pending'
-      ? settlePending(run, publication, found)
-      : watchConfirmed(run, publication, found)
-  }
-  if (publication.status === 'confirmed') {
+  const isTaken = found === 'none' && nonce < run.nextNonceOf(account)
+  if (!isTaken) sightings.taken.delete(id)
+  if (status === 'confirmed') {
+    if (typeof found === 'object') return watchConfirmed(run, publication, found)
     await resendConfirmed(run, publication)
     return false
   }
+  // Events of another contract are not seen. What needs none goes on: all later nonces of the account wait for this one.
+  const needsEvents = typeof found === 'object' ? found.transaction.kind === 'publish' : isTaken
+  if (needsEvents && contract !== chain.contract) {
+    log.error({ msg: 'Left a publication of another contract', address: contract })
+    return false
+  }
+  if (typeof found === 'object') return settlePending(run, publication, found)
   if (isTaken) return checkForeignUse(run, publication)
   await resendPending(run, publication)
   return false
