@@ -1,5 +1,6 @@
 import type { AttestationPublished, Hex } from '@countersign/protocol'
 import { ChainError } from '../chain/chainError.ts'
+import { isAhead } from '../isAhead.ts'
 import type { Chain, ChainReceipt, Fees } from '../ports.ts'
 import type { OpenPublication, PublicationTransaction, StoredTransaction } from '../store/types.ts'
 import { type PublishDeps, sendStored } from './publish.ts'
@@ -158,7 +159,8 @@ export async function lookForEvents(run: Run, publication: OpenPublication): Pro
   const { store, clock, log, sightings } = run
   const { id, createdAt } = publication
   const searchedAt = sightings.searched.get(id)
-  if (searchedAt !== undefined && clock.now() < searchedAt + SEARCH_AGAIN_MS) return 'unknown'
+  const again = { now: clock.now(), spanMs: SEARCH_AGAIN_MS }
+  if (searchedAt !== undefined && isAhead(searchedAt + SEARCH_AGAIN_MS, again)) return 'unknown'
   sightings.searched.delete(id)
   const proofs = await store.findProofs(id)
   if (proofs.length === 0) return 'absent'
@@ -173,8 +175,16 @@ export async function lookForEvents(run: Run, publication: OpenPublication): Pro
 }
 
 /** Whether stored bytes may be sent again. */
-export function isDueAgain({ clock, resendAfterMs }: Run, { sentAt }: StoredTransaction): boolean {
-  return sentAt === undefined || clock.now() - sentAt >= resendAfterMs
+export function isDueAgain(run: Run, { sentAt }: StoredTransaction): boolean {
+  return sentAt === undefined || isPast(run, sentAt, run.resendAfterMs)
+}
+
+/**
+ * Whether a stored moment is so long past. It may be another worker's, whose clock is a little ahead; one that is further ahead than
+ * the duration was stored by a wrong clock.
+ */
+export function isPast({ clock }: Run, moment: number, durationMs: number): boolean {
+  return !isAhead(moment + durationMs, { now: clock.now(), spanMs: 2 * durationMs })
 }
 
 function orUndefined(error: unknown): undefined {

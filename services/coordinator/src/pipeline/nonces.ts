@@ -16,8 +16,8 @@ export async function checkForeignUse(run: Run, publication: OpenPublication): P
   const { id } = publication
   const now = clock.now()
   const before = sightings.taken.get(id)
-  // A process that slept, or whose jobs another did, has not seen that it held all the time.
-  const isContinued = before !== undefined && now - before.lastMs <= run.foreignAfterMs
+  // A process that slept, or whose jobs another did, has not seen that it held all the time; one whose clock was put back cannot tell.
+  const isContinued = before !== undefined && Math.abs(now - before.lastMs) <= run.foreignAfterMs
   const since = isContinued ? before : { block: head.number, timeMs: now }
   sightings.taken.set(id, { ...since, lastMs: now })
   const newest = publication.transactions.at(-1)

@@ -6,9 +6,11 @@ import {
   DEADLINE_MS,
   gwei,
   publisher,
+  publisherKey,
   type Scene,
   SEND,
   startTestPublishing,
+  stranger,
   strangerKey,
   type TestPublishing,
 } from './publishing.fake.ts'
@@ -112,6 +114,70 @@ describe.each(stageKinds)('sending again on %s', (kind) => {
     scene.node.mine()
     expect(scene.node.transactions()).toMatchObject([{ hash, from: publisher }])
     await scene.finish({ complete: 2 })
+  })
+
+  describe('a clock that was a year ahead is put back', () => {
+    const YEAR_MS = 365 * 86_400_000
+
+    test('what it sent and a node dropped is sent again', async () => {
+      scene.pass(YEAR_MS)
+      const hash = await scene.send(1)
+      scene.pass(-YEAR_MS)
+      scene.node.dropTransaction(hash)
+      await scene.confirm()
+      expect(scene.node.mempool()).toMatchObject([{ nonce: 0 }])
+      await scene.finish({ complete: 1 })
+    })
+
+    test('what it sent and is stuck is raised, once', async () => {
+      scene.pass(YEAR_MS)
+      await scene.send(1)
+      scene.pass(-YEAR_MS)
+      raiseBaseFee(50n * gwei)
+      await scene.confirm()
+      await scene.confirm()
+      expect(await kinds()).toHaveLength(2)
+      await scene.finish({ complete: 1 })
+    })
+
+    test('a nonce that it saw to be used from elsewhere is lost half an hour later, by the clock that is right', async () => {
+      await scene.claimOnly(1)
+      await scene.node.sendFromElsewhere({ privateKey: publisherKey })
+      scene.pass(YEAR_MS)
+      await scene.confirm()
+      scene.pass(-YEAR_MS)
+      await scene.confirm()
+      scene.node.mine(40)
+      scene.pass(1_799_999)
+      await scene.confirm()
+      expect(await scene.publications()).toMatchObject([{ status: 'pending' }])
+      scene.pass(1)
+      await scene.confirm()
+      expect(await scene.publications()).toMatchObject([{ status: 'lost' }])
+    })
+
+    test('events that it looked for are looked for again', async () => {
+      await scene.send(2)
+      scene.node.setPublisher(stranger)
+      scene.node.mine(20)
+      scene.pass(YEAR_MS)
+      scene.node.setFault('error', { methods: ['eth_getLogs'] })
+      await scene.confirm()
+      scene.node.setFault()
+      scene.pass(-YEAR_MS)
+      await scene.confirm()
+      expect(await scene.publications()).toMatchObject([{ status: 'reverted' }])
+    })
+  })
+
+  test('what a worker whose clock is a little ahead has just sent is neither sent again nor raised', async () => {
+    scene.pass(5_000)
+    await scene.send(1)
+    scene.pass(-5_000)
+    const sends = scene.node.requests.eth_sendRawTransaction
+    await scene.confirm()
+    expect(scene.node.requests.eth_sendRawTransaction).toBe(sends)
+    expect(await kinds()).toHaveLength(1)
   })
 
   test('a node that finds every fee too low is not offered more than four times the market', async () => {

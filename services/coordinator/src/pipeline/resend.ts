@@ -1,7 +1,7 @@
 import { bumpFees } from '../chain/bumpFees.ts'
 import type { Fees } from '../ports.ts'
 import type { OpenPublication, PublicationTransaction, StoredTransaction } from '../store/types.ts'
-import { isDueAgain, type Run } from './confirmRun.ts'
+import { isDueAgain, isPast, type Run } from './confirmRun.ts'
 import { withMargin } from './publish.ts'
 
 /** Fees beyond so many times the market's do not make anything quicker, and could drain the account. */
@@ -97,8 +97,8 @@ function isOurs({ chain }: Run, { account }: OpenPublication): boolean {
   return account === chain.account
 }
 
-function isOld({ clock, bumpAfterMs }: Run, { createdAt }: StoredTransaction): boolean {
-  return clock.now() - createdAt >= bumpAfterMs
+function isOld(run: Run, { createdAt }: StoredTransaction): boolean {
+  return isPast(run, createdAt, run.bumpAfterMs)
 }
 
 function isBelow(fees: Fees, market: Fees | undefined): boolean {
