@@ -647,6 +647,25 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     expect(await scene.proofs()).toMatchObject([{ failure: 'publish_reverted' }])
   })
 
+  test.each([
+    ['still has the old key', false],
+    ['has the new key', true],
+  ])(
+    'one proof alone, reverted because the publisher was rotated, and the worker %s: it is published again',
+    async (_what, isRotated) => {
+      await send(1)
+      scene.node.setPublisher(stranger)
+      scene.node.mine(9)
+      const chain = scene.connect({ privateKey: strangerKey })
+      if (isRotated) scene.deps.chain = chain
+      await scene.confirm()
+      expect(await scene.publications()).toMatchObject([{ status: 'reverted', proofs: 0 }])
+      expect(await scene.count()).toEqual({ pending_onchain: 1 })
+      scene.deps.chain = chain
+      await scene.finish({ complete: 1 })
+    },
+  )
+
   test('one bad proof that only the chain finds: halves of halves until it is alone', async () => {
     const proofs = await scene.addProofs(10)
     const bad = proofs[3]?.txHash ?? '0x'

@@ -44,6 +44,8 @@ const CLOCK_MARGIN_MS = 3_600_000
 /** What one run knows of the chain. */
 export type Run = Required<Omit<ConfirmDeps, 'gasPerDay'>> & {
   head: { number: number; finalized: number | undefined }
+  /** The account of this process, where the contract names it. */
+  publisher: Hex | undefined
   /**
    * After the newest block; of any account with open publications, whether or not its key is here. They were read before any
    * receipt: whatever used a nonce below must have one by then.
@@ -62,7 +64,7 @@ export type Mined = { transaction: StoredTransaction; receipt: ChainReceipt }
 
 export async function startRun(deps: ConfirmDeps, publications: readonly OpenPublication[]): Promise<Run> {
   const { chain, log } = deps
-  await assertChain(chain)
+  const publisher = await findPublisher(chain)
   const head = await chain.getHead()
   const nextNonces = new Map<Hex, number>()
   for (const account of new Set(publications.map((publication) => publication.account))) {
@@ -79,6 +81,7 @@ export async function startRun(deps: ConfirmDeps, publications: readonly OpenPub
     foreignAfterMs: 1_800_000,
     ...deps,
     head,
+    publisher,
     nextNonceOf: (account) => nextNonces.get(account) ?? 0,
     getMarket() {
       market ??= chain.getFees().catch(orUndefined)
@@ -111,11 +114,13 @@ export async function startRun(deps: ConfirmDeps, publications: readonly OpenPub
 }
 
 /** Nothing of another chain's node is believed. Who may publish now says nothing about what was published. */
-async function assertChain(chain: Chain): Promise<void> {
+async function findPublisher(chain: Chain): Promise<Hex | undefined> {
   try {
     await chain.assertReady()
+    return chain.account
   } catch (error) {
     if (!(error instanceof ChainError) || error.code !== 'publisher_not_allowed') throw error
+    return undefined
   }
 }
 
