@@ -411,8 +411,8 @@ export type Chain = {
   readonly contract: Hex
   /** Throws where the RPC is of another chain, the contract has no code, or this account is not its publisher. */
   assertReady(): Promise<void>
-  /** The next nonce: after the newest block, or after what waits in the node's mempool too. */
-  getNonce(block: 'latest' | 'pending'): Promise<number>
+  /** The next nonce, of the publisher unless another account is named: after the newest block, or after what waits in the node's mempool too. */
+  getNonce(block: 'latest' | 'pending', account?: Hex): Promise<number>
   /** What the publisher has, in wei. */
   getBalance(): Promise<bigint>
   /** Twice the base fee plus the tip: it still pays after five full blocks in a row. */

@@ -14,6 +14,7 @@ export type LedgerParameters = {
   contract: FakeContract
   autoMine: boolean
   baseFee: bigint
+  checksBaseFee: boolean
   now: () => number
 }
 
@@ -26,7 +27,7 @@ export type Ledger = ReturnType<typeof createLedger>
 
 /** Blocks, accounts and mempool: what a node knows, without the network. */
 export function createLedger(parameters: LedgerParameters) {
-  const { chainId, contract, autoMine, now } = parameters
+  const { chainId, contract, autoMine, checksBaseFee, now } = parameters
   let { baseFee } = parameters
   const blocks: Block[] = []
   const pool: FakeChainTransaction[] = []
@@ -121,6 +122,13 @@ export function createLedger(parameters: LedgerParameters) {
     if (gas < intrinsic) throw new RpcError(-32000, `intrinsic gas too low: gas ${gas}, minimum needed ${intrinsic}`)
     const next = nonceOf(from)
     if (nonce < next) throw new RpcError(-32000, `nonce too low: next nonce ${next}, tx nonce ${nonce}`)
+    // Not the pool's but the execution's, which comes first where a sequencer has no pool.
+    if (checksBaseFee && maxFeePerGas < baseFee) {
+      throw new RpcError(
+        -32000,
+        `max fee per gas less than block base fee: address ${from}, maxFeePerGas: ${maxFeePerGas}, baseFee: ${baseFee}`,
+      )
+    }
     const cost = gas * maxFeePerGas + value
     if (cost > balanceOf(from)) {
       const overshot = cost - balanceOf(from)

@@ -236,6 +236,16 @@ test('a gas spike: what pays less stays, until fees fall', async () => {
   expect(chain.transactions()).toHaveLength(1)
 })
 
+test('a node that checks the base fee refuses what pays less, after the nonce', async () => {
+  await chain.stop()
+  chain = await startFakeChain({ checksBaseFee: true })
+  chain.setBaseFee(4n * gwei)
+  await expect(send({ nonce: 0, fee: 4n * gwei - 1n })).rejects.toThrow('max fee per gas less than block base fee')
+  await send({ nonce: 0, fee: 4n * gwei })
+  chain.mine()
+  await expect(send({ nonce: 0, fee: 4n * gwei - 1n })).rejects.toThrow('nonce too low')
+})
+
 test('a held mempool gives empty blocks', async () => {
   await send({ nonce: 0 })
   chain.holdMempool(true)

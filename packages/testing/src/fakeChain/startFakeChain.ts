@@ -65,6 +65,8 @@ export type StartFakeChainParameters = {
   finalityDepth?: number | 'none'
   /** In wei. Unset: 1 gwei. */
   baseFee?: bigint
+  /** Refuses what pays less than the base fee, as sequencers do. Unset: that waits in the mempool. */
+  checksBaseFee?: boolean
   /** Unset: any that is free. */
   port?: number
   now?: () => number
@@ -100,7 +102,7 @@ export type FakeChain = {
   reorg(depth: number, options?: { keep?: 'all' | 'none' }): void
   /** Takes a transaction out of the mempool; false where it is not in there. */
   dropTransaction(hash: Hex): boolean
-  /** Of blocks from now on. What pays less stays in the mempool. */
+  /** Of blocks from now on. What pays less and is in the mempool stays there. */
   setBaseFee(wei: bigint): void
   /** Unset, an account has 10,000 ether to start with. */
   setBalance(account: Hex, wei: bigint): void
@@ -147,13 +149,14 @@ const MAX_BODY_BYTES = 4_194_304
  */
 export async function startFakeChain(parameters: StartFakeChainParameters = {}): Promise<FakeChain> {
   const { chainId = 31_337, autoMine = false, finalityDepth = 8, port = 0, now = Date.now } = parameters
+  const { baseFee = GWEI, checksBaseFee = false } = parameters
   const publisher = lower(parameters.publisher ?? '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266')
   const contract = createFakeContract({
     address: lower(parameters.contract ?? '0x5fbdb2315678afecb367f032d93f642f64180aa3'),
     publisher,
     owner: lower(parameters.owner ?? publisher),
   })
-  const ledger = createLedger({ chainId, contract, autoMine, baseFee: parameters.baseFee ?? GWEI, now })
+  const ledger = createLedger({ chainId, contract, autoMine, baseFee, checksBaseFee, now })
   const { blocks } = ledger
   const forgotten = new Map<Hex, { andEvents: boolean }>()
   const limits: FakeChainLimits = {}

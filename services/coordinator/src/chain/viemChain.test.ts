@@ -96,11 +96,12 @@ describe('against a chain', () => {
     expect(await codeOf(connect({ privateKey: strangerKey }).assertReady())).toBe('publisher_not_allowed')
   })
 
-  test('getNonce: after the newest block, or after the mempool', async () => {
+  test('getNonce: after the newest block, or after the mempool; of another account too', async () => {
     await chain.send((await publish(chain, 0)).raw)
     expect([await chain.getNonce('latest'), await chain.getNonce('pending')]).toEqual([0, 1])
     node.mine()
     expect([await chain.getNonce('latest'), await chain.getNonce('pending')]).toEqual([1, 1])
+    expect(await chain.getNonce('latest', node.contract)).toBe(0)
   })
 
   test('getBalance: what the publisher has, and nothing that is no amount', async () => {

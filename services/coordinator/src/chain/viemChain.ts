@@ -178,8 +178,8 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
 
     getHeadTime: () => read('eth_getBlockByNumber', ['latest', false], parseBlockTime),
 
-    getNonce(block) {
-      return read('eth_getTransactionCount', [account, block], (result) => parseNumber('nonce', result))
+    getNonce(block, of = account) {
+      return read('eth_getTransactionCount', [of, block], (result) => parseNumber('nonce', result))
     },
 
     getBalance() {

@@ -132,6 +132,19 @@ describe('collateral in force', () => {
     await expect(current()).resolves.toBeDefined()
   })
 
+  test('that a clock which was ahead has fetched is not taken for young when that is put back', async () => {
+    const { source, issue, current, jump } = setUp()
+    source.answer = async () => issue({ at: start })
+    jump(5 * DAY_MS)
+    await current()
+    jump(-5 * DAY_MS)
+    await current()
+    await settle()
+    expect(source.calls).toBe(2)
+    await current()
+    expect(source.calls).toBe(2)
+  })
+
   test('stays in force through failures, until it lapses; then collateral_stale', async () => {
     const { current, source, pass, jump, lines } = setUp()
     const first = await current()

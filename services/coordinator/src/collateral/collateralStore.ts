@@ -87,9 +87,11 @@ export function createCollateralStore(deps: CollateralStoreDeps): CollateralStor
   function dueAt(state: State): number {
     const { entry, retryAt } = state
     if (entry === undefined) return Number.POSITIVE_INFINITY
+    const agesAt = entry.fetchedAt + maxAgeMs
+    const isYoung = isAhead(agesAt, { now: clock.now(), spanMs: maxAgeMs })
     return Math.max(
       isPausing(state) ? retryAt : Number.NEGATIVE_INFINITY,
-      Math.min(entry.notAfter - refreshBeforeMs, entry.fetchedAt + maxAgeMs),
+      isYoung ? Math.min(entry.notAfter - refreshBeforeMs, agesAt) : Number.NEGATIVE_INFINITY,
     )
   }
 

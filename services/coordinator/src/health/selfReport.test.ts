@@ -383,7 +383,7 @@ describe('AMD’s revocation list', () => {
       revocations,
     }
     const selfReport = createSelfReport({ ...deps, configHash, ...time })
-    return { ...time, kds, selfReport }
+    return { ...time, ...deps, kds, selfReport }
   }
   const refused = async () => {
     throw new VendorError('vendor_refused', 'refused')
@@ -398,6 +398,16 @@ describe('AMD’s revocation list', () => {
     await Promise.all([nextLine(), pass(10 * MINUTE_MS)])
     expect(kds.calls).toHaveLength(1)
     await Promise.all([nextLine(), pass(DAY_MS)])
+    expect(kds.calls).toHaveLength(2)
+  })
+
+  test('is fetched again where a clock that was ahead has fetched it and is put back', async () => {
+    const { kds, certificates, revocations } = setUpList(async () => lists.ok)
+    const judged = await certificates(await working().getReport(new Uint8Array(64)), start)
+    await revocations(judged, new Date(start.getTime() + 2 * DAY_MS))
+    await revocations(judged, start)
+    expect(kds.calls).toHaveLength(2)
+    await revocations(judged, new Date(start.getTime() + DAY_MS - 1))
     expect(kds.calls).toHaveLength(2)
   })
 

@@ -1,6 +1,7 @@
 import { QuoteError, type VerifiedReport, type Verifier } from '@countersign/attestation'
 import { type KdsClient, VendorError } from '@countersign/evidence'
 import type { Log } from '@countersign/service'
+import { isAhead } from '../isAhead.ts'
 import type { SnpChain } from './snpCertificates.ts'
 
 /** AMD's list, DER, and until when it is in date. */
@@ -47,11 +48,12 @@ export function createSnpRevocations({ verifier, kds, log }: SnpRevocationsDeps)
       }
     }
 
-    if (known === undefined || at.getTime() - known.fetchedAt >= REFRESH_MS) {
+    const now = at.getTime()
+    if (known === undefined || !isAhead(known.fetchedAt + REFRESH_MS, { now, spanMs: REFRESH_MS })) {
       const list = await fetchList(() => kds.getRevocations({ product, kind: body.signingKey }), log)
       const before = known
       // Kept before it is judged: a revocation must count on where AMD does not answer the next time.
-      if (list !== undefined) known = { list, fetchedAt: at.getTime() }
+      if (list !== undefined) known = { list, fetchedAt: now }
       if (list !== undefined && (await judge(list)) === undefined) known = before
     }
     const judged = known && (await judge(known.list))

@@ -17,12 +17,13 @@ import {
   publisher,
   publisherKey,
   type Scene,
+  SEND,
   startTestPublishing,
   stranger,
+  strangerKey,
   type TestPublishing,
 } from './publishing.fake.ts'
 
-const SEND = { methods: ['eth_sendRawTransaction'] }
 const depths = [1, 2, 3, 4, 5]
 const keeps = ['all', 'none'] as const
 /** So long a nonce must seem to be used from elsewhere. */
@@ -45,21 +46,8 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     await scene.node.stop()
     scene = await createScene(publishing, options)
   }
-  /** Claims without sending, as a process does that dies at the wrong moment. */
-  async function claimOnly(count: number) {
-    await scene.addProofs(count)
-    scene.node.setFault('down', SEND)
-    await scene.publish()
-    scene.node.setFault()
-    expect(scene.node.mempool()).toEqual([])
-  }
-  async function send(count: number): Promise<Hex> {
-    await scene.addProofs(count)
-    await scene.publish()
-    const hash = scene.node.mempool().at(-1)?.hash
-    if (hash === undefined) throw new Error('nothing was sent')
-    return hash
-  }
+  const claimOnly = (count: number) => scene.claimOnly(count)
+  const send = (count: number) => scene.send(count)
   const codeOf = (promise: Promise<unknown>) =>
     promise.then(
       () => 'none',
@@ -659,6 +647,25 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     expect(await scene.proofs()).toMatchObject([{ failure: 'publish_reverted' }])
   })
 
+  test.each([
+    ['still has the old key', false],
+    ['has the new key', true],
+  ])(
+    'one proof alone, reverted because the publisher was rotated, and the worker %s: it is published again',
+    async (_what, isRotated) => {
+      await send(1)
+      scene.node.setPublisher(stranger)
+      scene.node.mine(9)
+      const chain = scene.connect({ privateKey: strangerKey })
+      if (isRotated) scene.deps.chain = chain
+      await scene.confirm()
+      expect(await scene.publications()).toMatchObject([{ status: 'reverted', proofs: 0 }])
+      expect(await scene.count()).toEqual({ pending_onchain: 1 })
+      scene.deps.chain = chain
+      await scene.finish({ complete: 1 })
+    },
+  )
+
   test('one bad proof that only the chain finds: halves of halves until it is alone', async () => {
     const proofs = await scene.addProofs(10)
     const bad = proofs[3]?.txHash ?? '0x'
@@ -764,27 +771,104 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     expect(scene.node.transactions()).toHaveLength(1)
   })
 
-  test('another contract in the configuration: the publication is left alone, and said to be', async () => {
-    await send(1)
-    scene.node.mine(20)
-    const { chain } = scene.deps
-    await scene.confirm({ chain: { ...chain, contract: `0x${'12'.repeat(20)}` } })
-    expect(await scene.count()).toEqual({ pending_onchain: 1 })
-    expect(scene.lines).toContainEqual(expect.objectContaining({ msg: 'Left a publication of another contract' }))
-    await scene.finish({ complete: 1 })
+  describe('another contract in the configuration', () => {
+    const other = `0x${'12'.repeat(20)}` as const
+
+    async function claimElsewhere(count: number) {
+      const { chain } = scene.deps
+      scene.deps.chain = { ...chain, contract: other, estimateGas: async () => 100_000n }
+      await claimOnly(count)
+      scene.deps.chain = chain
+    }
+
+    test('a publication that is mined is left alone, and said to be', async () => {
+      await send(1)
+      scene.node.mine(20)
+      const { chain } = scene.deps
+      await scene.confirm({ chain: { ...chain, contract: other } })
+      expect(await scene.count()).toEqual({ pending_onchain: 1 })
+      expect(scene.lines).toContainEqual(expect.objectContaining({ msg: 'Left a publication of another contract' }))
+      await scene.finish({ complete: 1 })
+    })
+
+    test('what is not mined is sent again, and raised, so that later nonces are mined', async () => {
+      await claimElsewhere(1)
+      await send(1)
+      await scene.confirm()
+      expect(scene.node.mempool().map(({ nonce }) => nonce)).toEqual([1, 0])
+      scene.node.setBaseFee(50n * gwei)
+      scene.node.mine()
+      scene.pass(60_000)
+      await scene.confirm()
+      scene.node.mine(20)
+      await scene.confirm()
+      await scene.confirm()
+      // Whether its events are there, this worker cannot see.
+      expect((await scene.publications()).map(({ status }) => status)).toEqual(['pending', 'final'])
+      expect(scene.node.transactions()).toMatchObject([{ to: other }, { to: scene.node.contract }])
+    })
+
+    test('after the deadline a cancel uses the nonce up, and needs no events', async () => {
+      await claimElsewhere(1)
+      scene.pass(DEADLINE_MS)
+      await scene.finish({ onchain_failed: 1 })
+      expect(await scene.publications()).toMatchObject([{ status: 'cancelled' }])
+    })
+
+    test('a nonce used from elsewhere is not lost, because events could be there', async () => {
+      await claimElsewhere(1)
+      await scene.node.sendFromElsewhere({ privateKey: publisherKey })
+      for (let round = 0; round < 40; round++) {
+        await scene.confirm()
+        scene.node.mine()
+        scene.pass(60_000)
+      }
+      expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 1 }])
+    })
+
+    test('what is complete is followed until it is final', async () => {
+      await send(1)
+      scene.node.mine(6)
+      await scene.confirm()
+      expect(await scene.count()).toEqual({ complete: 1 })
+      const chain: Chain = { ...scene.deps.chain, contract: other }
+      scene.node.reorg(6, { keep: 'none' })
+      scene.pass(15_000)
+      await scene.confirm({ chain })
+      scene.node.mine(20)
+      await scene.confirm({ chain })
+      expect(await scene.publications()).toMatchObject([{ status: 'final' }])
+      await scene.assertEvents()
+    })
   })
 
   test('another account in the configuration: what the old one sent is sent again and confirmed', async () => {
     await claimOnly(2)
     scene.pass(60_000)
-    const privateKey = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
-    const chain = scene.connect({ privateKey })
+    const chain = scene.connect({ privateKey: strangerKey })
     await scene.confirm({ chain })
     expect(await scene.publications()).toMatchObject([{ transactions: [{ isSent: true }] }])
     scene.node.mine(10)
     await scene.confirm({ chain })
     expect(await scene.count()).toEqual({ complete: 2 })
     await scene.assertEvents()
+  })
+
+  test('another account in the configuration, and a thief of the old key used its nonce: the new one publishes', async () => {
+    await claimOnly(2)
+    await scene.node.sendFromElsewhere({ privateKey: publisherKey })
+    scene.node.setPublisher(stranger)
+    scene.deps.chain = scene.connect({ privateKey: strangerKey })
+    await scene.confirm()
+    scene.pass(FOREIGN_MS - 1)
+    scene.node.mine(40)
+    await scene.confirm()
+    expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 2 }])
+    scene.pass(1)
+    await scene.confirm()
+    expect(await scene.publications()).toMatchObject([{ status: 'lost', proofs: 0 }])
+    await scene.finish({ complete: 2 })
+    expect(scene.node.transactions().at(-1)).toMatchObject({ from: stranger, nonce: 0 })
   })
 
   describe('a crash at any call, then run again: the right end, one event at most', () => {

@@ -22,7 +22,7 @@ export async function confirmPublications(deps: ConfirmDeps): Promise<{ open: nu
   const { store, chain, log } = deps
   const publications = await store.findOpen(chain.chainId)
   if (publications.length === 0) return { open: 0 }
-  const run = await startRun(deps)
+  const run = await startRun(deps, publications)
   const ids = new Set(publications.map(({ id }) => id))
   for (const id of run.sightings.watched.keys()) if (!ids.has(id)) run.sightings.watched.delete(id)
   let open = publications.length
@@ -44,27 +44,25 @@ export async function confirmPublications(deps: ConfirmDeps): Promise<{ open: nu
 
 /** Returns whether the publication needs no further check. */
 async function confirmPublication(run: Run, publication: OpenPublication): Promise<boolean> {
-  const { chain, log } = run
-  if (publication.contract !== chain.contract) {
-    // Its events would not be seen.
-    log.error({ msg: 'Left a publication of another contract', address: publication.contract })
-    return false
-  }
+  const { chain, log, sightings } = run
+  const { id, status, account, nonce, contract } = publication
   if (await isWhereItWas(run, publication)) return finishIfFinal(run, publication)
   const found = await findMined(run, publication)
-  if (found !== 'none' || run.nextNonce <= publication.nonce) run.sightings.taken.delete(publication.id)
-  if (typeof found === 'object') {
-    return publication.status === 'pending'
-      ? settlePending(run, publication, found)
-      : watchConfirmed(run, publication, found)
-  }
-  if (publication.status === 'confirmed') {
+  const isTaken = found === 'none' && nonce < run.nextNonceOf(account)
+  if (!isTaken) sightings.taken.delete(id)
+  if (status === 'confirmed') {
+    if (typeof found === 'object') return watchConfirmed(run, publication, found)
     await resendConfirmed(run, publication)
     return false
   }
-  if (found === 'none' && run.nextNonce > publication.nonce && publication.account === chain.account) {
-    return checkForeignUse(run, publication)
+  // Events of another contract are not seen. What needs none goes on: all later nonces of the account wait for this one.
+  const needsEvents = typeof found === 'object' ? found.transaction.kind === 'publish' : isTaken
+  if (needsEvents && contract !== chain.contract) {
+    log.error({ msg: 'Left a publication of another contract', address: contract })
+    return false
   }
+  if (typeof found === 'object') return settlePending(run, publication, found)
+  if (isTaken) return checkForeignUse(run, publication)
   await resendPending(run, publication)
   return false
 }

@@ -1,5 +1,6 @@
-import type { AttestationPublished } from '@countersign/protocol'
+import type { AttestationPublished, Hex } from '@countersign/protocol'
 import { ChainError } from '../chain/chainError.ts'
+import { isAhead } from '../isAhead.ts'
 import type { Chain, ChainReceipt, Fees } from '../ports.ts'
 import type { OpenPublication, PublicationTransaction, StoredTransaction } from '../store/types.ts'
 import { type PublishDeps, sendStored } from './publish.ts'
@@ -43,8 +44,13 @@ const CLOCK_MARGIN_MS = 3_600_000
 /** What one run knows of the chain. */
 export type Run = Required<Omit<ConfirmDeps, 'gasPerDay'>> & {
   head: { number: number; finalized: number | undefined }
-  /** After the newest block. It was read before any receipt: whatever used a nonce below it must have one by then. */
-  nextNonce: number
+  /** The account of this process, where the contract names it. */
+  publisher: Hex | undefined
+  /**
+   * After the newest block; of any account with open publications, whether or not its key is here. They were read before any
+   * receipt: whatever used a nonce below must have one by then.
+   */
+  nextNonceOf: (account: Hex) => number
   /** Undefined where the chain does not report it. */
   getMarket: () => Promise<Fees | undefined>
   isCanonical: (block: Pick<ChainReceipt, 'blockNumber' | 'blockHash'>) => Promise<boolean>
@@ -56,11 +62,14 @@ export type Run = Required<Omit<ConfirmDeps, 'gasPerDay'>> & {
 
 export type Mined = { transaction: StoredTransaction; receipt: ChainReceipt }
 
-export async function startRun(deps: ConfirmDeps): Promise<Run> {
+export async function startRun(deps: ConfirmDeps, publications: readonly OpenPublication[]): Promise<Run> {
   const { chain, log } = deps
-  await assertChain(chain)
+  const publisher = await findPublisher(chain)
   const head = await chain.getHead()
-  const nextNonce = await chain.getNonce('latest')
+  const nextNonces = new Map<Hex, number>()
+  for (const account of new Set(publications.map((publication) => publication.account))) {
+    nextNonces.set(account, await chain.getNonce('latest', account))
+  }
   const blockHashes = new Map<number, Promise<string | undefined>>()
   let market: Promise<Fees | undefined> | undefined
   let isSilent = false
@@ -72,7 +81,8 @@ export async function startRun(deps: ConfirmDeps): Promise<Run> {
     foreignAfterMs: 1_800_000,
     ...deps,
     head,
-    nextNonce,
+    publisher,
+    nextNonceOf: (account) => nextNonces.get(account) ?? 0,
     getMarket() {
       market ??= chain.getFees().catch(orUndefined)
       return market
@@ -104,11 +114,13 @@ export async function startRun(deps: ConfirmDeps): Promise<Run> {
 }
 
 /** Nothing of another chain's node is believed. Who may publish now says nothing about what was published. */
-async function assertChain(chain: Chain): Promise<void> {
+async function findPublisher(chain: Chain): Promise<Hex | undefined> {
   try {
     await chain.assertReady()
+    return chain.account
   } catch (error) {
     if (!(error instanceof ChainError) || error.code !== 'publisher_not_allowed') throw error
+    return undefined
   }
 }
 
@@ -152,7 +164,8 @@ export async function lookForEvents(run: Run, publication: OpenPublication): Pro
   const { store, clock, log, sightings } = run
   const { id, createdAt } = publication
   const searchedAt = sightings.searched.get(id)
-  if (searchedAt !== undefined && clock.now() < searchedAt + SEARCH_AGAIN_MS) return 'unknown'
+  const again = { now: clock.now(), spanMs: SEARCH_AGAIN_MS }
+  if (searchedAt !== undefined && isAhead(searchedAt + SEARCH_AGAIN_MS, again)) return 'unknown'
   sightings.searched.delete(id)
   const proofs = await store.findProofs(id)
   if (proofs.length === 0) return 'absent'
@@ -167,8 +180,16 @@ export async function lookForEvents(run: Run, publication: OpenPublication): Pro
 }
 
 /** Whether stored bytes may be sent again. */
-export function isDueAgain({ clock, resendAfterMs }: Run, { sentAt }: StoredTransaction): boolean {
-  return sentAt === undefined || clock.now() - sentAt >= resendAfterMs
+export function isDueAgain(run: Run, { sentAt }: StoredTransaction): boolean {
+  return sentAt === undefined || isPast(run, sentAt, run.resendAfterMs)
+}
+
+/**
+ * Whether a stored moment is so long past. It may be another worker's, whose clock is a little ahead; one that is further ahead than
+ * the duration was stored by a wrong clock.
+ */
+export function isPast({ clock }: Run, moment: number, durationMs: number): boolean {
+  return !isAhead(moment + durationMs, { now: clock.now(), spanMs: 2 * durationMs })
 }
 
 function orUndefined(error: unknown): undefined {

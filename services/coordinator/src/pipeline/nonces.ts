@@ -16,8 +16,8 @@ export async function checkForeignUse(run: Run, publication: OpenPublication): P
   const { id } = publication
   const now = clock.now()
   const before = sightings.taken.get(id)
-  // A process that slept, or whose jobs another did, has not seen that it held all the time.
-  const isContinued = before !== undefined && now - before.lastMs <= run.foreignAfterMs
+  // A process that slept, or whose jobs another did, has not seen that it held all the time; one whose clock was put back cannot tell.
+  const isContinued = before !== undefined && Math.abs(now - before.lastMs) <= run.foreignAfterMs
   const since = isContinued ? before : { block: head.number, timeMs: now }
   sightings.taken.set(id, { ...since, lastMs: now })
   const newest = publication.transactions.at(-1)
@@ -47,7 +47,8 @@ export async function checkForeignUse(run: Run, publication: OpenPublication): P
  * reported a wrong nonce. Nothing would ever be mined again, so a transfer of nothing takes its place.
  */
 export async function fillNonceGap(run: Run, publications: readonly OpenPublication[]): Promise<void> {
-  const { store, chain, clock, log, sightings, head, nextNonce: nonce } = run
+  const { store, chain, clock, log, sightings, head } = run
+  const nonce = run.nextNonceOf(chain.account)
   // Confirmed ones too: a reorganisation can take them out of the chain together with what was before them.
   const waiting = publications.filter((item) => item.account === chain.account && item.nonce >= nonce)
   const isGap = waiting.length > 0 && waiting.every((item) => item.nonce > nonce)

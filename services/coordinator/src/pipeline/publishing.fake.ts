@@ -24,9 +24,13 @@ import { publishDue } from './publish.ts'
 /** Hardhat's first account, known to everybody. */
 export const publisherKey = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
 export const publisher = '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266'
+/** Hardhat's second. */
+export const strangerKey = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
 export const stranger = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
 export const gwei = 10n ** 9n
 export const DEADLINE_MS = 86_400_000
+/** Faults that touch nothing else. */
+export const SEND = { methods: ['eth_sendRawTransaction'] }
 const BLOCK_MS = 12_000
 
 export type ProofRow = {
@@ -182,6 +186,24 @@ export async function createScene(
   const publish = (changes: Partial<ConfirmDeps> = {}) => publishDue({ ...deps, ...changes })
   const confirm = (changes: Partial<ConfirmDeps> = {}) => confirmPublications({ ...deps, ...changes })
 
+  /** Claims without sending, as a process does that dies at the wrong moment. */
+  async function claimOnly(count: number) {
+    const waiting = node.mempool()
+    await addProofs(count)
+    node.setFault('down', SEND)
+    await publish()
+    node.setFault()
+    expect(node.mempool()).toEqual(waiting)
+  }
+
+  async function send(count: number): Promise<Hex> {
+    await addProofs(count)
+    await publish()
+    const hash = node.mempool().at(-1)?.hash
+    if (hash === undefined) throw new Error('nothing was sent')
+    return hash
+  }
+
   function pass(durationMs: number) {
     now += durationMs
   }
@@ -228,6 +250,8 @@ export async function createScene(
     assertEvents,
     publish,
     confirm,
+    claimOnly,
+    send,
     pass,
     live,
     finish,

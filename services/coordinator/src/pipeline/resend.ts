@@ -1,7 +1,7 @@
 import { bumpFees } from '../chain/bumpFees.ts'
 import type { Fees } from '../ports.ts'
 import type { OpenPublication, PublicationTransaction, StoredTransaction } from '../store/types.ts'
-import { isDueAgain, type Run } from './confirmRun.ts'
+import { isDueAgain, isPast, type Run } from './confirmRun.ts'
 import { withMargin } from './publish.ts'
 
 /** Fees beyond so many times the market's do not make anything quicker, and could drain the account. */
@@ -12,30 +12,33 @@ export async function resendConfirmed(run: Run, publication: OpenPublication): P
   const newest = publication.transactions.findLast(({ kind }) => kind === 'publish')
   if (newest === undefined || !isDueAgain(run, newest)) return
   const market = await run.getMarket()
-  const mustBump = newest.sentAt !== undefined && isOld(run, newest) && isBelow(newest, market)
+  const mustBump = isOld(run, newest) && isBelow(newest, market)
   const replacement = mustBump ? await addBump(run, { publication, replaced: newest, market }) : undefined
-  await run.send(replacement ?? newest)
+  if (replacement !== undefined) await run.send(replacement)
+  else await sendOrRaise(run, publication, newest)
 }
 
 /** For a pending publication that is not mined, as far as the node knows: sends it again, for more, or cancels it. */
 export async function resendPending(run: Run, publication: OpenPublication): Promise<void> {
-  const { chain, clock, publishDeadlineMs } = run
+  const { clock, publishDeadlineMs } = run
   const newest = publication.transactions.at(-1)
   if (newest === undefined) return
-  // Without the key of its account there is nothing to sign.
-  if (publication.account === chain.account) {
-    const isOver = clock.now() >= publication.createdAt + publishDeadlineMs
-    const market = isOver || isOld(run, newest) ? await run.getMarket() : undefined
-    const replacement =
-      isOver && newest.kind === 'publish'
-        ? await addCancel(run, { publication, replaced: newest, market })
-        : await addBumpIfStuck(run, { publication, newest, market })
-    if (replacement !== undefined) {
-      await run.send(replacement)
-      return
-    }
-  }
-  if (isDueAgain(run, newest)) await run.send(newest)
+  const isOver = clock.now() >= publication.createdAt + publishDeadlineMs
+  const market = isOver || isOld(run, newest) ? await run.getMarket() : undefined
+  const replacement =
+    isOver && newest.kind === 'publish'
+      ? await addCancel(run, { publication, replaced: newest, market })
+      : await addBumpIfStuck(run, { publication, newest, market })
+  if (replacement !== undefined) await run.send(replacement)
+  else if (isDueAgain(run, newest)) await sendOrRaise(run, publication, newest)
+}
+
+/** Sends stored bytes; and the same for more where the node finds their fees too low, because it would find so again. */
+async function sendOrRaise(run: Run, publication: OpenPublication, newest: StoredTransaction): Promise<void> {
+  const outcome = await run.send(newest)
+  if (outcome === 'sent' || outcome === 'skipped' || outcome.code !== 'underpriced') return
+  const replacement = await addBump(run, { publication, replaced: newest, market: await run.getMarket() })
+  if (replacement !== undefined) await run.send(replacement)
 }
 
 type Replacing = { publication: OpenPublication; replaced: StoredTransaction; market: Fees | undefined }
@@ -48,15 +51,16 @@ async function addBumpIfStuck(
     market,
   }: { publication: OpenPublication; newest: StoredTransaction; market: Fees | undefined },
 ): Promise<PublicationTransaction | undefined> {
-  // What no node has is not stuck; and what waits for an earlier nonce waits for no fee, unless its own is too low by now.
-  if (newest.sentAt === undefined || !isOld(run, newest)) return undefined
-  if (publication.nonce !== run.nextNonce && !isBelow(newest, market)) return undefined
+  if (!isOld(run, newest)) return undefined
+  // What no node has is not stuck, and what waits for an earlier nonce waits for no fee: unless its own is too low by now.
+  const isStuck = newest.sentAt !== undefined && publication.nonce === run.nextNonceOf(publication.account)
+  if (!isStuck && !isBelow(newest, market)) return undefined
   return addBump(run, { publication, replaced: newest, market })
 }
 
 /** The same nonce and call for more. Stored before anybody can send it. */
 async function addBump(run: Run, { publication, replaced, market }: Replacing) {
-  if (market === undefined) return undefined
+  if (market === undefined || !isOurs(run, publication)) return undefined
   const fees = bumpFees(replaced, market)
   if (fees.maxFeePerGas > MAX_TIMES_MARKET * market.maxFeePerGas) return undefined
   const { kind, gas } = replaced
@@ -69,7 +73,7 @@ async function addBump(run: Run, { publication, replaced, market }: Replacing) {
 
 /** A transfer of nothing to the account itself, which uses the nonce up. */
 async function addCancel(run: Run, { publication, replaced, market }: Replacing) {
-  if (market === undefined) return undefined
+  if (market === undefined || !isOurs(run, publication)) return undefined
   const call = { to: run.chain.account, data: '0x' as const }
   const gas = withMargin(await run.chain.estimateGas(call))
   return addTransaction(run, publication, { kind: 'cancel', gas, ...call, ...bumpFees(replaced, market) })
@@ -88,8 +92,13 @@ async function addTransaction(
   return transaction
 }
 
-function isOld({ clock, bumpAfterMs }: Run, { createdAt }: StoredTransaction): boolean {
-  return clock.now() - createdAt >= bumpAfterMs
+/** Without the key of its account there is nothing to sign: with another's it would be of another account's nonce, and a second event. */
+function isOurs({ chain }: Run, { account }: OpenPublication): boolean {
+  return account === chain.account
+}
+
+function isOld(run: Run, { createdAt }: StoredTransaction): boolean {
+  return isPast(run, createdAt, run.bumpAfterMs)
 }
 
 function isBelow(fees: Fees, market: Fees | undefined): boolean {

@@ -33,7 +33,8 @@ export async function settlePending(
     const events = await lookForEvents(run, publication)
     if (events === 'unknown') return false
     if (events === 'absent') {
-      if (await store.revert(at)) log.warn({ msg: 'Mined a publication that reverted', hash })
+      const isRefused = publication.account !== run.publisher
+      if (await store.revert({ ...at, isRefused })) log.warn({ msg: 'Mined a publication that reverted', hash })
       return true
     }
   }

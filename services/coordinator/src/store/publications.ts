@@ -4,7 +4,7 @@ import { claim, failDue, failOverdue, findDue, findNextNonce, sumGas } from './c
 import { guard } from './databaseError.ts'
 import type { Jobs } from './jobs.ts'
 import { addTransaction, findOpen, findProofs, markSent } from './openPublications.ts'
-import { confirm, fail, finish, lose, move, revert } from './settlePublication.ts'
+import { confirm, fail, finish, lose, move, type Reverted, revert } from './settlePublication.ts'
 import type { Tables } from './tables.ts'
 import type {
   ClaimParameters,
@@ -55,8 +55,8 @@ export type PublicationStore = {
   move(parameters: { id: number } & MinedAt): Promise<boolean>
   /** confirmed → final. */
   finish(parameters: { id: number }): Promise<boolean>
-  /** pending → reverted. Several proofs are due again, in halves; a single one → `onchain_failed`. */
-  revert(parameters: { id: number } & MinedAt): Promise<boolean>
+  /** pending → reverted. Several proofs are due again, in halves; a single one → `onchain_failed`, unless its account may not publish. */
+  revert(parameters: Reverted): Promise<boolean>
   /** pending → reverted or cancelled, all its proofs → `onchain_failed`. */
   fail(
     parameters: { id: number; status: 'reverted' | 'cancelled'; failure: PublishFailure } & MinedAt,

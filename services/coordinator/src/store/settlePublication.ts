@@ -32,7 +32,13 @@ export function finish(db: Kysely<Tables>, { id }: { id: number }): Promise<bool
   return settle(db, { id, from: 'confirmed', to: 'final' })
 }
 
-export function revert({ db, jobs }: Deps, { id, txHash, blockNumber }: { id: number } & MinedAt): Promise<boolean> {
+export type Reverted = MinedAt & {
+  id: number
+  /** Its account may not publish: that says nothing about a proof, so that one alone does not fail either. */
+  isRefused?: boolean
+}
+
+export function revert({ db, jobs }: Deps, { id, txHash, blockNumber, isRefused = false }: Reverted): Promise<boolean> {
   return settle(db, { id, from: 'pending', to: 'reverted', txHash, blockNumber }, async (transaction) => {
     const { count } = await transaction
       .selectFrom('attestations')
@@ -40,7 +46,7 @@ export function revert({ db, jobs }: Deps, { id, txHash, blockNumber }: { id: nu
       .select(({ fn }) => fn.countAll<string>().as('count'))
       .executeTakeFirstOrThrow()
     const size = Number(count)
-    if (size > 1) return release({ transaction, jobs }, { id, publishLimit: Math.ceil(size / 2) })
+    if (size > 1 || isRefused) return release({ transaction, jobs }, { id, publishLimit: Math.ceil(size / 2) })
     await updateProofs(transaction, id, 'pending_onchain', {
       status: 'onchain_failed',
       failure: 'publish_reverted' satisfies PublishFailure,
