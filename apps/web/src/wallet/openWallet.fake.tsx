@@ -44,8 +44,14 @@ export async function openWallet(options: OpenWalletOptions = {}) {
   await prepare?.(service)
   window.history.replaceState(null, '', path)
   const { apiBaseUrl, chainId, rpcUrl = '' } = service.config
-  const screen = await render(<App config={{ apiBaseUrl, chainId, rpcUrl, ...config }} />)
-  return { screen, service }
+  const open = () => render(<App config={{ apiBaseUrl, chainId, rpcUrl, ...config }} />)
+  const screen = await open()
+  /** The page again, with nothing but what the browser keeps. */
+  async function reload() {
+    await screen.unmount()
+    return open()
+  }
+  return { screen, service, reload }
 }
 
 export function closeWallet(): void {
