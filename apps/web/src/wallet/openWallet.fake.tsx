@@ -14,7 +14,7 @@ export type OpenWalletOptions = TestServiceOptions & {
   /** Before the app asks anything. */
   prepare?: (service: TestService) => void | Promise<void>
   /** Answers whatever this gives an answer to, in place of the service. */
-  intercept?: (url: string, pass: () => Promise<Response>) => Promise<Response> | undefined
+  intercept?: (url: string, pass: () => Promise<Response>, init?: RequestInit) => Promise<Response> | undefined
 }
 
 export const FAUCET_URL = 'https://faucet.test/faucet'
@@ -30,7 +30,7 @@ export async function openWallet(options: OpenWalletOptions = {}) {
   const installed = globalThis.fetch
   globalThis.fetch = async (input, init) => {
     const url = input instanceof Request ? input.url : String(input)
-    const answer = intercept?.(url, () => installed(input, init))
+    const answer = intercept?.(url, () => installed(input, init), init)
     if (answer) return answer
     if (url === `${service.config.apiBaseUrl}/health/attestation`) return Response.json({ mode })
     if (url === FAUCET_URL && faucet) return faucet(JSON.parse(String(init?.body)).address)
