@@ -32,7 +32,10 @@ export async function openWallet(options: OpenWalletOptions = {}) {
     const url = input instanceof Request ? input.url : String(input)
     const answer = intercept?.(url, () => installed(input, init), init)
     if (answer) return answer
-    if (url === `${service.config.apiBaseUrl}/health/attestation`) return Response.json({ mode })
+    if (url === `${service.config.apiBaseUrl}/health/attestation`) {
+      const [fetchedAt, expiresAt] = [0, 3_600_000].map((ms) => new Date(Date.now() + ms).toISOString())
+      return Response.json({ mode, fetchedAt, expiresAt })
+    }
     if (url === FAUCET_URL && faucet) return faucet(JSON.parse(String(init?.body)).address)
     return installed(input, init)
   }
