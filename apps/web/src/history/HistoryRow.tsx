@@ -38,7 +38,7 @@ export function SignedRow({ transaction, from, broadcast, isFollowed, onStatus }
       <Link to={`/proof/${slug}`} className="history-row">
         <HistoryLine
           description={describeSigned(transaction, { from: signer, tokens: config.tokens ?? [] })}
-          isVoid={trouble !== undefined && broadcast !== 'waiting'}
+          isVoid={broadcast === 'reverted' || broadcast === 'not_broadcast'}
           time={createdAt}
           chainName={isElsewhere ? toChainName({ chainId }) : undefined}
           vault={signer === from ? undefined : signer}

@@ -6,11 +6,11 @@ export const broadcastWords: Record<Exclude<Broadcast, 'included'>, { label: str
   reverted: { label: 'Failed on the chain', meaning: 'It is in a block, but it failed: only the fee was paid.' },
   not_broadcast: {
     label: 'Not broadcast',
-    meaning:
-      'Signed, but the chain has not seen it: nothing was paid. Its signature is public, so it can still be sent.',
+    meaning: 'Signed, but the node has not seen it. Its signature is public, so it can still be sent.',
   },
-  superseded: {
-    label: 'Never sent',
-    meaning: 'Another transaction of this wallet took its place: nothing was paid, and it can no longer be sent.',
+  unknown: {
+    label: 'May have been paid',
+    meaning:
+      'Its number is used, but the node does not know this transaction. Look for it on an explorer before you pay again.',
   },
 }

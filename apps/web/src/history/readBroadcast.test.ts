@@ -30,7 +30,7 @@ test.each<[string, NodeParameters, number]>([
   ['not_broadcast', {}, later],
   // Another node may have it.
   ['waiting', {}, Date.parse(createdAt) + 1000],
-  ['superseded', { count: 8 }, later],
+  ['unknown', { count: 8 }, later],
   // The block came between the questions.
   ['included', { receipts: [null, { status: '0x1' }], count: 8 }, later],
 ])('%s', async (expected, node, now) => {

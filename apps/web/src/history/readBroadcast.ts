@@ -1,8 +1,8 @@
 import type { Hex, TransactionSummary } from '@countersign/sdk'
 import type { PublicClient } from 'viem'
 
-/** What the chain knows of a signed transaction. `superseded`: another one has its nonce, so it can never be sent. */
-export type Broadcast = 'included' | 'reverted' | 'waiting' | 'not_broadcast' | 'superseded'
+/** What the node knows of a signed transaction. `unknown`: its nonce is used, by itself or by another one. */
+export type Broadcast = 'included' | 'reverted' | 'waiting' | 'not_broadcast' | 'unknown'
 
 export type SignedTransaction = Extract<TransactionSummary, { kind?: undefined }>
 
@@ -22,8 +22,9 @@ export async function readBroadcast(
   const pending = await chain.request({ method: 'eth_getTransactionByHash', params: [txHash] })
   if (pending !== null) return 'waiting'
   const count = await chain.getTransactionCount({ address: from, blockTag: 'latest' })
-  // Its block may have come in between.
-  if (count > nonce) return (await readOutcome(chain, txHash)) ?? 'superseded'
+  // Its block may have come in between. If not, that is no evidence that another one has the nonce: nodes forget which block an old
+  // transaction is in, and behind one address a node that is late may answer after one that is not.
+  if (count > nonce) return (await readOutcome(chain, txHash)) ?? 'unknown'
   return now - Date.parse(createdAt) < GRACE_MS ? 'waiting' : 'not_broadcast'
 }
 
@@ -35,5 +36,5 @@ async function readOutcome(chain: Chain, txHash: Hex): Promise<'included' | 'rev
 
 /** Whether the answer can no longer change. */
 export function isSettled(broadcast: Broadcast | undefined): boolean {
-  return broadcast === 'included' || broadcast === 'reverted' || broadcast === 'superseded'
+  return broadcast === 'included' || broadcast === 'reverted'
 }

@@ -36,6 +36,12 @@ export function GasField({
   const call = JSON.stringify([to, amount, data])
   const current = useRef(call)
   current.current = call
+  // An answer that comes after the form has gone is of no call that is written now.
+  useEffect(() => {
+    return () => {
+      current.current = ''
+    }
+  }, [])
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: an estimate is of one call; with another it would be signed unseen
   useEffect(() => {
@@ -61,7 +67,7 @@ export function GasField({
       }
     } catch (failure) {
       setSaid('')
-      onFailure(failure)
+      if (current.current === call) onFailure(failure)
     }
   }
 

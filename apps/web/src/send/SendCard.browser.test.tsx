@@ -247,4 +247,34 @@ describe('paying once', () => {
     await screen.getByLabelText('Data').fill('0xdeadbeef')
     await expect.element(screen.getByLabelText('Gas limit')).toHaveValue('')
   })
+
+  test.each([
+    ['fails', (_pass: () => Promise<Response>) => Promise.resolve(new Response(null, { status: 400 }))],
+    ['answers', (pass: () => Promise<Response>) => pass()],
+  ])('an estimate that %s after the payment was sent changes nothing', async (_, answer) => {
+    const held = Promise.withResolvers<void>()
+    let late: Promise<Response> | undefined
+    const intercept = (_url: string, pass: () => Promise<Response>, init?: RequestInit) => {
+      if (!String(init?.body).includes('eth_estimateGas')) return undefined
+      late = held.promise.then(() => answer(pass))
+      return late
+    }
+    const { screen } = await openWallet({ intercept })
+    const gas = screen.getByLabelText('Gas limit')
+    await screen.getByText('Contract call').click()
+    await to(screen).fill(recipient)
+    await amount(screen).fill('0.25')
+    await gas.fill('21000')
+    await screen.getByRole('button', { name: 'Estimate gas' }).click()
+    await expect.poll(() => late !== undefined).toBe(true)
+    await review(screen).click()
+    await confirm(screen).click()
+    await expect.element(screen.getByText('Sent 0.25 ETH')).toBeVisible()
+    held.resolve()
+    await late
+    await screen.getByRole('button', { name: 'Send another' }).click()
+    await screen.getByText('Contract call').click()
+    await expect.element(gas).toHaveValue('')
+    expect(screen.getByRole('alert').query()).toBeNull()
+  })
 })

@@ -2,7 +2,7 @@ import { type ServiceError, useService, useSign, type WalletInfo } from '@counte
 import { useRef, useSyncExternalStore } from 'react'
 import { useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
-import { ErrorNotice, Notice } from '../ui/Notice.tsx'
+import { ErrorNotice } from '../ui/Notice.tsx'
 import { useWarningBeforeLeaving } from '../ui/useWarningBeforeLeaving.ts'
 import { toChainName } from '../words/format.ts'
 import { toServiceError } from '../words/toServiceError.ts'
@@ -12,6 +12,7 @@ import { SendForm } from './SendForm.tsx'
 import { SendResult, SendSteps, TransactionHash } from './SendResult.tsx'
 import { type Step, useSendSession } from './sendSession.ts'
 import { signingSteps } from './sendSteps.ts'
+import { UnsettledNotice } from './UnsettledNotice.tsx'
 import { usePaymentForm } from './usePaymentForm.ts'
 
 export type SendCardProps = {
@@ -94,16 +95,8 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
           )}
         </ErrorNotice>
       )}
-      {unsettled !== null && failure === null && step.name !== 'sent' ? (
-        <Notice tone="warning" title="A payment that was signed before may still go through">
-          <p>Whatever you send now would be a second one. Look for the earlier transaction first.</p>
-          <TransactionHash txHash={unsettled.txHash} />
-          <div className="actions">
-            <button type="button" className="button button-small" onClick={() => session.set({ unsettled: null })}>
-              I have looked
-            </button>
-          </div>
-        </Notice>
+      {unsettled !== null && failure?.signed === undefined && step.name !== 'sent' ? (
+        <UnsettledNotice signed={unsettled} onLooked={() => session.set({ unsettled: null })} />
       ) : null}
       {step.name === 'form' || step.name === 'checking' ? (
         <SendForm {...payment.props} isChecking={step.name === 'checking'} onReview={review} />

@@ -1,6 +1,6 @@
 import type { Approval } from '@countersign/policy'
 import type { ServiceError } from '@countersign/sdk'
-import { approve, type Prepared, parsePrepared } from '@countersign/sdk/vaults'
+import { type Prepared, parsePrepared } from '@countersign/sdk/vaults'
 import { type FormEvent, useEffect, useMemo, useRef, useState } from 'react'
 import { DownloadLink } from '../report/DownloadLink.tsx'
 import { ShownWords } from '../sign/ShownWords.tsx'
@@ -9,9 +9,9 @@ import { Field } from '../ui/Field.tsx'
 import { toDateTime } from '../words/format.ts'
 import { toServiceError } from '../words/toServiceError.ts'
 import { readPreparedText } from './approvalText.ts'
-import { findCredentials } from './findCredentials.ts'
 import { PaymentFacts } from './PaymentFacts.tsx'
 import { RulesInWords } from './RulesInWords.tsx'
+import { useApprove } from './useApprove.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 import '../sign/sign.css'
 import './vaults.css'
@@ -67,21 +67,8 @@ function ApproveCard({ prepared }: { prepared: Prepared }) {
   const { kind, content, address, policy, expiresMs } = prepared
   const heading = useRef<HTMLHeadingElement>(null)
   const [approval, setApproval] = useState<Approval | null>(null)
-  const [isAsking, setIsAsking] = useState(false)
-  const [failure, setFailure] = useState<ServiceError | null>(null)
+  const { ask, isAsking, failure } = useApprove(prepared, setApproval)
   useEffect(() => heading.current?.focus(), [])
-
-  async function ask() {
-    if (isAsking) return
-    setIsAsking(true)
-    setFailure(null)
-    try {
-      setApproval(await approve(prepared, { credentials: findCredentials(prepared) }))
-    } catch (error) {
-      setFailure(toServiceError(error))
-    }
-    setIsAsking(false)
-  }
 
   return (
     <section className="card vault-card send-confirm" aria-labelledby="approve-heading">

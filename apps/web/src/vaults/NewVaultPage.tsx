@@ -7,6 +7,7 @@ import { useConfig } from '../config.ts'
 import { Field } from '../ui/Field.tsx'
 import { SignedInPage } from '../wallet/SignedInPage.tsx'
 import { toServiceError } from '../words/toServiceError.ts'
+import { checkStart } from './checkStart.ts'
 import { EMPTY_DRAFT, type NewVaultDraft, readDraft, writeDraft } from './newVaultDraft.ts'
 import { PasskeyPicker } from './PasskeyPicker.tsx'
 import { parseVaultFields, type VaultFieldErrors } from './parseVaultFields.ts'
@@ -66,6 +67,7 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
   function review(event: FormEvent) {
     event.preventDefault()
     setFailure(null)
+    setFault(null)
     const parsed = parseVaultFields(fields)
     wantsFocus.current = 'errors' in parsed
     if ('errors' in parsed) return setErrors(parsed.errors)
@@ -88,6 +90,11 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
     setFailure(null)
     setStep({ name: 'making', policy })
     try {
+      const startFault = await checkStart(policy, config.apiBaseUrl)
+      if (startFault !== undefined) {
+        setFault(startFault)
+        return setStep({ name: 'form' })
+      }
       const vault = await create(policy)
       const credentials = passkeys.flatMap(({ credentialId, transports = [] }) =>
         credentialId === undefined ? [] : [{ credentialId, transports }],
@@ -99,8 +106,9 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
       if (error.status === 401) onSessionLost()
       setFailure(error)
       setStep({ name: 'rules', policy })
+    } finally {
+      isMaking.current = false
     }
-    isMaking.current = false
   }
 
   function beginAnew() {

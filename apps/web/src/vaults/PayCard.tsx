@@ -6,6 +6,7 @@ import { Link } from '../router.tsx'
 import { SendForm } from '../send/SendForm.tsx'
 import { SendResult, SendSteps, TransactionHash } from '../send/SendResult.tsx'
 import { signingSteps } from '../send/sendSteps.ts'
+import { UnsettledNotice } from '../send/UnsettledNotice.tsx'
 import { usePaymentForm } from '../send/usePaymentForm.ts'
 import { Field } from '../ui/Field.tsx'
 import { useWarningBeforeLeaving } from '../ui/useWarningBeforeLeaving.ts'
@@ -14,6 +15,7 @@ import { PendingView } from './PendingView.tsx'
 import { type PendingPayment, type PreparedPayment, readPending, writePending } from './pendingPayment.ts'
 import { RefusalNotice } from './RefusalNotice.tsx'
 import { toShownPayment } from './shownPayment.ts'
+import { useUnsettled } from './useUnsettled.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 
 export type PayCardProps = {
@@ -37,6 +39,7 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
   const { address, policy } = vault
   const [step, setStep] = useState<Step>(() => toFirstStep(address))
   const [failure, setFailure] = useState<ServiceError | null>(null)
+  const [unsettled, noteUnsettled] = useUnsettled(address)
   const [validForMs, setValidForMs] = useState(HOUR_MS)
   const heading = useRef<HTMLHeadingElement>(null)
   const isSending = useRef(false)
@@ -52,6 +55,7 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
   function fail(caught: unknown) {
     const error = toServiceError(caught)
     if (error.status === 401) onSessionLost()
+    if (error.signed !== undefined) noteUnsettled(error.signed)
     setFailure(error)
   }
 
@@ -84,6 +88,7 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
     try {
       const result = await sendPrepared(client, prepared, approvals)
       writePending(address, undefined)
+      noteUnsettled(null)
       payment.clear()
       setStep({ name: 'sent', prepared, result })
       onChanged()
@@ -120,6 +125,9 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
           )}
         </VaultErrorNotice>
       )}
+      {unsettled !== null && failure?.signed === undefined && step.name !== 'sent' ? (
+        <UnsettledNotice signed={unsettled} onLooked={() => noteUnsettled(null)} />
+      ) : null}
       {step.name === 'form' || step.name === 'checking' ? (
         <SendForm {...payment.props} isChecking={step.name === 'checking'} onReview={review}>
           {policy.approvers.length === 0 ? null : (

@@ -1,17 +1,14 @@
 import type { Approval } from '@countersign/policy'
-import type { ServiceError } from '@countersign/sdk'
-import { approve } from '@countersign/sdk/vaults'
-import { useEffect, useRef, useState } from 'react'
+import { useEffect, useRef } from 'react'
 import { useConfig } from '../config.ts'
 import { tellAmount } from '../send/tellDraft.ts'
 import { toDateTime } from '../words/format.ts'
-import { toServiceError } from '../words/toServiceError.ts'
 import { withApproval } from './approvalText.ts'
 import { ElsewhereApproval } from './ElsewhereApproval.tsx'
-import { findCredentials } from './findCredentials.ts'
 import { PaymentFacts } from './PaymentFacts.tsx'
 import type { PendingPayment } from './pendingPayment.ts'
 import { toShownPayment } from './shownPayment.ts'
+import { useApprove } from './useApprove.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 
 export type PendingViewProps = {
@@ -26,26 +23,13 @@ export function PendingView({ pending, onChange, onSend, onBack }: PendingViewPr
   const { prepared, approvals } = pending
   const config = useConfig()
   const heading = useRef<HTMLHeadingElement>(null)
-  const [isAsking, setIsAsking] = useState(false)
-  const [failure, setFailure] = useState<ServiceError | null>(null)
+  const { ask, isAsking, failure } = useApprove(prepared, add)
   useEffect(() => heading.current?.focus(), [])
   const missing = prepared.approvals - approvals.length
   const amount = tellAmount(toShownPayment(prepared.content, config.tokens ?? []))
 
   function add(approval: Approval) {
     onChange({ prepared, approvals: withApproval(approvals, approval) })
-  }
-
-  async function approveHere() {
-    if (isAsking) return
-    setIsAsking(true)
-    setFailure(null)
-    try {
-      add(await approve(prepared, { credentials: findCredentials(prepared) }))
-    } catch (error) {
-      setFailure(toServiceError(error))
-    }
-    setIsAsking(false)
   }
 
   return (
@@ -66,7 +50,7 @@ export function PendingView({ pending, onChange, onSend, onBack }: PendingViewPr
       {missing > 0 ? (
         <>
           <div className="actions">
-            <button type="button" className="button" onClick={approveHere} aria-disabled={isAsking}>
+            <button type="button" className="button" onClick={ask} aria-disabled={isAsking}>
               {isAsking ? 'Asking for a passkey …' : 'Approve with a passkey'}
             </button>
             <button type="button" className="button button-quiet" onClick={onBack}>

@@ -9,16 +9,16 @@ import {
   parsePrepared,
   prepare,
   signAndSend,
-  type Vault,
 } from '@countersign/sdk/vaults/client'
 import { parseEther } from 'viem'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { page, userEvent } from 'vitest/browser'
-import { amount, confirm, recipient, review, to } from '../send/sendForm.fake.ts'
+import { confirm, recipient, to } from '../send/sendForm.fake.ts'
 import { expectAccessible } from '../shell/expectAccessible.fake.ts'
 import { closeWallet, openWallet } from '../wallet/openWallet.fake.tsx'
 import { readPreparedText, toApproveUrl } from './approvalText.ts'
 import { EMPTY_DRAFT, readDraft, writeDraft } from './newVaultDraft.ts'
+import { button, hrefOf, openVault, pay, signings } from './openVault.fake.ts'
 import { toPolicy } from './template.ts'
 import { readVaultNotes } from './vaultNotes.ts'
 
@@ -32,42 +32,6 @@ afterEach(() => {
   uninstall?.()
   closeWallet()
 })
-
-type Screen = Awaited<ReturnType<typeof openWallet>>['screen']
-
-const button = (screen: Screen, name: string | RegExp) => screen.getByRole('button', { name })
-/** Where a link goes: some have an address only a moment after they are there. */
-async function hrefOf(screen: Screen, name: string): Promise<string> {
-  const link = screen.getByRole('link', { name })
-  await expect.element(link).toHaveAttribute('href')
-  return (link.element() as HTMLAnchorElement).href
-}
-const signings = (service: TestService) => service.requests.filter((request) => request.startsWith('POST /sign/'))
-
-/** A page of a funded vault with one passkey: up to 0.1 ETH alone, more with it. */
-async function openVault() {
-  let vault: Vault | undefined
-  const make = async (service: TestService) => {
-    const client = new ServiceClient(service.config)
-    const { approver } = await createPasskey({ name: 'Ada' })
-    const terms = { template: 'approval', limitWei: parseEther('0.1'), feeWei: parseEther('0.01') } as const
-    const context = { chainId: 31337, approvers: [approver], time: [], startsAtMs: 0 }
-    vault = await createVault(client, toPolicy({ ...terms, recipients: null, approvals: 1, agent: null }, context))
-    await client.signAndSend({ to: vault.address, value: '5' })
-  }
-  const opened = await openWallet({ path: '/vaults', prepare: make })
-  if (vault === undefined) throw new Error('no vault was made')
-  await opened.screen.getByRole('link', { name: /Up to 0\.1/ }).click()
-  await expect.element(opened.screen.getByRole('heading', { name: 'Address of the vault' })).toBeVisible()
-  await expect.element(opened.screen.getByText(/^This browser did not make this vault\./)).toBeVisible()
-  return { ...opened, vault, before: signings(opened.service).length }
-}
-
-async function pay(screen: Screen, value: string) {
-  await to(screen).fill(recipient)
-  await amount(screen).fill(value)
-  await review(screen).click()
-}
 
 describe('making a vault', () => {
   test('the rules stand there in words, with what locks the funds, before the vault exists; its address only after', async () => {

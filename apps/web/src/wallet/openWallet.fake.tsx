@@ -14,7 +14,7 @@ export type OpenWalletOptions = TestServiceOptions & {
   /** Before the app asks anything. */
   prepare?: (service: TestService) => void | Promise<void>
   /** Answers whatever this gives an answer to, in place of the service. */
-  intercept?: (url: string, pass: () => Promise<Response>) => Promise<Response> | undefined
+  intercept?: (url: string, pass: () => Promise<Response>, init?: RequestInit) => Promise<Response> | undefined
 }
 
 export const FAUCET_URL = 'https://faucet.test/faucet'
@@ -30,9 +30,12 @@ export async function openWallet(options: OpenWalletOptions = {}) {
   const installed = globalThis.fetch
   globalThis.fetch = async (input, init) => {
     const url = input instanceof Request ? input.url : String(input)
-    const answer = intercept?.(url, () => installed(input, init))
+    const answer = intercept?.(url, () => installed(input, init), init)
     if (answer) return answer
-    if (url === `${service.config.apiBaseUrl}/health/attestation`) return Response.json({ mode })
+    if (url === `${service.config.apiBaseUrl}/health/attestation`) {
+      const [fetchedAt, expiresAt] = [0, 3_600_000].map((ms) => new Date(Date.now() + ms).toISOString())
+      return Response.json({ mode, fetchedAt, expiresAt })
+    }
     if (url === FAUCET_URL && faucet) return faucet(JSON.parse(String(init?.body)).address)
     return installed(input, init)
   }
@@ -44,8 +47,14 @@ export async function openWallet(options: OpenWalletOptions = {}) {
   await prepare?.(service)
   window.history.replaceState(null, '', path)
   const { apiBaseUrl, chainId, rpcUrl = '' } = service.config
-  const screen = await render(<App config={{ apiBaseUrl, chainId, rpcUrl, ...config }} />)
-  return { screen, service }
+  const open = () => render(<App config={{ apiBaseUrl, chainId, rpcUrl, ...config }} />)
+  const screen = await open()
+  /** The page again, with nothing but what the browser keeps. */
+  async function reload() {
+    await screen.unmount()
+    return open()
+  }
+  return { screen, service, reload }
 }
 
 export function closeWallet(): void {

@@ -1,0 +1,93 @@
+import { createTestPasskeys } from '@countersign/sdk/testing'
+import { approve, parsePrepared } from '@countersign/sdk/vaults/client'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { confirm } from '../send/sendForm.fake.ts'
+import { expectAccessible } from '../shell/expectAccessible.fake.ts'
+import { closeWallet } from '../wallet/openWallet.fake.tsx'
+import { readPreparedText } from './approvalText.ts'
+import { button, hrefOf, openVault, pay } from './openVault.fake.ts'
+
+let passkeys = createTestPasskeys()
+let uninstall: (() => void) | undefined
+beforeEach(() => {
+  passkeys = createTestPasskeys()
+  uninstall = passkeys.install()
+})
+afterEach(() => {
+  uninstall?.()
+  closeWallet()
+})
+
+/** The next prompt for a passkey stays open until somebody touches the key. */
+function holdPrompt() {
+  const { credentials } = navigator
+  const get = credentials.get.bind(credentials)
+  const touched = Promise.withResolvers<void>()
+  let answered: ReturnType<typeof get> | undefined
+  const prompt = {
+    signal: undefined as AbortSignal | undefined,
+    async touch() {
+      touched.resolve()
+      await answered
+    },
+  }
+  credentials.get = (options) => {
+    credentials.get = get
+    prompt.signal = options?.signal
+    answered = touched.promise.then(() => get(options))
+    return answered
+  }
+  return prompt
+}
+
+test('a payment whose outcome is not known stays in sight until somebody has looked, also after a change and a reload', async () => {
+  const { screen, service, reload } = await openVault()
+  const notice = (on: typeof screen) => on.getByText('A payment that was signed before may still go through')
+  service.failNext('eth_sendRawTransaction', { code: -32000, message: 'upstream timed out' })
+  await pay(screen, '0.05')
+  await confirm(screen).click()
+  await expect.element(screen.getByText('It is not known whether the transaction was sent')).toBeVisible()
+  expect(notice(screen).query()).toBeNull()
+  await button(screen, 'Change').click()
+  await expect.element(notice(screen)).toBeVisible()
+  await pay(screen, '0.05')
+  await expect.element(confirm(screen)).toBeVisible()
+  await expect.element(notice(screen)).toBeVisible()
+  await expectAccessible()
+  const again = await reload()
+  await expect.element(confirm(again)).toBeVisible()
+  await expect.element(notice(again)).toBeVisible()
+  await button(again, 'I have looked').click()
+  await expect.element(notice(again)).not.toBeInTheDocument()
+})
+
+test('a passkey that is touched after the payment was changed approves nothing that is on the page', async () => {
+  const { screen } = await openVault()
+  await pay(screen, '0.2')
+  const prompt = holdPrompt()
+  await button(screen, 'Approve with a passkey').click()
+  await button(screen, 'Change').click()
+  expect(prompt.signal?.aborted).toBe(true)
+  await pay(screen, '0.3')
+  await expect.element(screen.getByText('0.3 ETH', { exact: true })).toBeVisible()
+  await prompt.touch()
+  await button(screen, 'Approve with a passkey').click()
+  await confirm(screen).click()
+  await expect.element(screen.getByRole('heading', { name: 'Sent 0.3 ETH' })).toBeVisible()
+})
+
+test('an approval that is pasted while a passkey is asked for counts beside it', async () => {
+  const { screen } = await openVault({ approvals: 2 })
+  await pay(screen, '0.2')
+  const prompt = holdPrompt()
+  await button(screen, 'Approve with a passkey').click()
+  await screen.getByText('Approve on another device').click()
+  const prepared = parsePrepared(readPreparedText(await hrefOf(screen, 'Link to approve')))
+  const [credentialId = ''] = passkeys.credentialIds
+  const elsewhere = await approve(prepared, { credentials: [{ credentialId }] })
+  await screen.getByLabelText('The approval that came back').fill(JSON.stringify(elsewhere))
+  await button(screen, 'Add the approval').click()
+  await expect.element(screen.getByText(/^1 of 2 approvals/)).toBeVisible()
+  await prompt.touch()
+  await expect.element(screen.getByText(/^2 of 2 approvals/)).toBeVisible()
+})
