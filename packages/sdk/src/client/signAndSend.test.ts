@@ -672,6 +672,21 @@ describe('a broadcast that fails: nothing is signed again, and the error carries
     expect(await client.signAndSend({ to })).toEqual(signed)
   })
 
+  const silent: [string, () => unknown][] = [
+    ['answers with an error', () => Promise.reject(new Error('busy'))],
+    ['limits the calls', () => html(429)],
+  ]
+  test.each(silent)('nonce too low, and the RPC %s when asked for the hash: that is no “no”', async (_, answer) => {
+    network.rpc.eth_sendRawTransaction = () => Promise.reject(new Error('nonce too low'))
+    network.rpc.eth_getTransactionByHash = answer
+    await expect(client.signAndSend({ to })).rejects.toEqual(withCode('broadcast_unknown', { signed }))
+  })
+
+  test('an unknown type of transaction is no known transaction', async () => {
+    network.rpc.eth_sendRawTransaction = () => Promise.reject(new Error('unknown transaction type'))
+    await expect(client.signAndSend({ to })).rejects.toEqual(withCode('broadcast_unknown', { signed }))
+  })
+
   test.each(['already known', 'ALREADY_EXISTS: already known', 'Known transaction: 0x12', 'AlreadyKnown'])(
     'the RPC says “%s” of our own bytes: that is success',
     async (words) => {
