@@ -84,14 +84,13 @@ describe('§4 signAndSend', () => {
 
     const order = network.calls.map(({ url, body }) => (body as { method?: string })?.method ?? new URL(url).pathname)
     expect(order[0]).toBe('/wallet/me')
-    expect(order.slice(1, 6).toSorted()).toEqual([
-      '/wallet/me',
+    expect(order.slice(1, 5).toSorted()).toEqual([
       'eth_chainId',
       'eth_getBlockByNumber',
       'eth_getTransactionCount',
       'eth_maxPriorityFeePerGas',
     ])
-    expect(order.slice(6)).toEqual(['/sign/digest', 'eth_sendRawTransaction'])
+    expect(order.slice(5)).toEqual(['/wallet/me', '/sign/digest', 'eth_sendRawTransaction'])
   })
 
   test('nonce and fees are read in parallel, and the nonce counts pending transactions', async () => {
@@ -457,6 +456,36 @@ describe('somebody else has signed in, in another tab', () => {
     await first
     await expect(second).rejects.toEqual(withCode('wallet_changed'))
     expect([signings(), broadcasts()]).toEqual([1, 1])
+  })
+
+  test('also where it happened while a node was thinking', async () => {
+    const gate = createGate()
+    network.rpc.eth_getTransactionCount = () => gate.opened.then(() => '0x7')
+    const sending = client.signAndSend({ to })
+    await expect.poll(() => network.rpcMethods()).toContain('eth_maxPriorityFeePerGas')
+    network.routes['GET /wallet/me'] = () => json(other)
+    gate.open()
+    await expect(sending).rejects.toEqual(withCode('wallet_changed'))
+    expect(signings()).toBe(0)
+  })
+
+  test('the wallet that is given pays, or none does', async () => {
+    await client.signAndSend({ to }, { wallet })
+    expect(network.mempool).toHaveLength(1)
+    await expect(client.signAndSend({ to }, { wallet: other })).rejects.toEqual(withCode('wallet_changed'))
+    expect(signings()).toBe(1)
+  })
+
+  test('at the last moment: the service is told which wallet is given, and it refuses', async () => {
+    network.routes['POST /sign/digest'] = ({ body }) => {
+      expect(body).toMatchObject({ wallet: wallet.address })
+      network.routes['GET /wallet/me'] = () => json(other)
+      return problem(404, 'vault_not_found')
+    }
+    await expect(client.signAndSend({ to }, { wallet })).rejects.toEqual(
+      withCode('wallet_changed', { details: expect.stringContaining(other.address) }),
+    )
+    expect([signings(), broadcasts()]).toEqual([1, 0])
   })
 
   test('somebody without a wallet: wallet_not_ready', async () => {
