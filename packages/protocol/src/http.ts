@@ -16,7 +16,7 @@ import type {
 import type { TxMetadata } from './txMetadata.ts'
 import type { TypedData } from './typedData.ts'
 
-/** Which of the user's wallets is to sign: their own, unless it names a vault; and who approves that. */
+/** Which of the user's wallets is to sign: their own, unless it names a vault; and who approves that. Another user's is refused. */
 export type WalletUse = { wallet?: Hex | undefined; approvals?: readonly Approval[] | undefined }
 
 /** The body of `POST /sign/digest`: a digest, and the transaction that it must be the hash of. */

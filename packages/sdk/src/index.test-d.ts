@@ -103,7 +103,9 @@ expectTypeOf<ServiceClientConfig>().toEqualTypeOf<{
 }>()
 expectTypeOf(ServiceClient).toBeConstructibleWith({ apiBaseUrl: '', chainId: 1 })
 expectTypeOf<ServiceClient['publicClient']>().toEqualTypeOf<PublicClient>()
-expectTypeOf<ServiceClient['signAndSend']>().toEqualTypeOf<(request: SignRequest) => Promise<SignResult>>()
+expectTypeOf<ServiceClient['signAndSend']>().toEqualTypeOf<
+  (request: SignRequest, options?: { wallet?: WalletInfo | undefined }) => Promise<SignResult>
+>()
 expectTypeOf<ServiceClient['api']>().toEqualTypeOf<ServiceApi>()
 expectTypeOf<ServiceApi['me']>().toEqualTypeOf<() => Promise<SessionUser | null>>()
 expectTypeOf<ServiceApi['getWallet']>().toEqualTypeOf<() => Promise<WalletInfo | null>>()

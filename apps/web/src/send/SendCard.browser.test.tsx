@@ -1,3 +1,4 @@
+import type { TestService } from '@countersign/sdk/testing'
 import { parseEther } from 'viem'
 import { afterEach, describe, expect, test } from 'vitest'
 import { userEvent } from 'vitest/browser'
@@ -158,6 +159,34 @@ describe('when it fails', () => {
     await expect.element(screen.getByRole('link', { name: 'See its proof' })).toHaveAttribute('href', `/proof/${slug}`)
     expect(service.transactions).toEqual([])
   })
+})
+
+test('somebody else signs in after the confirmation, and the page has found out: their wallet does not pay', async () => {
+  const held = Promise.withResolvers<void>()
+  let isConfirmed = false
+  let isOther = false
+  const intercept = (url: string, pass: () => Promise<Response>) => {
+    if (isConfirmed && url.startsWith('https://rpc.test')) return held.promise.then(pass)
+    if (!isOther || !/\/(?:auth|wallet)\/me$/.test(url)) return undefined
+    const other = url.endsWith('/auth/me') ? { id: 'b', name: 'Bob' } : { address: recipient.toLowerCase() }
+    return pass().then(async (response) => Response.json({ ...(await response.json()), ...other }))
+  }
+  const prepare = (service: TestService) => service.failNext('GET /wallet/transactions', { code: 'rate_limited' })
+  const { screen, service } = await openWallet({ intercept, prepare })
+  await write(screen, {})
+  await expect.element(confirm(screen)).toBeVisible()
+  isConfirmed = true
+  await confirm(screen).click()
+  isOther = true
+  await screen.getByRole('button', { name: 'Read the history again' }).click()
+  await expect.element(screen.getByText('Bob')).toBeVisible()
+  await expect.element(screen.getByText(/^Nothing signed or received yet/)).toBeVisible()
+  // Read once more when the payment has come to its end.
+  const count = () => service.requests.filter((request) => request === 'GET /wallet/transactions').length
+  const before = count()
+  held.resolve()
+  await expect.poll(count).toBeGreaterThan(before)
+  expect(service.requests).not.toContain('POST /sign/digest')
 })
 
 describe('paying once', () => {

@@ -1,4 +1,4 @@
-import { type ServiceError, useService, useSign, type WalletInfo } from '@countersign/sdk'
+import { type ServiceError, useService, type WalletInfo } from '@countersign/sdk'
 import { useRef, useSyncExternalStore } from 'react'
 import { useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
@@ -27,7 +27,6 @@ export type SendCardProps = {
 export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
   const config = useConfig()
   const { client } = useService()
-  const { signAndSend } = useSign()
   const from = wallet.address
   const session = useSendSession(from)
   const { step, failure, unsettled } = useSyncExternalStore(session.subscribe, session.get)
@@ -62,7 +61,7 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
         return setStep({ name: 'form' })
       }
       if (again.draft.isDearer) return setStep({ name: 'confirm', draft: again.draft })
-      const result = await signAndSend({ to, value: valueWei, data, gas })
+      const result = await client.signAndSend({ to, value: valueWei, data, gas }, { wallet })
       payment.clear()
       session.set({ step: { name: 'sent', draft, result }, unsettled: null })
       onChanged()

@@ -2,13 +2,14 @@ import type { Opening, ProofPayload, SignRequest, SignResult } from '@countersig
 import type { PublicClient } from 'viem'
 import { createApi, type ServiceApi } from './api.ts'
 import type { Connection, ServiceClientConfig } from './connection.ts'
-import { createError, walletNotReady } from './errors.ts'
+import { createError } from './errors.ts'
 import type { SignAuthorizationRequest, SignMessageRequest, SignTypedDataRequest } from './parseOffChain.ts'
 import { parseSignRequest } from './parseSignRequest.ts'
 import { createRpcClient, verifyChainId } from './rpc.ts'
 import { signAndSend } from './signAndSend.ts'
 import type { SignAuthorizationResult, SignOffChainOptions } from './signOffChain.ts'
 import type { SignOffChainResult } from './verifyOffChain.ts'
+import { verifyWallet } from './verifyWallet.ts'
 
 /** How to sign in. */
 export type LoginOptions = {
@@ -52,13 +53,16 @@ export class ServiceClient implements Connection {
 
   /**
    * Builds a transaction, has it signed, checks the signature and broadcasts it. Rejects with `wallet_not_ready` where the
-   * user has no wallet. An error with `signed` set came after the signing: do not call again blindly.
+   * user has no wallet. An error with `signed` set came after the signing: do not call again blindly. With `wallet`, such as the
+   * one that a user has confirmed, it is that wallet which pays, or none.
    */
-  async signAndSend(request: SignRequest): Promise<SignResult> {
+  async signAndSend(
+    request: SignRequest,
+    { wallet: named }: Pick<SignOffChainOptions, 'wallet'> = {},
+  ): Promise<SignResult> {
     const call = parseSignRequest(request)
-    const wallet = await this.api.getWallet()
-    if (wallet === null) throw walletNotReady()
-    return signAndSend(this, { wallet, call })
+    const wallet = named ?? (await verifyWallet(this))
+    return signAndSend(this, { wallet, isNamed: named !== undefined, call })
   }
 
   /**

@@ -5,7 +5,7 @@ import { isHex } from './parseResources.ts'
 import { findRefusal, isKnown, RPC_TIMEOUT_MS, toWords } from './rpc.ts'
 
 /** The words of geth, its relatives, nethermind, besu and hardhat; there is no code for them. */
-const ALREADY_KNOWN = /already ?known|known transaction|already imported/i
+const ALREADY_KNOWN = /already ?known|\bknown transaction|already imported/i
 const REFUSALS: [RegExp, SdkErrorCode, string][] = [
   [/insufficient ?(?:funds|balance)|enough funds/i, 'rpc_insufficient_funds', 'the wallet cannot pay value and fees'],
   [/underpriced|less than block base fee|fee ?too ?low/i, 'rpc_underpriced', 'the RPC wants higher fees'],
@@ -52,13 +52,15 @@ async function judgeFailure(
   }
   // The RPC has exactly these bytes, so they were sent.
   if (ALREADY_KNOWN.test(words)) return
-  if (await isKnown(publicClient, signed.txHash).catch(() => false)) return
-  if (NONCE_TOO_LOW.test(words)) {
+  // Undefined where it did not answer, which is no "no": the transaction that took the nonce may be this one.
+  const known = await isKnown(publicClient, signed.txHash).catch(() => undefined)
+  if (known) return
+  if (known === false && NONCE_TOO_LOW.test(words)) {
     throw createError('rpc_nonce_too_low', 'another transaction took this nonce', { details, cause, signed })
   }
   // Words that are no known refusal ("internal error", "request timed out") do not say that the bytes were not taken.
   throw createError('broadcast_unknown', 'the outcome of the broadcast is unknown', {
-    details: `${details}; the RPC does not know ${signed.txHash} yet`,
+    details: `${details}; look for ${signed.txHash}`,
     cause,
     signed,
   })

@@ -3,7 +3,6 @@ import type { PublicClient } from 'viem'
 import type { Connection } from './connection.ts'
 import { askRpc, isKnown, rpcFailed } from './rpc.ts'
 import type { SendLine } from './sendLock.ts'
-import { verifyWallet } from './verifyWallet.ts'
 
 /** How often, and how long, an RPC is waited for that does not count our last transaction yet. */
 export const NONCE_RETRIES = 3
@@ -11,7 +10,7 @@ export const NONCE_RETRY_MS = 1000
 
 /**
  * What the chain says the next transaction of a wallet must have; neither can be overridden (specification §2). Meanwhile it
- * makes sure that chain and wallet are still the ones that the transaction is meant for.
+ * makes sure that the chain is the one that the transaction is meant for.
  */
 export async function readNonceAndFees(client: Connection, wallet: Pick<WalletInfo, 'address'>, line: SendLine) {
   const { publicClient } = client
@@ -19,7 +18,6 @@ export async function readNonceAndFees(client: Connection, wallet: Pick<WalletIn
     readNonce(publicClient, wallet, line),
     askRpc(() => publicClient.estimateFeesPerGas()),
     client.verifyChain(),
-    verifyWallet(client, wallet),
   ])
   return { nonce, maxFeePerGas, maxPriorityFeePerGas }
 }

@@ -84,14 +84,13 @@ describe('§4 signAndSend', () => {
 
     const order = network.calls.map(({ url, body }) => (body as { method?: string })?.method ?? new URL(url).pathname)
     expect(order[0]).toBe('/wallet/me')
-    expect(order.slice(1, 6).toSorted()).toEqual([
-      '/wallet/me',
+    expect(order.slice(1, 5).toSorted()).toEqual([
       'eth_chainId',
       'eth_getBlockByNumber',
       'eth_getTransactionCount',
       'eth_maxPriorityFeePerGas',
     ])
-    expect(order.slice(6)).toEqual(['/sign/digest', 'eth_sendRawTransaction'])
+    expect(order.slice(5)).toEqual(['/wallet/me', '/sign/digest', 'eth_sendRawTransaction'])
   })
 
   test('nonce and fees are read in parallel, and the nonce counts pending transactions', async () => {
@@ -459,6 +458,36 @@ describe('somebody else has signed in, in another tab', () => {
     expect([signings(), broadcasts()]).toEqual([1, 1])
   })
 
+  test('also where it happened while a node was thinking', async () => {
+    const gate = createGate()
+    network.rpc.eth_getTransactionCount = () => gate.opened.then(() => '0x7')
+    const sending = client.signAndSend({ to })
+    await expect.poll(() => network.rpcMethods()).toContain('eth_maxPriorityFeePerGas')
+    network.routes['GET /wallet/me'] = () => json(other)
+    gate.open()
+    await expect(sending).rejects.toEqual(withCode('wallet_changed'))
+    expect(signings()).toBe(0)
+  })
+
+  test('the wallet that is given pays, or none does', async () => {
+    await client.signAndSend({ to }, { wallet })
+    expect(network.mempool).toHaveLength(1)
+    await expect(client.signAndSend({ to }, { wallet: other })).rejects.toEqual(withCode('wallet_changed'))
+    expect(signings()).toBe(1)
+  })
+
+  test('at the last moment: the service is told which wallet is given, and it refuses', async () => {
+    network.routes['POST /sign/digest'] = ({ body }) => {
+      expect(body).toMatchObject({ wallet: wallet.address })
+      network.routes['GET /wallet/me'] = () => json(other)
+      return problem(404, 'vault_not_found')
+    }
+    await expect(client.signAndSend({ to }, { wallet })).rejects.toEqual(
+      withCode('wallet_changed', { details: expect.stringContaining(other.address) }),
+    )
+    expect([signings(), broadcasts()]).toEqual([1, 0])
+  })
+
   test('somebody without a wallet: wallet_not_ready', async () => {
     network.routes['GET /wallet/me'] = () => problem(404, 'wallet_not_found')
     const sending = signAndSend(client, { wallet, call: parseSignRequest({ to }) })
@@ -670,6 +699,21 @@ describe('a broadcast that fails: nothing is signed again, and the error carries
       throw new Error(words)
     }
     expect(await client.signAndSend({ to })).toEqual(signed)
+  })
+
+  const silent: [string, () => unknown][] = [
+    ['answers with an error', () => Promise.reject(new Error('busy'))],
+    ['limits the calls', () => html(429)],
+  ]
+  test.each(silent)('nonce too low, and the RPC %s when asked for the hash: that is no “no”', async (_, answer) => {
+    network.rpc.eth_sendRawTransaction = () => Promise.reject(new Error('nonce too low'))
+    network.rpc.eth_getTransactionByHash = answer
+    await expect(client.signAndSend({ to })).rejects.toEqual(withCode('broadcast_unknown', { signed }))
+  })
+
+  test('an unknown type of transaction is no known transaction', async () => {
+    network.rpc.eth_sendRawTransaction = () => Promise.reject(new Error('unknown transaction type'))
+    await expect(client.signAndSend({ to })).rejects.toEqual(withCode('broadcast_unknown', { signed }))
   })
 
   test.each(['already known', 'ALREADY_EXISTS: already known', 'Known transaction: 0x12', 'AlreadyKnown'])(

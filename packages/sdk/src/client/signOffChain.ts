@@ -2,7 +2,6 @@ import type { Hex, WalletInfo } from '@countersign/protocol'
 import { hashAuthorization } from 'viem/utils'
 import { createCall } from './api.ts'
 import type { Connection } from './connection.ts'
-import { walletNotReady } from './errors.ts'
 import {
   type OffChain,
   parseAuthorization,
@@ -69,8 +68,7 @@ async function signOffChain(
 
 /** The wallet that the session has. The service signs with that one, whichever the caller has in mind. */
 async function prepare(client: Connection, { wallet, assertWanted }: SignOffChainOptions = {}): Promise<WalletInfo> {
-  const found = await (wallet ? verifyWallet(client, wallet) : client.api.getWallet())
-  if (found === null) throw walletNotReady()
+  const found = await verifyWallet(client, wallet)
   assertWanted?.()
   return found
 }

@@ -1,8 +1,17 @@
-import { type Hex, ServiceError, type SignResult, type TxMetadata, type WalletInfo } from '@countersign/protocol'
+import {
+  type Hex,
+  ServiceError,
+  type SignDigestRequest,
+  type SignResult,
+  type TxMetadata,
+  type WalletInfo,
+  type WalletUse,
+} from '@countersign/protocol'
 import { keccak256, type Signature, serializeTransaction } from 'viem'
 import type { Connection } from './connection.ts'
 import { createError } from './errors.ts'
 import { verifySignature } from './verifySignature.ts'
+import { verifyWallet } from './verifyWallet.ts'
 
 /** The fields of an unsigned EIP-1559 transaction; its access list is empty. */
 export type UnsignedTransaction = {
@@ -16,7 +25,12 @@ export type UnsignedTransaction = {
   maxPriorityFeePerGas: bigint
 }
 
-export type SignTransactionParameters = { wallet: Pick<WalletInfo, 'address'>; transaction: UnsignedTransaction }
+export type SignTransactionParameters = {
+  wallet: Pick<WalletInfo, 'address'>
+  /** Has the service refuse where the session is not that of the wallet: whatever is asked before, it may change until then. */
+  isNamed?: boolean | undefined
+  transaction: UnsignedTransaction
+}
 
 export type SignTransactionReturnType = { serializedTransaction: Hex; signed: SignResult }
 
@@ -26,7 +40,7 @@ export type SignTransactionReturnType = { serializedTransaction: Hex; signed: Si
  */
 export async function signTransaction(
   client: Connection,
-  { wallet, transaction }: SignTransactionParameters,
+  { wallet, isNamed, transaction }: SignTransactionParameters,
 ): Promise<SignTransactionReturnType> {
   const { maxFeePerGas, maxPriorityFeePerGas } = transaction
   // Not `>`: a cap that is no number must not let everything through.
@@ -36,7 +50,8 @@ export async function signTransaction(
   }
   const unsigned = { ...transaction, type: 'eip1559' } as const
   const digest = keccak256(serialize(unsigned))
-  const { signature, slug } = await askForSignature(client, { digest, txMetadata: toTxMetadata(transaction) })
+  const request = { digest, txMetadata: toTxMetadata(transaction), ...(isNamed && { wallet: wallet.address }) }
+  const { signature, slug } = await askForSignature(client, request)
   const toRaw = (parts: Signature) => serializeTransaction(unsigned, parts)
   const toSigned = (parts: Signature) => ({ txHash: keccak256(toRaw(parts)), attestationSlug: slug })
   const parts = await verifySignature({ wallet, digest, signature, slug, toSigned })
@@ -53,11 +68,14 @@ export function toTxMetadata(transaction: UnsignedTransaction): TxMetadata {
  * Asks again, once, where the answer was lost: the same digest gets the same signature and the same slug (one proof for each).
  * A transaction that is built again would be a second one, with other fees.
  */
-async function askForSignature(client: Connection, request: { digest: Hex; txMetadata: TxMetadata }) {
+async function askForSignature(client: Connection, request: SignDigestRequest & WalletUse) {
   try {
     return await client.api.signDigest(request)
   } catch (lost) {
-    if (!(lost instanceof ServiceError) || !isLost(lost)) throw lost
+    if (!(lost instanceof ServiceError)) throw lost
+    // The service's word for a wallet that is none of this user's.
+    if (request.wallet && lost.code === 'vault_not_found') await verifyWallet(client, { address: request.wallet })
+    if (!isLost(lost)) throw lost
     return client.api.signDigest(request).catch((cause: unknown) => {
       const { code, message, status } = lost
       const details = `it may have been signed, digest ${request.digest}: look in listTransactions first`

@@ -2,8 +2,8 @@ import type { Hex, ServiceError, SignResult, WalletInfo } from '@countersign/pro
 import { parseSignature, recoverAddress, type Signature } from 'viem'
 import { createError } from './errors.ts'
 
-/** EIP-2: half the order of secp256k1. Nodes refuse a signature above it. */
-const MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
+/** EIP-2: half the order of secp256k1. Nodes refuse a signature above it. Written as viem writes `s`: texts of one length compare as their numbers do. */
+const MAX_S = '0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0'
 
 export type VerifySignatureParameters = {
   wallet: Pick<WalletInfo, 'address'>
@@ -29,7 +29,7 @@ export async function verifySignature(parameters: VerifySignatureParameters): Pr
   if (signer.toLowerCase() !== wallet.address.toLowerCase()) {
     throw mismatch(`it is of ${signer}, not ${wallet.address}; its proof is ${slug}`, { signed })
   }
-  if (BigInt(parts.s) > MAX_S) throw mismatch('its s is high', { signed })
+  if (parts.s > MAX_S) throw mismatch('its s is high', { signed })
   return parts
 }
 

@@ -467,6 +467,22 @@ describe('eth_sendTransaction', () => {
     }
   })
 
+  test('the service is told which wallet was confirmed', async () => {
+    const { ask } = createProvider()
+    const { fetch } = globalThis
+    let body: unknown
+    globalThis.fetch = async (input, init) => {
+      if (String(input).endsWith('/sign/digest')) body = JSON.parse(String(init?.body))
+      return fetch(input, init)
+    }
+    try {
+      await ask('eth_sendTransaction', { to })
+    } finally {
+      globalThis.fetch = fetch
+    }
+    expect(body).toMatchObject({ wallet: service.wallet.address })
+  })
+
   test('a question to the user that fails is -32003: they may have seen it', async () => {
     const onConfirm = () => Promise.reject(new Error('closed'))
     expect((await failureOf(createProvider({ onConfirm }).ask('eth_sendTransaction', { to }))).code).toBe(-32003)

@@ -34,6 +34,7 @@ async function confirmAndSend(
   await confirm(onConfirm, { kind: 'transaction', ...call, from: wallet.address })
   const { txHash } = await signAndSend(client, {
     wallet,
+    isNamed: true,
     call,
     assertWanted(transaction) {
       assertAllowed()

@@ -212,6 +212,16 @@ describe('signAndSend', () => {
     expect(service.proofs[0]?.slug).toBe(attestationSlug)
   })
 
+  test('the wallet that is given pays, or none does', async () => {
+    const other = { ...service.wallet, address: to }
+    const mutation = new MutationObserver(queryClient, signAndSendMutationOptions(client, { wallet: other }))
+    await expect(mutation.mutate({ to })).rejects.toMatchObject({ code: 'wallet_changed' })
+    expect(countOf('POST /sign/digest')).toBe(0)
+    mutation.setOptions(signAndSendMutationOptions(client, { wallet: service.wallet }))
+    await mutation.mutate({ to })
+    expect(service.transactions).toHaveLength(1)
+  })
+
   test('is tried once, whatever the app’s default', async () => {
     queryClient.setDefaultOptions({ mutations: { retry: 5, retryDelay: 0 } })
     service.failNext('POST /sign/digest', { code: 'entropy_unavailable' })

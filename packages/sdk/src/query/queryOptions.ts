@@ -11,6 +11,7 @@ import {
 import type { DataTag, InfiniteData, MutationOptions, QueryFunctionContext } from '@tanstack/query-core'
 import { POLL_INTERVAL_MS } from '../client/proofStore.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
+import type { SignOffChainOptions } from '../client/signOffChain.ts'
 import type { Vault } from '../vaults/vault.ts'
 import { listVaults } from '../vaults/vaultCalls.ts'
 import { serviceKeys } from './serviceKeys.ts'
@@ -111,16 +112,20 @@ export function transactionsInfiniteQueryOptions(
 
 /**
  * Signs and broadcasts a transaction. It is tried once, and at once: an app's default of retrying, or of waiting until the
- * network is back, could pay twice, or when nobody expects it any more.
+ * network is back, could pay twice, or when nobody expects it any more. Name the wallet that is shown: another tab may sign in
+ * another user, whose wallet would pay.
  *
  * @example
- * const { mutate, data } = useMutation(signAndSendMutationOptions(client))
+ * const { mutate, data } = useMutation(signAndSendMutationOptions(client, { wallet }))
  * mutate({ to: '0x…', value: '0.01' })
  */
-export function signAndSendMutationOptions(client: ServiceClient) {
+export function signAndSendMutationOptions(
+  client: ServiceClient,
+  options?: Pick<SignOffChainOptions, 'wallet'> | undefined,
+) {
   return {
     mutationKey: serviceKeys.signAndSend(client),
-    mutationFn: (request: SignRequest): Promise<SignResult> => client.signAndSend(request),
+    mutationFn: (request: SignRequest): Promise<SignResult> => client.signAndSend(request, options),
     retry: false,
     networkMode: 'always',
   } as const satisfies MutationOptions<SignResult, ServiceError, SignRequest>

@@ -7,6 +7,7 @@ import { readNonceAndFees } from '../client/readNonceAndFees.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import { withSendLock } from '../client/sendLock.ts'
 import { toTxMetadata } from '../client/signTransaction.ts'
+import { verifyWallet } from '../client/verifyWallet.ts'
 import type { VaultContent } from './checkRequest.ts'
 import { createPrepared, type Prepared } from './prepared.ts'
 import { toVaultClient } from './toVaultClient.ts'
@@ -55,6 +56,7 @@ async function fix(client: ServiceClient, vault: Vault, request: PrepareRequest)
   const { kind, ...transaction } = request
   const call = parseSignRequest(transaction)
   const vaultClient = toVaultClient(client, vault)
+  await verifyWallet(vaultClient, vault)
   const nonceAndFees = await withSendLock({ address: vault.address, chainId }, (line) =>
     readNonceAndFees(vaultClient, vault, line),
   )

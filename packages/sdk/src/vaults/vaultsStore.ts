@@ -1,7 +1,9 @@
 import type { Policy } from '@countersign/policy'
 import type { ServiceError } from '@countersign/protocol'
+import { createCall } from '../client/api.ts'
 import { createStore, type Store } from '../client/createStore.ts'
-import { toServiceError } from '../client/errors.ts'
+import { createError, toServiceError } from '../client/errors.ts'
+import { parseSessionUser } from '../client/parseResources.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import type { Vault } from './vault.ts'
 import { createVault, listVaults } from './vaultCalls.ts'
@@ -19,7 +21,10 @@ export type VaultsStore = Store<VaultsState> & {
   show(userId: string | null): void
   /** Reads them again. Always resolves; `error` says what went wrong. */
   refresh(): Promise<void>
-  /** Makes a vault and adds it to the list. Rejects if it was not made. */
+  /**
+   * Makes a vault and adds it to the list. Rejects if it was not made, and with `wallet_changed` unless it is certain to be that of the
+   * user whose vaults are shown: only its owner can ever use it.
+   */
   create(policy: Policy): Promise<Vault>
 }
 
@@ -37,7 +42,7 @@ export function createVaultsStore(client: ServiceClient): VaultsStore {
     const reading = {}
     current = reading
     store.set({ loading: true })
-    const change = await listVaults(client).then(
+    const change = await readVaults(client, shown).then(
       (vaults) => ({ vaults, error: null }),
       (error: unknown) => ({ error: toServiceError(error) }),
     )
@@ -56,10 +61,25 @@ export function createVaultsStore(client: ServiceClient): VaultsStore {
     refresh,
     async create(policy) {
       const owner = shown
+      await verifyUser(client, owner)
       const vault = await createVault(client, policy)
+      // Its key follows from the user whose session made it, and nothing in the answer says who that was.
+      await verifyUser(client, owner)
       // A reading that is under way may not have it.
-      if (owner !== null && owner === shown) await refresh()
+      if (owner === shown) await refresh()
       return vault
     },
   }
+}
+
+async function readVaults(client: ServiceClient, owner: string): Promise<Vault[]> {
+  const vaults = await listVaults(client)
+  await verifyUser(client, owner)
+  return vaults
+}
+
+/** Another tab may have signed in another user: all tabs share the cookie. Nobody signed in is the service's own error, with its 401. */
+async function verifyUser({ config }: ServiceClient, userId: string | null): Promise<void> {
+  const { id } = await createCall(config.apiBaseUrl)('GET /auth/me', parseSessionUser)
+  if (id !== userId) throw createError('wallet_changed', 'another user is signed in now')
 }

@@ -192,6 +192,18 @@ describe('signTransaction', () => {
     expect(await codeOf(account.signTransaction(complete))).toBe('wallet_changed')
     expect(service.proofs).toEqual([])
   })
+
+  test('nor for somebody who signs in at the last moment: the service is told which wallet it is', async () => {
+    const client = new ServiceClient(service.config)
+    const { getWallet } = client.api
+    const wallet = { ...service.wallet, address: zeroAddress }
+    client.api.getWallet = async () => {
+      client.api.getWallet = getWallet
+      return wallet
+    }
+    expect(await codeOf(toServiceAccount(client, wallet).signTransaction(complete))).toBe('wallet_changed')
+    expect(service.proofs).toEqual([])
+  })
 })
 
 describe('what is signed off the chain', () => {

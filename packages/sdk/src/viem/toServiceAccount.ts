@@ -50,7 +50,8 @@ export function toServiceAccount(
       const unsigned = parseTransaction(transaction, client.config.chainId)
       assertPlainSerializer(unsigned, serializer as SerializeTransactionFn<TransactionSerializable> | undefined)
       await verifyWallet(client, wallet)
-      const { serializedTransaction, signed } = await signTransaction(client, { wallet, transaction: unsigned })
+      const signing = { wallet, isNamed: true, transaction: unsigned }
+      const { serializedTransaction, signed } = await signTransaction(client, signing)
       const { txHash, attestationSlug: slug } = signed
       notifySigned(onSigned, { kind: 'transaction', txHash, slug })
       return serializedTransaction

@@ -77,7 +77,7 @@ const approvalSchema = z
 const walletUse = {
   wallet: anyCase(20)
     .optional()
-    .openapi({ description: 'Which of the user’s wallets signs: a vault; without it the user’s own.' }),
+    .openapi({ description: 'Which of the user’s wallets signs: a vault or their own; without it their own.' }),
   approvals: (z.array(approvalSchema).readonly() as z.ZodType<readonly Approval[], readonly Approval[]>)
     .optional()
     .openapi({ description: 'For a vault whose rule asks for some.' }),
