@@ -571,6 +571,20 @@ describe('the root secret', () => {
     }
   })
 
+  test('goes to nobody before sessions can be opened: a genesis that did not start is done again, with another secret', async () => {
+    const aheadMs = 600_000
+    let nowMs = at.getTime() + aheadMs
+    const time = createTime({ now: () => nowMs })
+    nowMs -= aheadMs
+    time.learn(nowMs)
+    const app = startApp({ donor, time })
+    for (const path of [rootSecretPaths.challenge, rootSecretPaths.transfer]) {
+      expect(await ask(app, path)).toMatchObject({ status: 503, body: { error: { code: 'time_unknown' } } })
+    }
+    nowMs += aheadMs
+    expect((await ask(app, rootSecretPaths.challenge)).status).toBe(200)
+  })
+
   test('a failure of the key worker is reported as internal', async () => {
     const hex = '11'.repeat(32)
     const evidence = { quote: '00', config, collateral: simulator.collateral() }

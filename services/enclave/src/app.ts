@@ -54,9 +54,10 @@ export function createApp(deps: AppDeps): App {
     const isCall = Object.values(enclavePaths).some((path) => path === call.path)
     if (!isCall && !(isTransfer && donor !== undefined)) throw new EnclaveError('not_found', 'no such call')
     if (call.method !== 'POST') throw new EnclaveError('method_not_allowed', 'use POST')
-    // Enclaves do not sign calls: their quotes authenticate them, and those are judged by the time.
+    // Enclaves do not sign calls: their quotes authenticate them, and those are judged by the time. Nor does a secret spread before its
+    // first enclave can serve: until then an operator may start again with another.
     if (isTransfer && donor !== undefined) {
-      deps.time.assertKnown()
+      deps.time.bootedAt()
       return answerJoiner(donor, call)
     }
     const caller = await deps.callers.verify(call)

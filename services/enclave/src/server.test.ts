@@ -292,20 +292,26 @@ describe('connections', () => {
     await untilServed(dial, toRequest())
   })
 
-  test.each(['http', 'https'] as const)(
-    '%s: 600 that say nothing keep nobody out, and a known caller in',
-    async (kind) => {
+  test.each([
+    ['http', 1, 447],
+    ['http', 100, 411],
+    ['https', 100, 411],
+  ] as const)(
+    '%s: 600 that say nothing keep nobody out, and the connections of known callers, %i, in',
+    async (kind, count, left) => {
       const { dial, secure } = await start({ admit, kind })
-      const caller = await dialKnown(secure)
+      const callers = await Promise.all(Array.from({ length: count }, () => dialKnown(secure)))
       const silent = await Promise.all(Array.from({ length: 600 }, dial))
       for (const socket of silent) socket.on('error', () => {}).resume()
       // Connections are taken in their order, so all of the silent ones are in before this one.
       const late = await secure()
       late.write(toRequest())
       expect(await readAnswer(late)).toContain(' 200 ')
-      await expect.poll(() => silent.filter(({ closed }) => !closed).length).toBe(447)
-      caller.write(toRequest({ 'x-known': 1 }))
-      expect(await readAnswer(caller)).toContain(' 200 ')
+      await expect.poll(() => silent.filter(({ closed }) => !closed).length).toBe(left)
+      for (const caller of callers) {
+        caller.write(toRequest({ 'x-known': 1 }))
+        expect(await readAnswer(caller)).toContain(' 200 ')
+      }
     },
   )
 

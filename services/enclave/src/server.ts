@@ -30,7 +30,10 @@ const KNOWN_BYTES = 67_108_864
 const UNKNOWN_BYTES = 16_777_216
 /** Coordinators keep a handful of connections each. */
 const MAX_CONNECTIONS = 512
-/** How many of them may be without an admitted call. One more closes the oldest of these, so that strangers keep nobody out. */
+/**
+ * How many of them may be without an admitted call. The oldest of these gives way where they or all are too many, so that strangers
+ * keep nobody out.
+ */
 const MAX_STRANGERS = 448
 /** How long a stop waits for callers to close their connections. */
 const CLOSE_MS = 5_000
@@ -73,7 +76,7 @@ export async function startServer(
   tls: TlsIdentity | undefined,
   { budgets = createBudgets(), unreadMs = 10_000 }: ServerLimits = {},
 ): Promise<RunningServer> {
-  const strangers = createStrangers()
+  const connections = createConnections()
   const latest = new WeakMap<Socket, ServerResponse>()
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
     // Callers wait for each answer. One that does not could have thousands of calls under way on one connection, and reads no answer.
@@ -81,7 +84,7 @@ export async function startServer(
     latest.set(request.socket, response)
     // From the end of the answer until the kernel has all of it; then the limit is that of an idle connection.
     response.once('prefinish', () => request.socket.setTimeout(unreadMs))
-    const onAdmitted = () => strangers.remove(request.socket)
+    const onAdmitted = () => connections.admit(request.socket)
     // A caller that hangs up is not answered.
     answer(app, { budgets, onAdmitted }, request, response).catch(() => response.destroy())
   }
@@ -98,8 +101,8 @@ export async function startServer(
     listen.kind === 'https' && tls !== undefined
       ? createHttpsServer({ ...options, ...secure, key: tls.key, cert: tls.cert }, onRequest)
       : createHttpServer(options, onRequest)
-  server.maxConnections = MAX_CONNECTIONS
-  server.on('connection', strangers.add)
+  // Without `maxConnections`, by which Node closes whoever comes next and leaves the strangers.
+  server.on('connection', connections.add)
   // Node would answer these itself as well.
   server.on('checkExpectation', onRequest)
   await start(server, listen)
@@ -134,24 +137,30 @@ function toAddress(server: Server, listen: Listen): string {
   return `${listen.kind}://${listen.host.includes(':') ? `[${listen.host}]` : listen.host}:${port}`
 }
 
-/** Connections on which no call was admitted yet. */
-function createStrangers() {
-  const sockets = new Map<string, Socket>()
+/** All connections, and those on which no call was admitted yet: they give way to the next. */
+function createConnections() {
+  const open = new Set<Socket>()
+  const strangers = new Map<string, Socket>()
   // A call over TLS has another socket than the connection that it came by, but the same address.
   const toName = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`
   return {
     add(socket: Socket) {
       const name = toName(socket)
-      sockets.set(name, socket)
+      open.add(socket)
+      strangers.set(name, socket)
       socket.once('close', () => {
-        if (sockets.get(name) === socket) sockets.delete(name)
+        open.delete(socket)
+        if (strangers.get(name) === socket) strangers.delete(name)
       })
-      const [oldest] = sockets
-      if (oldest === undefined || sockets.size <= MAX_STRANGERS) return
+      if (open.size <= MAX_CONNECTIONS && strangers.size <= MAX_STRANGERS) return
+      // The one that came now, where all others are of known callers.
+      const [oldest] = strangers
+      if (oldest === undefined) return
       oldest[1].destroy()
-      sockets.delete(oldest[0])
+      open.delete(oldest[1])
+      strangers.delete(oldest[0])
     },
-    remove: (socket: Socket) => sockets.delete(toName(socket)),
+    admit: (socket: Socket) => strangers.delete(toName(socket)),
   }
 }
 

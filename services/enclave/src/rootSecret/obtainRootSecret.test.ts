@@ -1,16 +1,25 @@
 import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Collateral } from '@countersign/attestation'
 import { VendorError } from '@countersign/evidence'
 import { rootSecretPaths, type TransferRequest, toHex } from '@countersign/protocol'
 import { type ParsedRootSecretPolicy, parseBackup, toBackupFile } from '@countersign/root-secret'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { genesis, recover, toBackupPath } from '../../test/ceremony.ts'
-import { createTestPeer, createTestPolicy, type TestPeer, type TestPeerOptions } from '../../test/peers.ts'
+import {
+  at,
+  createTestPeer,
+  createTestPolicy,
+  simulator,
+  type TestPeer,
+  type TestPeerOptions,
+} from '../../test/peers.ts'
 import { createBackup, writeBackup } from './createBackup.ts'
 import { createDonor, type Donor } from './donor.ts'
 import { type ObtainDeps, obtainRootSecret } from './obtainRootSecret.ts'
 
+const DAY_MS = 86_400_000
 let folder = ''
 
 beforeEach(async () => {
@@ -77,6 +86,23 @@ describe('genesis', () => {
     await rm(toBackupPath(folder))
     failures = 6
     await expect(genesis(folder, { ...createTestPeer(), fetchCollateral })).rejects.toThrow('down')
+  })
+
+  test.each([
+    ['all of it', 'tcb_info_not_in_date', (issued: Collateral) => issued],
+    ['its revocation list', 'crl_not_yet_valid', ({ pck_crl }: Collateral) => ({ ...simulator.collateral(), pck_crl })],
+  ])('collateral issued after the time of the backup, %s, is waited for, not for ever', async (_, code, change) => {
+    // The simulator's is a day old at its time.
+    const toFetch = (aheadMs: number) => async () =>
+      change(simulator.collateral({ at: new Date(at.getTime() + DAY_MS + aheadMs) }))
+    const peer = createTestPeer()
+    await genesis(folder, { ...peer, fetchCollateral: toFetch(15_000) })
+    const lines = peer.lines.filter((line) => line.includes('Could not make the backup yet'))
+    expect(lines.map((line) => JSON.parse(line).reason)).toEqual([code, code])
+    await rm(toBackupPath(folder))
+    const late = { ...createTestPeer(), fetchCollateral: toFetch(51_000) }
+    await expect(genesis(folder, late)).rejects.toThrow(`its quote does not hold (${code}`)
+    expect(await readdir(folder)).toEqual([])
   })
 })
 

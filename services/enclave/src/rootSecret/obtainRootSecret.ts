@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { QuoteError } from '@countersign/attestation'
 import { EvidenceError, VendorError } from '@countersign/evidence'
 import { fromHex } from '@countersign/protocol'
 import {
@@ -74,9 +75,6 @@ async function readBackup(path: string): Promise<Backup> {
 /** Before anything is served: a user must never get an address whose key only this process knows. */
 async function saveBackup(deps: ObtainDeps & CreateBackupDeps, path: string) {
   const backup = await createBackupWithRetries(deps)
-  // Under our own policy: an enclave that it does not list could give its secret to no other, and no custodian would accept the backup.
-  const isMock = deps.config.quoteSource === 'mock'
-  await verifyBackup({ verifier: deps.verifier, isMock, madeUnder: deps }, backup)
   await writeBackup(path, backup, deps.random)
   deps.log.info({ msg: 'Wrote the backup of the root secret', backup: nameBackup(backup), path })
 }
@@ -84,16 +82,28 @@ async function saveBackup(deps: ObtainDeps & CreateBackupDeps, path: string) {
 const ATTEMPTS = 6
 const PAUSE_MS = 10_000
 
-/** The secret is here already, perhaps from custodians: an outage of the quote or collateral service must not lose it. */
+/** The secret is here already, perhaps from custodians: what passes by itself must not lose it. */
 async function createBackupWithRetries(deps: ObtainDeps & CreateBackupDeps): Promise<Backup> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await createBackup(deps)
+      const backup = await createBackup(deps)
+      // Under our own policy: an enclave that it does not list could give its secret to no other, and no custodian would accept the backup.
+      const isMock = deps.config.quoteSource === 'mock'
+      await verifyBackup({ verifier: deps.verifier, isMock, madeUnder: deps }, backup)
+      return backup
     } catch (error) {
-      const isPassing = error instanceof EvidenceError || error instanceof VendorError
-      if (!isPassing || attempt === ATTEMPTS) throw error
-      deps.log.warn({ msg: 'Could not make the backup yet', reason: error.code, attempt, attempts: ATTEMPTS })
+      const reason = toPassingReason(error)
+      if (reason === undefined || attempt === ATTEMPTS) throw error
+      deps.log.warn({ msg: 'Could not make the backup yet', reason, attempt, attempts: ATTEMPTS })
       await deps.wait(PAUSE_MS)
     }
   }
+}
+
+/** An outage of the quote or collateral service, or a clock some seconds behind that of Intel, who issued the collateral just now. */
+function toPassingReason(error: unknown): string | undefined {
+  if (error instanceof EvidenceError || error instanceof VendorError) return error.code
+  if (!(error instanceof BackupError && error.cause instanceof QuoteError)) return undefined
+  const { code } = error.cause
+  return code === 'crl_not_yet_valid' || code.endsWith('_not_in_date') ? code : undefined
 }
