@@ -79,6 +79,11 @@ export type AttestResponse = {
   /** SHA-256 of the TLS key's SubjectPublicKeyInfo; zeros where there is no TLS. */
   tlsKeyHash: string
   bootId: string
+  /**
+   * Identifies the root secret, as in its backups: enclaves of one secret have the same. The quote need not cover it, since it comes over
+   * a connection whose key the quote covers. Left out by enclaves of older releases.
+   */
+  commitment?: string
   /** Where the settings have a log. */
   logs?: {
     /** The origins that this enclave may write to, the preferred one first. */

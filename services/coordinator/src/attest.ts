@@ -19,7 +19,7 @@ export type Attestation = {
   readPlatform: PlatformReader
   selfReport: ReturnType<typeof createSelfReport>
   /** For each enclave of the settings. */
-  endpointDeps: Omit<EnclaveEndpointDeps, 'connections'>
+  endpointDeps: Omit<EnclaveEndpointDeps, 'connections' | 'rootSecrets'>
 }
 
 /** Made from the settings, real or simulated. The first report of its own is there, or has failed, when this resolves. */

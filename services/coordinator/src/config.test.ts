@@ -165,6 +165,11 @@ describe('the hash in the coordinator’s own report', () => {
     const other = { 'policy.json': JSON.stringify({ ...policy, configHashes: ['33'.repeat(32)] }) }
     expect(read(production, other).configHash).toBe(read(production).configHash)
   })
+
+  test('does not change with root secrets, which are made later than it', () => {
+    const pinned = { 'policy.json': JSON.stringify({ ...policy, commitments: ['33'.repeat(32)] }) }
+    expect(read(production, pinned).configHash).toBe(read(production).configHash)
+  })
 })
 
 describe('faults', () => {
@@ -377,6 +382,9 @@ describe('a policy that would accept more than was meant', () => {
     ['no configuration', { ...policy, configHashes: [] }],
     ['configurations as text, which has every part of itself', { ...policy, configHashes: '22'.repeat(32) }],
     ['an upper-case hash', { ...policy, configHashes: ['AA'.repeat(32)] }],
+    ['no root secret', { ...policy, commitments: [] }],
+    ['a root secret as text', { ...policy, commitments: '22'.repeat(32) }],
+    ['a short commitment', { ...policy, commitments: ['22'] }],
     ['statuses as text', { ...policy, statuses: 'UpToDate' }],
     ['an unknown status', { ...policy, statuses: ['Revoked'] }],
     ['a floor that compares with nothing', { ...policy, minimumTcbEvaluationDataNumber: 'latest' }],
@@ -415,6 +423,7 @@ describe('a policy that would accept more than was meant', () => {
   test('all members, well formed, are taken over', () => {
     const whole = {
       ...policy,
+      commitments: ['66'.repeat(32)],
       statuses: ['UpToDate', 'SWHardeningNeeded'],
       minimumTcbEvaluationDataNumber: 17,
       platforms: [{ fmspc: '00806f050000' }, { ppid: '44'.repeat(16) }, { platformInstanceId: '55'.repeat(16) }],

@@ -215,12 +215,13 @@ function tryToHash(config: Omit<Config, 'configHash'>, version: string): string 
 
 /**
  * What a stranger may want to hold a coordinator to: whose quotes, whose entropy and whose users it believes. Not the enclave's
- * configuration hashes: that hash covers which coordinators the enclave serves, by this one, and neither could be known first. Nor witnesses: the
- * enclave's settings have their keys, and here is only where they are asked.
+ * configuration hashes: that hash covers which coordinators the enclave serves, by this one, and neither could be known first. Nor commitments to root
+ * secrets: a secret is made under such a configuration, later still. Nor witnesses: the enclave's settings have their keys, and here is only where they
+ * are asked.
  */
 function hashConfig(config: Omit<Config, 'configHash'>, version: string): string {
   const { providers, entropy } = config
-  const { configHashes: _, ...enclavePolicy } = config.enclavePolicy
+  const { configHashes: _, commitments: __, ...enclavePolicy } = config.enclavePolicy
   const measured = {
     version,
     providers: providers.map(({ id, issuer, clientId }) => ({ id, issuer, clientId })),
@@ -305,9 +306,13 @@ function refuseOpenCode(value: Record<string, unknown>, fault: Fault) {
   }
 }
 
+const isHashList = (value: unknown) =>
+  Array.isArray(value) && value.length > 0 && value.every((hash) => isHex(hash, 32))
+
 const POLICY_MEMBERS: Record<string, (value: unknown) => boolean> = {
   ...quotePolicyMembers,
-  configHashes: (value) => Array.isArray(value) && value.length > 0 && value.every((hash) => isHex(hash, 32)),
+  configHashes: isHashList,
+  commitments: isHashList,
 }
 
 function readEntropy(env: Env, readFile: (path: string) => string, fault: Fault): Config['entropy'] {

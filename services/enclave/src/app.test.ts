@@ -40,7 +40,7 @@ import { type AppDeps, createApp } from './app.ts'
 import { type CallerPolicy, createCallers } from './callers.ts'
 import { createKeyWorker, type KeyWorker } from './keys/keyWorker.ts'
 import type { Donor } from './rootSecret/donor.ts'
-import { RootSecretError } from './rootSecret/rootSecretHolder.ts'
+import { computeCommitment, RootSecretError } from './rootSecret/rootSecretHolder.ts'
 import { createBatcher } from './sign/batch.ts'
 import { createSamples } from './sign/samples.ts'
 import { createKnownTime } from './time/time.fake.ts'
@@ -384,6 +384,12 @@ describe('attest', () => {
       configHash: hashEnclaveConfig(answer.config),
     })
     expect(toHex(verified.body.reportData)).toBe(toHex(expected))
+  })
+
+  test('names the root secret by its commitment, as backups do', async () => {
+    const { body } = await send(startApp(), { path: enclavePaths.attest, request: { nonce: '55'.repeat(32) } })
+    const commitment = computeCommitment(new Uint8Array(32).map((_, index) => index))
+    expect(body).toHaveProperty('commitment', toHex(commitment))
   })
 
   test('a flood of attestations is refused beyond a few, and does not hold up signing', async () => {

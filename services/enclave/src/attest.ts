@@ -9,6 +9,7 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { createCallQueue } from './callQueue.ts'
+import type { KeyWorker } from './keys/keyWorker.ts'
 import type { StatementLog } from './log/statementLog.ts'
 
 export type AttestDeps = {
@@ -18,6 +19,7 @@ export type AttestDeps = {
   bootId: Uint8Array
   /** SHA-256 of the TLS key; zeros where there is no TLS. */
   tlsKeyHash: Uint8Array
+  keyWorker: Pick<KeyWorker, 'getCommitment'>
   /** Where the settings have a log. */
   statementLog?: Pick<StatementLog, 'describe'> | undefined
 }
@@ -33,7 +35,7 @@ export function createAttestor(deps: AttestDeps): (request: { nonce: string }) =
 
 /** A quote over the caller's nonce, the TLS key and the configuration: this connection ends in this enclave, now. */
 async function attest(deps: AttestDeps, { nonce }: { nonce: string }): Promise<AttestResponse> {
-  const { quoteSource, config, settings, bootId, tlsKeyHash, statementLog } = deps
+  const { quoteSource, config, settings, bootId, tlsKeyHash, keyWorker, statementLog } = deps
   const { quote, eventLog } = await quoteSource.getQuote(
     computeEnclaveAttestReportData({ tlsKeyHash, nonce: fromHex(nonce), configHash: hashEnclaveConfig(config) }),
   )
@@ -44,6 +46,7 @@ async function attest(deps: AttestDeps, { nonce }: { nonce: string }): Promise<A
     settings,
     tlsKeyHash: toHex(tlsKeyHash),
     bootId: toHex(bootId),
+    commitment: toHex(await keyWorker.getCommitment()),
     ...(statementLog === undefined ? {} : { logs: await statementLog.describe() }),
   }
 }

@@ -178,7 +178,9 @@ async function start(env: Env): Promise<RunningService> {
     if (isStopping) return
     // Witnesses must know the keys before anything can be signed, so whoever sets them up finds them here.
     const logKeys = statementLog === undefined ? {} : { logKeys: (await statementLog.describe()).keys.join(' ') }
-    log.info({ msg: 'Started the enclave', address, configHash: toHex(configHash), ...facts, ...logKeys })
+    // Coordinators can be told to accept no other root secret.
+    const commitment = toHex(await keyWorker.getCommitment())
+    log.info({ msg: 'Started the enclave', address, configHash: toHex(configHash), commitment, ...facts, ...logKeys })
   }
 
   async function assertKeyWorker() {

@@ -6,6 +6,7 @@ import { type Attestation, createAttestation } from '../attest.ts'
 import { checkCollateral } from '../collateral/checkCollateral.ts'
 import type { Config } from '../config.ts'
 import { createEnclaveEndpoint, EndpointError } from '../enclave/enclaveEndpoint.ts'
+import { createRootSecrets } from '../enclave/rootSecrets.ts'
 import type { CollateralCache, EnclaveTerms } from '../ports.ts'
 import { systemRandom } from '../system.ts'
 import { type Check, type Context, type Finding, fault, ok, skipped, warning } from './check.ts'
@@ -30,6 +31,7 @@ export function createEnclaveChecks(
   const note = (line: LogLine) => void lines.push(line)
   const log = { info() {}, warn: note, error: note }
   const platforms = new Map<string, Platform>()
+  const rootSecrets = createRootSecrets(log)
   const attested: EnclaveTerms[] = []
   let parts: Attestation | undefined
 
@@ -75,7 +77,7 @@ export function createEnclaveChecks(
     }
     let endpoint: ReturnType<typeof createEnclaveEndpoint>
     try {
-      endpoint = createEnclaveEndpoint({ ...endpointDeps, collateral: watched, timeoutMs }, url)
+      endpoint = createEnclaveEndpoint({ ...endpointDeps, rootSecrets, collateral: watched, timeoutMs }, url)
     } catch {
       return fault(`${where} is no address of an enclave`, 'Write ENCLAVE_URL as https://HOST:PORT, without a path.')
     }
@@ -275,6 +277,18 @@ function toJudgement(details: string): readonly [text: string, mend: string] {
     return [
       `the policy does not name its ${details}`,
       'If that is your enclave, add the hash to configHashes of the enclave policy; else distrust it.',
+    ]
+  }
+  if (details.startsWith('root secret ')) {
+    return [
+      `the policy does not name its ${details}`,
+      'If users’ wallets are of that secret, add it to commitments of the enclave policy; else distrust the enclave.',
+    ]
+  }
+  if (details.startsWith('another root secret')) {
+    return [
+      `it has ${details}: users would get other addresses there`,
+      'Let the one that was started with a genesis of its own join the other; the backup’s commitment says which secret is right.',
     ]
   }
   if (details.startsWith('a mock quote') || details === 'root_not_trusted') {

@@ -43,7 +43,7 @@ export function setUp(urls: readonly string[], changes: Partial<HttpEnclaveDeps>
     isMock: true,
     clock,
     random: (length) => new Uint8Array(randomBytes(length)),
-    log: { info: write, warn: write },
+    log: { info: write, warn: write, error: write },
     ...changes,
   })
   clean.push(() => enclave.stop())

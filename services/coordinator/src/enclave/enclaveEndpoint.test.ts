@@ -34,8 +34,11 @@ describe('an enclave that is not the one we trust', () => {
   test('the trusted one is accepted', async () => {
     const fake = await startFake()
     fake.quote = { mrtd: new Uint8Array(48).fill(10) }
-    const { enclave } = setUp([fake.url], { policy: trusted })
-    expect(await enclave.openSession(token)).toEqual(fakeSession)
+    fake.commitment = 'c1'.repeat(32)
+    for (const pin of [{}, { commitments: ['c0'.repeat(32), fake.commitment] }]) {
+      const { enclave } = setUp([fake.url], { policy: { ...trusted, ...pin } })
+      expect(await enclave.openSession(token)).toEqual(fakeSession)
+    }
   })
 
   test.each<[string, (fake: FakeEnclave) => void, Partial<HttpEnclaveDeps>, string]>([
@@ -59,6 +62,18 @@ describe('an enclave that is not the one we trust', () => {
       'configuration',
     ],
     ['code that is not on the list', () => {}, { policy: trusted }, 'measurement_not_allowed'],
+    [
+      'a root secret that is not on the list',
+      (fake) => (fake.commitment = 'c2'.repeat(32)),
+      { policy: { commitments: ['c1'.repeat(32)] } },
+      `root secret ${'c2'.repeat(32)}`,
+    ],
+    [
+      'no commitment to a root secret, where there is a list',
+      () => {},
+      { policy: { commitments: ['c1'.repeat(32)] } },
+      'root secret unknown',
+    ],
     [
       'a debug TD',
       (fake) => (fake.quote = { tdAttributes: Uint8Array.of(1, 0, 0, 16, 0, 0, 0, 0) }),
@@ -95,19 +110,20 @@ describe('an enclave that is not the one we trust', () => {
     expect(lines.at(-1)).toMatchObject({ code: 'not_attested', reason: expect.stringContaining(reason) })
   })
 
-  test.each<[string, (fake: FakeEnclave) => unknown]>([
+  test.each<[string, (fake: FakeEnclave) => unknown, string?]>([
     [
       'other settings than its configuration names',
       (fake) => (fake.settings = createEnclaveSettings([{ kind: 'satellite', key: satelliteKey }])),
     ],
     ['a configuration that names no settings', (fake) => (fake.config = { ...fakeConfig, version: '0.1.0' })],
-  ])('%s: nothing but a nonce is sent either', async (_, change) => {
+    ['a commitment that is none', (fake) => (fake.commitment = 'C1'.repeat(32)), 'commitment'],
+  ])('%s: nothing but a nonce is sent either', async (_, change, reason = 'settings') => {
     const fake = await startFake()
     change(fake)
     const { enclave, lines } = setUp([fake.url])
     await expect(enclave.openSession(token)).rejects.toEqual(unavailable)
     expect(new Set(fake.paths)).toEqual(new Set(['/attest']))
-    expect(lines.at(-1)).toMatchObject({ code: 'answer_malformed', reason: 'settings' })
+    expect(lines.at(-1)).toMatchObject({ code: 'answer_malformed', reason })
   })
 
   test('the next one is used, if it is', async () => {

@@ -22,6 +22,7 @@ import type { EnclavePolicy } from '../sign/checkBatch.ts'
 import { AnswerError } from './answerMembers.ts'
 import { createAttestedConnector, KeyChangedError } from './attestedTls.ts'
 import { parseAttestResponse, parseBody, parseErrorCode } from './parseAnswers.ts'
+import type { RootSecrets } from './rootSecrets.ts'
 
 export type EnclaveEndpointDeps = {
   /** The coordinator's attested key (hex), which signs every call. */
@@ -32,11 +33,13 @@ export type EnclaveEndpointDeps = {
   collateral: Pick<CollateralStore, 'current'>
   readPlatform: PlatformReader
   policy: EnclavePolicy
+  /** Shared by all the enclaves that calls may go to. */
+  rootSecrets: RootSecrets
   /** Whether quotes must stand under a simulated root, or under none. */
   isMock: boolean
   clock: Clock
   random: Random
-  log: Pick<Log, 'info' | 'warn'>
+  log: Log
   /** For one call, its wait for a free connection included. */
   timeoutMs?: number
   /** For the answer whether it is up, its attestation included. By default 3 s: scrapes wait for 4 s. */
@@ -113,8 +116,8 @@ const HEALTH_PATH = '/health'
  * attested one. The address is `http://` on loopback, `unix:/path`, or `https://` with an attested key.
  */
 export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): EnclaveEndpoint {
-  const { caller, isMock, clock, random, log, timeoutMs = 10_000, checkMs = 3_000, connections = 8 } = deps
-  const { configHashes, ...quotePolicy } = deps.policy
+  const { caller, rootSecrets, isMock, clock, random, log, timeoutMs = 10_000, checkMs = 3_000, connections = 8 } = deps
+  const { configHashes, commitments, ...quotePolicy } = deps.policy
   const address = parseAddress(url)
   const closing = new Set<Promise<unknown>>()
   let attested: Attested | undefined
@@ -170,7 +173,9 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
   /** Shared by all the calls that need it meanwhile. */
   function attestation(): Promise<Attested> {
     const ageMs = attested === undefined ? Number.POSITIVE_INFINITY : Math.abs(clock.now() - attested.at)
-    if (attested !== undefined && ageMs < ATTEST_EVERY_MS) return Promise.resolve(attested)
+    // Asked again then, with each call: it, or the other, may have started anew with the right secret.
+    const isDisputed = rootSecrets.findOther(url) !== undefined
+    if (attested !== undefined && ageMs < ATTEST_EVERY_MS && !isDisputed) return Promise.resolve(attested)
     attesting ??= attest().finally(() => {
       attesting = undefined
     })
@@ -198,15 +203,17 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
       await client.destroy()
     }
     if (answer.status !== 200) throw refused(answer)
-    const { quote, eventLog, tlsKeyHash, bootId, ...terms } = parse(() => parseAttestResponse(answer.body))
+    const { quote, eventLog, tlsKeyHash, bootId, commitment, ...terms } = parse(() => parseAttestResponse(answer.body))
     const { config } = terms
     if (tlsKeyHash !== keyHash) throw notAttested('the quote is for another TLS key than the connection’s')
     await assertGenuine({ quote: fromHex(quote), eventLog, config, tlsKeyHash, nonce })
+    assertRootSecret(commitment)
     log.info({
       msg: 'Attested an enclave',
       enclave: address.origin,
       bootId,
       configHash: toHex(hashEnclaveConfig(config)),
+      commitment,
     })
     attested = { ...terms, bootId, tlsKeyHash, at, pool: poolFor(tlsKeyHash) }
     lastBootId = bootId
@@ -240,6 +247,16 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
       if (!(cause instanceof QuoteError || cause instanceof PolicyError)) throw cause
       throw notAttested(cause.code, cause)
     }
+  }
+
+  /** With another root secret it would give users other addresses, whose keys no other enclave has. */
+  function assertRootSecret(commitment: string | undefined) {
+    if (commitments !== undefined && (commitment === undefined || !commitments.includes(commitment))) {
+      throw notAttested(`root secret ${commitment ?? 'unknown'}`)
+    }
+    rootSecrets.set(url, commitment)
+    const other = rootSecrets.findOther(url)
+    if (other !== undefined) throw notAttested(`another root secret than ${other}`)
   }
 
   function poolFor(tlsKeyHash: string): Pool {

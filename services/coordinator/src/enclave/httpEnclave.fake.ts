@@ -30,6 +30,7 @@ export type FakeEnclave = {
   bootId: string
   config: EnclaveConfig
   settings: EnclaveSettings
+  commitment: AttestResponse['commitment']
   logs: AttestResponse['logs']
   /** What its health is: `waiting` until it knows the time. */
   health: 'ok' | 'waiting'
@@ -57,14 +58,15 @@ export async function startFakeEnclave(kind: 'http' | 'https' = 'http'): Promise
   const ownKeyHash = toHex(tls?.keyHash ?? new Uint8Array(32))
 
   function attest({ nonce }: AttestRequest): Reply {
-    const { cover, config, settings, bootId, logs } = fake
+    const { cover, config, settings, bootId, commitment, logs } = fake
     const reportData = computeEnclaveAttestReportData({
       tlsKeyHash: fromHex(cover.tlsKeyHash ?? ownKeyHash),
       nonce: fromHex(cover.nonce ?? nonce),
       configHash: hashEnclaveConfig(cover.config ?? config),
     })
     const quote = toHex(simulator.quote({ ...fake.quote, reportData }))
-    return { status: 200, body: { quote, config, settings, tlsKeyHash: ownKeyHash, bootId, ...(logs && { logs }) } }
+    // A member that is undefined is left out.
+    return { status: 200, body: { quote, config, settings, tlsKeyHash: ownKeyHash, bootId, commitment, logs } }
   }
 
   const app = {
@@ -91,6 +93,7 @@ export async function startFakeEnclave(kind: 'http' | 'https' = 'http'): Promise
     bootId: 'b0'.repeat(16),
     config: fakeConfig,
     settings: fakeSettings,
+    commitment: undefined,
     logs: undefined,
     health: 'ok',
     quote: {},

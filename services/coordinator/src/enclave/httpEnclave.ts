@@ -12,8 +12,9 @@ import {
 } from './enclaveEndpoint.ts'
 import { createLogCalls, logUnavailable } from './logCalls.ts'
 import { parseOpenSessionResponse, parseSignItemsResponse, parseVaultResponse } from './parseAnswers.ts'
+import { createRootSecrets } from './rootSecrets.ts'
 
-export type HttpEnclaveDeps = EnclaveEndpointDeps & {
+export type HttpEnclaveDeps = Omit<EnclaveEndpointDeps, 'rootSecrets'> & {
   /** The first that answers is used. */
   urls: readonly string[]
   /** How long an enclave may keep silent before another is asked as well. */
@@ -24,8 +25,8 @@ export type HttpEnclaveDeps = EnclaveEndpointDeps & {
 const RETURN_MS = 60_000
 
 /**
- * The key enclave behind one or several addresses. Calls may be repeated at another enclave, since all share one root secret and sign
- * deterministically.
+ * The key enclave behind one or several addresses. Calls may be repeated at another enclave, since all share one root secret, which is
+ * checked, and sign deterministically.
  */
 export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
   const { policy, log, patienceMs = 500 } = deps
@@ -33,7 +34,8 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
     throw new TypeError('measurements and configuration hashes of the enclave are required')
   }
   if (deps.urls.length === 0) throw new TypeError('an enclave’s address is required')
-  const endpoints = deps.urls.map((url) => createEnclaveEndpoint(deps, url))
+  const rootSecrets = createRootSecrets(log)
+  const endpoints = deps.urls.map((url) => createEnclaveEndpoint({ ...deps, rootSecrets }, url))
   /** Where calls go first, and since when. */
   let preferred = { index: 0, since: 0 }
   let isStopped = false

@@ -65,10 +65,10 @@ export function parseErrorCode(value: unknown): string | undefined {
 }
 
 export function parseAttestResponse(value: unknown): AttestResponse {
-  const { quote, eventLog, config, settings, tlsKeyHash, bootId, logs } = toMembers(
+  const { quote, eventLog, config, settings, tlsKeyHash, bootId, commitment, logs } = toMembers(
     value,
     ['quote', 'config', 'settings', 'tlsKeyHash', 'bootId'],
-    ['eventLog', 'logs'],
+    ['eventLog', 'commitment', 'logs'],
   )
   assertConfig(config)
   assertSettings(settings, config)
@@ -79,6 +79,7 @@ export function parseAttestResponse(value: unknown): AttestResponse {
     settings,
     tlsKeyHash: toHex(tlsKeyHash, 32, 'tlsKeyHash'),
     bootId: toHex(bootId, 16, 'bootId'),
+    ...(commitment === undefined ? {} : { commitment: toHex(commitment, 32, 'commitment') }),
     ...parseLogs(logs, settings),
   }
 }

@@ -110,6 +110,17 @@ describe('a real enclave', () => {
     await expect(signOne(enclave, session)).rejects.toEqual(unavailable)
   })
 
+  test('two enclaves that differ in nothing but their root secret: nobody gets an address of the second', async () => {
+    const first = await start()
+    const second = await start({ ROOT_SECRET: `file:${folder}/another-secret` })
+    expect(await readConfigHash(second)).toBe(await readConfigHash(first))
+    const { enclave, lines } = setUp([first.url, second.url])
+    await enclave.openSession(await issuer.login('alice'))
+    await first.kill('SIGKILL')
+    await expect(enclave.openSession(await issuer.login('bob'))).rejects.toEqual(unavailable)
+    expect(lines.at(-1)).toMatchObject({ enclave: second.url, reason: `another root secret than ${first.url}` })
+  })
+
   test('calls under way when an enclave is killed are answered by the other', async () => {
     const first = await start({ MOCK_QUOTE_LATENCY_MS: '700' })
     const { enclave } = setUp([first.url, shared.http.url])

@@ -15,6 +15,8 @@ import { type BatchTree, hashBatchTree } from './hashBatchTree.ts'
 export type EnclavePolicy = Omit<QuotePolicy, 'reportData'> & {
   /** Configurations to accept. Left out in mock mode only. */
   configHashes?: readonly string[]
+  /** Root secrets to accept, each by its commitment. Left out: any, as long as all enclaves have the same. */
+  commitments?: readonly string[]
 }
 
 export type CheckBatchDeps = {
@@ -37,7 +39,7 @@ export async function checkBatch(
   { verifier, policy, at }: CheckBatchDeps,
   { batch, config, collateral }: { batch: SignedBatch; config: EnclaveConfig; collateral: Collateral },
 ): Promise<Pick<SigningBatch, 'mode' | 'tcbStatus' | 'measurement' | 'quote'> & Pick<BatchTree, 'paths'>> {
-  const { configHashes, ...quotePolicy } = policy
+  const { configHashes, commitments: _, ...quotePolicy } = policy
   try {
     const configHash = hashEnclaveConfig(config)
     if (configHashes !== undefined && !configHashes.includes(toHex(configHash))) {

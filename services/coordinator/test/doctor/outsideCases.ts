@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { createNoteKey, toVkey } from '@countersign/log'
 import { measureSimulatedEnclave, startFakeChain } from '@countersign/testing'
+import { startFakeEnclave } from '../../src/enclave/httpEnclave.fake.ts'
 import { type Bed, type Case, serve, serveSilence, writeJson } from './bed.ts'
 
 /** Of an account that nobody knows. */
@@ -90,6 +91,29 @@ export const outsideCases: readonly Case[] = [
     name: 'enclave',
     text: /quote is not accepted/,
     mend: /distrust it/,
+  },
+  {
+    what: 'an enclave of another root secret than the policy names',
+    async break(_, bed) {
+      const configHashes = [String(bed.backend.enclaveFields().configHash)]
+      const commitments = ['12'.repeat(16) + '34'.repeat(16)]
+      const policy = { measurements: [measureSimulatedEnclave()], configHashes, commitments }
+      return { ENCLAVE_POLICY_FILE: await writeJson(bed, 'other-secret.json', policy) }
+    },
+    name: 'enclave',
+    text: /does not name its root secret [0-9a-f]{64}/,
+    mend: /commitments/,
+  },
+  {
+    what: 'two enclaves with a root secret each',
+    async break(scope, { backend }) {
+      const fake = scope.add(await startFakeEnclave(), ({ close }) => close())
+      fake.commitment = '12'.repeat(32)
+      return { ENCLAVE_URL: `${backend.enclaveUrl},${fake.url}` }
+    },
+    name: 'enclave',
+    text: /another root secret than http/,
+    mend: /backup’s commitment/,
   },
   {
     what: 'a client that the enclave does not accept',

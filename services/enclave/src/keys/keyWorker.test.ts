@@ -1,6 +1,7 @@
 import { createX25519Pair } from '@countersign/root-secret/sealing'
 import { isEd25519Signature } from '@countersign/service/ed25519'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { computeCommitment } from '../rootSecret/rootSecretHolder.ts'
 import { createKeyWorker, type KeyWorker } from './keyWorker.ts'
 
 const configHash = new Uint8Array(32).fill(1)
@@ -29,8 +30,15 @@ describe('the root secret, across the thread', () => {
     await expect(given.holder.seal({ recipient, aad })).rejects.toMatchObject({ refusal: 'no secret here' })
   })
 
-  test('goes from worker to worker sealed, and nothing is signed before it is there', async () => {
+  test('is identified by its commitment, wherever it came from', async () => {
+    const commitment = await given.getCommitment()
+    expect(commitment).toEqual(computeCommitment(new Uint8Array(32).map((_, index) => index)))
+    expect(commitment.buffer.byteLength).toBe(32)
+  })
+
+  test('goes from worker to worker sealed, and nothing is signed or said of it before it is there', async () => {
     await expect(empty.openGrant(grant)).rejects.toThrow('the key worker could not do it')
+    await expect(empty.getCommitment()).rejects.toThrow('the key worker could not do it')
     const donor = await createKeyWorker({ configHash, implementations: [] })
     try {
       await donor.holder.generate()
@@ -38,6 +46,8 @@ describe('the root secret, across the thread', () => {
       const sealed = await donor.holder.seal({ recipient, aad })
       await empty.holder.accept({ sealed, aad })
       expect(await empty.openGrant(grant)).toEqual(await donor.openGrant(grant))
+      expect(await empty.getCommitment()).toEqual(await donor.getCommitment())
+      expect(await empty.getCommitment()).not.toEqual(await given.getCommitment())
     } finally {
       await donor.close()
     }

@@ -18,6 +18,8 @@ export type KeyWorker = {
   sign(item: SignItem, parameters: SignParameters): Promise<SignedItem | SignItemError>
   /** The vault of a session's user, by the hash of its policy. */
   describeVault(parameters: DescribeVaultParameters): Promise<WalletKey | { fault: GrantFault }>
+  /** Identifies the root secret without revealing it, 32 bytes. */
+  getCommitment(): Promise<Uint8Array>
   /** The public key of the log of this origin, 32 bytes. */
   describeLog(origin: string): Promise<Uint8Array>
   /** The log's Ed25519 signature, 64 bytes, of a text that is a checkpoint of this origin. */
@@ -36,6 +38,7 @@ export type KeyWorkerTask =
   | { kind: 'openGrant'; owner: string; sidHash: string; exp: number }
   | ({ kind: 'sign'; item: SignItem } & SignParameters)
   | ({ kind: 'describeVault' } & DescribeVaultParameters)
+  | { kind: 'getCommitment' }
   | { kind: 'describeLog'; origin: string }
   | { kind: 'signCheckpoint'; origin: string; text: string }
 
@@ -153,6 +156,7 @@ export async function createKeyWorker(parameters: KeyWorkerParameters): Promise<
     openGrant: (parameters) => send({ kind: 'openGrant', ...parameters }),
     sign: (item, parameters) => send({ kind: 'sign', item, ...parameters }),
     describeVault: (parameters) => send({ kind: 'describeVault', ...parameters }),
+    getCommitment: async () => (await send<{ bytes: Uint8Array }>({ kind: 'getCommitment' })).bytes,
     describeLog: async (origin) => (await send<{ bytes: Uint8Array }>({ kind: 'describeLog', origin })).bytes,
     signCheckpoint: async (origin, text) =>
       (await send<{ bytes: Uint8Array }>({ kind: 'signCheckpoint', origin, text })).bytes,

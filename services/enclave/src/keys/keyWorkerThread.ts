@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import { checkGrant, createGrant } from '../grant/grant.ts'
-import { createRootSecretHolder, RootSecretError, type RootSecretHolder } from '../rootSecret/rootSecretHolder.ts'
+import {
+  computeCommitment,
+  createRootSecretHolder,
+  RootSecretError,
+  type RootSecretHolder,
+} from '../rootSecret/rootSecretHolder.ts'
 import { signItem } from '../sign/signItem.ts'
 import { createVerifyEs256 } from '../vault/es256.ts'
 import { createPolicies } from '../vault/policies.ts'
@@ -17,9 +22,11 @@ const FAILURE = { failure: 'the key worker could not do it' }
 
 let keyring: Keyring | undefined
 let logKeys: LogKeys | undefined
+let commitment: Uint8Array | undefined
 const useSecret = (secret: Uint8Array) => {
   keyring = createKeyring(secret, configHash)
   logKeys = createLogKeys(keyring)
+  commitment = computeCommitment(secret)
 }
 const holder: RootSecretHolder = createRootSecretHolder({
   configHash,
@@ -31,7 +38,7 @@ if (rootSecret !== undefined) useSecret(rootSecret)
 
 function perform(task: KeyWorkerTask): KeyWorkerAnswer {
   try {
-    if (keyring === undefined || logKeys === undefined) return FAILURE
+    if (keyring === undefined || logKeys === undefined || commitment === undefined) return FAILURE
     if (task.kind === 'sign') {
       return signItem({ keyring, now: task.now, random, implementations, chainIds, ...vaultDeps }, task.item, task)
     }
@@ -39,6 +46,7 @@ function perform(task: KeyWorkerTask): KeyWorkerAnswer {
       const grant = checkGrant(keyring.grantKey, task)
       return 'fault' in grant ? grant : keyring.describe({ owner: grant.owner, policy: task.policy })
     }
+    if (task.kind === 'getCommitment') return { bytes: commitment }
     if (task.kind === 'describeLog' || task.kind === 'signCheckpoint') {
       const { origin } = task
       if (log === null || !log.origins.includes(origin)) return FAILURE

@@ -146,7 +146,8 @@ test('genesis, a second enclave that joins, both lost, a third recovered by two 
   const early = await callEnclave(third.url, coordinator, enclavePaths.openSession, await issuer.login('alice'))
   expect(early).toMatchObject({ status: 503, body: { error: { code: 'root_secret_missing' } } })
 
-  const { configHash } = find(first, 'Started the enclave')
+  const { configHash, commitment } = find(first, 'Started the enclave')
+  expect(JSON.parse(backup)).toHaveProperty('commitment', commitment)
   const consent = ['--enclave', third.url, '--policy', policyPath, '--config-hash', configHash, '--mock']
   const checked = await custodian('check', backupPath, '--policy', policyPath, '--key', keyPaths[0] as string, '--mock')
   expect(checked.stdout).toContain('2 of 3 custodians can recover')
@@ -162,7 +163,9 @@ test('genesis, a second enclave that joins, both lost, a third recovered by two 
   await expect.poll(() => find(third, 'Started the enclave'), { timeout: 10_000 }).toBeDefined()
   expect(await sign(third, session)).toBe(signature)
   expect(await openSession(third)).toMatchObject({ address: session.address, keyId: session.keyId })
-  expect(find(third, 'Started the enclave').configHash).toBe(configHash)
+  for (const enclave of [second, third]) {
+    expect(find(enclave, 'Started the enclave')).toMatchObject({ configHash, commitment })
+  }
   expect(await third.kill('SIGTERM')).toBe(0)
 
   const secret = await combineShares()
