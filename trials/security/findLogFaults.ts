@@ -17,6 +17,7 @@ const FIELDS = new Set([
   ],
   ...[
     'configHash',
+    'commitment',
     'bootId',
     'fmspc',
     'ca',

@@ -22,9 +22,6 @@ export type Metrics = SigningMetrics &
 /** Outcomes that are our fault, or `ok`. They are zero before the first, since an increase from nothing to one is none. */
 const FAULTS = Object.entries(coordinatorErrors).flatMap(([code, { status }]) => (status >= 500 ? [code] : []))
 
-/** Of sign-in: the user's by their status, but where many get them, the client at the provider or the root secret is another. */
-const SIGN_IN_FAULTS = ['oauth_refused', 'key_binding_mismatch'] as const satisfies CoordinatorErrorCode[]
-
 export function createMetrics(deps: GaugeDeps): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -48,7 +45,8 @@ export function createMetrics(deps: GaugeDeps): Metrics {
     labelNames: ['code'],
     registers: [registry],
   })
-  for (const code of [...FAULTS, ...SIGN_IN_FAULTS]) problems.inc({ code }, 0)
+  // The last is a user's by its status; where many get it, the enclave has another root secret.
+  for (const code of [...FAULTS, 'key_binding_mismatch']) problems.inc({ code }, 0)
   const stages = new Counter({
     name: 'countersign_stage_attempts_total',
     help: 'Attempts of the stages policy, pin, publish and confirm, by their outcome; of retention, receipts that were dropped or kept',

@@ -32,7 +32,7 @@ What is looked at
                           the same for an entry of the log
   --max-log-entries N     so many entries of a log are read in one look, beside those that it read before (10000000);
                           a log that has more is not read
-  --log-time SECONDS      how long logs are read in one look, for all wallets together (3600); after that the look ends
+  --log-time SECONDS      how long logs are read in one look, for all wallets together (14400); after that the look ends
                           with what the chain shows, and is not complete
 
 Other

@@ -1,9 +1,8 @@
 import { CoordinatorError } from '../errors.ts'
 
-/** OAuth 2.0 (RFC 6749 §4.1.2.1 and §5.2) and OpenID Connect (§3.1.2.6): the only words of a provider that are passed on. */
+/** OAuth 2.0 (RFC 6749 §4.1.2.1) and OpenID Connect (§3.1.2.6): the only words of a provider that are passed on. */
 const REFUSALS = [
   'invalid_request',
-  'invalid_client',
   'unauthorized_client',
   'unsupported_response_type',
   'invalid_scope',

@@ -242,8 +242,8 @@ describe('finish', () => {
   test.each<[string, string, Fault]>([
     ['a failure', 'provider_unavailable', { tokenStatus: 500, token: 'canary' }],
     ['a failure in its words', 'provider_unavailable', { tokenStatus: 503, token: { error: 'canary' } }],
-    ['a secret that has expired', 'oauth_refused', { tokenStatus: 401, token: { error: 'invalid_client' } }],
-    ['a client that may not', 'oauth_refused', { tokenStatus: 400, token: { error: 'unauthorized_client' } }],
+    ['a secret that has expired', 'provider_unavailable', { tokenStatus: 401, token: { error: 'invalid_client' } }],
+    ['a client that may not', 'provider_unavailable', { tokenStatus: 400, token: { error: 'unauthorized_client' } }],
   ])('%s is %s: no user can mend it', async (_, code, fault) => {
     await expectFailed(finish(fault), code)
   })

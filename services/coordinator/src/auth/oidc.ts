@@ -179,7 +179,9 @@ async function exchange(run: () => Promise<ProviderUser>): Promise<ProviderUser 
     if (error instanceof client.AuthorizationResponseError) return judgeRefusal(error.error)
     if (isOutage(error)) throw unavailable()
     // The operator's to mend, and no word about this user: the secret has expired, or is another.
-    if (error instanceof client.ResponseBodyError && CLIENT_REFUSALS.includes(error.error)) judgeRefusal(error.error)
+    if (error instanceof client.ResponseBodyError && CLIENT_REFUSALS.includes(error.error)) {
+      throw unavailable(`the provider answered ${error.error}`)
+    }
     throw error instanceof CoordinatorError ? error : failed()
   }
 }
@@ -194,8 +196,9 @@ function isOutage(error: unknown): boolean {
   return error.code === 'OAUTH_TIMEOUT' || (error.cause instanceof Response && error.cause.status >= 500)
 }
 
-function unavailable() {
-  return new CoordinatorError('provider_unavailable', 'the provider cannot be reached')
+function unavailable(details?: string) {
+  const options = details === undefined ? {} : { details }
+  return new CoordinatorError('provider_unavailable', 'the provider cannot be reached', options)
 }
 
 function failed(details?: string) {

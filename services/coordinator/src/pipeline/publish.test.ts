@@ -268,7 +268,11 @@ describe.each(stageKinds)('publishing on %s', (kind) => {
     scene.pass(DEADLINE_MS)
     expect(await codeOf(scene.publish())).toBe('chain_unavailable')
     const [young] = await scene.addProofs(1)
-    scene.pass(1)
+    scene.pass(29 * 60_000)
+    expect(await codeOf(scene.publish())).toBe('chain_unavailable')
+    // One that has just come back, or is busy, is not down.
+    expect(await scene.count()).toEqual({ pending_onchain: 3 })
+    scene.pass(60_000)
     expect(await codeOf(scene.publish())).toBe('chain_unavailable')
     expect(await scene.count()).toEqual({ onchain_failed: 2, pending_onchain: 1 })
     expect((await scene.proofs()).map(({ failure }) => failure)).toEqual(['publish_deadline', 'publish_deadline', null])

@@ -27,7 +27,9 @@ const DAY_MS = 86_400_000
  */
 export async function publishDue(deps: PublishDeps): Promise<{ published: number }> {
   try {
-    return { published: await publishAll(deps) }
+    const published = await publishAll(deps)
+    failingSince.delete(deps.chain)
+    return { published }
   } catch (error) {
     if (error instanceof ChainError) await giveUpOverdue(deps)
     throw error
@@ -47,9 +49,19 @@ async function publishAll(deps: PublishDeps): Promise<number> {
   return published
 }
 
-/** Only after an attempt: a deadline can pass while no worker runs, and a worker's clock can be ahead. */
-async function giveUpOverdue({ store, clock, log, publishDeadlineMs }: PublishDeps): Promise<void> {
-  const count = await store.failOverdue({ pinnedBefore: clock.now() - publishDeadlineMs })
+/** Since when every attempt of this process has failed. */
+const failingSince = new WeakMap<Chain, number>()
+/** One failure says little: a node may be a minute behind the worker at a start, or busy. */
+const GIVE_UP_AFTER_MS = 1_800_000
+
+/** Only after attempts: a deadline can pass while no worker runs, and a worker's clock can be ahead. */
+async function giveUpOverdue({ store, chain, clock, log, publishDeadlineMs }: PublishDeps): Promise<void> {
+  const now = clock.now()
+  // A clock that is put back begins anew.
+  const since = Math.min(failingSince.get(chain) ?? now, now)
+  failingSince.set(chain, since)
+  if (now - since < GIVE_UP_AFTER_MS) return
+  const count = await store.failOverdue({ pinnedBefore: now - publishDeadlineMs })
   if (count > 0) log.warn({ msg: 'Gave up proofs', code: 'publish_deadline', count })
 }
 

@@ -33,7 +33,10 @@ export async function settlePending(
     const events = await lookForEvents(run, publication)
     if (events === 'unknown') return false
     if (events === 'absent') {
-      const isRefused = publication.account !== run.publisher
+      const { chain, publisher } = run
+      // A worker whose key may not publish knows only that: whether another's may is for others to say.
+      if (publisher === undefined && publication.account !== chain.account) return false
+      const isRefused = publication.account !== publisher
       if (await store.revert({ ...at, isRefused })) log.warn({ msg: 'Mined a publication that reverted', hash })
       return true
     }

@@ -1,9 +1,10 @@
 /** How long logs may still be read: a service that is slow on purpose must not keep back what the chain shows. */
 export type LogTime = { leftMs: number }
 
-const DEFAULT_MS = 3_600_000
+/** More than a log of as many entries as one look reads takes, at the rate at which a service answers by default. */
+const DEFAULT_MS = 4 * 3_600_000
 
-/** One for all wallets that are looked at together; an hour unless given. */
+/** One for all wallets that are looked at together; four hours unless given. */
 export function createLogTime(leftMs: number = DEFAULT_MS): LogTime {
   return { leftMs }
 }
