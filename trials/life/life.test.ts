@@ -73,6 +73,9 @@ describe('the life of proofs', () => {
         run('pin'),
         { do: 'wait', ms: PUBLISH_DEADLINE_MS + 1 },
         run('publish', fault),
+        // One failure says little.
+        { do: 'wait', ms: 1_800_000 },
+        run('publish', fault),
       ],
       counts,
     )

@@ -74,6 +74,7 @@ test('what is given up on the way to the chain is counted, once for each that wa
   const refusal = new ChainError('chain_unavailable')
   const outcomes: string[] = []
   const queues = new Map<string, (data: unknown[]) => Promise<void>>()
+  let now = 0
   const deps = {
     store: {
       pinning: {},
@@ -84,12 +85,15 @@ test('what is given up on the way to the chain is counted, once for each that wa
       enqueueMissing: async () => ({ pins: 0, policies: 0 }),
     },
     chain: { chainId: 1, assertReady: () => Promise.reject(refusal) },
-    clock: { now: () => 0 },
+    clock: { now: () => now },
     metrics: { observeStage: (stage: string, outcome: string) => outcomes.push(`${stage} ${outcome}`) },
     log: createFakeLog(),
     config: {},
   }
   const worker = await startWorker(deps as unknown as WorkerDeps)
+  await expect(queues.get(PUBLISH_QUEUE)?.([])).rejects.toBe(refusal)
+  expect(outcomes.splice(0)).toEqual(['publish chain_unavailable'])
+  now = 1_800_000
   await expect(queues.get(PUBLISH_QUEUE)?.([])).rejects.toBe(refusal)
   await queues.get(CONFIRM_QUEUE)?.([])
   await worker.stop()
