@@ -1,5 +1,5 @@
 import type { Policy } from '@countersign/policy'
-import { isPlainObject } from '@countersign/protocol'
+import { fetchAttestation } from '../wallet/fetchAttestation.ts'
 
 /** For clocks that differ a little, and for somebody who reads the rules slowly. */
 const TOLERANCE_MS = 15 * 60_000
@@ -24,10 +24,8 @@ export async function checkStart(
 }
 
 async function readPresent(apiBaseUrl: string): Promise<{ from: number; to: number } | undefined> {
-  const url = `${apiBaseUrl.replace(/\/+$/, '')}/health/attestation`
-  const response = await globalThis.fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), cache: 'no-store' })
-  const body: unknown = response.ok ? await response.json() : null
-  if (!isPlainObject(body)) return undefined
-  const [from, to] = [Date.parse(String(body.fetchedAt)), Date.parse(String(body.expiresAt))]
+  const init = { signal: AbortSignal.timeout(TIMEOUT_MS), cache: 'no-store' } as const
+  const { fetchedAt, expiresAt } = (await fetchAttestation(apiBaseUrl, init)) ?? {}
+  const [from, to] = [Date.parse(String(fetchedAt)), Date.parse(String(expiresAt))]
   return from < to ? { from, to } : undefined
 }
