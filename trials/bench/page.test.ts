@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import type { Machine } from './machine.ts'
-import { fillPage } from './page.ts'
+import { fillPage, readPlace } from './page.ts'
 import type { Report } from './report.ts'
+import { suiteNames } from './suiteNames.ts'
 
 const report: Report = {
   suite: 'sign',
@@ -37,11 +38,12 @@ test.each(['no place', '<!-- bench sign --> never ends'])('%j has no place for a
   expect(() => fillPage(text, [report], machine)).toThrow('no place for sign')
 })
 
-test('the figures of the documentation have a place for every suite', async () => {
+test('the figures of the documentation have a place for every suite, and say when, where and of which commit each was measured', async () => {
   const text = await readFile(new URL('../../docs/performance.md', import.meta.url), 'utf8')
-  const suites = await readFile(new URL('./suites.ts', import.meta.url), 'utf8')
-  const names = [...suites.matchAll(/^ {2}([a-z]+): bench/gm)].map(([, name = '']) => name)
-  expect(names.length).toBeGreaterThan(5)
   // Of `sign`, the second report.
-  for (const suite of [...names, 'budget']) expect(() => fillPage(text, [{ ...report, suite }], machine)).not.toThrow()
+  for (const suite of [...suiteNames, 'budget']) {
+    expect(readPlace(text, suite), suite).toMatch(
+      /^_Measured: \d{4}-\d\d-\d\d, .* cores .*, Node v[\d.]+, commit [\da-f]{8}\._\n/,
+    )
+  }
 })
