@@ -11,6 +11,7 @@ import {
   ending,
   history,
   kindsOf,
+  message,
   now,
   others,
   signature,
@@ -181,6 +182,27 @@ describe('a log that does not show what it has', () => {
     stack.publish(...all)
     stack.network.routes.unshift([`${apiBaseUrl}/log`, () => new Response('{"logs":[]}')])
     expect(kindsOf(await stack.look())).toEqual(['log-withholds'])
+  })
+
+  test.each([
+    ['says that it has none', 'log-withholds', () => new Response(null, { status: 404 })],
+    ['lists none', 'log-withholds', () => new Response('{"logs":[]}')],
+    ['fails', 'log-unavailable', () => new Response(null, { status: 500 })],
+  ])('is missed where the service %s, and nothing that is on the chain names it', async (_, kind, answer) => {
+    stack.publish(message)
+    stack.network.routes.unshift([`${apiBaseUrl}/log`, answer])
+    const report = await stack.look()
+    expect(report).toMatchObject({ conclusion: 'incomplete', nonce: 0, logs: [] })
+    expect(kindsOf(report)).toEqual([kind])
+  })
+
+  test('may be named by a receipt that is not shown either', async () => {
+    stack.publish(message)
+    stack.network.blocks.delete(message.cid)
+    stack.network.routes.unshift([`${apiBaseUrl}/log`, () => new Response('{"logs":[]}')])
+    const report = await stack.look()
+    expect(report).toMatchObject({ conclusion: 'incomplete', logs: undefined })
+    expect(kindsOf(report)).toEqual(['receipt-unavailable'])
   })
 
   test.each([

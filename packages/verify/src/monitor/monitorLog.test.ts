@@ -51,8 +51,11 @@ describe('an honest log', () => {
     expect(report).toMatchObject({ conclusion: 'complete', logs: [{ size: 8, entries: 4, proven: 3, dropped: 1 }] })
   })
 
-  test('that the service keeps, and that no address is known of, is a warning', async () => {
-    stack.publish(...all)
+  test.each([
+    ['on the chain', all],
+    ['off it', [message]],
+  ])('that receipts of what is %s name, and that no address is known of, is a warning', async (_, issues) => {
+    stack.publish(...issues)
     const deps = { fetchBytes: createFetchBytes({ fetch: stack.network.fetch, timeoutMs: 5_000 }), now: () => now }
     const request = { address: wallet, rpc: rpcUrl, manifests, gateways: [gatewayUrl], allowMock: true }
     const report = await monitorWallet(deps, request)
