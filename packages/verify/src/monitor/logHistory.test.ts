@@ -310,6 +310,7 @@ describe('a log that an enclave left for its spare', () => {
     ['is unresolved where those say so', [signature()], [ending('unacknowledged')], ['unresolved 4']],
     ['whether or not witnesses have seen it', [], [ending('unacknowledged')], ['unresolved 1']],
     ['is hidden where nothing is said', [signature()], [], ['hidden 4']],
+    ['lies where what it erased comes again', [signature(), ending('dropped')], [signature()], ['log-lies 5']],
     ['lies where all is said twice', [signature(), ending('dropped')], [ending('dropped')], ['log-lies 1']],
   ])('%s', async (_, left, spare, kinds) => {
     stack.publish(...all)

@@ -34,6 +34,8 @@ export function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
   const stories = new Map<string, Story>()
   /** Indexes of signatures, by origin, start and leaf. */
   const newest = new Map<string, number>()
+  /** Stories with signatures in more than one log. */
+  const spread = new Set<Story>()
   const lies: Finding[] = []
   const lie = (origin: string, index: number, detail: string) => lies.push({ kind: 'log-lies', origin, index, detail })
   const over = findOver(logs)
@@ -48,8 +50,10 @@ export function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
     const { leaf, timeMs } = entry
     newest.set(`${origin} ${bootId} ${leaf}`, index)
     const story = stories.get(`${bootId} ${leaf}`)
-    if (story !== undefined) story.signed += 1
-    else {
+    if (story !== undefined) {
+      story.signed += 1
+      if (story.origin !== origin) spread.add(story)
+    } else {
       const isOver = over.has(bootId)
       const counts = { signed: 1, dropped: 0, unacknowledged: 0 }
       stories.set(`${bootId} ${leaf}`, { leaf, origin, index, timeMs, isOver, ...counts })
@@ -70,10 +74,15 @@ export function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
       if (isWhole || story !== undefined) lie(origin, index, 'it says what became of a signature that it does not have')
       continue
     }
-    if (entry.kind === 'unacknowledged') story.unacknowledged += 1
-    else story.dropped += 1
+    if (entry.kind === 'unacknowledged') {
+      story.unacknowledged += 1
+      continue
+    }
+    story.dropped += 1
     const again = newest.get(`${origin} ${bootId} ${leaf}`) ?? index
-    if (entry.kind === 'dropped' && again > index) lie(origin, again, 'it has what was erased before')
+    if (again > index) lie(origin, again, 'it has what was erased before')
+    // A start that leaves a log erases first what it has not given away: what it signs again in the next was given away.
+    if (spread.has(story)) lie(origin, index, 'it says that this was erased, and its start signed it in two logs')
   }
   return { stories: [...stories.values()], lies }
 }
