@@ -5,6 +5,7 @@ import { toManifest } from '../issues.fake.ts'
 import { apiBaseUrl, gatewayUrl, rpcUrl } from '../network.fake.ts'
 import { describeReport } from './describeReport.ts'
 import { createFakeLog, logReceipt, nameEntry, origin, toEntry } from './log/log.fake.ts'
+import { createLogsMemory, formatMonitorState, parseMonitorState } from './log/logMemory.ts'
 import {
   all,
   authorized,
@@ -140,6 +141,22 @@ describe('entries without a receipt', () => {
     stack.log.append(signature({ timeMs: later(75 * 60).getTime() }))
     expect(kindsOf(await stack.look({ graceS: 3600 }))).toEqual(['entry-awaited 4'])
     expect(await stack.look({ graceS: 3600 })).toMatchObject({ conclusion: 'incomplete' })
+  })
+
+  test('and dated ahead are awaited from when they were first seen under cosignatures, from run to run', async () => {
+    stack.publish(...all)
+    stack.log.append(signature({ timeMs: later(11 * 3600).getTime() }))
+    let logs = createLogsMemory()
+    const kinds: string[][] = []
+    // Blocks are a minute apart, and the log is cosigned anew for each look.
+    for (const minutes of [0, 9, 1]) {
+      stack.node.rest(minutes)
+      const head = later(60 * (stack.node.blocks.length - 1))
+      stack.log.cosignedAtS = head.getTime() / 1000
+      kinds.push(kindsOf(await stack.look({}, logs, { now: () => head })))
+      logs = parseMonitorState(new TextEncoder().encode(formatMonitorState(logs)))
+    }
+    expect(kinds).toEqual([['entry-awaited 4'], ['entry-awaited 4'], ['hidden 4']])
   })
 
   test.each([

@@ -52,7 +52,26 @@ export async function readLog(source: LogSource, parameters: ReadLogParameters):
       ? known
       : await readContinuation(source, { origin, size, root, known, keyIds: new Set(keyIds), isWhole })
   const { tiles, tail, entries } = tree
-  return { origin, note, keyIds, tiles, tail, entries, size, cosignedAt: cosigned.at }
+  const ahead = findAhead(entries, { known, at: cosigned.at })
+  return { origin, note, keyIds, tiles, tail, entries, ahead, size, cosignedAt: cosigned.at }
+}
+
+/**
+ * Entries that are dated later than a quorum had cosigned them, and that time. A host that sets the clock of its enclave ahead would
+ * delay when their receipts are missed. Kept from look to look, since a host can have the log cosigned anew for each.
+ */
+function findAhead(
+  entries: KnownLog['entries'],
+  { known, at }: { known: KnownLog | undefined; at: Date },
+): Map<number, number> {
+  const ahead = new Map<number, number>()
+  const knownSize = known === undefined ? 0 : countLeaves(known)
+  for (const [index, { timeMs }] of entries) {
+    const seenAt = known === undefined || index >= knownSize ? at : known.cosignedAt
+    const seenMs = known?.ahead.get(index) ?? seenAt.getTime()
+    if (seenMs < timeMs) ahead.set(index, seenMs)
+  }
+  return ahead
 }
 
 /** The checkpoint, and the time by which the last of the policies was met. */

@@ -8,6 +8,7 @@ export type Story = {
   /** Of its first entry. */
   origin: string
   index: number
+  /** That of the entry, or when witnesses had seen it, if that was earlier. */
   timeMs: number
   /** How many entries say that it was signed: more than one where a call was repeated. */
   signed: number
@@ -24,7 +25,7 @@ export type StoriesParameters = {
   keyIds: ReadonlySet<string>
 }
 
-type Placed = { origin: string; index: number; bootId: string; entry: StatementEntry }
+type Placed = Pick<Story, 'origin' | 'index' | 'timeMs'> & { bootId: string; entry: StatementEntry }
 
 /** Reads what became of each statement of these keys. A start that leaves a log for another one goes on with its stories there. */
 export function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
@@ -46,8 +47,8 @@ export function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
     }
     return placeEntries(log, keyIds)
   })
-  for (const { origin, index, bootId, entry } of placed.filter(isSignature)) {
-    const { leaf, timeMs } = entry
+  for (const { origin, index, timeMs, bootId, entry } of placed.filter(isSignature)) {
+    const { leaf } = entry
     newest.set(`${origin} ${bootId} ${leaf}`, index)
     const story = stories.get(`${bootId} ${leaf}`)
     if (story !== undefined) {
@@ -59,8 +60,8 @@ export function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
       stories.set(`${bootId} ${leaf}`, { leaf, origin, index, timeMs, isOver, ...counts })
     }
   }
-  for (const { origin, index, bootId, entry } of placed.filter((one) => !isSignature(one))) {
-    const { leaf, timeMs } = entry
+  for (const { origin, index, timeMs, bootId, entry } of placed.filter((one) => !isSignature(one))) {
+    const { leaf } = entry
     const story = stories.get(`${bootId} ${leaf}`)
     if (story === undefined && moved.has(bootId)) {
       // The log that it left for this one was left before witnesses saw the signature.
@@ -92,11 +93,12 @@ function isSignature({ entry }: Placed): boolean {
 }
 
 /** The entries of these keys, each with the start that wrote it. */
-function placeEntries({ origin, entries }: SeenLog, keyIds: ReadonlySet<string>): Placed[] {
+function placeEntries({ origin, entries, ahead }: SeenLog, keyIds: ReadonlySet<string>): Placed[] {
   let bootId = ''
   return sortEntries(entries).flatMap(([index, entry]) => {
     if (entry.kind === 'boot') bootId = entry.bootId
-    return entry.kind !== 'boot' && keyIds.has(entry.keyId) ? [{ origin, index, bootId, entry }] : []
+    const timeMs = ahead.get(index) ?? entry.timeMs
+    return entry.kind !== 'boot' && keyIds.has(entry.keyId) ? [{ origin, index, timeMs, bootId, entry }] : []
   })
 }
 
