@@ -77,6 +77,17 @@ describe('two checkpoints of one log', () => {
     ])
   })
 
+  test('of which the smaller has the later quorum are no lie where no witness forgot', async () => {
+    // The first witness was long done with all entries when the second came from 100 to 304, and the third stayed.
+    Object.assign(stack.log, { cosigners: [0, 1], delaysS: [0, 50, 0] })
+    const logs = await remember()
+    stack.serve(stack.log.entries.slice(0, 100))
+    Object.assign(stack.log, { cosigners: [1, 2], delaysS: [0, 20, 30] })
+    expect(kindsOf(await stack.look({}, logs))).toEqual(['log-withholds'])
+    stack.log.delaysS = [0, 51, 52]
+    expect(kindsOf(await stack.look({}, logs))).toEqual(['log-lies'])
+  })
+
   test.each([100, 260])('of which the later is smaller are withheld entries: %i of 304', async (size) => {
     const logs = await remember()
     stack.serve(stack.log.entries.slice(0, size))

@@ -2,7 +2,9 @@ import {
   assertCosigned,
   type Checkpoint,
   type CosignedCheckpoint,
+  findCosignatures,
   LogError,
+  parseNote,
   parseVkey,
   type WitnessPolicy,
 } from '@countersign/log'
@@ -38,7 +40,9 @@ export async function readLog(source: LogSource, parameters: ReadLogParameters):
   const cosigned = openCheckpoint(note, parameters)
   const { size, root } = cosigned.checkpoint
   const knownSize = known === undefined ? 0 : countLeaves(known)
-  if (known !== undefined && size < knownSize) throw await refuseSmaller(source, { known, size, ...cosigned })
+  if (known !== undefined && size < knownSize) {
+    throw await refuseSmaller(source, { ...parameters, known, note, checkpoint: cosigned.checkpoint })
+  }
   if (known !== undefined && size === knownSize && !equalBytes(computeKnownRoot(known), root)) throw forked(size)
   const keyIds = [...new Set([...(known?.keyIds ?? []), ...parameters.keyIds])]
   // For a key that was not looked for before, the log is read from its beginning.
@@ -99,12 +103,16 @@ function openCheckpoint(
 /** A tree that is smaller than one that was seen: an older one, or one of another history. */
 async function refuseSmaller(
   source: LogSource,
-  parameters: { known: KnownLog; size: number; checkpoint: Checkpoint; at: Date },
+  parameters: Pick<ReadLogParameters, 'policies'> & { known: KnownLog; note: string; checkpoint: Checkpoint },
 ): Promise<LogFault> {
-  const { known, size, checkpoint, at } = parameters
+  const { known, note, checkpoint, policies } = parameters
+  const { size } = checkpoint
   const knownSize = countLeaves(known)
-  if (at > known.cosignedAt) {
-    return lies(`it shows two histories: its witnesses cosigned ${knownSize} entries, and later only ${size}`)
+  // Each by its own clock: of two quorums the one with the older tree may be the later, and no witness have forgotten anything.
+  const before = readTimes(known.note, policies)
+  const isForgotten = [...readTimes(note, policies)].some(([witness, timeS]) => timeS > (before.get(witness) ?? timeS))
+  if (isForgotten) {
+    return lies(`it shows two histories: one of its witnesses cosigned ${knownSize} entries, and later only ${size}`)
   }
   const older = withholds(`it has ${size} entries now, and had ${knownSize} before`)
   try {
@@ -114,6 +122,18 @@ async function refuseSmaller(
     if (!(error instanceof LogFault)) throw error
     // What it would be compared with is not shown any more.
     return error.kind === 'log-lies' ? error : older
+  }
+}
+
+/** When each witness cosigned a note, in seconds. */
+function readTimes(note: string, policies: readonly WitnessPolicy[]): Map<string, number> {
+  const witnesses = [...new Set(policies.flatMap((policy) => policy.witnesses))]
+  try {
+    return new Map(findCosignatures(parseNote(note), witnesses).map(({ witness, timestampS }) => [witness, timestampS]))
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error
+    // A note from before these were the policies, with a line that they would have refused.
+    return new Map()
   }
 }
 
