@@ -168,6 +168,18 @@ describe('following', () => {
     expect(stdout.match(/complete up to nonce 1/g)).toHaveLength(2)
     expect(told.map(({ exitCode: code }) => code)).toEqual([3, 0])
   })
+
+  const withoutGateway = ['--rpc', rpcUrl, '--manifest', 'release.json']
+  test.each([
+    ['a node that lags', ['--from-nonce', '1', ...options], {}, { eth_getTransactionCount: '0x0' }, /so many nonces/],
+    ['a first receipt', withoutGateway, { eth_getTransactionCount: '0x0', eth_getLogs: [] }, {}, /needs a gateway/],
+  ])('goes on after %s that its arguments do not fit, and tells the webhook', async (_, argv, first, then, fault) => {
+    const answers: Record<string, unknown>[] = [first, then]
+    node.lie = (method) => answers[0]?.[method]
+    const looks = await run([wallet, ...argv, '--follow', '--webhook', hook], [() => void answers.shift()])
+    expect(looks).toMatchObject({ exitCode: 3, stderr: expect.stringMatching(fault) })
+    expect(told.map(({ exitCode: code }) => code)).toEqual([3])
+  })
 })
 
 describe('with a log', () => {

@@ -87,7 +87,9 @@ async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }:
       try {
         looks.push({ address, report: await monitorWallet({ fetchBytes, now, wait, memory, logs, logTime }, request) })
       } catch (error) {
-        if (error instanceof VerifierError && error.code === 'invalid_arguments') throw error
+        // Later it is a node that lags, or the first receipt of a wallet, that the arguments do not fit.
+        const isFirst = shown === ''
+        if (isFirst && error instanceof VerifierError && error.code === 'invalid_arguments') throw error
         // Even an error of ours: what somebody published for one wallet must not end the looks at the others.
         looks.push({ address, error: describeError(error) })
       }

@@ -11,6 +11,7 @@ import {
   ending,
   history,
   kindsOf,
+  message,
   now,
   others,
   signature,
@@ -74,6 +75,17 @@ describe('two checkpoints of one log', () => {
     expect(report.findings).toMatchObject([
       { kind: 'log-lies', detail: expect.stringContaining('cosigned 304 entries, and later only 100') },
     ])
+  })
+
+  test('of which the smaller has the later quorum are no lie where no witness forgot', async () => {
+    // The first witness was long done with all entries when the second came from 100 to 304, and the third stayed.
+    Object.assign(stack.log, { cosigners: [0, 1], delaysS: [0, 50, 0] })
+    const logs = await remember()
+    stack.serve(stack.log.entries.slice(0, 100))
+    Object.assign(stack.log, { cosigners: [1, 2], delaysS: [0, 20, 30] })
+    expect(kindsOf(await stack.look({}, logs))).toEqual(['log-withholds'])
+    stack.log.delaysS = [0, 51, 52]
+    expect(kindsOf(await stack.look({}, logs))).toEqual(['log-lies'])
   })
 
   test.each([100, 260])('of which the later is smaller are withheld entries: %i of 304', async (size) => {
@@ -184,6 +196,27 @@ describe('a log that does not show what it has', () => {
   })
 
   test.each([
+    ['says that it has none', 'log-withholds', () => new Response(null, { status: 404 })],
+    ['lists none', 'log-withholds', () => new Response('{"logs":[]}')],
+    ['fails', 'log-unavailable', () => new Response(null, { status: 500 })],
+  ])('is missed where the service %s, and nothing that is on the chain names it', async (_, kind, answer) => {
+    stack.publish(message)
+    stack.network.routes.unshift([`${apiBaseUrl}/log`, answer])
+    const report = await stack.look()
+    expect(report).toMatchObject({ conclusion: 'incomplete', nonce: 0, logs: [] })
+    expect(kindsOf(report)).toEqual([kind])
+  })
+
+  test('may be named by a receipt that is not shown either', async () => {
+    stack.publish(message)
+    stack.network.blocks.delete(message.cid)
+    stack.network.routes.unshift([`${apiBaseUrl}/log`, () => new Response('{"logs":[]}')])
+    const report = await stack.look()
+    expect(report).toMatchObject({ conclusion: 'incomplete', logs: undefined })
+    expect(kindsOf(report)).toEqual(['receipt-unavailable'])
+  })
+
+  test.each([
     ['fails', () => new Response(null, { status: 503 })],
     ['answers with something else', () => new Response('{"logs":[{}]}')],
   ])('%s', async (_, answer) => {
@@ -288,6 +321,7 @@ describe('a log that an enclave left for its spare', () => {
     ['is unresolved where those say so', [signature()], [ending('unacknowledged')], ['unresolved 4']],
     ['whether or not witnesses have seen it', [], [ending('unacknowledged')], ['unresolved 1']],
     ['is hidden where nothing is said', [signature()], [], ['hidden 4']],
+    ['lies where what it erased comes again', [signature(), ending('dropped')], [signature()], ['log-lies 5']],
     ['lies where all is said twice', [signature(), ending('dropped')], [ending('dropped')], ['log-lies 1']],
   ])('%s', async (_, left, spare, kinds) => {
     stack.publish(...all)

@@ -1,8 +1,7 @@
 import { toAnchors } from '../toAnchors.ts'
 import type { JudgedSteps } from './judgeSteps.ts'
-import { checkLogs, listLogs } from './log/checkLogs.ts'
-import { createLogSource, type LogSource } from './log/createLogSource.ts'
-import { LogFault } from './log/logFault.ts'
+import { checkLogs } from './log/checkLogs.ts'
+import { createLogSource } from './log/createLogSource.ts'
 import { createLogsMemory } from './log/logMemory.ts'
 import { createLogTime, spendLogTime } from './log/logTime.ts'
 import type { MonitorDeps, MonitorRequest } from './monitorRequest.ts'
@@ -31,25 +30,20 @@ export async function lookAtLogs(
   const { request, judged, judgeRest, headTime, graceS, mined } = parameters
   const { now, logs: memory = createLogsMemory(), logTime = createLogTime() } = deps
   const { logWitnesses: policies = [] } = toAnchors(request.manifests)
-  const isInReceipts = judged.receipts.some(({ isAccepted, log }) => isAccepted && log !== undefined)
   const { log: base } = request
   if (base === undefined) {
+    // The look is at the chain: what is not on it is judged only to know whether there is a log.
+    const isLogged = hasLog(judged) || hasLog(await judgeRest())
     const detail = 'its address was not given'
-    return { logs: undefined, findings: isInReceipts ? [{ kind: 'log-not-checked', detail }] : [] }
+    return { logs: undefined, findings: isLogged ? [{ kind: 'log-not-checked', detail }] : [] }
   }
-  const ask = <Result>(work: (source: LogSource) => Promise<Result>) =>
-    spendLogTime({ now, logTime }, (isOver) => work(createLogSource({ ...deps, memory, isOver }, base)))
-  const listed = await ask(listLogs)
-  const isListed = !(listed instanceof LogFault) && listed.length > 0
-  if (!isListed && !isInReceipts && policies.length === 0 && memory.known.size === 0) {
-    return { logs: undefined, findings: [] }
-  }
+  // All receipts, whatever the service lists: it can hide a log, and not that the settings in receipts name it.
   const rest = await judgeRest()
-  const checked = await ask((source) =>
+  const checked = await spendLogTime({ now, logTime }, (isOver) =>
     checkLogs(
       { ...deps, memory },
       {
-        ...{ source, listed, policies, headTime, graceS, mined },
+        ...{ source: createLogSource({ ...deps, memory, isOver }, base), policies, headTime, graceS, mined },
         receipts: [...judged.receipts, ...rest.receipts],
         unread: judged.unread + rest.unread,
         witnessUrls: request.witnessUrls ?? [],
@@ -58,4 +52,8 @@ export async function lookAtLogs(
     ),
   )
   return { logs: checked?.logs, findings: [...rest.findings, ...(checked?.findings ?? [])] }
+}
+
+function hasLog({ receipts }: JudgedSteps): boolean {
+  return receipts.some(({ isAccepted, log }) => isAccepted && log !== undefined)
 }

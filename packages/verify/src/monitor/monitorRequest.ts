@@ -31,7 +31,7 @@ export type MonitorRequest = JudgeRequest & {
   contract?: string
   /** Signatures with a lower nonce, or mined in an earlier block, are from before there were receipts. */
   from?: { nonce: number } | { block: number }
-  /** How long after it was mined a transaction may be without an event, in seconds by the chain; 600 unless given. */
+  /** How long after it was mined a transaction may be without an event, in seconds; 600 unless given. By the chain, or by that of the events where it is behind. */
   graceS?: number
   /** So many receipts are judged in one look; all unless given. */
   maxReceipts?: number

@@ -150,6 +150,18 @@ describe('a key that is used elsewhere', () => {
     expect(kindsOf(await look({ graceS: 0 }))).toEqual(['no-receipt 1'])
   })
 
+  test('is not called so while the chain that has the events is behind', async () => {
+    const events = createFakeNode({ wallet })
+    network.routes.push(['https://events.test', events.answer])
+    events.rest(10)
+    node.mine(foreign(0))
+    node.rest(60)
+    const change = { eventsRpc: 'https://events.test' }
+    expect(kindsOf(await look(change))).toEqual(['awaited 0'])
+    events.rest(10)
+    expect(kindsOf(await look(change))).toEqual(['no-receipt 0'])
+  })
+
   test('is seen where the event leads to the receipt of another transaction', async () => {
     node.mine(foreign(0))
     node.publish(first, { topics: [...topicsOf(first).slice(0, 2), foreign(0).hash] })

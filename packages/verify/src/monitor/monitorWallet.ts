@@ -59,7 +59,11 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
   const events = groupEvents(await listEvents(eventsRpc, { contract: source.contract, wallet: address, ...range }))
 
   const { known, otherReceipts } = await readKnown(reader, { hashes: [...events.keys()], head, nonce, memory })
-  const { steps, findings } = await findRest(reader, { known, head, nonce, fromNonce, graceS, events, otherReceipts })
+  // Of two chains the one that is behind says what is young: an event of what it has not come to cannot be there yet.
+  const aged = { ...head, time: new Date(Math.min(head.time.getTime(), eventsHead.time.getTime())) }
+  const { steps, findings } = await findRest(reader, {
+    ...{ known, head: aged, nonce, fromNonce, graceS, events, otherReceipts },
+  })
   const { maxReceipts = Number.POSITIVE_INFINITY } = request
   const judge = ({ hash, use }: Step) =>
     judgeReceipt(

@@ -48,7 +48,7 @@ export async function createBackup(deps: CreateBackupDeps): Promise<Backup> {
 
 /**
  * There is no backup at this path, and one can be written: a second secret would be a second set of wallets, an overwritten
- * backup a lost one, and a mistyped folder must not show only after all custodians have submitted.
+ * backup a lost one, and a mistyped folder, or a file system without links, must not show only after all custodians have submitted.
  */
 export async function assertRoomForBackup(path: string, random: Random): Promise<void> {
   await assertNoBackup(path)

@@ -74,6 +74,16 @@ describe('genesis', () => {
     expect(await readdir(folder)).toEqual(['backup.json'])
   })
 
+  test('nor does one where the new backup could be written and not linked', async () => {
+    await genesis(folder)
+    const peer = createTestPeer()
+    // All random names are one name, so that the link finds it taken.
+    const random = (length: number) => new Uint8Array(length)
+    await expect(recover(folder, { ...peer, random }, join(folder, 'new.json'))).rejects.toThrow('EEXIST')
+    expect(peer.countQuotes()).toBe(0)
+    expect(await readdir(folder)).toEqual(['backup.json'])
+  })
+
   test('quotes and collateral that are away for a moment are waited for, not for ever', async () => {
     const peer = createTestPeer()
     let failures = 5

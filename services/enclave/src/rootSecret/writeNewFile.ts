@@ -10,7 +10,21 @@ type NewFile = { path: string; text: string; mode: number; random: Random }
  */
 export async function writeNewFile(file: NewFile): Promise<void> {
   await withDraft(file, (draft) => link(draft, file.path))
-  const folder = await open(dirname(file.path), 'r')
+  await syncFolder(file.path)
+}
+
+/** Throws where `writeNewFile` would: it takes the same steps, with another name in place of the file's. Not all file systems have links. */
+export async function assertWritable({ path, random }: Pick<NewFile, 'path' | 'random'>): Promise<void> {
+  await withDraft({ path, text: '', mode: 0o600, random }, async (draft) => {
+    const linked = toDraftPath(path, random)
+    await link(draft, linked)
+    await rm(linked)
+  })
+  await syncFolder(path)
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(dirname(path), 'r')
   try {
     await folder.sync()
   } finally {
@@ -18,13 +32,12 @@ export async function writeNewFile(file: NewFile): Promise<void> {
   }
 }
 
-/** Throws where `writeNewFile` could not write its draft. */
-export async function assertWritable({ path, random }: Pick<NewFile, 'path' | 'random'>): Promise<void> {
-  await withDraft({ path, text: '', mode: 0o600, random }, async () => {})
+function toDraftPath(path: string, random: Random): string {
+  return `${path}.${Buffer.from(random(8)).toString('hex')}.draft`
 }
 
 async function withDraft({ path, text, mode, random }: NewFile, use: (draft: string) => Promise<void>) {
-  const draft = `${path}.${Buffer.from(random(8)).toString('hex')}.draft`
+  const draft = toDraftPath(path, random)
   try {
     const file = await open(draft, 'wx', mode)
     try {

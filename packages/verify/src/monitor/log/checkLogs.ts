@@ -19,7 +19,6 @@ export type CheckLogsDeps = AwaitShownDeps & { fetchBytes: FetchBytes; now: () =
 
 export type CheckLogsParameters = {
   source: LogSource
-  listed: readonly ListedLog[] | LogFault
   /** The reader's own, beside those of the settings. */
   policies: readonly WitnessPolicy[]
   /** Where witnesses can be asked themselves. */
@@ -54,7 +53,8 @@ export async function checkLogs(
   deps: CheckLogsDeps,
   parameters: CheckLogsParameters,
 ): Promise<CheckedLogs | undefined> {
-  const { listed, policies, receipts } = parameters
+  const { source, policies, receipts } = parameters
+  const listed = await listLogs(source)
   const accepted = receipts.filter(({ isAccepted }) => isAccepted)
   const isListed = !(listed instanceof LogFault)
   const plan = planLogs({ receipts: accepted, listed: isListed ? listed : [], memory: deps.memory, policies })
@@ -76,7 +76,7 @@ export async function checkLogs(
     } catch (error) {
       if (!(error instanceof LogFault)) throw error
       // Where the log was only not asked for more, the next look need not fetch these again.
-      if (error.kind !== 'log-unavailable') parameters.source.forgetBundles(planned.origin)
+      if (error.kind !== 'log-unavailable') source.forgetBundles(planned.origin)
       findings.push({ kind: error.kind, origin: planned.origin, detail: error.message })
     }
   }
@@ -98,8 +98,7 @@ export async function checkLogs(
   }
 }
 
-/** Asked for before receipts are judged: whether there is a log at all. */
-export async function listLogs(source: LogSource): Promise<readonly ListedLog[] | LogFault> {
+async function listLogs(source: LogSource): Promise<readonly ListedLog[] | LogFault> {
   try {
     return await source.list()
   } catch (error) {

@@ -41,6 +41,8 @@ export function createFakeLog(given: readonly LogEntry[] = [], seed = developmen
     /** Which of the witnesses cosign, and when. */
     cosigners: [0, 1, 2],
     cosignedAtS: 0,
+    /** How much later each of the witnesses did. */
+    delaysS: [0, 0, 0],
     /** Paths below the log that are answered with 404. */
     gone: new Set<string>(),
     /** Answers in place of the log; undefined leaves it to the log. */
@@ -53,8 +55,10 @@ export function createFakeLog(given: readonly LogEntry[] = [], seed = developmen
     },
     toNote(size: number = leaves.length, timestampS?: number): string {
       const root = hashTree(leaves.slice(0, size))
-      const time = { timestampS: timestampS ?? log.cosignedAtS }
-      const cosigners = log.cosigners.map((place) => ({ ...(witnesses[place] as Signer), ...time }))
+      const cosigners = log.cosigners.map((place) => ({
+        ...(witnesses[place] as Signer),
+        timestampS: (timestampS ?? log.cosignedAtS) + (log.delaysS[place] ?? 0),
+      }))
       // In the order of the settings, as a receipt has them.
       const sorted = cosigners.toSorted((left, right) => (left.hex < right.hex ? -1 : 1))
       return signNote(formatCheckpoint({ origin: name, size, root, extensions: [] }), [key, ...sorted])

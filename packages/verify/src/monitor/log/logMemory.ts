@@ -42,6 +42,8 @@ export type KnownLog = KnownTree & {
   keyIds: readonly string[]
   /** Boots, and the entries of these keys, by their index. */
   entries: ReadonlyMap<number, LogEntry>
+  /** Those of them that are dated later than a quorum had cosigned them when they were first seen: that time in milliseconds, by their index. */
+  ahead: ReadonlyMap<number, number>
 }
 
 /** What earlier looks saw of logs; one for all wallets. */
@@ -73,7 +75,7 @@ export function computeKnownRoot({ tiles, tail }: KnownTree): Uint8Array {
 
 /** The text of a file that keeps what was seen. Its hash is against accidents: who can write the file can write another. */
 export function formatMonitorState(memory: LogsMemory): string {
-  const logs = [...memory.known.values()].map(({ origin, note, cosignedAt, keyIds, tiles, tail, entries }) => ({
+  const logs = [...memory.known.values()].map(({ origin, note, cosignedAt, keyIds, tiles, tail, entries, ahead }) => ({
     origin,
     note,
     cosignedAt: cosignedAt.toISOString(),
@@ -81,6 +83,8 @@ export function formatMonitorState(memory: LogsMemory): string {
     tiles: tiles.map(toHex),
     tail: tail.map(toHex),
     entries: [...entries].map(([index, entry]) => [index, toHex(encodeLogEntry(entry))]),
+    // Hardly ever there, and not in states of before.
+    ...(ahead.size === 0 ? {} : { ahead: [...ahead] }),
   }))
   return `${JSON.stringify({ version: VERSION, hash: hashLogs(logs), logs })}\n`
 }
@@ -107,9 +111,11 @@ export function parseMonitorState(bytes: Uint8Array): LogsMemory {
 
 function readLog(value: unknown): KnownLog {
   const required = ['origin', 'note', 'cosignedAt', 'keyIds', 'tiles', 'tail', 'entries']
-  const { origin, note, cosignedAt, keyIds, tiles, tail, entries } = readMembers(value, { required }, malformed)
+  const members = readMembers(value, { required, optional: ['ahead'] }, malformed)
+  const { origin, note, cosignedAt, keyIds, tiles, tail, entries, ahead = [] } = members
   const isText = typeof origin === 'string' && typeof note === 'string' && typeof cosignedAt === 'string'
-  if (!isText || !isHexList(keyIds, 16) || !isHexList(tiles, 32) || !isHexList(tail, 32) || !Array.isArray(entries)) {
+  const isTree = isHexList(tiles, 32) && isHexList(tail, 32)
+  if (!isText || !isHexList(keyIds, 16) || !isTree || !Array.isArray(entries) || !Array.isArray(ahead)) {
     throw malformed('a member')
   }
   const time = new Date(cosignedAt)
@@ -124,7 +130,12 @@ function readLog(value: unknown): KnownLog {
     if (!isNatural(index) || index >= size || typeof hex !== 'string') throw malformed('an entry')
     return [index, decodeLogEntry(fromHex(hex))]
   })
-  return { origin, note, cosignedAt: time, keyIds, ...tree, entries: new Map(kept) }
+  const seen = ahead.map((item: unknown): [number, number] => {
+    const [index, timeMs] = Array.isArray(item) ? item : []
+    if (!isNatural(index) || !isNatural(timeMs)) throw malformed('an entry')
+    return [index, timeMs]
+  })
+  return { origin, note, cosignedAt: time, keyIds, ...tree, entries: new Map(kept), ahead: new Map(seen) }
 }
 
 function isHexList(value: unknown, bytes: number): value is string[] {

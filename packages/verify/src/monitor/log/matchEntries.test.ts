@@ -14,7 +14,7 @@ test('more entries without a receipt than a call may have arguments are all said
   ])
   const log = {
     ...{ origin, note: '', size: count + 1, tiles: [], tail: [], keyIds: [keyId] },
-    ...{ entries: new Map([[0, boot], ...signatures]), cosignedAt: new Date(0), isStale: false },
+    ...{ entries: new Map([[0, boot], ...signatures]), cosignedAt: new Date(0), ahead: new Map(), isStale: false },
   }
   const { findings } = matchEntries({
     ...{ logs: [log], isWhole: true, keyIds: new Set([keyId]), receipts: new Map(), unread: 0, mined: new Set() },

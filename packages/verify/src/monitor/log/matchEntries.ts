@@ -54,20 +54,20 @@ export function matchEntries(parameters: MatchParameters): Matched {
   return { findings, counts }
 }
 
-function isErased({ signed, dropped }: Story): boolean {
-  return dropped === signed
+/** That it was erased says that its start never gave it away, under any of its entries: `log-v1.md` §1. */
+function isErased({ dropped, unacknowledged }: Story): boolean {
+  return dropped > 0 && unacknowledged === 0
 }
 
 /** What is to be said of a signature that no receipt is of. */
 function judgeStory(
-  { timeMs, unacknowledged, dropped, isOver }: Story,
+  { timeMs, unacknowledged, isOver }: Story,
   { isDue }: Pick<MatchParameters, 'isDue'>,
 ): Pick<Finding, 'kind' | 'detail'> {
   if (!isDue(timeMs)) return { kind: 'entry-awaited' }
   if (unacknowledged > 0) {
     return { kind: 'unresolved', detail: 'it was given out, and nobody confirmed that its receipt is kept' }
   }
-  if (dropped > 0) return { kind: 'unresolved', detail: 'it was signed more often than it was erased' }
   if (isOver) return { kind: 'unresolved', detail: 'the enclave that signed it stopped' }
   return { kind: 'hidden' }
 }

@@ -2,7 +2,9 @@ import {
   assertCosigned,
   type Checkpoint,
   type CosignedCheckpoint,
+  findCosignatures,
   LogError,
+  parseNote,
   parseVkey,
   type WitnessPolicy,
 } from '@countersign/log'
@@ -38,7 +40,9 @@ export async function readLog(source: LogSource, parameters: ReadLogParameters):
   const cosigned = openCheckpoint(note, parameters)
   const { size, root } = cosigned.checkpoint
   const knownSize = known === undefined ? 0 : countLeaves(known)
-  if (known !== undefined && size < knownSize) throw await refuseSmaller(source, { known, size, ...cosigned })
+  if (known !== undefined && size < knownSize) {
+    throw await refuseSmaller(source, { ...parameters, known, note, checkpoint: cosigned.checkpoint })
+  }
   if (known !== undefined && size === knownSize && !equalBytes(computeKnownRoot(known), root)) throw forked(size)
   const keyIds = [...new Set([...(known?.keyIds ?? []), ...parameters.keyIds])]
   // For a key that was not looked for before, the log is read from its beginning.
@@ -52,7 +56,26 @@ export async function readLog(source: LogSource, parameters: ReadLogParameters):
       ? known
       : await readContinuation(source, { origin, size, root, known, keyIds: new Set(keyIds), isWhole })
   const { tiles, tail, entries } = tree
-  return { origin, note, keyIds, tiles, tail, entries, size, cosignedAt: cosigned.at }
+  const ahead = findAhead(entries, { known, at: cosigned.at })
+  return { origin, note, keyIds, tiles, tail, entries, ahead, size, cosignedAt: cosigned.at }
+}
+
+/**
+ * Entries that are dated later than a quorum had cosigned them, and that time. A host that sets the clock of its enclave ahead would
+ * delay when their receipts are missed. Kept from look to look, since a host can have the log cosigned anew for each.
+ */
+function findAhead(
+  entries: KnownLog['entries'],
+  { known, at }: { known: KnownLog | undefined; at: Date },
+): Map<number, number> {
+  const ahead = new Map<number, number>()
+  const knownSize = known === undefined ? 0 : countLeaves(known)
+  for (const [index, { timeMs }] of entries) {
+    const seenAt = known === undefined || index >= knownSize ? at : known.cosignedAt
+    const seenMs = known?.ahead.get(index) ?? seenAt.getTime()
+    if (seenMs < timeMs) ahead.set(index, seenMs)
+  }
+  return ahead
 }
 
 /** The checkpoint, and the time by which the last of the policies was met. */
@@ -80,12 +103,16 @@ function openCheckpoint(
 /** A tree that is smaller than one that was seen: an older one, or one of another history. */
 async function refuseSmaller(
   source: LogSource,
-  parameters: { known: KnownLog; size: number; checkpoint: Checkpoint; at: Date },
+  parameters: Pick<ReadLogParameters, 'policies'> & { known: KnownLog; note: string; checkpoint: Checkpoint },
 ): Promise<LogFault> {
-  const { known, size, checkpoint, at } = parameters
+  const { known, note, checkpoint, policies } = parameters
+  const { size } = checkpoint
   const knownSize = countLeaves(known)
-  if (at > known.cosignedAt) {
-    return lies(`it shows two histories: its witnesses cosigned ${knownSize} entries, and later only ${size}`)
+  // Each by its own clock: of two quorums the one with the older tree may be the later, and no witness have forgotten anything.
+  const before = readTimes(known.note, policies)
+  const isForgotten = [...readTimes(note, policies)].some(([witness, timeS]) => timeS > (before.get(witness) ?? timeS))
+  if (isForgotten) {
+    return lies(`it shows two histories: one of its witnesses cosigned ${knownSize} entries, and later only ${size}`)
   }
   const older = withholds(`it has ${size} entries now, and had ${knownSize} before`)
   try {
@@ -95,6 +122,18 @@ async function refuseSmaller(
     if (!(error instanceof LogFault)) throw error
     // What it would be compared with is not shown any more.
     return error.kind === 'log-lies' ? error : older
+  }
+}
+
+/** When each witness cosigned a note, in seconds. */
+function readTimes(note: string, policies: readonly WitnessPolicy[]): Map<string, number> {
+  const witnesses = [...new Set(policies.flatMap((policy) => policy.witnesses))]
+  try {
+    return new Map(findCosignatures(parseNote(note), witnesses).map(({ witness, timestampS }) => [witness, timestampS]))
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error
+    // A note from before these were the policies, with a line that they would have refused.
+    return new Map()
   }
 }
 

@@ -8,6 +8,7 @@ export type Story = {
   /** Of its first entry. */
   origin: string
   index: number
+  /** That of the entry, or when witnesses had seen it, if that was earlier. */
   timeMs: number
   /** How many entries say that it was signed: more than one where a call was repeated. */
   signed: number
@@ -24,7 +25,7 @@ export type StoriesParameters = {
   keyIds: ReadonlySet<string>
 }
 
-type Placed = { origin: string; index: number; bootId: string; entry: StatementEntry }
+type Placed = Pick<Story, 'origin' | 'index' | 'timeMs'> & { bootId: string; entry: StatementEntry }
 
 /** Reads what became of each statement of these keys. A start that leaves a log for another one goes on with its stories there. */
 export function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
@@ -34,6 +35,8 @@ export function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
   const stories = new Map<string, Story>()
   /** Indexes of signatures, by origin, start and leaf. */
   const newest = new Map<string, number>()
+  /** Stories with signatures in more than one log. */
+  const spread = new Set<Story>()
   const lies: Finding[] = []
   const lie = (origin: string, index: number, detail: string) => lies.push({ kind: 'log-lies', origin, index, detail })
   const over = findOver(logs)
@@ -44,19 +47,21 @@ export function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
     }
     return placeEntries(log, keyIds)
   })
-  for (const { origin, index, bootId, entry } of placed.filter(isSignature)) {
-    const { leaf, timeMs } = entry
+  for (const { origin, index, timeMs, bootId, entry } of placed.filter(isSignature)) {
+    const { leaf } = entry
     newest.set(`${origin} ${bootId} ${leaf}`, index)
     const story = stories.get(`${bootId} ${leaf}`)
-    if (story !== undefined) story.signed += 1
-    else {
+    if (story !== undefined) {
+      story.signed += 1
+      if (story.origin !== origin) spread.add(story)
+    } else {
       const isOver = over.has(bootId)
       const counts = { signed: 1, dropped: 0, unacknowledged: 0 }
       stories.set(`${bootId} ${leaf}`, { leaf, origin, index, timeMs, isOver, ...counts })
     }
   }
-  for (const { origin, index, bootId, entry } of placed.filter((one) => !isSignature(one))) {
-    const { leaf, timeMs } = entry
+  for (const { origin, index, timeMs, bootId, entry } of placed.filter((one) => !isSignature(one))) {
+    const { leaf } = entry
     const story = stories.get(`${bootId} ${leaf}`)
     if (story === undefined && moved.has(bootId)) {
       // The log that it left for this one was left before witnesses saw the signature.
@@ -70,10 +75,15 @@ export function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
       if (isWhole || story !== undefined) lie(origin, index, 'it says what became of a signature that it does not have')
       continue
     }
-    if (entry.kind === 'unacknowledged') story.unacknowledged += 1
-    else story.dropped += 1
+    if (entry.kind === 'unacknowledged') {
+      story.unacknowledged += 1
+      continue
+    }
+    story.dropped += 1
     const again = newest.get(`${origin} ${bootId} ${leaf}`) ?? index
-    if (entry.kind === 'dropped' && again > index) lie(origin, again, 'it has what was erased before')
+    if (again > index) lie(origin, again, 'it has what was erased before')
+    // A start that leaves a log erases first what it has not given away: what it signs again in the next was given away.
+    if (spread.has(story)) lie(origin, index, 'it says that this was erased, and its start signed it in two logs')
   }
   return { stories: [...stories.values()], lies }
 }
@@ -83,11 +93,12 @@ function isSignature({ entry }: Placed): boolean {
 }
 
 /** The entries of these keys, each with the start that wrote it. */
-function placeEntries({ origin, entries }: SeenLog, keyIds: ReadonlySet<string>): Placed[] {
+function placeEntries({ origin, entries, ahead }: SeenLog, keyIds: ReadonlySet<string>): Placed[] {
   let bootId = ''
   return sortEntries(entries).flatMap(([index, entry]) => {
     if (entry.kind === 'boot') bootId = entry.bootId
-    return entry.kind !== 'boot' && keyIds.has(entry.keyId) ? [{ origin, index, bootId, entry }] : []
+    const timeMs = ahead.get(index) ?? entry.timeMs
+    return entry.kind !== 'boot' && keyIds.has(entry.keyId) ? [{ origin, index, timeMs, bootId, entry }] : []
   })
 }
 
