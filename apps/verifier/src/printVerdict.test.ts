@@ -77,7 +77,7 @@ describe('the verdict for people', () => {
     expect(print({ verdict: 'mock', exitCode: 3 })).toContain('--allow-mock')
   })
 
-  test('what was signed: amount, sender, recipient, chain and time; after a failure only as the receipt’s word', () => {
+  test('what was signed: amount, sender, recipient, chain and time; without the evidence only as the receipt’s word', () => {
     const { from, to, signedAt, txHash } = honest.receipt.transaction
     const signed = [
       `Amount      1 ETH`,
@@ -89,7 +89,12 @@ describe('the verdict for people', () => {
     ].join('\n')
     expect(print()).toContain(signed)
     expect(print()).toContain('\nWhat was signed: A payment of 1 ETH\n')
-    expect(print({ verdict: 'failed' })).toContain('\nWhat the receipt says was signed: A payment of 1 ETH\n')
+    for (const verdict of ['failed', 'incomplete'] as const) {
+      const text = print({ verdict })
+      expect(text).toContain(
+        '\nWhat the receipt says was signed: A payment of 1 ETH\nThis is only what the receipt says: ',
+      )
+    }
     expect(print({ verdict: 'failed', receipt: undefined })).not.toContain('signed:')
   })
 

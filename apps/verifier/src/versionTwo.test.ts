@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { toCanonicalJson } from '@countersign/protocol'
+import { type Opening, toCanonicalJson, withholdHalf } from '@countersign/protocol'
 import { encodeReceiptCar, parseBlock, quantumNote, toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import { goldenLog } from '../../../packages/receipt/spec/tamperedLog.ts'
@@ -113,6 +113,17 @@ describe('what was signed, for people', () => {
     expect(opened).not.toContain('\u001b')
     const { signature } = message.opening ?? {}
     expect(opened).not.toContain(typeof signature === 'object' ? signature.signature : 'nothing')
+  })
+
+  test('a receipt that names a wallet, and an opening that shows a text, do not show that it was signed', async () => {
+    const half = withholdHalf(message.opening as Opening, 'signature')
+    const folder = await createFolder({ 'receipt.json': message.bytes, 'opening.json': toCanonicalJson(half) })
+    const given = ['--opening', join(folder, 'opening.json'), ...offline(message)]
+    const { exitCode, stdout } = await runCli(nobody, [join(folder, 'receipt.json'), ...given])
+    expect(exitCode).toBe(5)
+    expect(stdout).toContain('\nWhat the receipt says was signed: A message\n')
+    expect(stdout).not.toContain('\nWhat was signed:')
+    expect(flat(stdout)).toContain('This is only what the receipt says: The wallet')
   })
 
   test('what an opening shows is not said where it is of something else', async () => {

@@ -32,6 +32,15 @@ describe('steps', () => {
     }
   })
 
+  test('a step claims no more than it checked: whether the wallet signed, and whose rules those are, is for the evidence to show', () => {
+    const say = (id: StepId, status: VerifierStep['status'] = 'pass') => describeStep(toStep(id, status), hardware)
+    for (const id of ['opening', 'digest', 'statement', 'inclusion'] as const) {
+      expect(say(id)).not.toMatch(/was signed|owner|wrote down|vouched/)
+    }
+    expect(say('opening', 'skip')).toMatch(/^The receipt says/)
+    expect(say('vault-policy')).not.toContain('address')
+  })
+
   test('a mock part is never described as hardware', () => {
     const step = { id: 'quote', title: '', status: 'pass', detail: 'MOCK evidence, correct in itself' } as const
     expect(describeStep(step, hardware)).toContain('simulated')

@@ -158,6 +158,9 @@ describe('a complete proof', () => {
     await heading('Not verified: MOCK evidence').toBeVisible()
     expect(document.querySelector('.verdict')?.getAttribute('data-verdict')).toBe('mock')
     expect(document.querySelector('.verdict-bad')).not.toBeNull()
+    expect(document.querySelector('.signed')?.textContent).toMatch(
+      /^What the receipt says was signedA payment of 1 ETHThis is only what the receipt says: To 0x/,
+    )
     expect(statusOf('quote')).toBe('pass')
     expect(lies()).toEqual(['kmsQuoteVerified'])
   })
