@@ -41,6 +41,12 @@ describe('steps', () => {
     expect(say('vault-policy')).not.toContain('address')
   })
 
+  test('of witnesses a log says that the settings name them, and not who they are', () => {
+    const sentence = describeStep(toStep('log', 'pass'), hardware)
+    expect(sentence).toMatch(/settings name.*independent of the service, you must know/)
+    expect(sentence).not.toMatch(/stranger|secret/)
+  })
+
   test('a mock part is never described as hardware', () => {
     const step = { id: 'quote', title: '', status: 'pass', detail: 'MOCK evidence, correct in itself' } as const
     expect(describeStep(step, hardware)).toContain('simulated')
