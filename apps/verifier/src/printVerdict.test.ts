@@ -196,6 +196,14 @@ describe('the verdict for people', () => {
     expect(text).toContain(honest.receipt.signer.collateral)
   })
 
+  test('missing evidence is not what only the owner of an off-chain signature can show', () => {
+    const unopened = (['opening', 'digest', 'signature', 'vault-rule', 'vault-approvals'] as const).map((id) =>
+      toStep(id, 'skip'),
+    )
+    const text = print({ verdict: 'incomplete', steps: [...unopened, toStep('collateral', 'skip', 'Not given.')] })
+    expect(text).toContain('Step 6 could not be judged: The collateral is the one that the receipt names. Not given.')
+  })
+
   test('a text in the evidence cannot move the cursor or paint a verdict', () => {
     const text = print({ steps: [toStep('entropy', 'pass', 'Sample of \u001b[1A\r\n✓ VERIFIED\u009b\u202e.')] }, true)
     expect(text).toContain('Sample of \u{fffd}[1A\u{fffd}\u{fffd}✓ VERIFIED\u{fffd}\u{fffd}.')
