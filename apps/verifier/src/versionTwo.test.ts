@@ -92,6 +92,22 @@ describe('explain', () => {
     expect(whole.stdout).toMatch(/TDX QUOTE.*SEV-SNP REPORT/s)
     expect((await runCli(nobody, ['explain', join(folder, 'cut.car')])).stderr).toContain('[car_malformed]')
   })
+
+  test('prints the whole configuration of version 2, with the settings that its version names', async () => {
+    const authorization = await issueGoldenV2({ signing: { kind: 'authorization' } })
+    const folder = await createFolder({ 'receipt.car': encodeReceiptCar(authorization) })
+    const { stdout } = await runCli(nobody, ['explain', join(folder, 'receipt.car')])
+    const { config, settings } = parseBlock('batch', authorization.blocks.batch)
+    const [issuer] = config.issuers
+    const [source] = settings.entropy
+    const [implementation] = settings.implementations
+    if (source === undefined || source.kind === 'unsigned') throw new Error('the simulator’s source signs')
+    expect(stdout).toContain(`configuration hash         ${authorization.anchors.configHashes[0]}\n`)
+    expect(stdout).toContain(`accepts sign-ins of      ${issuer?.issuer} for ${issuer?.audience}`)
+    expect(stdout).toContain(`takes samples of         ${source.kind}, key ${source.key}\n`)
+    expect(stdout).toContain(`code it may authorize    ${implementation}\n`)
+    expect(stdout).toContain(`version                  ${config.version}\n`)
+  })
 })
 
 describe('what was signed, for people', () => {

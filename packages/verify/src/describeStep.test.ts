@@ -47,6 +47,10 @@ describe('steps', () => {
     expect(sentence).not.toMatch(/stranger|secret/)
   })
 
+  test('the advice about a configuration names no place that only one version of receipts has', () => {
+    expect(adviseOn({ id: 'config' }).action).not.toContain('signer.config')
+  })
+
   test('a mock part is never described as hardware', () => {
     const step = { id: 'quote', title: '', status: 'pass', detail: 'MOCK evidence, correct in itself' } as const
     expect(describeStep(step, hardware)).toContain('simulated')

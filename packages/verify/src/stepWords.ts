@@ -124,7 +124,8 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
     pass: 'The enclave’s settings, such as whose sign-ins it accepts, are among the anchors.',
     fail: 'The enclave ran with other settings than the anchors name: it may accept other sign-ins.',
     skip: 'No anchor says which settings are the right ones.',
-    action: 'Read signer.config in the receipt (explain prints it) and ask the operator why it differs.',
+    action:
+      'Read the configuration (explain prints it, of version 2 from a CAR file) and ask the operator why it differs.',
   },
   entropy: {
     pass: 'The random sample was signed by its source and was used for this signature.',
