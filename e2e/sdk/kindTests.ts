@@ -40,7 +40,7 @@ export function testKinds(sdk: Harness) {
     const args = ['verify', link, '--rpc', chain.url, '--contract', contract]
     const { exitCode, stdout, stderr } = await runCli(deps, args)
     expect({ exitCode, stderr, fails: stdout.match(/✗/g) }).toEqual({ exitCode: 3, stderr: '', fails: null })
-    expect(stdout).toContain(`What was signed: ${title}`)
+    expect(stdout).toContain(`What the receipt says was signed: ${title}`)
   }
 
   test('wagmi: useSignMessage signs in with Ethereum, viem takes it for this site and no other, and the opening is of its proof', async () => {

@@ -77,7 +77,7 @@ describe('the verdict for people', () => {
     expect(print({ verdict: 'mock', exitCode: 3 })).toContain('--allow-mock')
   })
 
-  test('what was signed: amount, sender, recipient, chain and time; after a failure only as the receipt’s word', () => {
+  test('what was signed: amount, sender, recipient, chain and time; without the evidence only as the receipt’s word', () => {
     const { from, to, signedAt, txHash } = honest.receipt.transaction
     const signed = [
       `Amount      1 ETH`,
@@ -89,7 +89,12 @@ describe('the verdict for people', () => {
     ].join('\n')
     expect(print()).toContain(signed)
     expect(print()).toContain('\nWhat was signed: A payment of 1 ETH\n')
-    expect(print({ verdict: 'failed' })).toContain('\nWhat the receipt says was signed: A payment of 1 ETH\n')
+    for (const verdict of ['failed', 'incomplete'] as const) {
+      const text = print({ verdict })
+      expect(text).toContain(
+        '\nWhat the receipt says was signed: A payment of 1 ETH\nThis is only what the receipt says: ',
+      )
+    }
     expect(print({ verdict: 'failed', receipt: undefined })).not.toContain('signed:')
   })
 
@@ -189,6 +194,14 @@ describe('the verdict for people', () => {
     expect(text).toContain('Step 2 could not be judged')
     expect(text).toContain('Tried: gateway.example answers 404.')
     expect(text).toContain(honest.receipt.signer.collateral)
+  })
+
+  test('missing evidence is not what only the owner of an off-chain signature can show', () => {
+    const unopened = (['opening', 'digest', 'signature', 'vault-rule', 'vault-approvals'] as const).map((id) =>
+      toStep(id, 'skip'),
+    )
+    const text = print({ verdict: 'incomplete', steps: [...unopened, toStep('collateral', 'skip', 'Not given.')] })
+    expect(text).toContain('Step 6 could not be judged: The collateral is the one that the receipt names. Not given.')
   })
 
   test('a text in the evidence cannot move the cursor or paint a verdict', () => {

@@ -1,14 +1,6 @@
 import { parseQuote, parseReport, parseSnpTcb, toSnpProduct, toTdMeasurement } from '@countersign/attestation'
 import { type AttestationReceiptV2, fromHex, hashEnclaveConfig, toHex } from '@countersign/protocol'
-import {
-  type AnyReceipt,
-  ATTESTATION_V2,
-  anchorSteps,
-  type ReceiptView,
-  requiredSteps,
-  type StepId,
-  vaultSteps,
-} from '@countersign/receipt'
+import { type AnyReceipt, ATTESTATION_V2, anchorSteps, type ReceiptView, type StepId } from '@countersign/receipt'
 import {
   adviseOn,
   type Claim,
@@ -17,6 +9,7 @@ import {
   type Fact,
   findLies,
   groupSteps,
+  isMissing,
   isMockStep,
   nameSigned,
   toMeasurementText,
@@ -176,11 +169,8 @@ function printLabelled(label: string, text: string): string {
 }
 
 function printMissingEvidence({ steps, problems, view }: CliOutcome): string[] {
-  const isRequired = (id: VerifierStep['id']) =>
-    ([...requiredSteps, ...vaultSteps] as string[]).includes(id) || ['blocks', 'event', 'reevaluation'].includes(id)
-  const missing = steps.find(
-    ({ id, status }) => status === 'skip' && isRequired(id) && !(anchorSteps as readonly string[]).includes(id),
-  )
+  const hasOwnVerdict = (id: string) => [...anchorSteps, 'time-bound'].includes(id)
+  const missing = steps.find((step) => isMissing(step) && !hasOwnVerdict(step.id))
   const tried = problems.map((problem) => `Tried: ${problem}.`)
   if (missing === undefined) return tried
   const what = `Step ${steps.indexOf(missing) + 1} could not be judged: ${missing.title}. ${missing.detail}`

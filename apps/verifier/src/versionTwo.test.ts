@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { toCanonicalJson } from '@countersign/protocol'
+import { type Opening, toCanonicalJson, withholdHalf } from '@countersign/protocol'
 import { encodeReceiptCar, parseBlock, quantumNote, toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import { goldenLog } from '../../../packages/receipt/spec/tamperedLog.ts'
@@ -92,6 +92,22 @@ describe('explain', () => {
     expect(whole.stdout).toMatch(/TDX QUOTE.*SEV-SNP REPORT/s)
     expect((await runCli(nobody, ['explain', join(folder, 'cut.car')])).stderr).toContain('[car_malformed]')
   })
+
+  test('prints the whole configuration of version 2, with the settings that its version names', async () => {
+    const authorization = await issueGoldenV2({ signing: { kind: 'authorization' } })
+    const folder = await createFolder({ 'receipt.car': encodeReceiptCar(authorization) })
+    const { stdout } = await runCli(nobody, ['explain', join(folder, 'receipt.car')])
+    const { config, settings } = parseBlock('batch', authorization.blocks.batch)
+    const [issuer] = config.issuers
+    const [source] = settings.entropy
+    const [implementation] = settings.implementations
+    if (source === undefined || source.kind === 'unsigned') throw new Error('the simulator’s source signs')
+    expect(stdout).toContain(`configuration hash         ${authorization.anchors.configHashes[0]}\n`)
+    expect(stdout).toContain(`accepts sign-ins of      ${issuer?.issuer} for ${issuer?.audience}`)
+    expect(stdout).toContain(`takes samples of         ${source.kind}, key ${source.key}\n`)
+    expect(stdout).toContain(`code it may authorize    ${implementation}\n`)
+    expect(stdout).toContain(`version                  ${config.version}\n`)
+  })
 })
 
 describe('what was signed, for people', () => {
@@ -113,6 +129,17 @@ describe('what was signed, for people', () => {
     expect(opened).not.toContain('\u001b')
     const { signature } = message.opening ?? {}
     expect(opened).not.toContain(typeof signature === 'object' ? signature.signature : 'nothing')
+  })
+
+  test('a receipt that names a wallet, and an opening that shows a text, do not show that it was signed', async () => {
+    const half = withholdHalf(message.opening as Opening, 'signature')
+    const folder = await createFolder({ 'receipt.json': message.bytes, 'opening.json': toCanonicalJson(half) })
+    const given = ['--opening', join(folder, 'opening.json'), ...offline(message)]
+    const { exitCode, stdout } = await runCli(nobody, [join(folder, 'receipt.json'), ...given])
+    expect(exitCode).toBe(5)
+    expect(stdout).toContain('\nWhat the receipt says was signed: A message\n')
+    expect(stdout).not.toContain('\nWhat was signed:')
+    expect(flat(stdout)).toContain('This is only what the receipt says: The wallet')
   })
 
   test('what an opening shows is not said where it is of something else', async () => {

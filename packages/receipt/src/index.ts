@@ -33,6 +33,7 @@ export {
 } from './v1/schema.ts'
 export {
   anchorSteps,
+  isStepOf,
   requiredSteps,
   type Step,
   type StepId,

@@ -29,10 +29,10 @@ export type Found = Pick<ReceiptCheck, 'cid' | 'isMock'> & {
  * The service's answer, claim by claim. Only bytes that were fetched by their CID and a chain that was asked count against
  * it; the copy of the receipt in the answer is itself just a claim.
  */
-export function compareClaims(proof: ProofPayload, found: Found | undefined, now: Date): Claim[] {
+export function compareClaims(proof: ProofPayload, found: Found | undefined): Claim[] {
   return [
     ...compareReceipt(proof, found),
-    compareStatus(proof, found, now),
+    compareStatus(proof, found),
     ...comparePublication(proof, found),
     ...compareQuote(proof, found),
   ]
@@ -111,11 +111,11 @@ function compareCid(ipfsCid: string, found: Found | undefined): Claim {
   return { member: 'ipfsCid', text, verdict: 'holds', detail: 'The bytes under this CID hash to it.' }
 }
 
-/** A service waits for confirmations and looks now and then; for this long an event may be news to it. */
-const MAX_NEWS_MS = 15 * 60_000
-
-/** Specification §2 and §3: which members are set in which state, and that `complete` means an event. */
-function compareStatus(proof: ProofPayload, found: Found | undefined, now: Date): Claim {
+/**
+ * Specification §2 and §3: which members are set in which state, and that `complete` means an event. A service that still waits for an
+ * event which the chain has is behind, not false: it waits for confirmations or finality, or its worker was away.
+ */
+function compareStatus(proof: ProofPayload, found: Found | undefined): Claim {
   const { status, ipfsCid, onchainTxHash, onchainBlockNumber } = proof
   const claim = (verdict: Claim['verdict'], detail: string): Claim => ({
     member: 'status',
@@ -130,14 +130,10 @@ function compareStatus(proof: ProofPayload, found: Found | undefined, now: Date)
   if (status !== 'complete') {
     const event = found?.publications?.find((publication) => publication.ipfsCid === ipfsCid)
     if (event === undefined) return claim('open', 'Only the service knows how far it is.')
-    const { blockNumber, blockTime } = event
-    const isNews = status === 'pending_onchain' && now.getTime() - blockTime.getTime() < MAX_NEWS_MS
-    return isNews
-      ? claim('open', `Block ${blockNumber} points to this receipt. The service may not have seen it yet.`)
-      : claim(
-          'false',
-          `The chain has the event: block ${blockNumber} of ${blockTime.toISOString()} points to this receipt.`,
-        )
+    const where = `block ${event.blockNumber} of ${event.blockTime.toISOString()} points to this receipt`
+    return status === 'pending_onchain'
+      ? claim('open', `The service is behind the chain: ${where}.`)
+      : claim('false', `The chain has the event: ${where}.`)
   }
   if (onchainTxHash === null || onchainBlockNumber === null) {
     return claim('false', 'A complete proof has an event on the chain, but the answer names none.')

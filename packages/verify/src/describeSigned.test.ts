@@ -1,17 +1,23 @@
 import { toChecksumAddress } from '@countersign/protocol'
-import { expect, test } from 'vitest'
-import { describeSigned, nameSigned } from './describeSigned.ts'
+import { describe, expect, test } from 'vitest'
+import { goldenVaults } from '../../receipt/src/vaults.fake.ts'
+import { describeSigned, nameSigned, type SignedReader } from './describeSigned.ts'
 import { issueGolden, issueGoldenV2 } from './issues.fake.ts'
 
 const one = await issueGolden()
 const transaction = await issueGoldenV2()
 const authorization = await issueGoldenV2({ signing: { kind: 'authorization' } })
 const message = await issueGoldenV2({ signing: { kind: 'message' } })
+const address = await issueGoldenV2(goldenVaults.address)
+
+type Shown = Parameters<typeof describeSigned>[0]
+
+const verified = { verdict: 'verified', isMockRefused: false, isKnownCode: true } as const
+const say = (shown: Partial<Shown> & Pick<Shown, 'receipt'>, reader?: SignedReader) =>
+  describeSigned({ ...verified, content: undefined, ...shown }, reader)
 
 test('a transaction is described alike in both versions', () => {
-  expect(describeSigned({ receipt: transaction.receipt, content: undefined })).toEqual(
-    describeSigned({ receipt: one.receipt, content: undefined }),
-  )
+  expect(say({ receipt: transaction.receipt })).toEqual(say({ receipt: one.receipt }))
 })
 
 test.each([
@@ -21,14 +27,11 @@ test.each([
   ['20000000000000000000', '20 ETH'],
 ])('%s wei are %s', (value, expected) => {
   const receipt = { ...one.receipt, transaction: { ...one.receipt.transaction, value } }
-  expect(describeSigned({ receipt, content: undefined }).facts).toContainEqual({ name: 'Amount', value: expected })
+  expect(say({ receipt }).facts).toContainEqual({ name: 'Amount', value: expected })
 })
 
 test('a payment is one sentence, with names and times as the reader writes them', () => {
-  const { title, sentence, facts } = describeSigned(
-    { receipt: one.receipt, content: undefined },
-    { toTime: (time) => `<${time}>` },
-  )
+  const { title, sentence, facts } = say({ receipt: one.receipt }, { toTime: (time) => `<${time}>` })
   const { from, to, txHash, signedAt } = one.receipt.transaction
   expect(title).toBe('A payment of 1 ETH')
   expect(sentence).toBe(
@@ -49,7 +52,7 @@ test('a call of a contract is called one, and a chain without a name has its num
     ...one.receipt,
     transaction: { ...one.receipt.transaction, chainId: 5, data: '0xa9059cbb' } as const,
   }
-  const { title, sentence, facts } = describeSigned({ receipt, content: undefined })
+  const { title, sentence, facts } = say({ receipt })
   expect(title).toBe('A call of a contract, with 1 ETH')
   expect(sentence).toMatch(/^To 0x\w{40} on Chain 5, with 4 bytes of data\. The wallet/)
   expect(facts).toContainEqual({ name: 'Chain', value: '5' })
@@ -65,10 +68,7 @@ test('where it is logged is said with who cosigned it, and nothing of the origin
     quorum: 2,
     cosignedAt: '2026-06-15T12:00:01.000Z',
   }
-  const { facts } = describeSigned(
-    { receipt: transaction.receipt, content: undefined, logged },
-    { toTime: () => 'noon' },
-  )
+  const { facts } = say({ receipt: transaction.receipt, logged }, { toTime: () => 'noon' })
   expect(facts.slice(-3)).toEqual([
     { name: 'Log', value: expect.stringMatching(/^entry 6 of log\.example\/[^\u009b]+31ma, in a tree of 11$/) },
     { name: 'Witnesses', value: '2 of 3 cosigned it; 2 are enough' },
@@ -76,13 +76,35 @@ test('where it is logged is said with who cosigned it, and nothing of the origin
   ])
 })
 
-test('what failed is only what the receipt says', () => {
-  expect(nameSigned({ verdict: 'failed' })).toBe('What the receipt says was signed')
-  expect(nameSigned({ verdict: 'verified' })).toBe('What was signed')
+describe('what the evidence does not show is only what the receipt says, whatever was signed', () => {
+  const allowedMock = { ...verified, verdict: 'mock' } as const
+  const receipts = [one, transaction, authorization, message, address].map(({ receipt }) => receipt)
+  const reservation = 'This is only what the receipt says: '
+
+  test.each([
+    { ...verified, verdict: 'failed' },
+    { ...verified, verdict: 'incomplete' },
+    { ...verified, verdict: 'unknown-code', isKnownCode: false },
+    { ...allowedMock, isMockRefused: true },
+    { ...allowedMock, isKnownCode: false },
+  ] as const)('$verdict, refused: $isMockRefused, known code: $isKnownCode', (judged) => {
+    expect(nameSigned(judged)).toBe('What the receipt says was signed')
+    for (const receipt of receipts) {
+      expect(say({ receipt, ...judged }).sentence).toBe(`${reservation}${say({ receipt }).sentence}`)
+    }
+  })
+
+  test.each([verified, { ...verified, verdict: 'late' }, { ...verified, verdict: 'unbounded' }, allowedMock] as const)(
+    'but not for $verdict',
+    (judged) => {
+      expect(nameSigned(judged)).toBe('What was signed')
+      for (const receipt of receipts) expect(say({ receipt, ...judged }).sentence).not.toContain(reservation)
+    },
+  )
 })
 
 test('an authorization warns of what its code can do', () => {
-  const { sentence, warnings } = describeSigned({ receipt: authorization.receipt, content: undefined })
+  const { sentence, warnings } = say({ receipt: authorization.receipt })
   expect(sentence).toMatch(/authorized the code at 0x(7e){20} to act for it, on Local chain \(EIP-7702\)/i)
   expect(warnings.join()).toContain('everything')
 })
@@ -90,11 +112,9 @@ test('an authorization warns of what its code can do', () => {
 test('off the chain, only an opening says what was signed', () => {
   const { content } = message.opening ?? {}
   if (typeof content !== 'object') throw new Error('the simulator shows the content')
-  expect(describeSigned({ receipt: message.receipt, content: undefined }).sentence).toContain(
-    'signed something on 2026-06-15',
-  )
-  expect(JSON.stringify(describeSigned({ receipt: message.receipt, content: undefined }))).not.toContain('hello')
-  expect(describeSigned({ receipt: message.receipt, content }).facts).toContainEqual({
+  expect(say({ receipt: message.receipt }).sentence).toContain('signed something on 2026-06-15')
+  expect(JSON.stringify(say({ receipt: message.receipt }))).not.toContain('hello')
+  expect(say({ receipt: message.receipt, content }).facts).toContainEqual({
     name: 'Message',
     value: 'hello',
   })

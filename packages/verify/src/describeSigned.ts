@@ -19,18 +19,24 @@ export type SignedReader = { toTime?: (time: string) => string }
 
 type Name = SignatureName & { time: string }
 
-type Shown = {
+type Judged = Pick<Outcome, 'verdict' | 'isMockRefused' | 'isKnownCode'>
+
+type Shown = Judged & {
   receipt: AnyReceipt
   content: OpeningContent | undefined
   policy?: Policy | undefined
   logged?: Logged | undefined
 }
 
-/** What the wallet signed, as far as the receipt and an opening show it, under which rules, where it is a vault, and where it is logged. */
+/**
+ * What the wallet signed, as far as the receipt and an opening show it, under which rules, where it is a vault, and where it is logged.
+ * Where the evidence does not show it, the sentence says that the receipt does.
+ */
 export function describeSigned(shown: Shown, { toTime = (time) => time }: SignedReader = {}): ContentWords {
   const words = describeKind(shown, toTime)
   const facts = [...words.facts, ...describeVault(shown), ...describeLogged(shown.logged, toTime)]
-  return { ...words, facts }
+  const sentence = isEvident(shown) ? words.sentence : `This is only what the receipt says: ${words.sentence}`
+  return { ...words, sentence, facts }
 }
 
 function describeKind({ receipt, content }: Shown, toTime: (time: string) => string): ContentWords {
@@ -49,9 +55,15 @@ function describeKind({ receipt, content }: Shown, toTime: (time: string) => str
   }
 }
 
-/** Above it. Where a step failed, nothing shows that the wallet signed this. */
-export function nameSigned({ verdict }: Pick<Outcome, 'verdict'>): string {
-  return verdict === 'failed' ? 'What the receipt says was signed' : 'What was signed'
+/** Above it. */
+export function nameSigned(judged: Judged): string {
+  return isEvident(judged) ? 'What was signed' : 'What the receipt says was signed'
+}
+
+/** Anybody can write a receipt that names somebody's wallet. Mock evidence that is allowed is judged as hardware is. */
+function isEvident({ verdict, isMockRefused, isKnownCode }: Judged): boolean {
+  if (verdict === 'mock') return isKnownCode && !isMockRefused
+  return verdict === 'verified' || verdict === 'late' || verdict === 'unbounded'
 }
 
 function describeTransaction({ to, value, data }: TxMetadata, name: Name): ContentWords {

@@ -32,6 +32,25 @@ describe('steps', () => {
     }
   })
 
+  test('a step claims no more than it checked: whether the wallet signed, and whose rules those are, is for the evidence to show', () => {
+    const say = (id: StepId, status: VerifierStep['status'] = 'pass') => describeStep(toStep(id, status), hardware)
+    for (const id of ['opening', 'digest', 'statement', 'inclusion'] as const) {
+      expect(say(id)).not.toMatch(/was signed|owner|wrote down|vouched/)
+    }
+    expect(say('opening', 'skip')).toMatch(/^The receipt says/)
+    expect(say('vault-policy')).not.toContain('address')
+  })
+
+  test('of witnesses a log says that the settings name them, and not who they are', () => {
+    const sentence = describeStep(toStep('log', 'pass'), hardware)
+    expect(sentence).toMatch(/settings name.*independent of the service, you must know/)
+    expect(sentence).not.toMatch(/stranger|secret/)
+  })
+
+  test('the advice about a configuration names no place that only one version of receipts has', () => {
+    expect(adviseOn({ id: 'config' }).action).not.toContain('signer.config')
+  })
+
   test('a mock part is never described as hardware', () => {
     const step = { id: 'quote', title: '', status: 'pass', detail: 'MOCK evidence, correct in itself' } as const
     expect(describeStep(step, hardware)).toContain('simulated')

@@ -9,13 +9,14 @@ const transaction = await issueGoldenV2(goldenVaults.transaction)
 const offChain = await issueGoldenV2(goldenVaults['off-chain'])
 const address = await issueGoldenV2(goldenVaults.address)
 const policy = approved
+const verified = { verdict: 'verified', isMockRefused: false, isKnownCode: true, content: undefined } as const
 const content = offChain.opening?.content as OpeningContent
 const valuesOf = (facts: readonly { name: string; value: string }[], wanted: string) =>
   facts.filter(({ name }) => name === wanted).map(({ value }) => value)
 
 describe('a vault in words', () => {
   test('has the rules, what holds for all of them, and who approved', () => {
-    const { facts } = describeSigned({ receipt: transaction.receipt, content: undefined, policy })
+    const { facts } = describeSigned({ ...verified, receipt: transaction.receipt, policy })
     expect(valuesOf(facts, 'Rules')[0]).toContain('Up to 0.1 ')
     expect(facts.filter(({ name }) => /^Rule \d$/.test(name))).toHaveLength(4)
     expect(valuesOf(facts, 'Note')[0]).toContain('These rules can never change.')
@@ -40,10 +41,10 @@ describe('a vault in words', () => {
   })
 
   test('an address is no signature: title and sentence say so', async () => {
-    const words = describeSigned({ receipt: address.receipt, content: undefined, policy })
+    const words = describeSigned({ ...verified, receipt: address.receipt, policy })
     expect(words.title).toBe('The address of a vault')
     expect(words.sentence).toContain('Nothing was signed with that key.')
     const { receipt } = await issueGoldenV2(goldenVaults['wallet-address'])
-    expect(describeSigned({ receipt, content: undefined }).title).toBe('The address of a wallet')
+    expect(describeSigned({ ...verified, receipt }).title).toBe('The address of a wallet')
   })
 })

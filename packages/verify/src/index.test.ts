@@ -35,6 +35,7 @@ test('exports', () => {
       "getProof",
       "groupSteps",
       "isCar",
+      "isMissing",
       "isMockStep",
       "isSimulated",
       "monitorConclusions",

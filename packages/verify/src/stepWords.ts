@@ -31,13 +31,13 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
     action: 'Get the blocks that the receipt names from another source.',
   },
   opening: {
-    pass: 'What its owner shows belongs to this signature, to the byte.',
+    pass: 'What the opening shows is what this receipt commits to, to the byte.',
     fail: 'What was shown as the signed content or the signature belongs to another signature, or was changed.',
-    skip: 'This wallet signed something at this time. What it was, only its owner can show.',
+    skip: 'The receipt says that this wallet signed something. What it was, only its owner can show.',
     action: 'Ask the owner of the wallet for the opening of this signature, unchanged.',
   },
   digest: {
-    pass: 'What you see is what was signed.',
+    pass: 'What you see belongs to the stated digest, to the byte.',
     fail: 'What the receipt or the opening shows is not what was signed.',
     skip: 'What was signed is not shown: of this kind of signature only its owner can show it.',
     action: ASK_FOR_THE_ORIGINAL,
@@ -54,18 +54,18 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
     action: ASK_FOR_THE_ORIGINAL,
   },
   statement: {
-    pass: 'What the enclave wrote down about the signing agrees with what was signed.',
+    pass: 'The enclave’s statement, as the receipt has it, is about this signature.',
     fail: 'What the enclave wrote down is about another signature than the one that the receipt shows.',
     action: ASK_FOR_THE_ORIGINAL,
   },
   log: {
-    pass: 'Enough witnesses, who are strangers to the service, saw the log with this signature in it: it cannot be kept secret.',
+    pass: 'Enough of the witnesses that the enclave’s settings name cosigned the log with this signature in it. Whether they are independent of the service, you must know.',
     fail: 'The enclave’s settings promise a log that witnesses watch, and nothing proves that this signature is in it.',
     skip: 'No log was looked at: nothing proves that there are no other signatures.',
     action: `${DISTRUST} If you named witnesses of your own, compare their keys and how many of them you ask for.`,
   },
   'vault-policy': {
-    pass: 'The rules that are shown are those of this vault: its address is made from them.',
+    pass: 'The rules that are shown are those that the statement names.',
     fail: 'The rules that are shown are not those that the enclave held the signature to.',
     skip: 'The rules of the vault are missing, so that nobody can tell whether they allow this.',
     action: 'Get the policy block that the receipt names from another source.',
@@ -83,7 +83,7 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
     action: DISTRUST,
   },
   inclusion: {
-    pass: 'The enclave’s note is one of those that its hardware vouched for together.',
+    pass: 'The statement is in the batch that the hardware has to vouch for.',
     fail: 'There is no way from the enclave’s note to what its hardware vouched for, so the quote may cover something else.',
     action: ASK_FOR_THE_ORIGINAL,
   },
@@ -124,7 +124,8 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
     pass: 'The enclave’s settings, such as whose sign-ins it accepts, are among the anchors.',
     fail: 'The enclave ran with other settings than the anchors name: it may accept other sign-ins.',
     skip: 'No anchor says which settings are the right ones.',
-    action: 'Read signer.config in the receipt (explain prints it) and ask the operator why it differs.',
+    action:
+      'Read the configuration (explain prints it, of version 2 from a CAR file) and ask the operator why it differs.',
   },
   entropy: {
     pass: 'The random sample was signed by its source and was used for this signature.',

@@ -169,7 +169,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   } as const
   const { proof } = loaded
   const found = { ...judged, receipt, publications: chain?.publications }
-  const claims = proof === undefined ? [] : compareClaims(proof, found, deps.now())
+  const claims = proof === undefined ? [] : compareClaims(proof, found)
   return {
     verdict: judged.verdict,
     isMock: check.isMock,

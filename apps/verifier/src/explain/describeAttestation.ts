@@ -1,8 +1,9 @@
 import { parseQuote, parseReport } from '@countersign/attestation'
 import { parseCheckpoint, parseNote, parseTlogProof } from '@countersign/log'
 import { describePolicy, type Policy, parsePolicy } from '@countersign/policy'
-import { type AttestationReceiptV2, fromHex, ServiceError } from '@countersign/protocol'
+import { type AttestationReceiptV2, type EntropySetting, fromHex, ServiceError } from '@countersign/protocol'
 import { type Blocks, parseBlock, type ReceiptFiles, toCid } from '@countersign/receipt'
+import { describeConfig } from './describeConfig.ts'
 import { describeQuote } from './describeQuote.ts'
 import { describeReport } from './describeReport.ts'
 import { describeCertificates, describeOr, type Line, list } from './lines.ts'
@@ -38,7 +39,9 @@ export function describeAttestation(receipt: AttestationReceiptV2, { bytes, bloc
       'BATCH',
       ['batch', `${sequence} of boot ${bootId}`],
       ['signatures in it', treeSize],
-      ['version', config.version],
+      ...describeConfig(config),
+      ...list('  takes samples of', settings.entropy.map(nameSource)),
+      ...list('  code it may authorize', settings.implementations),
       ['log', logKey ?? 'none'],
       ...(settings.log === null
         ? []
@@ -56,6 +59,10 @@ export function describeAttestation(receipt: AttestationReceiptV2, { bytes, bloc
       ...describeOr('SEV-SNP REPORT', () => describeReport(parseReport(fromHex(reportHex)))),
     ]),
   ]
+}
+
+function nameSource(source: EntropySetting): string {
+  return source.kind === 'unsigned' ? 'a source that does not sign' : `${source.kind}, key ${source.key}`
 }
 
 /** The rules of a vault in words, where the block is there and is the one that is named. */

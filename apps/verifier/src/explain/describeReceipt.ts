@@ -1,6 +1,7 @@
 import { parseQuote, parseReport } from '@countersign/attestation'
-import { fromHex, hashEnclaveConfig, ServiceError, toHex } from '@countersign/protocol'
+import { fromHex } from '@countersign/protocol'
 import type { AttestationReceiptV1 } from '@countersign/receipt'
+import { describeConfig } from './describeConfig.ts'
 import { describeQuote } from './describeQuote.ts'
 import { describeReport } from './describeReport.ts'
 import { describeCertificates, describeOr, type Line } from './lines.ts'
@@ -57,30 +58,4 @@ export function describeReceipt(receipt: AttestationReceiptV1, cid: string): Lin
     ['sequence', entropy.sequence],
     ['value', entropy.valueHex],
   ]
-}
-
-function describeConfig(config: AttestationReceiptV1['signer']['config']): Line[] {
-  return [
-    ['configuration hash', hashOrFault(config)],
-    ...config.issuers.map(
-      ({ issuer, audience, jwksOrigin }): Line => [
-        '  accepts sign-ins of',
-        `${issuer} for ${audience}, keys from ${jwksOrigin}`,
-      ],
-    ),
-    ['  authorities', config.caSet],
-    ['  root secret', config.rootSecret],
-    ['  quotes from', config.quoteSource],
-    ['  caller policy', config.callerPolicy],
-    ['  version', config.version],
-  ]
-}
-
-function hashOrFault(config: AttestationReceiptV1['signer']['config']): string {
-  try {
-    return toHex(hashEnclaveConfig(config))
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
-    return `none: ${error.details}`
-  }
 }

@@ -100,7 +100,7 @@ describe('a complete proof', () => {
     const page = await show(toConfig(logged))
     await heading('Nothing failed, on MOCK evidence').toBeVisible()
     const step = () => document.querySelector('[data-step="log"]')?.textContent
-    expect([statusOf('log'), step()]).toEqual(['pass', expect.stringContaining('Enough witnesses')])
+    expect([statusOf('log'), step()]).toEqual(['pass', expect.stringContaining('Enough of the witnesses')])
     expect(step()).toContain('Entry 5 of the log log.example/enclave-a, in a tree of 9.')
     const signed = document.querySelector('.signed')?.textContent
     expect(signed).toContain('entry 5 of log.example/enclave-a, in a tree of 9')
@@ -158,6 +158,9 @@ describe('a complete proof', () => {
     await heading('Not verified: MOCK evidence').toBeVisible()
     expect(document.querySelector('.verdict')?.getAttribute('data-verdict')).toBe('mock')
     expect(document.querySelector('.verdict-bad')).not.toBeNull()
+    expect(document.querySelector('.signed')?.textContent).toMatch(
+      /^What the receipt says was signedA payment of 1 ETHThis is only what the receipt says: To 0x/,
+    )
     expect(statusOf('quote')).toBe('pass')
     expect(lies()).toEqual(['kmsQuoteVerified'])
   })

@@ -2,13 +2,13 @@ import {
   describeStep,
   groupSteps,
   isMockStep,
-  isSimulated,
   type StepContext,
   type StepGroup,
   toPrintable,
   type VerifierStep,
 } from '@countersign/verify'
 import { countSteps } from './countSteps.ts'
+import { findWorst, toMark } from './marks.ts'
 import { type Mark, StatusMark } from './StatusMark.tsx'
 
 type ChecksProps = {
@@ -36,9 +36,8 @@ export function Checks({ steps, context }: ChecksProps) {
 function Group(props: { group: StepGroup; context: StepContext | undefined; isMock: boolean }) {
   const { group, context, isMock } = props
   const { title, steps } = group
-  const toMark = (step: VerifierStep): Mark => (isSimulated(step, { isMock }) ? 'mock' : step.status)
-  const marks = steps.map(toMark)
-  const mark = findWorst(marks)
+  const marks = steps.map((step) => toMark(step, { isMock }))
+  const mark = findWorst(steps, { isMock })
   // What was not reached after a failure has no steps.
   if (mark === undefined && context !== undefined) return null
   return (
@@ -48,7 +47,7 @@ function Group(props: { group: StepGroup; context: StepContext | undefined; isMo
         <h3>{title}</h3>
         <span className="ticks" aria-hidden="true">
           {steps.map((step) => (
-            <span key={step.id} className={`tick tick-${toMark(step)}`} />
+            <span key={step.id} className={`tick tick-${toMark(step, { isMock })}`} />
           ))}
         </span>
         <span className="visually-hidden">{countMarks(marks)}</span>
@@ -56,7 +55,7 @@ function Group(props: { group: StepGroup; context: StepContext | undefined; isMo
       </summary>
       <ol className="transcript">
         {steps.map((step) => (
-          <StepRow key={step.id} step={step} mark={toMark(step)} context={context} />
+          <StepRow key={step.id} step={step} mark={toMark(step, { isMock })} context={context} />
         ))}
       </ol>
     </details>
@@ -84,11 +83,6 @@ function StepRow(props: { step: VerifierStep; mark: Mark; context: StepContext |
       </div>
     </li>
   )
-}
-
-/** Undefined before the first step. */
-function findWorst(marks: readonly Mark[]): Mark | undefined {
-  return (['fail', 'mock', 'pass', 'skip'] as const).find((mark) => marks.includes(mark))
 }
 
 function countMarks(marks: readonly Mark[]): string {

@@ -6,12 +6,9 @@ const ADDRESS = /(0x[0-9a-fA-F]{40})/
 
 /** What was signed, in words. Of an off-chain signature that is what an opening shows. */
 export function SignedPanel({ outcome }: { outcome: Outcome }) {
-  const { receipt, content, policy, logged } = outcome
+  const { receipt, content } = outcome
   if (receipt === undefined) return null
-  const { title, sentence, warnings, facts } = describeSigned(
-    { receipt, content, policy, logged },
-    { toTime: toDateTime },
-  )
+  const { title, sentence, warnings, facts } = describeSigned({ ...outcome, receipt }, { toTime: toDateTime })
   return (
     <section className="card signed" aria-labelledby="signed-title">
       <h2 id="signed-title">{nameSigned(outcome)}</h2>

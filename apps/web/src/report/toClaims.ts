@@ -8,5 +8,5 @@ import type { VerificationState } from '../worker/useVerification.ts'
  */
 export function toClaims(state: VerificationState, proof: ProofPayload | undefined): readonly Claim[] {
   if (proof === undefined || state.phase === 'running') return []
-  return compareClaims(proof, state.phase === 'done' ? state.outcome : undefined, new Date())
+  return compareClaims(proof, state.phase === 'done' ? state.outcome : undefined)
 }

@@ -35,6 +35,7 @@ test('the exports of the package', () => {
       "encodeReceiptCar",
       "hashPart",
       "isCid",
+      "isStepOf",
       "nameSignature",
       "parseAnyReceipt",
       "parseBlock",
