@@ -1,5 +1,5 @@
 import { type TcbStatus, type TrustedRoot, type Verifier, vendorRoots } from '@countersign/attestation'
-import { createSimulatedSatellite, simulatedRoots } from '@countersign/attestation/simulator'
+import { simulatedEntropyKeys, simulatedRoots } from '@countersign/attestation/simulator'
 import { type OpeningContent, type ProofPayload, parseOpening, ServiceError } from '@countersign/protocol'
 import {
   type AnyReceipt,
@@ -237,7 +237,7 @@ function toCheckOptions(request: VerifyRequest, chain: Chain | undefined): Check
   const { manifests, tcbStatuses = [], maximumEventDelayS, isEventDue = true } = request
   return {
     roots: trustedRoots(),
-    mockEntropyKeys: [createSimulatedSatellite().publicKey],
+    mockEntropyKeys: simulatedEntropyKeys(),
     anchors: { ...toAnchors(manifests), ...(chain === undefined ? {} : { contract: chain.contract }) },
     policy: toPolicy({ statuses: tcbStatuses, maximumEventDelayS }, manifests),
     isEventDue,
