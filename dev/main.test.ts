@@ -50,7 +50,7 @@ async function verify(ports: Ports, slug: string) {
   const { trust } = readOperatorTrust(config)
   const command = toCommand(
     { kind: 'proof', slug, apiBaseUrl: config.apiBaseUrl },
-    { trust, anchorSource: 'operator', isEventDue: true, localManifest: config.manifestFile },
+    { trust, anchorSource: 'operator', localManifest: config.manifestFile },
   )
   const [words, args = ''] = command.split(' -- ')
   expect(words).toBe('npm run verify')

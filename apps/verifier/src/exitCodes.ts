@@ -34,12 +34,18 @@ const UNAVAILABLE: readonly string[] = [
   'event_not_found',
 ] satisfies VerifierErrorCode[]
 
-/** Bytes that are no receipt are bad input, whatever named them. */
+/**
+ * Bytes that are no receipt are bad input, whatever named them. Nothing is 0 that was not done in full: a file that was asked for and not
+ * written is said by the code of one that cannot be, unless the verdict says more.
+ */
 export function toExitCode({
   conclusion,
   receipt,
-}: Pick<Outcome, 'conclusion'> & { receipt: object | undefined }): ExitCode {
-  return receipt === undefined ? exitCodes.badInput : CONCLUSIONS[conclusion]
+  unwritten,
+}: Pick<Outcome, 'conclusion'> & { receipt: object | undefined; unwritten?: string }): ExitCode {
+  if (receipt === undefined) return exitCodes.badInput
+  const exitCode = CONCLUSIONS[conclusion]
+  return exitCode === exitCodes.verified && unwritten !== undefined ? exitCodes.badInput : exitCode
 }
 
 /** An error that is not ours is a fault of this program. It shares 1 with a failed step: nothing was verified. */

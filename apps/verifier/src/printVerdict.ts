@@ -51,11 +51,12 @@ export function printVerdict(outcome: CliOutcome, { isColored }: { isColored: bo
 
 /** The same for programs. */
 export function printVerdictJson(outcome: CliOutcome): string {
-  const { verdict, conclusion, exitCode, isMock, isKnownCode, timeBound, cid, steps, receipt, problems } = outcome
+  const { verdict, conclusion, exitCode, isMock, isKnownCode, timeBound, cid, steps, receipt, unwritten = [] } = outcome
   const signed = receipt && toSigned(receipt, outcome)
   const log = outcome.logged && { log: outcome.logged }
   const falseClaims = findLies(outcome.claims).map(({ member, text, detail }) => ({ member, text, detail }))
   const judged = { verdict, conclusion, exitCode, isMock, isKnownCode, timeBound, cid, steps }
+  const problems = outcome.problems.concat(unwritten)
   return `${toPrintableJson({ ...judged, ...signed, ...log, falseClaims, problems })}\n`
 }
 

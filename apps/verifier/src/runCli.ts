@@ -28,9 +28,10 @@ export async function runCli(deps: CliDeps, argv: readonly string[]): Promise<Cl
         return succeed(await explain(options.file))
       case 'verify': {
         const outcome = await verify(deps, options)
-        const stdout = isJson ? printVerdictJson(outcome) : printVerdict(outcome, deps)
-        const stderr = isJson ? '' : outcome.problems.map((problem) => toLine(`could not fetch: ${problem}`)).join('')
-        return { exitCode: outcome.exitCode, stdout, stderr }
+        const { exitCode, problems, unwritten = [] } = outcome
+        if (isJson) return { exitCode, stdout: printVerdictJson(outcome), stderr: '' }
+        const lines = problems.map((problem) => `could not fetch: ${problem}`).concat(unwritten)
+        return { exitCode, stdout: printVerdict(outcome, deps), stderr: lines.map(toLine).join('') }
       }
     }
   } catch (error) {

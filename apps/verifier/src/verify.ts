@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { MAX_OPENING_BYTES } from '@countersign/protocol'
+import { MAX_OPENING_BYTES, ServiceError } from '@countersign/protocol'
 import { encodeReceiptCar, MAX_CAR_BYTES } from '@countersign/receipt'
 import {
   createFetchBytes,
@@ -23,7 +23,11 @@ import type { VerifyOptions } from './parseOptions.ts'
 import { isPathTaken, readFileBounded } from './readFileBounded.ts'
 import { type CliSubject, recogniseCliSubject } from './recogniseCliSubject.ts'
 
-export type CliOutcome = Outcome & { exitCode: ExitCode }
+export type CliOutcome = Outcome & {
+  exitCode: ExitCode
+  /** Why there is no file of `--car`, though the receipt was judged. */
+  unwritten?: string
+}
 
 const BLOCK_NAMES = ['collateral', 'release', 'batch', 'coordinator', 'policy']
 const MAX_REVOCATIONS_BYTES = 4_194_304
@@ -62,19 +66,30 @@ export async function verify(deps: FetchDeps & { now: () => Date }, options: Ver
       ...(opening === undefined ? {} : { opening }),
     },
   )
-  if (carFile !== undefined && outcome.receipt !== undefined) await writeCar(carFile, outcome)
-  return { ...outcome, exitCode: toExitCode(outcome) }
+  const written = carFile === undefined || outcome.receipt === undefined ? {} : await writeCar(carFile, outcome)
+  return { ...outcome, ...written, exitCode: toExitCode({ ...outcome, ...written }) }
 }
 
-/** All that was found of the receipt, as one file, whatever the verdict on it is. */
-async function writeCar(path: string, { bytes, blocks, collateral }: Outcome): Promise<void> {
-  const car = encodeReceiptCar({ bytes, blocks, ...(collateral && { collateral: collateral.bytes }) })
+/**
+ * All that was found of the receipt, as one file, whatever the verdict on it is. A receipt may name a block twice, or one that is too large
+ * for such a file, and its verdict must be printed all the same.
+ */
+async function writeCar(path: string, outcome: Outcome): Promise<Pick<CliOutcome, 'unwritten'>> {
+  const { bytes, blocks, collateral } = outcome
+  let car: Uint8Array
+  try {
+    car = encodeReceiptCar({ bytes, blocks, ...(collateral && { collateral: collateral.bytes }) })
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    return { unwritten: `could not write ${path}: its blocks make no CAR file (${error.details})` }
+  }
   try {
     await writeFile(path, car, { flag: 'wx' })
   } catch (cause) {
     const details = `${path} (${cause instanceof Error && 'code' in cause ? cause.code : 'unknown'})`
     throw new VerifierError('file_unwritable', 'cannot write the file', { details, cause })
   }
+  return {}
 }
 
 async function toSubject(

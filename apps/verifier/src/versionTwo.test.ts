@@ -7,6 +7,7 @@ import { goldenLog } from '../../../packages/receipt/spec/tamperedLog.ts'
 import { goldenVaults } from '../../../packages/receipt/src/vaults.fake.ts'
 import { issueGolden, issueGoldenV2 } from '../../../packages/verify/src/issues.fake.ts'
 import { createFakeNetwork, gatewayUrl } from '../../../packages/verify/src/network.fake.ts'
+import { toExitCode } from './exitCodes.ts'
 import { createFolder, toFlags } from './folder.fake.ts'
 import { deps } from './runCli.fake.ts'
 import { runCli } from './runCli.ts'
@@ -73,6 +74,32 @@ describe('--car', () => {
     const { exitCode, stderr } = await runCli(nobody, [join(folder, 'receipt.car'), '--offline', '--car', car])
     expect(exitCode).toBe(4)
     expect(stderr).toContain('[file_unwritable]')
+  })
+
+  test('of a receipt that names one block twice: the verdict is printed, and that nothing was written', async () => {
+    const { batch } = transaction.blocks
+    const release = toCanonicalJson({ ...parseBlock('release', transaction.blocks.release), collateral: toCid(batch) })
+    const receipt = toCanonicalJson({ ...transaction.receipt, coordinator: { release: toCid(release) } })
+    const { coordinator } = transaction.blocks
+    const files = { 'batch.json': batch, 'release.json': release, 'coordinator.json': coordinator }
+    const folder = await createFolder({ 'receipt.json': receipt, ...files })
+    const car = join(folder, 'out.car')
+    const argv = [join(folder, 'receipt.json'), ...offline(transaction), '--car', car]
+    const { exitCode, stdout, stderr } = await runCli(nobody, argv)
+    expect(exitCode).toBe(1)
+    expect(stdout).toContain('\nNot verified\n')
+    const line = `could not write ${car}: its blocks make no CAR file (a block twice)`
+    expect(stderr).toBe(`countersign-verifier: ${line}\n`)
+    const json = JSON.parse((await runCli(nobody, [...argv, '--json'])).stdout)
+    expect(json).toMatchObject({ verdict: 'failed', exitCode: 1, problems: [line] })
+    await expect(readFile(car)).rejects.toMatchObject({ code: 'ENOENT' })
+  })
+
+  test('that was not written is no success, and hides no verdict that says more', () => {
+    const outcome = { receipt: {}, unwritten: 'could not write it' }
+    expect(toExitCode({ ...outcome, conclusion: 'accepted' })).toBe(4)
+    expect(toExitCode({ ...outcome, conclusion: 'failed' })).toBe(1)
+    expect(toExitCode({ ...outcome, conclusion: 'unbounded' })).toBe(7)
   })
 })
 

@@ -37,7 +37,6 @@ async function liesOf(
       manifests: [toManifest(issue)],
       rpc: rpcUrl,
       allowMock,
-      isEventDue: proof.status === 'complete',
     },
   )
   return findLies(claims).map(({ member }) => member)

@@ -1,5 +1,5 @@
 import { type TcbStatus, type TrustedRoot, type Verifier, vendorRoots } from '@countersign/attestation'
-import { createSimulatedSatellite, simulatedRoots } from '@countersign/attestation/simulator'
+import { simulatedEntropyKeys, simulatedRoots } from '@countersign/attestation/simulator'
 import { type OpeningContent, type ProofPayload, parseOpening, ServiceError } from '@countersign/protocol'
 import {
   type AnyReceipt,
@@ -75,8 +75,9 @@ export type VerifyRequest = {
   /** AMD's revocation list of the coordinator's product (DER), judged at `at`, or now. */
   revocations?: Uint8Array
   /**
-   * False where the service says that there is no event yet, or never will be. The chain is asked all the same, since that is
-   * the word of the party that is judged: only the absence of an event is then no failure.
+   * False where the reader allows that there is no event yet. None is due either of a proof that its service does not call
+   * complete. The chain is asked all the same, since that is the word of the party that is judged: only the absence of an event
+   * is then no failure.
    */
   isEventDue?: boolean
 }
@@ -129,6 +130,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     revocations,
     opening,
     allowMock = false,
+    isEventDue = true,
   } = request
   const onProgress = deps.onProgress ?? (() => {})
   const onPhase = (phase: Phase) => onProgress({ kind: 'phase', phase })
@@ -140,7 +142,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   const loaded = await loadReceipt({ ...deps, onPhase }, { subject, gateways, api, chain })
   const receipt = readReceipt(loaded, subject)
   const finding = { ...deps, findBeside: (name: string) => findBeside(deps, loaded, name) }
-  const { gateways: sources } = loaded
+  const { gateways: sources, proof } = loaded
   const parts = await loadParts({ ...finding, onFetch: () => onPhase('blocks') }, { receipt, gateways: sources })
   const cid = parts.collateral
   const fresh = cid === undefined ? undefined : chooseFreshCollateral(files, { cid, at })
@@ -152,6 +154,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   onPhase('steps')
   const check = await checkReceipt(loaded.bytes, collateral.bytes, {
     ...toCheckOptions(request, chain),
+    isEventDue: isEventDue && (proof === undefined || proof.status === 'complete'),
     blocks: parts.blocks,
     ...(deps.verifier === undefined ? {} : { verifier: deps.verifier }),
     ...(opening === undefined ? {} : { opening }),
@@ -167,7 +170,6 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     verdict: subjectStep?.status === 'fail' ? 'failed' : check.verdict,
     isMockRefused: check.isMock && !allowMock,
   } as const
-  const { proof } = loaded
   const found = { ...judged, receipt, publications: chain?.publications }
   const claims = proof === undefined ? [] : compareClaims(proof, found)
   return {
@@ -234,13 +236,12 @@ export function trustedRoots(): readonly TrustedRoot[] {
 }
 
 function toCheckOptions(request: VerifyRequest, chain: Chain | undefined): CheckReceiptOptions {
-  const { manifests, tcbStatuses = [], maximumEventDelayS, isEventDue = true } = request
+  const { manifests, tcbStatuses = [], maximumEventDelayS } = request
   return {
     roots: trustedRoots(),
-    mockEntropyKeys: [createSimulatedSatellite().publicKey],
+    mockEntropyKeys: simulatedEntropyKeys(),
     anchors: { ...toAnchors(manifests), ...(chain === undefined ? {} : { contract: chain.contract }) },
     policy: toPolicy({ statuses: tcbStatuses, maximumEventDelayS }, manifests),
-    isEventDue,
     ...(chain === undefined ? {} : { chain: chain.reader }),
   }
 }

@@ -2,7 +2,7 @@ import { isTerminalProofStatus, type ProofPayload } from '@countersign/protocol'
 import { toPrintable, type VerifierError } from '@countersign/verify'
 import { useMemo, useState } from 'react'
 import { AnchorForm } from '../anchors/AnchorForm.tsx'
-import { isEventDue, toVerifyRequest } from '../anchors/toVerifyRequest.ts'
+import { toVerifyRequest } from '../anchors/toVerifyRequest.ts'
 import { type Anchors, useAnchors } from '../anchors/useAnchors.ts'
 import { useConfig, type WebConfig } from '../config.ts'
 import { toProofFailureWords } from '../report/failureWords.ts'
@@ -47,7 +47,7 @@ function ProofView({ proof, config, anchors }: { proof: ProofPayload; config: We
   const request = useMemo(() => {
     if (proof.ipfsCid === null) return undefined
     const subject = { kind: 'proof', slug: proof.slug, api: apiBaseUrl, proof } as const
-    return toVerifyRequest({ subject, opening, proof, apiBaseUrl }, { trust, config })
+    return toVerifyRequest({ subject, opening, apiBaseUrl }, { trust, config })
   }, [ipfsCid, ipfsUrl, txHash, chainId, walletAddress, status, apiBaseUrl, trust, config, opening, round])
   const state = useVerification(request)
   const outcome = state.phase === 'done' ? state.outcome : undefined
@@ -69,11 +69,7 @@ function ProofView({ proof, config, anchors }: { proof: ProofPayload; config: We
         {outcome === undefined ? null : <KeepEvidence outcome={outcome} />}
         <ProofLinks proof={proof} config={config} />
         <AnchorForm anchors={anchors} />
-        <IndependentCheck
-          subject={{ kind: 'proof', slug: proof.slug, apiBaseUrl }}
-          anchors={anchors}
-          isEventDue={isEventDue(proof)}
-        />
+        <IndependentCheck subject={{ kind: 'proof', slug: proof.slug, apiBaseUrl }} anchors={anchors} />
         <ServiceWord proof={proof} state={state} />
       </div>
     </>

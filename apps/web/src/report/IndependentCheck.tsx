@@ -6,17 +6,13 @@ import { Fold } from './Fold.tsx'
 import { type CommandSubject, toCommand } from './toCommand.ts'
 
 /** This page comes from the operator whom it judges. What to do about that. */
-export function IndependentCheck(props: {
-  subject: CommandSubject
-  anchors: Pick<Anchors, 'trust' | 'source'>
-  isEventDue: boolean
-}) {
-  const { subject, anchors, isEventDue } = props
+export function IndependentCheck(props: { subject: CommandSubject; anchors: Pick<Anchors, 'trust' | 'source'> }) {
+  const { subject, anchors } = props
   const { trust, source } = anchors
   const { apiBaseUrl, manifestFile } = useConfig()
   // Nobody but the visitor runs a service there. Any other operator's file, or a leave to accept MOCK, stays out of the command.
   const localManifest = isLoopbackUrl(apiBaseUrl) ? manifestFile : undefined
-  const command = toCommand(subject, { trust, anchorSource: source, isEventDue, localManifest })
+  const command = toCommand(subject, { trust, anchorSource: source, localManifest })
   return (
     <Fold title="Check it without this page" note="The real check: this page comes from the operator">
       <p>

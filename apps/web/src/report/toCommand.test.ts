@@ -11,17 +11,12 @@ describe('the command', () => {
   const context = {
     trust: { ...noTrust, manifest: { ...emptyManifest, contracts: [contract] }, node },
     anchorSource: 'operator',
-    isEventDue: true,
   } as const
 
   test('asks the same service and the same contract', () => {
     const subject = { kind: 'proof', slug: 'q8Zk2vXo1fTn0uYbWcR3dA', apiBaseUrl: 'http://localhost:8080' } as const
     expect(toCommand(subject, context)).toBe(
       `npm run verify -- q8Zk2vXo1fTn0uYbWcR3dA --api http://localhost:8080 --rpc http://localhost:8545/ --contract ${contract.address}`,
-    )
-    expect(toCommand(subject, { ...context, isEventDue: false })).not.toContain('--contract')
-    expect(toCommand(subject, { ...context, isEventDue: false, anchorSource: 'visitor' })).toContain(
-      `--rpc http://localhost:8545/ --contract ${contract.address} --allow-missing-event`,
     )
   })
 
@@ -57,8 +52,6 @@ describe('the command', () => {
     expect(toCommand(subject, { ...mock, localManifest: "-a b'c" })).toBe(
       `${command} --manifest './-a b'\\''c' --allow-mock`,
     )
-    // Nothing may be due yet, and be there all the same.
-    expect(toCommand(subject, { ...local, isEventDue: false })).toContain(`${chain} --allow-missing-event --manifest`)
     // The visitor's anchors stand alone, and without a local manifest nothing of the operator's gets in.
     expect(toCommand(subject, { ...mock, anchorSource: 'visitor' })).not.toMatch(/manifest|mock/)
     expect(toCommand(subject, { ...mock, localManifest: undefined })).toBe(command)
@@ -80,7 +73,7 @@ describe('the command', () => {
 
   test('is safe to paste, whatever a link or a service put into it', () => {
     const subject = { kind: 'proof', slug: "x'; rm -rf ~ #$(id)", apiBaseUrl: 'http://a.test/?a&b' } as const
-    expect(toCommand(subject, { ...context, isEventDue: false })).toBe(
+    expect(toCommand(subject, { ...context, trust: noTrust })).toBe(
       `npm run verify -- 'x'\\''; rm -rf ~ #$(id)' --api 'http://a.test/?a&b'`,
     )
   })

@@ -9,7 +9,6 @@ export type CommandSubject =
 export type ToCommandParameters = {
   trust: Trust
   anchorSource: AnchorSource
-  isEventDue: boolean
   /** Of a service on the visitor's own machine: they are their own operator. */
   localManifest?: string | undefined
 }
@@ -20,20 +19,14 @@ export type ToCommandParameters = {
  */
 export function toCommand(
   subject: CommandSubject,
-  { trust, anchorSource, isEventDue, localManifest }: ToCommandParameters,
+  { trust, anchorSource, localManifest }: ToCommandParameters,
 ): string {
   const { enclave, coordinator, entropyKeys, log } = trust.manifest
   const contract = findContract(trust)
-  // An operator's own contract, where nothing is due in it, would only make the command fail; the visitor's stays. On the visitor's own
-  // machine the event may be there before the service says so.
-  const isChainAsked = isEventDue || anchorSource === 'visitor' || localManifest !== undefined
   const chain =
-    contract === undefined || trust.node === undefined || !isChainAsked
+    contract === undefined || trust.node === undefined
       ? []
-      : [
-          ...['--rpc', trust.node.rpcUrl, '--contract', contract.address],
-          ...(isEventDue ? [] : ['--allow-missing-event']),
-        ]
+      : ['--rpc', trust.node.rpcUrl, '--contract', contract.address]
   const own: [string, readonly string[]][] =
     anchorSource === 'operator'
       ? []

@@ -1,7 +1,6 @@
 import { isCar, type Outcome } from '@countersign/verify'
 import { useState } from 'react'
 import { AnchorForm } from '../anchors/AnchorForm.tsx'
-import { isEventDue } from '../anchors/toVerifyRequest.ts'
 import { useAnchors } from '../anchors/useAnchors.ts'
 import { useConfig, type WebConfig } from '../config.ts'
 import { ServiceWord } from '../proof/ServiceWord.tsx'
@@ -47,11 +46,7 @@ export function VerifyPage() {
         {outcome === undefined ? null : <KeepEvidence outcome={outcome} />}
         <AnchorForm anchors={anchors} />
         {asked === undefined ? null : (
-          <IndependentCheck
-            subject={toCommandSubject(config, asked, outcome)}
-            anchors={anchors}
-            isEventDue={isEventDue(asked.proof)}
-          />
+          <IndependentCheck subject={toCommandSubject(config, asked, outcome)} anchors={anchors} />
         )}
         {asked?.proof === undefined ? null : <ServiceWord proof={asked.proof} state={state} />}
       </div>

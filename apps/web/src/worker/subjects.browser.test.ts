@@ -1,9 +1,8 @@
 import { ServiceError } from '@countersign/protocol'
 import { chooseReceipt, findLies, type VerifyRequest } from '@countersign/verify'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { contract, toProof } from '../../../../packages/verify/src/issues.fake.ts'
+import { contract } from '../../../../packages/verify/src/issues.fake.ts'
 import { apiBaseUrl, gatewayUrl, rpcUrl } from '../../../../packages/verify/src/network.fake.ts'
-import { honest } from '../../../../packages/verify/src/subjects/honest.fake.ts'
 import { categories, type SubjectRow } from '../../../../packages/verify/src/subjects/subjectRow.fake.ts'
 import {
   createRowNetwork,
@@ -51,17 +50,12 @@ async function toAsked(config: WebConfig, { subject, collaterals = [] }: Subject
   return pasted.kind === 'unknown' ? undefined : findAsked({ fetchBytes }, config, pasted)
 }
 
-function toRequest(
-  config: WebConfig,
-  asked: Asked,
-  { isEventDue, at, opening, issue = honest }: SubjectRow,
-): VerifyRequest {
+function toRequest(config: WebConfig, asked: Asked, { at, opening }: SubjectRow): VerifyRequest {
   const { trust, fault } = readOperatorTrust(config)
   expect(fault).toBeUndefined()
-  // A visitor of the page cannot say that no event is due, only a service can; nor can they name another time.
-  const proof = isEventDue === false ? toProof(issue, { status: 'pending_onchain' as const }) : asked.proof
   return {
-    ...toVerifyRequest({ ...asked, proof, opening: opening?.bytes }, { trust, config }),
+    ...toVerifyRequest({ ...asked, opening: opening?.bytes }, { trust, config }),
+    // A visitor of the page cannot name another time.
     ...(at === undefined ? {} : { at }),
   }
 }

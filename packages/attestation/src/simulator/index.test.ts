@@ -27,6 +27,7 @@ test('the exports of the subpath', () => {
       "createSimulatedSatellite",
       "createSimulator",
       "developmentSeed",
+      "simulatedEntropyKeys",
       "simulatedRoots",
       "strangerSeed",
     ]

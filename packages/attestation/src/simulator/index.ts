@@ -8,9 +8,11 @@ import {
   type SimulatedCertificates,
 } from './amdPki.ts'
 import { createRevocations, type SimulatedRevocationOptions } from './amdRevocations.ts'
+import { createSimulatedBeacon } from './beacon.ts'
 import { developmentSeed, primeOffsets } from './developmentSeed.ts'
 import { createIntelPki, type IntelPki, intelTrustedRoot } from './intelPki.ts'
 import { createMemo } from './keys.ts'
+import { createSimulatedSatellite } from './satellite.ts'
 import { createReport, type SimulatedReportOptions } from './snpReport.ts'
 import { createCollateral, type SimulatedCollateralOptions } from './tdxCollateral.ts'
 import { createQuote, type SimulatedQuoteOptions } from './tdxQuote.ts'
@@ -82,7 +84,15 @@ export function simulatedRoots(seed: string = developmentSeed): readonly Trusted
   return [intelTrustedRoot(intelPkiOf(seed)), amdTrustedRoot(amdPkiOf(seed))]
 }
 
-/** Keys and certificates follow from the seed alone, and each RSA signature takes long: simulators of one seed share them. */
+/** The public keys of a seed's satellite and beacon: a sample under one of them is simulated. */
+export function simulatedEntropyKeys(seed: string = developmentSeed): readonly string[] {
+  return pkis(`entropy ${seed}`, () => [
+    createSimulatedSatellite(seed).publicKey,
+    createSimulatedBeacon(seed).beacon.key,
+  ])
+}
+
+/** Keys and certificates follow from the seed alone, and making them takes long: simulators of one seed share them. */
 const pkis = createMemo()
 
 function intelPkiOf(seed: string): IntelPki {

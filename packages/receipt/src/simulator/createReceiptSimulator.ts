@@ -13,6 +13,7 @@ import {
   type SimulatedCertificateOptions,
   type SimulatedQuoteOptions,
   type SimulatedReportOptions,
+  simulatedEntropyKeys,
 } from '@countersign/attestation/simulator'
 import {
   computeSnpReportData,
@@ -130,7 +131,9 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
     get roots() {
       return [pki.intelRoot, pki.amdRoot]
     },
-    mockEntropyKeys: [createSimulatedSatellite(seed).publicKey],
+    get mockEntropyKeys() {
+      return simulatedEntropyKeys(seed)
+    },
 
     async issue(options) {
       const { signedAt, treeSize = 1, leafIndex = 0, batchSequence = 0 } = options

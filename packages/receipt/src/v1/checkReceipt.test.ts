@@ -1,5 +1,10 @@
 import type { TdMeasurement } from '@countersign/attestation'
-import { createSimulatedSatellite, createSimulator, strangerSeed } from '@countersign/attestation/simulator'
+import {
+  createSimulatedBeacon,
+  createSimulatedSatellite,
+  createSimulator,
+  strangerSeed,
+} from '@countersign/attestation/simulator'
 import { ServiceError, toCanonicalJson } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createSpecFiles, GOLDEN_SIGNED_AT, readSpecFile } from '../../spec/createSpecFiles.ts'
@@ -331,6 +336,6 @@ test('a sample of a source that does not sign fails its step, and the sentence s
   )
 })
 
-test('the simulated satellite has the key that verifiers know as mock', () => {
-  expect(service.mockEntropyKeys).toEqual([createSimulatedSatellite().publicKey])
+test('the simulated satellite and the simulated beacon have the keys that verifiers know as mock', () => {
+  expect(service.mockEntropyKeys).toEqual([createSimulatedSatellite().publicKey, createSimulatedBeacon().beacon.key])
 })

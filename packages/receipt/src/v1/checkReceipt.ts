@@ -26,7 +26,7 @@ export type CheckReceiptOptions = {
   roots: readonly TrustedRoot[]
   anchors?: Anchors
   policy?: { signer?: SignerPolicy; coordinator?: CoordinatorPolicy; time?: TimePolicy }
-  /** Keys of simulated satellites: a sample under one makes the whole MOCK. */
+  /** Keys of simulated satellites and beacons: a sample under one makes the whole MOCK. */
   mockEntropyKeys?: readonly string[]
   /** The CID by which the receipt was asked for. */
   cid?: string

@@ -1,4 +1,5 @@
 import {
+  assertCollateral,
   assertQuotePolicy,
   findPlatform,
   PolicyError,
@@ -17,6 +18,7 @@ import {
   hashEnclaveConfig,
   hashLeaf,
   MAX_BLOCK_BYTES,
+  parseCanonicalJson,
   toHex,
 } from '@countersign/protocol'
 import type { ReceiptView } from '../receiptView.ts'
@@ -34,6 +36,9 @@ export type SignerContext = {
   anchors: Anchors
   policy: SignerPolicy
 }
+
+/** Nobody reads more: version 1 names no limit. */
+const MAX_COLLATERAL_BYTES = 8_388_608
 
 /** inclusion → collateral → quote → report-data → policy → platform → measurement → config: the enclave and its hardware. */
 export async function checkSigner(
@@ -57,7 +62,9 @@ export async function checkSigner(
     failIf(cid !== signer.collateral, `The collateral block has the CID ${cid}, the receipt names another.`)
     // A block like the others of version 2. Version 1 has no limit for it.
     failIf(receipt.kind !== undefined && bytes.length > MAX_BLOCK_BYTES, 'The collateral block is larger than 256 KiB.')
-    return [`The block ${cid} is the one the service verified with.`, parseCollateral(decodeUtf8(bytes))]
+    const value = parseCanonicalJson(bytes, { maxBytes: MAX_COLLATERAL_BYTES })
+    assertCollateral(value)
+    return [`The block ${cid} is the one the service verified with.`, value]
   })
 
   const verified = await run('quote', async () => {

@@ -14,7 +14,7 @@ import type { ReceiptView } from '../receiptView.ts'
 import type { Anchors } from './anchors.ts'
 import { failIf, StepFailure, StepSkip, type Transcript } from './transcript.ts'
 
-/** entropy → entropy-key: the witness. Answers `mock` when a simulated satellite signed it. */
+/** entropy → entropy-key: the witness. Answers `mock` when a simulated source signed it. */
 export async function checkWitness(
   { run }: Transcript,
   receipt: ReceiptView,
@@ -41,7 +41,7 @@ export async function checkWitness(
 
   return run('entropy-key', () => {
     const { publicKey } = entropy
-    if (mockEntropyKeys.includes(publicKey)) return [`${publicKey} is a simulated satellite: MOCK.`, 'mock' as const]
+    if (mockEntropyKeys.includes(publicKey)) return [`${publicKey} is of a simulated source: MOCK.`, 'mock' as const]
     if (!anchors.entropyKeys?.length) throw new StepSkip(`No entropy keys to hold ${publicKey} against.`)
     failIf(!anchors.entropyKeys.includes(publicKey), `The key ${publicKey} is not among those you trust.`)
     return [`The key ${publicKey} is among those you trust.`, undefined]

@@ -233,6 +233,22 @@ describe('blocks that are not there, or not the ones', () => {
     expect(failures(result)).toContain('release')
   })
 
+  test.each([
+    ['white space', (text: string) => text.replace('{', '{ ')],
+    ['a member twice', (text: string) => text.replace('{', '{"pck_crl":"",')],
+    ['another order', (text: string) => JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(text)).reverse()))],
+  ])('collateral in another encoding is refused, in both versions: %s', async (_, respell) => {
+    const collateral = new TextEncoder().encode(respell(new TextDecoder().decode(honest.collateral)))
+    const release = toCanonicalJson({ ...golden.release, collateral: toCid(collateral) })
+    const bytes = toCanonicalJson({ ...golden.attestation, coordinator: { release: toCid(release) } })
+    const { receipt } = await service.issue({ signedAt: GOLDEN_SIGNED_AT })
+    const v1 = toCanonicalJson({ ...receipt, signer: { ...receipt.signer, collateral: toCid(collateral) } })
+    for (const given of [{ bytes, blocks: { ...honest.blocks, release } }, { bytes: v1 }]) {
+      const { steps } = await check({ ...honest, ...given, collateral })
+      expect(steps.find(({ id }) => id === 'collateral')).toMatchObject({ status: 'fail', code: 'json_not_canonical' })
+    }
+  })
+
   test('one block in another’s place is refused', async () => {
     const { release, batch, coordinator } = honest.blocks
     for (const blocks of [

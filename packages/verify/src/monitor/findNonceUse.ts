@@ -3,8 +3,11 @@ import type { AccountReader, Head } from './createAccountReader.ts'
 
 /** What used a nonce. */
 export type NonceUse =
-  /** By the hash that its event has. */
-  | { kind: 'transaction' | 'authorization'; hash: string; blockNumber: number; time: Date }
+  /**
+   * By the hashes that events have. A block may hold several authorizations with one nonce, of which one took effect: which, depends on
+   * the nonce before each, and code on the account can move that unseen. So each of them may have used it.
+   */
+  | { kind: 'transaction' | 'authorization'; hashes: readonly string[]; blockNumber: number; time: Date }
   | { kind: 'code'; blockNumber: number }
   /** The node keeps no state to find it by; it was used in this block or before. */
   | { kind: 'not-shown'; untilBlock: number; detail: string }
@@ -43,9 +46,9 @@ export async function findNonceUse(
   const blockNumber = high
   const { transactions, authorizations, time } = await reader.getBlock(blockNumber)
   const transaction = transactions.find((item) => item.nonce === nonce)
-  if (transaction !== undefined) return { kind: 'transaction', hash: transaction.hash, blockNumber, time }
-  const authorization = authorizations.find((item) => item.nonce === nonce)
-  if (authorization !== undefined) return { kind: 'authorization', hash: authorization.hash, blockNumber, time }
+  if (transaction !== undefined) return { kind: 'transaction', hashes: [transaction.hash], blockNumber, time }
+  const signed = authorizations.filter((item) => item.nonce === nonce).map(({ hash }) => hash)
+  if (signed.length > 0) return { kind: 'authorization', hashes: [...new Set(signed)], blockNumber, time }
   // A contract uses a nonce of its account for each contract that it makes, and with a delegation an account is one.
   if ((await reader.getCode(blockNumber)) !== '0x') return { kind: 'code', blockNumber }
   throw reader.contradiction(`nonce ${nonce} is used in block ${blockNumber}, and nothing in that block uses it`)

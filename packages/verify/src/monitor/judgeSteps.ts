@@ -23,8 +23,6 @@ export type MonitorMemory = {
 export type JudgedFacts = ReceiptFacts & { isAccepted: boolean }
 
 export type JudgedSteps = {
-  /** Receipts that were accepted. */
-  proven: number
   findings: Finding[]
   /** All receipts that could be read, whatever became of them. */
   receipts: JudgedFacts[]
@@ -68,7 +66,7 @@ export async function judgeSteps(
   if (rest.length > 0) findings.push(toRest(rest))
   const accepted = steps.flatMap(({ hash }) => memory.accepted.get(hash) ?? [])
   for (const facts of accepted) receipts.push({ ...facts, isAccepted: true })
-  return { proven: accepted.length, findings, receipts, unread, judged }
+  return { findings, receipts, unread, judged }
 }
 
 function toNote({ hash: txHash, use }: Step): Finding | undefined {

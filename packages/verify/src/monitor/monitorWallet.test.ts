@@ -231,6 +231,40 @@ describe('nonces that authorizations use (EIP-7702)', () => {
     expect(findings).toMatchObject([{ kind: 'no-receipt', nonces: [1, 1], txHash: hashOf(unpublished.receipt) }])
   })
 
+  test('are not explained by an authorization in the same block that came too early to take effect', async () => {
+    node.mine(
+      { hash: `0x${'aa'.repeat(32)}`, from: stranger, nonce: 4, authorizationList: [toItem(authorized)] },
+      own(first, 0),
+      { hash: `0x${'ab'.repeat(32)}`, from: stranger, nonce: 5, authorizationList: [toItem(unpublished)] },
+    )
+    node.publish(first)
+    node.publish(authorized)
+    const report = await look({ graceS: 0 })
+    expect(report).toMatchObject({ conclusion: 'used-elsewhere', proven: 1, completeTo: 1 })
+    expect(report.findings).toMatchObject([{ kind: 'no-receipt', nonces: [1, 1], txHash: hashOf(unpublished.receipt) }])
+  })
+
+  test('are proven only if each authorization of the block that may have used them is', async () => {
+    const address = `0x${'7f'.repeat(20)}` as const
+    const another = await issueGoldenV2({
+      ...{ signedAt, treeSize: 1, leafIndex: 0, batchSequence: 0 },
+      signing: { kind: 'authorization', authorization: { nonce: 1, address } },
+      settings: { implementations: [address] },
+    })
+    addBlocks(another)
+    send(first)
+    const authorizationList = [toItem(authorized), toItem(another), toItem(authorized)]
+    node.mine({ hash: `0x${'aa'.repeat(32)}`, from: stranger, nonce: 4, authorizationList })
+    node.publish(authorized)
+    node.publish(another)
+    const request = { manifests: [...manifests, toManifest(another)] }
+    const report = await look(request)
+    expect(report).toMatchObject({ conclusion: 'complete', proven: 2, completeTo: 2 })
+    expect(kindsOf(report)).toEqual(['authorization 1', 'authorization 1'])
+    network.blocks.delete(another.cid)
+    expect(await look(request)).toMatchObject({ conclusion: 'incomplete', proven: 1, completeTo: 1 })
+  })
+
   test('are not explained by a receipt where a transaction from elsewhere used the nonce', async () => {
     send(first)
     node.publish(authorized)

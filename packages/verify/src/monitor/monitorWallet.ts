@@ -99,7 +99,7 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
     head,
     fromNonce,
     nonce,
-    proven: judged.proven,
+    proven: countProven(steps, memory),
     completeTo: findCompleteTo(all, nonce),
     otherReceipts,
     logs: logged.logs,
@@ -196,10 +196,11 @@ async function findRest(
       before: earlier === undefined ? -1 : earlier.blockNumber - 1,
       until: later?.blockNumber ?? head.number,
     })
-    if ('hash' in use && events.has(use.hash)) {
-      const { hash, blockNumber, kind } = use
-      steps.push({ hash, use: { nonce, blockNumber, isAuthorization: kind === 'authorization' } })
-    } else findings.push(await toFinding(reader, { ...parameters, nonce, use }))
+    if ('hashes' in use && use.hashes.every((hash) => events.has(hash))) {
+      const { hashes, blockNumber, kind } = use
+      const step = { nonce, blockNumber, isAuthorization: kind === 'authorization' }
+      steps.push(...hashes.map((hash) => ({ hash, use: step })))
+    } else findings.push(...(await toFindings(reader, { ...parameters, nonce, use })))
   }
   const rest = missing.slice(MAX_SEARCHES)
   const [first, last] = [rest[0], rest.at(-1)]
@@ -209,27 +210,42 @@ async function findRest(
   return { steps, findings }
 }
 
-async function toFinding(
+async function toFindings(
   reader: AccountReader,
-  parameters: { nonce: number; use: NonceUse; head: Head; graceS: number; otherReceipts: number },
-): Promise<Finding> {
-  const { nonce, use, head, graceS, otherReceipts } = parameters
+  parameters: {
+    nonce: number
+    use: NonceUse
+    head: Head
+    graceS: number
+    events: ReadonlyMap<string, unknown>
+    otherReceipts: number
+  },
+): Promise<Finding[]> {
+  const { nonce, use, head, graceS, events, otherReceipts } = parameters
   const nonces = [nonce, nonce] as const
   const isYoung = (time: Date) => head.time.getTime() - time.getTime() < graceS * 1000
   switch (use.kind) {
     case 'code':
-      return { kind: 'used-by-code', nonces, blockNumber: use.blockNumber }
+      return [{ kind: 'used-by-code', nonces, blockNumber: use.blockNumber }]
     case 'not-shown': {
       // One of the other receipts may be of it, and so may one that is still to come.
       const { time } = await reader.getBlock(use.untilBlock)
       const isClear = otherReceipts === 0 && !isYoung(time)
-      return { kind: isClear ? 'no-receipt' : 'not-shown', nonces, detail: use.detail }
+      return [{ kind: isClear ? 'no-receipt' : 'not-shown', nonces, detail: use.detail }]
     }
     default: {
-      const { hash: txHash, blockNumber, time } = use
-      return { kind: isYoung(time) ? 'awaited' : 'no-receipt', nonces, txHash, blockNumber }
+      const { hashes, blockNumber, time } = use
+      const kind = isYoung(time) ? 'awaited' : 'no-receipt'
+      return hashes.filter((hash) => !events.has(hash)).map((txHash) => ({ kind, nonces, txHash, blockNumber }))
     }
   }
+}
+
+/** Of what may have used a nonce, every receipt must be accepted. */
+function countProven(steps: readonly Step[], { accepted }: MonitorMemory): number {
+  const nonces = new Set(steps.map(({ use }) => use?.nonce))
+  for (const { hash, use } of steps) if (!accepted.has(hash)) nonces.delete(use?.nonce)
+  return nonces.size
 }
 
 function compareNonces({ use: a }: Step, { use: b }: Step): number {

@@ -9,7 +9,7 @@ import type { Conclusion } from '../conclude.ts'
  * - `receipt-not-accepted`: nothing failed, but the receipt does not say enough: see `conclusion`
  * - `not-shown`: the node does not show what used the nonce
  * - `not-judged`: more is left than one look may ask for
- * - `authorization`: an EIP-7702 authorization used the nonce, and has its receipt
+ * - `authorization`: an EIP-7702 authorization used the nonce, or is one of several in its block that may have, and has its receipt
  * - `used-by-code`: nothing in the block is signed with this nonce, and code on the account may have used it
  * - `code`: the account has code
  * - `not-logged`: a signature that has a receipt is in no log, though there was one

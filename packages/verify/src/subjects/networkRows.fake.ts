@@ -12,7 +12,6 @@ import {
   OFFLINE,
   type SubjectRow,
   UNASKED,
-  unbounded,
 } from './subjectRow.fake.ts'
 
 const { txHash } = honest.receipt.transaction
@@ -373,27 +372,4 @@ export const networkRows: readonly SubjectRow[] = [
     { eth_getLogs: [toLog({ ...honest, cid: other.cid })] },
     failed({ event: '' }),
   ),
-  {
-    ...node('no event, and none due', 'event not due', { eth_getLogs: [] }, unbounded(['event'])),
-    isEventDue: false,
-  },
-  { ...node('an event, though none was due', 'event not due', {}, accepted), isEventDue: false },
-  {
-    ...node(
-      'an event that points elsewhere, though none was due',
-      'event not due',
-      { eth_getLogs: [toLog({ ...honest, cid: other.cid })] },
-      failed({ event: '' }),
-    ),
-    isEventDue: false,
-  },
-  {
-    ...node(
-      'a node that does not answer, and no event due',
-      'event not due',
-      { eth_getLogs: 'no' },
-      incomplete(['event']),
-    ),
-    isEventDue: false,
-  },
 ]

@@ -71,7 +71,7 @@ export type SubjectRow = {
   allowMock?: boolean
   tcbStatuses?: readonly TcbStatus[]
   at?: Date
-  /** Unless false, an event must be there. */
+  /** Unless false, an event must be there. The page has no such field: there only a service can say that none is due. */
   isEventDue?: boolean
   /** How long after the signing an event may come, where it is not the default. The page has no such field. */
   maximumEventDelayS?: number

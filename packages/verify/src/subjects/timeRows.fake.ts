@@ -1,7 +1,16 @@
+import type { ProofStatus } from '@countersign/protocol'
 import { publishedBlock, slug, toLog, toProof } from '../issues.fake.ts'
 import { apiBaseUrl, type FakeNetwork, json } from '../network.fake.ts'
-import { files, honest, manifest } from './honest.fake.ts'
-import { accepted, type Expected, failed, type SubjectRow, unbounded, unboundedOffline } from './subjectRow.fake.ts'
+import { files, honest, manifest, other } from './honest.fake.ts'
+import {
+  accepted,
+  type Expected,
+  failed,
+  incomplete,
+  type SubjectRow,
+  unbounded,
+  unboundedOffline,
+} from './subjectRow.fake.ts'
 
 const HOUR_S = 3600
 /** The receipt is of 12:00:00.123, and blocks have whole seconds: this is the last one within 72 hours. */
@@ -26,6 +35,25 @@ function events(...delaysS: readonly number[]) {
 function row(name: string, delaysS: readonly number[], expected: Expected): SubjectRow {
   return { name, category: 'back-dated', subject: honest.cid, spoil: events(...delaysS), expected }
 }
+
+/** A reader who allows that there is no event yet, and what the node answers. */
+function allowed(name: string, eth_getLogs: unknown, expected: Expected): SubjectRow {
+  const spoil = ({ rpc }: FakeNetwork) => void Object.assign(rpc, { eth_getLogs })
+  return { name, category: 'event not due', subject: honest.cid, isEventDue: false, spoil, expected }
+}
+
+/** A proof that its service calls by this status, and what the node answers. */
+function proof(name: string, status: ProofStatus, eth_getLogs: unknown, expected: Expected): SubjectRow {
+  const onchain = status === 'complete' ? {} : { onchainTxHash: null, onchainBlockNumber: null }
+  const spoil = ({ rpc, routes }: FakeNetwork) => {
+    rpc.eth_getLogs = eth_getLogs
+    routes.push([`${apiBaseUrl}/proof/`, () => json(toProof(honest, { status, ...onchain }))])
+  }
+  return { name, category: 'event not due', subject: slug, spoil, expected }
+}
+
+const ours = [toLog(honest)]
+const elsewhere = [toLog({ ...honest, cid: other.cid })]
 
 /** When the chain had the receipt, and what that says about when it was signed. */
 export const timeRows: readonly SubjectRow[] = [
@@ -84,17 +112,29 @@ export const timeRows: readonly SubjectRow[] = [
     manifest: { ...manifest, maximumEventDelayS: HOUR_S },
   },
   {
-    name: 'a proof that its service calls pending for ever',
-    category: 'back-dated',
-    subject: slug,
-    isEventDue: false,
-    spoil: ({ rpc, routes }) => {
-      rpc.eth_getLogs = []
-      const proof = { status: 'pending_onchain', onchainTxHash: null, onchainBlockNumber: null }
-      routes.push([`${apiBaseUrl}/proof/`, () => json(toProof(honest, proof))])
-    },
-    expected: unbounded(['event']),
+    ...allowed('no event, and none due', [], unbounded(['event'])),
+    // Nobody can say so there but a service.
+    expectedOnPage: failed({ event: '' }),
   },
+  allowed('an event, though none was due', ours, accepted),
+  allowed('an event that points elsewhere, though none was due', elsewhere, failed({ event: '' })),
+  allowed('a node that does not answer, and no event due', 'no', incomplete(['event'])),
+  proof('a proof that its service calls pending for ever', 'pending_onchain', [], unbounded(['event'])),
+  proof('a proof that its service gave up publishing', 'onchain_failed', [], unbounded(['event'])),
+  proof('a proof that its service calls complete, and no event', 'complete', [], {
+    ...failed({ event: '' }),
+    lies: ['status'],
+  }),
+  proof('a proof that its service calls pending, and an event of long ago', 'pending_onchain', ours, {
+    ...accepted,
+    conclusion: 'contradicted',
+    lies: ['status'],
+  }),
+  proof('a pending proof, and an event that points elsewhere', 'pending_onchain', elsewhere, {
+    ...failed({ event: '' }),
+    lies: ['ipfsCid'],
+  }),
+  proof('a pending proof, and a node that does not answer', 'pending_onchain', 'no', incomplete(['event'])),
   {
     name: 'two files, and nobody to ask',
     category: 'back-dated',
