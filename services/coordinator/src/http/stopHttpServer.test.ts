@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
+import { MOCK_SENTENCE } from '@countersign/service'
 import { afterEach, expect, test } from 'vitest'
+import { CoordinatorError } from '../errors.ts'
 import { createHttpServer } from './createHttpServer.ts'
 import { stopHttpServer } from './stopHttpServer.ts'
 import { APP, createTestApp, signBody, signed } from './testApp.fake.ts'
@@ -66,5 +68,20 @@ test('who sends a body byte by byte is cut off during a stop too, and a signing 
   expect(hasStopped).toBe(false)
   gate.resolve(signed)
   expect(await signing.read()).toContain(JSON.stringify(signed))
+  await stopped
+})
+
+test('a page that is marked as mock is sent whole when a stop has waited for it', async () => {
+  const gate = Promise.withResolvers<URL>()
+  const { google, open, stop } = await listen({ config: { isMock: true } })
+  google.start = () => gate.promise
+  const page = await open(['GET /auth/google HTTP/1.1', 'Accept: text/html'])
+  const stopped = stop()
+  // It waits for the page by now.
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+  gate.reject(new CoordinatorError('provider_unavailable', 'the provider cannot be reached'))
+  const text = await page.read()
+  expect(text).toContain(MOCK_SENTENCE)
+  expect(text).toContain('</html>')
   await stopped
 })
