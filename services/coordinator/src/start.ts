@@ -14,6 +14,7 @@ import { createEntropySource } from './entropy/createEntropySource.ts'
 import { createDrandSource } from './entropy/drand.ts'
 import { createReadAhead } from './entropy/readAhead.ts'
 import { createHttpServer } from './http/createHttpServer.ts'
+import { stopHttpServer } from './http/stopHttpServer.ts'
 import { createReadBlock } from './ipfs/createReadBlock.ts'
 import { createMetrics } from './metrics.ts'
 import { type Decorate, keepOriginal } from './parts.ts'
@@ -203,13 +204,12 @@ export async function startCoordinator(
     () => collateral.stop(),
   )
   // Added last, so it runs first: requests under way are answered while every part still works.
-  shutdown.add(async () => {
-    const closed = new Promise((resolve) => server.close(resolve))
-    await app.stop()
-    await signer.stop()
-    server.closeAllConnections()
-    await closed
-  })
+  shutdown.add(() =>
+    stopHttpServer(server, async () => {
+      await app.stop()
+      await signer.stop()
+    }),
+  )
   log.info({
     msg: 'Started the coordinator',
     address: `http://${config.listen.host}:${(server.address() as AddressInfo).port}`,

@@ -93,13 +93,13 @@ export function benchPipeline({ isQuick, say }: Run): Promise<Report> {
     const metrics = { observeStage() {} }
     const config = { ...deadlines, confirmations: 1, confirmIntervalMs: 500 }
     const together = await time(async () => {
-      const worker = await startWorker({ store: pipeline, pinner, chain, clock, log, metrics, config })
+      const deps = { store: pipeline, pinner, chain, clock, log, metrics, config }
+      add(await startWorker(deps), ({ stop }) => stop())
       for (;;) {
         const open = await pipeline.countOpenProofs()
         if (open.length === 0) break
         await new Promise((resolve) => setTimeout(resolve, 50))
       }
-      await worker.stop()
     })
     const spent = await gasSpent(chainNode.url, publisher.address)
     const rate = { alone: oneByOne / (alone / 1000), together: backlog / (together / 1000) }

@@ -204,6 +204,28 @@ describe('exports', () => {
     expect(most).toBeLessThanOrEqual(2)
   })
 
+  test('of the pages of a user’s index one is made in a turn of the thread', async () => {
+    const row = {
+      ...{ signed_at: new Date(NOW), slug: 'a'.repeat(22), ipfs_cid: toCid(new Uint8Array()), kind: 'transaction' },
+      ...{ tx_hash: Buffer.alloc(32), chain_id: '1', address: Buffer.alloc(20), status: 'complete' },
+      ...{ created_at: new Date(NOW), onchain_tx_hash: null, onchain_block_number: null },
+    }
+    const rows = Array.from({ length: 1_000 }, (_, index) => ({ ...row, id: String(9_999 - index) }))
+    // It answers at once, so that all turns are the export's own.
+    const db = { transaction: () => ({ execute: async () => ({ rows }) }) }
+    let turns = 0
+    let isOver = false
+    const onTurn = () => {
+      turns += 1
+      if (!isOver) setImmediate(onTurn)
+    }
+    setImmediate(onTurn)
+    await exportUser({ db: db as never }, { userId: '', maxProofs: 4_000 })
+    isOver = true
+    // Ten pages.
+    expect(turns).toBeGreaterThanOrEqual(9)
+  })
+
   test('a page of signatures without a proof does not end the list', async () => {
     const now = NOW + 7_000 * HOUR
     const { proofs, userId } = await create(1, now)

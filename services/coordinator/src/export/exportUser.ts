@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
 import { toCarHeader, toCarSection } from '../ipfs/car.ts'
 import type { Block, ReadBlock } from '../ports.ts'
@@ -37,7 +38,12 @@ export async function exportUser(
     last = page.last?.id ?? last
   }
   const proofs = listed.flatMap((proof) => (proof.cid === null ? [] : [{ ...proof, cid: proof.cid }]))
-  const pages = chunk(proofs.map(toEntry), MAX_ENTRIES).map(toPageBlock)
+  const pages: Block[] = []
+  for (const some of chunk(proofs, MAX_ENTRIES)) {
+    pages.push(toPageBlock(some.map(toEntry)))
+    // Making one takes some milliseconds of the thread that signs, which comes first.
+    await setImmediate()
+  }
   const next = isOver || last === undefined ? null : toCursor(BigInt(last))
   const tree = toTreeBlocks(
     pages.map(({ cid }) => cid),

@@ -126,6 +126,47 @@ describe('GET /proofs/export', () => {
     for (let count = 0; count < 2; count++) expect((await user.get(PATH)).status).toBe(200)
   })
 
+  test('while all places are taken, a user who has none gets the one of the caller who is furthest behind; who reads keeps it', async () => {
+    async function* createLarge() {
+      for (let part = 0; part < 100; part++) yield new Uint8Array(64_000)
+    }
+    const { browser, google, time, clock } = createTestApp({ deps: { exportProofs: async () => createLarge() } })
+    const signIn = async (subject: string) => {
+      google.identity = { subject, email: `${subject}@mail.example`, name: null }
+      const user = browser()
+      await user.signIn()
+      return user
+    }
+    const open = async (user: Awaited<ReturnType<typeof signIn>>) => (await user.get(PATH)).body?.getReader()
+    const readers = []
+    for (const subject of ['one', 'two', 'three', 'four']) {
+      const user = await signIn(subject)
+      readers.push(await open(user), await open(user))
+    }
+    const [reading, silent, other] = readers
+    const newcomer = await signIn('five')
+    expect((await newcomer.get(PATH)).status).toBe(429)
+    for (let second = 0; second < 10; second++) {
+      clock.advance(1_000)
+      time.pass(1_000)
+      await reading?.read()
+    }
+    expect((await newcomer.get(PATH)).status).toBe(200)
+    // It has one now.
+    expect((await newcomer.get(PATH)).status).toBe(429)
+    await expect(silent?.read()).rejects.toThrow('too slowly')
+    for (const reader of [reading, other]) expect(await reader?.read()).toMatchObject({ done: false })
+  })
+
+  test('who has read fast may stop for no longer than others', async () => {
+    const { user, time, clock } = await start(async () => toParts('x'.repeat(6_400_000), 'y', 'z'))
+    const reader = (await user.get(PATH)).body?.getReader()
+    for (let part = 0; part < 2; part++) await reader?.read()
+    clock.advance(60_000)
+    time.pass(60_000)
+    await expect(reader?.read()).rejects.toThrow('too slowly')
+  })
+
   test('a failure before the first byte is a problem, one after it cuts the file; both leave their place', async () => {
     const down = new CoordinatorError('database_unavailable', 'gone')
     async function* fail() {

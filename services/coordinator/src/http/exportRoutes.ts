@@ -22,9 +22,11 @@ export type ExportRoutesDeps = {
 const MAX_OF_USER = 2
 const MAX_OF_ALL = 8
 const RETRY_S = 30
-/** What a caller may take for reading: so long for nothing, and more for each byte. One that trickles would hold its place for ever. */
-const PATIENCE_MS = 60_000
+/** What is expected of a caller, and how far it may be behind. One that trickles would hold its place for ever. */
 const BYTES_PER_MS = 64
+const PATIENCE_MS = 60_000
+/** So far behind it loses its place to a user who has none, while all are taken. A few users could keep everybody else out. */
+const YIELD_MS = 10_000
 
 const HEADERS = {
   'content-type': 'application/vnd.ipld.car; version=1; order=unk; dups=y',
@@ -34,33 +36,41 @@ const HEADERS = {
 /** A user's proofs, streamed: nothing is read before the caller has taken what is before it. */
 export function registerExportRoutes(app: HttpApp, deps: ExportRoutesDeps): void {
   const { exportProofs, limiters, getSignedIn, clock, schedule, log } = deps
-  /** Those under way. */
-  const running = new Set<{ userId: string }>()
+  const running = new Set<Running>()
 
-  function begin(userId: string): () => void {
+  function begin(userId: string): Running {
     const own = [...running].filter((one) => one.userId === userId)
+    if (own.length === 0 && running.size >= MAX_OF_ALL) findSlowest()?.giveUp()
     if (own.length >= MAX_OF_USER || running.size >= MAX_OF_ALL) {
       throw new CoordinatorError('rate_limited', 'too many exports', { details: 'other exports are under way' })
     }
-    const one = { userId }
+    const one: Running = { userId, stream: undefined }
     running.add(one)
-    return () => void running.delete(one)
+    return one
+  }
+
+  function findSlowest(): ExportStream | undefined {
+    const streams = [...running].flatMap(({ stream }) => stream ?? [])
+    const [slowest] = streams.toSorted((one, other) => other.lagMs() - one.lagMs())
+    return slowest !== undefined && slowest.lagMs() >= YIELD_MS ? slowest : undefined
   }
 
   addRoute(app, exportRoute, async (c) => {
     const { user } = await getSignedIn(c, limiters.exports)
     const before = parseCursor(c.req.queries('cursor') ?? [])
     if (c.req.method === 'HEAD') return c.body(null, 200, HEADERS)
-    let end: () => void
+    let one: Running
     try {
-      end = begin(user.id)
+      one = begin(user.id)
     } catch (error) {
       c.header('retry-after', String(RETRY_S))
       throw error
     }
+    const end = () => void running.delete(one)
     try {
       const chunks = await exportProofs({ userId: user.id, before })
-      return c.body(toStream(chunks, { clock, schedule, end, onFailure: report }), 200, HEADERS)
+      one.stream = toStream(chunks, { clock, schedule, end, onFailure: report })
+      return c.body(one.stream.body, 200, HEADERS)
     } catch (error) {
       end()
       throw error
@@ -73,17 +83,32 @@ export function registerExportRoutes(app: HttpApp, deps: ExportRoutesDeps): void
   }
 }
 
+/** An export under way; its stream is there when the answer begins. */
+type Running = { userId: string; stream: ExportStream | undefined }
+
+type ExportStream = {
+  body: globalThis.ReadableStream<Uint8Array<ArrayBuffer>>
+  /** How far the caller is behind. */
+  lagMs(): number
+  /** Cuts it. */
+  giveUp(): void
+}
+
 type StreamEnds = { end(): void; onFailure(error: unknown): void }
 
 function toStream(
   chunks: AsyncGenerator<Uint8Array<ArrayBuffer>>,
   { clock, schedule, end, onFailure }: Pick<ExportRoutesDeps, 'clock' | 'schedule'> & StreamEnds,
-): globalThis.ReadableStream<Uint8Array<ArrayBuffer>> {
-  /** What is left of it while the caller reads; the time that we take ourselves is not the caller's. */
-  let patienceMs = PATIENCE_MS
+): ExportStream {
+  let controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>> | undefined
+  /** Without the time since `givenAt`. */
+  let behindMs = 0
+  /** There while the caller reads; the time that we take ourselves is not the caller's. */
+  let givenAt: number | undefined
   let isOver = false
-  let givenAt = clock.now()
   let cancelWait = () => {}
+
+  const lagMs = () => behindMs + (givenAt === undefined ? 0 : clock.now() - givenAt)
 
   function finish() {
     isOver = true
@@ -91,19 +116,21 @@ function toStream(
     end()
   }
 
-  function waitForCaller(onLate: () => void) {
+  function waitForCaller() {
     givenAt = clock.now()
-    cancelWait = schedule(onLate, Math.max(0, patienceMs))
+    cancelWait = schedule(giveUp, Math.max(0, PATIENCE_MS - behindMs))
   }
 
   const stream = new ReadableStream<Uint8Array<ArrayBuffer>>(
     {
-      start(controller) {
-        waitForCaller(() => void giveUp(controller))
+      start(given) {
+        controller = given
+        waitForCaller()
       },
       async pull(controller) {
         cancelWait()
-        patienceMs -= clock.now() - givenAt
+        behindMs = lagMs()
+        givenAt = undefined
         try {
           const { done, value } = await chunks.next()
           // Cancelled meanwhile.
@@ -113,10 +140,11 @@ function toStream(
             return controller.close()
           }
           controller.enqueue(value)
-          patienceMs += value.length / BYTES_PER_MS
-          waitForCaller(() => void giveUp(controller))
+          // Nobody gets ahead: who has read fast may stop for no longer than others.
+          behindMs = Math.max(0, behindMs - value.length / BYTES_PER_MS)
+          waitForCaller()
         } catch (error) {
-          fail(controller, error)
+          fail(error)
         }
       },
       async cancel() {
@@ -127,16 +155,16 @@ function toStream(
     { highWaterMark: 0 },
   )
 
-  function fail(controller: ReadableStreamDefaultController, error: unknown) {
+  function fail(error: unknown) {
     if (isOver) return
     finish()
     onFailure(error)
-    controller.error(error)
+    controller?.error(error)
   }
 
-  async function giveUp(controller: ReadableStreamDefaultController) {
-    fail(controller, new CoordinatorError('rate_limited', 'the caller read too slowly'))
-    await chunks.return(undefined)
+  function giveUp() {
+    fail(new CoordinatorError('rate_limited', 'the caller read too slowly'))
+    void chunks.return(undefined)
   }
-  return stream as globalThis.ReadableStream<Uint8Array<ArrayBuffer>>
+  return { body: stream as globalThis.ReadableStream<Uint8Array<ArrayBuffer>>, lagMs, giveUp }
 }

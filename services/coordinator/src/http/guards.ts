@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { createTrustedProxies, type Log } from '@countersign/service'
 import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
 import type { Clock, Random } from '../ports.ts'
@@ -106,9 +107,11 @@ export function createGuards(deps: {
     },
     async stop() {
       isStopping = true
-      await new Promise((resolve) => setImmediate(resolve))
+      await setImmediate()
       if (underWay > 0) await new Promise<void>((resolve) => (onIdle = resolve))
       isStopped = true
+      // The framework writes the last answer in this turn.
+      await setImmediate()
     },
   }
 }

@@ -21,11 +21,11 @@ export function createMiddleware(deps: { guards: Guards; origins: OriginRules; i
       c.set('clientAddress', begun.clientAddress)
       try {
         await next()
+        const isPage = c.res.headers.get('content-type')?.startsWith('text/html') ?? false
+        if (isMock && isPage) c.res = await toMarkedPage(c.res)
       } finally {
         guards.leave()
       }
-      const isPage = c.res.headers.get('content-type')?.startsWith('text/html') ?? false
-      if (isMock && isPage) c.res = await toMarkedPage(c.res)
       const { headers, status } = c.res
       const outcome = { route: c.get('route'), status, failure: c.get('failure') }
       const { defaults, fixed } = guards.end(c.req, begun, outcome)

@@ -1,8 +1,12 @@
+import { createTestPglite } from '@countersign/testing'
 import { expect, test } from 'vitest'
 import { ChainError } from '../chain/chainError.ts'
 import { CoordinatorError } from '../errors.ts'
 import { createFakeLog } from '../ports.fake.ts'
+import type { Pinner } from '../ports.ts'
 import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
+import { openStores } from '../store/openStore.ts'
+import { createTestBatch, createTestSigning, createTestWallet, NOW } from '../store/store.fake.ts'
 import { startWorker, type WorkerDeps } from './worker.ts'
 
 /** Gives jobs to a worker whose store knows none of the proofs, and tells which it was asked for. */
@@ -22,6 +26,7 @@ async function runPins(data: readonly unknown[], onFind = async () => {}) {
       work: async (queue: string, _: unknown, handler: typeof run) => {
         if (queue === PIN_QUEUE) run = handler
       },
+      stop: async () => {},
     },
     enqueueMissing: async () => ({ pins: 0, policies: 0 }),
   }
@@ -81,6 +86,7 @@ test('what is given up on the way to the chain is counted, once for each that wa
       publications: { failOverdue: async () => 2, findDue: async () => [{}], findOpen: async () => [] },
       jobs: {
         work: async (queue: string, _: unknown, handler: () => Promise<void>) => void queues.set(queue, handler),
+        stop: async () => {},
       },
       enqueueMissing: async () => ({ pins: 0, policies: 0 }),
     },
@@ -103,4 +109,39 @@ test('what is given up on the way to the chain is counted, once for each that wa
 test('a pin that could not be recorded fails its job', async () => {
   const gone = new CoordinatorError('database_unavailable', 'the database is unavailable')
   await expect(runPins([{ slugs: ['a', 'b'] }], () => Promise.reject(gone))).rejects.toBe(gone)
+})
+
+test('a worker that stops finishes the jobs under way, while its pinner still works', async () => {
+  const { store, pipeline } = await openStores({
+    createPglite: () => createTestPglite(),
+    isWorker: true,
+    pipelineDelayMs: 0,
+  })
+  const wallet = await createTestWallet(store)
+  const signing = createTestSigning(wallet)
+  await store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })
+  const begun = Promise.withResolvers<void>()
+  const gate = Promise.withResolvers<void>()
+  const held = new Map<string, Uint8Array<ArrayBuffer>>()
+  const pinner: Pick<Pinner, 'pin' | 'read'> = {
+    async pin({ cid, bytes }) {
+      begun.resolve()
+      await gate.promise
+      held.set(cid, bytes)
+    },
+    read: async (cid) => held.get(cid) ?? new Uint8Array(),
+  }
+  const config = { pinDeadlineMs: 3_600_000 }
+  const metrics = { observeStage() {} }
+  const deps = { store: pipeline, pinner, clock: { now: () => NOW }, metrics, log: createFakeLog(), config }
+  const worker = await startWorker(deps as unknown as WorkerDeps)
+  await begun.promise
+  let hasStopped = false
+  const stopped = worker.stop().then(() => (hasStopped = true))
+  await pipeline.countOpenProofs()
+  expect(hasStopped).toBe(false)
+  gate.resolve()
+  await stopped
+  expect(await store.findProof(signing.slug)).toMatchObject({ status: 'pending_onchain' })
+  await store.close()
 })

@@ -129,8 +129,8 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
     async stop() {
       clearInterval(timer)
       dropper?.stop()
-      await sweeping
-      await dropping
+      // The jobs under way need the pinner and the chain, which stop after this: without them they would fail, and be counted as attempts.
+      await Promise.all([jobs.stop(), sweeping, dropping])
     },
   }
 }

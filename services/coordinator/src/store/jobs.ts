@@ -69,7 +69,7 @@ export type Jobs = {
     options: { batchSize: number; concurrency: number },
     run: (data: unknown[]) => Promise<void>,
   ): Promise<void>
-  /** Waits for the jobs under way. */
+  /** Hands out no more, and waits for the jobs under way, ten seconds at most. Further calls wait for the first. Jobs can still be written. */
   stop(): Promise<void>
 }
 

@@ -30,7 +30,7 @@ export type PipelineStore = {
   webhooks: WebhookStore
   webhookEvents: WebhookEvents
   retention: RetentionStore
-  jobs: Pick<Jobs, 'work'>
+  jobs: Pick<Jobs, 'work' | 'stop'>
   countOpenProofs(): Promise<ProofCount[]>
   countConnections(): ConnectionCount | undefined
   countWebhooks(): Promise<WebhookCount[]>

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
 import { fromBytes, toBytes, toPrefixed } from './bytes.ts'
 import type { Tables } from './tables.ts'
@@ -69,12 +69,20 @@ export function isSeenDue({ lastSeenAt, now }: { lastSeenAt: number; now: number
 }
 
 export async function markSeen(db: Kysely<Tables>, sidHashes: readonly string[], now: number): Promise<void> {
-  await db
-    .updateTable('sessions')
-    .set({ last_seen_at: new Date(now) })
+  const due = db
+    .selectFrom('sessions')
+    .select('sid_hash')
     .where('sid_hash', 'in', sidHashes.map(toBytes))
     // A slower request must not set the time back.
     .where('last_seen_at', '<', new Date(now))
+    // What another call is marking has its time from that one. Two that waited for each other's rows would be a deadlock, and everybody who was
+    // gathered into one of them would fail.
+    .forUpdate()
+    .skipLocked()
+  await db
+    .updateTable('sessions')
+    .set({ last_seen_at: new Date(now) })
+    .where('sid_hash', '=', sql<Buffer>`any(array(${due}))`)
     .execute()
 }
 

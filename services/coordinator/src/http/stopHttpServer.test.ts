@@ -1,0 +1,87 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { MOCK_SENTENCE } from '@countersign/service'
+import { afterEach, expect, test } from 'vitest'
+import { CoordinatorError } from '../errors.ts'
+import { createHttpServer } from './createHttpServer.ts'
+import { stopHttpServer } from './stopHttpServer.ts'
+import { APP, createTestApp, signBody, signed } from './testApp.fake.ts'
+
+const sockets: Socket[] = []
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy()
+})
+
+/** The app behind a server, with limits that a test can wait for. */
+async function listen(changes: Parameters<typeof createTestApp>[0]) {
+  const app = createTestApp(changes)
+  const limits = { headersMs: 500, requestMs: 500, answerMs: 200, checkMs: 20 }
+  const server = createHttpServer({ direct: app.direct, fetch: app.app.fetch, refuse: app.refuseUnreadable, limits })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+
+  /** Resolves when the server has the headers. */
+  async function open(lines: readonly string[], body = '') {
+    const socket = connect(port, '127.0.0.1')
+    sockets.push(socket)
+    socket.on('error', () => {})
+    let text = ''
+    socket.on('data', (chunk) => (text += chunk.toString()))
+    const closed = new Promise((resolve) => socket.once('close', resolve))
+    const begun = once(server, 'request')
+    socket.write([...lines, 'Host: api.example', `Origin: ${APP}`, '', body].join('\r\n'))
+    await begun
+    return {
+      socket,
+      /** All that came until the server ended the connection. */
+      async read() {
+        await closed
+        return text
+      },
+    }
+  }
+
+  return { ...app, open, stop: () => stopHttpServer(server, app.stop) }
+}
+
+const SIGN = ['POST /sign/digest HTTP/1.1', 'Content-Type: application/json']
+
+test('who sends a body byte by byte is cut off during a stop too, and a signing that takes longer is answered', async () => {
+  const gate = Promise.withResolvers<typeof signed>()
+  const { browser, open, stop } = await listen({ deps: { sign: () => gate.promise } })
+  const user = browser()
+  await user.signIn()
+  await user.post('/wallet/provision')
+  const body = JSON.stringify(signBody)
+  const cookie = [...user.jar].map((pair) => pair.join('=')).join('; ')
+  const signing = await open([...SIGN, `Cookie: ${cookie}`, `Content-Length: ${Buffer.byteLength(body)}`], body)
+  const trickling = await open([...SIGN, 'Content-Length: 131072'])
+  const trickle = setInterval(() => trickling.socket.write(' '), 10)
+  let hasStopped = false
+  const stopped = stop().then(() => (hasStopped = true))
+  try {
+    expect(await trickling.read()).not.toContain('200 OK')
+  } finally {
+    clearInterval(trickle)
+  }
+  expect(hasStopped).toBe(false)
+  gate.resolve(signed)
+  expect(await signing.read()).toContain(JSON.stringify(signed))
+  await stopped
+})
+
+test('a page that is marked as mock is sent whole when a stop has waited for it', async () => {
+  const gate = Promise.withResolvers<URL>()
+  const { google, open, stop } = await listen({ config: { isMock: true } })
+  google.start = () => gate.promise
+  const page = await open(['GET /auth/google HTTP/1.1', 'Accept: text/html'])
+  const stopped = stop()
+  // It waits for the page by now.
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+  gate.reject(new CoordinatorError('provider_unavailable', 'the provider cannot be reached'))
+  const text = await page.read()
+  expect(text).toContain(MOCK_SENTENCE)
+  expect(text).toContain('</html>')
+  await stopped
+})
