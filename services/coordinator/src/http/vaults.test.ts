@@ -1,5 +1,5 @@
-import { createPolicy, hashPolicy, type Policy, type Rule } from '@countersign/policy'
-import { toHex, type VaultInfo } from '@countersign/protocol'
+import { createPolicy, hashPolicy, type Policy, type Rule, type TimeSource } from '@countersign/policy'
+import { quicknet, toHex, type VaultInfo } from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import { createPasskey } from '../../../../packages/policy/src/passkey.fake.ts'
@@ -100,6 +100,25 @@ describe('POST /vaults', () => {
     enclave.failure = new Error('asked')
     expect(await problemOf(await create(body))).toMatchObject({ status: 400, code })
     expect(store.rows.vaults.size).toBe(0)
+  })
+
+  test('a schedule by sources of which this service takes no samples is refused: its vault could never pay', async () => {
+    const satellite = {
+      kind: 'satellite',
+      key: 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a',
+    } as const
+    const beacon = { kind: 'drand', ...quicknet } as const
+    const { create, store } = await setUp({ config: { entropySources: [satellite] } })
+    const by = (...time: TimeSource[]) => ({
+      policy: createPolicy({ ...policy, rules: [payment], time, schedule: { startsAtMs: 0, everyS: 60, count: 1 } }),
+    })
+    expect(await problemOf(await create(by(beacon)))).toEqual({
+      status: 400,
+      code: 'invalid_policy',
+      detail: 'time names no source that this service takes samples of',
+    })
+    expect(store.rows.vaults.size).toBe(0)
+    expect((await create(by(beacon, satellite))).status).toBe(201)
   })
 
   test.each([
