@@ -122,6 +122,26 @@ describe('POST /vaults', () => {
   })
 
   test.each([
+    [0, 2031],
+    [1, 2015],
+  ])('a rule with %i approvals has as many words as a request has room for', async (approvals, most) => {
+    const { create, user, store } = await setUp()
+    const withWords = (words: number) => ({
+      policy: createPolicy({ ...policy, rules: [{ ...payment, selectors: ['0x12345678'], words, approvals }] }),
+    })
+    expect(await problemOf(await create(withWords(most + 1)))).toEqual({
+      status: 400,
+      code: 'invalid_policy',
+      detail: 'rules[0].words: a transaction with so many does not fit into a request',
+    })
+    expect(store.rows.vaults.size).toBe(0)
+    const { address: wallet } = (await (await create(withWords(most))).json()) as VaultInfo
+    const data = `0x12345678${'ff'.repeat(32 * most)}` as const
+    const body = { ...toSignBody({ data }), wallet, approvals: [approval].slice(0, approvals) }
+    expect((await user.post('/sign/digest', body)).status).toBe(200)
+  })
+
+  test.each([
     ['another policy', { policy: 'ab'.repeat(32) }],
     ['an address that is not of the key', { address: `0x${'ab'.repeat(20)}` as const }],
   ])('an enclave that answers %s: nothing is stored', async (_, change) => {
