@@ -48,6 +48,7 @@ const { app, direct, refuseUnreadable } = createApp({
     trustedProxies: [],
     rateLimits: { sign: 'off', provision: 'off', auth: 'off', proof: 'off' },
     allowedChainIds: undefined,
+    entropySources: [],
   },
 })
 const server = createHttpServer({ direct, fetch: app.fetch, refuse: refuseUnreadable })

@@ -1,6 +1,7 @@
 import type { Hex, TxMetadata, TypedData } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createPolicy } from './assertPolicy.ts'
+import { canTellTime } from './canTellTime.ts'
 import { checkPolicy, type PolicyRequest } from './checkPolicy.ts'
 import { isCosigned } from './isCosigned.ts'
 import {
@@ -358,6 +359,20 @@ describe('a schedule', () => {
       sample: { source: satellite, timeMs: startsAtMs - 1 },
     } as PolicyRequest)
     expect(verdict).toMatchObject({ allowed: false, reasons: ['nonce_not_due'] })
+  })
+})
+
+describe('the sources of a schedule', () => {
+  const stranger = { kind: 'satellite', key: toKey(9) } as const
+  test.each<[string, Parameters<typeof canTellTime>[1], boolean]>([
+    ['one of its own', [satellite], true],
+    ['one of its own among strangers', [stranger, beacon], true],
+    ['strangers', [stranger, { kind: 'unsigned' }], false],
+    ['a beacon of another genesis', [{ ...beacon, genesisS: 1 } as typeof beacon], false],
+    ['none', [], false],
+  ])('%s', (_, sources, expected) => {
+    expect(canTellTime(scheduled, sources)).toBe(expected)
+    expect(canTellTime(limited, sources)).toBe(true)
   })
 })
 

@@ -9,6 +9,7 @@ test('exports', () => {
       "VaultPolicyError",
       "assertApprovals",
       "assertPolicy",
+      "canTellTime",
       "checkApprovals",
       "checkPolicy",
       "countDue",

@@ -25,7 +25,7 @@ const smallPayment: TransactionRule = {
   approvals: 0,
 }
 
-export const payment: TransactionRule = { ...smallPayment, maxValueWei: String(2n * ETHER) }
+const payment: TransactionRule = { ...smallPayment, maxValueWei: String(2n * ETHER) }
 
 /** Small payments freely, larger ones and all else with one of two passkeys. */
 export const approved: Policy = createPolicy({

@@ -1,3 +1,4 @@
+import type { EntropySetting } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import { CoordinatorError } from './errors.ts'
@@ -63,6 +64,8 @@ export type AppConfig = {
   rateLimits: RateLimits
   /** Undefined: any. */
   allowedChainIds: readonly number[] | undefined
+  /** Whose samples it signs with, as enclaves and policies name them. */
+  entropySources: readonly EntropySetting[]
   /** Whether the silicon is simulated: every answer says so. */
   isMock?: boolean
   /** Where it is a staging, which a password guards. */
@@ -118,7 +121,7 @@ export type App = {
 /** The HTTP interface: routes in the order of specification §4. It does not listen. */
 export function createApp({ config, schedule = systemSchedule, ...deps }: AppDeps): App {
   const { store, clock, random, log, metrics } = deps
-  const { allowedOrigins, sessionTtlMs, sessionIdleMs, allowedChainIds, ipfsGatewayUrl } = config
+  const { allowedOrigins, sessionTtlMs, sessionIdleMs, allowedChainIds, entropySources, ipfsGatewayUrl } = config
   const publicUrl = config.publicUrl.replace(/\/+$/, '')
   const isHttps = publicUrl.startsWith('https:')
   const cookies: CookieRules = { isHttps, sameSite: config.cookieSameSite }
@@ -169,12 +172,13 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   addRoute(app, pages.index, (c) => c.redirect('/docs', 302))
   registerAuthRoutes(app, { ...shared, publicUrl, allowedOrigins, sessionTtlMs })
   registerWalletRoutes(app, shared)
-  registerVaultRoutes(app, { ...shared, schedule })
+  registerVaultRoutes(app, { ...shared, schedule, entropySources })
   const signDigest = registerSignRoutes(app, {
     ...shared,
     sessionIdleMs,
     allowedChainIds,
     isChainRequired: staging !== undefined,
+    entropySources,
     signQuotaPerDay: config.signQuotaPerDay,
   })
   const proofReader = createProofReader({ store: proofs, ipfsGatewayUrl })

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { codeRegisters } from '@countersign/attestation'
 import { type NoteKey, toVkey } from '@countersign/log'
+import { quicknet } from '@countersign/protocol'
 import { ConfigError, settingNames } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
 import { witnesses } from '../../../packages/log/src/logs.fake.ts'
@@ -345,6 +346,16 @@ describe('production', () => {
     expect(faultsOf({ ...drand, RECEIPTS: '2', ENTROPY_ALLOW_UNSIGNED: 'true' }).join()).toContain(
       'ENTROPY_ALLOW_UNSIGNED',
     )
+  })
+
+  test('what a vault is told of its sources of time is what samples are taken of', () => {
+    const sourcesOf = (env: Env) => read(env).app.entropySources
+    const keys = ['5a'.repeat(32), '6b'.repeat(32)]
+    expect(sourcesOf({ ...production, ENTROPY_PUBLIC_KEY: keys.join() })).toEqual(
+      keys.map((key) => ({ kind: 'satellite', key })),
+    )
+    expect(sourcesOf({ ...drand, RECEIPTS: '2' })).toEqual([{ kind: 'drand', ...quicknet }])
+    expect(sourcesOf({ ...orbitport, ENTROPY_ALLOW_UNSIGNED: 'true' })).toEqual([{ kind: 'unsigned' }])
   })
 
   test.each([

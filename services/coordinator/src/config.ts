@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { codeEvents, findOpenRegisters, quotePolicyMembers } from '@countersign/attestation'
 import {
   type DrandBeacon,
+  type EntropySetting,
   isHex,
   isLoopbackHost,
   isLoopbackUrl,
@@ -178,6 +179,7 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
         proof: limit('RATE_LIMIT_PROOF', '600/60'),
       },
       allowedChainIds,
+      entropySources: toEntropySettings(entropy),
       isMock,
       ...(password === undefined ? {} : { staging: { password } }),
       signQuotaPerDay: readInteger(env, 'SIGN_QUOTA_PER_DAY', { fallback: undefined, min: 1, max: 1_000_000 }, fault),
@@ -343,6 +345,13 @@ function readEntropy(env: Env, readFile: (path: string) => string, fault: Fault)
   const isValid = publicKeys.length > 0 && publicKeys.every((key) => /^[0-9a-f]{64}$/.test(key))
   if (!isValid) fault('ENTROPY_PUBLIC_KEY: expected 32 bytes of hex')
   return { kind: 'satellite', url, publicKeys, ...shared }
+}
+
+function toEntropySettings(entropy: Config['entropy']): readonly EntropySetting[] {
+  if (entropy.kind === 'drand') return [{ kind: 'drand', ...entropy.beacon }]
+  return entropy.kind === 'satellite'
+    ? entropy.publicKeys.map((key) => ({ kind: 'satellite', key }))
+    : [{ kind: 'unsigned' }]
 }
 
 /** In staging those of test networks alone: what is signed for another chain would be as good there as any signature. */

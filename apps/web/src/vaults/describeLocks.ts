@@ -10,6 +10,7 @@ export function describeLocks(
   page: { chainId: number; chainName: string },
 ): string[] {
   const locks = [
+    'The key belongs to the account that you sign in with. If you lose that account, or this service no longer takes its provider, nothing can ever leave this vault: no passkey takes its place.',
     'The rules themselves are a part of the key. The service keeps them and pins them to IPFS; keep the file too. If nobody has them any more, nobody has the key.',
     'The key is derived inside the enclaves of this service. If the service ends and its root secret is lost, so is every key of it.',
   ]

@@ -41,8 +41,9 @@ describe('what locks the funds', () => {
     expect(tell(full)).not.toMatch(/second vault/)
   })
 
-  test('the rules and the root secret, always', () => {
-    for (const policy of [limited, full, scheduled]) expect(tell(policy)).toMatch(/keep the file too.*root secret/)
+  test('the account, the rules and the root secret, always', () => {
+    for (const policy of [limited, full, scheduled])
+      expect(tell(policy)).toMatch(/lose that account.*no passkey takes its place.*keep the file too.*root secret/)
   })
 })
 

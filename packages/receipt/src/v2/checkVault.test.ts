@@ -23,15 +23,7 @@ import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from '../v1
 import { toCid } from '../v1/cid.ts'
 import { type StepId, vaultSteps } from '../v1/steps.ts'
 import { createTranscript } from '../v1/transcript.ts'
-import {
-  type ApproveOptions,
-  approved,
-  approvedTwice,
-  approveWith,
-  goldenVaults,
-  payment,
-  scheduled,
-} from '../vaults.fake.ts'
+import { type ApproveOptions, approved, approvedTwice, approveWith, goldenVaults, scheduled } from '../vaults.fake.ts'
 import { checkVault } from './checkVault.ts'
 import { encodeReceiptCar, parseReceiptCar } from './receiptCar.ts'
 
@@ -232,13 +224,27 @@ describe('a rule that does not allow what was signed', () => {
     expect(detailOf(result, 'vault-rule')).toContain(sentence)
   })
 
-  test.each([{ kind: 'message' }, { kind: 'typed-data' }] as const)('$kind: told by the opening', async (signing) => {
-    const policy = createPolicy({ ...approved, rules: [{ ...payment, approvals: 1 }] })
+  const kinds = [{ kind: 'message' }, { kind: 'typed-data' }] as const
+  const without = (...kinds: string[]) =>
+    createPolicy({ ...approved, rules: approved.rules.filter(({ kind }) => !kinds.includes(kind)) })
+
+  test.each(kinds)('$kind, where a rule is for the other kind: told by the opening', async (signing) => {
+    const policy = without(signing.kind)
     const files = await issue({ signing, vault: { policy, approve: approveWith(policy) } })
     expect(failures(await check(files))).toEqual([])
     const result = await check(files, { opening: toCanonicalJson(files.opening) })
     expect(failures(result)).toEqual(['vault-rule'])
     expect(detailOf(result, 'vault-rule')).toContain('No rule is for this kind of signature.')
+  })
+
+  test.each(kinds)('$kind, where no rule is for either: told without an opening too', async (signing) => {
+    const policy = without('message', 'typed-data')
+    const files = await issue({ signing, vault: { policy, approve: approveWith(policy) } })
+    for (const shown of [{}, { opening: toCanonicalJson(files.opening) }]) {
+      const result = await check(files, shown)
+      expect([result.verdict, ...failures(result)]).toEqual(['failed', 'vault-rule'])
+      expect(detailOf(result, 'vault-rule')).toContain('No rule is for this kind of signature.')
+    }
   })
 })
 
@@ -321,6 +327,16 @@ describe('approvals', () => {
       expect(failures(result)).toEqual(['vault-approvals'])
     }
   })
+
+  test.each(['message', 'typed-data'] as const)(
+    'of a %s that the statement says nobody approved: told without an opening too',
+    async (kind) => {
+      const files = await issue({ signing: { kind }, vault: { policy: approved } })
+      const result = await check(files)
+      expect([result.verdict, ...vaultStatuses(result)]).toEqual(['failed', 'pass', 'skip', 'fail'])
+      expect(detailOf(result, 'vault-approvals')).toContain('No passkey approved it')
+    },
+  )
 
   test('in the opening of a wallet without rules are refused', async () => {
     const { opening, receipt, ...files } = await issue({ signing: { kind: 'message' } })

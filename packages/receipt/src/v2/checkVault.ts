@@ -58,6 +58,11 @@ export async function checkVault(
     const rules = needs(policy, 'there is no policy to judge by')
     // Whatever was signed, shown or not.
     failIf(!isCosigned(rules.log, cosigners), 'The policy asks for a log that more of its own witnesses cosigned.')
+    const isForOffChain = rules.rules.some(({ kind }) => kind !== 'transaction')
+    failIf(
+      receipt.kind === 'off-chain' && !isForOffChain,
+      'The policy refuses it. No rule is for this kind of signature.',
+    )
     const found = checkPolicy(rules, toSigned(receipt, content).toRequest(rules))
     if (!found.allowed) throw new StepFailure(`The policy refuses it. ${describeRefusal(rules, found).join(' ')}`)
     return [`Rule ${found.rule + 1} of ${rules.rules.length} allows it; approvals needed: ${found.approvals}.`, found]
@@ -65,6 +70,9 @@ export async function checkVault(
 
   await run('vault-approvals', () => {
     const rules = needs(policy, 'there is no policy to judge by')
+    // Shown or not: `parsePolicy` takes no rule for messages or typed data that asks for none.
+    const isUnapproved = receipt.kind === 'off-chain' && statement.approvals === null
+    failIf(isUnapproved, 'No passkey approved it, and every rule for messages and typed data asks for one.')
     const { kind, digest, approvals } = toSigned(receipt, content)
     const hash = approvals === undefined ? null : toHex(hashApprovals(approvals))
     failIf(hash !== statement.approvals, 'The approvals are not those that the statement names.')

@@ -1,4 +1,5 @@
 import {
+  type EntropySetting,
   type Hex,
   type SignDigestResponse,
   type SignOffChainResponse,
@@ -35,6 +36,8 @@ export type SignRoutesDeps = {
   allowedChainIds: readonly number[] | undefined
   /** Whether typed data without a chain is refused. */
   isChainRequired: boolean
+  /** Whose samples this service signs with. */
+  entropySources: readonly EntropySetting[]
   /** New signatures of a user in 24 hours. Undefined: any. */
   signQuotaPerDay: number | undefined
   /** Has it told that a vault did not sign. */

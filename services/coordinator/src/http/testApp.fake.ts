@@ -87,6 +87,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
     trustedProxies: [],
     rateLimits: { sign: 'off', provision: 'off', auth: 'off', proof: 'off' },
     allowedChainIds: undefined,
+    entropySources: [{ kind: 'satellite', key: '5a'.repeat(32) }],
     ...changes.config,
   }
   const { app, direct, refuseUnreadable, stop } = createApp({

@@ -1,5 +1,5 @@
-import { createPolicy, hashPolicy, type Policy, type Rule } from '@countersign/policy'
-import { toHex, type VaultInfo } from '@countersign/protocol'
+import { createPolicy, hashPolicy, type Policy, type Rule, type TimeSource } from '@countersign/policy'
+import { quicknet, toHex, type VaultInfo } from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import { createPasskey } from '../../../../packages/policy/src/passkey.fake.ts'
@@ -100,6 +100,45 @@ describe('POST /vaults', () => {
     enclave.failure = new Error('asked')
     expect(await problemOf(await create(body))).toMatchObject({ status: 400, code })
     expect(store.rows.vaults.size).toBe(0)
+  })
+
+  test('a schedule by sources of which this service takes no samples is refused: its vault could never pay', async () => {
+    const satellite = {
+      kind: 'satellite',
+      key: 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a',
+    } as const
+    const beacon = { kind: 'drand', ...quicknet } as const
+    const { create, store } = await setUp({ config: { entropySources: [satellite] } })
+    const by = (...time: TimeSource[]) => ({
+      policy: createPolicy({ ...policy, rules: [payment], time, schedule: { startsAtMs: 0, everyS: 60, count: 1 } }),
+    })
+    expect(await problemOf(await create(by(beacon)))).toEqual({
+      status: 400,
+      code: 'invalid_policy',
+      detail: 'time names no source that this service takes samples of',
+    })
+    expect(store.rows.vaults.size).toBe(0)
+    expect((await create(by(beacon, satellite))).status).toBe(201)
+  })
+
+  test.each([
+    [0, 2031],
+    [1, 2015],
+  ])('a rule with %i approvals has as many words as a request has room for', async (approvals, most) => {
+    const { create, user, store } = await setUp()
+    const withWords = (words: number) => ({
+      policy: createPolicy({ ...policy, rules: [{ ...payment, selectors: ['0x12345678'], words, approvals }] }),
+    })
+    expect(await problemOf(await create(withWords(most + 1)))).toEqual({
+      status: 400,
+      code: 'invalid_policy',
+      detail: 'rules[0].words: a transaction with so many does not fit into a request',
+    })
+    expect(store.rows.vaults.size).toBe(0)
+    const { address: wallet } = (await (await create(withWords(most))).json()) as VaultInfo
+    const data = `0x12345678${'ff'.repeat(32 * most)}` as const
+    const body = { ...toSignBody({ data }), wallet, approvals: [approval].slice(0, approvals) }
+    expect((await user.post('/sign/digest', body)).status).toBe(200)
   })
 
   test.each([

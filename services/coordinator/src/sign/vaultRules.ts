@@ -1,5 +1,12 @@
-import { checkPolicy, type Policy, type PolicyRequest, parsePolicy, type TimedSample } from '@countersign/policy'
-import { SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
+import {
+  canTellTime,
+  checkPolicy,
+  type Policy,
+  type PolicyRequest,
+  parsePolicy,
+  type TimedSample,
+} from '@countersign/policy'
+import { type EntropySetting, SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
 import type { Clock } from '../ports.ts'
 import type { SigningRequest } from './request.ts'
 import { approvalsMissing, policyRefused } from './vaultErrors.ts'
@@ -10,11 +17,17 @@ export type VaultRules = { assertAllowed(request: Pick<SigningRequest, 'vault' |
 /** To read a policy takes longer than to ask it. */
 const MAX_KNOWN = 256
 
+type VaultRulesDeps = {
+  clock: Clock
+  /** Whose samples this service signs with. */
+  entropySources: readonly EntropySetting[]
+}
+
 /**
  * The rules of vaults, asked before a sample is spent. What they allow here is asked again inside the enclave, with the sample that tells
  * the time, and there the approvals are verified: this decides about nothing but costs.
  */
-export function createVaultRules({ clock }: { clock: Clock }): VaultRules {
+export function createVaultRules({ clock, entropySources }: VaultRulesDeps): VaultRules {
   const known = new Map<string, Policy>()
 
   function read({ hash, text }: { hash: string; text: string }): Policy {
@@ -29,7 +42,7 @@ export function createVaultRules({ clock }: { clock: Clock }): VaultRules {
     assertAllowed({ vault, asked }) {
       if (vault === undefined || asked.kind === 'address') return
       const policy = read(vault.policy)
-      const verdict = checkPolicy(policy, toPolicyRequest(asked, toLatestSample(policy, clock.now())))
+      const verdict = checkPolicy(policy, toPolicyRequest(asked, toLatestSample(policy, entropySources, clock.now())))
       if (!verdict.allowed) throw policyRefused(policy, verdict)
       const missing = verdict.approvals - (vault.approvals?.length ?? 0)
       if (missing > 0) throw approvalsMissing(missing)
@@ -37,8 +50,10 @@ export function createVaultRules({ clock }: { clock: Clock }): VaultRules {
   }
 }
 
-/** As late as a sample can be now, and of a source that counts: what is not due by it is not due. */
-function toLatestSample({ time: [source] = [] }: Policy, now: number): TimedSample | undefined {
+/** As late as a sample can be now, and of a source that counts if there is one: what is not due by it is not due. */
+function toLatestSample(policy: Policy, sources: readonly EntropySetting[], now: number): TimedSample | undefined {
+  if (policy.schedule === undefined) return undefined
+  const source = sources.find((one) => canTellTime(policy, [one])) ?? sources[0]
   return source && { source, timeMs: now + SAMPLE_TOLERANCE_MS }
 }
 

@@ -1,8 +1,10 @@
 import { createPolicy, hashPolicy, toPolicyBytes } from '@countersign/policy'
 import {
+  type EntropySetting,
   type Hex,
   hashMessage,
   type Opening,
+  quicknet,
   type SignedBatch,
   type SignItem,
   type SignItemError,
@@ -200,21 +202,28 @@ describe('an enclave that does not know a policy', () => {
 
 describe('rules before a sample is spent', () => {
   const clock = createFakeClock(NOW)
+  const satellite = {
+    kind: 'satellite',
+    key: '18edb664c40ab63537e6172fec37395f602afbba7a6c1b983ea80ba0b7f35f11',
+  } as const
   const scheduled = createPolicy({
     version: 1,
-    time: [{ kind: 'satellite', key: '18edb664c40ab63537e6172fec37395f602afbba7a6c1b983ea80ba0b7f35f11' }],
+    time: [{ kind: 'drand', ...quicknet }, satellite],
     log: null,
     approvers: [],
     schedule: { startsAtMs: NOW, everyS: 3600, count: 1 },
     rules: [{ ...payment, maxValueWei: '1' }],
   })
   const text = Buffer.from(toPolicyBytes(scheduled)).toString()
-  const rules = createVaultRules({ clock })
-  const ask = (nonce: number) => () => {
-    const txMetadata = createTx(nonce)
-    const asked = { kind: 'transaction', digest: toDigest(txMetadata), txMetadata } as const
-    rules.assertAllowed({ vault: { policy: { hash: toHex(hashPolicy(scheduled)), text } }, asked })
-  }
+  const other = { kind: 'satellite', key: '5a'.repeat(32) } as const
+  const rules = createVaultRules({ clock, entropySources: [other, satellite] })
+  const ask =
+    (nonce: number, by = rules) =>
+    () => {
+      const txMetadata = createTx(nonce)
+      const asked = { kind: 'transaction', digest: toDigest(txMetadata), txMetadata } as const
+      by.assertAllowed({ vault: { policy: { hash: toHex(hashPolicy(scheduled)), text } }, asked })
+    }
 
   test('a schedule is judged by the latest sample that there can be', () => {
     expect(ask(0)).not.toThrow()
@@ -222,6 +231,16 @@ describe('rules before a sample is spent', () => {
     clock.advance(3_595_000)
     expect(ask(1)).not.toThrow()
     expect(ask(2)).toThrow(expect.objectContaining({ code: 'policy_refused' }))
+  })
+
+  test.each<[string, EntropySetting[]]>([
+    ['another satellite', [other]],
+    ['a source that does not sign', [{ kind: 'unsigned' }]],
+  ])('a schedule is not due by %s, of which alone there are samples', (_, entropySources) => {
+    const details = expect.stringContaining('not of a source that the vault names')
+    expect(ask(0, createVaultRules({ clock, entropySources }))).toThrow(
+      expect.objectContaining({ code: 'policy_refused', details }),
+    )
   })
 
   test('without a vault, and for an address, there are none', () => {

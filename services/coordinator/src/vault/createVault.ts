@@ -1,15 +1,18 @@
 import { hash } from 'node:crypto'
 import { type Policy, toPolicyBytes, VaultPolicyError } from '@countersign/policy'
-import { fromHex, toAddress } from '@countersign/protocol'
+import { type EntropySetting, fromHex, toAddress } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, KeyEnclave, Schedule, Store } from '../ports.ts'
 import type { Session, StoredPolicy, Vault } from '../store/types.ts'
+import { assertSignable } from './assertSignable.ts'
 
 export type CreateVaultDeps = {
   store: Pick<Store, 'createVault' | 'findVault'>
   enclave: Pick<KeyEnclave, 'deriveVault'>
   clock: Clock
   schedule: Schedule
+  /** Whose samples this service signs with. */
+  entropySources: readonly EntropySetting[]
 }
 
 export const MAX_VAULTS = 100
@@ -30,6 +33,7 @@ export async function createVault(
   const policy = toStoredPolicy(value)
   const earlier = await deps.store.findVault({ userId, policyHash: policy.hash })
   if (earlier?.isPinned) return earlier
+  assertSignable(value as Policy, deps.entropySources)
   const derived = await deps.enclave.deriveVault({ sid, grant, policy: policy.text })
   const { address, keyId: kmsKeyId } = derived
   if (derived.policy !== policy.hash || toAddress(fromHex(derived.publicKey)) !== address) {

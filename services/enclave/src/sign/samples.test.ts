@@ -105,6 +105,26 @@ describe('a sample', () => {
     expect(time.floor()).toBe(NOW + 65_000)
     expect(samples.use(createWitness(NOW - 1), use(5))).toBe('entropy_refused')
   })
+
+  test('moves the time by 65 s, and so do all of them together: only clock, issuers, ID tokens and witnesses let later ones in', () => {
+    const steps = Array.from({ length: 256 }, (_, index) => (index + 1) * 65_000)
+    const outcomes = steps.map((aheadMs, index) => samples.use(createWitness(NOW + aheadMs), use(index)))
+    expect(outcomes).toEqual([undefined, ...Array.from({ length: 255 }, () => 'entropy_refused')])
+    expect(time.now()).toBe(NOW + 65_000)
+    clock.advance(3_600_000)
+    expect(samples.use(createWitness(NOW + 3_665_000), use(300))).toBeUndefined()
+    expect(time.raise(NOW + 3_730_000)).toBe(true)
+    expect(samples.use(createWitness(NOW + 3_795_001), use(301))).toBe('entropy_refused')
+    expect(samples.use(createWitness(NOW + 3_795_000), use(301))).toBeUndefined()
+  })
+
+  test('of the present is refused where the clock is more than 65 s behind, and nobody else has told the time since', () => {
+    clock.advance(-100_000)
+    expect(samples.use(createWitness(NOW + 65_000), use(1))).toBeUndefined()
+    expect(samples.use(createWitness(NOW + 65_001), use(2))).toBe('entropy_refused')
+    clock.advance(100_001)
+    expect(samples.use(createWitness(NOW + 65_001), use(2))).toBeUndefined()
+  })
 })
 
 describe('an off-chain signature', () => {
@@ -188,6 +208,7 @@ describe('a round of a beacon', () => {
     expect(samples.use(createRound(DUE + 66_000), use(1))).toBe('entropy_refused')
     expect(samples.use(createRound(DUE + 63_000), use(1))).toBeUndefined()
     expect(time.floor()).toBe(DUE + 63_000)
+    expect(samples.use(createRound(DUE + 66_000), use(1))).toBe('entropy_refused')
     expect(samples.use(createRound(DUE - 3_000), use(1))).toBe('entropy_refused')
     expect(samples.use(createRound(DUE), use(1))).toBeUndefined()
   })

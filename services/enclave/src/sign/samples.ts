@@ -68,7 +68,7 @@ export function createSamples(deps: {
   }
 
   function isInTime(timestampMs: number): boolean {
-    return timestampMs >= oldest() && timestampMs <= time.now() + MAX_SAMPLE_AGE_MS
+    return timestampMs >= oldest() && timestampMs <= time.latestSample()
   }
 
   /** A pairing takes tens of milliseconds, and one of each round is enough. */
@@ -87,7 +87,7 @@ export function createSamples(deps: {
   /** The time first, since it costs nothing. */
   function useRound(witness: DrandWitness, timestampMs: number): SampleFault | undefined {
     if (!isInTime(timestampMs) || findBeacon(witness) === undefined) return 'entropy_refused'
-    time.raise(timestampMs)
+    time.raiseBySample(timestampMs)
     return undefined
   }
 
@@ -138,7 +138,7 @@ export function createSamples(deps: {
       const name = use.kind === 'off-chain' ? undefined : `${use.kind} ${use.keyId} ${use.digest}`
       const earlier = known.get(valueHex)
       if (earlier !== undefined && (name === undefined || earlier.use !== name)) return 'entropy_used'
-      if (key !== undefined) time.raise(timestampMs)
+      if (key !== undefined) time.raiseBySample(timestampMs)
       if (earlier !== undefined && earlier.timestampMs >= timestampMs) return undefined
       forget()
       if (earlier === undefined && known.size >= limit) return 'entropy_memory_full'

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Policy, PolicyLog } from '@countersign/policy'
+import { canTellTime, type Policy, type PolicyLog } from '@countersign/policy'
 import {
   type AddressItem,
   assertAuthorizationAllowed,
@@ -33,7 +33,6 @@ import { checkGrant } from '../grant/grant.ts'
 import type { Keyring } from '../keys/deriveKey.ts'
 import type { Random } from '../ports.ts'
 import { type CheckVaultDeps, checkVault, findPolicy, refusedKind, type VaultRules } from '../vault/checkVault.ts'
-import { canTellTime } from '../vault/policies.ts'
 import { signRecoverable } from './secp256k1.ts'
 import { toFlatJson } from './toFlatJson.ts'
 

@@ -12,7 +12,7 @@ const ASK_EVERY_MS = 3_600_000
 /**
  * Asks the issuers again once the time is known: every hour, and every 30 seconds while it is needed. Without sign-ins and signed
  * samples nothing else raises the floor, and what is remembered until the floor has passed it would be remembered for ever. One
- * question at a time; no answer counts that lies further ahead than a sample may.
+ * question at a time; no answer counts that lies more than 65 seconds ahead.
  */
 export async function keepTime({ time, fetchDate, isNeeded, wait, log }: KeepTimeDeps, signal: AbortSignal) {
   // Counted in pauses: the clock is the host's.

@@ -56,6 +56,20 @@ describe('the floor', () => {
     expect(time.floor()).toBe(NOW + 65_000)
   })
 
+  test('samples raise it too, and let no later sample in; what others tell does', () => {
+    const clock = createFakeClock(NOW)
+    const time = createTime(clock)
+    time.learn(NOW - 1_000)
+    expect(time.latestSample()).toBe(NOW + 65_000)
+    time.raiseBySample(NOW + 65_000)
+    time.raiseBySample(NOW)
+    expect([time.now(), time.floor(), time.latestSample()]).toEqual([NOW + 65_000, NOW + 65_000, NOW + 65_000])
+    clock.advance(10_000)
+    expect(time.latestSample()).toBe(NOW + 75_000)
+    time.raise(NOW + 20_000)
+    expect([time.floor(), time.latestSample()]).toEqual([NOW + 65_000, NOW + 85_000])
+  })
+
   test('a boot within a second counts from the next: what was issued in that second may be from before it', () => {
     const clock = createFakeClock(NOW + 400)
     const time = createTime(clock)

@@ -23,21 +23,28 @@ export type Time = Clock & {
   /** Takes the oldest time that the issuers answered. Answers how long it is until `bootedAt`. */
   learn(dateMs: number): number
   /**
-   * Takes a verified time. False where it lies so far ahead that it is to be refused: one party alone cannot push the floor
-   * by more than that at a time.
+   * Takes a verified time of issuers, ID tokens or witnesses. False where it lies so far ahead that it is to be refused: one party
+   * alone cannot push the floor by more than that at a time.
    */
   raise(verifiedMs: number): boolean
+  /** The latest time that a sample may have. Samples do not move it: a row of them, each ahead of the one before, would lead anywhere. */
+  latestSample(): number
+  /** Takes the time of a verified sample, which is no later than that. */
+  raiseBySample(verifiedMs: number): void
 }
 
 /** Made when the enclave starts: `bootedAt` counts from here. */
 export function createTime(clock: Clock): Time {
   const startedAt = clock.now()
-  let floor = 0
+  /** By issuers, ID tokens and witnesses. */
+  let told = 0
+  let sampled = 0
   let bootedAt: number | undefined
-  const now = () => Math.max(clock.now(), floor)
+  const floor = () => Math.max(told, sampled)
+  const now = () => Math.max(clock.now(), floor())
   return {
     now,
-    floor: () => floor,
+    floor,
     isKnown: () => bootedAt !== undefined,
     assertKnown() {
       if (bootedAt === undefined) throw timeUnknown()
@@ -49,14 +56,18 @@ export function createTime(clock: Clock): Time {
       return bootedAt
     },
     learn(dateMs) {
-      floor = Math.max(floor, dateMs)
-      bootedAt ??= Math.ceil(Math.max(startedAt, floor) / 1000) * 1000
+      told = Math.max(told, dateMs)
+      bootedAt ??= Math.ceil(Math.max(startedAt, told) / 1000) * 1000
       return Math.max(0, bootedAt - now())
     },
     raise(verifiedMs) {
       if (verifiedMs > now() + MAX_SAMPLE_AGE_MS) return false
-      floor = Math.max(floor, verifiedMs)
+      told = Math.max(told, verifiedMs)
       return true
+    },
+    latestSample: () => Math.max(clock.now(), told) + MAX_SAMPLE_AGE_MS,
+    raiseBySample(verifiedMs) {
+      sampled = Math.max(sampled, verifiedMs)
     },
   }
 }

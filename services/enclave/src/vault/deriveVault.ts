@@ -1,8 +1,9 @@
+import { canTellTime } from '@countersign/policy'
 import type { EnclaveSettings, VaultRequest, VaultResponse } from '@countersign/protocol'
 import { EnclaveError } from '../errors.ts'
 import type { KeyWorker } from '../keys/keyWorker.ts'
 import type { Time } from '../time/time.ts'
-import { canTellTime, isSupported, readPolicy } from './policies.ts'
+import { isSupported, readPolicy } from './policies.ts'
 import type { PolicyTexts } from './policyTexts.ts'
 
 export type DeriveVaultDeps = { keyWorker: KeyWorker; policyTexts: PolicyTexts; settings: EnclaveSettings; time: Time }

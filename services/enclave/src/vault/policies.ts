@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
 import { isCosigned, type Policy, parsePolicy, VaultPolicyError } from '@countersign/policy'
-import type { EntropySetting, LogSetting } from '@countersign/protocol'
+import type { LogSetting } from '@countersign/protocol'
 import { createPolicyMemory } from './policyMemory.ts'
 
 /** Policies by their hash, parsed once for as long as they are remembered. */
@@ -40,11 +39,6 @@ export function createPolicies({
 /** Whether this enclave can do what a policy asks for: its witnesses must be asked here, or none of its signatures would be released. */
 export function isSupported({ log }: Policy, setting: LogSetting | null): boolean {
   return isCosigned(log, setting?.witnesses ?? [])
-}
-
-/** Whether samples of these sources can ever be those that a schedule waits for. */
-export function canTellTime({ time }: Policy, sources: readonly EntropySetting[]): boolean {
-  return time === undefined || time.some((named) => sources.some((source) => isDeepStrictEqual(source, named)))
 }
 
 /** Undefined for what this version does not understand to the last member. */
