@@ -11,7 +11,6 @@ test('exports', () => {
       "assertPolicy",
       "checkApprovals",
       "checkPolicy",
-      "countDue",
       "createPolicy",
       "describeApprovalsFault",
       "describePolicy",
