@@ -9,7 +9,6 @@ import type { Claim, EnclaveTerms, LogKeeper, Schedule } from '../ports.ts'
 import { toReason } from '../toReason.ts'
 import { assertItemSigned, type CheckedItem } from './checkItem.ts'
 import { countBytes } from './countBytes.ts'
-import { groupBy } from './groupBy.ts'
 import { findInLog, type LoggedItem, toTimes } from './logEntries.ts'
 import type { Releases } from './releases.ts'
 import { failed, type Placing, type SigningRequest, type SigningResult, type SignProgress } from './request.ts'
@@ -98,7 +97,7 @@ async function recordAndRelease(run: Run, logged: readonly LoggedItem[]): Promis
     if (logKey === undefined) {
       throw new CoordinatorError('attestation_invalid', 'the enclave’s log is not one of its settings')
     }
-    for (const [batch, items] of groupBy(logged, ({ batch }) => batch)) {
+    for (const [batch, items] of Map.groupBy(logged, ({ batch }) => batch)) {
       const verified = run.verifyBatch(batch, terms, { at: toTimes(items), isReleased: true, logKey })
       // Who waits for it is told; if the log cannot be written, nobody does.
       verified.catch(() => {})
@@ -224,8 +223,8 @@ function groupByNeed(items: readonly LoggedItem[]): Group[] {
   const texts = new Set(items.flatMap(({ request: { vault } }) => vault?.policy.text ?? []))
   const needs = new Map([...texts].map((text) => [text, parsePolicy(Buffer.from(text)).log ?? undefined]))
   const needOf = ({ request: { vault } }: LoggedItem) => vault && needs.get(vault.policy.text)
-  return [...groupBy(items, ({ batch }) => batch)].flatMap(([batch, ofBatch]) =>
-    [...groupBy(ofBatch, (item) => JSON.stringify(needOf(item)))].map(([, group]) => ({
+  return [...Map.groupBy(items, ({ batch }) => batch)].flatMap(([batch, ofBatch]) =>
+    [...Map.groupBy(ofBatch, (item) => JSON.stringify(needOf(item)))].map(([, group]) => ({
       batch,
       need: group[0] && needOf(group[0]),
       items: group,
