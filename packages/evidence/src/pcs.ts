@@ -9,8 +9,6 @@ export type PcsClientDeps = {
   fetch?: Fetch
   /** For each of the four requests. */
   timeoutMs?: number
-  /** Where the root CA's revocation list is; by default Intel's own place for Intel's PCS, and a PCCS's own. */
-  rootCrlUrl?: string
 }
 
 export type PcsClient = { fetchCollateral(platform: Platform): Promise<Collateral> }
@@ -23,15 +21,10 @@ const MAX_BYTES = 2_097_152
  * Intel's Provisioning Certification Service, API version 4, or a PCCS that stands in for it. It fetches and parses; the
  * caller verifies.
  */
-export function createPcsClient({
-  url,
-  fetch = globalThis.fetch,
-  timeoutMs = 10_000,
-  rootCrlUrl,
-}: PcsClientDeps): PcsClient {
+export function createPcsClient({ url, fetch = globalThis.fetch, timeoutMs = 10_000 }: PcsClientDeps): PcsClient {
   const base = toVendorUrl(url)
   const isIntel = new URL(base).hostname === INTEL_PCS_HOST
-  const rootCrl = rootCrlUrl ?? (isIntel ? INTEL_ROOT_CRL : `${base}/sgx/certification/v4/rootcacrl`)
+  const rootCrl = isIntel ? INTEL_ROOT_CRL : `${base}/sgx/certification/v4/rootcacrl`
   const get = (address: string, name: string) =>
     getBounded({ fetch, timeoutMs }, { url: address, name, maxBytes: MAX_BYTES })
 

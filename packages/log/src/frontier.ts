@@ -1,7 +1,7 @@
 import { hashTreeNode, isNatural, readMembers } from '@countersign/protocol'
 import { emptyRoot } from './checkpoint.ts'
 import { LogError } from './errors.ts'
-import { hashNodes } from './treeNodes.ts'
+import { hashNodes, listTreeNodes } from './treeNodes.ts'
 
 /**
  * What must be known of a tree to append to it: the roots of its complete subtrees, the largest first, one for each bit of the size. Also
@@ -16,7 +16,7 @@ export const emptyFrontier: Frontier = { size: 0, hashes: [] }
 export function assertFrontier(value: unknown): asserts value is Frontier {
   const { size, hashes } = readMembers(value, { required: ['size', 'hashes'] }, malformed)
   if (!isNatural(size) || !Array.isArray(hashes)) throw malformed('no size, or no hashes')
-  if (hashes.length !== countBits(size)) throw malformed('a tree of this size has another number of hashes')
+  if (hashes.length !== listTreeNodes(size).length) throw malformed('a tree of this size has another number of hashes')
   for (const hash of hashes) {
     if (!(hash instanceof Uint8Array) || hash.length !== 32) throw malformed('a hash is not 32 bytes')
   }
@@ -48,12 +48,6 @@ export function appendLeaves({ size, hashes }: Frontier, leaves: readonly Uint8A
 /** The root of the tree. */
 export function computeFrontierRoot({ hashes }: Frontier): Uint8Array {
   return hashes.length === 0 ? Uint8Array.from(emptyRoot) : Uint8Array.from(hashNodes(hashes))
-}
-
-function countBits(size: number): number {
-  let bits = 0
-  for (let rest = size; rest > 0; rest = Math.floor(rest / 2)) bits += rest % 2
-  return bits
 }
 
 function malformed(details: string) {

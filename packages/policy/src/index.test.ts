@@ -12,7 +12,6 @@ test('exports', () => {
       "canTellTime",
       "checkApprovals",
       "checkPolicy",
-      "countDue",
       "createPolicy",
       "describeApprovalsFault",
       "describePolicy",

@@ -30,6 +30,6 @@ export type {
   TransactionRule,
   TypedDataRule,
 } from './policy.ts'
-export { countDue, isDue, toDueMs } from './schedule.ts'
+export { isDue, toDueMs } from './schedule.ts'
 export type { PolicyVerdict } from './verdict.ts'
 export { verifySample } from './verifySample.ts'

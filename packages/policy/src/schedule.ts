@@ -14,9 +14,3 @@ export function toDueMs({ startsAtMs, everyS, count }: Schedule, nonce: number):
 export function isDue(schedule: Schedule, { nonce, sampleMs }: { nonce: number; sampleMs: number }): boolean {
   return BigInt(sampleMs) >= toDueMs(schedule, nonce)
 }
-
-/** How many transactions can have run on one chain by a time, at most: none before the start. */
-export function countDue({ startsAtMs, everyS, count }: Schedule, timeMs: number): bigint {
-  const passedMs = BigInt(timeMs) - BigInt(startsAtMs)
-  return passedMs < 0n ? 0n : BigInt(count) * (1n + passedMs / (BigInt(everyS) * 1000n))
-}

@@ -74,8 +74,6 @@ export type AppConfig = {
   signQuotaPerDay?: number | undefined
   /** Where `ipfsUrl` points; without it to `ipfs://`. */
   ipfsGatewayUrl?: string
-  /** How often the store is asked for changes of proofs that are watched (1000). */
-  proofPollMs?: number
   version?: string
 }
 
@@ -128,13 +126,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   const limiters = createLimiters({ rateLimits: config.rateLimits, clock })
   const getSignedIn = createGetSignedIn({ store, clock, sessionIdleMs, cookies })
   const proofs = withReceipts({ store, readBlock: deps.readBlock, log })
-  const watcher = createProofWatcher({
-    store: proofs,
-    ipfsGatewayUrl,
-    schedule,
-    log,
-    pollMs: config.proofPollMs ?? 1000,
-  })
+  const watcher = createProofWatcher({ store: proofs, ipfsGatewayUrl, schedule, log })
   const proofEvents = createProofEvents({ watcher, schedule })
   const { isMock = false, staging } = config
   const gate = staging && createStagingGate({ password: staging.password, clock })

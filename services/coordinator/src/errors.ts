@@ -61,6 +61,15 @@ export class CoordinatorError extends ServiceError<CoordinatorErrorCode> {
   }
 }
 
+export function invalidRequest(details: string): CoordinatorError {
+  return new CoordinatorError('invalid_request', 'invalid request', { details })
+}
+
+/** What an enclave has answered is not what it was asked for, or not proven. */
+export function invalidAnswer(details?: string): CoordinatorError {
+  return new CoordinatorError('attestation_invalid', 'the enclave’s answer does not hold', { details })
+}
+
 /** The code that a caller gets: `internal` for everything that is not a `CoordinatorError`. */
 export function toPublicCode(error: unknown): CoordinatorErrorCode {
   return error instanceof CoordinatorError && Object.hasOwn(coordinatorErrors, error.code) ? error.code : 'internal'

@@ -7,10 +7,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startContract } from '../../../contracts/startContract.ts'
 import { assertNotInFiles } from '../test/assertNotInFiles.ts'
 import { type Backend, startBackend } from '../test/backend.ts'
+import { databaseKinds } from './store/store.fake.ts'
 
 type Chain = Awaited<ReturnType<typeof startContract>>['chain']
 
-describe.each(['pglite', 'postgres'] as const)('from signature to public proof, on %s', (kind) => {
+// By default only the embedded one, whose files are looked into; on PostgreSQL run the other tests of processes.
+const kinds = process.env.ALL_DATABASES === '1' ? databaseKinds : (['pglite'] as const)
+
+describe.each(kinds)('from signature to public proof, on %s', (kind) => {
   let chain: Chain
   let contract: `0x${string}`
   let backend: Backend

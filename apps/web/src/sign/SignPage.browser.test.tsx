@@ -128,18 +128,10 @@ describe('what is signed', () => {
 })
 
 describe('what is refused, beside the field and before any call', () => {
-  const permit = toPermit(SPENDER, 1, '1')
-  const twice = JSON.stringify(toPermit(SPENDER, 31337, '1')).replace('"value":"1"', '"value":"1","value":"9"')
   test.each([
     ['no text', '', 'Text', 'Write the message first.'],
-    ['too long a text', 'x'.repeat(17_000), 'Text', 'longer than the service signs'],
     ['half a byte', '0xabc', 'Bytes', 'an even number'],
-    ['text for bytes', 'hello', 'Bytes', 'an even number'],
-    ['no JSON', '{', 'Typed data', 'not JSON'],
-    ['a member that stands there twice', twice, 'Typed data', 'stands there twice'],
-    ['another chain', JSON.stringify(permit), 'Typed data', 'This is for chain 1.'],
-    ['no domain', JSON.stringify({ ...permit, domain: {} }), 'Typed data', 'domain is empty'],
-    ['a list', '[]', 'Typed data', 'in one way only'],
+    ['another chain', JSON.stringify(toPermit(SPENDER, 1, '1')), 'Typed data', 'This is for chain 1.'],
   ] as const)('%s', async (_, content, kind, message) => {
     const { screen, service } = await open()
     await write(screen, content, kind)

@@ -43,9 +43,36 @@ describe('parseSignFields', () => {
     })
   })
 
-  test('nested too deeply', () => {
-    expect(parse('typed-data', '['.repeat(30) + ']'.repeat(30))).toEqual({
-      error: 'This is nested too deeply to be signed.',
-    })
+  const twice = JSON.stringify(order).replace('"amount":"1"', '"amount":"1","amount":"9"')
+  const elsewhere = JSON.stringify({ ...order, domain: { ...order.domain, chainId: 1 } })
+  const members = 'It needs domain, types, primaryType, message.'
+  test.each<[string, SignKind, string, string]>([
+    ['no text', 'text', '', 'Write the message first.'],
+    ['too long a text', 'text', 'x'.repeat(17_000), 'This is longer than the service signs.'],
+    ['half a byte', 'hex', '0xabc', 'Bytes are 0x and an even number of hex digits.'],
+    ['text for bytes', 'hex', 'hello', 'Bytes are 0x and an even number of hex digits.'],
+    ['no JSON', 'typed-data', '{', 'This is not JSON.'],
+    [
+      'a member that stands there twice',
+      'typed-data',
+      twice,
+      'A member stands there twice, so that two readers could read two different things.',
+    ],
+    ['another chain', 'typed-data', elsewhere, 'This is for chain 1. The wallet is on chain 31337.'],
+    [
+      'no domain',
+      'typed-data',
+      JSON.stringify({ ...order, domain: {} }),
+      `This cannot be signed in one way only: domain is empty. ${members}`,
+    ],
+    [
+      'a list',
+      'typed-data',
+      '[]',
+      `This cannot be signed in one way only: not exactly the expected members. ${members}`,
+    ],
+    ['nested too deeply', 'typed-data', '['.repeat(30) + ']'.repeat(30), 'This is nested too deeply to be signed.'],
+  ])('%s: what is wrong, in these words', (_, kind, text, error) => {
+    expect(parse(kind, text)).toEqual({ error })
   })
 })

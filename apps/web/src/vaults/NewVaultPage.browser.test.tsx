@@ -1,20 +1,14 @@
 import { ServiceClient } from '@countersign/sdk/client'
-import { createTestPasskeys, type TestService } from '@countersign/sdk/testing'
+import type { TestService } from '@countersign/sdk/testing'
 import { createVault } from '@countersign/sdk/vaults/client'
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { expectAccessible } from '../shell/expectAccessible.fake.ts'
 import { closeWallet, openWallet } from '../wallet/openWallet.fake.tsx'
-import { button } from './openVault.fake.ts'
+import { button, installPasskeys } from './openVault.fake.ts'
 import { toPolicy } from './template.ts'
 
-let uninstall: (() => void) | undefined
-beforeEach(() => {
-  uninstall = createTestPasskeys().install()
-})
-afterEach(() => {
-  uninstall?.()
-  closeWallet()
-})
+installPasskeys()
+afterEach(closeWallet)
 
 /** The base point of Ed25519: a key of the right form. */
 const ENTROPY_KEY = '5866666666666666666666666666666666666666666666666666666666666666'

@@ -1,22 +1,13 @@
-import { createTestPasskeys } from '@countersign/sdk/testing'
 import { approve, parsePrepared } from '@countersign/sdk/vaults/client'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { confirm } from '../send/sendForm.fake.ts'
 import { expectAccessible } from '../shell/expectAccessible.fake.ts'
 import { closeWallet } from '../wallet/openWallet.fake.tsx'
 import { readPreparedText } from './approvalText.ts'
-import { button, hrefOf, openVault, pay } from './openVault.fake.ts'
+import { button, hrefOf, installPasskeys, openVault, pay } from './openVault.fake.ts'
 
-let passkeys = createTestPasskeys()
-let uninstall: (() => void) | undefined
-beforeEach(() => {
-  passkeys = createTestPasskeys()
-  uninstall = passkeys.install()
-})
-afterEach(() => {
-  uninstall?.()
-  closeWallet()
-})
+const passkeys = installPasskeys()
+afterEach(closeWallet)
 
 /** The next prompt for a passkey stays open until somebody touches the key. */
 function holdPrompt() {
@@ -83,7 +74,7 @@ test('an approval that is pasted while a passkey is asked for counts beside it',
   await button(screen, 'Approve with a passkey').click()
   await screen.getByText('Approve on another device').click()
   const prepared = parsePrepared(readPreparedText(await hrefOf(screen, 'Link to approve')))
-  const [credentialId = ''] = passkeys.credentialIds
+  const [credentialId = ''] = passkeys().credentialIds
   const elsewhere = await approve(prepared, { credentials: [{ credentialId }] })
   await screen.getByLabelText('The approval that came back').fill(JSON.stringify(elsewhere))
   await button(screen, 'Add the approval').click()

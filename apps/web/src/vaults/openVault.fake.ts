@@ -1,13 +1,25 @@
 import { ServiceClient } from '@countersign/sdk/client'
-import type { TestService } from '@countersign/sdk/testing'
+import { createTestPasskeys, type TestService } from '@countersign/sdk/testing'
 import { createPasskey, createVault, type Vault } from '@countersign/sdk/vaults/client'
 import { parseEther } from 'viem'
-import { expect } from 'vitest'
+import { afterEach, beforeEach, expect } from 'vitest'
 import { amount, recipient, review, to } from '../send/sendForm.fake.ts'
 import { openWallet } from '../wallet/openWallet.fake.tsx'
 import { toPolicy } from './template.ts'
 
 type Screen = Awaited<ReturnType<typeof openWallet>>['screen']
+
+/** Each test of the file has passkeys of its own, which the answer gives. */
+export function installPasskeys() {
+  let passkeys = createTestPasskeys()
+  let uninstall: (() => void) | undefined
+  beforeEach(() => {
+    passkeys = createTestPasskeys()
+    uninstall = passkeys.install()
+  })
+  afterEach(() => uninstall?.())
+  return () => passkeys
+}
 
 export const button = (screen: Screen, name: string | RegExp) => screen.getByRole('button', { name })
 

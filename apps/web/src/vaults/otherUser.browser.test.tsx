@@ -1,15 +1,9 @@
-import { createTestPasskeys } from '@countersign/sdk/testing'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { closeWallet, openWallet } from '../wallet/openWallet.fake.tsx'
+import { installPasskeys } from './openVault.fake.ts'
 
-let uninstall: (() => void) | undefined
-beforeEach(() => {
-  uninstall = createTestPasskeys().install()
-})
-afterEach(() => {
-  uninstall?.()
-  closeWallet()
-})
+installPasskeys()
+afterEach(closeWallet)
 
 /** Once `isIn` is set, another tab has signed in Bob. */
 function createOther() {

@@ -1,7 +1,7 @@
 import { createPolicy } from '@countersign/policy'
 import { hashUnsignedTransaction, type TxMetadata, toHex } from '@countersign/protocol'
 import { ServiceClient } from '@countersign/sdk/client'
-import { createTestPasskeys, type TestService } from '@countersign/sdk/testing'
+import type { TestService } from '@countersign/sdk/testing'
 import {
   approve,
   createPasskey,
@@ -11,27 +11,19 @@ import {
   signAndSend,
 } from '@countersign/sdk/vaults/client'
 import { parseEther } from 'viem'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { page, userEvent } from 'vitest/browser'
 import { confirm, recipient, to } from '../send/sendForm.fake.ts'
 import { expectAccessible } from '../shell/expectAccessible.fake.ts'
 import { closeWallet, openWallet } from '../wallet/openWallet.fake.tsx'
 import { readPreparedText, toApproveUrl } from './approvalText.ts'
 import { EMPTY_DRAFT, readDraft, writeDraft } from './newVaultDraft.ts'
-import { button, hrefOf, openVault, pay, signings } from './openVault.fake.ts'
+import { button, hrefOf, installPasskeys, openVault, pay, signings } from './openVault.fake.ts'
 import { toPolicy } from './template.ts'
 import { readVaultNotes } from './vaultNotes.ts'
 
-let passkeys = createTestPasskeys()
-let uninstall: (() => void) | undefined
-beforeEach(() => {
-  passkeys = createTestPasskeys()
-  uninstall = passkeys.install()
-})
-afterEach(() => {
-  uninstall?.()
-  closeWallet()
-})
+const passkeys = installPasskeys()
+afterEach(closeWallet)
 
 describe('making a vault', () => {
   test('the rules stand there in words, with what locks the funds, before the vault exists; its address only after', async () => {
@@ -70,12 +62,12 @@ describe('making a vault', () => {
     await button(screen, 'Make a passkey').click()
     await button(screen, 'Make another passkey').click()
     await expect.element(screen.getByText('This device has one of these passkeys already')).toBeVisible()
-    expect(passkeys.credentialIds).toHaveLength(1)
+    expect(passkeys().credentialIds).toHaveLength(1)
   })
 
   test('a dialog that is closed changes nothing', async () => {
     const { screen } = await openWallet({ path: '/vaults/new' })
-    passkeys.cancelNext()
+    passkeys().cancelNext()
     await button(screen, 'Make a passkey').click()
     await expect.element(screen.getByText('The passkey was not used')).toBeVisible()
     await button(screen, 'Make a passkey').click()
@@ -168,7 +160,7 @@ describe('paying from a vault', () => {
     await expect.element(screen.getByText('0.2 ETH', { exact: true })).toBeVisible()
     await expect.element(screen.getByText(recipient)).toBeVisible()
     await expectAccessible()
-    passkeys.cancelNext()
+    passkeys().cancelNext()
     await button(screen, 'Approve with a passkey').click()
     await expect.element(screen.getByText('The passkey was not used')).toBeVisible()
     expect(signings(service)).toHaveLength(before)

@@ -1,4 +1,3 @@
-import axe from 'axe-core'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { page, userEvent } from 'vitest/browser'
 import { render } from 'vitest-browser-react'
@@ -14,6 +13,7 @@ import {
 } from '../../../../packages/verify/src/network.fake.ts'
 import { toConfig } from '../config.fake.ts'
 import { ConfigContext } from '../config.ts'
+import { expectAccessible } from '../shell/expectAccessible.fake.ts'
 import { createWarmWorker } from '../worker/warmWorker.fake.ts'
 import '../styles/app.css'
 import { VerifyPage } from './VerifyPage.tsx'
@@ -45,7 +45,8 @@ const alert = (text: string | RegExp) =>
   expect.element(page.getByRole('alert').filter({ hasText: text }), PATIENCE).toBeVisible()
 const statusOf = (step: string) => document.querySelector(`[data-step="${step}"]`)?.getAttribute('data-status')
 const file = (name: string, content: BlobPart) => new File([content], name, { type: 'application/json' })
-const choose = (...files: File[]) => userEvent.upload(page.getByLabelText(/A receipt file/), files)
+const picker = () => page.getByLabelText(/A receipt file/)
+const choose = (...files: File[]) => userEvent.upload(picker(), files)
 
 async function paste(text: string) {
   await page.getByLabelText(/Or paste/).fill(text)
@@ -105,7 +106,12 @@ describe('files', () => {
     ['a file beyond all bounds', [file('big.json', new Uint8Array(8_388_609))], /big\.json has 8388609 bytes/],
     ['three files', [file('a', 'a'), file('b', 'b'), file('c', 'c')], /one receipt/],
   ])('%s is not read', async (_name, files, message) => {
-    await choose(...files)
+    // Playwright takes 20 seconds to carry the large one into the page.
+    const transfer = new DataTransfer()
+    for (const chosen of files) transfer.items.add(chosen)
+    const input = picker().element() as HTMLInputElement
+    input.files = transfer.files
+    input.dispatchEvent(new Event('change', { bubbles: true }))
     await alert(message)
     expect(network.requests).toEqual([])
   })
@@ -206,11 +212,8 @@ test('nothing is wider than a narrow phone', async () => {
   await page.viewport(414, 896)
 })
 
-test.each(['light', 'dark'])('axe finds nothing serious (%s)', async (theme) => {
-  document.documentElement.dataset.theme = theme
+test('axe finds nothing serious', async () => {
   await paste(issue.cid)
   await heading('Nothing failed, on MOCK evidence').toBeVisible()
-  const { violations } = await axe.run(document.body, { resultTypes: ['violations'] })
-  expect(violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')).toEqual([])
-  delete document.documentElement.dataset.theme
+  await expectAccessible()
 })

@@ -22,11 +22,11 @@ export type OidcProviderParameters = Pick<IdentityProvider, 'name' | 'icon'> & {
   fetch?: typeof globalThis.fetch
   /** Lets a local provider speak plain http. Loopback only: everyone on the way could sign in as anyone. */
   allowInsecure?: boolean
-  timeoutSeconds?: number
   /** Told why its metadata cannot be had, for operators: no caller and no log gets it. */
   onUnavailable?: (cause: unknown) => void
 }
 
+const TIMEOUT_SECONDS = 10
 const MAX_ID_TOKEN_LENGTH = 16_384
 /** For each answer, decompressed. Metadata of large providers has a few kilobytes. */
 const MAX_ANSWER_BYTES = 262_144
@@ -42,8 +42,7 @@ type Profile = { email?: unknown; name?: unknown }
  */
 export function createOidcProvider(parameters: OidcProviderParameters): IdentityProvider {
   const { name, icon, clientId, clientSecret, redirectUri, scope, responseMode } = parameters
-  const { allowInsecure = false, timeoutSeconds = 10 } = parameters
-  const { fetch = globalThis.fetch } = parameters
+  const { allowInsecure = false, fetch = globalThis.fetch } = parameters
   const issuer = parseIssuer(parameters.issuer, allowInsecure)
   let discovered: Promise<client.Configuration> | undefined
 
@@ -59,7 +58,7 @@ export function createOidcProvider(parameters: OidcProviderParameters): Identity
   async function discover() {
     // Who the user is rests on the enclave, which checks the ID token's signature itself before any session exists.
     const configuration = await client.discovery(issuer, clientId, undefined, toClientAuth(clientSecret), {
-      timeout: timeoutSeconds,
+      timeout: TIMEOUT_SECONDS,
       [client.customFetch]: createBoundedFetch(fetch),
       ...(issuer.protocol === 'http:' ? { execute: [client.allowInsecureRequests] } : {}),
     })

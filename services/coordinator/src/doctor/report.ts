@@ -1,4 +1,3 @@
-import { groupBy } from '../sign/groupBy.ts'
 import type { NamedFinding, State } from './check.ts'
 import { checkNames } from './names.ts'
 
@@ -21,7 +20,7 @@ export function toText(found: readonly NamedFinding[]): string {
     `${WORDS[state].padEnd(STATE_WIDTH)}${name.padEnd(NAME_WIDTH)}${text}`,
     ...(mend === undefined ? [] : [`${' '.repeat(STATE_WIDTH + NAME_WIDTH)}→ ${mend}`]),
   ])
-  const reasons = groupBy(
+  const reasons = Map.groupBy(
     found.filter(({ state }) => state === 'skipped'),
     ({ text }) => text,
   )

@@ -1,43 +1,32 @@
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
-import { assertQuotePolicy, PolicyError, QuoteError, type Verifier } from '@countersign/attestation'
 import {
   type CallerAttestation,
   callerHeaders,
-  computeEnclaveAttestReportData,
-  type EnclaveConfig,
   enclavePaths,
   fromHex,
   hashEnclaveConfig,
   isLoopbackUrl,
-  ServiceError,
   toCallerMessage,
   toHex,
 } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { Client, type Dispatcher, Pool } from 'undici'
-import type { PlatformReader } from '../collateral/platformReader.ts'
-import type { Clock, CollateralStore, EnclaveTerms, Random } from '../ports.ts'
-import type { EnclavePolicy } from '../sign/checkBatch.ts'
+import type { EnclaveTerms, Random } from '../ports.ts'
 import { AnswerError } from './answerMembers.ts'
-import { createAttestedConnector, KeyChangedError } from './attestedTls.ts'
-import { parseAttestResponse, parseBody, parseErrorCode } from './parseAnswers.ts'
+import { type AssertGenuineDeps, assertGenuine } from './assertGenuine.ts'
+import { createAttestedConnector } from './attestedTls.ts'
+import { EndpointError, malformed, notAttested, refused, toEndpointError } from './endpointError.ts'
+import { parseAttestResponse, parseBody } from './parseAnswers.ts'
 import type { RootSecrets } from './rootSecrets.ts'
 
-export type EnclaveEndpointDeps = {
+export type EnclaveEndpointDeps = AssertGenuineDeps & {
   /** The coordinator's attested key (hex), which signs every call. */
   caller: { publicKey: string; sign(message: Uint8Array): Uint8Array }
   /** Introduces the coordinator to enclaves that have a caller policy. */
   callerAttestation?: () => CallerAttestation
-  verifier: Pick<Verifier, 'verifyQuote'>
-  collateral: Pick<CollateralStore, 'current'>
-  readPlatform: PlatformReader
-  policy: EnclavePolicy
   /** Shared by all the enclaves that calls may go to. */
   rootSecrets: RootSecrets
-  /** Whether quotes must stand under a simulated root, or under none. */
-  isMock: boolean
-  clock: Clock
   random: Random
   log: Log
   /** For one call, its wait for a free connection included. */
@@ -87,23 +76,6 @@ type Address =
   | { kind: 'unix'; origin: string; socketPath: string }
   | { kind: 'https'; origin: string }
 
-type FailureCode =
-  /** Nothing was sent. */
-  | 'unreachable'
-  | 'key_changed'
-  /** It may have been processed. */
-  | 'cut_off'
-  | 'timed_out'
-  | 'answer_malformed'
-  | 'refused'
-  /** It is not, or could not show that it is, the enclave that we trust. */
-  | 'not_attested'
-
-/** Why one enclave could not be used for one call; `details` is for the log. */
-export class EndpointError extends ServiceError<FailureCode> {
-  override name = 'EndpointError'
-}
-
 type Answer = { status: number; body: unknown }
 
 const NO_TLS = '00'.repeat(32)
@@ -116,8 +88,8 @@ const HEALTH_PATH = '/health'
  * attested one. The address is `http://` on loopback, `unix:/path`, or `https://` with an attested key.
  */
 export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): EnclaveEndpoint {
-  const { caller, rootSecrets, isMock, clock, random, log, timeoutMs = 10_000, checkMs = 3_000, connections = 8 } = deps
-  const { configHashes, commitments, ...quotePolicy } = deps.policy
+  const { caller, rootSecrets, clock, random, log, timeoutMs = 10_000, checkMs = 3_000, connections = 8 } = deps
+  const { commitments } = deps.policy
   const address = parseAddress(url)
   const closing = new Set<Promise<unknown>>()
   let attested: Attested | undefined
@@ -206,7 +178,7 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
     const { quote, eventLog, tlsKeyHash, bootId, commitment, ...terms } = parse(() => parseAttestResponse(answer.body))
     const { config } = terms
     if (tlsKeyHash !== keyHash) throw notAttested('the quote is for another TLS key than the connection’s')
-    await assertGenuine({ quote: fromHex(quote), eventLog, config, tlsKeyHash, nonce })
+    await assertGenuine(deps, { quote: fromHex(quote), eventLog, config, tlsKeyHash, nonce })
     assertRootSecret(commitment)
     log.info({
       msg: 'Attested an enclave',
@@ -218,35 +190,6 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
     attested = { ...terms, bootId, tlsKeyHash, at, pool: poolFor(tlsKeyHash) }
     lastBootId = bootId
     return attested
-  }
-
-  async function assertGenuine(answer: {
-    quote: Uint8Array<ArrayBuffer>
-    eventLog: string | undefined
-    config: EnclaveConfig
-    tlsKeyHash: string
-    nonce: Uint8Array
-  }) {
-    const { quote, eventLog, config, tlsKeyHash, nonce } = answer
-    const configHash = hashEnclaveConfig(config)
-    if (configHashes !== undefined && !configHashes.includes(toHex(configHash))) {
-      throw notAttested(`configuration ${toHex(configHash)}`)
-    }
-    const { collateral } = await deps.collateral.current(deps.readPlatform(quote))
-    const reportData = computeEnclaveAttestReportData({ tlsKeyHash: fromHex(tlsKeyHash), nonce, configHash })
-    try {
-      const verified = await deps.verifier.verifyQuote({
-        quote,
-        collateral,
-        ...(eventLog === undefined ? {} : { eventLog }),
-        at: new Date(clock.now()),
-      })
-      if (verified.root.mode !== (isMock ? 'mock' : 'hardware')) throw notAttested(`a ${verified.root.mode} quote`)
-      assertQuotePolicy(verified, { ...quotePolicy, reportData })
-    } catch (cause) {
-      if (!(cause instanceof QuoteError || cause instanceof PolicyError)) throw cause
-      throw notAttested(cause.code, cause)
-    }
   }
 
   /** With another root secret it would give users other addresses, whose keys no other enclave has. */
@@ -353,44 +296,10 @@ function parseAddress(text: string): Address {
   throw new TypeError('an enclave’s address is http:// on loopback, unix:/path or https://')
 }
 
-function toEndpointError(cause: unknown): EndpointError {
-  if (cause instanceof AnswerError) return malformed(cause)
-  if (cause instanceof KeyChangedError) return failure('key_changed', undefined, cause)
-  const { code, name } = toErrorNames(cause)
-  if (name === 'TimeoutError' || name === 'AbortError') return failure('timed_out', undefined, cause)
-  if (code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE') return failure('cut_off', code, cause)
-  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE' || code?.startsWith('HPE_') || name === 'HTTPParserError') {
-    return failure('answer_malformed', code, cause)
-  }
-  return failure('unreachable', code ?? name, cause)
-}
-
-function toErrorNames(error: unknown): { code: string | undefined; name: string } {
-  if (!(error instanceof Error)) return { code: undefined, name: typeof error }
-  const { code } = error as NodeJS.ErrnoException
-  return { code: typeof code === 'string' ? code : undefined, name: error.name }
-}
-
 function parse<Value>(read: () => Value): Value {
   try {
     return read()
   } catch (cause) {
     throw cause instanceof AnswerError ? malformed(cause) : cause
   }
-}
-
-function refused({ status, body }: Answer): EndpointError {
-  return failure('refused', parseErrorCode(body) ?? `status ${status}`)
-}
-
-function malformed(cause: AnswerError): EndpointError {
-  return failure('answer_malformed', cause.message, cause)
-}
-
-function notAttested(details: string, cause?: unknown): EndpointError {
-  return failure('not_attested', details, cause)
-}
-
-function failure(code: FailureCode, details?: string, cause?: unknown): EndpointError {
-  return new EndpointError(code, 'the enclave cannot be used', { ...(details === undefined ? {} : { details }), cause })
 }

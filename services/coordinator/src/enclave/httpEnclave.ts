@@ -8,8 +8,8 @@ import {
   type EnclaveCall,
   type EnclaveEndpoint,
   type EnclaveEndpointDeps,
-  EndpointError,
 } from './enclaveEndpoint.ts'
+import { EndpointError } from './endpointError.ts'
 import { createLogCalls, logUnavailable } from './logCalls.ts'
 import { parseOpenSessionResponse, parseSignItemsResponse, parseVaultResponse } from './parseAnswers.ts'
 import { createRootSecrets } from './rootSecrets.ts'

@@ -4,7 +4,8 @@ import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
 import type { EnclaveLog, EnclaveTerms, KeyEnclave } from '../ports.ts'
 import { toReason } from '../toReason.ts'
-import { type EnclaveEndpoint, EndpointError } from './enclaveEndpoint.ts'
+import type { EnclaveEndpoint } from './enclaveEndpoint.ts'
+import { EndpointError } from './endpointError.ts'
 import { parseLogResponse, parseReleaseResponse } from './parseLogAnswers.ts'
 
 /** How long the boot that signed is asked for statements, and how long one call of it may take. */

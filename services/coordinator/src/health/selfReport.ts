@@ -29,12 +29,12 @@ export type SelfReportDeps = {
   log: Pick<Log, 'info' | 'warn'>
   /** Made at start and never stored. */
   generateKey?: (kind: 'ed25519' | 'ml-dsa-65') => { publicKey: KeyObject; privateKey: KeyObject }
-  refreshMs?: number
-  /** How long a report is shown after it was made, if no newer one can be had. */
-  lifetimeMs?: number
   schedule?: Schedule
 }
 
+const REFRESH_MS = 600_000
+/** How long a report is shown after it was made, if no newer one can be had. */
+const LIFETIME_MS = 3_600_000
 /** Firmware answers about one request a second, so that failures are not repeated faster than this. */
 const FIRST_RETRY_MS = 5_000
 
@@ -48,8 +48,7 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
   ready(): Promise<void>
 } {
   const { reportSource, clock, log, configHash } = deps
-  const { refreshMs = 600_000, lifetimeMs = 3_600_000, schedule = systemSchedule } = deps
-  const { generateKey = generateKeyPair } = deps
+  const { schedule = systemSchedule, generateKey = generateKeyPair } = deps
   const { publicKey, privateKey } = generateKey('ed25519')
   const { publicKey: mlDsa65PublicKey, privateKey: mlDsa65PrivateKey } = generateKey('ml-dsa-65')
   const ed25519 = publicKey.export({ type: 'spki', format: 'der' }).subarray(-32)
@@ -66,13 +65,13 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
   const first = underWay
 
   async function refresh() {
-    let delayMs = refreshMs
+    let delayMs = REFRESH_MS
     try {
       inForce = await attest()
       failures = 0
       log.info({ msg: 'Attested the coordinator', mode: reportSource.mode })
     } catch (error) {
-      delayMs = Math.min(FIRST_RETRY_MS * 2 ** failures, refreshMs)
+      delayMs = Math.min(FIRST_RETRY_MS * 2 ** failures, REFRESH_MS)
       failures += 1
       const code = error instanceof ServiceError ? error.code : error instanceof Error ? error.name : typeof error
       // What AMD no longer vouches for must not be shown until it expires by itself.
@@ -90,7 +89,7 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
     const list = await deps.revocations?.(first.judged, new Date(fetchedAt))
     const shared = { configHash, fetchedAt: new Date(fetchedAt).toISOString() }
     const { reportHex, certificates, measurement } = first
-    const expiresAt = Math.min(fetchedAt + lifetimeMs, first.notAfter, second.notAfter)
+    const expiresAt = Math.min(fetchedAt + LIFETIME_MS, first.notAfter, second.notAfter)
     const block = { reportHex: second.reportHex, certificates: second.certificates, keys, ...shared }
     // A reader judges the block's list at the time of signing, which may be the last moment of this attestation.
     const lasts = list !== undefined && list.nextUpdate.getTime() >= expiresAt

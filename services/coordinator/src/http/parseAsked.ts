@@ -10,7 +10,7 @@ import {
   type TypedData,
   toHex,
 } from '@countersign/protocol'
-import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
+import { CoordinatorError, type CoordinatorErrorCode, invalidRequest } from '../errors.ts'
 import type { Asked } from '../sign/request.ts'
 import { assertChainAllowed, assertChainNamed, assertNoHash, type ChainLimits } from './assertChainAllowed.ts'
 
@@ -62,10 +62,6 @@ function translated<Value>(parse: () => Value): Value {
     const known: CoordinatorErrorCode | undefined = codes.find((one) => one === code)
     throw new CoordinatorError(known ?? 'invalid_request', message, { details })
   }
-}
-
-function invalidRequest(details: string) {
-  return new CoordinatorError('invalid_request', 'invalid request', { details })
 }
 
 function invalidTypedData(details: string) {

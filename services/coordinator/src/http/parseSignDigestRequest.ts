@@ -8,7 +8,7 @@ import {
   type TxMetadata,
   toHex,
 } from '@countersign/protocol'
-import { CoordinatorError } from '../errors.ts'
+import { CoordinatorError, invalidRequest } from '../errors.ts'
 import { assertChainAllowed, type ChainLimits } from './assertChainAllowed.ts'
 
 /**
@@ -30,9 +30,9 @@ export function parseSignDigestRequest(body: unknown, limits: ChainLimits): Sign
 }
 
 function assertMembers(body: unknown): { digest: unknown; txMetadata: unknown } {
-  if (!isPlainObject(body)) throw invalid('the body is not an object')
+  if (!isPlainObject(body)) throw invalidRequest('the body is not an object')
   const foreign = Object.keys(body).some((name) => name !== 'digest' && name !== 'txMetadata')
-  if (foreign) throw invalid('the body has other members than digest and txMetadata')
+  if (foreign) throw invalidRequest('the body has other members than digest and txMetadata')
   return { digest: body.digest, txMetadata: body.txMetadata }
 }
 
@@ -64,8 +64,4 @@ function assertSupported(value: unknown): void {
 
 function unsupported(details: string) {
   return new CoordinatorError('unsupported_transaction', 'unsupported transaction', { details })
-}
-
-function invalid(details: string) {
-  return new CoordinatorError('invalid_request', 'invalid request', { details })
 }

@@ -1,6 +1,6 @@
 import { assertApprovals, VaultPolicyError } from '@countersign/policy'
 import { type Approval, type Hex, isPlainObject } from '@countersign/protocol'
-import { CoordinatorError } from '../errors.ts'
+import { invalidRequest } from '../errors.ts'
 
 /** Which wallet is to sign, and who approves. */
 export type ParsedWalletUse = { wallet: Hex | undefined; approvals: readonly Approval[] | undefined }
@@ -9,13 +9,13 @@ export type ParsedWalletUse = { wallet: Hex | undefined; approvals: readonly App
 export function parseWalletUse(body: unknown): ParsedWalletUse & { rest: unknown } {
   if (!isPlainObject(body)) return { rest: body, wallet: undefined, approvals: undefined }
   const { wallet, approvals, ...rest } = body
-  if (wallet === undefined && approvals !== undefined) throw invalid('approvals are for a vault')
+  if (wallet === undefined && approvals !== undefined) throw invalidRequest('approvals are for a vault')
   return { rest, wallet: parseWallet(wallet), approvals: parseApprovals(approvals) }
 }
 
 export function parseWallet(value: unknown): Hex | undefined {
   if (value === undefined) return undefined
-  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{40}$/.test(value)) throw invalid('wallet is not an address')
+  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{40}$/.test(value)) throw invalidRequest('wallet is not an address')
   return value.toLowerCase() as Hex
 }
 
@@ -26,11 +26,7 @@ function parseApprovals(value: unknown): readonly Approval[] | undefined {
     assertApprovals(value)
   } catch (error) {
     if (!(error instanceof VaultPolicyError)) throw error
-    throw invalid(`approvals: ${error.details}`)
+    throw invalidRequest(`approvals: ${error.details}`)
   }
   return value.length === 0 ? undefined : value
-}
-
-function invalid(details: string) {
-  return new CoordinatorError('invalid_request', 'invalid request', { details })
 }

@@ -6,7 +6,7 @@ import {
   toEventHash,
   type WebhookData,
 } from '@countersign/protocol'
-import { CoordinatorError } from '../errors.ts'
+import { CoordinatorError, invalidRequest } from '../errors.ts'
 import type { Clock, Store } from '../ports.ts'
 import { createSignerFinder, type SignerFinder } from '../sign/findSigner.ts'
 import { createSignQuota } from '../sign/quota.ts'
@@ -82,7 +82,7 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRo
     const { signer, asked, approvals } = signing
     const { sid, userId, grant, keyId, walletId, address, policy, signed } = signer
     if (walletId === undefined) throw new CoordinatorError('wallet_not_provisioned', 'the user has no wallet')
-    if (policy === undefined && approvals !== undefined) throw approvalsOfNoVault()
+    if (policy === undefined && approvals !== undefined) throw invalidRequest('approvals are for a vault')
     if (signed !== undefined) return signed
     const vault = policy && { vault: { policy, approvals } }
     const request: SigningRequest = { sid, grant, keyId, walletId, address, ...vault, asked }
@@ -187,8 +187,4 @@ function isRefusal(error: unknown): error is Refusal {
     'approval_invalid',
   ] satisfies Refusal['code'][]
   return error instanceof CoordinatorError && codes.includes(error.code)
-}
-
-function approvalsOfNoVault() {
-  return new CoordinatorError('invalid_request', 'invalid request', { details: 'approvals are for a vault' })
 }

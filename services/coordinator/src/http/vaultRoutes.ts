@@ -1,5 +1,5 @@
 import { readMembers } from '@countersign/protocol'
-import { CoordinatorError } from '../errors.ts'
+import { invalidRequest } from '../errors.ts'
 import type { Store } from '../ports.ts'
 import { type CreateVaultDeps, createVault } from '../vault/createVault.ts'
 import { toVaultInfo } from '../vault/toVaultInfo.ts'
@@ -39,8 +39,4 @@ export function registerVaultRoutes(app: HttpApp, deps: VaultRoutesDeps): void {
       },
     },
   ])
-}
-
-function invalidRequest(details: string) {
-  return new CoordinatorError('invalid_request', 'invalid request', { details })
 }

@@ -8,14 +8,6 @@ import { type PublishDeps, sendStored } from './publish.ts'
 export type ConfirmDeps = PublishDeps & {
   /** Blocks from the one that has the transaction on, itself included. */
   confirmations: number
-  /** Unset: 15 s. */
-  resendAfterMs?: number
-  /** Unset: 60 s. */
-  bumpAfterMs?: number
-  /** Blocks on top of one that is taken for final, where the chain does not report finality. Unset: 64. */
-  finalDepth?: number
-  /** For so long, by the clock, a nonce must seem to be used by another sender. Unset: 30 min. */
-  foreignAfterMs?: number
   /** Made once for a process. A new one only makes some decisions wait longer. */
   sightings: Sightings
 }
@@ -36,13 +28,16 @@ export function createSightings(): Sightings {
   return { taken: new Map(), gaps: new Map(), searched: new Map(), watched: new Map() }
 }
 
+const RESEND_AFTER_MS = 15_000
+/** Blocks on top of one that is taken for final, where the chain does not report finality. */
+const FINAL_DEPTH = 64
 /** A search is many questions, and nodes count them. */
 const SEARCH_AGAIN_MS = 300_000
 /** Between our clock and that of the blocks. */
 const CLOCK_MARGIN_MS = 3_600_000
 
 /** What one run knows of the chain. */
-export type Run = Required<Omit<ConfirmDeps, 'gasPerDay'>> & {
+export type Run = Omit<ConfirmDeps, 'gasPerDay'> & {
   head: { number: number; finalized: number | undefined }
   /** The account of this process, where the contract names it. */
   publisher: Hex | undefined
@@ -75,10 +70,6 @@ export async function startRun(deps: ConfirmDeps, publications: readonly OpenPub
   let isSilent = false
   let isSearchable = true
   return {
-    resendAfterMs: 15_000,
-    bumpAfterMs: 60_000,
-    finalDepth: 64,
-    foreignAfterMs: 1_800_000,
     ...deps,
     head,
     publisher,
@@ -150,8 +141,8 @@ export function isDeep({ head, confirmations }: Run, blockNumber: number): boole
 
 /** Some chains call their newest block final; depth must be there too. */
 export function isFinal(run: Run, blockNumber: number): boolean {
-  const { head, finalDepth } = run
-  const isTold = head.finalized === undefined ? head.number - blockNumber >= finalDepth : blockNumber <= head.finalized
+  const { head } = run
+  const isTold = head.finalized === undefined ? head.number - blockNumber >= FINAL_DEPTH : blockNumber <= head.finalized
   return isTold && isDeep(run, blockNumber)
 }
 
@@ -181,7 +172,7 @@ export async function lookForEvents(run: Run, publication: OpenPublication): Pro
 
 /** Whether stored bytes may be sent again. */
 export function isDueAgain(run: Run, { sentAt }: StoredTransaction): boolean {
-  return sentAt === undefined || isPast(run, sentAt, run.resendAfterMs)
+  return sentAt === undefined || isPast(run, sentAt, RESEND_AFTER_MS)
 }
 
 /**

@@ -3,7 +3,6 @@ import { setImmediate } from 'node:timers/promises'
 import type { Log } from '@countersign/service'
 import { PinError, untilAborted } from '../ipfs/pinError.ts'
 import type { Clock, Pinner } from '../ports.ts'
-import { groupBy } from '../sign/groupBy.ts'
 import type { HeldReceipt, RetentionStore } from '../store/retention.ts'
 import { toReason } from '../toReason.ts'
 import type { MakeCid } from './makeCid.ts'
@@ -123,5 +122,5 @@ export function createDropper(deps: DropDeps): Dropper {
 
 /** Such as `pin_not_found (12), pin_unavailable (1)`. */
 function toSummary(reasons: readonly string[]): string {
-  return [...groupBy(reasons, (reason) => reason)].map(([reason, all]) => `${reason} (${all.length})`).join(', ')
+  return [...Map.groupBy(reasons, (reason) => reason)].map(([reason, all]) => `${reason} (${all.length})`).join(', ')
 }

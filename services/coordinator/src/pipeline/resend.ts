@@ -4,6 +4,7 @@ import type { OpenPublication, PublicationTransaction, StoredTransaction } from 
 import { isDueAgain, isPast, type Run } from './confirmRun.ts'
 import { withMargin } from './publish.ts'
 
+const BUMP_AFTER_MS = 60_000
 /** Fees beyond so many times the market's do not make anything quicker, and could drain the account. */
 const MAX_TIMES_MARKET = 4n
 
@@ -98,7 +99,7 @@ function isOurs({ chain }: Run, { account }: OpenPublication): boolean {
 }
 
 function isOld(run: Run, { createdAt }: StoredTransaction): boolean {
-  return isPast(run, createdAt, run.bumpAfterMs)
+  return isPast(run, createdAt, BUMP_AFTER_MS)
 }
 
 function isBelow(fees: Fees, market: Fees | undefined): boolean {

@@ -31,7 +31,7 @@ import {
   toHex,
   toStatementText,
 } from '@countersign/protocol'
-import { CoordinatorError } from '../errors.ts'
+import { CoordinatorError, invalidAnswer } from '../errors.ts'
 import type { SignatureClaim } from './checkSignatures.ts'
 
 /** What an item must have been signed as, in a call that began and ended then. */
@@ -61,12 +61,13 @@ export function assertItemSigned(expected: ExpectedItem, result: Result, batch: 
     const isOld = item.kind === 'transaction' && item.statementVersion === 1
     const checked = isOld ? assertVersion1({ ...expected, item }, result) : assertVersion2(expected, result)
     const { statement } = checked.stated
-    if (hashLeafFast(statement) !== batch.leaves[result.leafIndex]) throw invalid('the statement is not in the batch')
+    if (hashLeafFast(statement) !== batch.leaves[result.leafIndex])
+      throw invalidAnswer('the statement is not in the batch')
     assertSignedAt(Date.parse(statement.signedAt), Date.parse(item.witness.timestamp), call)
     return checked
   } catch (cause) {
     // Not the error itself: one about an opening could show some of it.
-    if (cause instanceof ServiceError && !(cause instanceof CoordinatorError)) throw invalid(cause.code)
+    if (cause instanceof ServiceError && !(cause instanceof CoordinatorError)) throw invalidAnswer(cause.code)
     throw cause
   }
 }
@@ -195,13 +196,14 @@ function toStatedAddress({ address }: ExpectedItem, { vault }: AddressItem): Sig
 function toOffChain({ digest }: ExpectedItem, item: OffChainItem, opening: unknown): SignedAs {
   assertOpening(opening)
   const { content, signature } = opening
-  if (typeof content === 'string' || typeof signature === 'string') throw invalid('a half of the opening is withheld')
+  if (typeof content === 'string' || typeof signature === 'string')
+    throw invalidAnswer('a half of the opening is withheld')
   const isAsked =
     content.kind === item.kind &&
     content.digest === digest &&
     isSame(content.approvals, item.vault?.approvals) &&
     isSame(content.content, item.content)
-  if (!isAsked) throw invalid('the opening is of something else')
+  if (!isAsked) throw invalidAnswer('the opening is of something else')
   const subject = { commitment: toHex(computeCommitment(opening)) }
   return { signed: { kind: 'off-chain', subject }, signature: signature.signature, opening }
 }
@@ -213,10 +215,10 @@ function isSame(left: unknown, right: unknown): boolean {
 
 /** Verifiers refuse a signature that is not dated shortly after its sample; one that is not from now has a wrong clock. */
 function assertSignedAt(signedAt: number, sampledAt: number, { beganAt, endedAt }: ExpectedItem['call']) {
-  if (signedAt < beganAt - SAMPLE_TOLERANCE_MS) throw invalid('the enclave’s clock is behind')
-  if (signedAt > endedAt + SAMPLE_TOLERANCE_MS) throw invalid('the enclave’s clock is ahead')
-  if (signedAt < sampledAt - SAMPLE_TOLERANCE_MS) throw invalid('the signature is older than its sample')
-  if (signedAt > sampledAt + MAX_SAMPLE_AGE_MS) throw invalid('the sample was too old when it was used')
+  if (signedAt < beganAt - SAMPLE_TOLERANCE_MS) throw invalidAnswer('the enclave’s clock is behind')
+  if (signedAt > endedAt + SAMPLE_TOLERANCE_MS) throw invalidAnswer('the enclave’s clock is ahead')
+  if (signedAt < sampledAt - SAMPLE_TOLERANCE_MS) throw invalidAnswer('the signature is older than its sample')
+  if (signedAt > sampledAt + MAX_SAMPLE_AGE_MS) throw invalidAnswer('the sample was too old when it was used')
 }
 
 /** The protocol's `hashLeaf` of a statement that was asserted, in hex, with the faster SHA-256. */
@@ -227,14 +229,10 @@ function hashLeafFast(statement: Statement | StatementV2): string {
 function readHex(subject: object, name: string, bytes: number): Hex {
   const value: unknown = Object.hasOwn(subject, name) ? subject[name as keyof typeof subject] : undefined
   const isLowerHex = typeof value === 'string' && value.startsWith('0x') && isHex(value.slice(2), bytes)
-  if (!isLowerHex) throw invalid(`the subject has no ${name}`)
+  if (!isLowerHex) throw invalidAnswer(`the subject has no ${name}`)
   return value as Hex
 }
 
 function somethingElse() {
-  return invalid('the statement is about something else')
-}
-
-function invalid(details: string) {
-  return new CoordinatorError('attestation_invalid', 'the enclave’s answer does not hold', { details })
+  return invalidAnswer('the statement is about something else')
 }

@@ -6,7 +6,6 @@ import { toDigest } from '../store/digest.ts'
 import type { AnyWitness, Signing, StoredSigning } from '../store/types.ts'
 import type { Stated } from './checkItem.ts'
 import { createGatherer, type Progress } from './gather.ts'
-import { groupBy } from './groupBy.ts'
 import type { Releaser } from './release.ts'
 import type { VerifiedBatch } from './verifyBatch.ts'
 
@@ -47,11 +46,11 @@ export function createCommitter(deps: CommitDeps): (signing: VerifiedSigning) =>
   const hashReport = createReportHasher()
   const gatherer = createGatherer<VerifiedSigning, Committed>({
     async run(signings, { answer }) {
-      const ofBatches = groupBy(signings, ({ batch }) => batch)
+      const ofBatches = Map.groupBy(signings, ({ batch }) => batch)
       await Promise.all(
         [...ofBatches].flatMap(([batch, asked]) =>
           // Several notes may cover what one quote does.
-          [...groupBy(asked, ({ log }) => log?.note).values()].map((part) =>
+          [...Map.groupBy(asked, ({ log }) => log?.note).values()].map((part) =>
             commit({ ...deps, hashReport }, batch, part, answer),
           ),
         ),

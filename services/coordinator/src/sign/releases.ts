@@ -3,7 +3,6 @@ import type { Log } from '@countersign/service'
 import type { KeyEnclave, Schedule } from '../ports.ts'
 import { toReason } from '../toReason.ts'
 import { createGatherer, type Progress } from './gather.ts'
-import { groupBy } from './groupBy.ts'
 
 /** What this coordinator tells the boots that signed for it. */
 export type Releases = {
@@ -52,7 +51,7 @@ export function createReleases(deps: {
     async run(asked, { onSent, answer }) {
       // Who comes next does not wait for this answer.
       onSent()
-      const groups = groupBy(asked, ({ request: { leaves: _, ...note } }) => JSON.stringify(note))
+      const groups = Map.groupBy(asked, ({ request: { leaves: _, ...note } }) => JSON.stringify(note))
       await Promise.all([...groups.values()].map((group) => releaseTogether(group, answer)))
     },
   })

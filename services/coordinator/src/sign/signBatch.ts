@@ -1,7 +1,7 @@
 import { parsePolicy } from '@countersign/policy'
 import type { Placed, SignedBatch, SignItem, SignItemError, SignItemResult } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
-import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
+import { CoordinatorError, type CoordinatorErrorCode, invalidAnswer } from '../errors.ts'
 import type { Clock, EnclaveTerms, Entropy, KeyEnclave, SelfReport } from '../ports.ts'
 import type { AnyWitness } from '../store/types.ts'
 import { assertItemSigned } from './checkItem.ts'
@@ -86,7 +86,7 @@ async function signItems(
     const { batch: number, leafIndex, ...stated } = result
     const batch = batches[number]
     if (batch === undefined) {
-      answer(request, failed(doesNotHold()))
+      answer(request, failed(invalidAnswer()))
       continue
     }
     const { address, asked } = request
@@ -107,7 +107,7 @@ async function signUnlogged(
   const stating = new Map<SignedBatch, Stating[]>()
   for (const { request, witness, expected, batch, leafIndex, stated } of placed) {
     try {
-      if (stated === undefined) throw doesNotHold()
+      if (stated === undefined) throw invalidAnswer()
       const checked = assertItemSigned(expected, { ...stated, leafIndex }, batch)
       const items = stating.get(batch) ?? []
       stating.set(batch, items)
@@ -125,10 +125,6 @@ async function signUnlogged(
       return settle(deps, verified, items, ({ request }, result) => answer(request, result))
     }),
   )
-}
-
-function doesNotHold() {
-  return new CoordinatorError('attestation_invalid', 'the enclave’s answer does not hold')
 }
 
 function isPolicyUnknown(result: SignItemResult | Placed | undefined): boolean {

@@ -4,12 +4,11 @@ import type { AppendedEntries, SignedBatch, SignedStatement } from '@countersign
 import type { Log } from '@countersign/service'
 import { toCosigned } from '../enclave/cosignedRelease.ts'
 import { findLogKey } from '../enclave/findLogKey.ts'
-import { CoordinatorError } from '../errors.ts'
+import { CoordinatorError, invalidAnswer } from '../errors.ts'
 import type { Claim, EnclaveTerms, LogKeeper, Schedule } from '../ports.ts'
 import { toReason } from '../toReason.ts'
 import { assertItemSigned, type CheckedItem } from './checkItem.ts'
 import { countBytes } from './countBytes.ts'
-import { groupBy } from './groupBy.ts'
 import { findInLog, type LoggedItem, toTimes } from './logEntries.ts'
 import type { Releases } from './releases.ts'
 import { failed, type Placing, type SigningRequest, type SigningResult, type SignProgress } from './request.ts'
@@ -58,7 +57,7 @@ export async function signLogged(
   if (logging === undefined || appended === null) {
     const msg = 'Refused what an enclave with a log signed: this coordinator has no LOG_WITNESSES'
     if (logging === undefined) deps.log.warn({ msg, bootId })
-    const reason = logging === undefined ? unavailable('no witnesses are set') : invalid('no log')
+    const reason = logging === undefined ? unavailable('no witnesses are set') : invalidAnswer('no log')
     for (const { request } of placed) answer(request, failed(reason))
     return
   }
@@ -83,7 +82,7 @@ type Run = SignLoggedDeps & {
 async function signWithLog(run: Run, placed: readonly Placing[]): Promise<void> {
   const { logged, missing } = findInLog(run.appended, placed)
   await Promise.all([
-    missing.length > 0 && giveUp(run, toFailures(missing, invalid('the statement is not in the log'))),
+    missing.length > 0 && giveUp(run, toFailures(missing, invalidAnswer('the statement is not in the log'))),
     logged.length > 0 && recordAndRelease(run, logged),
   ])
 }
@@ -98,7 +97,7 @@ async function recordAndRelease(run: Run, logged: readonly LoggedItem[]): Promis
     if (logKey === undefined) {
       throw new CoordinatorError('attestation_invalid', 'the enclave’s log is not one of its settings')
     }
-    for (const [batch, items] of groupBy(logged, ({ batch }) => batch)) {
+    for (const [batch, items] of Map.groupBy(logged, ({ batch }) => batch)) {
       const verified = run.verifyBatch(batch, terms, { at: toTimes(items), isReleased: true, logKey })
       // Who waits for it is told; if the log cannot be written, nobody does.
       verified.catch(() => {})
@@ -167,7 +166,7 @@ function assertReleased(
   if (stated === null || stated === undefined) throw unavailable('the statement was erased')
   const checked = assertItemSigned(expected, { ...stated, leafIndex }, batch)
   // The quote was judged at the time in the log, which stays there.
-  if (Date.parse(checked.stated.statement.signedAt) !== place.timeMs) throw invalid('the log says another time')
+  if (Date.parse(checked.stated.statement.signedAt) !== place.timeMs) throw invalidAnswer('the log says another time')
   return checked
 }
 
@@ -224,8 +223,8 @@ function groupByNeed(items: readonly LoggedItem[]): Group[] {
   const texts = new Set(items.flatMap(({ request: { vault } }) => vault?.policy.text ?? []))
   const needs = new Map([...texts].map((text) => [text, parsePolicy(Buffer.from(text)).log ?? undefined]))
   const needOf = ({ request: { vault } }: LoggedItem) => vault && needs.get(vault.policy.text)
-  return [...groupBy(items, ({ batch }) => batch)].flatMap(([batch, ofBatch]) =>
-    [...groupBy(ofBatch, (item) => JSON.stringify(needOf(item)))].map(([, group]) => ({
+  return [...Map.groupBy(items, ({ batch }) => batch)].flatMap(([batch, ofBatch]) =>
+    [...Map.groupBy(ofBatch, (item) => JSON.stringify(needOf(item)))].map(([, group]) => ({
       batch,
       need: group[0] && needOf(group[0]),
       items: group,
@@ -250,8 +249,4 @@ function createLimit(schedule: Schedule, limitMs: number): Limit {
 
 function unavailable(details: string) {
   return new CoordinatorError('log_unavailable', 'the log is not available', { details })
-}
-
-function invalid(details: string) {
-  return new CoordinatorError('attestation_invalid', 'the enclave’s answer does not hold', { details })
 }

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { removePostgres, startPostgres, type TestPostgres } from '@countersign/testing'
+import { createTestPglite, removePostgres, startPostgres, type TestPostgres } from '@countersign/testing'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -33,7 +33,7 @@ describe('openStore on PostgreSQL', () => {
     await Promise.all(held)
     expect(database.countConnections()).toEqual({ used: 0, idle: 2, waiting: 0, limit: 2 })
     await database.close()
-    const embedded = await openDatabase({})
+    const embedded = await openDatabase({ createPglite: () => createTestPglite() })
     expect(embedded.countConnections()).toBeUndefined()
     await embedded.close()
   })

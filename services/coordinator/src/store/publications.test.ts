@@ -334,12 +334,12 @@ describe.each(databaseKinds)('publications on %s', (kind) => {
     expect(await store.failDue({ slug: claimed, failure: 'publish_reverted' })).toBe(false)
     expect(await store.failOverdue({ pinnedBefore: NOW })).toBe(0)
   })
+})
 
-  test('a database that is gone', async () => {
-    const gone = await startTestStore('pglite')
-    const { db } = gone.database
-    const publications = createPublicationStore({ db, jobs: gone.jobs })
-    await gone.stop()
-    await expect(publications.findDue()).rejects.toMatchObject({ code: 'database_unavailable' })
-  })
+test('publications in a database that is gone', async () => {
+  const gone = await startTestStore('pglite')
+  const { db } = gone.database
+  const publications = createPublicationStore({ db, jobs: gone.jobs })
+  await gone.stop()
+  await expect(publications.findDue()).rejects.toMatchObject({ code: 'database_unavailable' })
 })

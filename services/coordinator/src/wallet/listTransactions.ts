@@ -1,5 +1,5 @@
 import type { TransactionPage } from '@countersign/protocol'
-import { CoordinatorError } from '../errors.ts'
+import { invalidRequest } from '../errors.ts'
 import type { Store } from '../ports.ts'
 
 export type ListTransactionsParameters = {
@@ -39,7 +39,7 @@ export async function listTransactions(
 function parseLimit([text, ...rest]: readonly string[]): number {
   if (text === undefined) return DEFAULT_LIMIT
   const limit = /^[1-9][0-9]{0,2}$/.test(text) ? Number(text) : Number.NaN
-  if (rest.length > 0 || !(limit <= MAX_LIMIT)) throw invalid(`limit is not an integer from 1 to ${MAX_LIMIT}`)
+  if (rest.length > 0 || !(limit <= MAX_LIMIT)) throw invalidRequest(`limit is not an integer from 1 to ${MAX_LIMIT}`)
   return limit
 }
 
@@ -48,7 +48,7 @@ export function parseCursor([text, ...rest]: readonly string[]): string | undefi
   const bytes = Buffer.from(text, 'base64url')
   const id = bytes.length === 8 ? bytes.readBigUInt64BE() : 0n
   // The decoder is lenient; only what we would write ourselves is read.
-  if (rest.length > 0 || id < 1n || id > MAX_ID || toCursor(id) !== text) throw invalid('cursor is none of ours')
+  if (rest.length > 0 || id < 1n || id > MAX_ID || toCursor(id) !== text) throw invalidRequest('cursor is none of ours')
   return id.toString()
 }
 
@@ -56,8 +56,4 @@ export function toCursor(id: bigint): string {
   const bytes = Buffer.alloc(8)
   bytes.writeBigUInt64BE(id)
   return bytes.toString('base64url')
-}
-
-function invalid(details: string) {
-  return new CoordinatorError('invalid_request', 'invalid request', { details })
 }

@@ -21,12 +21,12 @@ export type CreateIdTokenVerifierParameters = {
   fetch: Fetch
   /** Tokens that an enclave has seen before its boot are forgotten. */
   time: Pick<Time, 'now' | 'bootedAt' | 'raise'>
-  /** How far the issuer's clock may be from ours. */
-  skewMs?: number
   /** How long fetching an issuer's keys may take. */
   timeoutMs?: number
 }
 
+/** How far the issuer's clock may be from ours. */
+const SKEW_MS = 5000
 const MAX_TOKEN_LENGTH = 16_384
 const MAX_AGE_MS = 600_000
 const LOGIN_SECRET_LENGTH = 32
@@ -48,7 +48,7 @@ export function createIdTokenVerifier(parameters: CreateIdTokenVerifierParameter
   /** Fetches the keys of every issuer. Answers the oldest `Date` of all answers. Throws `issuer_unavailable` where none answers. */
   fetchDate(): Promise<number>
 } {
-  const { issuers, fetch, time, skewMs = 5000, timeoutMs } = parameters
+  const { issuers, fetch, time, timeoutMs } = parameters
   const pinned = new Map<string, PinnedIssuer>()
   for (const issuer of issuers) {
     const earlier = pinned.get(issuer.issuer)
@@ -90,7 +90,7 @@ export function createIdTokenVerifier(parameters: CreateIdTokenVerifierParameter
       // Nothing waits from here on, so of two calls with one token exactly one finds its nonce unused.
       const now = time.now()
       assertAudience(claims, issuer.audiences)
-      const issuedAt = assertTimes(claims, { now, bootedAt, skewMs })
+      const issuedAt = assertTimes(claims, { now, bootedAt })
       const { sub } = claims
       // OpenID Connect Core §2: at most 255 ASCII characters.
       if (typeof sub !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(sub)) throw idTokenInvalid('sub')
@@ -157,19 +157,17 @@ function assertAudience({ aud, azp }: Members, audiences: readonly string[]): vo
   if (azp === undefined ? named.length > 1 : !ours.includes(azp)) throw idTokenInvalid('azp')
 }
 
-type AssertTimesParameters = { now: number; bootedAt: number; skewMs: number }
-
 /** Returns when the token was issued, in milliseconds. */
-function assertTimes(claims: Members, { now, bootedAt, skewMs }: AssertTimesParameters): number {
+function assertTimes(claims: Members, { now, bootedAt }: { now: number; bootedAt: number }): number {
   const exp = toMilliseconds(claims.exp)
-  if (exp === undefined || now >= exp + skewMs) throw idTokenInvalid('exp')
+  if (exp === undefined || now >= exp + SKEW_MS) throw idTokenInvalid('exp')
   const iat = toMilliseconds(claims.iat)
-  if (iat === undefined || iat > now + skewMs || now - iat > MAX_AGE_MS) throw idTokenInvalid('iat')
+  if (iat === undefined || iat > now + SKEW_MS || now - iat > MAX_AGE_MS) throw idTokenInvalid('iat')
   // An earlier boot may have taken it, and its memory is gone. No tolerance: it would be a second use.
   if (iat < bootedAt) throw idTokenInvalid('iat')
   if (claims.nbf !== undefined) {
     const nbf = toMilliseconds(claims.nbf)
-    if (nbf === undefined || nbf > now + skewMs) throw idTokenInvalid('nbf')
+    if (nbf === undefined || nbf > now + SKEW_MS) throw idTokenInvalid('nbf')
   }
   return iat
 }
