@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { type Policy, toPolicyBytes, VaultPolicyError } from '@countersign/policy'
 import { type EntropySetting, fromHex, toAddress } from '@countersign/protocol'
-import { CoordinatorError } from '../errors.ts'
+import { CoordinatorError, invalidAnswer } from '../errors.ts'
 import type { Clock, KeyEnclave, Schedule, Store } from '../ports.ts'
 import type { Session, StoredPolicy, Vault } from '../store/types.ts'
 import { assertSignable } from './assertSignable.ts'
@@ -37,7 +37,7 @@ export async function createVault(
   const derived = await deps.enclave.deriveVault({ sid, grant, policy: policy.text })
   const { address, keyId: kmsKeyId } = derived
   if (derived.policy !== policy.hash || toAddress(fromHex(derived.publicKey)) !== address) {
-    throw new CoordinatorError('attestation_invalid', 'the enclave’s answer does not hold', { details: 'vault' })
+    throw invalidAnswer('vault')
   }
   const vault = { userId, address, kmsKeyId, policy, limit: MAX_VAULTS, now: deps.clock.now() }
   return waitUntilPinned(deps, await deps.store.createVault(vault))
