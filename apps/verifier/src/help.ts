@@ -73,7 +73,7 @@ Exit codes
   4  bad input: options, an unreadable file, or what is no receipt or collateral
   5  something could not be fetched, or evidence is missing
   6  all else holds, but the event came too long after the stated time of signing
-  7  all else holds, but no event was seen: no --rpc, or none yet (a pending proof, --allow-missing-event)
+  7  all else holds, but no event was seen: no --rpc, or none yet (a proof that is not complete, --allow-missing-event)
   8  there is no such proof: the service knows none under this slug
 
 This program is not on npm yet. A package that npx finds there under its name is not ours.

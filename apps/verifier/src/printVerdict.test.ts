@@ -2,6 +2,7 @@ import { toChecksumAddress } from '@countersign/protocol'
 import { DSTACK_SECRET, type StepStatus, stepTitles } from '@countersign/receipt'
 import { adviseOn, describeVerdict, toPrintable, type VerifierStep } from '@countersign/verify'
 import { describe, expect, test } from 'vitest'
+import { toProof } from '../../../packages/verify/src/issues.fake.ts'
 import { honest } from './folder.fake.ts'
 import { printVerdict, printVerdictJson } from './printVerdict.ts'
 import type { CliOutcome } from './verify.ts'
@@ -186,6 +187,16 @@ describe('the verdict for people', () => {
       expect(text).toContain(option)
       expect(text).not.toMatch(/verified/i)
     }
+  })
+
+  test.each([
+    ['pending_onchain', 'try again in some minutes'],
+    ['onchain_failed', 'no event will come'],
+  ] as const)('of a proof that its service calls %s: %s', (status, advice) => {
+    const proof = toProof(honest, { status })
+    const steps = [toStep('time-bound', 'skip')]
+    const text = print({ verdict: 'unbounded', timeBound: 'unbounded', isEventMissing: true, proof, steps })
+    expect(text).toContain(advice)
   })
 
   test('missing evidence: what, what was tried, and how to give it', () => {

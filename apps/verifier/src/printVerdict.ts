@@ -1,5 +1,11 @@
 import { parseQuote, parseReport, parseSnpTcb, toSnpProduct, toTdMeasurement } from '@countersign/attestation'
-import { type AttestationReceiptV2, fromHex, hashEnclaveConfig, toHex } from '@countersign/protocol'
+import {
+  type AttestationReceiptV2,
+  fromHex,
+  hashEnclaveConfig,
+  isTerminalProofStatus,
+  toHex,
+} from '@countersign/protocol'
 import { type AnyReceipt, ATTESTATION_V2, anchorSteps, type ReceiptView, type StepId } from '@countersign/receipt'
 import {
   adviseOn,
@@ -186,14 +192,16 @@ function helpWith(id: VerifierStep['id'], view: ReceiptView | undefined): string
 }
 
 /** What leaves the time of signing open, and what to do about it. */
-function printTimeBound({ timeBound, isEventMissing, steps }: CliOutcome): string[] {
+function printTimeBound({ timeBound, isEventMissing, proof, steps }: CliOutcome): string[] {
   if (timeBound === 'bounded') return []
   const found = steps.find(({ id }) => id === 'time-bound')
   const help =
     timeBound === 'late'
       ? 'If you know why it came so late and accept that, name the delay with --maximum-event-delay SECONDS.'
       : isEventMissing
-        ? 'A fresh receipt may not be published yet: try again in some minutes.'
+        ? proof !== undefined && isTerminalProofStatus(proof.status)
+          ? 'The service gave up publishing it: no event will come.'
+          : 'A fresh receipt may not be published yet: try again in some minutes.'
         : 'Ask the chain: a node with --rpc, and the contract with --contract or --manifest.'
   return [...(found === undefined ? [] : [`Time of signing: ${found.detail}`]), help]
 }

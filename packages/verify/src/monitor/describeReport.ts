@@ -99,7 +99,7 @@ function describeFinding(finding: Finding): string {
     case 'not-judged':
       return `${at} not looked at yet${because}.`
     case 'authorization':
-      return `${at} was used by an authorization of code (EIP-7702), not by a transaction${what}.`
+      return `${at} is of an authorization of code (EIP-7702), not of a transaction${what}.`
     case 'used-by-code':
       return `${at} was used in block ${blockNumber} by code on the account, with no signature of its key.`
     case 'code':

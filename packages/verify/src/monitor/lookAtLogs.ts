@@ -1,3 +1,4 @@
+import { VerifierError } from '../errors.ts'
 import { toAnchors } from '../toAnchors.ts'
 import type { JudgedSteps } from './judgeSteps.ts'
 import { checkLogs } from './log/checkLogs.ts'
@@ -32,10 +33,8 @@ export async function lookAtLogs(
   const { logWitnesses: policies = [] } = toAnchors(request.manifests)
   const { log: base } = request
   if (base === undefined) {
-    // The look is at the chain: what is not on it is judged only to know whether there is a log.
-    const isLogged = hasLog(judged) || hasLog(await judgeRest())
-    const detail = 'its address was not given'
-    return { logs: undefined, findings: isLogged ? [{ kind: 'log-not-checked', detail }] : [] }
+    const detail = await findLog(parameters)
+    return { logs: undefined, findings: detail === undefined ? [] : [{ kind: 'log-not-checked', detail }] }
   }
   // All receipts, whatever the service lists: it can hide a log, and not that the settings in receipts name it.
   const rest = await judgeRest()
@@ -52,6 +51,16 @@ export async function lookAtLogs(
     ),
   )
   return { logs: checked?.logs, findings: [...rest.findings, ...(checked?.findings ?? [])] }
+}
+
+/** Why there is, or may be, a log that no address was given of. The look is at the chain, and what is not on it does not end it. */
+async function findLog({ judged, judgeRest }: LookAtLogsParameters): Promise<string | undefined> {
+  try {
+    return hasLog(judged) || hasLog(await judgeRest()) ? 'its address was not given' : undefined
+  } catch (error) {
+    if (!(error instanceof VerifierError)) throw error
+    return `whether there is one is not known: ${error.message}`
+  }
 }
 
 function hasLog({ receipts }: JudgedSteps): boolean {

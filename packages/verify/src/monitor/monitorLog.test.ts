@@ -65,10 +65,21 @@ describe('an honest log', () => {
     expect(describeReport(report).unseen).toContain('signed messages')
   })
 
-  test('of a service without one is not missed', async () => {
+  test('that may be, and whose receipts nobody can fetch, ends no look at the chain', async () => {
+    stack.node.mine({ hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: 0 })
+    stack.publish(message)
+    const report = await stack.look({ log: undefined, gateways: [] })
+    expect(report).toMatchObject({ conclusion: 'used-elsewhere', logs: undefined })
+    expect(kindsOf(report)).toEqual(['no-receipt', 'log-not-checked'])
+  })
+
+  test('of a service without one is not missed, nor are receipts that the reader leaves out', async () => {
     stack.network.routes.unshift([`${apiBaseUrl}/log`, () => new Response(null, { status: 404 })])
     stack.publish(old)
     expect(await stack.look()).toMatchObject({ conclusion: 'complete', logs: undefined, findings: [] })
+    stack.network.blocks.delete(old.cid)
+    const from = { nonce: 1 }
+    expect(await stack.look({ from })).toMatchObject({ conclusion: 'complete', logs: undefined, findings: [] })
   })
 })
 

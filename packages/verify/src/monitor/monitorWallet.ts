@@ -78,15 +78,17 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
   const names = new Set(steps.map(({ hash }) => hash))
   const logged = await lookAtLogs(deps, {
     ...{ request, judged, headTime: eventsHead.time, graceS, mined: names },
-    judgeRest: () => {
-      const rest = [...events.keys()].filter((hash) => !names.has(hash))
-      const left = maxReceipts - judged.judged
-      return judgeSteps(deps, {
-        steps: rest.map((hash) => ({ hash, use: undefined })),
+    judgeRest: async () => {
+      const hashes = [...events.keys()].filter((hash) => !names.has(hash))
+      const rest = await judgeSteps(deps, {
+        steps: hashes.map((hash) => ({ hash, use: undefined })),
         memory,
-        maxReceipts: left,
+        maxReceipts: maxReceipts - judged.judged,
         judge,
       })
+      // Of what is left out only the log is of interest.
+      const leftOut = new Set([...known.values()].flatMap((one) => (one.nonce < fromNonce ? [one.hash] : [])))
+      return { ...rest, findings: rest.findings.filter(({ txHash = '' }) => !leftOut.has(txHash)) }
     },
   })
 

@@ -125,11 +125,7 @@ export const timeRows: readonly SubjectRow[] = [
     ...failed({ event: '' }),
     lies: ['status'],
   }),
-  proof('a proof that its service calls pending, and an event of long ago', 'pending_onchain', ours, {
-    ...accepted,
-    conclusion: 'contradicted',
-    lies: ['status'],
-  }),
+  proof('a proof that its service calls pending, and an event of long ago', 'pending_onchain', ours, accepted),
   proof('a pending proof, and an event that points elsewhere', 'pending_onchain', elsewhere, {
     ...failed({ event: '' }),
     lies: ['ipfsCid'],
