@@ -35,6 +35,12 @@ beforeEach(() => {
   stack = createLoggedWallet()
 })
 
+/** Without the address of a log. */
+function lookAtChain(gateways: readonly string[]) {
+  const deps = { fetchBytes: createFetchBytes({ fetch: stack.network.fetch, timeoutMs: 5_000 }), now: () => now }
+  return monitorWallet(deps, { address: wallet, rpc: rpcUrl, manifests, gateways, allowMock: true })
+}
+
 describe('an honest log', () => {
   test('raises nothing, and is complete up to its size', async () => {
     stack.publish(...all)
@@ -57,9 +63,7 @@ describe('an honest log', () => {
     ['off it', [message]],
   ])('that receipts of what is %s name, and that no address is known of, is a warning', async (_, issues) => {
     stack.publish(...issues)
-    const deps = { fetchBytes: createFetchBytes({ fetch: stack.network.fetch, timeoutMs: 5_000 }), now: () => now }
-    const request = { address: wallet, rpc: rpcUrl, manifests, gateways: [gatewayUrl], allowMock: true }
-    const report = await monitorWallet(deps, request)
+    const report = await lookAtChain([gatewayUrl])
     expect(report).toMatchObject({ conclusion: 'complete', logs: undefined })
     expect(kindsOf(report)).toEqual(['log-not-checked'])
     expect(describeReport(report).unseen).toContain('signed messages')
@@ -68,7 +72,7 @@ describe('an honest log', () => {
   test('that may be, and whose receipts nobody can fetch, ends no look at the chain', async () => {
     stack.node.mine({ hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: 0 })
     stack.publish(message)
-    const report = await stack.look({ log: undefined, gateways: [] })
+    const report = await lookAtChain([])
     expect(report).toMatchObject({ conclusion: 'used-elsewhere', logs: undefined })
     expect(kindsOf(report)).toEqual(['no-receipt', 'log-not-checked'])
   })
