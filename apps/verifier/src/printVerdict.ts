@@ -192,18 +192,21 @@ function helpWith(id: VerifierStep['id'], view: ReceiptView | undefined): string
 }
 
 /** What leaves the time of signing open, and what to do about it. */
-function printTimeBound({ timeBound, isEventMissing, proof, steps }: CliOutcome): string[] {
-  if (timeBound === 'bounded') return []
-  const found = steps.find(({ id }) => id === 'time-bound')
-  const help =
-    timeBound === 'late'
-      ? 'If you know why it came so late and accept that, name the delay with --maximum-event-delay SECONDS.'
-      : isEventMissing
-        ? proof !== undefined && isTerminalProofStatus(proof.status)
-          ? 'The service gave up publishing it: no event will come.'
-          : 'A fresh receipt may not be published yet: try again in some minutes.'
-        : 'Ask the chain: a node with --rpc, and the contract with --contract or --manifest.'
-  return [...(found === undefined ? [] : [`Time of signing: ${found.detail}`]), help]
+function printTimeBound(outcome: CliOutcome): string[] {
+  if (outcome.timeBound === 'bounded') return []
+  const found = outcome.steps.find(({ id }) => id === 'time-bound')
+  return [...(found === undefined ? [] : [`Time of signing: ${found.detail}`]), helpWithTime(outcome)]
+}
+
+function helpWithTime({ timeBound, isEventMissing, proof }: CliOutcome): string {
+  if (timeBound === 'late') {
+    return 'If you know why it came so late and accept that, name the delay with --maximum-event-delay SECONDS.'
+  }
+  if (!isEventMissing) return 'Ask the chain: a node with --rpc, and the contract with --contract or --manifest.'
+  const isGivenUp = proof !== undefined && isTerminalProofStatus(proof.status)
+  return isGivenUp
+    ? 'The service gave up publishing it: no event will come.'
+    : 'A fresh receipt may not be published yet: try again in some minutes.'
 }
 
 /** For each anchor that is missing: the option that takes it, and what the evidence has. */

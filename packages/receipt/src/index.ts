@@ -20,7 +20,7 @@ export {
   type ReceiptCheck,
   type Verdict,
 } from './v1/checkReceipt.ts'
-export type { SignerPolicy } from './v1/checkSigner.ts'
+export { MAX_COLLATERAL_BYTES, type SignerPolicy } from './v1/checkSigner.ts'
 export { isCid, toCid, toCidHash } from './v1/cid.ts'
 export {
   type AttestationReceiptV1,

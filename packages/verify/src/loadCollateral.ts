@@ -1,11 +1,9 @@
 import { parseCollateral } from '@countersign/attestation'
-import { toCid } from '@countersign/receipt'
+import { MAX_COLLATERAL_BYTES, toCid } from '@countersign/receipt'
 import { VerifierError, withSource } from './errors.ts'
 import { type FindBlockDeps, findBlock } from './findBlock.ts'
 import type { FoundBlock } from './getBlock.ts'
 import { trimWhiteSpace } from './trimWhiteSpace.ts'
-
-export const MAX_COLLATERAL_BYTES = 8_388_608
 
 /** A file that the reader gives as collateral. */
 export type GivenFile = { name: string; bytes: Uint8Array<ArrayBuffer> }

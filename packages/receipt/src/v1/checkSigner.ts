@@ -38,7 +38,7 @@ export type SignerContext = {
 }
 
 /** Nobody reads more: version 1 names no limit. */
-const MAX_COLLATERAL_BYTES = 8_388_608
+export const MAX_COLLATERAL_BYTES = 8_388_608
 
 /** inclusion → collateral → quote → report-data → policy → platform → measurement → config: the enclave and its hardware. */
 export async function checkSigner(

@@ -16,6 +16,7 @@ test('the exports of the package', () => {
       "DEFAULT_MAXIMUM_EVENT_DELAY_S",
       "DSTACK_SECRET",
       "MAX_CAR_BYTES",
+      "MAX_COLLATERAL_BYTES",
       "MAX_RECEIPT_BYTES",
       "RECEIPT_SPEC",
       "RECEIPT_VERSION",
