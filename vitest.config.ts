@@ -7,6 +7,8 @@ import { SlowFirst } from './scripts/slowFirst.ts'
 
 // Set by scripts/test.ts; without a browser the browser project does not exist.
 const executablePath = process.env.CHROMIUM_PATH
+// Set by `npm run e2e`.
+const isEndToEnd = process.env.E2E === '1'
 
 // Workspace packages export their TypeScript under `source`: tests run on it, so they never see a stale build.
 const serverConditions = ['source', ...defaultServerConditions]
@@ -34,7 +36,7 @@ const processFiles = [
   'contracts/!(abi|parseDeployOptions).test.ts',
   'deploy/!(compose|containers|dockerfiles|dstack|kubernetes).test.ts',
   'dev/!(chainLedger|envExample|humanLine|options|state|voice).test.ts',
-  'e2e/*.test.ts',
+  'e2e/journey.test.ts',
   'scripts/bootstrap.test.ts',
   'trials/!(bench)/*.test.ts',
   'trials/bench/main.test.ts',
@@ -62,6 +64,12 @@ const processes: TestProjectInlineConfiguration = {
   test: { ...timeouts, name: 'processes', include: processFiles, exclude },
 }
 
+/** All that people and apps do, in a browser on the whole service: minutes, so that `npm test` has one journey of it. */
+const endToEnd: TestProjectInlineConfiguration = {
+  ...node,
+  test: { ...timeouts, name: 'e2e', include: ['e2e/*.test.ts'], exclude },
+}
+
 const browser = (path: string): TestProjectInlineConfiguration => ({
   resolve: { conditions: clientConditions },
   test: {
@@ -84,6 +92,8 @@ const browser = (path: string): TestProjectInlineConfiguration => ({
   },
 })
 
+const projects = executablePath ? [unit, processes, browser(executablePath)] : [unit, processes]
+
 export default defineConfig({
   test: {
     retry: 0,
@@ -91,6 +101,6 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: SlowFirst },
     ...timeouts,
-    projects: executablePath ? [unit, processes, browser(executablePath)] : [unit, processes],
+    projects: isEndToEnd ? [endToEnd] : projects,
   },
 })

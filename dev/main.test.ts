@@ -130,6 +130,14 @@ describe('npm run dev', () => {
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/javascript'])
   })
 
+  test('the page’s server gives out no file but the app’s own: the local root secret lies in the checkout', async () => {
+    const root = join(import.meta.dirname, '..')
+    const ask = async (path: string) => (await fetch(`${urlsOf(ports).web}/@fs${path}`)).status
+    expect(await ask(join(root, 'apps/web/src/App.tsx'))).toBe(200)
+    expect(await ask(join(root, 'package.json'))).toBe(403)
+    expect(await ask(join(root, '.env.example'))).toBe(403)
+  })
+
   test('/config.json tells the page of this stack, and nothing else is called so', async () => {
     const { chain, api, web, demo } = urlsOf(ports)
     const response = await fetch(`${web}/config.json?now`)

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { type Opening, parseOpening } from '@countersign/protocol'
+import axe from 'axe-core'
 import type { Page } from 'playwright'
 
 /** A recipient: a development account of hardhat. */
@@ -67,4 +68,11 @@ export async function signContent(
   const opening = parseOpening(await readFile(openingFile))
   if (typeof opening.signature === 'string') throw new Error('the half with the signature is withheld')
   return { signature: opening.signature.signature, slug: href?.split('/').at(-1) ?? '', opening, openingFile }
+}
+
+/** What axe finds wrong with a page, and calls serious. */
+export async function findSerious(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source)
+  const { violations } = await page.evaluate(() => (window as unknown as { axe: typeof axe }).axe.run())
+  return violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id }) => id)
 }

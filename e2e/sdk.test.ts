@@ -8,20 +8,19 @@ import { testSessions } from './sdk/sessionTests.ts'
 import { testVaults } from './sdk/vaultTests.ts'
 import { type Stack, startStack } from './startStack.ts'
 
-// Set by scripts/test.ts where there is a browser.
-const { CHROMIUM_PATH: executablePath } = process.env
-if (!executablePath) console.log('end-to-end tests of the SDK did not run: no Chromium (CHROMIUM_PATH is not set)')
+// Set by `npm run e2e`.
+const { CHROMIUM_PATH: executablePath = '' } = process.env
 
 const APP = join(import.meta.dirname, 'app')
 
 // One stack for all of them: its start takes as long as most of the tests together.
-describe.skipIf(!executablePath)('the SDK in a browser, against the real service', () => {
+describe('the SDK in a browser, against the real service', () => {
   let stack: Stack
   const sdk = createHarness(() => stack)
 
   beforeAll(async () => {
     stack = await startStack({
-      executablePath: executablePath ?? '',
+      executablePath,
       enclaveEnv: { IMPLEMENTATIONS: IMPLEMENTATION },
       toViteConfig: ({ apiBaseUrl, chainId, rpcUrl }) => ({
         root: APP,

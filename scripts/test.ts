@@ -5,9 +5,10 @@ import { findChromium } from './findChromium.ts'
 
 const USAGE = `usage: npm test -- [arguments for vitest…]
        npm run check -- [arguments for vitest…]
+       npm run e2e -- [arguments for vitest…]
 
 Runs format and lint, types, unused code, circles of imports and the tests, in order, up to the first failure. npm test also runs the
-Solidity tests and checks what would be published.
+Solidity tests and checks what would be published. npm run e2e runs nothing but the tests of e2e/, all of them, and needs a Chromium.
   --help   says this; for vitest's own options: npx vitest --help
 
 Example: npm run check -- packages/protocol
@@ -27,23 +28,25 @@ const withoutBrowser =
   'browser tests did not run: no Chromium found (set CHROMIUM_PATH, or REQUIRE_BROWSER=1 to make this a failure)'
 
 const checkOnly = process.argv.includes('--check')
-const vitestArguments = process.argv.slice(2).filter((argument) => argument !== '--check')
+const isEndToEnd = process.argv.includes('--e2e')
+const vitestArguments = process.argv.slice(2).filter((argument) => argument !== '--check' && argument !== '--e2e')
 
 // A log file should be readable; `biome ci` colours its output there unless told not to.
 const isPlain = !process.stdout.isTTY && !process.env.FORCE_COLOR
 if (isPlain) process.env.NO_COLOR = '1'
 
-const steps: Step[] = [
+const checks: Step[] = [
   { name: 'format and lint', run: () => runAll(['biome', 'ci', `--colors=${isPlain ? 'off' : 'force'}`, '.']) },
   { name: 'types', run: () => runAll(['tsc', '-b'], ['tsc', '-p', 'tsconfig.tests.json']) },
   { name: 'unused code', run: () => runAll(['knip']) },
   { name: 'circles', run: () => runAll(['node', 'scripts/checkCircles.ts']) },
-  { name: 'tests', run: runTests },
 ]
-if (!checkOnly) {
-  steps.push({ name: 'Solidity tests', run: () => runAll(['node', '-C', 'source', 'contracts/testSolidity.ts']) })
-  steps.push({ name: 'packages', run: () => runAll(['node', '-C', 'source', 'scripts/release.ts']) })
-}
+const tests: Step = { name: 'tests', run: runTests }
+const products: Step[] = [
+  { name: 'Solidity tests', run: () => runAll(['node', '-C', 'source', 'contracts/testSolidity.ts']) },
+  { name: 'packages', run: () => runAll(['node', '-C', 'source', 'scripts/release.ts']) },
+]
+const steps = isEndToEnd ? [tests] : [...checks, tests, ...(checkOnly ? [] : products)]
 
 const stop = new AbortController()
 let running: ChildProcess | undefined
@@ -61,8 +64,9 @@ for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) {
 async function runTests(): Promise<boolean> {
   const chromium = await findChromium(process.env, stop.signal)
   if (!chromium) console.log(withoutBrowser)
-  if (!chromium && process.env.REQUIRE_BROWSER === '1') return false
+  if (!chromium && (isEndToEnd || process.env.REQUIRE_BROWSER === '1')) return false
   const { CHROMIUM_PATH: _, ...env } = process.env
+  if (isEndToEnd) env.E2E = '1'
   return run(['vitest', 'run', ...vitestArguments], chromium ? { ...env, CHROMIUM_PATH: chromium } : env)
 }
 

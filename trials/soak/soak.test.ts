@@ -4,7 +4,7 @@ import { runSoak } from './runSoak.ts'
 // Minutes of it, with more users: npm run soak.
 test('invariants I1 to I10, from the outside: kills, freezes, cuts and failing services lose, double and spoil nothing', async () => {
   const report = await runSoak({
-    durationMs: 6_000,
+    durationMs: 4_000,
     seed: 1,
     isCalm: false,
     users: 4,
