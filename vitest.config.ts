@@ -21,8 +21,8 @@ const timeouts = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: {
 const isX64 = process.arch === 'x64'
 const exclude = ['**/node_modules/**', '**/dist/**', ...(isX64 ? [] : ['**/*.x64.test.ts'])]
 
-// Files that start processes, nodes or browsers of their own, or change what a whole process shares. In folders of such files the others
-// are named, so that a new one belongs here until somebody has looked: a worker of its own costs it a second.
+// Files that start processes, nodes or browsers of their own. In folders of such files the others are named, so that a new one belongs
+// here until somebody has looked.
 const processFiles = [
   'apps/verifier/src/cli.test.ts',
   'packages/testing/src/!(drandRelay|ipfs|localPeople|satellite).test.ts',
@@ -47,6 +47,8 @@ const node = {
   ssr: { resolve: { conditions: serverConditions } },
 }
 
+// `isolate: false`: a worker imports a module once, not once for each file. A test undoes what it changes of timers, globals and the
+// environment.
 const unit: TestProjectInlineConfiguration = {
   ...node,
   test: {
@@ -54,20 +56,19 @@ const unit: TestProjectInlineConfiguration = {
     name: 'unit',
     include: ['{packages,apps,services,scripts,docs,contracts,deploy,dev,trials}/**/*.test.{ts,tsx}'],
     exclude: [...exclude, ...processFiles, '**/*.browser.test.{ts,tsx}'],
-    // A worker imports a module once, not once for each file: a test undoes what it changes of timers, globals and the environment.
     isolate: false,
   },
 }
 
 const processes: TestProjectInlineConfiguration = {
   ...node,
-  test: { ...timeouts, name: 'processes', include: processFiles, exclude },
+  test: { ...timeouts, name: 'processes', include: processFiles, exclude, isolate: false },
 }
 
 /** All that people and apps do, in a browser on the whole service: minutes, so that `npm test` has one journey of it. */
 const endToEnd: TestProjectInlineConfiguration = {
   ...node,
-  test: { ...timeouts, name: 'e2e', include: ['e2e/*.test.ts'], exclude },
+  test: { ...timeouts, name: 'e2e', include: ['e2e/*.test.ts'], exclude, isolate: false },
 }
 
 const browser = (path: string): TestProjectInlineConfiguration => ({
