@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 
 /* The set-up script in a checkout of its own, with a npm that does as it is told. Nothing is downloaded. */
 
@@ -51,10 +51,6 @@ deeds[word]()
 
 const REPOSITORY = join(import.meta.dirname, '../..')
 const RUNNING_MAJOR = Number.parseInt(process.versions.node, 10)
-const cleanUps: (() => unknown)[] = []
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp()
-})
 
 type Env = Record<string, string>
 type Call = { args: string[]; cwd: string; pid: number; settings: Env }
@@ -63,7 +59,7 @@ type Call = { args: string[]; cwd: string; pid: number; settings: Env }
 export function createCheckout({
   pinned = RUNNING_MAJOR,
   platforms = ['linux-arm64', 'linux-x64'],
-  onEnd = (cleanUp: () => unknown): unknown => cleanUps.push(cleanUp),
+  onEnd = onTestFinished as (cleanUp: () => unknown) => unknown,
 } = {}) {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'countersign-bootstrap-')))
   onEnd(() => rmSync(root, { recursive: true, force: true }))
@@ -92,7 +88,7 @@ export function createCheckout({
       env: { PATH: '/usr/bin:/bin', npm_execpath: join(root, 'stub/npm-cli.js'), STUB_LOG: log, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
-    cleanUps.push(() => child.kill('SIGKILL'))
+    onEnd(() => void child.kill('SIGKILL'))
     const output = { out: '', err: '' }
     child.stdout.on('data', (data) => (output.out += data))
     child.stderr.on('data', (data) => (output.err += data))

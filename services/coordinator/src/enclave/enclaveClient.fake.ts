@@ -2,7 +2,7 @@ import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { createVerifier } from '@countersign/attestation'
 import { createSimulator, simulatedRoots } from '@countersign/attestation/simulator'
 import { hashUnsignedTransaction, type OpenSessionResponse, type TransactionItem, toHex } from '@countersign/protocol'
-import { afterEach, expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { createWitness } from '../../../enclave/test/witness.ts'
 import { createPlatformReader } from '../collateral/platformReader.ts'
 import { createSimulatedCollateralStore } from '../collateral/simulatedCollateralStore.ts'
@@ -14,12 +14,6 @@ const roots = simulatedRoots()
 const collateral = createSimulatedCollateralStore({ simulatorFactory: (at) => createSimulator({ at }), clock })
 export const verifier = createVerifier({ roots })
 export const simulator = createSimulator({ at: new Date() })
-
-/** Ends what a test has started, after it. */
-export const clean: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const end of clean.splice(0).reverse()) await end()
-})
 
 function createCaller() {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
@@ -46,7 +40,7 @@ export function setUp(urls: readonly string[], changes: Partial<HttpEnclaveDeps>
     log: { info: write, warn: write, error: write },
     ...changes,
   })
-  clean.push(() => enclave.stop())
+  onTestFinished(() => enclave.stop())
   const attestations = () => lines.filter(({ msg }) => msg === 'Attested an enclave').length
   return { enclave, lines, attestations }
 }

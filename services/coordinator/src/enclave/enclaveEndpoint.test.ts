@@ -6,11 +6,11 @@ import {
   toEnclaveVersion,
   toHex,
 } from '@countersign/protocol'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { satelliteKey } from '../../../enclave/test/witness.ts'
 import { createManualTime } from '../collateral/manualTime.fake.ts'
 import { CoordinatorError } from '../errors.ts'
-import { clean, setUp, toItem, unavailable, withCode } from './enclaveClient.fake.ts'
+import { setUp, toItem, unavailable, withCode } from './enclaveClient.fake.ts'
 import {
   type FakeEnclave,
   fakeConfig,
@@ -24,7 +24,7 @@ import type { HttpEnclaveDeps } from './httpEnclave.ts'
 describe('an enclave that is not the one we trust', () => {
   async function startFake(kind: 'http' | 'https' = 'http') {
     const fake = await startFakeEnclave(kind)
-    clean.push(() => fake.close())
+    onTestFinished(() => fake.close())
     return fake
   }
   const token = { idToken: 'token', loginSecret: '11'.repeat(32) }
@@ -168,7 +168,7 @@ describe('when and how often an enclave is attested', () => {
   const items = [toItem(fakeSession as OpenSessionResponse)]
   async function startFake() {
     const fake = await startFakeEnclave()
-    clean.push(() => fake.close())
+    onTestFinished(() => fake.close())
     const attestations = () => fake.paths.filter((path) => path === '/attest').length
     return { fake, attestations }
   }

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer } from 'node:net'
 import type { OpenSessionResponse } from '@countersign/protocol'
-import { describe, expect, test, vi } from 'vitest'
-import { clean, setUp, toItem, unavailable, withCode } from './enclaveClient.fake.ts'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { setUp, toItem, unavailable, withCode } from './enclaveClient.fake.ts'
 import { fakeConfig, fakeSession, fakeSettings, fakeSigned, startFakeEnclave } from './httpEnclave.fake.ts'
 
 describe('failures of an enclave', () => {
@@ -9,7 +9,7 @@ describe('failures of an enclave', () => {
   const token = { idToken: 'token', loginSecret: '11'.repeat(32) }
   async function startTwo() {
     const fakes = [await startFakeEnclave(), await startFakeEnclave()] as const
-    for (const fake of fakes) clean.push(() => fake.close())
+    for (const fake of fakes) onTestFinished(() => fake.close())
     return fakes
   }
   const refuse = (status: number, code: string) => () => ({ status, body: { error: { code, message: '' } } })
@@ -29,7 +29,7 @@ describe('failures of an enclave', () => {
 
   test('the first is tried again once a minute, by one call, until it answers; then it is the one in use', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
-    clean.push(async () => void vi.useRealTimers())
+    onTestFinished(() => void vi.useRealTimers())
     const [first, second] = await startTwo()
     const { enclave } = setUp([first.url, second.url])
     const isSigning = (path: string) => path === '/sign'
@@ -230,7 +230,7 @@ describe('failures of an enclave', () => {
       socket.once('data', () => socket.end(text))
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    clean.push(() => new Promise((resolve) => server.close(resolve)))
+    onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())))
     const { enclave } = setUp([`http://127.0.0.1:${(server.address() as AddressInfo).port}`])
     await expect(enclave.openSession(token)).rejects.toEqual(unavailable)
   })
@@ -254,7 +254,7 @@ describe('enclaves with different root secrets', () => {
   async function startTwo(commitments: readonly (string | undefined)[], changes: Parameters<typeof setUp>[1] = {}) {
     const fakes = [await startFakeEnclave(), await startFakeEnclave()] as const
     for (const [index, fake] of fakes.entries()) {
-      clean.push(() => fake.close())
+      onTestFinished(() => fake.close())
       fake.commitment = commitments[index]
     }
     const client = setUp(

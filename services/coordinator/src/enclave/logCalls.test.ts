@@ -6,9 +6,9 @@ import {
   toEnclaveVersion,
   toHex,
 } from '@countersign/protocol'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createSigner, witnesses } from '../../../../packages/log/src/logs.fake.ts'
-import { clean, setUp, toItem, unavailable, withCode } from './enclaveClient.fake.ts'
+import { setUp, toItem, unavailable, withCode } from './enclaveClient.fake.ts'
 import {
   type FakeEnclave,
   fakeConfig,
@@ -43,7 +43,7 @@ const refuse = (status: number, code: string) => () => ({ status, body: { error:
 
 async function startLogged(): Promise<FakeEnclave> {
   const fake = await startFakeEnclave()
-  clean.push(() => fake.close())
+  onTestFinished(() => fake.close())
   const answer = (body: unknown) => () => ({ status: 200, body })
   Object.assign(fake, { settings, config, logs })
   Object.assign(fake.handlers, { '/sign': answer(signed), '/release': answer(released) })
@@ -87,7 +87,7 @@ describe('what an enclave attests about its logs', () => {
 
   test('logs without one in the settings: enclave_unavailable', async () => {
     const fake = await startFakeEnclave()
-    clean.push(() => fake.close())
+    onTestFinished(() => fake.close())
     fake.logs = logs
     await expect(setUp([fake.url]).enclave.getTerms()).rejects.toEqual(unavailable)
   })
@@ -141,7 +141,7 @@ describe('what was signed with a log', () => {
 
   test('a log of an enclave whose settings have none: enclave_unavailable', async () => {
     const fake = await startFakeEnclave()
-    clean.push(() => fake.close())
+    onTestFinished(() => fake.close())
     fake.handlers['/sign'] = () => ({ status: 200, body: signed })
     await expect(setUp([fake.url]).enclave.signItems(items)).rejects.toEqual(unavailable)
   })
@@ -215,7 +215,7 @@ describe('release', () => {
   test('is repeated when the connection is cut, and answered', async () => {
     const fake = await startLogged()
     const proxy = await startProxy(() => fake.url)
-    clean.push(() => proxy.close())
+    onTestFinished(() => proxy.close())
     const { enclave } = setUp([`http://127.0.0.1:${proxy.port}`])
     await enclave.signItems(items)
     let cuts = 0
@@ -240,7 +240,7 @@ describe('release', () => {
     expect(await enclave.release(request)).toEqual(released)
     expect(lines).toContainEqual(expect.objectContaining({ path: '/release', code: 'timed_out' }))
     vi.useFakeTimers({ toFake: ['performance'] })
-    clean.push(async () => void vi.useRealTimers())
+    onTestFinished(() => void vi.useRealTimers())
     fake.handlers['/release'] = () => {
       vi.advanceTimersByTime(5_000)
       return new Promise(() => {})
@@ -251,7 +251,7 @@ describe('release', () => {
   test('when the enclave has started again meanwhile: log_unavailable', async () => {
     const fake = await startLogged()
     const proxy = await startProxy(() => fake.url)
-    clean.push(() => proxy.close())
+    onTestFinished(() => proxy.close())
     const { enclave } = setUp([`http://127.0.0.1:${proxy.port}`])
     await enclave.signItems(items)
     fake.handlers['/release'] = () => {

@@ -6,22 +6,12 @@ import { join } from 'node:path'
 import { createSimulatedReportSource } from '@countersign/evidence'
 import { createPolicy, hashPolicy, toPolicyBytes } from '@countersign/policy'
 import { fromHex, hashUnsignedTransaction, toAddress, toHex } from '@countersign/protocol'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type EnclaveProcess, startEnclave } from '../../../enclave/test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../../../enclave/test/issuer.ts'
 import { createSelfReport } from '../health/selfReport.ts'
 import { createSnpCertificates } from '../health/snpCertificates.ts'
-import {
-  clean,
-  clock,
-  setUp,
-  signOne,
-  simulator,
-  toItem,
-  unavailable,
-  verifier,
-  withCode,
-} from './enclaveClient.fake.ts'
+import { clock, setUp, signOne, simulator, toItem, unavailable, verifier, withCode } from './enclaveClient.fake.ts'
 import { startFakeEnclave, startProxy } from './httpEnclave.fake.ts'
 
 describe('a real enclave', () => {
@@ -51,7 +41,7 @@ describe('a real enclave', () => {
 
   async function start(changes: Record<string, string> = {}): Promise<EnclaveProcess> {
     const process = await startProcess(changes)
-    clean.push(() => process.kill('SIGKILL'))
+    onTestFinished(async () => void (await process.kill('SIGKILL')))
     return process
   }
 
@@ -84,7 +74,7 @@ describe('a real enclave', () => {
       const second = await start(listens[kind]())
       let target = shared[kind].url
       const proxy = await startProxy(() => target)
-      clean.push(() => proxy.close())
+      onTestFinished(() => proxy.close())
       const { enclave, attestations } = setUp([`${kind}://127.0.0.1:${proxy.port}`])
       const session = await enclave.openSession(await issuer.login('alice'))
       const signature = await signOne(enclave, session)
@@ -139,7 +129,7 @@ describe('a real enclave', () => {
     const signature = await signOne(enclave, session)
     first.child.kill('SIGSTOP')
     // With its calls unanswered it would hold up the end.
-    clean.push(async () => first.child.kill('SIGCONT'))
+    onTestFinished(() => void first.child.kill('SIGCONT'))
     const signatures = await Promise.all(Array.from({ length: 10 }, () => signOne(enclave, session)))
     expect(new Set(signatures)).toEqual(new Set([signature]))
     const isAboutFirst = ({ msg, enclave: at }: Record<string, unknown>) =>
@@ -153,7 +143,7 @@ describe('a real enclave', () => {
   test('an ID token that the enclaves refuse is the user’s failure; one that was used is not shown to the next', async () => {
     const real = shared.http
     const other = await startFakeEnclave()
-    clean.push(() => other.close())
+    onTestFinished(() => other.close())
     const { enclave } = setUp([real.url, other.url])
     const token = await issuer.login('alice')
     const tampered = { ...token, loginSecret: '00'.repeat(32) }
@@ -171,7 +161,7 @@ describe('a real enclave', () => {
 
   test('an ID token that an enclave has just started too late for is taken by another', async () => {
     const [young, real] = [await startFakeEnclave(), shared.http]
-    clean.push(() => young.close())
+    onTestFinished(() => young.close())
     young.handlers['/open-session'] = () => ({
       status: 403,
       body: { error: { code: 'id_token_invalid', message: '' } },
@@ -182,7 +172,7 @@ describe('a real enclave', () => {
 
   test('an enclave that does not know the time yet: another is asked, to open and to sign', async () => {
     const [young, real] = [await startFakeEnclave(), shared.http]
-    clean.push(() => young.close())
+    onTestFinished(() => young.close())
     const unknown = () => ({ status: 503, body: { error: { code: 'time_unknown', message: '' } } })
     young.handlers['/open-session'] = unknown
     young.handlers['/sign'] = unknown
@@ -197,7 +187,7 @@ describe('a real enclave', () => {
 
   test('an enclave whose memory of samples is full: another is asked', async () => {
     const [full, real] = [await startFakeEnclave(), shared.http]
-    clean.push(() => full.close())
+    onTestFinished(() => full.close())
     full.handlers['/sign'] = () => ({
       status: 200,
       body: { batches: [], results: [{ error: 'entropy_memory_full' }] },
@@ -216,7 +206,7 @@ describe('a real enclave', () => {
       clock,
       log,
     })
-    clean.push(() => selfReport.stop())
+    onTestFinished(() => selfReport.stop())
     await selfReport.ready()
     const { selfAttestation } = selfReport.current()
     const policyFile = join(folder, 'caller-policy.json')
@@ -243,7 +233,7 @@ describe('a real enclave', () => {
   test('a man in the middle with a certificate of his own gets nothing but a nonce', async () => {
     const real = shared.https
     const middle = await startFakeEnclave('https')
-    clean.push(() => middle.close())
+    onTestFinished(() => middle.close())
     // He passes the call on, as it was signed, and the real enclave's answer back.
     middle.handlers['/attest'] = async ({ headers, body }) => {
       const url = new URL('/attest', real.url)
@@ -264,10 +254,10 @@ describe('a real enclave', () => {
   test('a man who steps in after the attestation gets nothing at all but a nonce', async () => {
     const real = shared.https
     const middle = await startFakeEnclave('https')
-    clean.push(() => middle.close())
+    onTestFinished(() => middle.close())
     let target = real.url
     const proxy = await startProxy(() => target)
-    clean.push(() => proxy.close())
+    onTestFinished(() => proxy.close())
     const { enclave, lines } = setUp([`https://127.0.0.1:${proxy.port}`], {
       policy: { configHashes: [await readConfigHash(real)] },
     })
