@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -19,6 +19,7 @@ import {
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { serviceAttestations } from '../contracts/abi.ts'
+import { onSync } from '../packages/service/src/onSync.fake.ts'
 import { readPipeline } from '../services/coordinator/src/pipeline/config.ts'
 import { type DevChain, type StartDevChainParameters, startDevChain, toChainEnv } from './chain.ts'
 import { openChainJournal } from './chainJournal.ts'
@@ -402,6 +403,16 @@ describe('the local chain', () => {
     const message = await failureOf()
     expect(message).toMatch(/publisher\.key holds no private key; `npm run dev -- --reset`/)
     if (text.length > 2) expect(message).not.toContain(text)
+  })
+
+  test('a start that is cut off while it writes the key leaves none', async () => {
+    const folder = join(stateDir, 'chain')
+    await mkdir(folder)
+    await onSync(() => {
+      throw new Error('power failure')
+    })
+    await expect(start()).rejects.toThrow('power failure')
+    expect(await readdir(folder)).toEqual([])
   })
 
   test('a publisher that has little left is given more at the next start', async () => {

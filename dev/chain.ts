@@ -1,5 +1,6 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createFolder, writeNewFile } from '@countersign/service'
 import { type ChainAccount, startChain } from '@countersign/testing'
 import { type Environment, toPublisherEnv } from '@countersign/testing/launcher'
 import {
@@ -59,7 +60,7 @@ const PUBLISHER_LOW_WEI = parseEther('10')
 export async function startDevChain(parameters: StartDevChainParameters): Promise<DevChain> {
   const { port, stateDir, chainId = 31337, onNote } = parameters
   const folder = join(stateDir, 'chain')
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await createFolder(folder)
   const path = join(folder, 'journal.jsonl')
   const privateKeyFile = join(folder, 'publisher.key')
   const publisher = await loadPublisher(privateKeyFile)
@@ -130,7 +131,7 @@ export function toChainEnv({ url, chainId, contract, publisher }: DevChain): Env
  */
 async function loadPublisher(path: string): Promise<Address> {
   try {
-    await writeFile(path, `${generatePrivateKey()}\n`, { mode: 0o600, flag: 'wx' })
+    await writeNewFile({ path, text: `${generatePrivateKey()}\n`, mode: 0o600 })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }

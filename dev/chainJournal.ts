@@ -1,5 +1,6 @@
 import { type FileHandle, open, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { syncFolder } from '@countersign/service'
 import type { Hex } from 'viem'
 
 /** A block that callers may know of. The local chain makes one for each transaction. */
@@ -69,16 +70,6 @@ async function writeLine(file: FileHandle, value: object): Promise<number> {
   await file.appendFile(line)
   await file.sync()
   return line.length
-}
-
-/** The name of a new file is kept by its folder. */
-async function syncFolder(path: string) {
-  const folder = await open(path, 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
 }
 
 function assertHeader(path: string, line: string, chainId: number) {

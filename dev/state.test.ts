@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { emptyManifest, parseManifest } from '@countersign/verify'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { onSync } from '../packages/service/src/onSync.fake.ts'
 import { lockDataDir } from '../services/coordinator/src/store/lockDataDir.ts'
 import { type Options, parseOptions } from './options.ts'
 import { startStack } from './stack.ts'
@@ -20,6 +21,14 @@ describe('the state of the local stack', () => {
     expect(state.oidcClientSecret).toMatch(/^[0-9a-f]{64}$/)
     expect((await stat(join(dir, 'state', 'dev.json'))).mode & 0o777).toBe(0o600)
     expect(await loadState(join(dir, 'state'))).toEqual(state)
+  })
+
+  test('a start that is cut off while it writes the secret leaves none that is damaged', async () => {
+    await onSync(() => {
+      throw new Error('power failure')
+    })
+    await expect(loadState(dir)).rejects.toThrow('power failure')
+    expect(await readdir(dir)).toEqual([])
   })
 
   test.each(['', '{', 'null', '[]', '{}', '{"oidcClientSecret":"short"}'])('%j is told as damaged', async (text) => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createFolder, writeNewFile } from '@countersign/service'
 import type { Manifest } from '@countersign/verify'
 import { lockDataDir } from '../services/coordinator/src/store/lockDataDir.ts'
 
@@ -16,10 +17,10 @@ export const WITNESSES = 'witnesses'
 /** Reads the state; the first start makes it, readable by its owner alone. */
 export async function loadState(stateDir: string): Promise<DevState> {
   const path = join(stateDir, FILE)
-  await mkdir(stateDir, { recursive: true, mode: 0o700 })
+  await createFolder(stateDir)
   const made: DevState = { oidcClientSecret: randomBytes(32).toString('hex') }
   try {
-    await writeFile(path, `${JSON.stringify(made)}\n`, { mode: 0o600, flag: 'wx' })
+    await writeNewFile({ path, text: `${JSON.stringify(made)}\n`, mode: 0o600 })
     return made
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error

@@ -1,7 +1,8 @@
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { onSync } from '../../../packages/service/src/onSync.fake.ts'
 import { createKeyFile, readKeyFile } from './keyFile.ts'
 import { parseCommand } from './parseCommand.ts'
 
@@ -84,6 +85,13 @@ describe('key files', () => {
     await expect(createKeyFile(path)).rejects.toThrow('is there already')
     expect(await readFile(path, 'utf8')).toBe(text)
     expect((await readKeyFile(path)).publicKey).toEqual(publicKey)
+  })
+
+  test('have their name only when they are on disk: a crash leaves no half key that blocks it', async () => {
+    const seen: boolean[] = []
+    await onSync(async () => void seen.push((await readdir(folder)).includes('a.key')))
+    await createKeyFile(join(folder, 'a.key'))
+    expect(seen).toEqual([false, true])
   })
 
   test.each([

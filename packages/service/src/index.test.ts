@@ -9,6 +9,8 @@ test('exports', () => {
       "MOCK_SENTENCE",
       "SILICON_HEADER",
       "STAGING_COOKIE",
+      "assertWritable",
+      "createFolder",
       "createLog",
       "createPasswordGuard",
       "createShutdown",
@@ -28,7 +30,9 @@ test('exports', () => {
       "runProgram",
       "runService",
       "settingNames",
+      "syncFolder",
       "testChainIds",
+      "writeNewFile",
     ]
   `)
 })

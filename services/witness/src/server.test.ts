@@ -1,15 +1,10 @@
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { MAX_ADD_CHECKPOINT_BYTES } from '@countersign/log'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { origin } from '../../../packages/log/src/logs.fake.ts'
-import { holdFolder } from './holdFolder.ts'
 import { type RunningServer, serveMetrics, serveWitness } from './server.ts'
 import { toFileName } from './store.ts'
-import { createTestWitness, keyFile, type LoggedLine, toRequest } from './witness.fake.ts'
-import { createWitnessFolder, toKeyPath, toStorePath } from './witnessFolder.ts'
+import { createTestWitness, type LoggedLine, toRequest } from './witness.fake.ts'
 
 const statuses: number[] = []
 const lines: LoggedLine[] = []
@@ -114,20 +109,5 @@ describe('over http', () => {
     expect(await (await fetch(`${metrics.address}/metrics`)).text()).toBe('text\n')
     expect((await fetch(`${metrics.address}/add-checkpoint`, { method: 'POST' })).status).toBe(404)
     await metrics.close()
-  })
-})
-
-describe('the folder of a witness', () => {
-  test('the key is for its owner alone, is never overwritten, and one process has the folder at a time', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'countersign-witness-'))
-    await createWitnessFolder(join(folder, 'w'), keyFile)
-    expect((await stat(toKeyPath(join(folder, 'w')))).mode & 0o777).toBe(0o600)
-    expect(await readdir(toStorePath(join(folder, 'w')))).toEqual([])
-    await expect(createWitnessFolder(join(folder, 'w'), keyFile)).rejects.toThrow('EEXIST')
-    const letGo = await holdFolder(join(folder, 'w'))
-    await expect(holdFolder(join(folder, 'w'))).rejects.toThrow('another process')
-    await letGo()
-    await (await holdFolder(join(folder, 'w')))()
-    await rm(folder, { recursive: true })
   })
 })

@@ -1,25 +1,19 @@
-import { mkdir, open } from 'node:fs/promises'
+import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
+import { createFolder, writeNewFile } from '@countersign/service'
 
 /** A witness's folder holds its key and, beside it, what the key has cosigned: neither is of any use without the other. */
 export const toKeyPath = (folder: string) => join(folder, 'key.json')
 export const toStorePath = (folder: string) => join(folder, 'checkpoints')
 
-/** Makes the folder with a key file that only its owner may read. Throws where there is one already. */
+/**
+ * Makes the folder with a key file that only its owner may read. The key comes last, and whole: what a crash leaves is no witness, and the
+ * next try makes one of it. Where there is a key it throws and changes nothing: beside one whose checkpoints were lost, a new folder
+ * for them would let it cosign a second history.
+ */
 export async function createWitnessFolder(folder: string, keyFile: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  await mkdir(toStorePath(folder), { mode: 0o700 })
-  const file = await open(toKeyPath(folder), 'wx', 0o600)
-  try {
-    await file.writeFile(keyFile)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  const directory = await open(folder, 'r')
-  try {
-    await directory.sync()
-  } finally {
-    await directory.close()
-  }
+  const path = toKeyPath(folder)
+  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) throw new Error(`${path} is there already`)
+  await createFolder(toStorePath(folder))
+  await writeNewFile({ path, text: keyFile, mode: 0o600 })
 }

@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { syncFolder } from '@countersign/service'
 import { NextToLast } from 'blockstore-fs/sharding'
 import { CID } from 'multiformats/cid'
+
+export { syncFolder }
 
 /** The files of an `FsBlockstore`, written so that a block that is there is there whole, and stays. */
 export type BlockFiles = {
@@ -66,15 +69,5 @@ export async function openBlockFiles({
         throw error
       }
     },
-  }
-}
-
-/** A name in a folder lasts when the folder is synced, not the file. */
-export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
   }
 }

@@ -8,10 +8,10 @@ import {
   type RootSecretPolicy,
   toBackupFile,
 } from '@countersign/root-secret'
+import { assertWritable, writeNewFile } from '@countersign/service'
 import type { Clock, Random } from '../ports.ts'
 import { createEvidence, type EvidenceDeps } from './createEvidence.ts'
 import type { RootSecretHolder } from './rootSecretHolder.ts'
-import { assertWritable, writeNewFile } from './writeNewFile.ts'
 
 export type CreateBackupDeps = EvidenceDeps & {
   policy: RootSecretPolicy

@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { onSync } from '../../../../packages/service/src/onSync.fake.ts'
 import { loadRootSecret } from './loadRootSecret.ts'
 
 let folder = ''
@@ -20,6 +21,13 @@ test('a file is made at the first start, for the owner alone, and read at the ne
   expect((await stat(path)).mode & 0o777).toBe(0o600)
   expect(await loadRootSecret({ kind: 'file', path }, random)).toEqual(first)
   expect(await readdir(join(folder, 'deep'))).toEqual(['root-secret'])
+})
+
+test('a new file is on disk with the names of the folders that lead to it: another secret would be another set of wallets', async () => {
+  const synced: string[] = []
+  await onSync((path) => void synced.push(relative(folder, path)))
+  await loadRootSecret({ kind: 'file', path: join(folder, 'very/deep/root-secret') }, random)
+  expect(synced).toEqual(['very', '', expect.stringMatching(/^very\/deep\/root-secret\..*\.draft$/), 'very/deep'])
 })
 
 test('ten first starts at once agree on one secret', async () => {

@@ -1,9 +1,9 @@
-import { mkdir, readFile, stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { getDstackKey } from '@countersign/evidence'
+import { createFolder, writeNewFile } from '@countersign/service'
 import type { Random } from '../ports.ts'
 import { assertSecret, SECRET_BYTES } from './assertSecret.ts'
-import { writeNewFile } from './writeNewFile.ts'
 
 /** Where the one secret comes from that every wallet key is derived from. */
 export type RootSecretSource = { kind: 'file'; path: string } | { kind: 'dstack'; socketPath?: string }
@@ -37,7 +37,7 @@ async function readSecretFile(path: string): Promise<Uint8Array<ArrayBuffer>> {
 
 /** Two first starts agree on one secret. */
 async function createSecretFile(path: string, random: Random) {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await createFolder(dirname(path))
   const text = `${Buffer.from(random(SECRET_BYTES)).toString('hex')}\n`
   try {
     await writeNewFile({ path, text, mode: 0o600, random })

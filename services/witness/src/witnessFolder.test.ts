@@ -1,0 +1,61 @@
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { onSync } from '../../../packages/service/src/onSync.fake.ts'
+import { holdFolder } from './holdFolder.ts'
+import { keyFile } from './witness.fake.ts'
+import { createWitnessFolder, toKeyPath, toStorePath } from './witnessFolder.ts'
+
+let parent: string
+let folder: string
+beforeEach(async () => {
+  parent = await mkdtemp(join(tmpdir(), 'countersign-witness-'))
+  folder = join(parent, 'w')
+})
+afterEach(() => rm(parent, { recursive: true }))
+
+test('the key is for its owner alone, is never overwritten, and one process has the folder at a time', async () => {
+  await createWitnessFolder(folder, keyFile)
+  expect((await stat(toKeyPath(folder))).mode & 0o777).toBe(0o600)
+  expect(await readdir(toStorePath(folder))).toEqual([])
+  await expect(createWitnessFolder(folder, 'another key')).rejects.toThrow('is there already')
+  expect(await readFile(toKeyPath(folder), 'utf8')).toBe(keyFile)
+  const letGo = await holdFolder(folder)
+  await expect(holdFolder(folder)).rejects.toThrow('another process')
+  await letGo()
+  await (await holdFolder(folder))()
+})
+
+test('whenever the power fails there is no key or a whole one, and the next try makes what is missing', async () => {
+  let failAt = Number.POSITIVE_INFINITY
+  let synced: number[] = []
+  await onSync(async (path) => {
+    if (synced.length + 1 === failAt) throw new Error('power failure')
+    synced.push((await stat(path)).ino)
+  })
+  await createWitnessFolder(folder, keyFile)
+  const steps = synced.length
+  // The key, and the folder with its name.
+  expect(steps).toBeGreaterThanOrEqual(2)
+  for (let step = 1; step <= steps; step++) {
+    const cut = join(parent, `w${step}`)
+    failAt = step
+    synced = []
+    await expect(createWitnessFolder(cut, keyFile)).rejects.toThrow('power failure')
+    failAt = Number.POSITIVE_INFINITY
+    const key = await stat(toKeyPath(cut)).catch(() => undefined)
+    // Of bytes that were not synced any part may be lost.
+    if (key !== undefined) expect(synced).toContain(key.ino)
+    else await createWitnessFolder(cut, keyFile)
+    expect(await readFile(toKeyPath(cut), 'utf8')).toBe(keyFile)
+    expect((await readdir(cut)).toSorted()).toEqual(['checkpoints', 'key.json'])
+  }
+})
+
+test('beside a key whose checkpoints were lost no folder for new ones is made', async () => {
+  await createWitnessFolder(folder, keyFile)
+  await rm(toStorePath(folder), { recursive: true })
+  await expect(createWitnessFolder(folder, keyFile)).rejects.toThrow('is there already')
+  expect(await readdir(folder)).toEqual(['key.json'])
+})
