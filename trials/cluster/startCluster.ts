@@ -33,7 +33,7 @@ import { startFlakyProxy } from './flakyProxy.ts'
 import type { Haproxy } from './haproxy.ts'
 import { createMember, type Member } from './member.ts'
 import { startRelay } from './relay.ts'
-import { startProxy } from './startProxy.ts'
+import { startDeployedHaproxy } from './startDeployedHaproxy.ts'
 
 type Topology = Readonly<Record<Member['kind'], number>>
 
@@ -219,7 +219,7 @@ async function startParts(parameters: StartOnParameters, { add, createFolder }: 
     const authority = await createAuthority(folder)
     trust(authority)
     const parts = { program: haproxy, folder, authority, port: publicPort, coordinatorPorts, ipfsPort }
-    proxy = add(await startProxy({ ...parts, onLine: (line) => onLine('HAProxy', line) }), stopEach)
+    proxy = add(await startDeployedHaproxy({ ...parts, onLine: (line) => onLine('HAProxy', line) }), stopEach)
   }
   if (hasLog) await Promise.all(coordinatorPorts.map((port) => untilComplete(`http://127.0.0.1:${port}`)))
 

@@ -13,7 +13,7 @@ import {
 import { toHex } from '@countersign/protocol'
 import { readSigners, type Signer } from '../../services/witness/src/signers.ts'
 import { toKeyPath } from '../../services/witness/src/witnessFolder.ts'
-import { type Answer, type Asked, type Handle, startProxy } from './proxy.ts'
+import { type Answer, type Asked, type Handle, startInterceptor } from './interceptor.ts'
 
 /** What a witness does with the calls of a log. */
 export const moods = [
@@ -143,9 +143,9 @@ export async function startBadWitness(parameters: {
     }
   }
 
-  const proxy = await startProxy(witness.url, handle)
+  const interceptor = await startInterceptor(witness.url, handle)
   return {
-    url: proxy.url,
+    url: interceptor.url,
     mood: () => mood,
     setMood(next) {
       mood = next
@@ -157,7 +157,7 @@ export async function startBadWitness(parameters: {
     },
     async stop() {
       stopping.abort()
-      await proxy.stop()
+      await interceptor.stop()
     },
   }
 }

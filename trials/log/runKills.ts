@@ -6,9 +6,9 @@ import { createTx, createUser, type TestUser, toDigest, withScope } from '@count
 import type { CrashPointName } from '../../services/coordinator/test/crashPoints.ts'
 import { openQuery } from '../bench/growth/query.ts'
 import { type BadWitness, startBadWitness } from './badWitness.ts'
+import { startInterceptor } from './interceptor.ts'
 import { judgeLog, type LogVerdict } from './judgeLog.ts'
 import { judgeReceipts } from './judgeReceipts.ts'
-import { startProxy } from './proxy.ts'
 import { readLogs } from './readLogs.ts'
 import { readNewest } from './readNewest.ts'
 
@@ -87,7 +87,7 @@ export function runKills(parameters: {
     const { witnesses, databaseUrl = '' } = backend
     let moment: (EnclaveMoment & { act(): Promise<void> }) | undefined
     const wire = scope.add(
-      await startProxy(backend.enclaveUrl, async ({ path, body }, forward) => {
+      await startInterceptor(backend.enclaveUrl, async ({ path, body }, forward) => {
         const taken = moment?.path === path && isOfStatements(path, body) ? moment : undefined
         if (taken === undefined) return forward()
         moment = undefined

@@ -1,10 +1,10 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import {
   fromHex,
+  isBodyTooLarge,
   isPlainObject,
   parseJson,
   readBounded,
-  ServiceError,
   toHex,
   withinTimeLimit,
 } from '@countersign/protocol'
@@ -97,7 +97,7 @@ async function request(
     return { status: response.statusCode ?? 0, body: await readBounded(response, MAX_ANSWER_LENGTH) }
   } catch (error) {
     signal.throwIfAborted()
-    if (error instanceof ServiceError && error.code === 'body_too_large') {
+    if (isBodyTooLarge(error)) {
       throw new EvidenceError('evidence_too_large', 'more evidence than a guest gives', { details: method })
     }
     const errno = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'

@@ -1,4 +1,4 @@
-import { isSafeUrl, readBounded, ServiceError, withinTimeLimit } from '@countersign/protocol'
+import { isBodyTooLarge, isSafeUrl, readBounded, ServiceError, withinTimeLimit } from '@countersign/protocol'
 
 /** Why a hardware vendor's service gave nothing that can be used. */
 export type VendorErrorCode =
@@ -41,7 +41,7 @@ export async function getBounded(
     })
   } catch (cause) {
     if (cause instanceof VendorError) throw cause
-    if (cause instanceof ServiceError && cause.code === 'body_too_large') throw malformed(name, 'too large')
+    if (isBodyTooLarge(cause)) throw malformed(name, 'too large')
     throw new VendorError('vendor_unreachable', 'a vendor’s service did not answer', { details: name, cause })
   }
 }

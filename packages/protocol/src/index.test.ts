@@ -66,6 +66,7 @@ test('exports', () => {
       "hashTypedData",
       "hashUnsignedTransaction",
       "hashWitness",
+      "isBodyTooLarge",
       "isDrandWitness",
       "isEd25519Key",
       "isEntropySetting",

@@ -134,7 +134,7 @@ export {
   proofTransitions,
   type TerminalProofStatus,
 } from './proofStatus.ts'
-export { type BodyStream, readBounded } from './readBounded.ts'
+export { type BodyStream, isBodyTooLarge, readBounded } from './readBounded.ts'
 export {
   type AttestationReceiptV2,
   type BatchBlock,

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { withCode } from '../test/withCode.ts'
-import { type BodyStream, readBounded } from './readBounded.ts'
+import { ServiceError } from './errors.ts'
+import { type BodyStream, isBodyTooLarge, readBounded } from './readBounded.ts'
 
 const bytes = (...values: number[]) => Uint8Array.from(values)
 
@@ -119,4 +120,15 @@ test('an iterable without a way to cancel is left alone', async () => {
     [Symbol.asyncIterator]: () => ({ next: async () => ({ done: false, value: bytes(1, 2) }) }),
   }
   await expect(readBounded(iterable, 1)).rejects.toEqual(withCode('body_too_large'))
+})
+
+test('only the error of the bound says that a body is too large', async () => {
+  const { bodies } = createBodies(() => [bytes(1, 2)].values())
+  expect(isBodyTooLarge(await readBounded(bodies.stream, 1).catch((error: unknown) => error))).toBe(true)
+  const others = [
+    new ServiceError('invalid_json', 'x'),
+    Object.assign(new Error(), { code: 'body_too_large' }),
+    undefined,
+  ]
+  for (const other of others) expect(isBodyTooLarge(other)).toBe(false)
 })

@@ -5,8 +5,8 @@ export type BodyStream = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array> 
 
 /**
  * Reads a whole body of at most `maxBytes`, counted as it arrives: what a sender declares in `Content-Length` proves nothing.
- * At the bound it stops reading, cancels the stream, and throws a `ServiceError` with the code `body_too_large`. What the
- * stream itself throws passes through.
+ * At the bound it stops reading, cancels the stream, and throws a `ServiceError` with the code `body_too_large`, which
+ * `isBodyTooLarge` tells from what the stream itself throws: that passes through.
  *
  * @example
  * const bytes = await readBounded(response.body, 65_536)
@@ -31,6 +31,16 @@ export async function readBounded(body: BodyStream, maxBytes: number): Promise<U
     bytes.set(value, length)
     length += value.length
   }
+}
+
+/**
+ * Whether an error is that of `readBounded` for a body beyond its bound.
+ *
+ * @example
+ * if (isBodyTooLarge(error)) …
+ */
+export function isBodyTooLarge(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'body_too_large'
 }
 
 /** Not by `instanceof`: under some test runners the chunks of `fetch` are of another realm. */

@@ -51,7 +51,17 @@ export {
   toBlockRelease,
 } from './v2/assemble.ts'
 export { ATTESTATION_V2, type Blocks, encodeBlock, parseBlock } from './v2/blocks.ts'
-export { encodeCar, MAX_CAR_BYTES, parseCar } from './v2/car.ts'
+export {
+  CAR_HEADER_BYTES,
+  encodeCar,
+  encodeCarHeader,
+  encodeCarSection,
+  MAX_CAR_BYTES,
+  measureCarSection,
+  parseCar,
+  parseCarHeader,
+  parseCarSection,
+} from './v2/car.ts'
 export type { GivenBlocks } from './v2/checkBlocks.ts'
 export type { Logged } from './v2/checkLog.ts'
 export { quantumNote } from './v2/readAttestation.ts'

@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { parseJson, readBounded, ServiceError } from '@countersign/protocol'
+import { isBodyTooLarge, parseJson, readBounded, ServiceError } from '@countersign/protocol'
 
 /** Why a call to an enclave failed. */
 export type PeerErrorCode =
@@ -61,15 +61,11 @@ async function post(url: URL, { body, timeoutMs }: Outgoing): Promise<{ status: 
     })
     return { status: response.statusCode ?? 0, answer: await readBounded(response, MAX_ANSWER_BYTES) }
   } catch (cause) {
-    if (isTooLarge(cause)) throw new PeerError('peer_not_accepted', 'the answer is too large')
+    if (isBodyTooLarge(cause)) throw new PeerError('peer_not_accepted', 'the answer is too large')
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'ABORT_ERR'
     const details = code === 'ABORT_ERR' ? 'not in time' : code
     throw new PeerError('peer_unreachable', 'no answer from the enclave', { details, cause })
   }
-}
-
-function isTooLarge(error: unknown): boolean {
-  return error instanceof ServiceError && error.code === 'body_too_large'
 }
 
 /** Parses an answer. Whatever is wrong with it is a fault of the enclave that sent it. */

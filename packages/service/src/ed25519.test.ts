@@ -1,7 +1,8 @@
 import { createPrivateKey, createPublicKey, randomBytes, sign } from 'node:crypto'
 import { verifyEd25519 } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { createEd25519Signer, isEd25519Signature, isSignatureByOpenSsl, isSignatureBySodium } from './ed25519.ts'
+import { createEd25519Signer, isEd25519Signature, isSignatureBySodium } from './ed25519.ts'
+import { isSignatureByOpenSsl } from './ed25519ByOpenSsl.ts'
 
 // RFC 8410 §7: the DER of a private key is this, then the seed.
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex')
@@ -14,7 +15,7 @@ test('RFC 8032 §7.1, test 1', () => {
   expect(Buffer.from(signature).toString('hex')).toBe(
     'e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b',
   )
-  expect(isEd25519Signature(publicKey, new Uint8Array(), signature)).toBe(true)
+  expect(isEd25519Signature(publicKey, signature, new Uint8Array())).toBe(true)
 })
 
 test('a seed of another length is refused', () => {
@@ -33,12 +34,13 @@ describe.each([
       const message = randomBytes(round)
       const signature = createEd25519Signer(own)(message)
       expect(Buffer.from(signature).equals(sign(null, message, privateKey))).toBe(true)
-      expect(isSignature(raw, message, signature)).toBe(true)
+      expect(isSignature(raw, signature, message)).toBe(true)
+      expect(verifyEd25519(raw, signature, message)).toBe(true)
       const forged = Buffer.from(signature)
       forged[round] = (forged[round] ?? 0) ^ 1
-      expect(isSignature(raw, message, forged)).toBe(false)
+      expect(isSignature(raw, forged, message)).toBe(false)
       expect(verifyEd25519(raw, forged, message)).toBe(false)
-      expect(isSignature(raw, Buffer.concat([message, Buffer.of(0)]), signature)).toBe(false)
+      expect(isSignature(raw, signature, Buffer.concat([message, Buffer.of(0)]))).toBe(false)
     }
   })
 
@@ -49,7 +51,7 @@ describe.each([
     const noPoint = Buffer.from(`02${'00'.repeat(31)}`, 'hex')
     for (const key of [one, oneAgain, noPoint, Buffer.alloc(32), Buffer.alloc(32, 0xff)]) {
       for (const r of [one, key]) {
-        expect(isSignature(key, Buffer.from('anything'), Buffer.concat([r, Buffer.alloc(32)]))).toBe(false)
+        expect(isSignature(key, Buffer.concat([r, Buffer.alloc(32)]), Buffer.from('anything'))).toBe(false)
       }
     }
   })
@@ -60,18 +62,18 @@ describe.each([
     const order = 2n ** 252n + 27742317777372353535851937790883648493n
     const scalar = BigInt(`0x${Buffer.from(signature.subarray(32)).reverse().toString('hex')}`) + order
     const high = Buffer.from(scalar.toString(16).padStart(64, '0'), 'hex').reverse()
-    expect(isSignature(publicKey, message, signature)).toBe(true)
-    expect(isSignature(publicKey, message, Buffer.concat([signature.subarray(0, 32), high]))).toBe(false)
+    expect(isSignature(publicKey, signature, message)).toBe(true)
+    expect(isSignature(publicKey, Buffer.concat([signature.subarray(0, 32), high]), message)).toBe(false)
   })
 
   test('bytes of another length are no key and no signature', () => {
     const message = Buffer.from('anything')
     const signature = createEd25519Signer(seed)(message)
     for (const wrong of [new Uint8Array(), signature.subarray(1), Buffer.concat([signature, Buffer.of(0)])]) {
-      expect(isSignature(publicKey, message, wrong)).toBe(false)
+      expect(isSignature(publicKey, wrong, message)).toBe(false)
     }
     for (const wrong of [new Uint8Array(), publicKey.subarray(1), Buffer.concat([publicKey, Buffer.of(0)])]) {
-      expect(isSignature(wrong, message, signature)).toBe(false)
+      expect(isSignature(wrong, signature, message)).toBe(false)
     }
   })
 })

@@ -1,6 +1,5 @@
-import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { createRequire } from 'node:module'
-import { isEd25519Key, toHex } from '@countersign/protocol'
+import { type IsEd25519Signature, isSignatureByOpenSsl } from './ed25519ByOpenSsl.ts'
 
 type Sodium = {
   crypto_sign_SECRETKEYBYTES: number
@@ -25,42 +24,10 @@ export function createEd25519Signer(seed: Uint8Array): (message: Uint8Array) => 
   }
 }
 
-/**
- * Whether an Ed25519 signature holds under a key. False for a key of small order or in another than its canonical encoding, and for
- * bytes of another length.
- */
-export type IsEd25519Signature = (publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array) => boolean
-
-export const isSignatureBySodium: IsEd25519Signature = (publicKey, message, signature) =>
+export const isSignatureBySodium: IsEd25519Signature = (publicKey, signature, message) =>
   publicKey.length === sodium.crypto_sign_PUBLICKEYBYTES &&
   signature.length === sodium.crypto_sign_BYTES &&
   sodium.crypto_sign_verify_detached(signature, message, publicKey)
-
-/** DER SubjectPublicKeyInfo of Ed25519 (RFC 8410 §4), less the key. */
-const SPKI = Buffer.from('302a300506032b6570032100', 'hex')
-const MAX_KEYS = 1024
-const keys = new Map<string, KeyObject | undefined>()
-
-/** OpenSSL itself would take a key of small order. */
-function importKey(publicKey: Uint8Array): KeyObject | undefined {
-  const name = toHex(publicKey)
-  if (keys.has(name)) return keys.get(name)
-  const key = isEd25519Key(publicKey)
-    ? createPublicKey({ key: Buffer.concat([SPKI, publicKey]), format: 'der', type: 'spki' })
-    : undefined
-  // The oldest goes: strangers who send many keys must not push out all that are in use at one time.
-  for (const oldest of keys.keys()) {
-    if (keys.size < MAX_KEYS) break
-    keys.delete(oldest)
-  }
-  keys.set(name, key)
-  return key
-}
-
-export const isSignatureByOpenSsl: IsEd25519Signature = (publicKey, message, signature) => {
-  const key = importKey(publicKey)
-  return key !== undefined && verify(undefined, message, key, signature)
-}
 
 /** The faster of the two, as measured: decision 8. */
 export const isEd25519Signature = process.arch === 'arm64' ? isSignatureByOpenSsl : isSignatureBySodium

@@ -1,4 +1,4 @@
-import { readBounded, ServiceError, withinTimeLimit } from '@countersign/protocol'
+import { isBodyTooLarge, readBounded, withinTimeLimit } from '@countersign/protocol'
 import { VerifierError } from './errors.ts'
 
 /** A few bytes from a server that nobody trusts. Rejects with a `VerifierError`. */
@@ -38,8 +38,7 @@ export function createFetchBytes(deps: FetchDeps): FetchBytes {
       })
     } catch (error) {
       if (error instanceof VerifierError) throw error
-      const isTooLarge = error instanceof ServiceError && error.code === 'body_too_large'
-      const what = isTooLarge ? `sends more than ${parameters.maxBytes} bytes` : describe(error, deps)
+      const what = isBodyTooLarge(error) ? `sends more than ${parameters.maxBytes} bytes` : describe(error, deps)
       throw failed(host, what, { cause: error })
     }
   }

@@ -63,7 +63,7 @@ export function createCallers(deps: { policy: CallerPolicy; verifier: Verifier; 
 
   function assertSigned({ key, time, signature }: CallerSignature, path: string, bodyHash: Buffer) {
     const message = toCallerMessage({ path, timeMs: Number(time), bodyHash })
-    if (!isEd25519Signature(fromHex(key), message, fromHex(signature))) throw invalid('signature')
+    if (!isEd25519Signature(fromHex(key), fromHex(signature), message)) throw invalid('signature')
     // After the signature, so that only a real caller learns how far its clock is off.
     if (Math.abs(clock.now() - Number(time)) > CALLER_TOLERANCE_MS) {
       throw new EnclaveError('caller_clock_skew', 'the call is not from now')

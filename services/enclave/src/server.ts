@@ -4,7 +4,7 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import { createServer as createHttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { createSelfSignedCertificate } from '@countersign/attestation/certificates'
-import { callerHeaders, enclavePaths, readBounded, ServiceError } from '@countersign/protocol'
+import { callerHeaders, enclavePaths, isBodyTooLarge, readBounded } from '@countersign/protocol'
 import { type ByteBudget, createByteBudget } from './byteBudget.ts'
 import { EnclaveError } from './errors.ts'
 import { type App, type Reply, toReply } from './serveCalls.ts'
@@ -200,8 +200,7 @@ async function answer(
     const body = await readBounded(hold.keep(toChunks(request)), maxBytes)
     send(app, response, await app.handle({ ...head, body, admitted }), true)
   } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
-    if (error.code === 'body_too_large') {
+    if (isBodyTooLarge(error)) {
       send(app, response, toReply(new EnclaveError('body_too_large', 'the body is too large')), false)
     } else if (error instanceof EnclaveError) {
       // What was kept is dropped before the rest is read.

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { COSIGNATURES_HEADER, MAX_ADD_CHECKPOINT_BYTES } from '@countersign/log'
-import { readBounded, ServiceError } from '@countersign/protocol'
+import { isBodyTooLarge, readBounded } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import type { Reply, Witness } from './witness.ts'
 
@@ -69,7 +69,7 @@ async function readBody(request: IncomingMessage): Promise<Uint8Array | undefine
   try {
     return await readBounded(chunks, MAX_ADD_CHECKPOINT_BYTES)
   } catch (error) {
-    if (error instanceof ServiceError && error.code === 'body_too_large') return undefined
+    if (isBodyTooLarge(error)) return undefined
     throw error
   }
 }

@@ -8,7 +8,12 @@ const SHA2_256 = 0x12
 
 /** The CID of a block: version 1, codec raw, SHA-256, in base32. Always computed here; what a service answers is compared. */
 export function toCid(block: Uint8Array): string {
-  return CID.createV1(raw.code, createDigest(SHA2_256, sha256(block))).toString()
+  return fromCidHash(sha256(block))
+}
+
+/** The CID that names a SHA-256. */
+export function fromCidHash(hash: Uint8Array): string {
+  return CID.createV1(raw.code, createDigest(SHA2_256, hash)).toString()
 }
 
 /** Whether a text is a CID of the one kind that this project uses, in its one spelling. */

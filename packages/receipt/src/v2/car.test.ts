@@ -3,7 +3,17 @@ import { MAX_BLOCK_BYTES } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { issueGolden } from '../../spec/createSpecFiles.ts'
 import { toCid } from '../v1/cid.ts'
-import { encodeCar, MAX_CAR_BYTES, parseCar } from './car.ts'
+import {
+  CAR_HEADER_BYTES,
+  encodeCar,
+  encodeCarHeader,
+  encodeCarSection,
+  MAX_CAR_BYTES,
+  measureCarSection,
+  parseCar,
+  parseCarHeader,
+  parseCarSection,
+} from './car.ts'
 import { encodeReceiptCar, parseReceiptCar } from './receiptCar.ts'
 
 const block = (text: string) => new TextEncoder().encode(text)
@@ -56,9 +66,11 @@ describe('CAR, version 1', () => {
     VERSION_1,
   ])
   const version2 = Buffer.concat([Buffer.from('3aa265726f6f747381d82a582500', 'hex'), cidOf(one), VERSION_1.with(8, 2)])
+  const dagPbRoot = Buffer.concat([Buffer.from('3aa265726f6f747381d82a582500', 'hex'), dagPb, VERSION_1])
   test.each<[string, Uint8Array]>([
     ['nothing', new Uint8Array()],
     ['a header alone', car.slice(0, 59)],
+    ['a root of another codec', writeCar(two, blocks.map(section), dagPbRoot)],
     ['a root that is not there', writeCar(block('three'), blocks.map(section))],
     ['two roots', writeCar(one, blocks.map(section), twoRoots)],
     ['version 2', writeCar(one, blocks.map(section), version2)],
@@ -106,6 +118,42 @@ describe('CAR, version 1', () => {
     for (const wrong of [[], [one, one], [new Uint8Array(MAX_BLOCK_BYTES + 1)], [new Uint8Array()]]) {
       expect(() => encodeCar(wrong)).toThrow(malformed)
     }
+  })
+})
+
+describe('CAR, version 1, in pieces', () => {
+  const [one] = blocks
+  const header = encodeCarHeader(toCid(one))
+  const sections = blocks.map((each) => encodeCarSection(toCid(each), each))
+
+  test('makes the same file, whose header is always as long', () => {
+    expect(Buffer.concat([header, ...sections]).equals(car)).toBe(true)
+    for (const each of blocks) expect(encodeCarHeader(toCid(each))).toHaveLength(CAR_HEADER_BYTES)
+  })
+
+  test('three bytes of a section tell its length, and the section its block', () => {
+    expect(parseCarHeader(header)).toBe(toCid(one))
+    for (const each of [...blocks, new Uint8Array(MAX_BLOCK_BYTES)]) {
+      const written = encodeCarSection(toCid(each), each)
+      expect(measureCarSection(written.subarray(0, 3))).toBe(written.length)
+      expect(parseCarSection(written)).toEqual({ cid: toCid(each), block: each, end: written.length })
+    }
+  })
+
+  test.each<[string, Uint8Array]>([
+    ['nothing', new Uint8Array()],
+    ['a section shorter than a CID', Uint8Array.of(3, 0, 0)],
+    ['an empty block', Uint8Array.of(36, 0, 0)],
+    ['a block that is too large', varint(36 + MAX_BLOCK_BYTES + 1)],
+    ['a length in another spelling', Uint8Array.of(0xa7, 0x80, 0x00)],
+    ['a length without an end', Uint8Array.of(0xff, 0xff, 0xff)],
+  ])('%s is refused by its length', (_, bytes) => {
+    expect(() => measureCarSection(bytes)).toThrow(malformed)
+  })
+
+  test('to write under what is no CID of ours is refused', () => {
+    expect(() => encodeCarHeader('')).toThrow(malformed)
+    expect(() => encodeCarSection('bafkqaaa', one)).toThrow(malformed)
   })
 })
 

@@ -1,6 +1,6 @@
 import { concatBytes, equalBytes, fromHex, MAX_BLOCK_BYTES } from '@countersign/protocol'
 import { ReceiptError } from '../errors.ts'
-import { toCid, toCidHash } from '../v1/cid.ts'
+import { fromCidHash, toCid, toCidHash } from '../v1/cid.ts'
 
 /*
  * CAR, version 1 (https://ipld.io/specs/transport/car/carv1/), of blocks that have CIDs of our one kind. With one root of that kind
@@ -14,6 +14,8 @@ const CID_BYTES = CID_HEAD.length + 32
 const HEADER_HEAD = fromHex('3aa265726f6f747381d82a582500')
 /** `"version": 1`. */
 const HEADER_TAIL = fromHex('6776657273696f6e01')
+/** How long a header is, whatever its root. */
+export const CAR_HEADER_BYTES = HEADER_HEAD.length + CID_BYTES + HEADER_TAIL.length
 /** A receipt has five blocks, with a policy six. */
 const MAX_CAR_BLOCKS = 16
 
@@ -33,41 +35,82 @@ export function encodeCar(blocks: readonly Uint8Array[]): Uint8Array<ArrayBuffer
   if (new Set(cids).size !== cids.length) throw malformed('a block twice')
   const sections = blocks.map((block, index) => {
     assertBlockSize(block.length)
-    return concatBytes(encodeVarint(CID_BYTES + block.length), toCidBytes(cids[index] as string), block)
+    return encodeCarSection(cids[index] as string, block)
   })
-  return concatBytes(HEADER_HEAD, toCidBytes(root), HEADER_TAIL, ...sections)
+  return concatBytes(encodeCarHeader(root), ...sections)
+}
+
+/**
+ * The start of a file that is written in pieces. It is always as long, and can be written again once the root is known.
+ *
+ * @example
+ * concatBytes(encodeCarHeader(cid), encodeCarSection(cid, block))
+ */
+export function encodeCarHeader(root: string): Uint8Array<ArrayBuffer> {
+  return concatBytes(HEADER_HEAD, toCidBytes(root), HEADER_TAIL)
+}
+
+/** A block in a file that is written in pieces. It is neither hashed nor measured: the caller knows that it is a block, and its CID. */
+export function encodeCarSection(cid: string, block: Uint8Array): Uint8Array<ArrayBuffer> {
+  return concatBytes(encodeVarint(CID_BYTES + block.length), toCidBytes(cid), block)
 }
 
 /** The blocks of a file by their CIDs, in its order, each hashed; and which of them is the root. */
 export function parseCar(bytes: Uint8Array): { root: string; blocks: ReadonlyMap<string, Uint8Array> } {
   if (bytes.length > MAX_CAR_BYTES) throw malformed(`more than ${MAX_CAR_BYTES} bytes`)
-  const headEnd = HEADER_HEAD.length
-  const tailStart = headEnd + CID_BYTES
-  const start = tailStart + HEADER_TAIL.length
-  const isHeader =
-    equalBytes(bytes.subarray(0, headEnd), HEADER_HEAD) && equalBytes(bytes.subarray(tailStart, start), HEADER_TAIL)
-  if (!isHeader) throw malformed('not a header with one root of ours')
-  const rootBytes = bytes.subarray(headEnd, tailStart)
+  const root = parseCarHeader(bytes)
   const blocks = new Map<string, Uint8Array>()
-  let root: string | undefined
-  for (let offset = start; offset < bytes.length; ) {
-    const { value: length, end: sectionStart } = readVarint(bytes, offset)
-    const end = sectionStart + length
-    if (end > bytes.length) throw malformed('cut short')
-    const cidBytes = bytes.subarray(sectionStart, sectionStart + CID_BYTES)
-    const block = bytes.slice(sectionStart + CID_BYTES, end)
-    assertBlockSize(length - CID_BYTES)
-    const cid = toCid(block)
-    // A changed block, or a CID of another kind.
-    if (!equalBytes(cidBytes, toCidBytes(cid))) throw malformed('a block is not the one that its CID names')
+  for (let offset = CAR_HEADER_BYTES; offset < bytes.length; ) {
+    const { cid, block, end } = parseCarSection(bytes, offset)
     if (blocks.has(cid)) throw malformed('a block twice')
     if (blocks.size === MAX_CAR_BLOCKS) throw malformed(`more than ${MAX_CAR_BLOCKS} blocks`)
-    if (equalBytes(cidBytes, rootBytes)) root = cid
     blocks.set(cid, block)
     offset = end
   }
-  if (root === undefined) throw malformed('the root is not among the blocks')
+  if (!blocks.has(root)) throw malformed('the root is not among the blocks')
   return { root, blocks }
+}
+
+/** The root of a file that begins with these bytes. */
+export function parseCarHeader(bytes: Uint8Array): string {
+  const hashStart = HEADER_HEAD.length + CID_HEAD.length
+  const tailStart = HEADER_HEAD.length + CID_BYTES
+  const isHeader =
+    equalBytes(bytes.subarray(0, hashStart), concatBytes(HEADER_HEAD, CID_HEAD)) &&
+    equalBytes(bytes.subarray(tailStart, CAR_HEADER_BYTES), HEADER_TAIL)
+  if (!isHeader) throw malformed('not a header with one root of ours')
+  return fromCidHash(bytes.subarray(hashStart, tailStart))
+}
+
+/**
+ * The block of the section that begins at `start`, hashed, and where the section ends.
+ *
+ * @example
+ * const { cid, block, end } = parseCarSection(bytes, CAR_HEADER_BYTES)
+ */
+export function parseCarSection(bytes: Uint8Array, start = 0): { cid: string; block: Uint8Array; end: number } {
+  const { cidStart, end } = readFrame(bytes, start)
+  if (end > bytes.length) throw malformed('cut short')
+  const blockStart = cidStart + CID_BYTES
+  const block = bytes.slice(blockStart, end)
+  const cid = toCid(block)
+  // A changed block, or a CID of another kind.
+  if (!equalBytes(bytes.subarray(cidStart, blockStart), toCidBytes(cid))) {
+    throw malformed('a block is not the one that its CID names')
+  }
+  return { cid, block, end }
+}
+
+/** How many bytes the section has that begins with these, its length included: three tell, before the rest is read. */
+export function measureCarSection(bytes: Uint8Array): number {
+  return readFrame(bytes, 0).end
+}
+
+/** Where the CID of a section begins, and where its block ends. */
+function readFrame(bytes: Uint8Array, start: number): { cidStart: number; end: number } {
+  const { value: length, end: cidStart } = readVarint(bytes, start)
+  assertBlockSize(length - CID_BYTES)
+  return { cidStart, end: cidStart + length }
 }
 
 /** An unsigned varint in its one spelling. No section is longer than a block with its CID, so three bytes are enough. */

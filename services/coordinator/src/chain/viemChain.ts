@@ -2,8 +2,8 @@ import {
   type AttestationPublished,
   attestationPublishedTopic,
   type Hex,
+  isBodyTooLarge,
   readBounded,
-  ServiceError,
 } from '@countersign/protocol'
 import { HttpRequestError, http } from 'viem'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
@@ -322,9 +322,7 @@ function createBoundedFetch(parameters: { timeoutMs: number; maxAnswerBytes: num
       return new Response(await readBounded(response.body, maxAnswerBytes), { status: response.status })
     } catch (error) {
       if (error instanceof ChainError) throw error
-      if (error instanceof ServiceError && error.code === 'body_too_large') {
-        throw new ChainError('chain_unavailable', { details: 'too large' })
-      }
+      if (isBodyTooLarge(error)) throw new ChainError('chain_unavailable', { details: 'too large' })
       throw new ChainError('chain_unavailable', { details: signal.aborted ? 'timed out' : toErrno(error) })
     }
   }

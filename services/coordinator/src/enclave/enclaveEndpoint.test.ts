@@ -8,9 +8,11 @@ import {
 } from '@countersign/protocol'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { satelliteKey } from '../../../enclave/test/witness.ts'
-import { createManualTime } from '../collateral/manualTime.fake.ts'
 import { CoordinatorError } from '../errors.ts'
+
+import { createManualTime } from '../manualTime.fake.ts'
 import { setUp, toItem, unavailable, withCode } from './enclaveClient.fake.ts'
+
 import {
   type FakeEnclave,
   fakeConfig,

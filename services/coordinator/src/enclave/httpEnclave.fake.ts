@@ -121,7 +121,7 @@ export function fakeSigned(bootId: string) {
 }
 
 /** A way to an enclave that somebody else controls: bytes go wherever `target` says when a connection is opened. */
-export async function startProxy(target: () => string) {
+export async function startSwitchableRelay(target: () => string) {
   const sockets = new Set<Socket>()
   const server = createServer((incoming) => {
     const { hostname, port } = new URL(target())

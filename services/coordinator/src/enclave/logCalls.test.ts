@@ -15,7 +15,7 @@ import {
   fakeSession,
   fakeSigned,
   startFakeEnclave,
-  startProxy,
+  startSwitchableRelay,
 } from './httpEnclave.fake.ts'
 
 const [one, two] = ['log.example/one', 'log.example/two'] as const
@@ -214,13 +214,13 @@ describe('release', () => {
 
   test('is repeated when the connection is cut, and answered', async () => {
     const fake = await startLogged()
-    const proxy = await startProxy(() => fake.url)
-    onTestFinished(() => proxy.close())
-    const { enclave } = setUp([`http://127.0.0.1:${proxy.port}`])
+    const relay = await startSwitchableRelay(() => fake.url)
+    onTestFinished(() => relay.close())
+    const { enclave } = setUp([`http://127.0.0.1:${relay.port}`])
     await enclave.signItems(items)
     let cuts = 0
     fake.handlers['/release'] = () => {
-      if (cuts++ < 3) proxy.cut()
+      if (cuts++ < 3) relay.cut()
       return { status: 200, body: released }
     }
     expect(await enclave.release(request)).toEqual(released)
@@ -250,13 +250,13 @@ describe('release', () => {
 
   test('when the enclave has started again meanwhile: log_unavailable', async () => {
     const fake = await startLogged()
-    const proxy = await startProxy(() => fake.url)
-    onTestFinished(() => proxy.close())
-    const { enclave } = setUp([`http://127.0.0.1:${proxy.port}`])
+    const relay = await startSwitchableRelay(() => fake.url)
+    onTestFinished(() => relay.close())
+    const { enclave } = setUp([`http://127.0.0.1:${relay.port}`])
     await enclave.signItems(items)
     fake.handlers['/release'] = () => {
       fake.bootId = 'b1'.repeat(16)
-      proxy.cut()
+      relay.cut()
       return refuse(409, 'boot_unknown')()
     }
     await expect(enclave.release(request)).rejects.toEqual(logUnavailable)

@@ -12,7 +12,7 @@ import { startTestIssuer, type TestIssuer } from '../../../enclave/test/issuer.t
 import { createSelfReport } from '../health/selfReport.ts'
 import { createSnpCertificates } from '../health/snpCertificates.ts'
 import { clock, setUp, signOne, simulator, toItem, unavailable, verifier, withCode } from './enclaveClient.fake.ts'
-import { startFakeEnclave, startProxy } from './httpEnclave.fake.ts'
+import { startFakeEnclave, startSwitchableRelay } from './httpEnclave.fake.ts'
 
 describe('a real enclave', () => {
   let folder = ''
@@ -73,13 +73,13 @@ describe('a real enclave', () => {
     async (kind) => {
       const second = await start(listens[kind]())
       let target = shared[kind].url
-      const proxy = await startProxy(() => target)
-      onTestFinished(() => proxy.close())
-      const { enclave, attestations } = setUp([`${kind}://127.0.0.1:${proxy.port}`])
+      const relay = await startSwitchableRelay(() => target)
+      onTestFinished(() => relay.close())
+      const { enclave, attestations } = setUp([`${kind}://127.0.0.1:${relay.port}`])
       const session = await enclave.openSession(await issuer.login('alice'))
       const signature = await signOne(enclave, session)
       target = second.url
-      proxy.cut()
+      relay.cut()
       expect(await signOne(enclave, session)).toBe(signature)
       expect(attestations()).toBe(2)
     },
@@ -256,19 +256,19 @@ describe('a real enclave', () => {
     const middle = await startFakeEnclave('https')
     onTestFinished(() => middle.close())
     let target = real.url
-    const proxy = await startProxy(() => target)
-    onTestFinished(() => proxy.close())
-    const { enclave, lines } = setUp([`https://127.0.0.1:${proxy.port}`], {
+    const relay = await startSwitchableRelay(() => target)
+    onTestFinished(() => relay.close())
+    const { enclave, lines } = setUp([`https://127.0.0.1:${relay.port}`], {
       policy: { configHashes: [await readConfigHash(real)] },
     })
     const session = await enclave.openSession(await issuer.login('alice'))
     target = middle.url
-    proxy.cut()
+    relay.cut()
     await expect(signOne(enclave, session)).rejects.toEqual(unavailable)
     expect(new Set(middle.paths)).toEqual(new Set(['/attest']))
     expect(lines.at(-1)).toMatchObject({ code: 'not_attested' })
     target = real.url
-    proxy.cut()
+    relay.cut()
     expect(await signOne(enclave, session)).toMatch(/^0x[0-9a-f]{130}$/)
   })
 

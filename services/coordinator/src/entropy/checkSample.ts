@@ -44,7 +44,7 @@ export function checkSample(witness: Witness, options: CheckSampleOptions): Samp
 /** Whether the key that a sample names has signed its value, time and sequence. That the key is pinned has been checked. */
 export function isSampleSigned({ valueHex, timestamp, sequence, publicKey, signatureHex }: Witness): boolean {
   const message = toEntropyMessage({ value: fromHex(valueHex), timestampMs: Date.parse(timestamp), sequence })
-  return isEd25519Signature(fromHex(publicKey), message, fromHex(signatureHex))
+  return isEd25519Signature(fromHex(publicKey), fromHex(signatureHex), message)
 }
 
 /** Whether a sample of that time may be used now; the border belongs to the good. */

@@ -1,4 +1,4 @@
-import { parseJson, readBounded, ServiceError, withinTimeLimit } from '@countersign/protocol'
+import { isBodyTooLarge, parseJson, readBounded, withinTimeLimit } from '@countersign/protocol'
 import { EntropySourceError } from './entropySourceError.ts'
 
 /** The fetch of the platform, injected. */
@@ -47,7 +47,7 @@ export async function fetchJson(
       return await readBounded(response.body, MAX_ANSWER_BYTES)
     } catch (error) {
       if (error instanceof EntropySourceError) throw error
-      if (error instanceof ServiceError && error.code === 'body_too_large') throw new EntropySourceError('size')
+      if (isBodyTooLarge(error)) throw new EntropySourceError('size')
       // Without the cause: its text can hold the URL, and so whatever an operator put there.
       throw new EntropySourceError('unreachable', { details: toErrno(error) })
     }

@@ -1,9 +1,15 @@
 import { type FileHandle, open } from 'node:fs/promises'
-import { MAX_BLOCK_BYTES, parseJson } from '@countersign/protocol'
-import { parseBlock, parseReceipt, toCid } from '@countersign/receipt'
-import { CID } from 'multiformats/cid'
+import { parseJson } from '@countersign/protocol'
+import {
+  CAR_HEADER_BYTES,
+  measureCarSection,
+  parseBlock,
+  parseCarHeader,
+  parseCarSection,
+  parseReceipt,
+  ReceiptError,
+} from '@countersign/receipt'
 import { z } from 'zod'
-import { toCarHeader } from '../ipfs/car.ts'
 import { EXPORT_VERSION } from './exportIndex.ts'
 
 export type CheckedExport = {
@@ -17,10 +23,8 @@ export type CheckedExport = {
   faults: string[]
 }
 
-const CID_BYTES = 36
-const HEADER_BYTES = toCarHeader(toCid(new Uint8Array())).length
-/** The root is there: after the length and the start of the header. */
-const ROOT_OFFSET = 14
+/** Of a section: what `measureCarSection` needs. */
+const LENGTH_BYTES = 3
 const MAX_FAULTS = 20
 
 const entry = z.object({ slug: z.string(), cid: z.string(), missing: z.literal(true).optional() })
@@ -81,51 +85,28 @@ async function readPlaces(file: FileHandle) {
   const places = new Map<string, Place>()
   const faults: string[] = []
   const { size } = await file.stat()
-  const header = await readAt(file, 0, HEADER_BYTES)
-  const root = readRoot(header)
-  if (root === undefined) return { root: '', places, faults: ['this is not a CAR with one root of ours'] }
-  for (let offset = HEADER_BYTES; offset < size; ) {
-    const start = await readAt(file, offset, Math.min(4, size - offset))
-    const { value: length, bytes: width } = readVarint(start)
-    const from = offset + width
-    if (length < CID_BYTES || length > CID_BYTES + MAX_BLOCK_BYTES || from + length > size) {
-      faults.push(`cut short, or no section, at byte ${offset}`)
-      break
+  let root = ''
+  let offset = 0
+  try {
+    root = parseCarHeader(await readAt(file, 0, CAR_HEADER_BYTES))
+    offset = CAR_HEADER_BYTES
+    while (offset < size) {
+      const length = measureCarSection(await readAt(file, offset, LENGTH_BYTES))
+      const { cid, block } = parseCarSection(await readAt(file, offset, length))
+      places.set(cid, { offset: offset + length - block.length, length: block.length })
+      offset += length
     }
-    const section = await readAt(file, from, length)
-    const cid = toCid(section.subarray(CID_BYTES))
-    if (!Buffer.from(CID.parse(cid).bytes).equals(section.subarray(0, CID_BYTES))) {
-      faults.push(`a block is not the one that its CID names, at byte ${offset}`)
-      break
-    }
-    places.set(cid, { offset: from + CID_BYTES, length: length - CID_BYTES })
-    offset = from + length
+  } catch (error) {
+    if (!(error instanceof ReceiptError)) throw error
+    faults.push(root === '' ? 'this is not a CAR with one root of ours' : `${error.details}, at byte ${offset}`)
   }
   return { root, places, faults }
-}
-
-function readRoot(header: Buffer): string | undefined {
-  try {
-    const root = CID.decode(new Uint8Array(header.subarray(ROOT_OFFSET, ROOT_OFFSET + CID_BYTES))).toString()
-    return toCarHeader(root).equals(header) ? root : undefined
-  } catch {
-    return undefined
-  }
 }
 
 async function readAt(file: FileHandle, offset: number, length: number): Promise<Buffer> {
   const buffer = Buffer.alloc(length)
   const { bytesRead } = await file.read(buffer, 0, length, offset)
   return buffer.subarray(0, bytesRead)
-}
-
-function readVarint(bytes: Buffer): { value: number; bytes: number } {
-  let value = 0
-  for (const [index, byte] of bytes.entries()) {
-    value += (byte & 0x7f) * 2 ** (7 * index)
-    if (byte < 0x80) return { value, bytes: index + 1 }
-  }
-  return { value: 0, bytes: 1 }
 }
 
 /** The first of a receipt and the blocks that it names that is not there, by its CID. */

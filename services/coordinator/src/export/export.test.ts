@@ -1,10 +1,9 @@
 import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { toCid } from '@countersign/receipt'
+import { encodeCarHeader, encodeCarSection, toCid } from '@countersign/receipt'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { toCarHeader, toCarSection } from '../ipfs/car.ts'
 import { PinError } from '../ipfs/pinError.ts'
 import { assembleReceipt } from '../pipeline/assembleReceipt.ts'
 import { findPosition } from '../store/exports.ts'
@@ -26,6 +25,8 @@ import { exportRange } from './exportRange.ts'
 import { exportUser } from './exportUser.ts'
 
 const HOUR = 3_600_000
+const X = Buffer.from('x')
+const NOTHING = new Uint8Array()
 
 describe('exports', () => {
   let subject: TestStore
@@ -49,7 +50,7 @@ describe('exports', () => {
   }
 
   async function writeUser(name: string, parameters: Parameters<typeof exportUser>[1]) {
-    const parts: Buffer[] = []
+    const parts: Uint8Array[] = []
     for await (const part of await exportUser(deps(), parameters)) parts.push(part)
     await writeFile(toPath(name), Buffer.concat(parts))
     return checkExport(toPath(name))
@@ -253,8 +254,8 @@ describe('exports', () => {
       )
     }
     const root = levels.at(-1)?.cid ?? ''
-    const sections = levels.map(({ cid, bytes }) => toCarSection(cid, bytes))
-    await writeFile(toPath('hostile.car'), Buffer.concat([toCarHeader(root), ...sections]))
+    const sections = levels.map(({ cid, bytes }) => encodeCarSection(cid, bytes))
+    await writeFile(toPath('hostile.car'), Buffer.concat([encodeCarHeader(root), ...sections]))
     const { faults } = await checkExport(toPath('hostile.car'))
     expect(faults.join()).toMatch(/names a page twice/)
   })
@@ -265,6 +266,16 @@ describe('exports', () => {
     ['empty', () => Buffer.alloc(0), /not a CAR/],
     ['with one bit turned', (file) => turn(file, file.length - 100), /not the one that its CID names/],
     ['with another root', (file) => turn(file, 30), /index is not whole/],
+    [
+      'with a length in another spelling',
+      (file) => Buffer.concat([file, Buffer.of(0xa5, 0x80, 0x00), encodeCarSection(toCid(X), X).subarray(1)]),
+      /another spelling of a length/,
+    ],
+    [
+      'with an empty block',
+      (file) => Buffer.concat([file, encodeCarSection(toCid(NOTHING), NOTHING)]),
+      /a block is not of 1/,
+    ],
     ['that is something else', () => Buffer.from('{"version":1}'.repeat(20)), /not a CAR/],
   ])('a file %s is not whole', async (_, change, fault) => {
     const { userId } = await create(2, NOW)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { access, type FileHandle, link, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { syncFolder } from '../ipfs/blockFiles.ts'
+import { syncFolder } from '@countersign/service'
 
 /** A file that is not replaced, whatever is in it. */
 export class ExistingFileError extends Error {

@@ -1,5 +1,5 @@
+import { encodeCarHeader, encodeCarSection } from '@countersign/receipt'
 import type { Kysely } from 'kysely'
-import { toCarHeader, toCarSection } from '../ipfs/car.ts'
 import type { Block, ReadBlock } from '../ports.ts'
 import { findPosition, type ListedProof, listAfter } from '../store/exports.ts'
 import type { Tables } from '../store/tables.ts'
@@ -30,7 +30,7 @@ export async function exportRange(
   { from, to, path, onProgress }: ExportRangeParameters,
 ): Promise<{ proofs: number; missing: number; root: string; bytes: number }> {
   const file = await createExportFile(path)
-  const appendBlock = ({ cid, bytes }: Block) => file.append(toCarSection(cid, bytes))
+  const appendBlock = ({ cid, bytes }: Block) => file.append(encodeCarSection(cid, bytes))
   const pages: string[] = []
   const appendPage = async (entries: readonly ExportEntry[]) => {
     const page = toPageBlock(entries)
@@ -41,7 +41,7 @@ export async function exportRange(
     const missing = new Set<string>()
     const source = createBlockSource({ db, readBlock, onMissing: (slug) => missing.add(slug) })
     // In place of the root, which is not known yet.
-    await file.append(toCarHeader(toPageBlock([]).cid))
+    await file.append(encodeCarHeader(toPageBlock([]).cid))
     let waiting: ExportEntry[] = []
     let count = 0
     for await (const listed of listRange(db, { from, to })) {
@@ -60,7 +60,7 @@ export async function exportRange(
     const tree = toTreeBlocks(pages, { count, ...scope, ...(missing.size > 0 && { missing: missing.size }) })
     for (const block of tree) await appendBlock(block)
     const root = tree.at(-1)?.cid ?? ''
-    await file.finish(toCarHeader(root))
+    await file.finish(encodeCarHeader(root))
     return { proofs: count, missing: missing.size, root, bytes: file.size }
   } catch (error) {
     await file.discard()

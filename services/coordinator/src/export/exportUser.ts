@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
+import { encodeCarHeader, encodeCarSection } from '@countersign/receipt'
 import type { Kysely } from 'kysely'
-import { toCarHeader, toCarSection } from '../ipfs/car.ts'
 import type { Block, ReadBlock } from '../ports.ts'
 import { listOfUser } from '../store/exports.ts'
 import type { Tables } from '../store/tables.ts'
@@ -26,7 +26,7 @@ export type ExportUserDeps = {
 export async function exportUser(
   deps: ExportUserDeps,
   { userId, before, maxProofs = MAX_PROOFS }: { userId: string; before?: string | undefined; maxProofs?: number },
-): Promise<AsyncGenerator<Buffer<ArrayBuffer>>> {
+): Promise<AsyncGenerator<Uint8Array<ArrayBuffer>>> {
   const listed = []
   let last = before
   let isOver = false
@@ -55,9 +55,9 @@ export async function exportUser(
 async function* write(
   { onMissing, ...deps }: ExportUserDeps,
   { index, proofs }: { index: readonly Block[]; proofs: readonly { slug: string; cid: string }[] },
-): AsyncGenerator<Buffer<ArrayBuffer>> {
-  yield toCarHeader(index[0]?.cid ?? '')
-  for (const { cid, bytes } of index) yield toCarSection(cid, bytes)
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  yield encodeCarHeader(index[0]?.cid ?? '')
+  for (const { cid, bytes } of index) yield encodeCarSection(cid, bytes)
   let missing = 0
   const source = createBlockSource({
     ...deps,
@@ -65,6 +65,6 @@ async function* write(
       missing += 1
     },
   })
-  for await (const { cid, bytes } of source.read(proofs)) yield toCarSection(cid, bytes)
+  for await (const { cid, bytes } of source.read(proofs)) yield encodeCarSection(cid, bytes)
   if (missing > 0) onMissing?.(missing)
 }

@@ -1,4 +1,4 @@
-import { isPlainObject, parseStrictJson, readBounded, ServiceError } from '@countersign/protocol'
+import { isBodyTooLarge, isPlainObject, parseStrictJson, readBounded, ServiceError } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 
 export const MAX_BODY_BYTES = 131_072
@@ -91,7 +91,7 @@ async function readStream(request: Request): Promise<Uint8Array> {
   try {
     return await readBounded(request.body, MAX_BODY_BYTES)
   } catch (error) {
-    throw error instanceof ServiceError && error.code === 'body_too_large' ? tooLarge() : endedEarly()
+    throw isBodyTooLarge(error) ? tooLarge() : endedEarly()
   }
 }
 

@@ -1,7 +1,7 @@
 import { type Hex, hashUnsignedTransaction, type Opening, type TxMetadata, toHex } from '@countersign/protocol'
 import { type AnswerCheck, createAnswerCheck } from '../../test/answerCheck.ts'
 import { type AppConfig, type AppDeps, createApp } from '../app.ts'
-import { createManualTime } from '../collateral/manualTime.fake.ts'
+import { createManualTime } from '../manualTime.fake.ts'
 import {
   createFakeClock,
   createFakeEnclave,

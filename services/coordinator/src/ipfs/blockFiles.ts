@@ -5,8 +5,6 @@ import { syncFolder } from '@countersign/service'
 import { NextToLast } from 'blockstore-fs/sharding'
 import { CID } from 'multiformats/cid'
 
-export { syncFolder }
-
 /** The files of an `FsBlockstore`, written so that a block that is there is there whole, and stays. */
 export type BlockFiles = {
   /** Resolves once the bytes and their name are on the disk, not merely in the system's memory. */

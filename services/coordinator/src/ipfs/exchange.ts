@@ -1,4 +1,4 @@
-import { isSafeUrl, parseJson, readBounded, ServiceError } from '@countersign/protocol'
+import { isBodyTooLarge, isSafeUrl, parseJson, readBounded } from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
 import type { z } from 'zod'
 import { MAX_BLOCK_LENGTH, PinError, untilAborted } from './pinError.ts'
@@ -39,7 +39,7 @@ async function readBody(response: Response, step: string): Promise<Uint8Array<Ar
   try {
     return await readBounded(response.body, MAX_BLOCK_LENGTH)
   } catch (error) {
-    if (!(error instanceof ServiceError && error.code === 'body_too_large')) throw error
+    if (!isBodyTooLarge(error)) throw error
     throw new PinError('pin_mismatch', { details: `${step}: too large` })
   }
 }

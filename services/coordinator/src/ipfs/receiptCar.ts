@@ -1,6 +1,6 @@
-import { encodeReceiptCar, parseBlock, ReceiptError } from '@countersign/receipt'
+import { concatBytes } from '@countersign/protocol'
+import { encodeCarHeader, encodeCarSection, encodeReceiptCar, parseBlock, ReceiptError } from '@countersign/receipt'
 import type { GetBlock } from '../ports.ts'
-import { toCar } from './car.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
@@ -14,7 +14,7 @@ export async function toReceiptCar(
   block: Bytes,
 ): Promise<Bytes | undefined> {
   const receipt = parseIf('attestation', block)
-  if (receipt === undefined) return toCar(cid, block)
+  if (receipt === undefined) return concatBytes(encodeCarHeader(cid), encodeCarSection(cid, block))
   const [release, batch, policy] = await Promise.all([
     deps.getBlock(receipt.coordinator.release),
     deps.getBlock(receipt.signer.batch),

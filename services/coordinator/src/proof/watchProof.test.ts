@@ -1,6 +1,6 @@
 import type { ProofPayload } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { createManualTime } from '../collateral/manualTime.fake.ts'
+import { createManualTime } from '../manualTime.fake.ts'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
 import type { Proof } from '../store/types.ts'
 import type { ProofView } from './toProofView.ts'

@@ -1,6 +1,6 @@
 import type { ReleaseRequest } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { createManualTime } from '../collateral/manualTime.fake.ts'
+import { createManualTime } from '../manualTime.fake.ts'
 import { createFakeLog } from '../ports.fake.ts'
 import { unavailable } from './logging.fake.ts'
 import { createReleases } from './releases.ts'

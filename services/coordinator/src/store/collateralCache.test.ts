@@ -2,7 +2,7 @@ import { createSimulator } from '@countersign/attestation/simulator'
 import { ServiceError } from '@countersign/protocol'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createCollateralStore } from '../collateral/collateralStore.ts'
-import { createManualTime } from '../collateral/manualTime.fake.ts'
+import { createManualTime } from '../manualTime.fake.ts'
 import { createCollateralCache } from './collateralCache.ts'
 import { databaseKinds, startTestStore, type TestStore } from './store.fake.ts'
 

@@ -1,7 +1,7 @@
 import { toVkey } from '@countersign/log'
 import { expect, test } from 'vitest'
 import { createSigner, hash } from '../../../../packages/log/src/logs.fake.ts'
-import { createManualTime } from '../collateral/manualTime.fake.ts'
+import { createManualTime } from '../manualTime.fake.ts'
 import { createFakeLog } from '../ports.fake.ts'
 import { createFakeEnclaveLog } from './enclaveLog.fake.ts'
 import { createKeptLogs } from './keptLog.ts'

@@ -1,4 +1,4 @@
-import { createManualTime } from '../collateral/manualTime.fake.ts'
+import { createManualTime } from '../manualTime.fake.ts'
 import { createFakeLog } from '../ports.fake.ts'
 import type { LogStore } from '../ports.ts'
 import { createFakeEnclaveLog, type FakeEnclaveLog } from './enclaveLog.fake.ts'

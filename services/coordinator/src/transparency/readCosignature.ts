@@ -6,7 +6,6 @@ import {
   type NoteKey,
   parseNote,
   type VerifiedSignature,
-  type VerifyEd25519,
   verifySignature,
 } from '@countersign/log'
 import { toHex } from '@countersign/protocol'
@@ -29,13 +28,13 @@ export function readCosignature(lines: string, { key, text }: { key: NoteKey; te
 
 /** Those of these witnesses (hex) that hold, below a note; none where one does not. */
 export function readCosignatures(note: Note, witnesses: readonly string[]): Cosignature[] {
-  return unlessMalformed(() => findCosignatures(note, witnesses, verify)) ?? []
+  return unlessMalformed(() => findCosignatures(note, witnesses, isEd25519Signature)) ?? []
 }
 
 /** The signature of the log itself; undefined where there is none that holds. */
 export function readLogSignature({ text, signatures }: Note, key: NoteKey): VerifiedSignature | undefined {
   const signature = signatures.find(({ name, keyId }) => name === key.name && keyId === key.id)
-  return signature && unlessMalformed(() => verifySignature(key, text, signature, verify))
+  return signature && unlessMalformed(() => verifySignature(key, text, signature, isEd25519Signature))
 }
 
 /** Undefined for what is no note. */
@@ -45,8 +44,6 @@ export function readNote(text: string): Note | undefined {
 
 /** A name of 255 characters, and an Ed25519 cosignature in base64. */
 const MAX_LINE = 512
-
-const verify: VerifyEd25519 = (publicKey, signature, message) => isEd25519Signature(publicKey, message, signature)
 
 function unlessMalformed<Result>(read: () => Result): Result | undefined {
   try {

@@ -1,5 +1,5 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
-import { isPlainObject, parseStrictJson, readBounded, ServiceError, withinTimeLimit } from '@countersign/protocol'
+import { isBodyTooLarge, isPlainObject, parseStrictJson, readBounded, withinTimeLimit } from '@countersign/protocol'
 import { EnclaveError } from '../errors.ts'
 import type { Clock } from '../ports.ts'
 import { idTokenInvalid } from './idTokenError.ts'
@@ -235,8 +235,7 @@ async function fetchJson(fetch: Fetch, url: string, signal: AbortSignal): Promis
     dateMs = parseDate(response.headers.get('date'))
   } catch (error) {
     if (error instanceof EnclaveError) throw error
-    const isTooLarge = error instanceof ServiceError && error.code === 'body_too_large'
-    throw isTooLarge ? unavailable('size') : unavailable('unreachable', error)
+    throw isBodyTooLarge(error) ? unavailable('size') : unavailable('unreachable', error)
   }
   try {
     return { value: parseStrictJson(body, { maxLength: MAX_ANSWER_LENGTH }), dateMs }

@@ -58,7 +58,7 @@ describe('keys of logs from the root secret', () => {
     const text = `${own}\n5\n${root}\n`
     const signature = keys.sign(own, text)
     const publicKey = keys.describe(own)
-    expect(isEd25519Signature(publicKey, Buffer.from(text), signature ?? new Uint8Array())).toBe(true)
+    expect(isEd25519Signature(publicKey, signature ?? new Uint8Array(), Buffer.from(text))).toBe(true)
     for (const other of [
       '',
       own,

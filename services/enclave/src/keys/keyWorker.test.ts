@@ -106,7 +106,7 @@ test('the keys of logs stay in the thread: it signs checkpoints of origins of th
     const publicKey = await keyWorker.describeLog(origin)
     const signature = await keyWorker.signCheckpoint(origin, text)
     expect([publicKey.buffer.byteLength, signature.buffer.byteLength]).toEqual([32, 64])
-    expect(isEd25519Signature(publicKey, Buffer.from(text), signature)).toBe(true)
+    expect(isEd25519Signature(publicKey, signature, Buffer.from(text))).toBe(true)
     const refused = [
       keyWorker.signCheckpoint(origin, 'anything'),
       keyWorker.signCheckpoint('log.example/b', text.replace('/a', '/b')),

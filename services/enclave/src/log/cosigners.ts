@@ -1,4 +1,4 @@
-import { findCosignatures, LogError, parseNote, type VerifyEd25519 } from '@countersign/log'
+import { findCosignatures, LogError, parseNote } from '@countersign/log'
 import { isEd25519Signature } from '@countersign/service/ed25519'
 import { EnclaveError } from '../errors.ts'
 
@@ -7,8 +7,6 @@ export type FindCosigners = (note: string) => {
   text: string
   cosignatures: readonly { witness: string; timestampS: number }[]
 }
-
-const verify: VerifyEd25519 = (publicKey, signature, message) => isEd25519Signature(publicKey, message, signature)
 
 /** All calls that wait for one checkpoint bring the same note. */
 const MAX_KNOWN = 64
@@ -26,7 +24,7 @@ export function createFindCosigners(witnesses: readonly string[]): FindCosigners
   function findAll(note: string) {
     try {
       const parsed = parseNote(note)
-      return { text: parsed.text, cosignatures: findCosignatures(parsed, witnesses, verify) }
+      return { text: parsed.text, cosignatures: findCosignatures(parsed, witnesses, isEd25519Signature) }
     } catch (error) {
       if (!(error instanceof LogError)) throw error
       throw new EnclaveError('log_refused', 'the checkpoint is not accepted', { details: error.code, cause: error })

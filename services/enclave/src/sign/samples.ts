@@ -132,7 +132,7 @@ export function createSamples(deps: {
       if (key === undefined && !(unsigned !== undefined && publicKey === UNSIGNED_KEY)) return 'entropy_refused'
       if (key !== undefined) {
         const message = toEntropyMessage({ value: fromHex(valueHex), timestampMs, sequence })
-        if (!isEd25519Signature(key, message, fromHex(signatureHex))) return 'entropy_refused'
+        if (!isEd25519Signature(key, fromHex(signatureHex), message)) return 'entropy_refused'
       }
       if (!isInTime(timestampMs)) return 'entropy_refused'
       const name = use.kind === 'off-chain' ? undefined : `${use.kind} ${use.keyId} ${use.digest}`

@@ -11,7 +11,10 @@ export type Handle = (asked: Asked, forward: () => Promise<Answer>) => Promise<A
 const MAX_BYTES = 64 * 1024 * 1024
 
 /** Stands before a service, and may answer in its place. */
-export async function startProxy(target: string, handle: Handle): Promise<{ url: string; stop(): Promise<void> }> {
+export async function startInterceptor(
+  target: string,
+  handle: Handle,
+): Promise<{ url: string; stop(): Promise<void> }> {
   const server = createServer(async (request, response) => {
     response.on('error', () => {})
     try {

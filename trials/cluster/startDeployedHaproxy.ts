@@ -5,7 +5,7 @@ import type { Authority } from './authority.ts'
 import { type Haproxy, replaceAll, startHaproxy } from './haproxy.ts'
 
 /** HAProxy with the file that we deploy: only addresses and the certificate are others. */
-export async function startProxy(parameters: {
+export async function startDeployedHaproxy(parameters: {
   program: string
   folder: string
   authority: Authority
