@@ -98,8 +98,8 @@ const projects = executablePath ? [unit, processes, browser(executablePath)] : [
 export default defineConfig({
   test: {
     retry: 0,
-    // One more than there are cores: slow files wait for processes, leases and blocks part of the time.
-    maxWorkers: availableParallelism() + 1,
+    // Two more than there are cores: slow files wait for processes, leases and blocks part of the time.
+    maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: SlowFirst },
     ...timeouts,
     projects: isEndToEnd ? [endToEnd] : projects,
