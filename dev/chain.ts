@@ -1,5 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readCode } from '@countersign/service'
 import { type ChainAccount, startChain } from '@countersign/testing'
 import { type Environment, toPublisherEnv } from '@countersign/testing/launcher'
 import {
@@ -132,7 +133,7 @@ async function loadPublisher(path: string): Promise<Address> {
   try {
     await writeFile(path, `${generatePrivateKey()}\n`, { mode: 0o600, flag: 'wx' })
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    if (readCode(error) !== 'EEXIST') throw error
   }
   const privateKey = (await readFile(path, 'utf8')).trim()
   try {

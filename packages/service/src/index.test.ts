@@ -16,6 +16,8 @@ test('exports', () => {
       "findUnmeasured",
       "parseArguments",
       "readBoolean",
+      "readCauseCode",
+      "readCode",
       "readInteger",
       "readList",
       "readMode",

@@ -2,6 +2,7 @@ export { createLog } from './createLog.ts'
 export { createShutdown, type Shutdown } from './createShutdown.ts'
 export type { Log, LogLine } from './log.ts'
 export { type ParsedArguments, parseArguments } from './parseArguments.ts'
+export { readCauseCode, readCode } from './readCode.ts'
 export {
   ConfigError,
   type Env,
