@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createFolder, writeNewFile } from '@countersign/service'
+import { createFolder, readCode, writeNewFile } from '@countersign/service'
 import { type ChainAccount, startChain } from '@countersign/testing'
 import { type Environment, toPublisherEnv } from '@countersign/testing/launcher'
 import {
@@ -133,7 +133,7 @@ async function loadPublisher(path: string): Promise<Address> {
   try {
     await writeNewFile({ path, text: `${generatePrivateKey()}\n`, mode: 0o600 })
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    if (readCode(error) !== 'EEXIST') throw error
   }
   const privateKey = (await readFile(path, 'utf8')).trim()
   try {

@@ -1,4 +1,5 @@
 import { createServer } from 'node:net'
+import { readCode } from '@countersign/service'
 
 /** Browsers take `localhost` for either, so that a stranger on one would get the calls meant for us. */
 const LOOPBACK = ['127.0.0.1', '::1']
@@ -15,7 +16,7 @@ async function canListen(port: number, host: string): Promise<boolean> {
     await new Promise((resolve) => server.close(resolve))
     return true
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
+    const code = readCode(error)
     // A machine without IPv6: nothing can listen there.
     return code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT'
   }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createFolder, writeNewFile } from '@countersign/service'
+import { createFolder, readCode, writeNewFile } from '@countersign/service'
 import type { Manifest } from '@countersign/verify'
 import { lockDataDir } from '../services/coordinator/src/store/lockDataDir.ts'
 
@@ -23,7 +23,7 @@ export async function loadState(stateDir: string): Promise<DevState> {
     await writeNewFile({ path, text: `${JSON.stringify(made)}\n`, mode: 0o600 })
     return made
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    if (readCode(error) !== 'EEXIST') throw error
   }
   const state = parseState(await readFile(path, 'utf8'))
   if (state === undefined) throw new Error(`${path} is damaged; delete it, and the next start makes a new one`)

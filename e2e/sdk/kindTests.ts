@@ -1,4 +1,4 @@
-import { computeCommitment, toHex } from '@countersign/protocol'
+import { computeCommitment, toPrefixedHex } from '@countersign/protocol'
 import { type Address, concat, createWalletClient, getAddress, http, publicActions } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { hardhat } from 'viem/chains'
@@ -61,7 +61,7 @@ export function testKinds(sdk: Harness) {
 
     const [proof] = await sdk.waitForProofs(slugs)
     expect(proof).toMatchObject({ status: 'complete', kind: 'off-chain', chainId: 0 })
-    expect(proof?.txHash).toBe(`0x${toHex(computeCommitment(opening))}`)
+    expect(proof?.txHash).toBe(toPrefixedHex(computeCommitment(opening)))
     // A published sign-in would be a login.
     expect(JSON.stringify(proof)).not.toContain(signature.slice(2))
     expect(JSON.stringify(proof)).not.toContain(nonce)

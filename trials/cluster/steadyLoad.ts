@@ -1,3 +1,4 @@
+import { readCode } from '@countersign/service'
 import { createTx, type TestUser } from '@countersign/testing/stack'
 
 /** One request for a signature, by the clock of `performance`. */
@@ -63,5 +64,5 @@ export function startSteadyLoad({ user, rate }: { user: TestUser; rate: number }
 function toFailure(error: unknown): string {
   if (!(error instanceof Error)) return 'failed'
   const { cause } = error
-  return cause instanceof Error ? `${error.message}: ${'code' in cause ? cause.code : cause.message}` : error.message
+  return cause instanceof Error ? `${error.message}: ${readCode(cause) ?? cause.message}` : error.message
 }

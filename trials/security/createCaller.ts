@@ -1,4 +1,5 @@
 import { Agent, request } from 'node:http'
+import { readCode } from '@countersign/service'
 
 export type Call = {
   method?: string
@@ -47,7 +48,7 @@ export function createCaller({ port, connections = 16 }: { port: number; connect
       })
       outgoing.on('error', (error) => {
         // A connection that the server gave up in the same moment: the request never reached it.
-        const isStale = outgoing.reusedSocket && 'code' in error && error.code === 'ECONNRESET'
+        const isStale = outgoing.reusedSocket && readCode(error) === 'ECONNRESET'
         if (isStale) resolve(call({ method, path, headers, ...(body === undefined ? {} : { body }) }))
         else reject(error)
       })

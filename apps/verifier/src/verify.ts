@@ -20,7 +20,7 @@ import {
 } from '@countersign/verify'
 import { type ExitCode, toExitCode } from './exitCodes.ts'
 import type { VerifyOptions } from './parseOptions.ts'
-import { isPathTaken, readFileBounded } from './readFileBounded.ts'
+import { isPathTaken, readFileBounded, toSystemCode } from './readFileBounded.ts'
 import { type CliSubject, recogniseCliSubject } from './recogniseCliSubject.ts'
 
 export type CliOutcome = Outcome & {
@@ -86,7 +86,7 @@ async function writeCar(path: string, outcome: Outcome): Promise<Pick<CliOutcome
   try {
     await writeFile(path, car, { flag: 'wx' })
   } catch (cause) {
-    const details = `${path} (${cause instanceof Error && 'code' in cause ? cause.code : 'unknown'})`
+    const details = `${path} (${toSystemCode(cause) ?? 'unknown'})`
     throw new VerifierError('file_unwritable', 'cannot write the file', { details, cause })
   }
   return {}

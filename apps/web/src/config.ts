@@ -1,4 +1,4 @@
-import { type Hex, isPlainObject } from '@countersign/protocol'
+import { type Hex, isPlainObject, isPrefixedHex } from '@countersign/protocol'
 import { createContext, useContext } from 'react'
 
 /** What the host of the app configures, in `/config.json`. */
@@ -130,7 +130,7 @@ function isWei(value: unknown): value is string {
 function isAttestations(value: unknown): boolean {
   if (!isPlainObject(value)) return false
   const { chainId, rpcUrl, address } = value
-  return isChainId(chainId) && isUrl(rpcUrl) && isHexAddress(address)
+  return isChainId(chainId) && isUrl(rpcUrl) && isPrefixedHex(address, 20)
 }
 
 /** Each is asked for its balance. */
@@ -159,13 +159,9 @@ function isToken(value: unknown): value is Token {
   // Beside amounts, so nothing that could pass for digits or for another unit.
   const isSymbol = typeof symbol === 'string' && /^[A-Za-z][A-Za-z0-9.$-]{0,11}$/.test(symbol) && !/^ETH$/i.test(symbol)
   const isName = typeof name === 'string' && /^[^\p{C}]{1,60}$/u.test(name)
-  return isChainId(chainId) && isHexAddress(address) && isDecimals && isSymbol && isName
+  return isChainId(chainId) && isPrefixedHex(address, 20) && isDecimals && isSymbol && isName
 }
 
 function toToken({ chainId, address, symbol, decimals, name }: Token): Token {
   return { chainId, address: address.toLowerCase() as Hex, symbol, decimals, name }
-}
-
-function isHexAddress(value: unknown): value is Hex {
-  return typeof value === 'string' && /^0x[0-9a-fA-F]{40}$/.test(value)
 }

@@ -1,4 +1,4 @@
-import type { Hex } from '@countersign/protocol'
+import { type Hex, isPrefixedHex } from '@countersign/protocol'
 import { type ComponentProps, type MouseEvent, type RefObject, useEffect, useRef, useSyncExternalStore } from 'react'
 
 export type Route =
@@ -22,7 +22,7 @@ export function parseRoute(path: string): Route {
   if (plain !== undefined && parts.length === 1) return { page: plain }
   if (first === 'vaults' && second !== undefined && parts.length === 2) {
     if (second === 'new') return { page: 'new_vault' }
-    if (/^0x[0-9a-fA-F]{40}$/.test(second)) return { page: 'vault', address: second.toLowerCase() as Hex }
+    if (isPrefixedHex(second, 20)) return { page: 'vault', address: second.toLowerCase() as Hex }
   }
   if (first === 'proof' && second !== undefined && parts.length === 2) {
     try {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { EvidenceError } from './errors.ts'
 import type { QuoteSource, ReportSource, Wait } from './ports.ts'
 import { createQuoteSource, createReportSource, MAX_CERTIFICATES_LENGTH, MAX_QUOTE_LENGTH } from './source.ts'
+import { toErrno } from './toErrno.ts'
 import { systemTsmFilesystem, type TsmFilesystem } from './tsmFilesystem.ts'
 import { wait as systemWait } from './wait.ts'
 
@@ -182,11 +183,6 @@ async function useEntry(
     throw new EvidenceError('generation_mismatch', 'another process wrote into our entry')
   }
   return { outblob, auxblob }
-}
-
-function toErrno(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return typeof code === 'string' ? code : 'unknown'
 }
 
 function toEvidenceError(error: unknown, where: string): EvidenceError {

@@ -11,6 +11,7 @@ import {
 import { EvidenceError, evidenceTimeout } from './errors.ts'
 import type { Quote, QuoteSource } from './ports.ts'
 import { createQuoteSource } from './source.ts'
+import { toErrno } from './toErrno.ts'
 
 /** Where dstack's guest agent listens, and how long one call may take. */
 export type DstackQuoteSourceParameters = { socketPath?: string; timeoutMs?: number }
@@ -100,7 +101,7 @@ async function request(
     if (isBodyTooLarge(error)) {
       throw new EvidenceError('evidence_too_large', 'more evidence than a guest gives', { details: method })
     }
-    const errno = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    const errno = toErrno(error)
     // Node's HTTP parser names its errors so.
     if (errno.startsWith('HPE_')) throw malformed(method, 'not HTTP', error)
     const advice = UNREACHABLE[errno]

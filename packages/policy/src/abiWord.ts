@@ -1,4 +1,4 @@
-import { toHex } from '@countersign/protocol'
+import { toHex, toPrefixedHex } from '@countersign/protocol'
 import type { ArgumentType } from './policy.ts'
 
 const WORD_BYTES = 32
@@ -9,7 +9,7 @@ const WORD_BYTES = 32
  */
 export function decodeWord(type: ArgumentType, word: Uint8Array): string | boolean | undefined {
   if (word.length !== WORD_BYTES) return undefined
-  if (type === 'bytes32') return `0x${toHex(word)}`
+  if (type === 'bytes32') return toPrefixedHex(word)
   const bytes = toValueBytes(type)
   const padding = WORD_BYTES - bytes
   if (word.subarray(0, padding).some((byte) => byte !== 0)) return undefined

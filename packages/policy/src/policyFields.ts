@@ -1,4 +1,4 @@
-import { type Hex, isHex, isNatural } from '@countersign/protocol'
+import { type Hex, isLowerPrefixedHex, isNatural } from '@countersign/protocol'
 import { isAscending } from './canonicalOrder.ts'
 import { VaultPolicyError } from './errors.ts'
 
@@ -51,8 +51,7 @@ export function assertChainId(path: string, value: unknown): asserts value is nu
 
 /** Lower case, with `0x`: as values of Ethereum are written. */
 export function assertPrefixed(path: string, value: unknown, bytes: number): asserts value is Hex {
-  const isPrefixed = typeof value === 'string' && value.startsWith('0x') && isHex(value.slice(2), bytes)
-  if (!isPrefixed) throw malformed(`${path} is not ${bytes} bytes of lower-case hex with 0x`)
+  if (!isLowerPrefixedHex(value, bytes)) throw malformed(`${path} is not ${bytes} bytes of lower-case hex with 0x`)
 }
 
 export function assertAddress(path: string, value: unknown): asserts value is Hex {

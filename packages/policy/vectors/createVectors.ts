@@ -3,7 +3,7 @@
 // writes them beside this file. `src/vectors.test.ts` holds the file against this script, and against code that is not ours.
 
 import { writeFileSync } from 'node:fs'
-import { type Hex, toHex } from '@countersign/protocol'
+import { type Hex, toHex, toPrefixedHex } from '@countersign/protocol'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { checkPolicy, hashApprovals, hashPolicy, type Policy, type PolicyRequest, toPolicyBytes } from '../src/index.ts'
 import { alice, ETHER, full, limited, passkeys, satellite, scheduled, token } from '../src/policies.fake.ts'
@@ -141,7 +141,7 @@ function createRequests(): { policy: number; request: PolicyRequest }[] {
 
 function createApprovals() {
   const nowMs = Date.UTC(2027, 0, 1)
-  const vaultAddress: Hex = `0x${toHex(sample('vault').subarray(0, 20))}`
+  const vaultAddress = toPrefixedHex(sample('vault').subarray(0, 20))
   return (['transaction', 'message', 'typed-data'] as const).map((kind, index) => {
     const digest = sample(`digest ${index}`)
     const expiresMs = nowMs + 3_600_000 * (index + 1)
@@ -151,7 +151,7 @@ function createApprovals() {
       return passkey.approve({ vaultAddress, policyHash: hashPolicy(full), kind, digest, expiresMs }, approver)
     })
     const hash = toHex(hashApprovals(approvals))
-    return { policy: 1, vaultAddress, kind, digest: `0x${toHex(digest)}`, nowMs, required: index + 1, approvals, hash }
+    return { policy: 1, vaultAddress, kind, digest: toPrefixedHex(digest), nowMs, required: index + 1, approvals, hash }
   })
 }
 

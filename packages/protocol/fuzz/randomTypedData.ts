@@ -1,5 +1,5 @@
 import { hashTypedData as hashWithViem } from 'viem'
-import { hashTypedData, ServiceError, type TypedData, type TypedDataMember, toHex } from '../src/index.ts'
+import { hashTypedData, ServiceError, type TypedData, type TypedDataMember, toPrefixedHex } from '../src/index.ts'
 import { createRandom, type Random } from './random.ts'
 
 type Types = Record<string, TypedDataMember[]>
@@ -45,7 +45,7 @@ function drawAtom({ pick, below }: Random): string {
 /** Numbers at the ends of their range as often as others, in every spelling that is accepted. */
 function drawInteger({ pick, bytes }: Random, kind: string, bits: bigint): string | number {
   const [min, max] = kind === 'uint' ? [0n, 2n ** bits - 1n] : [-(2n ** (bits - 1n)), 2n ** (bits - 1n) - 1n]
-  const inside = min + (BigInt(`0x${toHex(bytes(40))}`) % (max - min + 1n))
+  const inside = min + (BigInt(toPrefixedHex(bytes(40))) % (max - min + 1n))
   const value = pick([min, max, 0n, 1n, max - 1n, inside, inside, inside])
   const isSafe = value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER)
   const spelling = pick(['decimal', 'hex', 'number'])
@@ -55,7 +55,7 @@ function drawInteger({ pick, bytes }: Random, kind: string, bits: bigint): strin
 
 function drawValue(random: Random, types: Types, type: string): unknown {
   const { pick, below, bytes } = random
-  const hexOf = (length: number) => `0x${toHex(bytes(length))}`
+  const hexOf = (length: number) => toPrefixedHex(bytes(length))
   const [, item, length] = /^(.*)\[(\d*)\]$/.exec(type) ?? []
   if (item !== undefined) {
     const count = length === '' ? below(3) : Number(length)
@@ -175,7 +175,7 @@ export function checkRandomTypedData({ runs, seed }: { runs: number; seed: numbe
     // viem leaves a chain id that is a string out of the domain's type unless it is told.
     const types = { EIP712Domain: domainType, ...typedData.types }
     const expected = hashWithViem({ ...typedData, types } as never)
-    const digest = `0x${toHex(hashTypedData(typedData))}`
+    const digest = toPrefixedHex(hashTypedData(typedData))
     if (digest !== expected) throw new Error(`run ${run}: another digest: ${JSON.stringify(typedData)}`)
     const spoilt = random.pick(faults)(typedData)
     if (!isRefused(spoilt)) throw new Error(`run ${run}: not refused: ${JSON.stringify(spoilt)}`)

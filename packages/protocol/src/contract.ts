@@ -1,6 +1,7 @@
 import { equalBytes, isZero } from './bytes.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
-import { fromHex, type Hex, toHex } from './hex.ts'
+import { fromHex, fromPrefixedHex, type Hex, toPrefixedHex } from './hex.ts'
+import { isPrefixedHex } from './isPrefixedHex.ts'
 
 /**
  * The event of `ServiceAttestations` and the functions that emit it, as a JSON ABI. `publishBatch` takes a list of structs
@@ -75,8 +76,8 @@ export function parseAttestationPublished({ topics, data }: EventLog): Attestati
   if (!equalBytes(topic, fromHex(attestationPublishedTopic.slice(2)))) throw malformed('another event')
   if (!isZero(wallet.subarray(0, 12))) throw malformed('bits before the wallet address')
   return {
-    wallet: `0x${toHex(wallet.subarray(12))}`,
-    txHash: `0x${toHex(txHash)}`,
+    wallet: toPrefixedHex(wallet.subarray(12)),
+    txHash: toPrefixedHex(txHash),
     ipfsCid: readCid(toBytes('data', data)),
   }
 }
@@ -111,13 +112,13 @@ function readCid(data: Bytes): string {
 }
 
 function readWord(data: Bytes, offset: number): bigint {
-  return BigInt(`0x${toHex(data.subarray(offset, offset + WORD))}`)
+  return BigInt(toPrefixedHex(data.subarray(offset, offset + WORD)))
 }
 
 /** JSON-RPC does not fix the case of hex digits. */
 function toBytes(name: string, value: unknown, length?: number): Bytes {
-  if (typeof value !== 'string' || !/^0x(?:[0-9a-fA-F]{2})*$/.test(value)) throw malformed(`${name}: not hex`)
-  const bytes = fromHex(value.slice(2).toLowerCase())
+  if (!isPrefixedHex(value)) throw malformed(`${name}: not hex`)
+  const bytes = fromPrefixedHex(value)
   if (length !== undefined && bytes.length !== length) throw malformed(`${name}: not ${length} bytes`)
   return bytes
 }

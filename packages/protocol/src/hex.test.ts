@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { fromHex, isHex, toHex } from './hex.ts'
+import { fromHex, fromPrefixedHex, isHex, isLowerPrefixedHex, toHex, toPrefixedHex } from './hex.ts'
 
 test('hex is lower case without a prefix, both ways', () => {
   const bytes = Uint8Array.from({ length: 256 }, (_, index) => index)
@@ -40,4 +40,22 @@ test('isHex: lower-case, whole bytes, of the length that is asked for, and never
   }
   expect(isHex('abcd', 1)).toBe(false)
   expect(isHex('ab\n', 1)).toBe(false)
+})
+
+test('bytes become lower-case hex with 0x, and come back from either case', () => {
+  const bytes = Uint8Array.from({ length: 256 }, (_, index) => index)
+  expect(toPrefixedHex(bytes)).toBe(`0x${Buffer.from(bytes).toString('hex')}`)
+  expect(toPrefixedHex(bytes.subarray(10, 12))).toBe('0x0a0b')
+  expect(toPrefixedHex(new Uint8Array())).toBe('0x')
+  expect(fromPrefixedHex(toPrefixedHex(bytes))).toEqual(bytes)
+  expect(fromPrefixedHex('0xaBCd')).toEqual(Uint8Array.of(0xab, 0xcd))
+})
+
+test('isLowerPrefixedHex: 0x and lower case, of the length that is asked for', () => {
+  expect(isLowerPrefixedHex('0xab', 1)).toBe(true)
+  expect(isLowerPrefixedHex('0xabcdef01', 4)).toBe(true)
+  const texts = ['', '0x', 'ab', 'abab', '0Xab', '0xAB', '0xaB', '0xa', '0xabcd', '0xzz', '0xa\n']
+  for (const value of [...texts, 0, null, undefined, ['0xab'], new String('0xab')]) {
+    expect([value, isLowerPrefixedHex(value, 1)]).toEqual([value, false])
+  }
 })

@@ -47,15 +47,19 @@ export function isHex(value: unknown, bytes?: number): value is string {
   return (bytes === undefined || value.length === 2 * bytes) && /^[0-9a-f]+$/.test(value)
 }
 
-/** Whether a value is hex of either case with `0x`, of so many bytes where that is given: how callers write Ethereum's values. */
-export function isPrefixedHex(value: unknown, bytes?: number): value is Hex {
-  if (typeof value !== 'string' || value.length % 2 !== 0) return false
-  return (bytes === undefined || value.length === 2 + 2 * bytes) && /^0x[0-9a-fA-F]*$/.test(value)
+/** Lower-case hex with `0x`: how Ethereum's values are written. */
+export function toPrefixedHex(bytes: Uint8Array): Hex {
+  return `0x${toHex(bytes)}`
 }
 
 /** The bytes of hex of either case with `0x`. */
 export function fromPrefixedHex(hex: Hex): Uint8Array<ArrayBuffer> {
   return fromHex(hex.slice(2).toLowerCase())
+}
+
+/** Whether a value is lower-case hex with `0x`, of so many bytes: the one spelling of Ethereum's values where they are hashed or compared. */
+export function isLowerPrefixedHex(value: unknown, bytes: number): value is Hex {
+  return typeof value === 'string' && value.startsWith('0x') && isHex(value.slice(2), bytes)
 }
 
 function invalidHex() {

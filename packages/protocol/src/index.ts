@@ -79,7 +79,15 @@ export {
 } from './entropy.ts'
 export { type ProtocolErrorCode, ServiceError, type ServiceErrorOptions } from './errors.ts'
 export { isNatural, toU32be, toU64be } from './fields.ts'
-export { fromHex, fromPrefixedHex, type Hex, isHex, isPrefixedHex, toHex } from './hex.ts'
+export {
+  fromHex,
+  fromPrefixedHex,
+  type Hex,
+  isHex,
+  isLowerPrefixedHex,
+  toHex,
+  toPrefixedHex,
+} from './hex.ts'
 export {
   type Endpoint,
   type EndpointQuery,
@@ -95,6 +103,7 @@ export {
   toMethodAndPath,
   type WalletUse,
 } from './http.ts'
+export { isPrefixedHex } from './isPrefixedHex.ts'
 export { isLoopbackHost, isLoopbackUrl, isSafeUrl } from './loopback.ts'
 export { isMajority } from './majority.ts'
 export {

@@ -1,7 +1,8 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { concatBytes } from './bytes.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
-import { fromPrefixedHex, type Hex, isPrefixedHex } from './hex.ts'
+import { fromPrefixedHex, type Hex } from './hex.ts'
+import { isPrefixedHex } from './isPrefixedHex.ts'
 import { assertOffChainContent } from './offChainContent.ts'
 
 /**

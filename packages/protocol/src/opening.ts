@@ -2,7 +2,8 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { concatBytes } from './bytes.ts'
 import { toCanonicalJson } from './canonicalJson.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
-import { fromHex, type Hex, isHex, toHex } from './hex.ts'
+import { fromHex, type Hex, isHex, isLowerPrefixedHex, toHex } from './hex.ts'
+import { isPrefixedHex } from './isPrefixedHex.ts'
 import { isPlainObject, readMembers } from './plainObject.ts'
 import { parseSignature } from './signature.ts'
 import { parseStrictJson } from './strictJson.ts'
@@ -104,12 +105,12 @@ function assertContent(value: unknown): void {
   const required = ['salt', 'kind', 'digest', 'content'] as const
   const half = readMembers(value, { required, optional: ['approvals'] }, malformed)
   toSalt(half.salt)
-  if (!isEthereumHex(half.digest, 32)) throw malformed('digest')
+  if (!isLowerPrefixedHex(half.digest, 32)) throw malformed('digest')
   if (half.approvals !== undefined && !Array.isArray(half.approvals)) throw malformed('approvals')
   if (half.kind === 'message') {
     const { message } = readMembers(half.content, { required: ['message'] }, malformed)
     // In the spelling that was signed, of either case: the commitment is to that spelling.
-    if (typeof message !== 'string' || !/^0x(?:[0-9a-fA-F]{2})*$/.test(message)) throw malformed('message')
+    if (!isPrefixedHex(message)) throw malformed('message')
     return
   }
   if (half.kind !== 'typed-data') throw malformed('kind')
@@ -130,7 +131,7 @@ function toHash(name: string, text: string): Bytes {
 }
 
 function toSignature(signature: unknown): Bytes {
-  if (!isEthereumHex(signature, 65)) throw malformed('signature')
+  if (!isLowerPrefixedHex(signature, 65)) throw malformed('signature')
   const bytes = fromHex(signature.slice(2))
   try {
     parseSignature(bytes)
@@ -138,10 +139,6 @@ function toSignature(signature: unknown): Bytes {
     throw malformed('signature', cause)
   }
   return bytes
-}
-
-function isEthereumHex(value: unknown, bytes: number): value is Hex {
-  return typeof value === 'string' && value.startsWith('0x') && isHex(value.slice(2), bytes)
 }
 
 function malformed(details: string, cause?: unknown) {

@@ -5,7 +5,7 @@ import { type DrandBeacon, isDrandKey } from './drand.ts'
 import { isEd25519Key } from './ed25519.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import { isNatural } from './fields.ts'
-import { fromHex, type Hex, isHex, toHex } from './hex.ts'
+import { fromHex, type Hex, isHex, isLowerPrefixedHex, toHex } from './hex.ts'
 import { isMajority } from './majority.ts'
 import { hasExactMembers } from './plainObject.ts'
 
@@ -60,8 +60,7 @@ export function assertEnclaveSettings(value: unknown): asserts value is EnclaveS
   if (log !== null) assertLogSetting(log)
   if (!Array.isArray(implementations)) throw malformed('implementations is not a list')
   for (const [index, address] of implementations.entries()) {
-    const isAddress = typeof address === 'string' && address.startsWith('0x') && isHex(address.slice(2), 20)
-    if (!isAddress) throw malformed(`implementations[${index}] is not an address in lower case`)
+    if (!isLowerPrefixedHex(address, 20)) throw malformed(`implementations[${index}] is not an address in lower case`)
     if (index > 0 && implementations[index - 1] >= address) {
       throw malformed(`implementations[${index}] is not after the one before`)
     }

@@ -2,7 +2,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import { toField } from './fields.ts'
-import { type Hex, toHex } from './hex.ts'
+import { type Hex, toPrefixedHex } from './hex.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
@@ -45,7 +45,7 @@ export function toAddress(publicKey: Uint8Array): Hex {
   if (!isUncompressedPoint(publicKey)) {
     throw new ServiceError<ProtocolErrorCode>('public_key_malformed', 'expected an uncompressed point of secp256k1')
   }
-  return `0x${toHex(keccak_256(publicKey.subarray(1)).subarray(12))}`
+  return toPrefixedHex(keccak_256(publicKey.subarray(1)).subarray(12))
 }
 
 function isUncompressedPoint(bytes: Uint8Array): boolean {

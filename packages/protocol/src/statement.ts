@@ -1,7 +1,7 @@
 import { toCanonicalJson } from './canonicalJson.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import { isNatural } from './fields.ts'
-import { fromHex, type Hex } from './hex.ts'
+import { fromHex, type Hex, isHex, isLowerPrefixedHex } from './hex.ts'
 import { hashTreeLeaf } from './merkle.ts'
 import { hasExactMembers } from './plainObject.ts'
 import { parseSignature } from './signature.ts'
@@ -56,7 +56,7 @@ export function assertStatement(value: unknown): asserts value is Statement {
   if (value.type !== tags.signing) throw malformed('type')
   for (const [name, length] of Object.entries(ETHEREUM_MEMBERS)) {
     const member = value[name as keyof typeof ETHEREUM_MEMBERS]
-    if (typeof member !== 'string' || !member.startsWith('0x') || !isHex(member.slice(2), length)) throw malformed(name)
+    if (!isLowerPrefixedHex(member, length)) throw malformed(name)
   }
   for (const [name, length] of Object.entries(HEX_MEMBERS)) {
     if (!isHex(value[name as keyof typeof HEX_MEMBERS], length)) throw malformed(name)
@@ -100,10 +100,6 @@ export function hashLeaf(statement: Statement | StatementV2): Uint8Array<ArrayBu
 
 function isOfVersion2(statement: Statement | StatementV2): statement is StatementV2 {
   return statement?.type === tags.signingV2
-}
-
-function isHex(value: unknown, bytes: number): boolean {
-  return typeof value === 'string' && value.length === 2 * bytes && /^[0-9a-f]*$/.test(value)
 }
 
 /** Formatting it again refuses days and hours that do not exist, which Date rolls over. */

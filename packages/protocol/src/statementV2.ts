@@ -1,6 +1,6 @@
 import { parseTimestamp } from './entropy.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
-import { type Hex, isHex } from './hex.ts'
+import { type Hex, isHex, isLowerPrefixedHex } from './hex.ts'
 import { hasExactMembers } from './plainObject.ts'
 import { isSignatureKind, type SignatureKind } from './subject.ts'
 import { tags } from './tags.ts'
@@ -54,8 +54,7 @@ export function assertStatementV2(value: unknown): asserts value is StatementV2 
   if (value.type !== tags.signingV2) throw malformed('type')
   if (!isSignatureKind(value.kind)) throw malformed('kind')
   const { address, publicKey, signedAt } = value
-  if (typeof address !== 'string' || !address.startsWith('0x') || !isHex(address.slice(2), 20))
-    throw malformed('address')
+  if (!isLowerPrefixedHex(address, 20)) throw malformed('address')
   for (const [name, length] of Object.entries(HEX_MEMBERS)) {
     if (!isHex(value[name as keyof typeof HEX_MEMBERS], length)) throw malformed(name)
   }

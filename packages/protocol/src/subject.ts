@@ -2,7 +2,7 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { hashSignedAuthorization } from './authorization.ts'
 import { concatBytes } from './bytes.ts'
 import { toCanonicalJson } from './canonicalJson.ts'
-import { fromHex, type Hex, toHex } from './hex.ts'
+import { fromHex, type Hex, toPrefixedHex } from './hex.ts'
 import { tags, toTagBytes } from './tags.ts'
 
 /**
@@ -70,7 +70,7 @@ export function hashSubject(subject: Signed['subject']): Uint8Array<ArrayBuffer>
 export function toEventHash({ kind, subject }: Signed): Hex {
   if (kind === 'transaction') return subject.txHash
   if (kind === 'off-chain') return `0x${subject.commitment}`
-  if (kind === 'address') return `0x${toHex(hashSubject(subject))}`
+  if (kind === 'address') return toPrefixedHex(hashSubject(subject))
   const { chainId, address, nonce, signature } = subject
-  return `0x${toHex(hashSignedAuthorization({ chainId, address, nonce }, fromHex(signature.slice(2))))}`
+  return toPrefixedHex(hashSignedAuthorization({ chainId, address, nonce }, fromHex(signature.slice(2))))
 }

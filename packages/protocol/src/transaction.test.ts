@@ -9,7 +9,7 @@ import {
 import { privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
 import { withCode } from '../test/withCode.ts'
-import { fromHex, type Hex, toHex } from './hex.ts'
+import { fromHex, type Hex, toHex, toPrefixedHex } from './hex.ts'
 import { recoverPublicKey, toAddress } from './signature.ts'
 import {
   encodeSignedTransaction,
@@ -21,7 +21,6 @@ import type { TxMetadata } from './txMetadata.ts'
 
 const n = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 const edges = [0n, 1n, 127n, 128n, 255n, 256n, 65535n, 65536n]
-const with0x = (bytes: Uint8Array): Hex => `0x${toHex(bytes)}`
 
 /** Edge values as often as others; `max` itself among them. */
 const upTo = (max: bigint, min = 0n) =>
@@ -55,9 +54,9 @@ const metadata: fc.Arbitrary<TxMetadata> = fc
     const [tip, fee] = one < two ? [one, two] : [two, one]
     return {
       ...numbers,
-      to: with0x(to),
+      to: toPrefixedHex(to),
       value: String(value),
-      data: with0x(data),
+      data: toPrefixedHex(data),
       gas: String(gas),
       maxFeePerGas: String(fee),
       maxPriorityFeePerGas: String(tip),
@@ -106,12 +105,12 @@ describe('EIP-1559 transaction', () => {
     fc.assert(
       fc.property(metadata, signature, (one, mark) => {
         const unsigned = serializeTransaction(toViem(one))
-        expect(with0x(encodeUnsignedTransaction(one))).toBe(unsigned)
-        expect(with0x(hashUnsignedTransaction(one))).toBe(keccak256(unsigned))
+        expect(toPrefixedHex(encodeUnsignedTransaction(one))).toBe(unsigned)
+        expect(toPrefixedHex(hashUnsignedTransaction(one))).toBe(keccak256(unsigned))
         const rAndS = { r: `0x${word(mark.r)}`, s: `0x${word(mark.s)}`, yParity: mark.yParity } as const
         const signed = serializeTransaction(toViem(one), rAndS)
-        expect(with0x(encodeSignedTransaction(one, toBytes(mark)))).toBe(signed)
-        expect(with0x(hashSignedTransaction(one, toBytes(mark)))).toBe(keccak256(signed))
+        expect(toPrefixedHex(encodeSignedTransaction(one, toBytes(mark)))).toBe(signed)
+        expect(toPrefixedHex(hashSignedTransaction(one, toBytes(mark)))).toBe(keccak256(signed))
       }),
       { numRuns: 500 },
     )
@@ -120,7 +119,7 @@ describe('EIP-1559 transaction', () => {
   test('viem reads back what was encoded', () => {
     fc.assert(
       fc.property(metadata, signature, (one, mark) => {
-        const parsed = parseTransaction(with0x(encodeSignedTransaction(one, toBytes(mark))))
+        const parsed = parseTransaction(toPrefixedHex(encodeSignedTransaction(one, toBytes(mark))))
         expect(parsed).toMatchObject({ type: 'eip1559', chainId: one.chainId, to: one.to, yParity: mark.yParity })
         expect([parsed.nonce ?? 0, parsed.data ?? '0x']).toEqual([one.nonce, one.data])
         const amounts = [parsed.value, parsed.gas, parsed.maxFeePerGas, parsed.maxPriorityFeePerGas]
@@ -144,9 +143,11 @@ describe('EIP-1559 transaction', () => {
         const { r, s, yParity } = parseTransaction(signed as `0x02${string}`)
         const mark = toBytes({ r: BigInt(r as Hex), s: BigInt(s as Hex), yParity: yParity as number })
         const digest = hashUnsignedTransaction(one)
-        expect(with0x(encodeSignedTransaction(one, mark))).toBe(signed)
+        expect(toPrefixedHex(encodeSignedTransaction(one, mark))).toBe(signed)
         expect(toAddress(recoverPublicKey(digest, mark))).toBe(account.address.toLowerCase())
-        expect(await recoverAddress({ hash: with0x(digest), signature: with0x(mark) })).toBe(account.address)
+        expect(await recoverAddress({ hash: toPrefixedHex(digest), signature: toPrefixedHex(mark) })).toBe(
+          account.address,
+        )
       }),
       { numRuns: 40 },
     )

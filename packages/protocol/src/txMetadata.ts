@@ -1,6 +1,7 @@
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import { isNatural } from './fields.ts'
-import { type Hex, isPrefixedHex } from './hex.ts'
+import type { Hex } from './hex.ts'
+import { isPrefixedHex } from './isPrefixedHex.ts'
 import { hasExactMembers } from './plainObject.ts'
 
 /**

@@ -15,6 +15,7 @@ import {
   toAddress,
   toEventHash,
   toHex,
+  toPrefixedHex,
   toTagBytes,
   toU64be,
   toVaultKeyIdInfo,
@@ -52,10 +53,10 @@ export function createVaultVectors() {
       const expiresMs = [1_735_787_045_678, 0, Number.MAX_SAFE_INTEGER][index] as number
       const fields = [vaultAddress, policyHash, Uint8Array.of(1 + index), digest, toU64be(expiresMs)]
       return {
-        vaultAddress: `0x${toHex(vaultAddress)}`,
+        vaultAddress: toPrefixedHex(vaultAddress),
         policyHash: toHex(policyHash),
         kind,
-        digest: `0x${toHex(digest)}`,
+        digest: toPrefixedHex(digest),
         expiresMs,
         preimage: toHex(concatBytes(toTagBytes(tags.approval), ...fields)),
         challenge: toHex(computeApprovalChallenge({ vaultAddress, policyHash, kind, digest, expiresMs })),
@@ -72,7 +73,7 @@ export function createVaultVectors() {
 function createVault(vault: VaultParameters) {
   const [keyInfo, keyIdInfo] = [toVaultKeyInfo(vault), toVaultKeyIdInfo(vault)]
   const wide = hkdf(sha256, rootSecret, undefined, keyInfo, 48)
-  const privateKey = (BigInt(`0x${toHex(wide)}`) % (n - 1n)) + 1n
+  const privateKey = (BigInt(toPrefixedHex(wide)) % (n - 1n)) + 1n
   const publicKey = secp256k1.Point.BASE.multiply(privateKey).toBytes(false)
   return {
     owner: toHex(vault.owner),

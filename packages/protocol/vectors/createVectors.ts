@@ -40,6 +40,7 @@ import {
   toCanonicalJson,
   toEntropyMessage,
   toHex,
+  toPrefixedHex,
   toReleaseMessage,
   toRootSecretName,
   toShareContext,
@@ -397,11 +398,11 @@ function createTransaction({ name, txMetadata }: (typeof transactions)[number]) 
   return {
     name,
     txMetadata,
-    unsigned: with0x(encodeUnsignedTransaction(txMetadata)),
-    digest: with0x(digest),
-    signature: with0x(signature),
-    signed: with0x(encodeSignedTransaction(txMetadata, signature)),
-    txHash: with0x(hashSignedTransaction(txMetadata, signature)),
+    unsigned: toPrefixedHex(encodeUnsignedTransaction(txMetadata)),
+    digest: toPrefixedHex(digest),
+    signature: toPrefixedHex(signature),
+    signed: toPrefixedHex(encodeSignedTransaction(txMetadata, signature)),
+    txHash: toPrefixedHex(hashSignedTransaction(txMetadata, signature)),
     publicKey: toHex(publicKey),
     address: toAddress(publicKey),
   }
@@ -414,15 +415,11 @@ function createEvent(name: string, ipfsCid: string, { address, txHash }: { addre
   return {
     name,
     topics: [attestationPublishedTopic, `0x${'00'.repeat(12)}${address.slice(2)}`, txHash],
-    data: with0x(concatBytes(word(32), word(characters.length), characters, padding)),
+    data: toPrefixedHex(concatBytes(word(32), word(characters.length), characters, padding)),
     wallet: address,
     txHash,
     ipfsCid,
   }
-}
-
-function with0x(bytes: Uint8Array): Hex {
-  return `0x${toHex(bytes)}`
 }
 
 if (import.meta.main) {

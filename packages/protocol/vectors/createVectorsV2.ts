@@ -31,6 +31,7 @@ import {
   toCanonicalJson,
   toEventHash,
   toHex,
+  toPrefixedHex,
   toReleaseMessageV2,
   toRoundTimeMs,
   toStatementBytes,
@@ -121,13 +122,13 @@ function createOpenings() {
     {
       salt: toHex(sample('first salt')),
       kind: 'message',
-      digest: `0x${toHex(hashMessage(message.message))}`,
+      digest: toPrefixedHex(hashMessage(message.message)),
       content: message,
     },
     {
       salt: toHex(sample('third salt')),
       kind: 'typed-data',
-      digest: `0x${toHex(hashTypedData(typedData))}`,
+      digest: toPrefixedHex(hashTypedData(typedData)),
       content: typedData,
     },
   ]
@@ -158,7 +159,7 @@ function createSubjects(commitment: string): Signed[] {
   }
   const tuple = { chainId: 1, address: `0x${'11'.repeat(20)}`, nonce: 7 } as const
   const bytes = hashAuthorization(tuple)
-  const authorization: AuthorizationSubject = { ...tuple, digest: `0x${toHex(bytes)}`, signature: sign(bytes) }
+  const authorization: AuthorizationSubject = { ...tuple, digest: toPrefixedHex(bytes), signature: sign(bytes) }
   return [
     { kind: 'transaction', subject: transaction } as Signed,
     { kind: 'authorization', subject: authorization },

@@ -18,6 +18,8 @@ test('exports', () => {
       "findUnmeasured",
       "parseArguments",
       "readBoolean",
+      "readCauseCode",
+      "readCode",
       "readInteger",
       "readList",
       "readMode",

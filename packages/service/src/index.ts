@@ -3,6 +3,7 @@ export { createShutdown, type Shutdown } from './createShutdown.ts'
 export { assertWritable, createFolder, syncFolder, writeNewFile } from './durableFiles.ts'
 export type { Log, LogLine } from './log.ts'
 export { type ParsedArguments, parseArguments } from './parseArguments.ts'
+export { readCauseCode, readCode } from './readCode.ts'
 export {
   ConfigError,
   type Env,

@@ -1,4 +1,5 @@
 import type { Log } from './log.ts'
+import { readCauseCode } from './readCode.ts'
 import { ConfigError } from './readEnv.ts'
 
 export type RunningService = {
@@ -56,7 +57,7 @@ function toReason(error: unknown): string {
   return error.message === '' ? reasons : `${error.message}: ${reasons}`
 }
 
-function toCauseCode({ cause }: Error): string {
-  const isCoded = cause instanceof Error && 'code' in cause && typeof cause.code === 'string'
-  return isCoded ? ` (${cause.code})` : ''
+function toCauseCode(error: Error): string {
+  const code = readCauseCode(error)
+  return code === undefined ? '' : ` (${code})`
 }

@@ -2,6 +2,7 @@ import {
   attestationPublishedTopic,
   type EventLog,
   isPlainObject,
+  isPrefixedHex,
   parseAttestationPublished,
   readAttestationPublished,
   ServiceError,
@@ -140,9 +141,7 @@ export function parseLog(log: unknown, what: string): RawLog | undefined {
   if (!isPlainObject(log)) throw unavailable(`${what}: a log is not an object`)
   if (log.removed === true) return undefined
   const { address, topics, data, blockHash, transactionHash } = log
-  if (typeof address !== 'string' || !/^0x[0-9a-fA-F]{40}$/.test(address)) {
-    throw unavailable(`${what}: an address is malformed`)
-  }
+  if (!isPrefixedHex(address, 20)) throw unavailable(`${what}: an address is malformed`)
   if (!Array.isArray(topics) || !topics.every(isHash)) throw unavailable(`${what}: topics are malformed`)
   if (typeof data !== 'string') throw unavailable(`${what}: data is malformed`)
   if (!isHash(blockHash)) throw unavailable(`${what}: a block hash is malformed`)
@@ -165,5 +164,5 @@ export async function withBlockTime(rpc: Rpc, log: RawLog): Promise<TimedLog> {
 }
 
 export function isHash(value: unknown): value is string {
-  return typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value)
+  return isPrefixedHex(value, 32)
 }

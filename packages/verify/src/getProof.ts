@@ -1,5 +1,6 @@
 import {
   isPlainObject,
+  isPrefixedHex,
   isProofStatus,
   type ProofPayload,
   parseJson,
@@ -60,7 +61,7 @@ type Check = (value: unknown) => boolean
 const isHex =
   (bytes: number): Check =>
   (value) =>
-    typeof value === 'string' && new RegExp(`^0x[0-9a-fA-F]{${2 * bytes}}$`).test(value)
+    isPrefixedHex(value, bytes)
 const isText: Check = (value) => typeof value === 'string'
 const isNatural: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0
 const orNull =

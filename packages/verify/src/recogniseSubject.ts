@@ -1,4 +1,4 @@
-import { isSlug } from '@countersign/protocol'
+import { isPrefixedHex, isSlug } from '@countersign/protocol'
 import { isCid } from '@countersign/receipt'
 import { VerifierError } from './errors.ts'
 import { findSubdomainCid } from './toStatedGateway.ts'
@@ -18,7 +18,7 @@ const IPFS_PATH = /\/ipfs\/([^/]+)\/?$/
 /** Tells a CID, a gateway's link to one, a proof URL, a slug and a transaction hash apart. Throws `invalid_arguments`. */
 export function recogniseSubject(text: string): NamedSubject {
   if (isCid(text)) return { kind: 'cid', cid: text }
-  if (/^0x[0-9a-fA-F]{64}$/.test(text)) return { kind: 'transaction', txHash: text.toLowerCase() }
+  if (isPrefixedHex(text, 32)) return { kind: 'transaction', txHash: text.toLowerCase() }
   if (isSlug(text)) return { kind: 'proof', slug: text, origin: undefined }
   if (/^[a-z][a-z0-9+.-]*:(?!\d)/i.test(text)) return recogniseLink(text)
   if (/^0x[0-9a-f]{40}$/i.test(text))

@@ -31,6 +31,7 @@ import {
   toAddress,
   toEnclaveVersion,
   toHex,
+  toPrefixedHex,
 } from '@countersign/protocol'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 
@@ -87,17 +88,17 @@ type SignedAs = { signed: Signed; opening?: Opening }
 
 /** What an enclave signs for an item, with salts that follow from the signature and the sample. */
 function signTestItem(item: SignItem, wallet: ReturnType<typeof createTestWalletKey>, signedAt: string): SignedAs {
-  const sign = (digest: Uint8Array): Hex => `0x${toHex(signTestDigest(digest, wallet.privateKey))}`
+  const sign = (digest: Uint8Array): Hex => toPrefixedHex(signTestDigest(digest, wallet.privateKey))
   if (item.kind === 'transaction') {
     const { txMetadata, digest: digestSigned } = item
     const signature = sign(fromHex(digestSigned.slice(2)))
-    const txHash: Hex = `0x${toHex(hashSignedTransaction(txMetadata, fromHex(signature.slice(2))))}`
+    const txHash = toPrefixedHex(hashSignedTransaction(txMetadata, fromHex(signature.slice(2))))
     const subject = { ...txMetadata, txHash, from: wallet.address, digestSigned, signature, signedAt }
     return { signed: { kind: 'transaction', subject } }
   }
   if (item.kind === 'authorization') {
     const digest = hashAuthorization(item.authorization)
-    const subject = { ...item.authorization, digest: `0x${toHex(digest)}` as const, signature: sign(digest) }
+    const subject = { ...item.authorization, digest: toPrefixedHex(digest), signature: sign(digest) }
     return { signed: { kind: 'authorization', subject } }
   }
   if (item.kind === 'address') {
@@ -107,7 +108,7 @@ function signTestItem(item: SignItem, wallet: ReturnType<typeof createTestWallet
   const signature = sign(digest)
   const salt = (name: string) => hash('sha256', `${name} ${signature} ${item.witness.valueHex}`, 'hex')
   const approvals = item.vault?.approvals
-  const half = { salt: salt('content'), digest: `0x${toHex(digest)}` as const, ...(approvals && { approvals }) }
+  const half = { salt: salt('content'), digest: toPrefixedHex(digest), ...(approvals && { approvals }) }
   const opening: Opening = {
     content:
       item.kind === 'message'
@@ -148,8 +149,8 @@ export function createSigningEnclave(deps: {
       address: wallet.address,
       publicKey: toHex(wallet.publicKey),
       digest: item.digest,
-      signature: `0x${toHex(signature)}`,
-      txHash: `0x${toHex(hashSignedTransaction(item.txMetadata, signature))}`,
+      signature: toPrefixedHex(signature),
+      txHash: toPrefixedHex(hashSignedTransaction(item.txMetadata, signature)),
       chainId: item.txMetadata.chainId,
       entropyHash: hash('sha256', Buffer.from(item.witness.valueHex, 'hex'), 'hex'),
       coordinatorKey: deps.coordinatorKey,

@@ -1,4 +1,4 @@
-import { hashLeaf, type TxMetadata, toHex } from '@countersign/protocol'
+import { hashLeaf, type TxMetadata, toHex, toPrefixedHex } from '@countersign/protocol'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import fc from 'fast-check'
 import { keccak256, serializeTransaction } from 'viem'
@@ -41,9 +41,9 @@ const txMetadata = fc
   .record({
     chainId: fc.oneof(fc.constantFrom(1, 11155111, 84532, 127, 128), fc.integer({ min: 1, max: 2 ** 31 })),
     nonce: fc.oneof(fc.constantFrom(0, 1, 127, 128, 255, 256), fc.nat(2 ** 31)),
-    to: fc.uint8Array({ minLength: 20, maxLength: 20 }).map((bytes): `0x${string}` => `0x${toHex(bytes)}`),
+    to: fc.uint8Array({ minLength: 20, maxLength: 20 }).map(toPrefixedHex),
     value: wei.map(String),
-    data: fc.uint8Array({ maxLength: 80 }).map((bytes): `0x${string}` => `0x${toHex(bytes)}`),
+    data: fc.uint8Array({ maxLength: 80 }).map(toPrefixedHex),
     gas: fc.integer({ min: 21000, max: 30_000_000 }).map(String),
     fee: wei,
     tip: wei,

@@ -6,6 +6,7 @@ import {
   isDrandWitness,
   isEntropyWitness,
   isHex,
+  isLowerPrefixedHex,
   isNatural,
   type LogRequest,
   MAX_SIGN_ITEMS,
@@ -179,7 +180,7 @@ function isKind(value: unknown): value is SignItem['kind'] {
 
 function isTransactionItem({ digest, statementVersion }: Record<string, unknown>): boolean {
   const isVersion = statementVersion === 1 || statementVersion === 2
-  return isVersion && typeof digest === 'string' && digest.startsWith('0x') && isHex(digest.slice(2), 32)
+  return isVersion && isLowerPrefixedHex(digest, 32)
 }
 
 /** `readMembers` of the protocol, with the error of a request. */

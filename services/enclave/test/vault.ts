@@ -7,6 +7,7 @@ import {
   type SignItem,
   type TxMetadata,
   toHex,
+  toPrefixedHex,
 } from '@countersign/protocol'
 import { createPasskey } from '../../../packages/policy/src/passkey.fake.ts'
 import { alice, limited, passkeys } from '../../../packages/policy/src/policies.fake.ts'
@@ -68,7 +69,7 @@ export const payment: TxMetadata = {
 export const large: TxMetadata = { ...payment, value: String(10n ** 18n) }
 
 export function toTransaction({ granted }: TestVault, txMetadata: TxMetadata) {
-  const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}` as const
+  const digest = toPrefixedHex(hashUnsignedTransaction(txMetadata))
   return { ...granted, kind: 'transaction', statementVersion: 2, digest, txMetadata } as const
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Checkpoint, parseCheckpoint, parseNote } from '@countersign/log'
+import { readCode } from '@countersign/service'
 
 /** The newest checkpoint of each log that this witness may have cosigned. */
 export type Store = {
@@ -73,7 +74,7 @@ function readNote(path: string, files: Files): string | undefined {
   try {
     return files.readFileSync(path, 'utf8')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    if (readCode(error) === 'ENOENT') return undefined
     throw error
   }
 }

@@ -1,3 +1,4 @@
+import { isPrefixedHex } from '@countersign/protocol'
 import type { Hex } from '@countersign/sdk'
 import { getAddress, isAddress, parseUnits } from 'viem'
 import type { Token } from '../config.ts'
@@ -80,7 +81,7 @@ export function toTokenPayment(transfer: Transfer): Payment {
 export function findAddressFault(text: string): string | undefined {
   if (text === '') return 'Enter the address of the recipient.'
   if (/\.eth$/i.test(text)) return 'Names are not looked up here. Enter the address itself, which starts with 0x.'
-  if (!/^0x[0-9a-fA-F]{40}$/.test(text)) return 'An address is 0x and 40 digits or letters from a to f.'
+  if (!isPrefixedHex(text, 20)) return 'An address is 0x and 40 digits or letters from a to f.'
   // All in capitals it has no checksum (EIP-55).
   if (!isAddress(text) && !/^0x[0-9A-F]{40}$/.test(text))
     return 'A character is mistyped: capitals and small letters do not match. Copy the address again.'

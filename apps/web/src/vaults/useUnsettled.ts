@@ -1,4 +1,4 @@
-import { isPlainObject } from '@countersign/protocol'
+import { isLowerPrefixedHex, isPlainObject } from '@countersign/protocol'
 import type { Hex, SignResult } from '@countersign/sdk'
 import { useState, useSyncExternalStore } from 'react'
 import { useSendSession } from '../send/sendSession.ts'
@@ -26,6 +26,5 @@ function readUnsettled(address: string): SignResult | null {
   const value = readStored(localStorage, toKey(address))
   if (!isPlainObject(value)) return null
   const { txHash, attestationSlug } = value
-  const isHash = typeof txHash === 'string' && /^0x[0-9a-f]{64}$/.test(txHash)
-  return isHash && typeof attestationSlug === 'string' ? { txHash: txHash as Hex, attestationSlug } : null
+  return isLowerPrefixedHex(txHash, 32) && typeof attestationSlug === 'string' ? { txHash, attestationSlug } : null
 }

@@ -22,7 +22,6 @@ import {
   createInclusionPath,
   type EnclaveConfig,
   fromHex,
-  type Hex,
   hashEnclaveConfig,
   hashEntropy,
   hashLeaf,
@@ -35,6 +34,7 @@ import {
   toAddress,
   toCanonicalJson,
   toHex,
+  toPrefixedHex,
 } from '@countersign/protocol'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
@@ -282,9 +282,9 @@ function sign(input: {
     keyId: toHex(sha256(walletKey).subarray(0, 16)),
     address: toAddress(publicKey),
     publicKey: toHex(publicKey),
-    digest: toPrefixed(digest),
-    signature: toPrefixed(signature),
-    txHash: toPrefixed(hashSignedTransaction(txMetadata, signature)),
+    digest: toPrefixedHex(digest),
+    signature: toPrefixedHex(signature),
+    txHash: toPrefixedHex(hashSignedTransaction(txMetadata, signature)),
     chainId: txMetadata.chainId,
     entropyHash: toHex(hashEntropy(fromHex(witness.valueHex))),
     coordinatorKey: toHex(input.coordinatorKey),
@@ -338,8 +338,4 @@ function toMachineAnchors({ reportHex }: SelfAttestation) {
 function sha384Like(name: string): Uint8Array {
   const half = sha256(new TextEncoder().encode(name))
   return Uint8Array.from([...half, ...half.subarray(0, 16)])
-}
-
-function toPrefixed(bytes: Uint8Array): Hex {
-  return `0x${toHex(bytes)}`
 }

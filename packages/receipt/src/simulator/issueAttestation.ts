@@ -42,6 +42,7 @@ import {
   toCanonicalJson,
   toEnclaveVersion,
   toHex,
+  toPrefixedHex,
 } from '@countersign/protocol'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
@@ -277,10 +278,10 @@ function sign(input: {
     const signature = signDigest(digest, walletKey)
     const subject = {
       ...txMetadata,
-      txHash: toPrefixed(hashSignedTransaction(txMetadata, signature)),
+      txHash: toPrefixedHex(hashSignedTransaction(txMetadata, signature)),
       from: toAddress(secp256k1.getPublicKey(walletKey, false)),
-      digestSigned: toPrefixed(digest),
-      signature: toPrefixed(signature),
+      digestSigned: toPrefixedHex(digest),
+      signature: toPrefixedHex(signature),
       signedAt: signedAt.toISOString(),
     }
     return { signed: { kind: 'transaction', subject }, approvals: approve('transaction', digest) }
@@ -288,8 +289,8 @@ function sign(input: {
   if (signing.kind === 'authorization') {
     const authorization = { ...AUTHORIZATION, ...signing.authorization }
     const digest = hashAuthorization(authorization)
-    const signature = toPrefixed(signDigest(digest, walletKey))
-    const subject = { ...authorization, digest: toPrefixed(digest), signature }
+    const signature = toPrefixedHex(signDigest(digest, walletKey))
+    const subject = { ...authorization, digest: toPrefixedHex(digest), signature }
     return { signed: { kind: 'authorization', subject } }
   }
   const salt = toHex(bytesOf(`${seed} content salt ${signedAt.getTime()}`))
@@ -300,7 +301,7 @@ function sign(input: {
     content,
     signature: {
       salt: toHex(bytesOf(`${seed} signature salt ${signedAt.getTime()}`)),
-      signature: toPrefixed(signDigest(fromHex(content.digest.slice(2)), walletKey)),
+      signature: toPrefixedHex(signDigest(fromHex(content.digest.slice(2)), walletKey)),
     },
   }
   const subject = { commitment: toHex(computeCommitment(opening)) }
@@ -313,10 +314,10 @@ function toContent(
 ): OpeningContent {
   if (signing.kind === 'message') {
     const { content = MESSAGE } = signing
-    return { salt, kind: 'message', digest: toPrefixed(hashMessage(content.message)), content }
+    return { salt, kind: 'message', digest: toPrefixedHex(hashMessage(content.message)), content }
   }
   const { content = TYPED_DATA } = signing
-  return { salt, kind: 'typed-data', digest: toPrefixed(hashTypedData(content)), content }
+  return { salt, kind: 'typed-data', digest: toPrefixedHex(hashTypedData(content)), content }
 }
 
 function signDigest(digest: Uint8Array, walletKey: Uint8Array): Uint8Array {
@@ -326,8 +327,4 @@ function signDigest(digest: Uint8Array, walletKey: Uint8Array): Uint8Array {
 
 function bytesOf(name: string): Uint8Array {
   return sha256(new TextEncoder().encode(name))
-}
-
-function toPrefixed(bytes: Uint8Array): Hex {
-  return `0x${toHex(bytes)}`
 }

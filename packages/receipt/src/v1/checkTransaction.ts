@@ -1,7 +1,6 @@
 import {
   assertStatement,
   fromHex,
-  type Hex,
   hashSignedTransaction,
   hashUnsignedTransaction,
   parseTxMetadata,
@@ -9,6 +8,7 @@ import {
   type TransactionSubject,
   toAddress,
   toHex,
+  toPrefixedHex,
 } from '@countersign/protocol'
 import type { AttestationReceiptV1 } from './schema.ts'
 import { failIf, type Transcript } from './transcript.ts'
@@ -24,7 +24,7 @@ export async function checkTransaction(
   const signature = fromHex(transaction.signature.slice(2))
 
   await run('digest', () => {
-    const digest = toHexWithPrefix(hashUnsignedTransaction(readMetadata()))
+    const digest = toPrefixedHex(hashUnsignedTransaction(readMetadata()))
     failIf(digest !== transaction.digestSigned, `The fields of the transaction hash to ${digest}, not to the digest.`)
     return [`The EIP-1559 transaction on chain ${chainId} hashes to ${digest}.`, undefined]
   })
@@ -38,7 +38,7 @@ export async function checkTransaction(
   })
 
   await run('tx-hash', () => {
-    const hash = toHexWithPrefix(hashSignedTransaction(readMetadata(), signature))
+    const hash = toPrefixedHex(hashSignedTransaction(readMetadata(), signature))
     failIf(hash !== transaction.txHash, `The signed transaction hashes to ${hash}, not to the stated hash.`)
     return [`The signed bytes hash to ${hash}.`, undefined]
   })
@@ -64,8 +64,4 @@ export async function checkStatement({ run }: Transcript, receipt: AttestationRe
     for (const [what, said, stated] of pairs) failIf(said !== stated, `The statement has another ${what}.`)
     return [`Key ${statement.keyId} signed at ${statement.signedAt}.`, undefined]
   })
-}
-
-function toHexWithPrefix(bytes: Uint8Array): Hex {
-  return `0x${toHex(bytes)}`
 }

@@ -6,6 +6,7 @@ import {
   parseOpening,
   type StatementV2,
   toHex,
+  toPrefixedHex,
 } from '@countersign/protocol'
 import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../v1/transcript.ts'
 import { checkSignature } from './checkSignature.ts'
@@ -29,7 +30,7 @@ export async function checkOpening(
 
   const shown = await run('digest', () => {
     if (typeof content !== 'object') throw new StepSkip('What was signed is not shown.')
-    const digest = `0x${toHex(hashContent(content))}`
+    const digest = toPrefixedHex(hashContent(content))
     failIf(digest !== content.digest, `What is shown hashes to ${digest}, not to the digest.`)
     return [
       `The ${content.kind === 'message' ? 'message (EIP-191)' : 'typed data (EIP-712)'} hashes to ${digest}.`,

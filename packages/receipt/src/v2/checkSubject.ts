@@ -11,6 +11,7 @@ import {
   type StatementV2,
   toAddress,
   toHex,
+  toPrefixedHex,
 } from '@countersign/protocol'
 import { checkTransaction } from '../v1/checkTransaction.ts'
 import { failIf, type Transcript } from '../v1/transcript.ts'
@@ -86,7 +87,7 @@ async function checkAuthorization(
   { statement, settings }: { statement: StatementV2; settings: EnclaveSettings | undefined },
 ): Promise<void> {
   await run('digest', () => {
-    const digest = `0x${toHex(hashAuthorization(authorization))}`
+    const digest = toPrefixedHex(hashAuthorization(authorization))
     failIf(digest !== stated, `The fields of the authorization hash to ${digest}, not to the digest.`)
     // What the enclave may sign is under its quote: an authorization of other code is none that its settings allow.
     if (settings !== undefined) assertAuthorizationAllowed(authorization, settings.implementations)

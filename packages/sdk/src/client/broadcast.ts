@@ -1,7 +1,6 @@
-import { type Hex, type SignResult, withinTimeLimit } from '@countersign/protocol'
+import { type Hex, isPrefixedHex, type SignResult, withinTimeLimit } from '@countersign/protocol'
 import type { PublicClient } from 'viem'
 import { createError, type SdkErrorCode } from './errors.ts'
-import { isHex } from './parseResources.ts'
 import { findRefusal, isKnown, RPC_TIMEOUT_MS, toWords } from './rpc.ts'
 
 /** The words of geth, its relatives, nethermind, besu and hardhat; there is no code for them. */
@@ -31,7 +30,7 @@ export async function broadcast(
   let answer: Hex
   try {
     answer = await withinTimeLimit(RPC_TIMEOUT_MS, () => publicClient.sendRawTransaction({ serializedTransaction }))
-    if (!isHex(answer, 32)) throw new Error('no hash')
+    if (!isPrefixedHex(answer, 32)) throw new Error('no hash')
   } catch (cause) {
     return judgeFailure(publicClient, { cause, signed })
   }

@@ -10,7 +10,7 @@ import {
   type ProofStatus,
   type SessionUser,
   type TypedData,
-  toHex,
+  toPrefixedHex,
   type WalletInfo,
 } from '@countersign/protocol'
 import { keccak256, numberToHex, parseGwei } from 'viem'
@@ -102,14 +102,14 @@ export function createFakeNetwork() {
     // Hashed as the enclave does it, not as the SDK does.
     'POST /sign/message': ({ body }) => {
       const content = body as MessageContent
-      return signOffChain({ kind: 'message', content, digest: `0x${toHex(hashMessage(content.message))}` })
+      return signOffChain({ kind: 'message', content, digest: toPrefixedHex(hashMessage(content.message)) })
     },
     'POST /sign/typed-data': ({ body }) => {
       const content = body as TypedData
-      return signOffChain({ kind: 'typed-data', content, digest: `0x${toHex(hashTypedData(content))}` })
+      return signOffChain({ kind: 'typed-data', content, digest: toPrefixedHex(hashTypedData(content)) })
     },
     'POST /sign/authorization': async ({ body }) => {
-      const hash: Hex = `0x${toHex(hashAuthorization(body as Authorization))}`
+      const hash = toPrefixedHex(hashAuthorization(body as Authorization))
       return json({ signature: await account.sign({ hash }), slug: 'slug-authorization' })
     },
     'GET /wallet/transactions': () => json({ transactions: [], nextCursor: null }),

@@ -3,13 +3,13 @@ import {
   type Hex,
   isNatural,
   isPlainObject,
+  isPrefixedHex,
   type MessageContent,
   ServiceError,
   type TypedData,
 } from '@countersign/protocol'
 import { bytesToHex, hashMessage, hashTypedData, isAddress, stringToHex } from 'viem'
 import { createError } from './errors.ts'
-import { isHex } from './parseResources.ts'
 
 /** What `signMessage` takes: text, which is signed in UTF-8, or bytes. */
 export type SignMessageRequest = { message: string | { raw: Hex | Uint8Array } }
@@ -49,7 +49,7 @@ export function parseMessage(request: SignMessageRequest): OffChain {
   }
   const raw: unknown = isPlainObject(given) && given.raw
   const message = raw instanceof Uint8Array ? bytesToHex(raw) : raw
-  if (!isHex(message)) throw invalid('invalid_message', 'expected text, or { raw: bytes or hex }')
+  if (!isPrefixedHex(message)) throw invalid('invalid_message', 'expected text, or { raw: bytes or hex }')
   return toMessage(message.toLowerCase() as Hex)
 }
 

@@ -4,6 +4,7 @@ import {
   type Hex,
   isNatural,
   isPlainObject,
+  isPrefixedHex,
   isProofStatus,
   type ProofPayload,
   type SessionUser,
@@ -20,11 +21,6 @@ import {
 
 /** Narrows a body, or gives undefined for one that is not of the expected shape. */
 export type Parse<R> = (value: unknown) => R | undefined
-
-export function isHex(value: unknown, bytes?: number): value is Hex {
-  if (typeof value !== 'string' || !/^0x(?:[0-9a-fA-F]{2})*$/.test(value)) return false
-  return bytes === undefined || value.length === 2 + 2 * bytes
-}
 
 function where<R>(is: (value: unknown) => value is R): Parse<R> {
   return (value) => (is(value) ? value : undefined)
@@ -49,8 +45,8 @@ export const text = where((value): value is string => typeof value === 'string' 
 export const time = where((value): value is string => typeof value === 'string' && !Number.isNaN(Date.parse(value)))
 /** Apps make a link of it: `javascript:` must not get through. */
 const link = where((value): value is string => typeof value === 'string' && /^(?:https?|ipfs):/i.test(value))
-export const address = where((value): value is Hex => isHex(value, 20))
-const hash = where((value): value is Hex => isHex(value, 32))
+export const address = where((value): value is Hex => isPrefixedHex(value, 20))
+const hash = where((value): value is Hex => isPrefixedHex(value, 32))
 const natural = where(isNatural)
 /** So that an app can make a bigint of it. */
 const wei = where((value): value is string => typeof value === 'string' && /^\d{1,78}$/.test(value))
@@ -67,7 +63,7 @@ export const parseWalletInfo = members<WalletInfo>({
 })
 
 export const parseSignDigestResponse = members<SignDigestResponse>({
-  signature: where((value): value is Hex => isHex(value, 65)),
+  signature: where((value): value is Hex => isPrefixedHex(value, 65)),
   slug: text,
 })
 
@@ -114,7 +110,7 @@ const parseTransactionSummary = withOptional<TransactionSummary>((kind) => ({
   slug: text,
   status,
   createdAt: time,
-  ...(kind === undefined && { to: address, value: wei, data: where(isHex), nonce: natural }),
+  ...(kind === undefined && { to: address, value: wei, data: where(isPrefixedHex), nonce: natural }),
   ...(kind === 'authorization' && { implementation: address }),
 }))
 

@@ -1,7 +1,6 @@
-import { type Hex, isPlainObject, type SignRequest } from '@countersign/protocol'
+import { type Hex, isPlainObject, isPrefixedHex, type SignRequest } from '@countersign/protocol'
 import { isAddress, parseEther } from 'viem'
 import { createError } from './errors.ts'
-import { isHex } from './parseResources.ts'
 
 /** A `SignRequest` with its defaults and in wei. */
 export type Call = { to: Hex; value: bigint; data: Hex; gas: bigint }
@@ -18,7 +17,7 @@ export function parseSignRequest(request: SignRequest): Call {
   const { to, data = '0x', gas = DEFAULT_GAS, value } = request as SignRequest
   // A wrong EIP-55 checksum is a typing error that nobody could take back. All in capitals there is none to be wrong.
   if (typeof to !== 'string' || !isAddress(to, { strict: /[a-f]/.test(to) })) throw invalid('`to` is not an address')
-  if (!isHex(data)) throw invalid('`data` is not hex of whole bytes')
+  if (!isPrefixedHex(data)) throw invalid('`data` is not hex of whole bytes')
   if (typeof gas !== 'bigint' || gas <= 0n || gas >= 1n << 64n) throw invalid('`gas` is not a positive bigint')
   return { to: to.toLowerCase() as Hex, value: parseValue(value), data, gas }
 }

@@ -1,6 +1,5 @@
-import type { Hex } from '@countersign/protocol'
+import { type Hex, isPrefixedHex } from '@countersign/protocol'
 import { type OffChain, parseMessage, parseTypedData, type SignTypedDataRequest } from '../client/parseOffChain.ts'
-import { isHex } from '../client/parseResources.ts'
 import { invalidParams } from './errors.ts'
 
 /** What a dapp asks to have signed off the chain, and with which account. */
@@ -12,17 +11,17 @@ export type RequestedContent = { from: Hex; asked: OffChain }
  */
 export function parsePersonalSign(params: unknown): RequestedContent {
   const [first, second] = toList(params)
-  const [message, from] = isHex(first, 20) && !isHex(second, 20) ? [second, first] : [first, second]
-  if (typeof message !== 'string' || !isHex(from, 20)) throw invalidParams('expected a message and an account')
+  const [message, from] = isPrefixedHex(first, 20) && !isPrefixedHex(second, 20) ? [second, first] : [first, second]
+  if (typeof message !== 'string' || !isPrefixedHex(from, 20)) throw invalidParams('expected a message and an account')
   // In hex, as the method has it. Plain text is taken too, unless it could be meant as hex that is cut off or misspelt.
-  if (!isHex(message) && /^0x/i.test(message)) throw invalidParams('the message is not hex of whole bytes')
-  return { from, asked: parseMessage({ message: isHex(message) ? { raw: message } : message }) }
+  if (!isPrefixedHex(message) && /^0x/i.test(message)) throw invalidParams('the message is not hex of whole bytes')
+  return { from, asked: parseMessage({ message: isPrefixedHex(message) ? { raw: message } : message }) }
 }
 
 /** Reads the parameters of `eth_signTypedData_v4`: the account, then the typed data, as an object or as JSON. */
 export function parseSignTypedData(params: unknown, chainId: number): RequestedContent {
   const [from, given] = toList(params)
-  if (!isHex(from, 20)) throw invalidParams('expected an account and typed data')
+  if (!isPrefixedHex(from, 20)) throw invalidParams('expected an account and typed data')
   const typedData = typeof given === 'string' ? parseText(given) : given
   return { from, asked: parseTypedData(typedData as SignTypedDataRequest, chainId) }
 }

@@ -1,5 +1,4 @@
-import type { Hex } from '@countersign/protocol'
-import { isHex } from '../client/parseResources.ts'
+import { type Hex, isPrefixedHex } from '@countersign/protocol'
 import { type Call, parseSignRequest } from '../client/parseSignRequest.ts'
 import { findForeign, unsupportedTransaction } from '../client/unsupportedTransaction.ts'
 import { Eip1193Error, eip1193Codes, invalidParams } from './errors.ts'
@@ -35,7 +34,7 @@ export function parseTransaction(params: unknown, chainId: number): RequestedTra
     throw new Eip1193Error(eip1193Codes.chainDisconnected, `the wallet is on chain ${chainId}, not on ${asked}`)
   }
   const { from } = request
-  if (isGiven(from) && !isHex(from, 20)) throw invalidParams('from is not an address')
+  if (isGiven(from) && !isPrefixedHex(from, 20)) throw invalidParams('from is not an address')
   const value = toQuantity(request, 'value') ?? 0n
   const { to, data } = parseSignRequest({ to: request.to as Hex, value, data: toData(request) })
   return {
@@ -61,7 +60,7 @@ function toQuantity(request: Record<string, unknown>, name: string): bigint | un
 }
 
 function toData({ data, input }: Record<string, unknown>): Hex {
-  for (const text of [data, input]) if (isGiven(text) && !isHex(text)) throw invalidParams('data is not hex')
+  for (const text of [data, input]) if (isGiven(text) && !isPrefixedHex(text)) throw invalidParams('data is not hex')
   const [first, second] = [data, input].filter(isGiven) as Hex[]
   if (first !== undefined && second !== undefined && first.toLowerCase() !== second.toLowerCase()) {
     throw invalidParams('data and input differ')

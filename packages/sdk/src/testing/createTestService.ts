@@ -9,6 +9,7 @@ import {
   type ProofPayload,
   type SessionUser,
   toHex,
+  toPrefixedHex,
   type WalletInfo,
 } from '@countersign/protocol'
 import { parseEther } from 'viem'
@@ -165,7 +166,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     const allowed = implementations.map((implementation) => implementation.toLowerCase() as Hex)
     const authorization = await readSigning(request, (body) => parseAuthorizationRequest(body, allowed))
     if (!isProvisioned) throw new ProblemFailure({ code: 'wallet_not_provisioned' })
-    const digest: Hex = `0x${toHex(hashAuthorization(authorization))}`
+    const digest = toPrefixedHex(hashAuthorization(authorization))
     const subject = { ...authorization, digest, signature: await account.sign({ hash: digest }) }
     const { signature, slug } = signings.add(own.signer, { kind: 'authorization', subject })
     return { signature, slug }

@@ -8,6 +8,7 @@ import {
   hashTypedData,
   hashUnsignedTransaction,
   isPlainObject,
+  isPrefixedHex,
   type MessageContent,
   parseAuthorization,
   parseJson,
@@ -17,7 +18,7 @@ import {
   type SignDigestRequest,
   type TxMetadata,
   type TypedData,
-  toHex,
+  toPrefixedHex,
 } from '@countersign/protocol'
 import { bytesToHex, numberToBytes } from 'viem'
 import { ProblemFailure, type TestProblemCode, testProblems } from './problems.ts'
@@ -58,7 +59,7 @@ export function parseWalletUse(body: unknown): ParsedWalletUse & { rest: unknown
 }
 
 export function parseAddress(value: unknown): Hex {
-  if (typeof value === 'string' && /^0x[0-9a-fA-F]{40}$/.test(value)) return value.toLowerCase() as Hex
+  if (isPrefixedHex(value, 20)) return value.toLowerCase() as Hex
   throw invalidRequest('wallet is not an address')
 }
 
@@ -82,12 +83,12 @@ export function parseSignDigest(body: unknown): SignDigestRequest {
   if (!isPlainObject(body)) throw invalidRequest('the body is not an object')
   const { digest: asked, txMetadata: metadata, ...foreign } = body
   if (Object.keys(foreign).length > 0) throw invalidRequest('the body has other members than digest and txMetadata')
-  if (typeof asked !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(asked)) {
+  if (!isPrefixedHex(asked, 32)) {
     throw new ProblemFailure({ code: 'invalid_digest', detail: 'digest is not 0x and 64 hex digits' })
   }
   const txMetadata = readTxMetadata(metadata)
   const digest = asked.toLowerCase() as Hex
-  if (`0x${toHex(hashUnsignedTransaction(txMetadata))}` !== digest)
+  if (toPrefixedHex(hashUnsignedTransaction(txMetadata)) !== digest)
     throw new ProblemFailure({ code: 'digest_mismatch' })
   return { digest, txMetadata }
 }
@@ -100,12 +101,12 @@ export type ParsedOffChain = { digest: Hex } & (
 export function parseMessage(body: unknown): ParsedOffChain {
   if (!isPlainObject(body) || Object.keys(body).join() !== 'message') throw invalidRequest('expected only message')
   const content = body as MessageContent
-  return { kind: 'message', content, digest: `0x${toHex(asProblem(() => hashMessage(content.message)))}` }
+  return { kind: 'message', content, digest: toPrefixedHex(asProblem(() => hashMessage(content.message))) }
 }
 
 export function parseTypedData(body: unknown): ParsedOffChain {
   const content = body as TypedData
-  return { kind: 'typed-data', content, digest: `0x${toHex(asProblem(() => hashTypedData(content)))}` }
+  return { kind: 'typed-data', content, digest: toPrefixedHex(asProblem(() => hashTypedData(content))) }
 }
 
 export function parseAuthorizationRequest(body: unknown, implementations: readonly Hex[]): Authorization {

@@ -1,3 +1,4 @@
+import { isPrefixedHex } from '@countersign/protocol'
 import {
   type Hex,
   keccak256,
@@ -315,17 +316,17 @@ function toCallData(request: unknown): Hex {
   if (typeof request !== 'object' || request === null) throw invalidParams('not a transaction')
   const { data, input } = request as { data?: unknown; input?: unknown }
   const text = data ?? input ?? '0x'
-  if (typeof text !== 'string' || !/^0x(?:[0-9a-fA-F]{2})*$/.test(text)) throw invalidParams('data is not hex')
-  return text as Hex
+  if (!isPrefixedHex(text)) throw invalidParams('data is not hex')
+  return text
 }
 
 function findTransaction(transactions: readonly MinedTransaction[], hash: unknown): MinedTransaction | undefined {
-  if (typeof hash !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(hash)) throw invalidParams('not a transaction hash')
+  if (!isPrefixedHex(hash, 32)) throw invalidParams('not a transaction hash')
   return transactions.find((transaction) => transaction.hash === hash.toLowerCase())
 }
 
 function toAddress(address: unknown): Hex {
-  if (typeof address !== 'string' || !/^0x[0-9a-fA-F]{40}$/.test(address)) throw invalidParams('not an address')
+  if (!isPrefixedHex(address, 20)) throw invalidParams('not an address')
   return address.toLowerCase() as Hex
 }
 

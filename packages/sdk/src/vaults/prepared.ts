@@ -4,6 +4,7 @@ import {
   hashMessage,
   hashTypedData,
   hashUnsignedTransaction,
+  isLowerPrefixedHex,
   isNatural,
   type MessageContent,
   parseStrictJson,
@@ -11,7 +12,7 @@ import {
   readMembers,
   ServiceError,
   type TypedData,
-  toHex,
+  toPrefixedHex,
 } from '@countersign/protocol'
 import { checkRequest, type VaultContent } from './checkRequest.ts'
 import { createVaultError } from './errors.ts'
@@ -77,11 +78,11 @@ export function parsePrepared(given: unknown): Prepared {
     malformed,
   )
   if (version !== 1) throw malformed('version is unknown')
-  if (typeof address !== 'string' || !/^0x[0-9a-f]{40}$/.test(address)) throw malformed('address')
+  if (!isLowerPrefixedHex(address, 20)) throw malformed('address')
   if (!isNatural(expiresMs) || expiresMs > MAX_DATE_MS) throw malformed('expiresMs')
   const prepared = read(() => {
     assertPolicy(policy)
-    return createPrepared(parseContent(asked), { address: address as Hex, policy, expiresMs })
+    return createPrepared(parseContent(asked), { address, policy, expiresMs })
   })
   for (const [name, claimed] of Object.entries({ policyHash, digest, approvals })) {
     if (prepared[name as 'digest'] !== claimed) throw mismatch(name)
@@ -113,8 +114,8 @@ function parseContent({ kind, content }: { kind: unknown; content: unknown }): V
 
 /** As the enclave hashes it. Refuses what has no one reading. */
 function toDigest({ kind, content }: VaultContent): Hex {
-  if (kind === 'transaction') return `0x${toHex(hashUnsignedTransaction(content))}`
-  return `0x${toHex(kind === 'message' ? hashMessage(content.message) : hashTypedData(content))}`
+  if (kind === 'transaction') return toPrefixedHex(hashUnsignedTransaction(content))
+  return toPrefixedHex(kind === 'message' ? hashMessage(content.message) : hashTypedData(content))
 }
 
 /** What cannot be read at all is malformed. A refusal by the policy stays one. */

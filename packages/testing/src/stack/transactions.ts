@@ -1,4 +1,4 @@
-import { type Hex, hashUnsignedTransaction, type TxMetadata, toHex } from '@countersign/protocol'
+import { type Hex, hashUnsignedTransaction, type TxMetadata, toPrefixedHex } from '@countersign/protocol'
 
 /** A transaction; each nonce makes another one. */
 export function createTx(nonce: number, changes: Partial<TxMetadata> = {}): TxMetadata {
@@ -16,5 +16,5 @@ export function createTx(nonce: number, changes: Partial<TxMetadata> = {}): TxMe
 }
 
 export function toDigest(txMetadata: TxMetadata): Hex {
-  return `0x${toHex(hashUnsignedTransaction(txMetadata))}`
+  return toPrefixedHex(hashUnsignedTransaction(txMetadata))
 }

@@ -8,7 +8,7 @@ import {
   recoverPublicKey,
   ServiceError,
   toAddress,
-  toHex,
+  toPrefixedHex,
 } from '@countersign/protocol'
 import { isHash } from '../createChain.ts'
 import { parseQuantity, type Rpc, unavailable } from '../createRpc.ts'
@@ -136,7 +136,7 @@ function readAuthorization(item: unknown) {
     const parity = 27 + parseQuantity(yParity ?? v, 'yParity')
     const signature = fromHex(`${toWord(r)}${toWord(s)}${parity.toString(16)}`)
     const authority = toAddress(recoverPublicKey(hashAuthorization(authorization), signature))
-    return { authorization, authority, hash: `0x${toHex(hashSignedAuthorization(authorization, signature))}` }
+    return { authorization, authority, hash: toPrefixedHex(hashSignedAuthorization(authorization, signature)) }
   } catch (error) {
     if (error instanceof ServiceError) return undefined
     throw error

@@ -5,7 +5,6 @@ import {
   computeTdxReportData,
   createInclusionPaths,
   fromHex,
-  type Hex,
   hashEnclaveConfig,
   hashLeaf,
   hashSignedTransaction,
@@ -17,6 +16,7 @@ import {
   type Signed,
   type StatementV2,
   toHex,
+  toPrefixedHex,
 } from '@countersign/protocol'
 import {
   assembleAttestation,
@@ -51,7 +51,6 @@ const BATCH = 256
 /** Every tenth is a message. */
 const isMessage = (index: number) => index % 10 === 9
 const bytesOf = (name: string) => sha256(new TextEncoder().encode(name))
-const toPrefixed = (bytes: Uint8Array): Hex => `0x${toHex(bytes)}`
 
 /**
  * The receipts of so many signatures of the simulated service, in batches that share a quote and a checkpoint as real ones do: the receipt simulator
@@ -126,8 +125,8 @@ function signTransaction(
   const signature = Uint8Array.from([...recovered.subarray(1), 27 + (recovered[0] ?? 0)])
   const subject = {
     ...metadata,
-    ...{ txHash: toPrefixed(hashSignedTransaction(metadata, signature)), from, digestSigned: toPrefixed(digest) },
-    ...{ signature: toPrefixed(signature), signedAt: time.toISOString() },
+    ...{ txHash: toPrefixedHex(hashSignedTransaction(metadata, signature)), from, digestSigned: toPrefixedHex(digest) },
+    ...{ signature: toPrefixedHex(signature), signedAt: time.toISOString() },
   }
   return { kind: 'transaction', subject }
 }

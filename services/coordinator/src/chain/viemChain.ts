@@ -5,6 +5,7 @@ import {
   isBodyTooLarge,
   readBounded,
 } from '@countersign/protocol'
+import { readCauseCode } from '@countersign/service'
 import { HttpRequestError, http } from 'viem'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { encodeFunctionData, keccak256 } from 'viem/utils'
@@ -329,8 +330,8 @@ function createBoundedFetch(parameters: { timeoutMs: number; maxAnswerBytes: num
 }
 
 function toErrno(error: unknown): string {
-  const cause = error instanceof Error ? error.cause : undefined
-  return cause instanceof Error && 'code' in cause ? toPlainText(String(cause.code)) : 'no answer'
+  const code = readCauseCode(error)
+  return code === undefined ? 'no answer' : toPlainText(code)
 }
 
 /** viem's errors quote the URL and what was sent, so nothing of them is repeated but what we put there, and the status. */

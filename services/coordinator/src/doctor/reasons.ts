@@ -1,10 +1,12 @@
 import { ServiceError } from '@countersign/protocol'
+import { readCode } from '@countersign/service'
 
 /** The code of the network, of TLS or of a library, wherever in the causes it is. Texts of others are not repeated: they quote URLs. */
 export function findCode(error: unknown): string | undefined {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth++) {
     if (cause.name === 'TimeoutError' || cause.name === 'AbortError') return 'ETIMEDOUT'
-    if ('code' in cause && typeof cause.code === 'string' && /^[A-Za-z0-9_]{1,64}$/.test(cause.code)) return cause.code
+    const code = readCode(cause)
+    if (code !== undefined && /^[A-Za-z0-9_]{1,64}$/.test(code)) return code
     const [inner] = cause instanceof AggregateError ? cause.errors : []
     if (inner !== undefined) return findCode(inner)
   }

@@ -1,7 +1,12 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { createVerifier } from '@countersign/attestation'
 import { createSimulator, simulatedRoots } from '@countersign/attestation/simulator'
-import { hashUnsignedTransaction, type OpenSessionResponse, type TransactionItem, toHex } from '@countersign/protocol'
+import {
+  hashUnsignedTransaction,
+  type OpenSessionResponse,
+  type TransactionItem,
+  toPrefixedHex,
+} from '@countersign/protocol'
 import { expect, onTestFinished } from 'vitest'
 import { createWitness } from '../../../enclave/test/witness.ts'
 import { createPlatformReader } from '../collateral/platformReader.ts'
@@ -59,7 +64,7 @@ export function toItem({ sid, grant, keyId }: OpenSessionResponse, nonce = 0): T
     maxFeePerGas: '2',
     maxPriorityFeePerGas: '1',
   } as const
-  const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}` as const
+  const digest = toPrefixedHex(hashUnsignedTransaction(txMetadata))
   return { kind: 'transaction', statementVersion: 1, sid, grant, keyId, digest, txMetadata, witness: createWitness() }
 }
 

@@ -1,4 +1,5 @@
 import { ServiceError } from '@countersign/protocol'
+import { readCode } from '@countersign/service'
 import { AnswerError } from './answerMembers.ts'
 import { KeyChangedError } from './attestedTls.ts'
 import { parseErrorCode } from './parseAnswers.ts'
@@ -23,19 +24,14 @@ export class EndpointError extends ServiceError<FailureCode> {
 export function toEndpointError(cause: unknown): EndpointError {
   if (cause instanceof AnswerError) return malformed(cause)
   if (cause instanceof KeyChangedError) return failure('key_changed', undefined, cause)
-  const { code, name } = toErrorNames(cause)
+  const code = readCode(cause)
+  const name = cause instanceof Error ? cause.name : typeof cause
   if (name === 'TimeoutError' || name === 'AbortError') return failure('timed_out', undefined, cause)
   if (code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE') return failure('cut_off', code, cause)
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE' || code?.startsWith('HPE_') || name === 'HTTPParserError') {
     return failure('answer_malformed', code, cause)
   }
   return failure('unreachable', code ?? name, cause)
-}
-
-function toErrorNames(error: unknown): { code: string | undefined; name: string } {
-  if (!(error instanceof Error)) return { code: undefined, name: typeof error }
-  const { code } = error as NodeJS.ErrnoException
-  return { code: typeof code === 'string' ? code : undefined, name: error.name }
 }
 
 export function refused({ status, body }: { status: number; body: unknown }): EndpointError {

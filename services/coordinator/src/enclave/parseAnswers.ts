@@ -5,6 +5,7 @@ import {
   assertEnclaveSettings,
   assertSettingsOf,
   type Hex,
+  isLowerPrefixedHex,
   type LoggedItemsResponse,
   MAX_SIGN_ITEMS,
   type OpenSessionResponse,
@@ -275,8 +276,8 @@ function toRuleReason(value: unknown): RuleReason {
 }
 
 function toWalletAddress(value: unknown): Hex {
-  if (typeof value !== 'string' || !/^0x[0-9a-f]{40}$/.test(value)) throw new AnswerError('address')
-  return value as Hex
+  if (!isLowerPrefixedHex(value, 20)) throw new AnswerError('address')
+  return value
 }
 
 function toEventLog(value: unknown): { eventLog?: string } {

@@ -1,4 +1,5 @@
 import { isBodyTooLarge, parseJson, readBounded, withinTimeLimit } from '@countersign/protocol'
+import { readCauseCode } from '@countersign/service'
 import { EntropySourceError } from './entropySourceError.ts'
 
 /** The fetch of the platform, injected. */
@@ -61,8 +62,7 @@ export async function fetchJson(
 }
 
 function toErrno(error: unknown): string {
-  const cause = error instanceof Error ? error.cause : undefined
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
+  return readCauseCode(error) ?? 'unknown'
 }
 
 function isJson(contentType: string | null): boolean {

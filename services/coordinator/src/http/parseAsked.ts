@@ -9,6 +9,7 @@ import {
   ServiceError,
   type TypedData,
   toHex,
+  toPrefixedHex,
 } from '@countersign/protocol'
 import { CoordinatorError, type CoordinatorErrorCode, invalidRequest } from '../errors.ts'
 import type { Asked } from '../sign/request.ts'
@@ -47,7 +48,7 @@ export function parseAuthorizationRequest(body: unknown, limits: ChainLimits): A
     throw new CoordinatorError('authorization_not_allowed', 'authorization not allowed', { details })
   }
   assertChainAllowed(BigInt(authorization.chainId), limits)
-  return { kind: 'authorization', authorization, digest: `0x${toHex(hashAuthorization(authorization))}` }
+  return { kind: 'authorization', authorization, digest: toPrefixedHex(hashAuthorization(authorization)) }
 }
 
 const codes = ['invalid_request', 'invalid_message', 'invalid_typed_data', 'message_too_large'] as const

@@ -2,11 +2,12 @@ import {
   type Hex,
   hashUnsignedTransaction,
   isPlainObject,
+  isPrefixedHex,
   parseTxMetadata,
   ServiceError,
   type SignDigestRequest,
   type TxMetadata,
-  toHex,
+  toPrefixedHex,
 } from '@countersign/protocol'
 import { CoordinatorError, invalidRequest } from '../errors.ts'
 import { assertChainAllowed, type ChainLimits } from './assertChainAllowed.ts'
@@ -17,12 +18,12 @@ import { assertChainAllowed, type ChainLimits } from './assertChainAllowed.ts'
  */
 export function parseSignDigestRequest(body: unknown, limits: ChainLimits): SignDigestRequest {
   const { digest: asked, txMetadata: metadata } = assertMembers(body)
-  if (typeof asked !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(asked)) {
+  if (!isPrefixedHex(asked, 32)) {
     throw new CoordinatorError('invalid_digest', 'invalid digest', { details: 'digest is not 0x and 64 hex digits' })
   }
   const txMetadata = readTxMetadata(metadata)
   const digest = asked.toLowerCase() as Hex
-  if (`0x${toHex(hashUnsignedTransaction(txMetadata))}` !== digest) {
+  if (toPrefixedHex(hashUnsignedTransaction(txMetadata)) !== digest) {
     throw new CoordinatorError('digest_mismatch', 'the digest is not that of the transaction')
   }
   assertChainAllowed(BigInt(txMetadata.chainId), limits)

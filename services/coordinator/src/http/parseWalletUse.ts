@@ -1,5 +1,5 @@
 import { assertApprovals, VaultPolicyError } from '@countersign/policy'
-import { type Approval, type Hex, isPlainObject } from '@countersign/protocol'
+import { type Approval, type Hex, isPlainObject, isPrefixedHex } from '@countersign/protocol'
 import { invalidRequest } from '../errors.ts'
 
 /** Which wallet is to sign, and who approves. */
@@ -15,7 +15,7 @@ export function parseWalletUse(body: unknown): ParsedWalletUse & { rest: unknown
 
 export function parseWallet(value: unknown): Hex | undefined {
   if (value === undefined) return undefined
-  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{40}$/.test(value)) throw invalidRequest('wallet is not an address')
+  if (!isPrefixedHex(value, 20)) throw invalidRequest('wallet is not an address')
   return value.toLowerCase() as Hex
 }
 

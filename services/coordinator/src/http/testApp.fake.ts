@@ -1,4 +1,4 @@
-import { type Hex, hashUnsignedTransaction, type Opening, type TxMetadata, toHex } from '@countersign/protocol'
+import { type Hex, hashUnsignedTransaction, type Opening, type TxMetadata, toPrefixedHex } from '@countersign/protocol'
 import { type AnswerCheck, createAnswerCheck } from '../../test/answerCheck.ts'
 import { type AppConfig, type AppDeps, createApp } from '../app.ts'
 import { createManualTime } from '../manualTime.fake.ts'
@@ -33,7 +33,7 @@ export const txMetadata: TxMetadata = {
   maxPriorityFeePerGas: '1000000000',
 }
 
-export const toDigest = (metadata: TxMetadata): Hex => `0x${toHex(hashUnsignedTransaction(metadata))}`
+export const toDigest = (metadata: TxMetadata): Hex => toPrefixedHex(hashUnsignedTransaction(metadata))
 
 /** What `POST /sign/digest` is sent when all is well. */
 export const signBody = { digest: toDigest(txMetadata), txMetadata }

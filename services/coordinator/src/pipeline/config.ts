@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { extname, join } from 'node:path'
-import { type Hex, isSafeUrl } from '@countersign/protocol'
+import { type Hex, isPrefixedHex, isSafeUrl } from '@countersign/protocol'
 import {
   ConfigError,
   type Env,
@@ -58,7 +58,7 @@ export function readPipeline(env: Env, context: Context, fault: Fault): Pipeline
   if (env.RPC_URL === undefined || env.RPC_URL === '') return undefined
   if (env.CHAIN_ID === undefined || env.CHAIN_ID === '') fault('CHAIN_ID: missing')
   const contract = env.ATTESTATIONS_ADDRESS ?? ''
-  if (!/^0x[0-9a-fA-F]{40}$/.test(contract)) fault('ATTESTATIONS_ADDRESS: expected 0x and 40 hex digits')
+  if (!isPrefixedHex(contract, 20)) fault('ATTESTATIONS_ADDRESS: expected 0x and 40 hex digits')
   const seconds = (name: string, fallback: number) =>
     1000 * readInteger(env, name, { fallback, min: 1, max: 2_592_000 }, fault)
   const chainId = readInteger(env, 'CHAIN_ID', { fallback: 1, min: 1, max: Number.MAX_SAFE_INTEGER }, fault)
@@ -148,7 +148,7 @@ function readPrivateKey(env: Env, { readFile }: Context, fault: Fault): Hex {
   const text = readSecret(env, 'PUBLISHER_PRIVATE_KEY', readFile, fault)
   if (text === undefined) return '0x'
   // The message never quotes the key.
-  if (!/^0x[0-9a-fA-F]{64}$/.test(text)) fault('PUBLISHER_PRIVATE_KEY: expected 0x and 64 hex digits')
+  if (!isPrefixedHex(text, 32)) fault('PUBLISHER_PRIVATE_KEY: expected 0x and 64 hex digits')
   return text as Hex
 }
 

@@ -14,6 +14,7 @@ import {
   toCanonicalJson,
   toEnclaveVersion,
   toHex,
+  toPrefixedHex,
 } from '@countersign/protocol'
 import { checkReceipt, parseBlock, parseReceiptCar } from '@countersign/receipt'
 import { sql } from 'kysely'
@@ -43,7 +44,6 @@ const log = createFakeLog()
 const key = createTestWalletKey('kinds')
 const satellite = createFakeSatellite()
 const settings = createEnclaveSettings([{ kind: 'satellite', key: satellite.publicKey }], [`0x${'22'.repeat(20)}`])
-const digest = (bytes: Uint8Array): Hex => `0x${toHex(bytes)}`
 
 const txMetadata = {
   chainId: 31337,
@@ -65,13 +65,13 @@ const typedData = {
 const toMessage = (message: Hex): Asked => ({
   kind: 'message',
   content: { message },
-  digest: digest(hashMessage(message)),
+  digest: toPrefixedHex(hashMessage(message)),
 })
 const asked: Record<string, Asked> = {
-  transaction: { kind: 'transaction', txMetadata, digest: digest(hashUnsignedTransaction(txMetadata)) },
-  authorization: { kind: 'authorization', authorization, digest: digest(hashAuthorization(authorization)) },
+  transaction: { kind: 'transaction', txMetadata, digest: toPrefixedHex(hashUnsignedTransaction(txMetadata)) },
+  authorization: { kind: 'authorization', authorization, digest: toPrefixedHex(hashAuthorization(authorization)) },
   message: toMessage('0x68656c6c6f'),
-  'typed-data': { kind: 'typed-data', content: typedData, digest: digest(hashTypedData(typedData)) },
+  'typed-data': { kind: 'typed-data', content: typedData, digest: toPrefixedHex(hashTypedData(typedData)) },
 }
 
 describe('every kind of signature, from the enclave to its blocks', () => {
@@ -242,7 +242,7 @@ describe('every kind of signature, from the enclave to its blocks', () => {
     const transaction: Asked = {
       kind: 'transaction',
       txMetadata: other,
-      digest: digest(hashUnsignedTransaction(other)),
+      digest: toPrefixedHex(hashUnsignedTransaction(other)),
     }
     const results = await sign([transaction, toMessage('0x11')], 1)
     const stage = createStage()

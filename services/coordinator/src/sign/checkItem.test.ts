@@ -9,6 +9,7 @@ import {
   type Statement,
   type TransactionItem,
   toHex,
+  toPrefixedHex,
 } from '@countersign/protocol'
 import { createTx, toDigest } from '@countersign/testing/stack'
 import { describe, expect, test } from 'vitest'
@@ -114,17 +115,19 @@ describe('a statement of version 2', () => {
   }
   const authorization = { chainId: 31337, address: `0x${'22'.repeat(20)}` as const, nonce: 3 }
   const { digest } = createItem(0)
-  const toText = (bytes: Uint8Array): Hex => `0x${toHex(bytes)}`
   const kinds = {
     transaction: { item: { ...createItem(0), statementVersion: 2 }, digest },
     authorization: {
       item: { kind: 'authorization', ...granted, authorization },
-      digest: toText(hashAuthorization(authorization)),
+      digest: toPrefixedHex(hashAuthorization(authorization)),
     },
-    message: { item: { kind: 'message', ...granted, content: message }, digest: toText(hashMessage(message.message)) },
+    message: {
+      item: { kind: 'message', ...granted, content: message },
+      digest: toPrefixedHex(hashMessage(message.message)),
+    },
     'typed-data': {
       item: { kind: 'typed-data', ...granted, content: typedData },
-      digest: toText(hashTypedData(typedData)),
+      digest: toPrefixedHex(hashTypedData(typedData)),
     },
   } as const satisfies Record<string, { item: SignItem; digest: Hex }>
   type Kind = keyof typeof kinds

@@ -10,7 +10,7 @@ import {
   equalBytes,
   fromHex,
   type Hex,
-  isHex,
+  isLowerPrefixedHex,
   MAX_SAMPLE_AGE_MS,
   type OffChainItem,
   type Opening,
@@ -228,9 +228,8 @@ function hashLeafFast(statement: Statement | StatementV2): string {
 
 function readHex(subject: object, name: string, bytes: number): Hex {
   const value: unknown = Object.hasOwn(subject, name) ? subject[name as keyof typeof subject] : undefined
-  const isLowerHex = typeof value === 'string' && value.startsWith('0x') && isHex(value.slice(2), bytes)
-  if (!isLowerHex) throw invalidAnswer(`the subject has no ${name}`)
-  return value as Hex
+  if (!isLowerPrefixedHex(value, bytes)) throw invalidAnswer(`the subject has no ${name}`)
+  return value
 }
 
 function somethingElse() {

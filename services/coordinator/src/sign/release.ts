@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto'
-import { toReleaseMessageV2 } from '@countersign/protocol'
+import { toHex, toReleaseMessageV2 } from '@countersign/protocol'
 import { assembleBatch, assertBlockSize, encodeBlock } from '@countersign/receipt'
 import type { SelfReport } from '../ports.ts'
-import { fromBytes } from '../store/bytes.ts'
 import type { Release, SigningBatch } from '../store/types.ts'
 
 /** What a release is of. */
@@ -36,7 +35,7 @@ export function createReleaser(
   async function make(batch: Releasable, coordinator: Uint8Array<ArrayBuffer>): Promise<Release> {
     const { quote, eventLog, config, settings, bootId, sequence, previous, treeSize, logKey, collateral } = batch
     const record = {
-      quoteHex: fromBytes(quote),
+      quoteHex: toHex(quote),
       eventLog,
       config,
       settings,

@@ -6,7 +6,7 @@ import {
   parseSignature,
   ServiceError,
   toAddress,
-  toHex,
+  toPrefixedHex,
 } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import { isSampleSigned } from '../entropy/checkSample.ts'
@@ -40,7 +40,7 @@ function isGood({ digest, signature, publicKey, address, transaction }: Signatur
       equalBytes(key, Buffer.from(publicKey, 'hex')) &&
       addressOf(publicKey, key) === address &&
       (transaction === undefined ||
-        `0x${toHex(hashSignedTransaction(transaction.txMetadata, bytes))}` === transaction.txHash)
+        toPrefixedHex(hashSignedTransaction(transaction.txMetadata, bytes)) === transaction.txHash)
     )
   } catch (error) {
     if (error instanceof ServiceError) return false

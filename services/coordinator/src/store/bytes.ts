@@ -1,5 +1,3 @@
-import type { Hex } from '@countersign/protocol'
-
 /** Hex, with or without `0x`, for a column of bytes. The lengths are checked by the database. */
 export function toBytes(hex: string): Buffer {
   return Buffer.from(toDigits(hex), 'hex')
@@ -8,14 +6,6 @@ export function toBytes(hex: string): Buffer {
 /** Hex digits only, in lower case, for the arrays that SQL decodes itself. */
 export function toDigits(hex: string): string {
   return (hex.startsWith('0x') ? hex.slice(2) : hex).toLowerCase()
-}
-
-export function fromBytes(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
-}
-
-export function toPrefixed(bytes: Uint8Array): Hex {
-  return `0x${fromBytes(bytes)}`
 }
 
 /** Drivers answer slices of larger buffers. */

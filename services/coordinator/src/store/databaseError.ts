@@ -1,3 +1,4 @@
+import { readCode } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
 
 /** Of the network, as Node names them. */
@@ -47,7 +48,7 @@ export function guard<Parameters extends readonly unknown[], Result>(
 
 /** The code of the network or of PostgreSQL; empty where there is none. */
 export function toErrorCode(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+  return readCode(error) ?? ''
 }
 
 function isUnavailable(error: unknown): boolean {

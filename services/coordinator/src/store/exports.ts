@@ -1,6 +1,5 @@
-import type { Hex, ProofStatus, SignatureKind } from '@countersign/protocol'
+import { type Hex, type ProofStatus, type SignatureKind, toPrefixedHex } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
-import { toPrefixed } from './bytes.ts'
 import type { Tables } from './tables.ts'
 
 /** A proof as an export lists it; without a CID it is not pinned. */
@@ -115,12 +114,12 @@ function toListed(row: ListedRow & { slug: string }): ListedProof {
     slug: row.slug,
     cid: row.ipfs_cid,
     kind: row.kind,
-    txHash: toPrefixed(row.tx_hash),
+    txHash: toPrefixedHex(row.tx_hash),
     chainId: Number(row.chain_id),
-    walletAddress: toPrefixed(row.address),
+    walletAddress: toPrefixedHex(row.address),
     status: row.status,
     createdAt: row.created_at.getTime(),
-    onchainTxHash: row.onchain_tx_hash && toPrefixed(row.onchain_tx_hash),
+    onchainTxHash: row.onchain_tx_hash && toPrefixedHex(row.onchain_tx_hash),
     onchainBlockNumber: row.onchain_block_number === null ? null : Number(row.onchain_block_number),
   }
 }

@@ -1,18 +1,19 @@
 import type { TcbStatus } from '@countersign/attestation'
 import { createInclusionProof, listInclusionNodes, type TlogProof } from '@countersign/log'
-import type {
-  Approval,
-  BatchBlock,
-  EnclaveConfig,
-  EntropyWitness,
-  ProofStatus,
-  Signed,
-  Statement,
-  StatementV2,
+import {
+  type Approval,
+  type BatchBlock,
+  type EnclaveConfig,
+  type EntropyWitness,
+  type ProofStatus,
+  type Signed,
+  type Statement,
+  type StatementV2,
+  toHex,
 } from '@countersign/protocol'
 import type { AttestationRecords, ReceiptRecords } from '@countersign/receipt'
 import { type Kysely, sql } from 'kysely'
-import { fromBytes, toOwnBytes } from './bytes.ts'
+import { toOwnBytes } from './bytes.ts'
 import { createNodeReader, type FetchNodes } from './logTiles.ts'
 import type { Tables } from './tables.ts'
 
@@ -177,17 +178,17 @@ function toRelease(row: SharedRow): ReleaseRecords | undefined {
 /** Written by the signing path from values of these types; the schemas of the blocks check them once more. */
 function toBatch(row: SharedRow) {
   return {
-    bootId: fromBytes(row.boot_id),
+    bootId: toHex(row.boot_id),
     sequence: Number(row.sequence),
-    previous: fromBytes(row.previous),
-    quoteHex: fromBytes(row.quote),
+    previous: toHex(row.previous),
+    quoteHex: toHex(row.quote),
     config: row.config as EnclaveConfig,
     ...(row.event_log === null ? {} : { eventLog: row.event_log }),
   }
 }
 
 function toInclusion({ leaf_index: leafIndex, path }: ProofRow) {
-  return { leafIndex: Number(leafIndex), path: fromBytes(path).match(/.{64}/g) ?? [] }
+  return { leafIndex: Number(leafIndex), path: toHex(path).match(/.{64}/g) ?? [] }
 }
 
 function toRecordsV1(proof: ProofRow, { row }: Shared): PinRecords {
@@ -211,7 +212,7 @@ function toRecordsV1(proof: ProofRow, { row }: Shared): PinRecords {
       mode: row.coordinator_mode,
       publicKey: statement.coordinatorKey,
       selfAttestation: JSON.parse(Buffer.from(row.json).toString('utf8')),
-      release: fromBytes(release),
+      release: toHex(release),
     },
     witness: proof.witness as EntropyWitness,
   }
@@ -245,6 +246,6 @@ async function readLogProof(
   if (note === null || logSize === null || logHash === null || logIndex === null) return undefined
   const place = { index: Number(logIndex), size: Number(logSize) }
   const nodes = listInclusionNodes(place)
-  const readNode = await fetchNodes(fromBytes(logHash), nodes)
+  const readNode = await fetchNodes(toHex(logHash), nodes)
   return { index: place.index, proof: createInclusionProof(readNode, place), checkpoint: note }
 }

@@ -1,6 +1,5 @@
-import type { Hex, ProofStatus } from '@countersign/protocol'
+import { type Hex, type ProofStatus, toPrefixedHex } from '@countersign/protocol'
 import type { Kysely } from 'kysely'
-import { toPrefixed } from './bytes.ts'
 import type { Tables } from './tables.ts'
 
 /** A proof as its operator sees it. */
@@ -54,7 +53,7 @@ export async function listProofs(
             status: row.publication_status ?? '',
             transactions: transactions
               .filter(({ publication_id }) => String(publication_id) === String(row.publication_id))
-              .map(({ tx_hash }) => toPrefixed(tx_hash)),
+              .map(({ tx_hash }) => toPrefixedHex(tx_hash)),
           },
   }))
 }

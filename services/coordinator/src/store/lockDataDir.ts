@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readCode } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
 
 /** Names a living process for good: process ids come round again, in a container after every restart. */
@@ -90,7 +91,7 @@ async function readBirth(pid: number): Promise<string | undefined> {
     process.kill(pid, 0)
     return 'alive'
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM' ? 'alive' : undefined
+    return readCode(error) === 'EPERM' ? 'alive' : undefined
   }
 }
 
@@ -99,12 +100,13 @@ async function isLinked(from: string, to: string): Promise<boolean> {
     await link(from, to)
     return true
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    if (readCode(error) === 'EEXIST') return false
     throw error
   }
 }
 
 /** A file that is not there, or a process that ended while its file was read. */
-function orUndefined(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT' && error.code !== 'ESRCH') throw error
+function orUndefined(error: unknown): undefined {
+  const code = readCode(error)
+  if (code !== 'ENOENT' && code !== 'ESRCH') throw error
 }

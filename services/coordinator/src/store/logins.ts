@@ -1,5 +1,6 @@
+import { toHex } from '@countersign/protocol'
 import type { Kysely } from 'kysely'
-import { fromBytes, toBytes } from './bytes.ts'
+import { toBytes } from './bytes.ts'
 import type { Tables } from './tables.ts'
 import type { Login } from './types.ts'
 
@@ -36,7 +37,7 @@ export async function takeLogin(
     row && {
       id: row.id,
       provider: row.provider,
-      stateHash: fromBytes(row.state_hash),
+      stateHash: toHex(row.state_hash),
       codeVerifier: row.code_verifier,
       nonce: row.nonce,
       returnTo: row.return_to,

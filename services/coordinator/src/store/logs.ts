@@ -1,10 +1,10 @@
 import { hash as computeHash } from 'node:crypto'
 import { LOG_ENTRY_BYTES, listTreeNodes } from '@countersign/log'
-import { isHex } from '@countersign/protocol'
+import { isHex, toHex } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
 import type { Claim, LogHead, LogStore } from '../ports.ts'
-import { fromBytes, toBytes, toDigits } from './bytes.ts'
+import { toBytes, toDigits } from './bytes.ts'
 import { guard, LOCK_NOT_AVAILABLE, toErrorCode } from './databaseError.ts'
 import { createNodeReader, type FetchNodes, readBundle, readTiles } from './logTiles.ts'
 import { type Database, PREPARED } from './openDatabase.ts'
@@ -116,7 +116,7 @@ async function listLogs(db: Kysely<Tables>) {
     ])
     .orderBy('id')
     .execute()
-  return rows.map(({ hash, origin, key, size }) => ({ hash: fromBytes(hash), origin, key, size: Number(size ?? 0) }))
+  return rows.map(({ hash, origin, key, size }) => ({ hash: toHex(hash), origin, key, size: Number(size ?? 0) }))
 }
 
 type NoteRow = { size: string; note: string }
@@ -137,7 +137,7 @@ async function findLogHead(
   const nodes = listTreeNodes(size)
   const hashes = nodes.map(await fetchNodes(hash, nodes))
   const cosigned = await findCosigned(db, hash)
-  return { written: { size, note: written.note, bootId: fromBytes(written.boot_id), hashes }, cosigned }
+  return { written: { size, note: written.note, bootId: toHex(written.boot_id), hashes }, cosigned }
 }
 
 async function findCosigned(db: Kysely<Tables>, hash: string) {

@@ -1,6 +1,6 @@
-import type { AttestationPublished, Hex } from '@countersign/protocol'
+import { type AttestationPublished, type Hex, toPrefixedHex } from '@countersign/protocol'
 import { type Kysely, type Selectable, sql } from 'kysely'
-import { toBytes, toPrefixed } from './bytes.ts'
+import { toBytes } from './bytes.ts'
 import { isId, toPublished, toTransactionRow } from './publicationRows.ts'
 import type { Tables } from './tables.ts'
 import type { OpenPublication, PublicationTransaction, StoredTransaction } from './types.ts'
@@ -26,14 +26,14 @@ export async function findOpen(db: Kysely<Tables>, chainId: number): Promise<Ope
   return rows.map((row) => ({
     id: Number(row.id),
     status: row.status as OpenPublication['status'],
-    account: toPrefixed(row.account),
+    account: toPrefixedHex(row.account),
     nonce: Number(row.nonce),
-    contract: toPrefixed(row.contract),
-    calldata: toPrefixed(row.calldata),
+    contract: toPrefixedHex(row.contract),
+    calldata: toPrefixedHex(row.calldata),
     mined:
       row.tx_hash === null || row.block_number === null
         ? undefined
-        : { txHash: toPrefixed(row.tx_hash), blockNumber: Number(row.block_number) },
+        : { txHash: toPrefixedHex(row.tx_hash), blockNumber: Number(row.block_number) },
     createdAt: row.created_at.getTime(),
     transactions: transactions.filter((item) => String(item.publication_id) === String(row.id)).map(toStored),
   }))
@@ -41,8 +41,8 @@ export async function findOpen(db: Kysely<Tables>, chainId: number): Promise<Ope
 
 function toStored(row: TransactionRow): StoredTransaction {
   return {
-    hash: toPrefixed(row.tx_hash),
-    raw: toPrefixed(row.raw),
+    hash: toPrefixedHex(row.tx_hash),
+    raw: toPrefixedHex(row.raw),
     kind: row.kind,
     gas: BigInt(row.gas),
     maxFeePerGas: BigInt(row.max_fee_per_gas),

@@ -1,5 +1,6 @@
+import { toHex } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
-import { fromBytes, toBytes, toOwnBytes } from './bytes.ts'
+import { toBytes, toOwnBytes } from './bytes.ts'
 import { guard } from './databaseError.ts'
 import { findPins, type PinWork } from './findPins.ts'
 import { gatherCalls } from './gatherCalls.ts'
@@ -104,7 +105,7 @@ async function freezeReceipts(db: Kysely<Tables>, receipts: readonly FrozenRecei
       select slug from attestations where slug = any(${slugs}::text[]) and receipt_bytes is null order by slug for update
     )
     update attestations as a set receipt_bytes = decode(given.bytes, 'hex')
-    from wanted join unnest(${slugs}::text[], ${given.map(({ bytes }) => fromBytes(bytes))}::text[]) as given (slug, bytes)
+    from wanted join unnest(${slugs}::text[], ${given.map(({ bytes }) => toHex(bytes))}::text[]) as given (slug, bytes)
       on given.slug = wanted.slug
     where a.slug = wanted.slug and a.receipt_bytes is null
     returning a.slug, a.receipt_bytes`.execute(db)

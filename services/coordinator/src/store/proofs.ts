@@ -1,6 +1,11 @@
-import { type Hex, type SignatureKind, type SignedSummary, SUMMARY_DATA_BYTES } from '@countersign/protocol'
+import {
+  type Hex,
+  type SignatureKind,
+  type SignedSummary,
+  SUMMARY_DATA_BYTES,
+  toPrefixedHex,
+} from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
-import { toPrefixed } from './bytes.ts'
 import { PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
 import { toList } from './toList.ts'
@@ -41,12 +46,12 @@ export async function findProof(db: Kysely<Tables>, slug: string): Promise<Proof
     row && {
       slug: row.slug,
       kind: row.kind,
-      txHash: toPrefixed(row.tx_hash),
+      txHash: toPrefixedHex(row.tx_hash),
       chainId: Number(row.chain_id),
-      walletAddress: toPrefixed(row.address),
+      walletAddress: toPrefixedHex(row.address),
       status: row.status,
       ipfsCid: row.ipfs_cid,
-      onchainTxHash: row.onchain_tx_hash && toPrefixed(row.onchain_tx_hash),
+      onchainTxHash: row.onchain_tx_hash && toPrefixedHex(row.onchain_tx_hash),
       onchainBlockNumber: row.onchain_block_number === null ? null : Number(row.onchain_block_number),
       kmsQuoteVerified: row.quote_verified,
       // Its bytes are frozen before the pin; specification §2 shows them once the pin is done.
@@ -69,7 +74,7 @@ export async function findProofStates(db: Kysely<Tables>, slugs: readonly string
     slug: row.slug,
     status: row.status,
     ipfsCid: row.ipfs_cid,
-    onchainTxHash: row.onchain_tx_hash && toPrefixed(row.onchain_tx_hash),
+    onchainTxHash: row.onchain_tx_hash && toPrefixedHex(row.onchain_tx_hash),
     onchainBlockNumber: row.onchain_block_number === null ? null : Number(row.onchain_block_number),
     isFinal: row.is_final,
   }))
@@ -117,12 +122,12 @@ export async function listTransactions(
   })
   return rows.map((row) => ({
     id: row.id,
-    txHash: toPrefixed(row.tx_hash),
+    txHash: toPrefixedHex(row.tx_hash),
     chainId: Number(row.chain_id),
     slug: row.slug,
     status: row.status,
     createdAt: row.created_at.getTime(),
-    ...(row.vault && { walletAddress: toPrefixed(row.vault) }),
+    ...(row.vault && { walletAddress: toPrefixedHex(row.vault) }),
     ...toSummary(row),
   }))
 }

@@ -1,6 +1,6 @@
-import type { AttestationPublished } from '@countersign/protocol'
+import { type AttestationPublished, toPrefixedHex } from '@countersign/protocol'
 import { sql } from 'kysely'
-import { toBytes, toPrefixed } from './bytes.ts'
+import { toBytes } from './bytes.ts'
 import type { PublicationTransaction } from './types.ts'
 
 /** The types know the key as one that is never written, and so not as a number to compare with. */
@@ -24,5 +24,5 @@ export function toPublished(row: {
 }): AttestationPublished {
   // The database has no pinned proof without a CID.
   if (row.ipfs_cid === null) throw new Error('a pinned proof has no CID')
-  return { wallet: toPrefixed(row.address), txHash: toPrefixed(row.tx_hash), ipfsCid: row.ipfs_cid }
+  return { wallet: toPrefixedHex(row.address), txHash: toPrefixedHex(row.tx_hash), ipfsCid: row.ipfs_cid }
 }

@@ -1,5 +1,5 @@
+import { toHex } from '@countersign/protocol'
 import { type Kysely, type QueryResult, sql } from 'kysely'
-import { fromBytes } from './bytes.ts'
 import { guard } from './databaseError.ts'
 import type { Tables } from './tables.ts'
 
@@ -42,7 +42,7 @@ async function listHeld(
     ) as a order by a.id`.execute(db)
   return {
     receipts: rows.flatMap(({ slug, ipfs_cid: cid, hash }) =>
-      hash === null ? [] : [{ slug, cid, hash: fromBytes(hash) }],
+      hash === null ? [] : [{ slug, cid, hash: toHex(hash) }],
     ),
     last: rows.findLast(({ is_old }) => is_old)?.id ?? after,
     isOver: rows.length < limit || rows.at(-1)?.is_old === false,

@@ -1,6 +1,7 @@
+import { toHex, toPrefixedHex } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
-import { fromBytes, toBytes, toPrefixed } from './bytes.ts'
+import { toBytes } from './bytes.ts'
 import type { Tables } from './tables.ts'
 import type { Session, User } from './types.ts'
 import { toUser } from './users.ts'
@@ -45,11 +46,11 @@ export async function findSession(
   const lastSeenAt = row.last_seen_at.getTime()
   if (now >= row.expires_at.getTime() || now >= lastSeenAt + idleMs) return 'expired'
   const session: Session = {
-    sidHash: fromBytes(row.sid_hash),
+    sidHash: toHex(row.sid_hash),
     userId: row.id,
     grant: row.grant_token,
-    keyId: fromBytes(row.key_id),
-    address: toPrefixed(row.address),
+    keyId: toHex(row.key_id),
+    address: toPrefixedHex(row.address),
     createdAt: row.created_at.getTime(),
     lastSeenAt,
     expiresAt: row.expires_at.getTime(),

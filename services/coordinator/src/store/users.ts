@@ -1,6 +1,7 @@
+import { toHex } from '@countersign/protocol'
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
-import { fromBytes, toBytes } from './bytes.ts'
+import { toBytes } from './bytes.ts'
 import type { Tables } from './tables.ts'
 import type { User } from './types.ts'
 
@@ -37,6 +38,6 @@ export function toUser(row: Omit<Selectable<Tables['users']>, 'created_at' | 'la
     subject: row.subject,
     email: row.email,
     name: row.name,
-    kmsKeyId: fromBytes(row.kms_key_id),
+    kmsKeyId: toHex(row.kms_key_id),
   }
 }

@@ -1,7 +1,7 @@
-import type { Hex } from '@countersign/protocol'
+import { type Hex, toHex, toPrefixedHex } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
-import { fromBytes, toBytes, toPrefixed } from './bytes.ts'
+import { toBytes } from './bytes.ts'
 import { type Jobs, POLICY_QUEUE } from './jobs.ts'
 import type { Tables } from './tables.ts'
 import type { StoredPolicy, Vault } from './types.ts'
@@ -76,10 +76,10 @@ function toVault(row: VaultRow): Vault {
   return {
     id: row.id,
     userId: row.user_id,
-    address: toPrefixed(row.address),
-    kmsKeyId: fromBytes(row.kms_key_id),
+    address: toPrefixedHex(row.address),
+    kmsKeyId: toHex(row.kms_key_id),
     createdAt: row.created_at.getTime(),
-    policy: { hash: fromBytes(row.hash), text: Buffer.from(row.bytes).toString('utf8') },
+    policy: { hash: toHex(row.hash), text: Buffer.from(row.bytes).toString('utf8') },
     isPinned: row.pinned_at !== null,
   }
 }

@@ -1,7 +1,7 @@
-import { type Hex, hashEntropy } from '@countersign/protocol'
+import { type Hex, hashEntropy, toHex, toPrefixedHex } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
-import { fromBytes, toBytes, toPrefixed } from './bytes.ts'
+import { toBytes } from './bytes.ts'
 import type { Tables } from './tables.ts'
 import type { AnyWitness, Wallet } from './types.ts'
 
@@ -20,13 +20,13 @@ export async function findWallet(db: Kysely<Tables>, userId: string): Promise<Wa
   const wallet: Wallet = {
     id: row.id,
     userId: row.user_id,
-    address: toPrefixed(row.address),
-    kmsKeyId: fromBytes(row.kms_key_id),
+    address: toPrefixedHex(row.address),
+    kmsKeyId: toHex(row.kms_key_id),
     createdAt: row.created_at.getTime(),
-    provenance: { entropyHash: fromBytes(entropyHash), entropySig: fromBytes(entropySig), satelliteSource },
+    provenance: { entropyHash: toHex(entropyHash), entropySig: toHex(entropySig), satelliteSource },
   }
   // The wallet's own row cannot change: someone has changed the user's by hand.
-  if (wallet.kmsKeyId !== fromBytes(row.user_key_id)) {
+  if (wallet.kmsKeyId !== toHex(row.user_key_id)) {
     throw new CoordinatorError('key_binding_mismatch', 'wallet and user have different keys')
   }
   return wallet

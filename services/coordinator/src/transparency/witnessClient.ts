@@ -1,5 +1,5 @@
 import { COSIGNATURES_HEADER, type Cosignature, formatAddCheckpoint, type NoteKey } from '@countersign/log'
-import { ServiceError } from '@countersign/protocol'
+import { readCode } from '@countersign/service'
 import { Pool } from 'undici'
 import { readCosignature } from './readCosignature.ts'
 import type { WitnessSite } from './readWitnesses.ts'
@@ -107,7 +107,5 @@ function parseSize(answer: string): number | undefined {
 
 /** Codes alone: other texts could have the URL, and so whatever an operator put there. */
 function toShortReason(error: unknown): string {
-  if (error instanceof ServiceError) return error.code
-  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code
-  return error instanceof Error ? error.name : 'unknown'
+  return readCode(error) ?? (error instanceof Error ? error.name : 'unknown')
 }

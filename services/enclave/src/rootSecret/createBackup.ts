@@ -8,7 +8,7 @@ import {
   type RootSecretPolicy,
   toBackupFile,
 } from '@countersign/root-secret'
-import { assertWritable, writeNewFile } from '@countersign/service'
+import { assertWritable, readCode, writeNewFile } from '@countersign/service'
 import type { Clock, Random } from '../ports.ts'
 import { createEvidence, type EvidenceDeps } from './createEvidence.ts'
 import type { RootSecretHolder } from './rootSecretHolder.ts'
@@ -71,7 +71,7 @@ export async function writeBackup(path: string, backup: Backup, random: Random):
   try {
     await writeNewFile({ path, text: toBackupFile(backup), mode: 0o644, random })
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') await assertNoBackup(path)
+    if (readCode(error) === 'EEXIST') await assertNoBackup(path)
     throw error
   }
 }

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { getDstackKey } from '@countersign/evidence'
-import { createFolder, writeNewFile } from '@countersign/service'
+import { createFolder, readCode, writeNewFile } from '@countersign/service'
 import type { Random } from '../ports.ts'
 import { assertSecret, SECRET_BYTES } from './assertSecret.ts'
 
@@ -21,7 +21,7 @@ export async function loadRootSecret(source: RootSecretSource, random: Random): 
   try {
     return await readSecretFile(source.path)
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+    if (readCode(error) !== 'ENOENT') throw error
   }
   await createSecretFile(source.path, random)
   return readSecretFile(source.path)
@@ -42,6 +42,6 @@ async function createSecretFile(path: string, random: Random) {
   try {
     await writeNewFile({ path, text, mode: 0o600, random })
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    if (readCode(error) !== 'EEXIST') throw error
   }
 }

@@ -26,6 +26,7 @@ import {
   type TypedData,
   tags,
   toHex,
+  toPrefixedHex,
   toStatementText,
   type VaultUse,
 } from '@countersign/protocol'
@@ -141,7 +142,7 @@ function toSigned({ random }: SignItemDeps, made: Made<SigningItem>): SignedStat
       ? { statement: toStatement({ ...made, item }) }
       : toSignedV2(item, facts, { kind: 'transaction', subject: toTransactionSubject({ ...made, item }) })
   }
-  const bytes = { digest: toPrefixed(digest), signature: toPrefixed(signature) }
+  const bytes = { digest: toPrefixedHex(digest), signature: toPrefixedHex(signature) }
   if (item.kind === 'authorization') {
     const subject = { ...parseAuthorization(item.authorization), ...bytes }
     return toSignedV2(item, facts, { kind: 'authorization', subject })
@@ -157,8 +158,8 @@ function toStatement({ item, signature, facts }: Made<TransactionItem>): Stateme
     chainId: item.txMetadata.chainId,
     digest: item.digest,
     entropyHash: hash('sha256', Buffer.from(item.witness.valueHex, 'hex'), 'hex'),
-    signature: toPrefixed(signature),
-    txHash: toPrefixed(hashSignedTransaction(item.txMetadata, signature)),
+    signature: toPrefixedHex(signature),
+    txHash: toPrefixedHex(hashSignedTransaction(item.txMetadata, signature)),
     type: tags.signing,
   }
 }
@@ -192,10 +193,10 @@ function toTransactionSubject({ item, signature, facts }: Made<TransactionItem>)
     maxFeePerGas,
     maxPriorityFeePerGas,
     nonce,
-    signature: toPrefixed(signature),
+    signature: toPrefixedHex(signature),
     signedAt: facts.signedAt,
     to,
-    txHash: toPrefixed(hashSignedTransaction(item.txMetadata, signature)),
+    txHash: toPrefixedHex(hashSignedTransaction(item.txMetadata, signature)),
     value,
   }
 }
@@ -229,7 +230,7 @@ function readItem(item: SigningItem, implementations: readonly Hex[]): Read<Sign
     // EIP-1559 only: any other type has fields that do not exist here.
     const txMetadata = parseTxMetadata(item.txMetadata)
     const digest = hashUnsignedTransaction(txMetadata)
-    if (toPrefixed(digest) !== item.digest) return { error: 'digest_mismatch' }
+    if (toPrefixedHex(digest) !== item.digest) return { error: 'digest_mismatch' }
     return { item: { ...item, txMetadata }, digest }
   } catch (error) {
     const code = CONTENT_ERRORS.find((one) => error instanceof ServiceError && error.code === one)
@@ -259,10 +260,6 @@ function toChainId(item: Exclude<SigningItem, { kind: 'message' }>): bigint | un
 
 function isApproved(vault: VaultUse | undefined): vault is Required<VaultUse> {
   return vault?.approvals !== undefined && vault.approvals.length > 0
-}
-
-function toPrefixed(bytes: Uint8Array): Hex {
-  return `0x${toHex(bytes)}`
 }
 
 /** RFC 6979, low s, r ‖ s ‖ v with v 27 or 28. libsecp256k1 gives a recovery id above 1 once in 2^127. */

@@ -11,7 +11,7 @@ import {
   type SignItemError,
   type SignItemResult,
   type SignItemsResponse,
-  toHex,
+  toPrefixedHex,
 } from '@countersign/protocol'
 import { type KeyWorker, MAX_TASKS } from '../keys/keyWorker.ts'
 import type { StatementLog } from '../log/statementLog.ts'
@@ -159,7 +159,7 @@ function toSampleUse(item: SignItem): SampleUse | undefined {
   if (kind === 'transaction') return { kind, keyId, digest: item.digest }
   if (kind !== 'authorization') return { kind: 'off-chain' }
   try {
-    return { kind, keyId, digest: `0x${toHex(hashAuthorization(item.authorization))}` }
+    return { kind, keyId, digest: toPrefixedHex(hashAuthorization(item.authorization)) }
   } catch (error) {
     if (error instanceof ServiceError) return undefined
     throw error
