@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { createX25519Pair, exportX25519, importX25519Pair, type X25519Pair } from '@countersign/root-secret/sealing'
-import { writeNewFile } from '@countersign/service'
+import { readCode, writeNewFile } from '@countersign/service'
 import { CustodianError } from './custodianError.ts'
 
 /** Creates a key in a file that only its owner can read. An existing file is never overwritten: it may open a share. */
@@ -10,8 +10,7 @@ export async function createKeyFile(path: string): Promise<X25519Pair> {
   try {
     await writeNewFile({ path, text: `${Buffer.from(secret).toString('hex')}\n`, mode: 0o600 })
   } catch (error) {
-    const isTaken = error instanceof Error && 'code' in error && error.code === 'EEXIST'
-    throw new CustodianError(isTaken ? `${path} is there already` : `${path} cannot be written`)
+    throw new CustodianError(readCode(error) === 'EEXIST' ? `${path} is there already` : `${path} cannot be written`)
   } finally {
     secret.fill(0)
   }

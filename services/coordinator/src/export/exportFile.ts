@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { access, type FileHandle, link, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { syncFolder } from '@countersign/service'
+import { readCode, syncFolder } from '@countersign/service'
 
 /** A file that is not replaced, whatever is in it. */
 export class ExistingFileError extends Error {
@@ -41,7 +41,7 @@ export async function createExportFile(path: string): Promise<ExportFile> {
       await file.close()
       // Unlike a rename it replaces nothing.
       await link(temporary, path).catch((error: unknown) => {
-        throw isCode(error, 'EEXIST') ? new ExistingFileError(path) : error
+        throw readCode(error) === 'EEXIST' ? new ExistingFileError(path) : error
       })
       await rm(temporary)
       await syncFolder(dirname(path))
@@ -67,11 +67,7 @@ async function isThere(path: string): Promise<boolean> {
     await access(path)
     return true
   } catch (error) {
-    if (isCode(error, 'ENOENT')) return false
+    if (readCode(error) === 'ENOENT') return false
     throw error
   }
-}
-
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code
 }

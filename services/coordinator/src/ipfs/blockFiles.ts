@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { syncFolder } from '@countersign/service'
+import { readCode, syncFolder } from '@countersign/service'
 import { NextToLast } from 'blockstore-fs/sharding'
 import { CID } from 'multiformats/cid'
 
@@ -63,7 +63,7 @@ export async function openBlockFiles({
       try {
         return await readFile(pathOf(cid))
       } catch (error) {
-        if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+        if (readCode(error) === 'ENOENT') return undefined
         throw error
       }
     },

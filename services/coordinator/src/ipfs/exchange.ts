@@ -1,5 +1,6 @@
 import { isBodyTooLarge, isSafeUrl, parseJson, readBounded } from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
+import { readCauseCode } from '@countersign/service'
 import type { z } from 'zod'
 import { MAX_BLOCK_LENGTH, PinError, untilAborted } from './pinError.ts'
 
@@ -29,7 +30,7 @@ export function exchange({ fetch }: { fetch: Fetch }, parameters: ExchangeParame
     } catch (error) {
       if (error instanceof PinError) throw error
       // Without the cause: its text can hold the URL or a header.
-      throw new PinError('pin_unavailable', { details: `${step}: ${toErrno(error)}` })
+      throw new PinError('pin_unavailable', { details: `${step}: ${readCauseCode(error) ?? 'no answer'}` })
     }
   })
 }
@@ -42,11 +43,6 @@ async function readBody(response: Response, step: string): Promise<Uint8Array<Ar
     if (!isBodyTooLarge(error)) throw error
     throw new PinError('pin_mismatch', { details: `${step}: too large` })
   }
-}
-
-function toErrno(error: unknown): string {
-  const cause = error instanceof Error ? error.cause : undefined
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : 'no answer'
 }
 
 /** What a status that is not a success means. */
