@@ -1,10 +1,11 @@
 // Checks and packs what is to be published, and publishes it if asked to:
 //   npm run release -- --help
 
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { applyChangesets, listChangesets } from './packages/applyChangesets.ts'
 import { findFaults } from './packages/findFaults.ts'
 import { packAll } from './packages/packAll.ts'
@@ -42,12 +43,19 @@ function checkManifests(): boolean {
 }
 
 /** Does what package.json says lead to files, and do types and code resolve to each other? Only modules are published. */
-function lint({ tarball }: Packed): boolean {
+async function lint({ tarball }: Packed): Promise<boolean> {
   const commands = [
     ['publint', 'run', tarball, '--strict'],
     ['attw', tarball, '--profile', 'esm-only', '--quiet'],
   ]
-  return commands.every(([command = '', ...args]) => spawnSync(command, args, { stdio: 'inherit' }).status === 0)
+  try {
+    for (const [command = '', ...args] of commands) await promisify(execFile)(command, args)
+    return true
+  } catch (error) {
+    const { stdout = '', stderr = '', message } = error as Error & { stdout?: string; stderr?: string }
+    console.error(`${stdout}${stderr}${message}`)
+    return false
+  }
 }
 
 async function release({ out, isPublishing }: { out: string | undefined; isPublishing: boolean }): Promise<boolean> {
@@ -56,7 +64,7 @@ async function release({ out, isPublishing }: { out: string | undefined; isPubli
   const folder = mkdtempSync(join(tmpdir(), 'countersign-release-'))
   try {
     const packed = await packAll(root, { packages: readPublished(root), folder })
-    if (!packed.every(lint)) return false
+    if ((await Promise.all(packed.map(lint))).includes(false)) return false
     await tryInstalled(root, packed)
     for (const { manifest } of packed) console.log(`${manifest.name}@${manifest.version} is ready`)
     if (out !== undefined) cpSync(folder, out, { recursive: true })

@@ -7,8 +7,8 @@ const USAGE = `usage: npm test -- [arguments for vitest…]
        npm run check -- [arguments for vitest…]
        npm run e2e -- [arguments for vitest…]
 
-Runs format and lint, types, unused code, circles of imports and the tests, in order, up to the first failure. npm test also runs the
-Solidity tests and checks what would be published. npm run e2e runs nothing but the tests of e2e/, all of them, and needs a Chromium.
+Runs format and lint, types, unused code and circles of imports, then the tests, up to the first failure. npm test also runs the Solidity
+tests and checks what would be published. npm run e2e runs nothing but the tests of e2e/, all of them, and needs a Chromium.
   --help   says this; for vitest's own options: npx vitest --help
 
 Example: npm run check -- packages/protocol
@@ -22,7 +22,9 @@ if (process.argv.some((argument) => argument === '--help' || argument === '-h'))
 
 type Command = [string, ...string[]]
 
-type Step = { name: string; run: () => Promise<boolean> }
+/** Where a step runs beside others, its commands print to `write`. */
+type Step = { name: string; run: (write?: Write) => Promise<boolean> }
+type Write = (text: string) => void
 
 const withoutBrowser =
   'browser tests did not run: no Chromium found (set CHROMIUM_PATH, or REQUIRE_BROWSER=1 to make this a failure)'
@@ -35,29 +37,32 @@ const vitestArguments = process.argv.slice(2).filter((argument) => argument !== 
 const isPlain = !process.stdout.isTTY && !process.env.FORCE_COLOR
 if (isPlain) process.env.NO_COLOR = '1'
 
-const checks: Step[] = [
-  { name: 'format and lint', run: () => runAll(['biome', 'ci', `--colors=${isPlain ? 'off' : 'force'}`, '.']) },
-  { name: 'types', run: () => runAll(['tsc', '-b'], ['tsc', '-p', 'tsconfig.tests.json']) },
-  { name: 'unused code', run: () => runAll(['knip']) },
-  { name: 'circles', run: () => runAll(['node', 'scripts/checkCircles.ts']) },
+const toStep = (name: string, ...commands: Command[]): Step => ({ name, run: (write) => runAll(commands, write) })
+
+/** The steps of a stage run at the same time, and a stage when all before it has passed. */
+const checks = [
+  toStep('format and lint', ['biome', 'ci', `--colors=${isPlain ? 'off' : 'force'}`, '.']),
+  toStep('types', ['tsc', '-b'], ['tsc', '-p', 'tsconfig.tests.json']),
+  toStep('unused code', ['knip']),
+  toStep('circles', ['node', 'scripts/checkCircles.ts']),
 ]
-const tests: Step = { name: 'tests', run: runTests }
-const products: Step[] = [
-  { name: 'Solidity tests', run: () => runAll(['node', '-C', 'source', 'contracts/testSolidity.ts']) },
-  { name: 'packages', run: () => runAll(['node', '-C', 'source', 'scripts/release.ts']) },
+const tests = [{ name: 'tests', run: runTests }]
+const products = [
+  toStep('Solidity tests', ['node', '-C', 'source', 'contracts/testSolidity.ts']),
+  toStep('packages', ['node', '-C', 'source', 'scripts/release.ts']),
 ]
-const steps = isEndToEnd ? [tests] : [...checks, tests, ...(checkOnly ? [] : products)]
+const stages = isEndToEnd ? [tests] : [checks, tests, ...(checkOnly ? [] : [products])]
 
 const stop = new AbortController()
-let running: ChildProcess | undefined
+const running = new Set<ChildProcess>()
 let stoppedBy: NodeJS.Signals | undefined
 
 for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) {
   process.on(signal, () => {
     stoppedBy = signal
     stop.abort()
-    // At a terminal the kernel has sent Ctrl-C to the child already.
-    if (signal !== 'SIGINT' || !process.stdin.isTTY) running?.kill(signal)
+    // At a terminal the kernel has sent Ctrl-C to the children already.
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) for (const child of running) child.kill(signal)
   })
 }
 
@@ -67,25 +72,46 @@ async function runTests(): Promise<boolean> {
   if (!chromium && (isEndToEnd || process.env.REQUIRE_BROWSER === '1')) return false
   const { CHROMIUM_PATH: _, ...env } = process.env
   if (isEndToEnd) env.E2E = '1'
-  return run(['vitest', 'run', ...vitestArguments], chromium ? { ...env, CHROMIUM_PATH: chromium } : env)
+  return run(['vitest', 'run', ...vitestArguments], { env: chromium ? { ...env, CHROMIUM_PATH: chromium } : env })
 }
 
-async function runAll(...commands: Command[]): Promise<boolean> {
-  for (const command of commands) if (!(await run(command))) return false
+async function runAll(commands: Command[], write: Write | undefined): Promise<boolean> {
+  for (const command of commands) if (!(await run(command, { write }))) return false
   return true
 }
 
-async function run([command, ...args]: Command, env = process.env): Promise<boolean> {
+async function run(
+  [command, ...args]: Command,
+  { env = process.env, write }: { env?: NodeJS.ProcessEnv; write?: Write | undefined },
+): Promise<boolean> {
   if (stoppedBy) return false
   return new Promise((resolve) => {
-    const child = spawn(command, args, { stdio: 'inherit', env })
-    running = child
+    const child = spawn(command, args, { stdio: write ? ['ignore', 'pipe', 'pipe'] : 'inherit', env })
+    running.add(child)
+    if (write) for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', write)
     child.on('error', (error) => {
       console.error(`${command}: ${error.message}`)
       resolve(false)
     })
-    child.on('close', (code) => resolve(code === 0))
+    child.on('close', (code) => {
+      running.delete(child)
+      resolve(code === 0)
+    })
   })
+}
+
+type Result = { hasPassed: boolean; line: string }
+
+async function runStep({ name, run }: Step, isAlone: boolean): Promise<Result> {
+  const title = `\n=== ${name} ===`
+  const texts: string[] = []
+  if (isAlone) console.log(title)
+  const startedMs = performance.now()
+  const hasPassed = await run(isAlone ? undefined : (text) => void texts.push(text))
+  if (!isAlone) console.log(`${title}\n${texts.join('').trimEnd()}`)
+  const line = `${hasPassed ? 'passed' : 'FAILED'}  ${name} (${((performance.now() - startedMs) / 1000).toFixed(1)} s)`
+  console.log(`=== ${line} ===`)
+  return { hasPassed, line }
 }
 
 async function main(): Promise<void> {
@@ -93,19 +119,16 @@ async function main(): Promise<void> {
   const results: string[] = []
   let passed = 0
   let failed = 0
-  for (const { name, run } of steps) {
+  for (const stage of stages) {
     if (failed > 0) {
-      results.push(`  not run  ${name}`)
+      results.push(...stage.map(({ name }) => `  not run  ${name}`))
       continue
     }
-    console.log(`\n=== ${name} ===`)
-    const startedMs = performance.now()
-    const succeeded = await run()
-    const result = `${succeeded ? 'passed' : 'FAILED'}  ${name} (${((performance.now() - startedMs) / 1000).toFixed(1)} s)`
-    console.log(`=== ${result} ===`)
-    results.push(`   ${result}`)
-    if (succeeded) passed += 1
-    else failed += 1
+    for (const { hasPassed, line } of await Promise.all(stage.map((step) => runStep(step, stage.length === 1)))) {
+      results.push(`   ${line}`)
+      if (hasPassed) passed += 1
+      else failed += 1
+    }
   }
   console.log(`\n${results.join('\n')}`)
   console.log(`steps: ${passed} passed, ${failed} failed`)
