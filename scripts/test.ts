@@ -68,11 +68,14 @@ for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) {
 
 async function runTests(): Promise<boolean> {
   const chromium = await findChromium(process.env, stop.signal)
-  if (!chromium) console.log(withoutBrowser)
+  if (!chromium && isEndToEnd) console.log('no Chromium found: set CHROMIUM_PATH')
+  else if (!chromium) console.log(withoutBrowser)
   if (!chromium && (isEndToEnd || process.env.REQUIRE_BROWSER === '1')) return false
-  const { CHROMIUM_PATH: _, ...env } = process.env
+  // Nothing of the caller's: the configuration would take it for ours.
+  const { CHROMIUM_PATH: _, E2E: __, ...env } = process.env
+  if (chromium) env.CHROMIUM_PATH = chromium
   if (isEndToEnd) env.E2E = '1'
-  return run(['vitest', 'run', ...vitestArguments], { env: chromium ? { ...env, CHROMIUM_PATH: chromium } : env })
+  return run(['vitest', 'run', ...vitestArguments], { env })
 }
 
 async function runAll(commands: Command[], write: Write | undefined): Promise<boolean> {

@@ -10,7 +10,7 @@ test('invariants I1 to I10, from the outside: kills, freezes, cuts and failing s
     users: 4,
     signRate: 3,
     killEveryMs: 1_000,
-    disturbEveryMs: 2_000,
+    disturbEveryMs: 1_000,
     say() {},
   })
   const { lost, duplicated, invalid, unknown, changed, deaths } = report
@@ -24,4 +24,5 @@ test('invariants I1 to I10, from the outside: kills, freezes, cuts and failing s
   })
   expect(report.verified).toBe(report.counts.asked)
   expect(report.chaos.kills).toBeGreaterThan(2)
+  expect(report.chaos.cuts + report.chaos.databaseKills).toBeGreaterThan(0)
 }, 300_000)

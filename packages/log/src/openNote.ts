@@ -8,7 +8,7 @@ import { toNoteSignature, toSignedMessage } from './signedMessage.ts'
 /** A signature that holds, with its key and, if it is a cosignature, its time. */
 export type VerifiedSignature = { key: NoteKey; signature: NoteSignature; timestampS: number | undefined }
 
-/** Whether an Ed25519 key signed a message: the protocol's own check, or a faster one for keys that were checked before. */
+/** Whether an Ed25519 key signed a message: the protocol's own check, or a faster one. */
 export type VerifyEd25519 = (publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array) => boolean
 
 const TIME_BYTES = 8

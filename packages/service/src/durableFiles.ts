@@ -12,7 +12,8 @@ type NewFile = {
 
 /**
  * Creates a file that is whole and on disk when this returns: written and synced under another name, then linked. Of two
- * processes that start at once one creates it, a crash leaves all or nothing, and no file is replaced (`EEXIST`). Needs a file system with hard links.
+ * processes that start at once one creates it, a crash leaves all or nothing under its name, perhaps
+ * with a draft beside it that has the same text, and no file is replaced (`EEXIST`). Needs a file system with hard links.
  *
  * @example
  * await writeNewFile({ path: 'key.json', text, mode: 0o600 })
@@ -32,7 +33,7 @@ export async function assertWritable(file: Pick<NewFile, 'path' | 'random'>): Pr
   await syncFolder(dirname(file.path))
 }
 
-/** Makes a folder for its owner alone, and those above it that are missing. The names of new ones are on disk when this returns. */
+/** Makes a folder for its owner alone, and those above it that are missing. The names of those that it made are on disk when this returns. */
 export async function createFolder(path: string): Promise<void> {
   const folder = resolve(path)
   const first = await mkdir(folder, { recursive: true, mode: 0o700 })

@@ -49,7 +49,11 @@ test.each([
   const started = spawn(process.execPath, args, { cwd: root, detached: true, stdio: ['pipe', 'pipe', 'inherit'] })
   child = started
   const lines = createInterface({ input: started.stdout })[Symbol.asyncIterator]()
-  const next = async () => String((await lines.next()).value)
+  const next = async () => {
+    const { done, value } = await lines.next()
+    if (done) throw new Error('it ended')
+    return value
+  }
   const untilSaid = async (words: readonly string[]) => {
     const missing = new Set(words)
     while (missing.size > 0) missing.delete(await next())

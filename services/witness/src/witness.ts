@@ -65,7 +65,7 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
     const checkpoint = parseCheckpoint(note.text)
     const keys = logs.get(checkpoint.origin)
     if (keys === undefined) return refuse(404, 'this log is not known here')
-    // By OpenSSL, which takes a tenth of the time of the protocol's own check, and needs no library beside Node.
+    // By OpenSSL, which takes a tenth of the time of the protocol's own check, and needs no compiled library beside Node.
     const { verified } = openNote(note, keys, isSignatureByOpenSsl)
     // Lines of strangers are not kept, nor a second one of the same key.
     const own = { text: note.text, signatures: [...new Map(verified.map((one) => [one.key, one.signature])).values()] }

@@ -34,9 +34,22 @@ export async function openBlockFiles({
     return join(blocks, dir, file)
   }
   await mkdir(blocks, { recursive: true })
+  if (isDurable) await syncFolder(dirname(blocks))
   // Files that a crash left half written belong to no block.
   await rm(incoming, { recursive: true, force: true })
   await mkdir(incoming, { recursive: true })
+
+  /** Folders whose names are on the disk, or will be: whoever writes into a new one waits for that, not only who made it. */
+  const shards = new Map<string, Promise<void>>()
+  async function makeShard(path: string) {
+    await mkdir(path, { recursive: true })
+    if (isDurable) await syncFolder(blocks)
+  }
+  function openShard(path: string): Promise<void> {
+    const opened = shards.get(path) ?? makeShard(path)
+    shards.set(path, opened)
+    return opened
+  }
 
   return {
     async write(cid, bytes) {
@@ -50,10 +63,10 @@ export async function openBlockFiles({
         } finally {
           await file.close()
         }
-        const made = await mkdir(dirname(path), { recursive: true })
-        if (made !== undefined && isDurable) await syncFolder(blocks)
+        await openShard(dirname(path))
         await rename(temporary, path)
       } catch (error) {
+        shards.delete(dirname(path))
         await rm(temporary, { force: true })
         throw error
       }

@@ -1,6 +1,6 @@
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { toCid } from '@countersign/receipt'
+import { createFolder } from '@countersign/service'
 import { createUnsafe } from 'multiformats/block'
 import { CID } from 'multiformats/cid'
 import * as raw from 'multiformats/codecs/raw'
@@ -36,7 +36,7 @@ export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters)
   const { dataDir, listen = ['/ip4/127.0.0.1/tcp/0'] } = parameters
   const folder = join(dataDir, 'ipfs')
   // The identity's key lies in there.
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await createFolder(folder)
   const blocks = join(folder, 'blocks')
   const { helia, stop: stopNode } = await startNode({ blocks, datastore: join(folder, 'datastore'), listen })
   // Second, because it clears files away: the owner of the datastore owns the folder.

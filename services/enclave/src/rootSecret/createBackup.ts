@@ -59,8 +59,8 @@ async function assertNoBackup(path: string) {
   const isThere = await lstat(path).then(
     () => true,
     (error) => {
-      if (error.code === 'ENOENT') return false
-      throw new BackupError(`cannot find out whether there is a backup already: ${error.code}`)
+      if (readCode(error) === 'ENOENT') return false
+      throw new BackupError(`cannot find out whether there is a backup already: ${readCode(error)}`)
     },
   )
   if (isThere) throw new BackupError('there is a backup already: join a running enclave, or recover from it')
