@@ -127,6 +127,7 @@ async function main(): Promise<void> {
       results.push(...stage.map(({ name }) => `  not run  ${name}`))
       continue
     }
+    if (stage.length > 1) console.log(`\n${stage.map(({ name }) => name).join(', ')} …`)
     for (const { hasPassed, line } of await Promise.all(stage.map((step) => runStep(step, stage.length === 1)))) {
       results.push(`   ${line}`)
       if (hasPassed) passed += 1

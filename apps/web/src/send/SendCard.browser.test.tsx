@@ -251,16 +251,19 @@ describe('paying once', () => {
     await expect.element(screen.getByText('Sent 0.25 ETH')).toBeVisible()
   })
 
-  test('an outcome that is not known stays in sight until somebody has looked', async () => {
-    const { screen, service } = await openWallet()
+  test('an outcome that is not known stays in sight until somebody has looked, also after a reload', async () => {
+    const { screen, service, reload } = await openWallet()
+    const notice = (on: typeof screen) => on.getByText('A payment that was signed before may still go through')
     service.failNext('eth_sendRawTransaction', { code: -32000, message: 'upstream timed out' })
     await send(screen)
     await expect.element(screen.getByText('It is not known whether the transaction was sent')).toBeVisible()
     await review(screen).click()
     await expect.element(confirm(screen)).toBeVisible()
-    await expect.element(screen.getByText('A payment that was signed before may still go through')).toBeVisible()
-    await screen.getByRole('button', { name: 'I have looked' }).click()
-    expect(screen.getByText('A payment that was signed before may still go through').query()).toBeNull()
+    await expect.element(notice(screen)).toBeVisible()
+    const again = await reload()
+    await expect.element(notice(again)).toBeVisible()
+    await again.getByRole('button', { name: 'I have looked' }).click()
+    await expect.element(notice(again)).not.toBeInTheDocument()
   })
 
   test('an estimate does not outlive the call that it was made for', async () => {

@@ -14,6 +14,7 @@ import { type Step, useSendSession } from './sendSession.ts'
 import { signingSteps } from './sendSteps.ts'
 import { UnsettledNotice } from './UnsettledNotice.tsx'
 import { usePaymentForm } from './usePaymentForm.ts'
+import { useUnsettled } from './useUnsettled.ts'
 
 export type SendCardProps = {
   wallet: WalletInfo
@@ -29,7 +30,8 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
   const { client } = useService()
   const from = wallet.address
   const session = useSendSession(from)
-  const { step, failure, unsettled } = useSyncExternalStore(session.subscribe, session.get)
+  const { step, failure } = useSyncExternalStore(session.subscribe, session.get)
+  const [unsettled, noteUnsettled] = useUnsettled(from)
   const setStep = (next: Step) => session.set({ step: next })
   const setFailure = (next: ServiceError | null) => session.set({ failure: next })
   const heading = useRef<HTMLHeadingElement>(null)
@@ -63,14 +65,16 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
       if (again.draft.isDearer) return setStep({ name: 'confirm', draft: again.draft })
       const result = await client.signAndSend({ to, value: valueWei, data, gas }, { wallet })
       payment.clear()
-      session.set({ step: { name: 'sent', draft, result }, unsettled: null })
+      noteUnsettled(null)
+      setStep({ name: 'sent', draft, result })
       onChanged()
     } catch (caught) {
       const error = toServiceError(caught)
       if (error.status === 401) onSessionLost()
       // Also where no signature is known of: its answer may have been lost.
       else onChanged()
-      session.set({ step: { name: 'form' }, failure: error, unsettled: error.signed ?? session.get().unsettled })
+      if (error.signed !== undefined) noteUnsettled(error.signed)
+      session.set({ step: { name: 'form' }, failure: error })
     }
   }
 
@@ -95,7 +99,7 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
         </ErrorNotice>
       )}
       {unsettled !== null && failure?.signed === undefined && step.name !== 'sent' ? (
-        <UnsettledNotice signed={unsettled} onLooked={() => session.set({ unsettled: null })} />
+        <UnsettledNotice signed={unsettled} onLooked={() => noteUnsettled(null)} />
       ) : null}
       {step.name === 'form' || step.name === 'checking' ? (
         <SendForm {...payment.props} isChecking={step.name === 'checking'} onReview={review} />

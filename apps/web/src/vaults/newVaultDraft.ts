@@ -1,8 +1,9 @@
 import { isPlainObject } from '@countersign/protocol'
+import { readStored, writeStored } from '../ui/stored.ts'
 import type { ChosenPasskey } from './PasskeyPicker.tsx'
 import { parseApprover } from './parseApprover.ts'
 import type { VaultFields } from './parseVaultFields.ts'
-import { isCredential, readStored, writeStored } from './vaultNotes.ts'
+import { isCredential } from './vaultNotes.ts'
 
 /** A vault that is being written. Kept in the tab: who has to sign in again in the middle has not made the passkeys for nothing. */
 export type NewVaultDraft = { fields: VaultFields & { name: string }; passkeys: readonly ChosenPasskey[] }

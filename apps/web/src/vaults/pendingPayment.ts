@@ -1,7 +1,7 @@
 import { type Approval, assertApprovals } from '@countersign/policy'
 import { isPlainObject, ServiceError } from '@countersign/protocol'
 import { type Prepared, parsePrepared } from '@countersign/sdk/vaults'
-import { readStored, writeStored } from './vaultNotes.ts'
+import { readStored, writeStored } from '../ui/stored.ts'
 
 export type PreparedPayment = Prepared & { kind: 'transaction' }
 

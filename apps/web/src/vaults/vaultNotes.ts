@@ -1,5 +1,6 @@
 import { isPlainObject } from '@countersign/protocol'
 import type { PasskeyCredential } from '@countersign/sdk/vaults'
+import { readStored, writeStored } from '../ui/stored.ts'
 
 /** What this browser knows of a vault beside its rules, which are public: a name, and how to ask for the passkeys made here. */
 export type VaultNotes = { name: string; passkeys: readonly PasskeyCredential[] }
@@ -27,25 +28,6 @@ export const MAX_NAME_LENGTH = 60
 
 export function writeVaultNotes(address: string, notes: VaultNotes): void {
   writeStored(localStorage, toKey(address), notes)
-}
-
-/** JSON that a page has stored; undefined where there is none, or the browser keeps nothing. */
-export function readStored(storage: Storage, key: string): unknown {
-  try {
-    return JSON.parse(storage.getItem(key) ?? 'null') ?? undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** Undefined takes it away. A browser that keeps nothing is no reason to fail. */
-export function writeStored(storage: Storage, key: string, value: unknown): void {
-  try {
-    if (value === undefined) storage.removeItem(key)
-    else storage.setItem(key, JSON.stringify(value))
-  } catch {
-    // Full, or forbidden.
-  }
 }
 
 export function isCredential(value: unknown): value is PasskeyCredential {

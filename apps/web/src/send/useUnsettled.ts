@@ -1,14 +1,14 @@
-import { isLowerPrefixedHex, isPlainObject } from '@countersign/protocol'
+import { isPlainObject, isPrefixedHex } from '@countersign/protocol'
 import type { Hex, SignResult } from '@countersign/sdk'
 import { useState, useSyncExternalStore } from 'react'
-import { useSendSession } from '../send/sendSession.ts'
-import { readStored, writeStored } from './vaultNotes.ts'
+import { readStored, writeStored } from '../ui/stored.ts'
+import { useSendSession } from './sendSession.ts'
 
 const toKey = (address: string) => `countersign:unsettled:${address.toLowerCase()}`
 
 /**
- * What a vault has signed while nobody knows whether it was sent, and a way to note it; null for nothing. In the session, as that of a
- * wallet, and in the browser too, as the payment that waits: that one can be changed, or be there again after a reload.
+ * What a wallet or a vault has signed while nobody knows whether it was sent, and a way to note it; null for nothing. In the session, and
+ * in the browser too: after a reload, too, the next payment could be a second one.
  */
 export function useUnsettled(address: Hex): [SignResult | null, (signed: SignResult | null) => void] {
   const session = useSendSession(address)
@@ -26,5 +26,5 @@ function readUnsettled(address: string): SignResult | null {
   const value = readStored(localStorage, toKey(address))
   if (!isPlainObject(value)) return null
   const { txHash, attestationSlug } = value
-  return isLowerPrefixedHex(txHash, 32) && typeof attestationSlug === 'string' ? { txHash, attestationSlug } : null
+  return isPrefixedHex(txHash, 32) && typeof attestationSlug === 'string' ? { txHash, attestationSlug } : null
 }
