@@ -314,8 +314,8 @@ describe('a process that cannot serve ends', () => {
   })
 
   test('one whose key worker has died, with nothing answered', async () => {
-    // Ends the enclave's only thread from outside of its code, as a fault in it would.
-    const endWorker = 'process.on("worker",(worker)=>process.once("SIGUSR2",()=>worker.terminate()))'
+    // What its code never sends, and which the thread dies of. `terminate` within a call of libsecp256k1 would end the whole process.
+    const endWorker = 'process.on("worker",(worker)=>process.once("SIGUSR2",()=>worker.postMessage(null)))'
     const enclave = await start({
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(endWorker)}`,
       MOCK_QUOTE_LATENCY_MS: '60000',

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { Hex, TxMetadata } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
+import { endThread } from '@countersign/service/thread'
 
 /** What a signature is claimed to be: by this key, of this address, over this digest, and perhaps in a transaction of this hash. */
 export type SignatureClaim = {
@@ -68,7 +69,7 @@ export async function createSignatureChecker(
       isStopped = true
       // A thread that never started has nothing to end.
       const thread = await starting?.catch(() => undefined)
-      await thread?.worker.terminate()
+      if (thread !== undefined) await endThread(thread.worker)
     },
   }
 }

@@ -9,6 +9,7 @@ import {
   toPrefixedHex,
 } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
+import { serveThread } from '@countersign/service/thread'
 import { isSampleSigned } from '../entropy/checkSample.ts'
 import type { SignatureAnswers, SignatureClaim, SignatureWork } from './checkSignatures.ts'
 import { recover } from './secp256k1.ts'
@@ -70,9 +71,8 @@ function answer(kind: SignatureAnswers['kind'], answers: boolean[]) {
   parentPort?.postMessage({ kind, answers } satisfies SignatureAnswers)
 }
 
-parentPort?.on('message', ({ claims, samples }: SignatureWork) => {
+serveThread(({ claims, samples }: SignatureWork) => {
   if (claims !== undefined) return answer('claims', claims.map(isGood))
   // One series of turns, however many refills wait.
   if (refills.push({ samples, answers: [] }) === 1) setImmediate(checkSomeSamples)
 })
-parentPort?.postMessage('ready')

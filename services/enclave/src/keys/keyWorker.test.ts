@@ -88,10 +88,12 @@ describe('the root secret, across the thread', () => {
     expect(granted).toHaveProperty('value.address')
   })
 
-  test('a worker that has ended answers nobody', async () => {
+  test('a worker that is closed answers what it was asked before, and then nobody', async () => {
     const keyWorker = await createKeyWorker({ configHash, implementations: [] })
-    const waiting = keyWorker.holder.generate()
-    await Promise.all([keyWorker.close(), expect(waiting).rejects.toThrow('the key worker has ended')])
+    const before = keyWorker.holder.generate()
+    const closing = keyWorker.close()
+    const after = expect(keyWorker.holder.createKey()).rejects.toThrow('the key worker has ended')
+    await Promise.all([before, closing, after])
     await expect(keyWorker.holder.createKey()).rejects.toThrow('the key worker has ended')
   })
 })

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Hex, LogSetting, SignItem, SignItemError } from '@countersign/protocol'
+import { endThread } from '@countersign/service/thread'
 import type { GrantFault } from '../grant/grant.ts'
 import { RootSecretError, type RootSecretHolder, type RootSecretRefusal } from '../rootSecret/rootSecretHolder.ts'
 import type { SignedItem } from '../sign/signItem.ts'
@@ -160,9 +161,7 @@ export async function createKeyWorker(parameters: KeyWorkerParameters): Promise<
     describeLog: async (origin) => (await send<{ bytes: Uint8Array }>({ kind: 'describeLog', origin })).bytes,
     signCheckpoint: async (origin, text) =>
       (await send<{ bytes: Uint8Array }>({ kind: 'signCheckpoint', origin, text })).bytes,
-    async close() {
-      await worker.terminate()
-    },
+    close: () => endThread(worker),
   }
 }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
+import { serveThread } from '@countersign/service/thread'
 import { checkGrant, createGrant } from '../grant/grant.ts'
 import {
   computeCommitment,
@@ -79,8 +80,7 @@ function copyViews(value: unknown): unknown {
 
 // One after the other, so that answers come in the order of the calls.
 let last: Promise<unknown> = Promise.resolve()
-parentPort?.on('message', (message: KeyWorkerTask[] | HolderCall) => {
+serveThread((message: KeyWorkerTask[] | HolderCall) => {
   if (Array.isArray(message)) parentPort?.postMessage(message.map(perform))
   else last = last.then(async () => parentPort?.postMessage(await answer(message)))
 })
-parentPort?.postMessage('ready')
