@@ -403,6 +403,9 @@ describe('the proxy', () => {
     ['a code twice', 'disable-l7-retry if { path_beg /auth/ }', 'disable-l7-retry if FALSE', /sent twice/],
     ['any number of connections', 'sc0_conn_cur gt', 'sc0_conn_rate gt', /any number of connections/],
     ['connections that nobody counts', 'track-sc0 src', 'accept', /any number of connections/],
+    ['connections closed early', 'timeout http-keep-alive 30s\n', 'timeout http-keep-alive 20s\n', /being closed/],
+    ['connections closed with requests', 'timeout http-keep-alive 30s\n', '', /being closed/],
+    ['what coordinators say of theirs', 'http-after-response set-header Keep-Alive timeout=20\n', '', /being closed/],
     ['an address of the client', 'http-request del-header X-Forwarded-For', '', /where they come from/],
   ])('complained about: %s', (_, old, changed, expected) => {
     expect(text).toContain(old)

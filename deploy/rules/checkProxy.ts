@@ -1,3 +1,6 @@
+/** A client that is busy may take some seconds to notice that a connection was closed. */
+const MARGIN_S = 5
+
 /** Our own rules for HAProxy's configuration, beyond what HAProxy itself checks. One sentence for each fault. */
 export function checkProxy(text: string): string[] {
   const faults: string[] = []
@@ -37,7 +40,14 @@ export function checkProxy(text: string): string[] {
     faults.push('one address may open any number of connections')
   }
   if (!frontend.includes('http-request del-header X-Forwarded-For')) faults.push('clients say where they come from')
+  const told = findSeconds(frontend, /^http-after-response set-header Keep-Alive timeout=(\d+)$/)
+  const kept = findSeconds(defaults, /^timeout http-keep-alive (\d+)s$/)
+  if (!(kept >= told + MARGIN_S)) faults.push('clients keep connections that are being closed')
   return faults
+}
+
+function findSeconds(lines: readonly string[], pattern: RegExp): number {
+  return Number(lines.map((line) => pattern.exec(line)?.[1]).find((seconds) => seconds !== undefined))
 }
 
 /** Lines by the section that they are in, without comments. */
