@@ -1,7 +1,8 @@
 import type { Browser, Page } from 'playwright'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runCli } from '../apps/verifier/src/runCli.ts'
 import { findSerious, fund, send, signIn, waitForVerdict } from './driveWeb.ts'
+import { openPage } from './openPage.ts'
 import { startBrowser } from './startBrowser.ts'
 import { startDevStack } from './startDevStack.ts'
 
@@ -9,17 +10,11 @@ import { startDevStack } from './startDevStack.ts'
 const { CHROMIUM_PATH: executablePath } = process.env
 if (!executablePath) console.log('the journey through the web app did not run: no Chromium (CHROMIUM_PATH is not set)')
 
-/** The machine may have other work, and a proof needs blocks and polls. */
-const PATIENCE_MS = 60_000
-
 let stack: Awaited<ReturnType<typeof startDevStack>>
 let browser: Browser
 
-async function openPage(): Promise<Page> {
-  const context = await browser.newContext()
-  onTestFinished(() => context.close())
-  context.setDefaultTimeout(PATIENCE_MS)
-  const page = await context.newPage()
+async function openApp(): Promise<Page> {
+  const page = await openPage(browser)
   await page.goto(stack.webUrl)
   return page
 }
@@ -54,7 +49,7 @@ describe.skipIf(!executablePath)('the web app as it is deployed, on all else tha
   })
 
   test('sign in, fund, send, reload midway, watch the proof become complete, have the browser verify it', async () => {
-    const page = await openPage()
+    const page = await openApp()
     expect(await findSerious(page)).toEqual([])
     await signIn(page, 'Alice')
     await page.getByText('This wallet has no ETH yet').waitFor()
@@ -109,10 +104,10 @@ describe.skipIf(!executablePath)('the web app as it is deployed, on all else tha
   }, 300_000)
 
   test('an API that lies about a proof is caught by the page', async () => {
-    const list = await openPage()
+    const list = await openApp()
     await signIn(list, 'Alice')
     const href = await list.locator('a[href^="/proof/"]').first().getAttribute('href')
-    const page = await openPage()
+    const page = await openApp()
     const slug = href?.split('/').at(-1) ?? ''
     await page.context().route(`${stack.apiUrl}/proof/${slug}`, async (route) => {
       const response = await route.fetch()

@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright'
 import { type Address, createPublicClient, getAddress, http, parseSignature } from 'viem'
 import { createSiweMessage, generateSiweNonce, verifySiweMessage } from 'viem/siwe'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runCli } from '../apps/verifier/src/runCli.ts'
 import { deployToken } from './deployToken.ts'
 import {
@@ -13,30 +13,21 @@ import {
   writePayment,
 } from './driveVaults.ts'
 import { fund, type PageSignature, signContent, signIn, startSignIn, waitForVerdict } from './driveWeb.ts'
+import { openPage } from './openPage.ts'
 import { startBrowser } from './startBrowser.ts'
 import { startDevStack } from './startDevStack.ts'
 
 // Set by `npm run e2e`.
 const { CHROMIUM_PATH: executablePath = '' } = process.env
 
-/** The machine may have other work, and a proof needs blocks and polls. */
-const PATIENCE_MS = 60_000
 const CHAIN_ID = 31337
 
 let stack: Awaited<ReturnType<typeof startDevStack>>
 let browser: Browser
 
-/** A page of a browser of its own. */
-async function openPage(): Promise<Page> {
-  const context = await browser.newContext({ acceptDownloads: true })
-  onTestFinished(() => context.close())
-  context.setDefaultTimeout(PATIENCE_MS)
-  return context.newPage()
-}
-
 /** A page on which somebody is signed in, with the address of the wallet. */
 async function openSignedIn(name: 'Alice' | 'Bob'): Promise<{ page: Page; address: Address }> {
-  const page = await openPage()
+  const page = await openPage(browser)
   await page.goto(stack.webUrl)
   await signIn(page, name)
   const shown = await page.locator('.address-groups').first().textContent()
@@ -135,7 +126,7 @@ describe('what is signed off the chain and by vaults, on all that npm run dev st
   }, 180_000)
 
   test('who is not signed in to the wallet signs in to it on the way to the demo site', async () => {
-    const page = await openPage()
+    const page = await openPage(browser)
     await page.goto(stack.demoUrl)
     await page.getByRole('button', { name: 'Sign in with Ethereum' }).click()
     await page.getByRole('link', { name: 'Cancel and go back' }).click()
@@ -187,7 +178,7 @@ describe('what is signed off the chain and by vaults, on all that npm run dev st
 
   test('a vault pays alone up to its limit, with the passkey of another device above it, after a lost session too; both proofs hold', async () => {
     const { page } = await openSignedIn('Alice')
-    const phone = await openPage()
+    const phone = await openPage(browser)
     await Promise.all([addAuthenticator(page), addAuthenticator(phone)])
     const brought = await makePasskeyText(phone, stack.webUrl)
     const { address, policy } = await makeVault(page, { template: /^Approval above an amount/, limit: '0.1', brought })

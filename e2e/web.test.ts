@@ -1,23 +1,18 @@
 import type { Browser, Page } from 'playwright'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findSerious, fund, send, signIn, startSignIn } from './driveWeb.ts'
+import { openPage, PATIENCE_MS } from './openPage.ts'
 import { startBrowser } from './startBrowser.ts'
 import { startDevStack } from './startDevStack.ts'
 
 // Set by `npm run e2e`.
 const { CHROMIUM_PATH: executablePath = '' } = process.env
 
-/** The machine may have other work, and a proof needs blocks and polls. */
-const PATIENCE_MS = 60_000
-
 let stack: Awaited<ReturnType<typeof startDevStack>>
 let browser: Browser
 
-async function openPage(): Promise<Page> {
-  const context = await browser.newContext()
-  onTestFinished(() => context.close())
-  context.setDefaultTimeout(PATIENCE_MS)
-  const page = await context.newPage()
+async function openApp(): Promise<Page> {
+  const page = await openPage(browser)
   await page.goto(stack.webUrl)
   return page
 }
@@ -41,7 +36,7 @@ describe('the web app, on all that npm run dev starts', () => {
   })
 
   test('after a sign-out the provider, who still knows the user, asks all the same, also after a change of mind', async () => {
-    const page = await openPage()
+    const page = await openApp()
     await signIn(page, 'Alice')
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByText('You are signed out').waitFor()
@@ -61,7 +56,7 @@ describe('the web app, on all that npm run dev starts', () => {
   }, 180_000)
 
   test('going back from the provider is no error', async () => {
-    const page = await openPage()
+    const page = await openApp()
     await startSignIn(page)
     await page.goBack()
     await page.getByRole('button', { name: 'Continue with Local provider' }).waitFor()
@@ -69,7 +64,7 @@ describe('the web app, on all that npm run dev starts', () => {
   }, 180_000)
 
   test('a token: sent whole with Max, and found by the one who gets it', async () => {
-    const [giver, taker] = [await openPage(), await openPage()]
+    const [giver, taker] = [await openApp(), await openApp()]
     await signIn(taker, 'Bob')
     const address = await taker.locator('.address-line .mono').textContent()
     await signIn(giver, 'Alice')
@@ -89,7 +84,7 @@ describe('the web app, on all that npm run dev starts', () => {
   }, 180_000)
 
   test('two tabs send at the same time: both are mined, with two nonces', async () => {
-    const page = await openPage()
+    const page = await openApp()
     await signIn(page, 'Bob')
     await fund(page)
     const other = await page.context().newPage()

@@ -26,5 +26,6 @@ function readUnsettled(address: string): SignResult | null {
   const value = readStored(localStorage, toKey(address))
   if (!isPlainObject(value)) return null
   const { txHash, attestationSlug } = value
-  return isPrefixedHex(txHash, 32) && typeof attestationSlug === 'string' ? { txHash, attestationSlug } : null
+  const isHash = isPrefixedHex(txHash, 32) && txHash === txHash.toLowerCase()
+  return isHash && typeof attestationSlug === 'string' ? { txHash, attestationSlug } : null
 }

@@ -39,7 +39,7 @@ export async function openBlockFiles({
   await rm(incoming, { recursive: true, force: true })
   await mkdir(incoming, { recursive: true })
 
-  /** Folders whose names are on the disk, or will be: whoever writes into a new one waits for that, not only who made it. */
+  /** Folders that are made, or being made. Every writer into a new one waits until its name is on the disk, not only the one that made it. */
   const shards = new Map<string, Promise<void>>()
   async function makeShard(path: string) {
     await mkdir(path, { recursive: true })
