@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { parseCheckpoint, parseNote } from '@countersign/log'
 import { removePostgres } from '@countersign/testing'
 import { parseManifest } from '@countersign/verify'
+import { createPublicClient, http } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runCli } from '../apps/verifier/src/runCli.ts'
 import {
@@ -20,6 +21,7 @@ import {
   urlsOf,
 } from './startDev.ts'
 
+const STRANGER = '0x00000000000000000000000000000000000c0ffe'
 /** A stack takes seconds to start, and many of them where the machine has other work. */
 const START_LIMIT_MS = 180_000
 
@@ -81,7 +83,7 @@ describe('npm run dev -- --log', () => {
       // Another start goes on with the same log, users and witnesses.
       dev.child.kill('SIGINT')
       expect(await dev.ended).toBe(0)
-      await start()
+      await start('--verbose')
       const again = await signIn(`${urlsOf(ports).api}/auth/google`)
       await sign(ports, again.browser, 1)
       const after = await readLogs()
@@ -93,16 +95,30 @@ describe('npm run dev -- --log', () => {
   )
 
   test(
-    'a witness that dies ends the stack with 1; --reset begins a new log with new witnesses',
+    'a witness that dies ends the stack with 1, in order; --reset begins a new log with new witnesses, and a new chain with a new key',
     async () => {
       const folder = join(stateDir, 'witnesses', 'w2')
       const before = await readFile(join(folder, 'vkey'), 'utf8')
-      const witness = (await readChildren(dev)).find(({ env }) => env.WITNESS_DIR === folder)
+      const children = await readChildren(dev)
+      const witness = children.find(({ env }) => env.WITNESS_DIR === folder)
       if (witness === undefined) throw new Error('no witness')
+      const keyFile = children.find(({ env }) => env.PORT === String(ports.coordinator))?.env.PUBLISHER_PRIVATE_KEY_FILE
+      const key = await readFile(keyFile ?? '', 'utf8')
+      const { chain } = urlsOf(ports)
+      const reader = createPublicClient({ transport: http(chain) })
+      await fetch(`${chain}/faucet`, { method: 'POST', body: JSON.stringify({ address: STRANGER }) })
+      expect(await reader.getBalance({ address: STRANGER })).toBeGreaterThan(0n)
+
       process.kill(witness.pid, 'SIGKILL')
       expect(await dev.ended).toBe(1)
-      expect(dev.output.join('\n')).toContain('The witness w2 was ended by SIGKILL')
+      const fault = dev.output.lastIndexOf('The witness w2 was ended by SIGKILL. Its last lines:')
+      expect(dev.output.slice(fault).join('\n')).toContain('Started the witness')
+      expect(dev.output.join('\n')).toMatch(/Stopped the coordinator.*Stopped the enclave/s)
+      await expect(fetch(`http://127.0.0.1:${ports.enclave}/health`)).rejects.toThrow()
+
       await start('--reset')
+      expect(await reader.getBalance({ address: STRANGER })).toBe(0n)
+      expect(await readFile(keyFile ?? '', 'utf8')).not.toBe(key)
       expect(await readFile(join(folder, 'vkey'), 'utf8')).not.toBe(before)
       const logs = await readLogs()
       expect(logs).toMatchObject([{ origin: 'countersign.localhost/log-1', size: 1 }])

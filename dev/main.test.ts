@@ -183,30 +183,6 @@ describe('npm run dev', () => {
   })
 
   test(
-    'a second stack has ports and state of its own; --reset clears the chain and its key; a child that dies ends it with 1',
-    async () => {
-      const otherDir = join(stateDir, 'other')
-      const cleared = await prepareChain(otherDir)
-      const otherPorts = await getFreePorts()
-      const other = await startShared([...toArgs(otherPorts, otherDir), '--reset', '--verbose'])
-      const reader = readerOf(otherPorts)
-      expect(await reader.getBlockNumber()).toBe(5n)
-      expect(await reader.getBalance({ address: STRANGER })).toBe(0n)
-      expect(await reader.getBalance({ address: cleared.publisher.address })).toBe(0n)
-      expect(await readerOf(ports).getBalance({ address: STRANGER })).toBeGreaterThan(0n)
-      const web = (await readChildren(other)).find(({ env }) => env.PORT === String(otherPorts.web))
-      if (web === undefined) throw new Error('no web app')
-      process.kill(web.pid, 'SIGKILL')
-      expect(await other.ended).toBe(1)
-      const fault = other.output.lastIndexOf('The web app was ended by SIGKILL. Its last lines:')
-      expect(other.output.slice(fault).join('\n')).toContain('Started the web app')
-      expect(other.output.join('\n')).toMatch(/Stopped the coordinator.*Stopped the enclave/s)
-      await expect(fetch(`http://127.0.0.1:${otherPorts.enclave}/health`)).rejects.toThrow()
-    },
-    START_LIMIT_MS,
-  )
-
-  test(
     'one signs in, lands in the app, and signs; after a restart wallet and proof are there, and the proof verifies as before',
     async () => {
       const { api, web } = urlsOf(ports)
