@@ -57,7 +57,7 @@ export function createMetrics({
   for (const code of [...FAULTS, 'key_binding_mismatch']) problems.inc({ code }, 0)
   const stages = new Counter({
     name: 'countersign_stage_attempts_total',
-    help: 'Attempts of the stages policy, pin, publish and confirm, by their outcome; of retention, receipts that were dropped or kept',
+    help: 'Attempts of the stages policy, pin, publish and confirm, by their outcome; of retention, receipts that were dropped, or could not be for an hour',
     labelNames: ['stage', 'outcome'],
     registers: [registry],
   })
