@@ -358,8 +358,12 @@ describe('production', () => {
     expect(sourcesOf({ ...orbitport, ENTROPY_ALLOW_UNSIGNED: 'true' })).toEqual([{ kind: 'unsigned' }])
   })
 
+  test('an empty beacon counts as unset, as any empty setting does', () => {
+    const named = { ...drand, RECEIPTS: '2', ENTROPY_DRAND: 'quicknet' }
+    expect(read({ ...named, ENTROPY_DRAND: '' })).toEqual(read(named))
+  })
+
   test.each([
-    '',
     'quicknet,quicknet',
     'evilnet',
     `${'ab'.repeat(32)}:${'00'.repeat(96)}:1:3`,
