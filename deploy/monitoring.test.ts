@@ -149,6 +149,18 @@ describe.runIf(promtool !== undefined)('promtool', () => {
     expect({ status, output: stdout + stderr }).toMatchObject({ status: 0 })
   })
 
+  test('where witnesses alone are watched, no alert fires but the one that the README leaves out', () => {
+    const left = 'CountersignNoCoordinator'
+    expect(read('deploy/monitoring/README.md')).toContain(`the rules without \`${left}\``)
+    const ofWitnesses = Object.entries(healthy).filter(([series]) => series.includes('job="witnesses"'))
+    const world = Object.fromEntries(ofWitnesses)
+    const { status, stdout, stderr } = fire([
+      toCase('witnesses', world, [`alertname!="${left}"`, 0]),
+      toCase(left, world, [`alertname="${left}", alertstate="firing"`, 1]),
+    ])
+    expect({ status, output: stdout + stderr }).toMatchObject({ status: 0 })
+  })
+
   test('would notice an alert that does not fire', () => {
     expect(fire([toCase('healthy', healthy, ['alertname="CountersignNoEnclave"', 1])]).status).toBe(1)
   })
