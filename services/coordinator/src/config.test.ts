@@ -363,14 +363,12 @@ describe('production', () => {
     expect(read({ ...named, ENTROPY_DRAND: '' })).toEqual(read(named))
   })
 
-  test.each([
-    'quicknet,quicknet',
-    'evilnet',
-    `${'ab'.repeat(32)}:${'00'.repeat(96)}:1:3`,
-    `${'ab'.repeat(32)}:1:3`,
-  ])('a beacon that is none: %s', (ENTROPY_DRAND) => {
-    expect(faultsOf({ ...drand, RECEIPTS: '2', ENTROPY_DRAND }).join()).toContain('ENTROPY_DRAND')
-  })
+  test.each(['quicknet,quicknet', 'evilnet', `${'ab'.repeat(32)}:${'00'.repeat(96)}:1:3`, `${'ab'.repeat(32)}:1:3`])(
+    'a beacon that is none: %s',
+    (ENTROPY_DRAND) => {
+      expect(faultsOf({ ...drand, RECEIPTS: '2', ENTROPY_DRAND }).join()).toContain('ENTROPY_DRAND')
+    },
+  )
 })
 
 test('witnesses need a database that several can share, and receipts with room for a proof; strangers need not hold them to a coordinator', () => {
