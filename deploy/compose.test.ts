@@ -116,6 +116,13 @@ describe('the Compose file', () => {
     }
   })
 
+  test('a cache of Intel’s collateral is for coordinators and enclaves', () => {
+    const COLLATERAL_URL = 'https://pccs.example'
+    const started = toContainers(interpolate(composeTemplate, { ...envExample, COLLATERAL_URL }) as Compose)
+    const asked = started.filter(({ env }) => env.COLLATERAL_URL === COLLATERAL_URL).map(({ where }) => where)
+    expect(asked).toEqual(['enclave', 'coordinator-doctor', 'coordinator-1', 'coordinator-2', 'coordinator-3'])
+  })
+
   type Service = Compose['services'][string]
   test.each<[string, string, (service: Service, all: Compose) => void, RegExp]>([
     [
@@ -360,6 +367,12 @@ describe('the Compose file', () => {
       'worker-1',
       (_, all) => void Reflect.deleteProperty(all.services.kubo ?? {}, 'healthcheck'),
       /never says/,
+    ],
+    [
+      'waiting for the health of one of ours, which migrates for as long as it takes',
+      'proxy',
+      (service) => void Object.assign(service, { depends_on: { 'coordinator-1': { condition: 'service_healthy' } } }),
+      /coordinator-1 may take longer to start/,
     ],
   ])('complained about: %s', (_, name, change, expected) => {
     const broken = structuredClone(compose)

@@ -282,6 +282,16 @@ describe('the Kubernetes manifests', () => {
       /no port https/,
     ],
     [
+      'a start that ends a long migration',
+      (all) => Object.assign(firstOf(all, 'coordinator').startupProbe ?? {}, { failureThreshold: 60 }),
+      /ended while it migrates/,
+    ],
+    [
+      'no start before it has to be alive',
+      (all) => Reflect.deleteProperty(firstOf(all, 'coordinator'), 'startupProbe'),
+      /ended while it migrates/,
+    ],
+    [
       'a folder of the machine',
       (all) => podOf(all, 'worker').volumes?.push({ name: 'x', hostPath: { path: '/etc' } }),
       /of the machine is open/,

@@ -6,7 +6,7 @@ import { findProgram } from '@countersign/testing'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { coordinatorErrors } from '../services/coordinator/src/errors.ts'
-import { healthy, type World, wrong } from './monitoring/worlds.ts'
+import { healthy, type World, wrong, wrongAtOnce } from './monitoring/worlds.ts'
 import { compose, documents, read } from './test/manifests.ts'
 import { type Alert, alerts, alertsPath, dashboard, findSelectors, panelExpressions } from './test/promql.ts'
 
@@ -142,10 +142,22 @@ describe.runIf(promtool !== undefined)('promtool', () => {
   })
 
   test('every alert fires in its world, and none in the healthy one', () => {
-    const cases = Object.entries(wrong).map(([alert, world]) =>
+    const cases = [...Object.entries(wrong), ...Object.entries(wrongAtOnce)].map(([alert, world]) =>
       toCase(alert, { ...healthy, ...world }, [`alertname="${alert}", alertstate="firing"`, 1]),
     )
     const { status, stdout, stderr } = fire([toCase('healthy', healthy, ['alertname=~".+"', 0]), ...cases])
+    expect({ status, output: stdout + stderr }).toMatchObject({ status: 0 })
+  })
+
+  test('where witnesses alone are watched, no alert fires but the one that the README leaves out', () => {
+    const left = 'CountersignNoCoordinator'
+    expect(read('deploy/monitoring/README.md')).toContain(`the rules without \`${left}\``)
+    const ofWitnesses = Object.entries(healthy).filter(([series]) => series.includes('job="witnesses"'))
+    const world = Object.fromEntries(ofWitnesses)
+    const { status, stdout, stderr } = fire([
+      toCase('witnesses', world, [`alertname!="${left}"`, 0]),
+      toCase(left, world, [`alertname="${left}", alertstate="firing"`, 1]),
+    ])
     expect({ status, output: stdout + stderr }).toMatchObject({ status: 0 })
   })
 

@@ -8,6 +8,7 @@ import { createTx, createUser, type Scope, startInScope, waitForCompleteProofs }
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { startContract } from '../contracts/startContract.ts'
+import { healthy } from './monitoring/worlds.ts'
 import { alerts, alertsPath, findGroupings, findSelectors, panelExpressions, parseMetrics } from './test/promql.ts'
 
 /** Of Prometheus itself, and labels that it adds. */
@@ -15,6 +16,9 @@ const OF_PROMETHEUS = new Set(['up', 'ALERTS'])
 const ADDED_LABELS = new Set(['job', 'instance', 'alertname', 'alertstate'])
 /** Labels whose values are all there in any scrape of a service with a log. */
 const CLOSED_LABELS = new Set(['part', 'state'])
+
+/** Labels whose values are names of this service and of those around it. */
+const NAMES = new Set(['origin', 'receiver', 'witness'])
 
 type Stack = Awaited<ReturnType<typeof startStack>>
 
@@ -105,6 +109,17 @@ describe('what rules and dashboard name', () => {
       }),
     )
     expect(faults).toEqual([])
+  })
+
+  test('what a world begins with zero is there before the first: an increase from nothing to one is none', () => {
+    const zeros = Object.entries(healthy).flatMap(([series, values]) => (/^0x\d+$/.test(values) ? [`${series} 0`] : []))
+    const missing = zeros.filter((line) => {
+      const [[metric = '', [labels = {}] = []] = []] = parseMetrics(line)
+      const closed = Object.entries(labels).filter(([label]) => !ADDED_LABELS.has(label) && !NAMES.has(label))
+      return !samples.get(metric)?.some((one) => closed.every(([label, value]) => one[label] === value))
+    })
+    expect(zeros.length).toBeGreaterThan(10)
+    expect(missing).toEqual([])
   })
 
   test('and are grouped only by labels that some metric has', () => {

@@ -83,6 +83,7 @@ export const healthy: World = {
   [`countersign_log_size{${C1}, origin="log.example/0", state="cosigned"}`]: steady(8),
   [`countersign_log_witness_answers_total{${C1}, witness="w1", outcome="cosigned"}`]: growing(60),
   [`countersign_log_witness_answers_total{${C1}, witness="w1", outcome="lies"}`]: steady(0),
+  [`countersign_log_witness_answers_total{${C1}, witness="w1", outcome="contradicts"}`]: steady(0),
   [`countersign_witness_answers_total{${X1}, status="200"}`]: growing(60),
   [`countersign_witness_answers_total{${X1}, status="409"}`]: growing(1),
   [`countersign_witness_answers_total{${X1}, status="422"}`]: steady(0),
@@ -157,10 +158,21 @@ export const wrong: Readonly<Record<string, World>> = {
   CountersignLogQuorumAtRisk: { [witnesses('missing')]: steady(1) },
   CountersignWitnessMissing: { [witnesses('missing')]: steady(1), [witnesses('named')]: steady(5) },
   CountersignLogStuck: { [`countersign_log_size{${C1}, ${ORIGIN}, state="cosigned"}`]: steady(9) },
+  // Twice, and then the log is left.
   CountersignWitnessDisagrees: {
-    [`countersign_log_witness_answers_total{${C1}, witness="w1", outcome="lies"}`]: lately(12),
+    [`countersign_log_witness_answers_total{${C1}, witness="w1", outcome="contradicts"}`]: '0x95 2x25',
   },
   CountersignWitnessForked: { [`countersign_witness_forks_total{${X1}}`]: '0x95 1x25' },
   CountersignWitnessRefuses: { [`countersign_witness_answers_total{${X1}, status="422"}`]: '0x95 1x25' },
   CountersignWitnessFails: { [`countersign_witness_answers_total{${X1}, status="500"}`]: '0x95 1x25' },
+}
+
+/** The same for processes that have just started, where it happens before anybody has read their metrics. */
+export const wrongAtOnce: Readonly<Record<string, World>> = {
+  CountersignProofsFailed: {
+    'countersign_stage_attempts_total{job="workers", instance="w2", stage="publish", outcome="failed"}': '_x95 3x25',
+  },
+  CountersignWitnessDisagrees: {
+    [`countersign_log_witness_answers_total{${C2}, witness="w1", outcome="contradicts"}`]: '_x95 2x25',
+  },
 }

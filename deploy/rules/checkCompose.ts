@@ -43,8 +43,6 @@ const OF_THE_GUEST = [CONFIGFS, DSTACK_AGENT, '/dstack/.host-shared/.user-config
 export type ComposeContext = {
   /** Whether a path, from the Compose file, is there. */
   isThere(path: string): boolean
-  /** Images that bring a health check of their own. */
-  hasOwnCheck(image: string): boolean
 }
 
 /** What a service of ours is described by. Not `entrypoint`, `env_file`, `working_dir`, hooks: its image says what is started, and where. */
@@ -86,7 +84,7 @@ export function checkCompose(compose: Compose, context: ComposeContext): string[
       ...checkStart(name, service),
       ...checkHardening(service),
       ...checkMounts(compose, service, context),
-      ...checkWaiting(compose, service, context),
+      ...checkWaiting(compose, service),
     ]
     return faults.map((fault) => `${name}: ${fault}`)
   })
@@ -157,7 +155,7 @@ function checkMounts(compose: Compose, service: ComposeService, { isThere }: Com
   return faults
 }
 
-function checkWaiting(compose: Compose, service: ComposeService, { hasOwnCheck }: ComposeContext): string[] {
+function checkWaiting(compose: Compose, service: ComposeService): string[] {
   const faults: string[] = []
   if (!/^\d+s$/.test(service.stop_grace_period ?? '')) faults.push('it is not said how long it may take to stop')
   const owner = /^service:(.*)$/.exec(service.network_mode ?? '')?.[1]
@@ -165,7 +163,10 @@ function checkWaiting(compose: Compose, service: ComposeService, { hasOwnCheck }
   for (const [name, { condition }] of Object.entries(service.depends_on ?? {})) {
     const other = compose.services[name]
     if (other === undefined) faults.push(`there is no service ${name}`)
-    else if (condition === 'service_healthy' && other.healthcheck?.test === undefined && !hasOwnCheck(other.image)) {
+    else if (condition === 'service_healthy' && imageOf(other) !== undefined) {
+      // What waits is given up when its health is, and is not started later: a schema may take longer to migrate.
+      faults.push(`${name} may take longer to start than its health waits`)
+    } else if (condition === 'service_healthy' && other.healthcheck?.test === undefined) {
       faults.push(`${name} never says that it is healthy`)
     } else if (condition === 'service_completed_successfully' && !isDoctor(toContainer(name, other))) {
       faults.push(`${name} never ends`)

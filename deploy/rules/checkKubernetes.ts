@@ -25,7 +25,13 @@ export type KubernetesDocument = {
 
 type Labels = Record<string, string>
 type PodSelector = { matchLabels?: Labels; matchExpressions?: { key: string; values: string[] }[] }
-type Probe = { httpGet?: { path: string; port: string }; tcpSocket?: { port: string }; exec?: unknown }
+type Probe = {
+  httpGet?: { path: string; port: string }
+  tcpSocket?: { port: string }
+  exec?: unknown
+  periodSeconds?: number
+  failureThreshold?: number
+}
 
 type PodSpec = {
   hostname?: string
@@ -72,6 +78,9 @@ type PodContainer = {
   resources?: { requests?: Labels; limits?: Labels }
   volumeMounts?: { name: string; mountPath: string }[]
 }
+
+/** What a start may take: one that is ended in a migration begins anew, and never gets further. */
+const MIGRATION_S = 3_600
 
 export type KubernetesContext = {
   /** An image with its tag, as kustomize sets it. */
@@ -222,6 +231,11 @@ function checkContainer(container: PodContainer, { toImage, isPath }: Kubernetes
   for (const kind of ['requests', 'limits'] as const) {
     const { cpu, memory } = container.resources?.[kind] ?? {}
     if (cpu === undefined || memory === undefined) faults.push(`it has no ${kind}`)
+  }
+  if (imageOf(container) === 'coordinator' && (container.startupProbe ?? container.livenessProbe)) {
+    // Where no numbers are said, they are those of Kubernetes.
+    const { periodSeconds = 10, failureThreshold = 3 } = container.startupProbe ?? {}
+    if (periodSeconds * failureThreshold < MIGRATION_S) faults.push('it may be ended while it migrates the schema')
   }
   const ports = container.ports?.map(({ name }) => name) ?? []
   for (const probe of [container.startupProbe, container.readinessProbe, container.livenessProbe]) {

@@ -33,7 +33,6 @@ export const composeTemplate: unknown = parse(read('deploy/compose.yaml'), { mer
 export const compose = interpolate(composeTemplate, envExample) as Compose
 export const composeContext: ComposeContext = {
   isThere: (path) => existsSync(join(root, 'deploy', path)),
-  hasOwnCheck: (image) => /countersign-(enclave|coordinator|web)@/.test(image),
 }
 
 export const dstackText = read('deploy/dstack/docker-compose.yaml')

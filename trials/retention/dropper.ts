@@ -5,7 +5,7 @@ import { openStores } from '../../services/coordinator/src/store/openStore.ts'
 import { systemClock } from '../../services/coordinator/src/system.ts'
 
 // The retention of a worker, with its embedded IPFS node, round after round without a pause. `DATABASE_URL`, `DATA_DIR`, `RETENTION_MS` and
-// `PAGE_SIZE` say of what. It ends when a round finds nothing more.
+// `PAGE_SIZE` say of what. It ends when a round drops nothing more.
 
 const {
   DATABASE_URL: databaseUrl = '',
@@ -26,6 +26,6 @@ const dropper = createDropper({
   ...(pageSize && { pageSize: Number(pageSize) }),
 })
 console.log(JSON.stringify({ msg: 'Started the dropper' }))
-for (let round = await dropper.run(); round.dropped > 0 || round.kept > 0; round = await dropper.run());
+while ((await dropper.run()).dropped > 0);
 await store.close()
 await node.stop()

@@ -358,15 +358,17 @@ describe('production', () => {
     expect(sourcesOf({ ...orbitport, ENTROPY_ALLOW_UNSIGNED: 'true' })).toEqual([{ kind: 'unsigned' }])
   })
 
-  test.each([
-    '',
-    'quicknet,quicknet',
-    'evilnet',
-    `${'ab'.repeat(32)}:${'00'.repeat(96)}:1:3`,
-    `${'ab'.repeat(32)}:1:3`,
-  ])('a beacon that is none: %s', (ENTROPY_DRAND) => {
-    expect(faultsOf({ ...drand, RECEIPTS: '2', ENTROPY_DRAND }).join()).toContain('ENTROPY_DRAND')
+  test('an empty beacon counts as unset, as any empty setting does', () => {
+    const named = { ...drand, RECEIPTS: '2', ENTROPY_DRAND: 'quicknet' }
+    expect(read({ ...named, ENTROPY_DRAND: '' })).toEqual(read(named))
   })
+
+  test.each(['quicknet,quicknet', 'evilnet', `${'ab'.repeat(32)}:${'00'.repeat(96)}:1:3`, `${'ab'.repeat(32)}:1:3`])(
+    'a beacon that is none: %s',
+    (ENTROPY_DRAND) => {
+      expect(faultsOf({ ...drand, RECEIPTS: '2', ENTROPY_DRAND }).join()).toContain('ENTROPY_DRAND')
+    },
+  )
 })
 
 test('witnesses need a database that several can share, and receipts with room for a proof; strangers need not hold them to a coordinator', () => {

@@ -325,7 +325,7 @@ function readEntropy(env: Env, readFile: (path: string) => string, fault: Fault)
   const url = env.ENTROPY_URL ?? ''
   if (!URL.canParse(url)) fault('ENTROPY_URL: expected a URL')
   if (kind === 'drand') {
-    const beacon = parseDrandBeacon(env.ENTROPY_DRAND ?? 'quicknet')
+    const beacon = parseDrandBeacon(env.ENTROPY_DRAND || 'quicknet')
     if (beacon === undefined) fault('ENTROPY_DRAND: expected quicknet or CHAINHASH:KEY:GENESIS_S:PERIOD_S')
     // Only those have a place for the signature of a beacon.
     if (env.RECEIPTS !== '2') fault('RECEIPTS: ENTROPY_SOURCE=drand needs receipts of version 2')

@@ -6,7 +6,6 @@ import { text } from 'node:stream/consumers'
 import { findFreePorts } from '@countersign/testing'
 import { afterEach, expect, test } from 'vitest'
 import { CoordinatorError } from './errors.ts'
-import type { GaugeDeps } from './gauges.ts'
 import { createMetrics } from './metrics.ts'
 
 const stops: (() => unknown)[] = []
@@ -16,7 +15,7 @@ afterEach(async () => {
 
 const unavailable = () => Promise.reject(new CoordinatorError('database_unavailable', 'gone'))
 
-async function start(changes: Partial<GaugeDeps> = {}) {
+async function start(changes: Partial<Parameters<typeof createMetrics>[0]> = {}) {
   const dataDir = mkdtempSync(join(tmpdir(), 'countersign-metrics-'))
   stops.push(() => rmSync(dataDir, { recursive: true }))
   const metrics = createMetrics({
@@ -91,9 +90,22 @@ test('failures of ours are zero before the first, so that an increase is seen; t
   }
   expect(text).toContain('countersign_problems_total{code="internal"} 0\n')
   expect(text).toContain('countersign_stage_attempts_total{stage="publish",outcome="failed"} 0\n')
+  expect(text).toContain('countersign_stage_attempts_total{stage="retention",outcome="kept"} 0\n')
   expect(text).not.toContain('session_expired')
   metrics.observeProblem('internal')
   expect(await read()).toContain('countersign_problems_total{code="internal"} 1\n')
+})
+
+test('a witness that disagrees is zero before the first time: a log that it contradicts is left, and it is not asked again', async () => {
+  const { read, metrics } = await start({ witnesses: ['w1.example'] })
+  const before = await read()
+  for (const outcome of ['lies', 'contradicts']) {
+    expect(before).toContain(`countersign_log_witness_answers_total{witness="w1.example",outcome="${outcome}"} 0\n`)
+  }
+  metrics.observeWitness('w1.example', 'contradicts')
+  expect(await read()).toContain(
+    'countersign_log_witness_answers_total{witness="w1.example",outcome="contradicts"} 1\n',
+  )
 })
 
 test('a coordinator: enclaves, collateral, entropy and witnesses; its attestation is 0 while there is none', async () => {

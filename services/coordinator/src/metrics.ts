@@ -7,6 +7,7 @@ import type { BalanceMetrics } from './pipeline/watchBalance.ts'
 import type { StageMetrics } from './pipeline/worker.ts'
 import type { SigningMetrics } from './sign/batchSigner.ts'
 import type { LogMetrics } from './transparency/keptLog.ts'
+import type { WitnessAnswer } from './transparency/witnessClient.ts'
 import type { WebhookMetrics } from './webhook/startWebhooks.ts'
 
 /** What operators watch; served on a port of its own, which the internet never reaches. */
@@ -22,7 +23,14 @@ export type Metrics = SigningMetrics &
 /** Outcomes that are our fault, or `ok`. They are zero before the first, since an increase from nothing to one is none. */
 const FAULTS = Object.entries(coordinatorErrors).flatMap(([code, { status }]) => (status >= 500 ? [code] : []))
 
-export function createMetrics(deps: GaugeDeps): Metrics {
+/** Answers of witnesses that nobody may miss: often the only ones, since a log that too many contradict is left. */
+const DISAGREEMENTS = ['lies', 'contradicts'] satisfies WitnessAnswer['outcome'][]
+
+/** `witnesses` are the names of those that logs are shown to. */
+export function createMetrics({
+  witnesses: names = [],
+  ...deps
+}: GaugeDeps & { witnesses?: readonly string[] }): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const batches = new Histogram({
@@ -49,11 +57,12 @@ export function createMetrics(deps: GaugeDeps): Metrics {
   for (const code of [...FAULTS, 'key_binding_mismatch']) problems.inc({ code }, 0)
   const stages = new Counter({
     name: 'countersign_stage_attempts_total',
-    help: 'Attempts of the stages policy, pin, publish and confirm, by their outcome; of retention, receipts that were dropped or kept',
+    help: 'Attempts of the stages policy, pin, publish and confirm, by their outcome; of retention, receipts that were dropped, or could not be for an hour',
     labelNames: ['stage', 'outcome'],
     registers: [registry],
   })
   for (const stage of ['pin', 'publish', 'confirm']) stages.inc({ stage, outcome: 'failed' }, 0)
+  stages.inc({ stage: 'retention', outcome: 'kept' }, 0)
   const rounds = new Histogram({
     name: 'countersign_log_round_seconds',
     help: 'Time to have a checkpoint cosigned, by the outcome of asking all witnesses at once',
@@ -67,6 +76,7 @@ export function createMetrics(deps: GaugeDeps): Metrics {
     labelNames: ['witness', 'outcome'],
     registers: [registry],
   })
+  for (const witness of names) for (const outcome of DISAGREEMENTS) witnesses.inc({ witness, outcome }, 0)
   const sizes = new Gauge({
     name: 'countersign_log_size',
     help: 'Entries of a log that are written, and that are cosigned',

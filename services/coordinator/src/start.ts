@@ -110,6 +110,7 @@ export async function startCoordinator(
     countWebhooks: opened.pipeline.countWebhooks,
     countConnections: opened.pipeline.countConnections,
     dataDir: config.dataDir,
+    witnesses: config.witnesses.map(({ key }) => key.name),
     signing: {
       checkEnclaves: enclave.check,
       listCollateral: collateral.listLapses,

@@ -419,6 +419,11 @@ describe('faults', () => {
     }
   })
 
+  test('nothing for a socket of the agent that is empty, which counts as unset', () => {
+    const real = { ...valid, MOCK_ATTESTATION: 'false', QUOTE_SOURCE: 'dstack', ROOT_SECRET: 'dstack' }
+    expect(read({ ...real, DSTACK_SOCKET: '' })).toEqual(read(real))
+  })
+
   test('all at once', () => {
     expect(faultsOf({ PORT: 'x', BATCH_LIMIT: 'y', LISTEN: 'z' }).length).toBeGreaterThanOrEqual(6)
   })

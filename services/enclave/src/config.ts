@@ -76,7 +76,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
 
   if (isMock !== (quoteSource.kind === 'mock')) fault('MOCK_ATTESTATION and QUOTE_SOURCE do not agree')
   if (quoteSource.kind !== 'mock') {
-    for (const name of [...findUnmeasured(env), ...(env.DSTACK_SOCKET === undefined ? [] : ['DSTACK_SOCKET'])]) {
+    for (const name of [...findUnmeasured(env), ...(env.DSTACK_SOCKET ? ['DSTACK_SOCKET'] : [])]) {
       fault(`${name}: refused on real hardware, since no quote would show it`)
     }
   }
@@ -139,7 +139,7 @@ function readRootSecret(env: Env, readFile: (path: string) => string, fault: Fau
   const value = env.ROOT_SECRET ?? ''
   const attested = readAttestedSource(env, { readFile, isAttested: value === 'attested' }, fault)
   if (attested !== undefined) return attested
-  const socket = env.DSTACK_SOCKET === undefined ? {} : { socketPath: env.DSTACK_SOCKET }
+  const socket = env.DSTACK_SOCKET ? { socketPath: env.DSTACK_SOCKET } : {}
   if (value === 'dstack') return { kind: 'dstack', ...socket }
   if (!value.startsWith('file:') || value.length === 'file:'.length)
     fault('ROOT_SECRET: expected file:PATH, dstack or attested')
@@ -148,7 +148,7 @@ function readRootSecret(env: Env, readFile: (path: string) => string, fault: Fau
 
 function readQuoteSource(env: Env, fault: Fault): Config['quoteSource'] {
   const kind = env.QUOTE_SOURCE
-  const socket = env.DSTACK_SOCKET === undefined ? {} : { socketPath: env.DSTACK_SOCKET }
+  const socket = env.DSTACK_SOCKET ? { socketPath: env.DSTACK_SOCKET } : {}
   if (kind === 'configfs') return { kind }
   if (kind === 'dstack') return { kind, ...socket }
   if (kind !== 'mock') fault('QUOTE_SOURCE: expected mock, configfs or dstack')

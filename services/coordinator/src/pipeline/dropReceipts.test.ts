@@ -78,8 +78,10 @@ describe('dropping receipts', () => {
         },
       })
       for (const index of [0, 5, 11]) lost.add(subject.toRow(index).cid)
-      expect(await subject.dropper.run()).toEqual({ dropped: 9, kept: 3 })
+      expect(await subject.dropper.run()).toEqual({ dropped: 9, kept: 0 })
       expect(subject.held()).toEqual(['slug0', 'slug5', 'slug11'])
+      subject.clock.advance(HOUR)
+      expect(await subject.dropper.run()).toEqual({ dropped: 0, kept: 3 })
       expect(subject.log.lines).toContainEqual(
         expect.objectContaining({ level: 'warn', count: 3, reason: `${code} (3)` }),
       )
@@ -89,7 +91,7 @@ describe('dropping receipts', () => {
   test('other bytes than those that are here stay, even under the right CID', async () => {
     const { dropper, blocks, held, toRow } = create({ count: 3 })
     blocks.set(toRow(1).cid, new Uint8Array(Buffer.from('{"receipt":"another"}')))
-    expect(await dropper.run()).toEqual({ dropped: 2, kept: 1 })
+    expect(await dropper.run()).toEqual({ dropped: 2, kept: 0 })
     expect(held()).toEqual(['slug1'])
   })
 
@@ -104,18 +106,53 @@ describe('dropping receipts', () => {
     })
     // More than a page, so that nothing of it goes.
     const others = new Set(Array.from({ length: 25 }, (_, index) => `slug${index}`))
-    expect(await subject.dropper.run()).toEqual({ dropped: 15, kept: 25 })
+    expect(await subject.dropper.run()).toEqual({ dropped: 15, kept: 0 })
     expect([subject.held(), subject.countReads()]).toEqual([[...others], 15])
+    subject.clock.advance(HOUR)
+    expect(await subject.dropper.run()).toEqual({ dropped: 0, kept: 25 })
     expect(subject.log.lines).toContainEqual(
       expect.objectContaining({ level: 'warn', msg: 'Kept receipts that their rows do not give', count: 25 }),
     )
+  })
+
+  test('two workers with a node each: what the other one drops is not kept, what both have lost is, an hour later and each hour', async () => {
+    const mine = new Set<string>()
+    const subject = create({
+      count: 12,
+      pinner: {
+        readPinned: (cid) =>
+          mine.has(cid) ? subject.deps.pinner.readPinned(cid, signal) : Promise.reject(new PinError('pin_not_found')),
+      },
+    })
+    const signal = { signal: new AbortController().signal }
+    for (const index of [0, 2, 4, 6, 8, 10]) mine.add(subject.toRow(index).cid)
+    subject.blocks.delete(subject.toRow(3).cid)
+    const other = createDropper(subject.deps)
+    expect(await subject.dropper.run()).toEqual({ dropped: 6, kept: 0 })
+    expect(await other.run()).toEqual({ dropped: 5, kept: 0 })
+    for (const _ of [1, 2]) {
+      subject.clock.advance(HOUR)
+      expect([await subject.dropper.run(), await other.run()]).toEqual(Array(2).fill({ dropped: 0, kept: 1 }))
+    }
+    expect(subject.log.lines.filter(({ level }) => level === 'warn')).toHaveLength(4)
+  })
+
+  test('what was looked at just before the list begins anew is not kept yet', async () => {
+    const { dropper, blocks, clock } = create({ count: 1 })
+    blocks.clear()
+    clock.advance(HOUR - 1)
+    expect(await dropper.run()).toEqual({ dropped: 0, kept: 0 })
+    clock.advance(1)
+    expect(await dropper.run()).toEqual({ dropped: 0, kept: 0 })
+    clock.advance(HOUR)
+    expect(await dropper.run()).toEqual({ dropped: 0, kept: 1 })
   })
 
   test('a service that gives back nothing is asked for one page, and the rest later', async () => {
     const { dropper, blocks, held, countReads, clock } = create({ count: 40 })
     const all = new Map(blocks)
     blocks.clear()
-    expect(await dropper.run()).toEqual({ dropped: 0, kept: 10 })
+    expect(await dropper.run()).toEqual({ dropped: 0, kept: 0 })
     expect(countReads()).toBe(10)
     for (const [cid, bytes] of all) blocks.set(cid, bytes)
     expect(await dropper.run()).toEqual({ dropped: 30, kept: 0 })
@@ -138,7 +175,7 @@ describe('dropping receipts', () => {
     const running = subject.dropper.run()
     await expect.poll(() => deadlines).toHaveLength(2)
     for (const deadline of deadlines) deadline.abort()
-    expect(await running).toEqual({ dropped: 0, kept: 2 })
+    expect(await running).toEqual({ dropped: 0, kept: 0 })
     expect(subject.held()).toHaveLength(2)
   })
 

@@ -22,11 +22,17 @@ export type DropDeps = {
 }
 
 export type Dropper = {
-  /** One round: some thousands at most. Whatever it throws, each receipt is either here or was read back from where it is pinned. */
+  /**
+   * One round: some thousands at most. Whatever it throws, each receipt is either here or was read back from where it is pinned. As kept count
+   * those that are still here an hour after they could first not be dropped.
+   */
   run(): Promise<{ dropped: number; kept: number }>
   /** Begins no further read. */
   stop(): void
 }
+
+/** One that could not be dropped, and why. */
+type LeftReceipt = { receipt: HeldReceipt; reason: string }
 
 const PAGE_SIZE = 256
 const MAX_PAGES = 16
@@ -48,6 +54,16 @@ export function createDropper(deps: DropDeps): Dropper {
   let after = '-1'
   let restartAt = clock.now() + AGAIN_MS
   let isStopped = false
+  /** Since when receipts could not be dropped: what this way through all of them has found, and the one before. */
+  let refused = new Map<string, number>()
+  let refusedBefore = refused
+
+  /** At first a receipt may only be pinned elsewhere: each worker may have a node of its own, and drops what is there. */
+  function isKept({ slug }: HeldReceipt, now: number): boolean {
+    const since = refusedBefore.get(slug) ?? now
+    refused.set(slug, since)
+    return now - since >= AGAIN_MS
+  }
 
   /** Undefined where its rows give it and IPFS has it; otherwise why it stays. */
   async function findReason({ slug, cid, hash: expected }: HeldReceipt): Promise<string | undefined> {
@@ -67,20 +83,20 @@ export function createDropper(deps: DropDeps): Dropper {
     }
   }
 
-  async function dropPage(receipts: readonly HeldReceipt[]): Promise<{ dropped: number; reasons: string[] }> {
+  async function dropPage(receipts: readonly HeldReceipt[]): Promise<{ dropped: number; left: LeftReceipt[] }> {
     const found: HeldReceipt[] = []
-    const reasons: string[] = []
+    const left: LeftReceipt[] = []
     const queue = receipts.values()
     const readAll = async () => {
       for (const receipt of queue) {
         if (isStopped) return
         const reason = await findReason(receipt)
         if (reason === undefined) found.push(receipt)
-        else reasons.push(reason)
+        else left.push({ receipt, reason })
       }
     }
     await Promise.all(Array.from({ length: READS }, readAll))
-    return { dropped: await store.dropReceipts(found.map(({ slug }) => slug)), reasons }
+    return { dropped: await store.dropReceipts(found.map(({ slug }) => slug)), left }
   }
 
   return {
@@ -89,6 +105,8 @@ export function createDropper(deps: DropDeps): Dropper {
       if (now >= restartAt) {
         after = '-1'
         restartAt = now + AGAIN_MS
+        refusedBefore = refused
+        refused = new Map()
       }
       const reasons: string[] = []
       let dropped = 0
@@ -96,20 +114,16 @@ export function createDropper(deps: DropDeps): Dropper {
         const { receipts, last, isOver } = await store.listHeld({ after, before: now - retentionMs, limit: pageSize })
         const done = await dropPage(receipts)
         dropped += done.dropped
-        reasons.push(...done.reasons)
+        reasons.push(...done.left.filter(({ receipt }) => isKept(receipt, now)).map(({ reason }) => reason))
         after = last
         // A service that gives back nothing is down: asking it for thousands more would not help it.
-        if (isOver || (done.dropped === 0 && done.reasons.some((reason) => reason !== MADE_OTHERWISE))) break
+        if (isOver || (done.dropped === 0 && done.left.some(({ reason }) => reason !== MADE_OTHERWISE))) break
       }
       if (dropped > 0) log.info({ msg: 'Dropped receipts that IPFS holds', count: dropped })
-      const refused = reasons.filter((reason) => reason !== MADE_OTHERWISE)
-      const otherwise = reasons.length - refused.length
-      if (refused.length > 0) {
-        log.warn({
-          msg: 'Kept receipts that IPFS did not give back',
-          count: refused.length,
-          reason: toSummary(refused),
-        })
+      const lost = reasons.filter((reason) => reason !== MADE_OTHERWISE)
+      const otherwise = reasons.length - lost.length
+      if (lost.length > 0) {
+        log.warn({ msg: 'Kept receipts that IPFS did not give back', count: lost.length, reason: toSummary(lost) })
       }
       if (otherwise > 0) log.warn({ msg: 'Kept receipts that their rows do not give', count: otherwise })
       return { dropped, kept: reasons.length }
