@@ -34,6 +34,14 @@ async function startNamed(name: string) {
   return { state, port, rolePort, stop }
 }
 
+test('a change of the schema may take hours, and is not cut off because nothing moves meanwhile', () => {
+  const text = read('deploy/failover/haproxy.cfg')
+  for (const side of ['client', 'server']) {
+    const [, hours] = new RegExp(`^  timeout ${side} (\\d+)h$`, 'm').exec(text) ?? []
+    expect(Number(hours)).toBeGreaterThanOrEqual(12)
+  }
+})
+
 describe.runIf(program !== undefined)('one address for two servers of PostgreSQL', () => {
   let [folder, port] = ['', 0]
   let a: Awaited<ReturnType<typeof startNamed>>

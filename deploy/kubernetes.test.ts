@@ -323,6 +323,11 @@ describe('the Kubernetes manifests', () => {
       /nobody has the port x/,
     ],
     [
+      'an enclave that has no name while it stops',
+      (all) => Object.assign(named(all, 'Service', 'enclave').spec ?? {}, { publishNotReadyAddresses: false }),
+      /nobody finds an enclave that stops/,
+    ],
+    [
       'a budget of all',
       (all) => Object.assign(named(all, 'PodDisruptionBudget', 'enclave').spec ?? {}, { minAvailable: 2 }),
       /allows nothing/,

@@ -1,12 +1,13 @@
+import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { type ClientRequestArgs, request, type Server } from 'node:http'
+import { type ClientRequestArgs, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createWebServer } from './web/server.ts'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { createWebServer, stopWebServer } from './web/server.ts'
 
 const configText = JSON.stringify({
   apiBaseUrl: 'https://api.example',
@@ -39,7 +40,7 @@ afterAll(async () => {
 /** The path goes out as it is: `fetch` would tidy it. */
 async function ask(path: string, options: ClientRequestArgs = {}) {
   const call = request({ host: '127.0.0.1', port, path, ...options })
-  const response = await new Promise<import('node:http').IncomingMessage>((resolve, reject) => {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
     call.once('response', resolve).once('error', reject).end()
   })
   return { status: response.statusCode, headers: response.headers, body: await text(response) }
@@ -99,5 +100,56 @@ describe('the web server', () => {
 
   test('does not start without a page', () => {
     expect(() => createWebServer({ folder: join(folder, 'dist/assets'), configText })).toThrow(/npm run build:web/)
+  })
+})
+
+describe('its connections', () => {
+  /** A server that leaves calls to the test. */
+  async function listen() {
+    const begun = Promise.withResolvers<ServerResponse>()
+    const intercept = (_: IncomingMessage, response: ServerResponse) => {
+      begun.resolve(response)
+      return true
+    }
+    const server = createWebServer({ folder: join(folder, 'dist'), configText, intercept }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    return { server, url: `http://127.0.0.1:${port}/sign/digest`, begun: begun.promise }
+  }
+
+  test('are kept longer than a proxy keeps them', () => {
+    // 60 s at nginx.
+    expect(server.keepAliveTimeout).toBeGreaterThan(60_000)
+  })
+
+  test('a stop answers the call that it is handing on', async () => {
+    const { server, url, begun } = await listen()
+    const answer = fetch(url, { method: 'POST', headers: { connection: 'close' } })
+    const response = await begun
+    const closed = once(server, 'close')
+    stopWebServer(server)
+    response.end('signed')
+    expect(await (await answer).text()).toBe('signed')
+    await closed
+  })
+
+  test('a stop waits some seconds for a stream, and no longer', async () => {
+    const { server, url, begun } = await listen()
+    const answer = fetch(url)
+    const response = await begun
+    response.write('event')
+    const reader = (await answer).body?.getReader()
+    await reader?.read()
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    try {
+      const closed = once(server, 'close')
+      stopWebServer(server)
+      expect(response.destroyed).toBe(false)
+      vi.advanceTimersByTime(10_000)
+      await closed
+      await expect(reader?.read()).rejects.toThrow()
+    } finally {
+      vi.useRealTimers()
+    }
   })
 })

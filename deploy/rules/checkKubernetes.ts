@@ -20,6 +20,7 @@ export type KubernetesDocument = {
     rules?: { http: { paths: { backend: { service: { name: string; port: { name: string } } } }[] } }[]
     volumeClaimTemplates?: { metadata: { name: string } }[]
     clusterIP?: string
+    publishNotReadyAddresses?: boolean
   } & Partial<PodSpec>
 }
 
@@ -251,10 +252,15 @@ function checkService(documents: readonly KubernetesDocument[], { metadata, spec
   const wanted = withoutPodName(documents, metadata.namespace, spec?.selector as Labels)
   const pods = podsOf(documents, metadata.namespace).filter(({ labels }) => isMatch(wanted, labels))
   if (pods.length === 0) return ['it selects nothing']
-  const names = pods.flatMap(({ pod }) => pod.containers.flatMap(({ ports }) => ports?.map(({ name }) => name) ?? []))
-  return (spec?.ports ?? []).flatMap(({ targetPort }) => {
-    return names.includes(String(targetPort)) ? [] : [`nobody has the port ${targetPort}`]
-  })
+  const containers = pods.flatMap(({ pod }) => pod.containers)
+  const names = containers.flatMap(({ ports }) => ports?.map(({ name }) => name) ?? [])
+  const isOfEnclaves = spec?.clusterIP === 'None' && containers.some(({ image }) => image === 'countersign-enclave')
+  return [
+    ...(spec?.ports ?? []).flatMap(({ targetPort }) => {
+      return names.includes(String(targetPort)) ? [] : [`nobody has the port ${targetPort}`]
+    }),
+    ...(isOfEnclaves && !spec?.publishNotReadyAddresses ? ['nobody finds an enclave that stops'] : []),
+  ]
 }
 
 /** A StatefulSet labels each of its pods with the pod's name; such a selector is one for the labels of the set. */

@@ -1,13 +1,16 @@
 /** A client that is busy may take some seconds to notice that a connection was closed. */
 const MARGIN_S = 5
+/** What a signing may take, and for how long the port may be closed at a restart. */
+const SIGNING_S = 10
+const CLOSED_S = 15
 
 /** Our own rules for HAProxy's configuration, beyond what HAProxy itself checks. One sentence for each fault. */
 export function checkProxy(text: string): string[] {
   const faults: string[] = []
   const sections = toSections(text)
-  const [defaults, frontend, coordinators] = ['defaults', 'frontend public', 'backend coordinators'].map((name) => {
-    return sections.get(name) ?? []
-  }) as [string[], string[], string[]]
+  const find = (name: string) => sections.get(name) ?? []
+  const [global, defaults, frontend] = [find('global'), find('defaults'), find('frontend public')]
+  const coordinators = find('backend coordinators')
   const lines = [...sections.values()].flat()
 
   const formats = lines.filter((line) => line.startsWith('log-format '))
@@ -22,14 +25,25 @@ export function checkProxy(text: string): string[] {
   for (const reason of ['conn-failure', 'empty-response']) {
     if (!retried.includes(reason)) faults.push(`a call is not repeated after ${reason}`)
   }
-  if (!coordinators.includes('http-request disable-l7-retry if { path_beg /auth/ }')) {
-    faults.push('the code of a sign-in is sent twice')
+  if (!coordinators.includes('option http-buffer-request')) {
+    faults.push('a call is not repeated whose body comes after its head')
+  }
+  const once = frontend.find((line) => line.startsWith('use_backend once if ')) ?? ''
+  for (const path of ['/sign/message', '/sign/typed-data', '^/auth/[^/]+/callback$']) {
+    if (!once.split(' ').includes(path)) faults.push(`${path} is sent twice`)
+  }
+  if (!coordinators.includes('http-request disable-l7-retry if { fe_name itself }')) {
+    faults.push('the proxy repeats what must not be repeated')
+  }
+  // A call that is not the first of its connection: HAProxy has the client repeat it.
+  if (!find('backend once').includes('option http-server-close')) {
+    faults.push('clients are asked to repeat what must not be repeated')
   }
   if (!frontend.includes('use_backend unready if { nbsrv(coordinators) lt 1 }')) {
     faults.push('nobody says why no coordinator is ready')
   }
   const toServers = (lines: readonly string[]) => lines.filter((line) => line.startsWith('server ')).join()
-  if (toServers(coordinators) !== toServers(sections.get('backend unready') ?? [])) {
+  if (toServers(coordinators) !== toServers(find('backend unready'))) {
     faults.push('those that are asked when none is ready are others')
   }
   const isCounted = frontend.includes('tcp-request connection track-sc0 src')
@@ -43,6 +57,9 @@ export function checkProxy(text: string): string[] {
   const told = findSeconds(frontend, /^http-after-response set-header Keep-Alive timeout=(\d+)$/)
   const kept = findSeconds(defaults, /^timeout http-keep-alive (\d+)s$/)
   if (!(kept >= told + MARGIN_S)) faults.push('clients keep connections that are being closed')
+  const stopped = findSeconds(global, /^hard-stop-after (\d+)s$/)
+  if (stopped < SIGNING_S) faults.push('a stop cuts signings')
+  if (!(stopped <= CLOSED_S)) faults.push('a restart closes the port for as long as event streams last')
   return faults
 }
 

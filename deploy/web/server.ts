@@ -21,6 +21,11 @@ const TYPES: Record<string, string> = {
 const FOREVER = 'public, max-age=31536000, immutable'
 const ASK_AGAIN = 'no-cache'
 
+/** As of the coordinators: proxies keep connections for 60 s, and would else send a call into one that is being closed. */
+const KEEP_ALIVE_MS = 75_000
+/** What a signing may take that is handed on; containers have ten seconds for their stop. */
+const STOP_MS = 8_000
+
 export type WebServerParameters = {
   folder: string
   configText: string
@@ -50,7 +55,8 @@ export function createWebServer(parameters: WebServerParameters): Server {
   files.set('/config.json', toFile('config.json', Buffer.from(configText)))
   const headers = { ...toHeaders(parseConfig(configText)), ...parameters.extraHeaders }
 
-  return createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, (request, response) => {
+  const limits = { headersTimeout: 10_000, requestTimeout: 10_000, keepAliveTimeout: KEEP_ALIVE_MS }
+  return createServer(limits, (request, response) => {
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
     const path = toPath(request)
     if (path !== '/health' && intercept?.(request, response)) return
@@ -163,11 +169,14 @@ function serve(change: (configText: string) => Partial<WebServerParameters>) {
     )
   })
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => {
-      server.close()
-      server.closeAllConnections()
-    })
+    process.once(signal, () => stopWebServer(server))
   }
+}
+
+/** Closes what is idle, and after some seconds what is not: streams of events would go on. */
+export function stopWebServer(server: Server): void {
+  server.close()
+  setTimeout(() => server.closeAllConnections(), STOP_MS).unref()
 }
 
 if (import.meta.main) runWebServer()

@@ -30,6 +30,8 @@ export async function startDeployedHaproxy(parameters: {
     program,
     text: replaceAll(text, {
       'bind :8443 ssl crt /run/secrets/tls.pem': `bind 127.0.0.1:${port} ssl crt ${certificateFile}`,
+      // Names of sockets are shared by all that runs on this machine.
+      'abns@countersign-once': `abns@countersign-once-${port}`,
       'server kubo 127.0.0.1:8080': `server kubo 127.0.0.1:${ipfsPort}`,
       ...servers,
     }),

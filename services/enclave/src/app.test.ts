@@ -649,7 +649,7 @@ describe('a log', () => {
       expect(await codeOf(app, path)).toEqual([401, 'caller_unknown'])
   })
 
-  test('a stop waits until nothing is to be fetched any more, and answers log and release meanwhile', async () => {
+  test('a stop waits until nothing is to be fetched any more, and answers attest, log and release meanwhile', async () => {
     const log = createTestLog()
     const app = startApp({ statementLog: log.statementLog })
     await open(log)
@@ -659,6 +659,8 @@ describe('a log', () => {
     const stopped = app.stop().then(() => (isStopped = true))
     expect(await codeOf(app, enclavePaths.sign)).toEqual([503, 'shutting_down'])
     const boot = { bootId: '03'.repeat(16) }
+    const attested = await send(app, { path: enclavePaths.attest, request: { nonce: '55'.repeat(32) } })
+    expect(attested).toMatchObject({ status: 200, body: boot })
     const request = { ...boot, ...cosign(checkpoint), leaves: [toLeaf(item)] }
     expect((await send(app, { path: enclavePaths.release, request })).body).toEqual({
       statements: [expect.objectContaining({ statement: expect.anything() })],
@@ -707,7 +709,7 @@ describe('what is told', () => {
       request: { idToken: 'a', loginSecret: '00'.repeat(32) },
     })
     const stopped = app.stop()
-    expect((await send(app, { path: enclavePaths.attest, request: { nonce: '55'.repeat(32) } })).body).toMatchObject({
+    expect((await send(app, { path: enclavePaths.openSession, request: {} })).body).toMatchObject({
       error: { code: 'shutting_down' },
     })
     release()

@@ -109,7 +109,9 @@ export function createApp(deps: AppDeps): App {
     patience.abort()
   }
 
-  const isFinishing = (path: string) => path === enclavePaths.log || path === enclavePaths.release
+  // Who has to fetch something may have to ask for an attestation first.
+  const finishing: readonly string[] = [enclavePaths.attest, enclavePaths.log, enclavePaths.release]
+  const isFinishing = (path: string) => finishing.includes(path)
   return serveCalls({ dispatch, admit, log: deps.log, drain, isFinishing })
 }
 

@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import type { DirectRoutes } from './directRoutes.ts'
 
@@ -25,6 +25,9 @@ const SILENCE_MS = 90_000
 /** All headers together, the request line too; browsers with many sign-ins under way stay well below. */
 const MAX_HEADER_BYTES = 16_384
 
+/** `answers` are those that have not been taken whole, from the headers of their request on. */
+export type HttpServer = Server & { readonly answers: ReadonlySet<ServerResponse> }
+
 type HttpServerParameters = {
   /** Asked first. */
   direct: DirectRoutes
@@ -35,11 +38,14 @@ type HttpServerParameters = {
 }
 
 /** The server that an app is reached through. It does not listen yet. */
-export function createHttpServer({ direct, fetch, refuse, limits = LIMITS }: HttpServerParameters): Server {
+export function createHttpServer({ direct, fetch, refuse, limits = LIMITS }: HttpServerParameters): HttpServer {
   const { headersMs: headersTimeout, requestMs: requestTimeout, checkMs: connectionsCheckingInterval } = limits
   const options = { headersTimeout, requestTimeout, connectionsCheckingInterval, maxHeaderSize: MAX_HEADER_BYTES }
   const throughFramework = getRequestListener(fetch, { hostname: 'localhost', errorHandler: refuse })
+  const answers = new Set<ServerResponse>()
   const server = createServer(options, (incoming, outgoing) => {
+    answers.add(outgoing)
+    outgoing.once('close', () => answers.delete(outgoing))
     outgoing.on('prefinish', () => {
       // The system has taken all of it.
       if (outgoing.socket?.writableLength === 0) return
@@ -50,5 +56,5 @@ export function createHttpServer({ direct, fetch, refuse, limits = LIMITS }: Htt
   })
   server.keepAliveTimeout = KEEP_ALIVE_MS
   server.timeout = SILENCE_MS
-  return server
+  return Object.assign(server, { answers })
 }

@@ -42,8 +42,12 @@ async function listen(changes: Parameters<typeof createTestApp>[0]) {
     }
   }
 
-  return { ...app, open, stop: () => stopHttpServer(server, app.stop) }
+  const stop = (patienceMs?: number) => stopHttpServer(server, app.stop, patienceMs === undefined ? {} : { patienceMs })
+  return { ...app, open, stop }
 }
+
+const cookieOf = ({ jar }: { jar: ReadonlyMap<string, string> }) =>
+  `Cookie: ${[...jar].map((pair) => pair.join('=')).join('; ')}`
 
 const SIGN = ['POST /sign/digest HTTP/1.1', 'Content-Type: application/json']
 
@@ -54,8 +58,7 @@ test('who sends a body byte by byte is cut off during a stop too, and a signing 
   await user.signIn()
   await user.post('/wallet/provision')
   const body = JSON.stringify(signBody)
-  const cookie = [...user.jar].map((pair) => pair.join('=')).join('; ')
-  const signing = await open([...SIGN, `Cookie: ${cookie}`, `Content-Length: ${Buffer.byteLength(body)}`], body)
+  const signing = await open([...SIGN, cookieOf(user), `Content-Length: ${Buffer.byteLength(body)}`], body)
   const trickling = await open([...SIGN, 'Content-Length: 131072'])
   const trickle = setInterval(() => trickling.socket.write(' '), 10)
   let hasStopped = false
@@ -84,4 +87,35 @@ test('a page that is marked as mock is sent whole when a stop has waited for it'
   expect(text).toContain(MOCK_SENTENCE)
   expect(text).toContain('</html>')
   await stopped
+})
+
+/** An export that has begun, and a stop that waits for it. */
+async function stopDuringExport(rest: Promise<void>, patienceMs?: number) {
+  async function* toParts() {
+    yield new Uint8Array(Buffer.from('first part'))
+    await rest
+    yield new Uint8Array(Buffer.from('last part'))
+  }
+  const { browser, open, stop } = await listen({ deps: { exportProofs: async () => toParts() } })
+  const user = browser()
+  await user.signIn()
+  const file = await open(['GET /proofs/export HTTP/1.1', cookieOf(user)])
+  await once(file.socket, 'data')
+  return { file, stopped: stop(patienceMs) }
+}
+
+test('a stop waits for an export that is under way', async () => {
+  const gate = Promise.withResolvers<void>()
+  const { file, stopped } = await stopDuringExport(gate.promise)
+  // It waits for the export alone by now.
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
+  gate.resolve()
+  expect(await file.read()).toContain('last part')
+  await stopped
+})
+
+test('an export that takes too long is cut by a stop', async () => {
+  const { file, stopped } = await stopDuringExport(new Promise(() => {}), 50)
+  await stopped
+  expect(await file.read()).not.toContain('last part')
 })

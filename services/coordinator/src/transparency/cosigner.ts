@@ -316,9 +316,9 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
         : undefined
     },
     refresh() {
+      if (clock.now() - roundAt < RETRY_MISSING_MS) return
       const isOld = latest === undefined || clock.now() - latest.startedAt >= REFRESH_MS
-      const isMissing = standings.findMissing().length > 0 && clock.now() - roundAt >= RETRY_MISSING_MS
-      if (isOld || isMissing) startRound()
+      if (isOld || standings.findMissing().length > 0) startRound()
     },
     reset() {
       latest = undefined

@@ -328,6 +328,18 @@ describe('an origin that cannot be used', () => {
     await expect.poll(() => keeper.isOpen()).toBe(true)
   })
 
+  test('an enclave that is away: its witnesses are still asked, and none is missing', async () => {
+    const keeper = rig.startKeeper()
+    await untilOpen()
+    await expect.poll(() => keeper.findMissing()).toEqual([])
+    rig.enclave.before = () => Promise.reject(new CoordinatorError('enclave_unavailable', 'the enclave is away'))
+    for (let passedMs = 0; passedMs < 600_000; passedMs += 10_000) {
+      rig.time.pass(10_000)
+      await expect.poll(() => keeper.findMissing()).toEqual([])
+    }
+    expect(keeper.isOpen()).toBe(true)
+  })
+
   test.each([403, 404])('witnesses that know it, and answer %i for a while: no origin is left', async (status) => {
     const keeper = rig.startKeeper()
     await untilOpen()

@@ -105,7 +105,6 @@ export function createLogRunner({ enclave, store, logs, log }: LogRunnerDeps, en
       if (!appended.isOpen) log.info({ msg: 'Opened a log', enclave: address, origin: kept.origin, bootId, size })
       state = { kind: 'open', bootId, kept }
     }
-    cosigner.refresh()
     const refusal = toRefusal(cosigner.refusal)
     if (refusal !== undefined) throw refusal
   }
@@ -138,6 +137,9 @@ export function createLogRunner({ enclave, store, logs, log }: LogRunnerDeps, en
           else log.warn(line)
         }
         lastReason = `${code} ${reason}`
+      } finally {
+        // An enclave that is away says nothing about the witnesses: they are asked all the same.
+        if ('kept' in state) state.kept.cosigner.refresh()
       }
     },
     get state() {

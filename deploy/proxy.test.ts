@@ -1,0 +1,94 @@
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import { type ClientHttp2Session, connect } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buffer, text } from 'node:stream/consumers'
+import { findFreePorts, findProgram } from '@countersign/testing'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createAuthority } from '../trials/cluster/authority.ts'
+import type { Haproxy } from '../trials/cluster/haproxy.ts'
+import { startDeployedHaproxy } from '../trials/cluster/startDeployedHaproxy.ts'
+
+const program = findProgram('haproxy')
+if (program === undefined) console.log('the proxy was not tried: HAProxy is not here')
+
+describe.runIf(program !== undefined)('a coordinator dies during a call', () => {
+  let [folder, port, pem] = ['', 0, '']
+  let proxy: Haproxy
+  let servers: Server[]
+  let client: ClientHttp2Session
+  /** Lengths of the bodies that coordinators got; the one that gets the first dies. */
+  const bodies: number[] = []
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'countersign-proxy-'))
+    const authority = await createAuthority(folder)
+    pem = authority.pem
+    servers = Array.from({ length: 3 }, () =>
+      createServer(async (request, response) => {
+        const { length } = await buffer(request)
+        if (request.url === '/health/ready') return void response.end()
+        if (bodies.push(length) === 1) request.socket.destroy()
+        else response.end('answer')
+      }).listen(0, '127.0.0.1'),
+    )
+    await Promise.all(servers.map((server) => once(server, 'listening')))
+    ;[port = 0] = await findFreePorts(1)
+    proxy = await startDeployedHaproxy({
+      program: program ?? '',
+      folder,
+      authority,
+      port,
+      coordinatorPorts: servers.map((server) => (server.address() as AddressInfo).port),
+      ipfsPort: 1,
+    })
+  })
+  afterAll(async () => {
+    await proxy?.stop()
+    for (const server of servers ?? []) {
+      server.closeAllConnections()
+      server.close()
+    }
+    await rm(folder, { recursive: true })
+  })
+  beforeEach(async () => {
+    bodies.length = 0
+    client = connect(`https://localhost:${port}`, { ca: pem })
+    await once(client, 'connect')
+  })
+  afterEach(() => client.destroy())
+
+  /** As browsers do: the body comes after the head. */
+  async function post(path: string, length = 1_000) {
+    const call = client.request({ ':method': 'POST', ':path': path, 'content-length': length })
+    const answer = once(call, 'response')
+    answer.catch(() => {})
+    // The proxy has the head when it answers this.
+    await new Promise<void>((resolve, reject) => client.ping((error) => (error ? reject(error) : resolve())))
+    call.end(Buffer.alloc(length))
+    const [headers] = await answer
+    return { status: headers[':status'], body: await text(call) }
+  }
+
+  test.each(['/sign/digest', '/vaults', '/auth/google/form'])('%s is repeated at another', async (path) => {
+    expect(await post(path)).toEqual({ status: 200, body: 'answer' })
+    expect(bodies).toEqual([1_000, 1_000])
+  })
+
+  test.each(['/sign/message', '/sign/typed-data', '/auth/google/callback'])(
+    '%s is not repeated, and the client is not asked to repeat it',
+    async (path) => {
+      expect(await post(path)).toMatchObject({ status: 502 })
+      expect(bodies).toEqual([1_000])
+      expect(await post(path)).toEqual({ status: 200, body: 'answer' })
+    },
+  )
+
+  test('a call that does not fit in a buffer is not repeated; the client is asked to', async () => {
+    await expect(post('/sign/digest', 65_536)).rejects.toThrow('NGHTTP2_REFUSED_STREAM')
+    expect(bodies).toEqual([65_536])
+  })
+})
