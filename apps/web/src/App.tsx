@@ -2,11 +2,12 @@ import { lazy, Suspense, useState } from 'react'
 import { ConfigContext, type WebConfig } from './config.ts'
 import { type IncomingSession, IncomingSessionsContext } from './incoming/incomingSession.ts'
 import { parseRoute, type Route, usePath } from './router.tsx'
-import { type SendSession, SendSessionsContext } from './send/sendSession.ts'
+import { isSending, type SendSession, SendSessionsContext } from './send/sendSession.ts'
 import { NotFoundPage } from './shell/NotFoundPage.tsx'
 import { PageBoundary } from './shell/PageBoundary.tsx'
 import { Shell } from './shell/Shell.tsx'
-import { type SignSession, SignSessionsContext, useWarningBeforeLoss } from './sign/signSession.ts'
+import { isUnkept, type SignSession, SignSessionsContext } from './sign/signSession.ts'
+import { useWarningBeforeLeaving } from './ui/useWarningBeforeLeaving.ts'
 
 const loadVaults = () => import('./vaults/VaultPages.tsx')
 
@@ -41,7 +42,8 @@ export function App({ config }: { config: WebConfig }) {
   const [sendSessions] = useState(() => new Map<string, SendSession>())
   const [incomingSessions] = useState(() => new Map<string, IncomingSession>())
   const [signSessions] = useState(() => new Map<string, SignSession>())
-  useWarningBeforeLoss(signSessions)
+  useWarningBeforeLeaving(sendSessions, isSending)
+  useWarningBeforeLeaving(signSessions, isUnkept)
   return (
     <ConfigContext value={config}>
       <SendSessionsContext value={sendSessions}>

@@ -71,6 +71,7 @@ test('exports', () => {
       "isEd25519Key",
       "isEntropySetting",
       "isEntropyWitness",
+      "isEtherChain",
       "isHex",
       "isLoopbackHost",
       "isLoopbackUrl",

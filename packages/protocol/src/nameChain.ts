@@ -13,6 +13,11 @@ const CHAINS: Readonly<Record<number, string>> = {
   11155420: 'OP Sepolia',
 }
 
+/** Whether a chain is known to have ether as its coin. */
+export function isEtherChain(chainId: number): boolean {
+  return chainId in CHAINS
+}
+
 /** The name of a chain for people, or its number. */
 export function nameChain(chainId: number): string {
   return CHAINS[chainId] ?? `Chain ${chainId}`

@@ -37,7 +37,7 @@ export function SignedRow({ transaction, from, broadcast, isFollowed, onStatus }
     <li>
       <Link to={`/proof/${slug}`} className="history-row">
         <HistoryLine
-          description={describeSigned(transaction, { from: signer, tokens: config.tokens ?? [] })}
+          description={describeSigned(transaction, { from: signer, page: config })}
           isVoid={broadcast === 'reverted' || broadcast === 'not_broadcast'}
           time={createdAt}
           chainName={isElsewhere ? toChainName({ chainId }) : undefined}

@@ -16,6 +16,12 @@ const transfer = {
 
 test.each<[string, TransactionSummary, string, string | null, string | null]>([
   ['a payment', payment, 'Sent to', friend, '−0.25 ETH'],
+  ['one on another chain with ether', { ...payment, chainId: 8453 }, 'Sent to', friend, '−0.25 ETH'],
+  [
+    'one on a chain whose coin is not known here',
+    { ...payment, chainId: 137 },
+    ...(['Sent to', friend, '−0.25 of the chain’s coin'] as const),
+  ],
   ['a payment to oneself', { ...payment, to: from }, 'Sent to yourself', null, '0.25 ETH'],
   ['a transfer of a listed token', transfer, 'Sent to', checksummed, '−1.5 TEST'],
   [
@@ -37,5 +43,9 @@ test.each<[string, TransactionSummary, string, string | null, string | null]>([
   ],
   ['a message', { ...common, kind: 'off-chain' }, 'Message or typed data', null, null],
 ])('%s', (_, transaction, what, counterparty, amount) => {
-  expect(describeSigned(transaction, { from, tokens: [token] })).toMatchObject({ what, counterparty, amount })
+  expect(describeSigned(transaction, { from, page: { chainId: 31337, tokens: [token] } })).toMatchObject({
+    what,
+    counterparty,
+    amount,
+  })
 })

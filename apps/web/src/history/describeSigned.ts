@@ -1,8 +1,8 @@
 import type { Hex, TransactionSummary } from '@countersign/sdk'
 import { isAddressEqual, zeroAddress } from 'viem'
-import type { Token } from '../config.ts'
+import type { WebConfig } from '../config.ts'
 import { parseTransferData } from '../token/transferData.ts'
-import { toShortAmount, toShortEther } from '../words/format.ts'
+import { toCoin, toShortAmount, toShortEther } from '../words/format.ts'
 
 /** A line of the history in words. */
 export type Description = {
@@ -17,7 +17,7 @@ export type Description = {
 /** Says what a signature is for. Only of transactions and authorizations more than the kind is known. */
 export function describeSigned(
   transaction: TransactionSummary,
-  { from, tokens }: { from: Hex; tokens: readonly Token[] },
+  { from, page }: { from: Hex; page: Pick<WebConfig, 'chainId' | 'tokens'> },
 ): Description {
   if (transaction.kind === 'off-chain')
     return { direction: 'none', what: 'Message or typed data', counterparty: null, amount: null }
@@ -30,13 +30,13 @@ export function describeSigned(
     return { direction: 'none', what: 'Authorization of', counterparty: implementation, amount: null }
   }
   const { to, value, data, chainId } = transaction
-  const token = tokens.find((one) => one.chainId === chainId && isAddressEqual(one.address, to))
+  const token = page.tokens?.find((one) => one.chainId === chainId && isAddressEqual(one.address, to))
   const transfer = token === undefined || value !== '0' ? undefined : parseTransferData(data)
   if (token !== undefined && transfer !== undefined) {
     const amount = `${toShortAmount(transfer.amount, token.decimals)} ${token.symbol}`
     return describePayment({ from, recipient: transfer.recipient, amount })
   }
-  const amount = `${toShortEther(BigInt(value))} ETH`
+  const amount = `${toShortEther(BigInt(value))} ${toCoin(chainId, page)}`
   if (data === '0x') return describePayment({ from, recipient: to, amount })
   return { direction: 'out', what: 'Call of', counterparty: to, amount: value === '0' ? null : `−${amount}` }
 }

@@ -4,7 +4,18 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { userEvent } from 'vitest/browser'
 import { expectAccessible } from '../shell/expectAccessible.fake.ts'
 import { closeWallet, openWallet } from '../wallet/openWallet.fake.tsx'
-import { amount, confirm, recipient, review, send, to, write } from './sendForm.fake.ts'
+import {
+  amount,
+  confirm,
+  isLeavingHeld,
+  noteInOtherTab,
+  recipient,
+  review,
+  SIGNED_ELSEWHERE,
+  send,
+  to,
+  write,
+} from './sendForm.fake.ts'
 
 afterEach(closeWallet)
 
@@ -240,15 +251,16 @@ describe('paying once', () => {
     const { screen, service } = await openWallet({ intercept })
     await send(screen)
     await expect.poll(() => isAsked).toBe(true)
-    const leaving = new Event('beforeunload', { cancelable: true })
-    window.dispatchEvent(leaving)
-    expect(leaving.defaultPrevented).toBe(true)
+    expect(isLeavingHeld()).toBe(true)
     await screen.getByRole('link', { name: 'Verify', exact: true }).click()
     await expect.element(screen.getByRole('heading', { level: 1, name: /verify/i })).toBeVisible()
+    // On a page of the wallet or not: a tab that is closed now leaves a signature, and nothing sent.
+    expect(isLeavingHeld()).toBe(true)
     held.resolve()
     await expect.poll(() => service.transactions.length).toBe(1)
     await screen.getByRole('link', { name: 'Wallet', exact: true }).click()
     await expect.element(screen.getByText('Sent 0.25 ETH')).toBeVisible()
+    expect(isLeavingHeld()).toBe(false)
   })
 
   test('an outcome that is not known stays in sight until somebody has looked, also after a reload', async () => {
@@ -264,6 +276,41 @@ describe('paying once', () => {
     await expect.element(notice(again)).toBeVisible()
     await again.getByRole('button', { name: 'I have looked' }).click()
     await expect.element(notice(again)).not.toBeInTheDocument()
+  })
+
+  test('an outcome that is not known in another tab is in sight here, until one of them has looked', async () => {
+    const { screen, service } = await openWallet()
+    const notice = screen.getByText('A payment that was signed before may still go through')
+    await write(screen, {})
+    await expect.element(confirm(screen)).toBeVisible()
+    noteInOtherTab(service.wallet.address, SIGNED_ELSEWHERE)
+    await expect.element(notice).toBeVisible()
+    noteInOtherTab(service.wallet.address, undefined)
+    await expect.element(notice).not.toBeInTheDocument()
+  })
+
+  test('a payment that is sent takes away the notice that stood beside it, and no other', async () => {
+    const held = Promise.withResolvers<void>()
+    let isHeld = false
+    const intercept = (url: string, pass: () => Promise<Response>) =>
+      isHeld && url.endsWith('/sign/digest') ? held.promise.then(pass) : undefined
+    const { screen, service } = await openWallet({ intercept })
+    const notice = screen.getByText('A payment that was signed before may still go through')
+    noteInOtherTab(service.wallet.address, SIGNED_ELSEWHERE)
+    await expect.element(notice).toBeVisible()
+    await send(screen)
+    await expect.element(screen.getByText('Sent 0.25 ETH')).toBeVisible()
+    await screen.getByRole('button', { name: 'Send another' }).click()
+    await expect.element(review(screen)).toBeVisible()
+    expect(notice.query()).toBeNull()
+    isHeld = true
+    await send(screen)
+    await expect.element(screen.getByText(/^Signing in the enclave/).first()).toBeVisible()
+    noteInOtherTab(service.wallet.address, SIGNED_ELSEWHERE)
+    held.resolve()
+    await expect.element(screen.getByText('Sent 0.25 ETH')).toBeVisible()
+    await screen.getByRole('button', { name: 'Send another' }).click()
+    await expect.element(notice).toBeVisible()
   })
 
   test('an estimate does not outlive the call that it was made for', async () => {

@@ -3,7 +3,6 @@ import { useRef, useSyncExternalStore } from 'react'
 import { useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
 import { ErrorNotice } from '../ui/Notice.tsx'
-import { useWarningBeforeLeaving } from '../ui/useWarningBeforeLeaving.ts'
 import { toChainName } from '../words/format.ts'
 import { toServiceError } from '../words/toServiceError.ts'
 import { type Draft, prepareAgain } from './prepareDraft.ts'
@@ -31,7 +30,7 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
   const from = wallet.address
   const session = useSendSession(from)
   const { step, failure } = useSyncExternalStore(session.subscribe, session.get)
-  const [unsettled, noteUnsettled] = useUnsettled(from)
+  const { unsettled, noteUnsettled, forgetUnsettled } = useUnsettled(from)
   const setStep = (next: Step) => session.set({ step: next })
   const setFailure = (next: ServiceError | null) => session.set({ failure: next })
   const heading = useRef<HTMLHeadingElement>(null)
@@ -42,8 +41,6 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
     onFailure: (error) => setFailure(error === null ? null : toServiceError(error)),
   })
 
-  useWarningBeforeLeaving(step.name === 'signing')
-
   async function review() {
     const draft = await payment.review()
     if (draft !== undefined) setStep({ name: 'confirm', draft })
@@ -52,7 +49,7 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
   async function confirm(draft: Draft) {
     // Two clicks in one turn come before the button is gone.
     if (session.get().step.name !== 'confirm') return
-    session.set({ step: { name: 'signing', draft }, failure: null })
+    session.set({ step: { name: 'signing' }, failure: null })
     // The button that had the focus goes.
     heading.current?.focus()
     try {
@@ -65,7 +62,7 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
       if (again.draft.isDearer) return setStep({ name: 'confirm', draft: again.draft })
       const result = await client.signAndSend({ to, value: valueWei, data, gas }, { wallet })
       payment.clear()
-      noteUnsettled(null)
+      forgetUnsettled()
       setStep({ name: 'sent', draft, result })
       onChanged()
     } catch (caught) {
@@ -98,8 +95,8 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
           )}
         </ErrorNotice>
       )}
-      {unsettled !== null && failure?.signed === undefined && step.name !== 'sent' ? (
-        <UnsettledNotice signed={unsettled} onLooked={() => noteUnsettled(null)} />
+      {unsettled !== null && failure?.signed?.txHash !== unsettled.txHash && step.name !== 'sent' ? (
+        <UnsettledNotice signed={unsettled} onLooked={forgetUnsettled} />
       ) : null}
       {step.name === 'form' || step.name === 'checking' ? (
         <SendForm {...payment.props} isChecking={step.name === 'checking'} onReview={review} />

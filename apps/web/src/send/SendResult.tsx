@@ -4,14 +4,14 @@ import { useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
 import { Address } from '../ui/Address.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
+import type { ShownPayment } from '../vaults/shownPayment.ts'
 import { toShortHex } from '../words/format.ts'
-import type { Draft } from './prepareDraft.ts'
 import { type SendStep, toSendSteps } from './sendSteps.ts'
 import { tellAmount, toRecipient } from './tellDraft.ts'
 import { useInclusion } from './useInclusion.ts'
 
 export type SendResultProps = {
-  draft: Pick<Draft, 'to' | 'valueWei' | 'transfer'>
+  draft: ShownPayment
   result: SignResult
   onIncluded: () => void
   onAgain: () => void

@@ -1,4 +1,6 @@
+import type { SignResult } from '@countersign/sdk'
 import type { Token } from '../config.ts'
+import { writeStored } from '../ui/stored.ts'
 import type { openWallet } from '../wallet/openWallet.fake.tsx'
 
 /* The form as a person finds it. */
@@ -25,4 +27,21 @@ export async function write(screen: Screen, payment: { to?: string; amount?: str
 export async function send(screen: Screen) {
   await write(screen, {})
   await confirm(screen).click()
+}
+
+/** Whether the browser would ask before the tab is closed. */
+export function isLeavingHeld(): boolean {
+  const leaving = new Event('beforeunload', { cancelable: true })
+  window.dispatchEvent(leaving)
+  return leaving.defaultPrevented
+}
+
+export const SIGNED_ELSEWHERE: SignResult = { txHash: `0x${'5e'.repeat(32)}`, attestationSlug: 'elsewhere' }
+
+/** Another tab notes a payment whose outcome is not known, or that somebody has looked. The browser tells every other document. */
+export function noteInOtherTab(address: string, signed: SignResult | undefined): void {
+  const tab = document.body.appendChild(document.createElement('iframe'))
+  const storage = tab.contentWindow?.localStorage as Storage
+  writeStored(storage, `countersign:unsettled:${address}`, signed)
+  tab.remove()
 }

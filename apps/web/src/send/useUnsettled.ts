@@ -1,25 +1,45 @@
 import { isPlainObject, isPrefixedHex } from '@countersign/protocol'
 import type { Hex, SignResult } from '@countersign/sdk'
-import { useState, useSyncExternalStore } from 'react'
+import { useEffect, useSyncExternalStore } from 'react'
 import { readStored, writeStored } from '../ui/stored.ts'
 import { useSendSession } from './sendSession.ts'
 
 const toKey = (address: string) => `countersign:unsettled:${address.toLowerCase()}`
 
+export type Unsettled = {
+  /** What was signed while nobody knows whether it was sent; null for nothing. */
+  unsettled: SignResult | null
+  noteUnsettled: (signed: SignResult) => void
+  /** Takes away what the page showed when this function was made, and nothing that was noted since. */
+  forgetUnsettled: () => void
+}
+
 /**
- * What a wallet or a vault has signed while nobody knows whether it was sent, and a way to note it; null for nothing. In the session, and
- * in the browser too: after a reload, too, the next payment could be a second one.
+ * What a wallet or a vault has signed while nobody knows whether it was sent. In the browser, for all tabs and after a reload: the
+ * next payment could be a second one. In the session too, where the browser keeps nothing.
  */
-export function useUnsettled(address: Hex): [SignResult | null, (signed: SignResult | null) => void] {
+export function useUnsettled(address: Hex): Unsettled {
   const session = useSendSession(address)
   const { unsettled } = useSyncExternalStore(session.subscribe, session.get)
-  const [stored, setStored] = useState(() => readUnsettled(address))
-  function note(signed: SignResult | null) {
-    writeStored(localStorage, toKey(address), signed ?? undefined)
-    setStored(signed)
-    session.set({ unsettled: signed })
+  useEffect(() => {
+    session.set({ unsettled: readUnsettled(address) ?? session.get().unsettled })
+    const follow = ({ key }: StorageEvent) => {
+      if (key === toKey(address)) session.set({ unsettled: readUnsettled(address) })
+    }
+    window.addEventListener('storage', follow)
+    return () => window.removeEventListener('storage', follow)
+  }, [session, address])
+  return {
+    unsettled,
+    noteUnsettled(signed) {
+      writeStored(localStorage, toKey(address), signed)
+      session.set({ unsettled: signed })
+    },
+    forgetUnsettled() {
+      if (readUnsettled(address)?.txHash === unsettled?.txHash) writeStored(localStorage, toKey(address), undefined)
+      session.set({ unsettled: readUnsettled(address) })
+    },
   }
-  return [unsettled ?? stored, note]
 }
 
 function readUnsettled(address: string): SignResult | null {

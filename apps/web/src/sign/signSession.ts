@@ -1,6 +1,6 @@
 import type { ServiceError, SignOffChainResult } from '@countersign/sdk'
 import type { ShownContent } from '@countersign/verify'
-import { createContext, useContext, useEffect } from 'react'
+import { createContext, useContext } from 'react'
 import { getSession, type Session } from '../wallet/session.ts'
 
 export type SignStep =
@@ -25,20 +25,7 @@ export function useSignSession(address: string): SignSession {
   return getSession(useContext(SignSessionsContext), { address, initial: INITIAL })
 }
 
-/**
- * Nobody else has an opening: a tab that is closed, or that leaves to sign in, before it is kept leaves a proof that nobody can open.
- * For the whole app, because the visitor may have gone on to another page of it.
- */
-export function useWarningBeforeLoss(sessions: ReadonlyMap<string, SignSession>): void {
-  useEffect(() => {
-    const warn = (event: BeforeUnloadEvent) => {
-      if ([...sessions.values()].some((session) => isAtRisk(session.get().step))) event.preventDefault()
-    }
-    window.addEventListener('beforeunload', warn)
-    return () => window.removeEventListener('beforeunload', warn)
-  }, [sessions])
-}
-
-function isAtRisk(step: SignStep): boolean {
+/** Nobody else has an opening: a tab that ends before it is kept leaves a proof that nobody can open. */
+export function isUnkept({ step }: SignState): boolean {
   return step.name === 'signing' || (step.name === 'signed' && !step.isKept)
 }

@@ -1,11 +1,19 @@
 import { useEffect } from 'react'
+import type { Session } from '../wallet/session.ts'
 
-/** A page that is closed between signature and broadcast leaves a public signature behind, and nothing sent. */
-export function useWarningBeforeLeaving(isSigning: boolean): void {
+/**
+ * The browser asks before the tab is closed, or leaves to sign in, while something would be lost. For the whole app, because the
+ * visitor may have gone on to another page of it.
+ */
+export function useWarningBeforeLeaving<State>(
+  sessions: ReadonlyMap<string, Session<State>>,
+  isAtRisk: (state: State) => boolean,
+): void {
   useEffect(() => {
-    if (!isSigning) return
-    const warn = (event: BeforeUnloadEvent) => event.preventDefault()
+    const warn = (event: BeforeUnloadEvent) => {
+      if ([...sessions.values()].some((session) => isAtRisk(session.get()))) event.preventDefault()
+    }
     window.addEventListener('beforeunload', warn)
     return () => window.removeEventListener('beforeunload', warn)
-  }, [isSigning])
+  }, [sessions, isAtRisk])
 }

@@ -1,10 +1,10 @@
 import { approve, parsePrepared } from '@countersign/sdk/vaults/client'
 import { afterEach, expect, test } from 'vitest'
-import { confirm } from '../send/sendForm.fake.ts'
+import { confirm, isLeavingHeld } from '../send/sendForm.fake.ts'
 import { expectAccessible } from '../shell/expectAccessible.fake.ts'
 import { closeWallet } from '../wallet/openWallet.fake.tsx'
 import { readPreparedText } from './approvalText.ts'
-import { button, hrefOf, installPasskeys, openVault, pay } from './openVault.fake.ts'
+import { button, hrefOf, installPasskeys, openVault, pay, signings } from './openVault.fake.ts'
 
 const passkeys = installPasskeys()
 afterEach(closeWallet)
@@ -50,6 +50,30 @@ test('a payment whose outcome is not known stays in sight until somebody has loo
   await expect.element(notice(again)).toBeVisible()
   await button(again, 'I have looked').click()
   await expect.element(notice(again)).not.toBeInTheDocument()
+})
+
+test('a visitor who leaves the page while it signs, and comes back, finds it under way, and then the result', async () => {
+  const held = Promise.withResolvers<void>()
+  let isConfirmed = false
+  const intercept = (url: string, pass: () => Promise<Response>) =>
+    isConfirmed && url.includes('/sign/') ? held.promise.then(pass) : undefined
+  const { screen, service, before } = await openVault({ intercept })
+  await pay(screen, '0.05')
+  await expect.element(confirm(screen)).toBeVisible()
+  isConfirmed = true
+  await confirm(screen).click()
+  await expect.element(screen.getByText(/^Signing in the enclave/).first()).toBeVisible()
+  await screen.getByRole('link', { name: 'Verify', exact: true }).click()
+  await expect.element(screen.getByRole('heading', { level: 1, name: /verify/i })).toBeVisible()
+  expect(isLeavingHeld()).toBe(true)
+  await screen.getByRole('link', { name: 'Vaults', exact: true }).click()
+  await screen.getByRole('link', { name: /Up to 0\.1/ }).click()
+  await expect.element(screen.getByText(/^Signing in the enclave/).first()).toBeVisible()
+  expect(confirm(screen).query()).toBeNull()
+  held.resolve()
+  await expect.element(screen.getByRole('heading', { name: 'Sent 0.05 ETH' })).toBeVisible()
+  expect(signings(service)).toHaveLength(before + 1)
+  expect(isLeavingHeld()).toBe(false)
 })
 
 test('a passkey that is touched after the payment was changed approves nothing that is on the page', async () => {

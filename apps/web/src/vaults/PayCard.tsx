@@ -1,16 +1,16 @@
-import { type ServiceError, type SignResult, useService } from '@countersign/sdk'
+import { type ServiceError, useService } from '@countersign/sdk'
 import { prepare, sendPrepared, type Vault } from '@countersign/sdk/vaults'
-import { useRef, useState } from 'react'
+import { useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
 import { SendForm } from '../send/SendForm.tsx'
 import { SendResult, SendSteps, TransactionHash } from '../send/SendResult.tsx'
+import { type Step, useSendSession } from '../send/sendSession.ts'
 import { signingSteps } from '../send/sendSteps.ts'
 import { UnsettledNotice } from '../send/UnsettledNotice.tsx'
 import { usePaymentForm } from '../send/usePaymentForm.ts'
 import { useUnsettled } from '../send/useUnsettled.ts'
 import { Field } from '../ui/Field.tsx'
-import { useWarningBeforeLeaving } from '../ui/useWarningBeforeLeaving.ts'
 import { toServiceError } from '../words/toServiceError.ts'
 import { PendingView } from './PendingView.tsx'
 import { type PendingPayment, type PreparedPayment, readPending, writePending } from './pendingPayment.ts'
@@ -25,11 +25,6 @@ export type PayCardProps = {
   onSessionLost: () => void
 }
 
-type Step =
-  | { name: 'form' | 'checking' }
-  | { name: 'pending' | 'signing'; pending: PendingPayment }
-  | { name: 'sent'; prepared: PreparedPayment; result: SignResult }
-
 const HOUR_MS = 3_600_000
 
 /** Write, hear what the rules say, have it approved, sign, follow. */
@@ -37,20 +32,25 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
   const config = useConfig()
   const { client } = useService()
   const { address, policy } = vault
-  const [step, setStep] = useState<Step>(() => toFirstStep(address))
-  const [failure, setFailure] = useState<ServiceError | null>(null)
-  const [unsettled, noteUnsettled] = useUnsettled(address)
+  const session = useSendSession(address)
+  const { step, failure } = useSyncExternalStore(session.subscribe, session.get)
+  const setStep = (next: Step) => session.set({ step: next })
+  const setFailure = (next: ServiceError | null) => session.set({ failure: next })
+  const { unsettled, noteUnsettled, forgetUnsettled } = useUnsettled(address)
   const [validForMs, setValidForMs] = useState(HOUR_MS)
   const heading = useRef<HTMLHeadingElement>(null)
-  const isSending = useRef(false)
   const payment = usePaymentForm({
     from: address,
-    isChecking: () => step.name === 'checking',
+    isChecking: () => session.get().step.name === 'checking',
     onChecking: (isChecking) => setStep({ name: isChecking ? 'checking' : 'form' }),
     onFailure: (error) => setFailure(error === null ? null : toServiceError(error)),
   })
 
-  useWarningBeforeLeaving(step.name === 'signing')
+  // What waits is in the browser, where another tab may have added an approval to it or taken it away.
+  useLayoutEffect(() => {
+    const { name } = session.get().step
+    if (name === 'form' || name === 'pending') session.set({ step: toFirstStep(address) })
+  }, [session, address])
 
   function fail(caught: unknown) {
     const error = toServiceError(caught)
@@ -79,18 +79,16 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
 
   async function send(pending: PendingPayment) {
     // Two clicks in one turn come before the button is gone.
-    if (isSending.current) return
-    isSending.current = true
-    setFailure(null)
-    setStep({ name: 'signing', pending })
+    if (session.get().step.name !== 'pending') return
+    session.set({ step: { name: 'signing' }, failure: null })
     heading.current?.focus()
     const { prepared, approvals } = pending
     try {
       const result = await sendPrepared(client, prepared, approvals)
       writePending(address, undefined)
-      noteUnsettled(null)
+      forgetUnsettled()
       payment.clear()
-      setStep({ name: 'sent', prepared, result })
+      setStep({ name: 'sent', draft: toShownPayment(prepared.content, config.tokens ?? []), result })
       onChanged()
     } catch (error) {
       fail(error)
@@ -98,7 +96,6 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
       setStep({ name: 'pending', pending })
       onChanged()
     }
-    isSending.current = false
   }
 
   function back() {
@@ -125,8 +122,8 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
           )}
         </VaultErrorNotice>
       )}
-      {unsettled !== null && failure?.signed === undefined && step.name !== 'sent' ? (
-        <UnsettledNotice signed={unsettled} onLooked={() => noteUnsettled(null)} />
+      {unsettled !== null && failure?.signed?.txHash !== unsettled.txHash && step.name !== 'sent' ? (
+        <UnsettledNotice signed={unsettled} onLooked={forgetUnsettled} />
       ) : null}
       {step.name === 'form' || step.name === 'checking' ? (
         <SendForm {...payment.props} isChecking={step.name === 'checking'} onReview={review}>
@@ -152,12 +149,7 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
       ) : null}
       {step.name === 'signing' ? <SendSteps steps={signingSteps} /> : null}
       {step.name === 'sent' ? (
-        <SendResult
-          draft={toShownPayment(step.prepared.content, config.tokens ?? [])}
-          result={step.result}
-          onIncluded={onChanged}
-          onAgain={back}
-        />
+        <SendResult draft={step.draft} result={step.result} onIncluded={onChanged} onAgain={back} />
       ) : null}
     </section>
   )

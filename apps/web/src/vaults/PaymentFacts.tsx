@@ -4,7 +4,8 @@ import { useConfig } from '../config.ts'
 import { tellAmount, toRecipient } from '../send/tellDraft.ts'
 import { Address } from '../ui/Address.tsx'
 import { Notice } from '../ui/Notice.tsx'
-import { toChainName } from '../words/format.ts'
+import { toChainName, toCoin } from '../words/format.ts'
+import { mayTakeDataFee } from './dataFee.ts'
 import { toShownPayment } from './shownPayment.ts'
 
 /** A transaction as it is signed, from its own fields: amount, recipient and fee to the last digit. */
@@ -14,14 +15,13 @@ export function PaymentFacts({ content, vault }: { content: TxMetadata; vault: s
   const shown = toShownPayment(content, config.tokens ?? [])
   const { transfer } = shown
   const recipient = getAddress(toRecipient(shown))
-  // What coin another chain has is not known here, and one of it may be worth more than an ether.
-  const toUnit = (text: string) => (chainId === config.chainId ? text : text.replace(/ ETH$/, ' of the chain’s coin'))
+  const toCoins = (wei: bigint) => `${formatEther(wei)} ${toCoin(chainId, config)}`
   const isCall = data !== '0x' && transfer === null
   return (
     <>
       <dl className="facts">
         <dt>Amount</dt>
-        <dd className="fact-strong">{transfer === null ? toUnit(tellAmount(shown)) : tellAmount(shown)}</dd>
+        <dd className="fact-strong">{transfer === null ? toCoins(shown.valueWei) : tellAmount(shown)}</dd>
         <dt>To</dt>
         <dd>
           <Address address={recipient} />
@@ -33,7 +33,12 @@ export function PaymentFacts({ content, vault }: { content: TxMetadata; vault: s
         <dt>On</dt>
         <dd>{chainId === config.chainId ? toChainName(config) : toChainName({ chainId })}</dd>
         <dt>Network fee</dt>
-        <dd>at most {toUnit(`${formatEther(BigInt(gas) * BigInt(maxFeePerGas))} ETH`)}</dd>
+        <dd>
+          at most {toCoins(BigInt(gas) * BigInt(maxFeePerGas))}
+          {mayTakeDataFee(chainId)
+            ? ' for gas, and the chain’s fee for data, if it takes one: nothing limits that'
+            : ''}
+        </dd>
         {transfer === null ? null : (
           <>
             <dt>Token</dt>

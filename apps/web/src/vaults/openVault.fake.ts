@@ -4,7 +4,7 @@ import { createPasskey, createVault, type Vault } from '@countersign/sdk/vaults/
 import { parseEther } from 'viem'
 import { afterEach, beforeEach, expect } from 'vitest'
 import { amount, recipient, review, to } from '../send/sendForm.fake.ts'
-import { openWallet } from '../wallet/openWallet.fake.tsx'
+import { type OpenWalletOptions, openWallet } from '../wallet/openWallet.fake.tsx'
 import { toPolicy } from './template.ts'
 
 type Screen = Awaited<ReturnType<typeof openWallet>>['screen']
@@ -34,7 +34,10 @@ export const signings = (service: TestService) =>
   service.requests.filter((request) => request.startsWith('POST /sign/'))
 
 /** A page of a funded vault: up to 0.1 ETH alone, more with as many passkeys as it has. */
-export async function openVault({ approvals = 1 }: { approvals?: number } = {}) {
+export async function openVault({
+  approvals = 1,
+  ...options
+}: Pick<OpenWalletOptions, 'intercept'> & { approvals?: number } = {}) {
   let vault: Vault | undefined
   const make = async (service: TestService) => {
     const client = new ServiceClient(service.config)
@@ -44,7 +47,7 @@ export async function openVault({ approvals = 1 }: { approvals?: number } = {}) 
     vault = await createVault(client, toPolicy({ ...terms, recipients: null, approvals, agent: null }, context))
     await client.signAndSend({ to: vault.address, value: '5' })
   }
-  const opened = await openWallet({ path: '/vaults', prepare: make })
+  const opened = await openWallet({ path: '/vaults', prepare: make, ...options })
   if (vault === undefined) throw new Error('no vault was made')
   await opened.screen.getByRole('link', { name: /Up to 0\.1/ }).click()
   await expect.element(opened.screen.getByRole('heading', { name: 'Address of the vault' })).toBeVisible()

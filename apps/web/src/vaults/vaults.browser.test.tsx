@@ -280,24 +280,43 @@ describe('on the device of an approver', () => {
     await expect.element(screen.getByRole('heading', { name: 'Do you approve this?' })).toBeVisible()
   })
 
-  test('on another chain than that of the page an amount is not called ether', async () => {
+  test.each([
+    [
+      'whose coin is not known: an amount is not called ether',
+      137,
+      '7 of the chain’s coin',
+      /^at most [\d.]+ of the chain’s coin$/,
+    ],
+    [
+      'that takes a fee for data: it is not said to be limited',
+      8453,
+      '7 ETH',
+      /^at most [\d.]+ ETH for gas, and the chain’s fee/,
+    ],
+    ['of the page', 31337, '7 ETH', /^at most [\d.]+ ETH$/],
+  ])('on a chain %s', async (_, chainId, amount, fee) => {
     let fragment = ''
     const make = async (service: TestService) => {
       const { approver } = await createPasskey({ name: 'Ada' })
       const terms = { template: 'approval', limitWei: 1n, feeWei: 1n, recipients: null, approvals: 1 } as const
-      const context = { chainId: 31337, approvers: [approver], time: [], startsAtMs: 0 }
+      const context = { chainId, approvers: [approver], time: [], startsAtMs: 0 }
       const client = new ServiceClient(service.config)
       const vault = await createVault(client, toPolicy({ ...terms, agent: null }, context))
       const prepared = await prepare(client, vault, { kind: 'transaction', to: recipient, value: '7', gas: 21_000n })
-      const content = { ...(prepared.content as TxMetadata), chainId: 137 }
+      const content = { ...(prepared.content as TxMetadata), chainId }
       const digest = `0x${toHex(hashUnsignedTransaction(content))}` as const
       fragment = toApproveUrl({ ...prepared, kind: 'transaction', content, digest }, '').slice('/approve'.length)
     }
     const { screen } = await openWallet({ path: '/approve', prepare: make })
     await screen.getByLabelText('Link, or text of the file').fill(fragment)
     await button(screen, 'Show it').click()
-    await expect.element(screen.getByText('7 of the chain’s coin', { exact: true })).toBeVisible()
-    await expect.element(screen.getByText('7 ETH', { exact: true })).not.toBeInTheDocument()
+    await expect.element(screen.getByText(amount, { exact: true })).toBeVisible()
+    await expect.element(screen.getByText(fee)).toBeVisible()
+    await screen.getByText('Rules of this vault').click()
+    await expect.element(screen.getByText(/^These rules can never change/)).toBeVisible()
+    expect(screen.getByText(/fee for data beside it, which no rule can limit/).elements()).toHaveLength(
+      chainId === 8453 ? 1 : 0,
+    )
   })
 
   test.each([

@@ -1,4 +1,4 @@
-import { nameChain } from '@countersign/protocol'
+import { isEtherChain, nameChain } from '@countersign/protocol'
 import { formatUnits, getAddress } from 'viem'
 
 const SHOWN_DECIMALS = 6
@@ -14,6 +14,11 @@ export function toShortAmount(amount: bigint, decimals: number): string {
 
 export function toShortEther(wei: bigint): string {
   return toShortAmount(wei, 18)
+}
+
+/** The unit behind an amount of a chain's own coin: what that is elsewhere may not be known, and one of it may be worth more than an ether. */
+export function toCoin(chainId: number, page: { chainId: number }): string {
+  return chainId === page.chainId || isEtherChain(chainId) ? 'ETH' : 'of the chain’s coin'
 }
 
 /** The two ends of an address or hash. */
