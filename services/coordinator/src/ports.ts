@@ -425,7 +425,7 @@ export type Chain = {
   send(raw: Hex): Promise<void>
   /** `undefined` where the transaction is in no canonical block, as far as the node knows; nodes may lag. */
   getReceipt(hash: Hex): Promise<ChainReceipt | undefined>
-  /** `finalized` is `undefined` where the chain does not report it. */
+  /** `finalized` is `undefined` where the chain has never reported it. */
   getHead(): Promise<{ number: number; finalized: number | undefined }>
   /** Of the canonical block; `undefined` where there is none yet. */
   getBlockHash(number: number): Promise<Hex | undefined>

@@ -516,6 +516,28 @@ describe('against a node that answers anything', () => {
     else expect(await codeOf(head)).toBe(expected)
   })
 
+  test.each([
+    ['an error', { error: { code: -32000, message: 'finalized block not found' } }],
+    ['null', { result: null }],
+  ])(
+    '%s for the finalized block, after one was reported: that one stays, and depth does not count in its place',
+    async (_name, absent) => {
+      let finalized: object = { result: { ...block, number: '0x3' } }
+      let latest = '0x5'
+      respond = ({ params }, response) =>
+        response.end(
+          JSON.stringify({ id: 1, ...(params[0] === 'latest' ? { result: { ...block, number: latest } } : finalized) }),
+        )
+      const chain = connect()
+      expect(await chain.getHead()).toEqual({ number: 5, finalized: 3 })
+      finalized = absent
+      latest = '0x99'
+      expect(await chain.getHead()).toEqual({ number: 0x99, finalized: 3 })
+      finalized = { result: { ...block, number: '0x90' } }
+      expect(await chain.getHead()).toEqual({ number: 0x99, finalized: 0x90 })
+    },
+  )
+
   test('a chain without a base fee', async () => {
     answer({ eth_getBlockByNumber: { number: '0x5', hash: blockHash } })
     expect(await codeOf(connect().getFees())).toBe('chain_unavailable')

@@ -77,6 +77,7 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
     maxResponseBodySize: false,
     fetchFn: createBoundedFetch({ timeoutMs, maxAnswerBytes, fetch: parameters.fetch ?? fetch }),
   })({})
+  let finalized: number | undefined
 
   async function ask(method: string, params: unknown[]): Promise<Answer> {
     let answer: { error?: unknown; result?: unknown }
@@ -236,9 +237,12 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
 
     async getHead() {
       // In this order, so that the head is never below what was final a moment ago; behind a balancer it still can be.
-      const finalized = await getFinalized()
+      const reported = await getFinalized()
       const { number } = await getLatestBlock()
-      return { number, finalized: finalized === undefined ? undefined : Math.min(finalized, number) }
+      // Of many nodes behind a balancer one may not know. What was final stays so; a chain that has reported finality is not judged without.
+      const known = reported ?? finalized
+      finalized = known === undefined ? undefined : Math.min(known, number)
+      return { number, finalized }
     },
 
     async getBlockHash(number) {
