@@ -3,7 +3,6 @@ import { ChainError } from '../chain/chainError.ts'
 import { stageKinds } from '../store/store.fake.ts'
 import {
   createScene,
-  DEADLINE_MS,
   gwei,
   publisher,
   publisherKey,
@@ -70,7 +69,7 @@ describe.each(stageKinds)('sending again on %s', (kind) => {
 
     test('so is a cancel', async () => {
       await scene.claimOnly(1)
-      scene.pass(DEADLINE_MS)
+      await scene.passDeadline()
       scene.node.setFault('down', SEND)
       await scene.confirm()
       scene.node.setFault()
