@@ -124,6 +124,14 @@ describe('against a chain', () => {
     await expect(connect({ maxFeePerGas: 3n * gwei }).getFees()).resolves.toBeDefined()
   })
 
+  test('sign: never above the limit, whatever replaces what', async () => {
+    const limited = connect({ maxFeePerGas: 3n * gwei })
+    expect(limited.maxFeePerGas).toBe(3n * gwei)
+    await expect(publish(limited, 0, { fees: 3n * gwei })).resolves.toBeDefined()
+    expect(await codeOf(publish(limited, 0, { fees: 3n * gwei + 1n }))).toBe('chain_unavailable')
+    expect(await codeOf(publish(chain, 0, { fees: 10_000n * gwei + 1n }))).toBe('chain_unavailable')
+  })
+
   test('estimateGas is what the transaction uses', async () => {
     const call = { to: contract, data: encodePublish([proofOf(1), proofOf(2)]) } as const
     const gas = await chain.estimateGas(call)

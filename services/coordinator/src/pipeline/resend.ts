@@ -86,6 +86,8 @@ async function addTransaction(
   unsigned: Omit<PublicationTransaction, 'hash' | 'raw'> & { to: `0x${string}`; data: `0x${string}` },
 ): Promise<PublicationTransaction | undefined> {
   const { kind, gas, maxFeePerGas, maxPriorityFeePerGas, to, data } = unsigned
+  // A lying node could drive the fees up, one replacement after another. What is stored waits as it is: nodes take no cheaper step.
+  if (maxFeePerGas > chain.maxFeePerGas) return undefined
   const signed = await chain.sign({ nonce, to, data, gas, maxFeePerGas, maxPriorityFeePerGas })
   const transaction = { ...signed, kind, gas, maxFeePerGas, maxPriorityFeePerGas }
   if (!(await store.addTransaction({ id, status, transaction, now: clock.now() }))) return undefined
