@@ -62,7 +62,8 @@ export type LifeCommand =
   | WorldCommand
 
 export const PIN_DEADLINE_MS = 3_600_000
-export const PUBLISH_DEADLINE_MS = 7_200_000
+/** Below half an hour: a worker that waits longer between two looks has not seen that nothing was mined. */
+export const PUBLISH_DEADLINE_MS = 600_000
 /** Not beyond what is final. */
 const MAX_REORG = 5
 /** The market asks for more than the adapter ever bids. */

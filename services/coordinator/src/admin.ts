@@ -6,7 +6,7 @@ import { explain, explainWebhook } from './admin/explain.ts'
 import { openUnchanged } from './admin/openUnchanged.ts'
 import { type Command, parseCommand, USAGE } from './admin/parseCommand.ts'
 import { checkExport } from './export/checkExport.ts'
-import { ExistingFileError } from './export/exportFile.ts'
+import { ExportFileError } from './export/exportFile.ts'
 import { exportRange } from './export/exportRange.ts'
 import { createReadBlock } from './ipfs/createReadBlock.ts'
 import { assembleReceipt } from './pipeline/assembleReceipt.ts'
@@ -103,7 +103,7 @@ async function writeExport(
     if (missing > 0) console.error(describeMissing(missing))
     return missing === 0 ? 0 : 1
   } catch (error) {
-    if (!(error instanceof ExistingFileError || isFileError(error))) throw error
+    if (!(error instanceof ExportFileError || isFileError(error))) throw error
     console.error(`Nothing was written: ${error.message}.`)
     return 1
   }

@@ -127,17 +127,18 @@ describe('as a process', () => {
       const env = {
         ...bed.env,
         DATABASE_URL: `postgres://x:canary-password@${silent}/x`,
-        ENCLAVE_URL: url,
         ENTROPY_URL: url,
         OIDC_GOOGLE_ISSUER: url,
         IPFS_API_URL: url,
         RPC_URL: url,
       }
-      const { code, stdout } = await spawnDoctor(env, ['--json', '--timeout', '5'])
+      // Each of them hangs, however busy this machine is. Not the enclave, which is asked only if a report was made in time: its case is above.
+      const hanging = ['database', 'entropy', 'sign-in', 'pins', 'chain']
+      const { code, stdout } = await spawnDoctor(env, ['--json', '--timeout', '1', '--only', hanging.join()])
       expect(code).toBe(1)
       const { checks } = JSON.parse(stdout) as { checks: NamedFinding[] }
       const faulty = checks.filter(({ state }) => state === 'fault').map(({ name }) => name)
-      expect(faulty).toEqual(['database', 'enclave', 'entropy', 'sign-in', 'pins', 'chain'])
+      expect(faulty).toEqual(hanging)
     })
   })
 

@@ -402,13 +402,15 @@ export type ChainReceipt = {
   events: AttestationPublished[]
 }
 
-/** The chain that events go to, seen from the publisher's account. All but `sign` throw `ChainError`. */
+/** The chain that events go to, seen from the publisher's account. All throw `ChainError`. */
 export type Chain = {
   readonly chainId: number
   /** The publisher's address, lower case. */
   readonly account: Hex
   /** ServiceAttestations, lower case. */
   readonly contract: Hex
+  /** The most that is ever bid: neither reported as the market's fees nor signed beyond it. */
+  readonly maxFeePerGas: bigint
   /** Throws where the RPC is of another chain, the contract has no code, or this account is not its publisher. */
   assertReady(): Promise<void>
   /** The next nonce, of the publisher unless another account is named: after the newest block, or after what waits in the node's mempool too. */
@@ -419,13 +421,13 @@ export type Chain = {
   getFees(): Promise<Fees>
   /** Gas that a call needs now; `call_reverted` where it would fail. */
   estimateGas(call: Call): Promise<bigint>
-  /** Signs, without asking the chain anything: raw bytes and their hash. The same transaction gives the same bytes. */
+  /** Signs, without asking the chain anything: raw bytes and their hash. The same transaction gives the same bytes. Throws above `maxFeePerGas`. */
   sign(transaction: UnsignedTransaction): Promise<SignedTransaction>
   /** Sends stored bytes. What the node knows already, or has mined, counts as sent. */
   send(raw: Hex): Promise<void>
   /** `undefined` where the transaction is in no canonical block, as far as the node knows; nodes may lag. */
   getReceipt(hash: Hex): Promise<ChainReceipt | undefined>
-  /** `finalized` is `undefined` where the chain does not report it. */
+  /** `finalized` is `undefined` where the chain has never reported it. */
   getHead(): Promise<{ number: number; finalized: number | undefined }>
   /** Of the canonical block; `undefined` where there is none yet. */
   getBlockHash(number: number): Promise<Hex | undefined>

@@ -124,6 +124,14 @@ describe('against a chain', () => {
     await expect(connect({ maxFeePerGas: 3n * gwei }).getFees()).resolves.toBeDefined()
   })
 
+  test('sign: never above the limit, whatever replaces what', async () => {
+    const limited = connect({ maxFeePerGas: 3n * gwei })
+    expect(limited.maxFeePerGas).toBe(3n * gwei)
+    await expect(publish(limited, 0, { fees: 3n * gwei })).resolves.toBeDefined()
+    expect(await codeOf(publish(limited, 0, { fees: 3n * gwei + 1n }))).toBe('chain_unavailable')
+    expect(await codeOf(publish(chain, 0, { fees: 10_000n * gwei + 1n }))).toBe('chain_unavailable')
+  })
+
   test('estimateGas is what the transaction uses', async () => {
     const call = { to: contract, data: encodePublish([proofOf(1), proofOf(2)]) } as const
     const gas = await chain.estimateGas(call)
@@ -515,6 +523,28 @@ describe('against a node that answers anything', () => {
     if (expected === undefined) expect(await head).toEqual({ number: 5, finalized: undefined })
     else expect(await codeOf(head)).toBe(expected)
   })
+
+  test.each([
+    ['an error', { error: { code: -32000, message: 'finalized block not found' } }],
+    ['null', { result: null }],
+  ])(
+    '%s for the finalized block, after one was reported: that one stays, and depth does not count in its place',
+    async (_name, absent) => {
+      let finalized: object = { result: { ...block, number: '0x3' } }
+      let latest = '0x5'
+      respond = ({ params }, response) =>
+        response.end(
+          JSON.stringify({ id: 1, ...(params[0] === 'latest' ? { result: { ...block, number: latest } } : finalized) }),
+        )
+      const chain = connect()
+      expect(await chain.getHead()).toEqual({ number: 5, finalized: 3 })
+      finalized = absent
+      latest = '0x99'
+      expect(await chain.getHead()).toEqual({ number: 0x99, finalized: 3 })
+      finalized = { result: { ...block, number: '0x90' } }
+      expect(await chain.getHead()).toEqual({ number: 0x99, finalized: 0x90 })
+    },
+  )
 
   test('a chain without a base fee', async () => {
     answer({ eth_getBlockByNumber: { number: '0x5', hash: blockHash } })

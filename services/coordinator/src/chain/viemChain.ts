@@ -40,7 +40,7 @@ export type CreateViemChainParameters = {
   maxAnswerBytes?: number
   /** For one search for events, all its exchanges together. Unset: five minutes. */
   searchMs?: number
-  /** The most that is ever bid. Unset: 10,000 gwei. A lying RPC could otherwise have the account pay any price. */
+  /** The most that is ever bid, replacements included. Unset: 10,000 gwei. A lying RPC could otherwise have the account pay any price. */
   maxFeePerGas?: bigint
   /** Unset: the global one. */
   fetch?: typeof fetch
@@ -64,7 +64,7 @@ export type ViemChain = Chain & { getHeadTime(): Promise<number> }
  */
 export function createViemChain(parameters: CreateViemChainParameters): ViemChain {
   const { rpcUrl, chainId, timeoutMs = 10_000, maxAnswerBytes = MAX_ANSWER_BYTES, searchMs = 300_000 } = parameters
-  const maxFee = parameters.maxFeePerGas ?? MAX_FEE_PER_GAS
+  const { maxFeePerGas: maxFee = MAX_FEE_PER_GAS } = parameters
   const redact = createRedact(rpcUrl)
   const contract = toContract(parameters.contract)
   const signer = toAccount(parameters.privateKey)
@@ -77,6 +77,7 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
     maxResponseBodySize: false,
     fetchFn: createBoundedFetch({ timeoutMs, maxAnswerBytes, fetch: parameters.fetch ?? fetch }),
   })({})
+  let finalized: number | undefined
 
   async function ask(method: string, params: unknown[]): Promise<Answer> {
     let answer: { error?: unknown; result?: unknown }
@@ -141,6 +142,11 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
     return gasPrice > baseFeePerGas ? gasPrice - baseFeePerGas : 0n
   }
 
+  function assertWithinLimit(maxFeePerGas: bigint): void {
+    if (maxFeePerGas <= maxFee) return
+    throw new ChainError('chain_unavailable', { details: `fees of ${maxFeePerGas} wei are above the limit` })
+  }
+
   async function isKnown(hash: Hex): Promise<boolean> {
     return await read('eth_getTransactionByHash', [hash], (result) => {
       if (result === null) return false
@@ -154,6 +160,7 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
     chainId,
     account,
     contract,
+    maxFeePerGas: maxFee,
 
     async assertReady() {
       const actual = await read('eth_chainId', [], (result) => parseNumber('chain id', result))
@@ -192,9 +199,7 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
       if (baseFeePerGas === undefined) throw unavailable('eth_getBlockByNumber', 'the chain has no base fee')
       const maxPriorityFeePerGas = await getTip(baseFeePerGas)
       const maxFeePerGas = 2n * baseFeePerGas + maxPriorityFeePerGas
-      if (maxFeePerGas > maxFee) {
-        throw new ChainError('chain_unavailable', { details: `fees of ${maxFeePerGas} wei are above the limit` })
-      }
+      assertWithinLimit(maxFeePerGas)
       return { maxFeePerGas, maxPriorityFeePerGas }
     },
 
@@ -208,6 +213,7 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
     },
 
     async sign({ nonce, to, data, gas, maxFeePerGas, maxPriorityFeePerGas, value = 0n }: UnsignedTransaction) {
+      assertWithinLimit(maxFeePerGas)
       const fields = { chainId, nonce, to, data, gas, maxFeePerGas, maxPriorityFeePerGas, value }
       const raw = await signer.signTransaction({ type: 'eip1559', ...fields })
       return { raw, hash: keccak256(raw) }
@@ -236,9 +242,12 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
 
     async getHead() {
       // In this order, so that the head is never below what was final a moment ago; behind a balancer it still can be.
-      const finalized = await getFinalized()
+      const reported = await getFinalized()
       const { number } = await getLatestBlock()
-      return { number, finalized: finalized === undefined ? undefined : Math.min(finalized, number) }
+      // Of many nodes behind a balancer one may not know. What was final stays so; a chain that has reported finality is not judged without.
+      const known = reported ?? finalized
+      finalized = known === undefined ? undefined : Math.min(known, number)
+      return { number, finalized }
     },
 
     async getBlockHash(number) {

@@ -1,7 +1,9 @@
+import { promises } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createExportFile, writeAll } from './exportFile.ts'
 
 describe('the file of an export', () => {
@@ -27,14 +29,14 @@ describe('the file of an export', () => {
 
   test('one that is there already stays as it is, and is refused before anything is written', async () => {
     await writeFile(path, 'earlier')
-    await expect(createExportFile(path)).rejects.toMatchObject({ name: 'ExistingFileError' })
+    await expect(createExportFile(path)).rejects.toMatchObject({ code: 'file_exists' })
     expect([await readdir(folder), await readFile(path, 'utf8')]).toEqual([['audit.car'], 'earlier'])
   })
 
   test('two runs for one name write two files: the first to finish has it, the second is refused', async () => {
     const [first, second] = [await create('?first'), await create('?second')]
     await second.finish(Buffer.from('2'))
-    await expect(first.finish(Buffer.from('1'))).rejects.toMatchObject({ name: 'ExistingFileError' })
+    await expect(first.finish(Buffer.from('1'))).rejects.toMatchObject({ code: 'file_exists' })
     await first.discard()
     expect([await readdir(folder), await readFile(path, 'utf8')]).toEqual([['audit.car'], '2second'])
   })
@@ -44,6 +46,30 @@ describe('the file of an export', () => {
     await file.discard()
     expect(await readdir(folder)).toEqual([])
   })
+
+  /** As a file system does, until the test ends. */
+  function refuseLinks(code: string) {
+    const error = Object.assign(new Error(code), { code, syscall: 'link', path })
+    const spy = vi.spyOn(promises, 'link').mockRejectedValue(error)
+    syncBuiltinESMExports()
+    onTestFinished(() => {
+      spy.mockRestore()
+      syncBuiltinESMExports()
+    })
+  }
+
+  test.each([
+    ['EPERM', 'links_missing'],
+    ['ENOTSUP', 'links_missing'],
+    ['ENOSPC', 'ENOSPC'],
+  ])(
+    'a file system that refuses links with %s shows before the work, and nothing is left behind',
+    async (code, expected) => {
+      refuseLinks(code)
+      await expect(createExportFile(path)).rejects.toMatchObject({ code: expected })
+      expect(await readdir(folder)).toEqual([])
+    },
+  )
 
   test('a folder that is not there is an error of the system', async () => {
     await expect(createExportFile(join(folder, 'none', 'audit.car'))).rejects.toMatchObject({ code: 'ENOENT' })

@@ -1,15 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { access, type FileHandle, link, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { readCode, syncFolder } from '@countersign/service'
+import { assertWritable, readCode, syncFolder } from '@countersign/service'
 
-/** A file that is not replaced, whatever is in it. */
-export class ExistingFileError extends Error {
-  override name = 'ExistingFileError'
-  constructor(path: string) {
-    super(`${path} is there already`)
+/** Why nothing is written: a file is not replaced, whatever is in it; and without hard links a file cannot get its name so. */
+export class ExportFileError extends Error {
+  override name = 'ExportFileError'
+  readonly code: 'file_exists' | 'links_missing'
+  constructor(code: ExportFileError['code'], path: string) {
+    super(code === 'file_exists' ? `${path} is there already` : `the file system of ${path} has no hard links`)
+    this.code = code
   }
 }
+
+/** FAT, exFAT and some of FUSE: as Linux says it, and as others do. */
+const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 
 export type ExportFile = {
   readonly size: number
@@ -23,7 +28,10 @@ export type ExportFile = {
 /** A file that has its name only when it is whole. Two runs for one name do not meet: the second to finish is refused. */
 export async function createExportFile(path: string): Promise<ExportFile> {
   // Before the work of hours, not only after it.
-  if (await isThere(path)) throw new ExistingFileError(path)
+  if (await isThere(path)) throw new ExportFileError('file_exists', path)
+  await assertWritable({ path }).catch((error: unknown) => {
+    throw isLinkRefused(error) ? new ExportFileError('links_missing', path) : error
+  })
   const temporary = `${path}.${randomUUID()}.partial`
   const file = await open(temporary, 'wx')
   let size = 0
@@ -41,7 +49,7 @@ export async function createExportFile(path: string): Promise<ExportFile> {
       await file.close()
       // Unlike a rename it replaces nothing.
       await link(temporary, path).catch((error: unknown) => {
-        throw readCode(error) === 'EEXIST' ? new ExistingFileError(path) : error
+        throw readCode(error) === 'EEXIST' ? new ExportFileError('file_exists', path) : error
       })
       await rm(temporary)
       await syncFolder(dirname(path))
@@ -60,6 +68,10 @@ export async function writeAll(file: Pick<FileHandle, 'write'>, bytes: Uint8Arra
     if (bytesWritten === 0) throw new Error('the disk takes nothing more')
     done += bytesWritten
   }
+}
+
+function isLinkRefused(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error && error.syscall === 'link' && NO_LINKS.has(readCode(error) ?? '')
 }
 
 async function isThere(path: string): Promise<boolean> {

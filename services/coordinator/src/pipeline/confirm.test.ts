@@ -7,6 +7,7 @@ import type { Chain } from '../ports.ts'
 import { PUBLISH_QUEUE } from '../store/jobs.ts'
 import { stageKinds } from '../store/store.fake.ts'
 import { createSightings } from './confirmRun.ts'
+import { HOLDING_MS } from './holding.ts'
 import {
   Crash,
   createCrash,
@@ -26,8 +27,6 @@ import {
 
 const depths = [1, 2, 3, 4, 5]
 const keeps = ['all', 'none'] as const
-/** So long a nonce must seem to be used from elsewhere. */
-const FOREIGN_MS = 1_800_000
 const reorgs = depths.flatMap((depth) => keeps.map((keep) => ({ depth, keep })))
 
 describe.each(stageKinds)('confirming on %s', (kind) => {
@@ -143,6 +142,10 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     await scene.confirm({ chain: blind })
     expect(await scene.count()).toEqual({ pending_onchain: 2 })
     scene.pass(DEADLINE_MS)
+    await scene.confirm({ chain: blind })
+    // One look says little: a deadline can pass while no worker runs, and a clock can be ahead.
+    expect(await scene.count()).toEqual({ pending_onchain: 2 })
+    scene.pass(HOLDING_MS)
     await scene.confirm({ chain: blind })
     expect(await scene.proofs()).toMatchObject([
       { status: 'onchain_failed', failure: 'publish_unconfirmed' },
@@ -359,7 +362,7 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     await claimOnly(3)
     await scene.node.sendFromElsewhere({ privateKey: publisherKey })
     await scene.confirm()
-    scene.pass(FOREIGN_MS - 1)
+    scene.pass(HOLDING_MS - 1)
     for (let block = 0; block < 17; block++) {
       scene.node.mine()
       await scene.confirm()
@@ -550,6 +553,8 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 3 }])
     scene.pass(DEADLINE_MS)
     await scene.confirm()
+    scene.pass(HOLDING_MS)
+    await scene.confirm()
     expect(await scene.publications()).toMatchObject([{ status: 'reverted', proofs: 3 }])
     expect((await scene.proofs()).map(({ failure }) => failure)).toEqual(Array(3).fill('publish_unconfirmed'))
   })
@@ -684,7 +689,9 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
   test('the deadline: a cancel uses the nonce up, and the proofs fail', async () => {
     const hash = await send(2)
     scene.node.holdMempool(true)
-    scene.pass(DEADLINE_MS - 1)
+    scene.pass(DEADLINE_MS - HOLDING_MS)
+    await scene.confirm()
+    scene.pass(HOLDING_MS - 1)
     await scene.confirm()
     expect(scene.node.mempool()).toMatchObject([{ to: scene.node.contract }])
     scene.pass(1)
@@ -706,7 +713,7 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
   test('the deadline: a cancel that is stuck is raised too', async () => {
     await send(1)
     scene.node.setBaseFee(20n * gwei)
-    scene.pass(DEADLINE_MS)
+    await scene.passDeadline()
     await scene.confirm()
     scene.node.setBaseFee(200n * gwei)
     scene.pass(60_000)
@@ -722,7 +729,7 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
 
   test('the deadline: the original is mined before the cancel arrives, and wins', async () => {
     const hash = await send(2)
-    scene.pass(DEADLINE_MS)
+    await scene.passDeadline()
     scene.node.setFault('down', SEND)
     await scene.confirm()
     scene.node.setFault()
@@ -734,7 +741,7 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
 
   test('the deadline: original, reorganisation, cancel: only what is final counts', async () => {
     await send(2)
-    scene.pass(DEADLINE_MS)
+    await scene.passDeadline()
     scene.node.setFault('down', SEND)
     await scene.confirm()
     scene.node.setFault()
@@ -746,10 +753,61 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     expect(scene.node.events()).toEqual([])
   })
 
+  describe('the deadline, seen unmined for less than half an hour: sent, not cancelled', () => {
+    const kinds = async () => (await scene.publications())[0]?.transactions.map(({ kind }) => kind)
+
+    test('no worker ran until after it, or the clock of one of two is a day off', async () => {
+      await claimOnly(2)
+      scene.node.holdMempool(true)
+      scene.pass(DEADLINE_MS)
+      await scene.confirm()
+      expect(scene.node.mempool()).toMatchObject([{ to: scene.node.contract }])
+      scene.pass(HOLDING_MS - 1)
+      await scene.confirm()
+      expect(await kinds()).not.toContain('cancel')
+      scene.pass(1)
+      await scene.confirm()
+      expect((await kinds())?.at(-1)).toBe('cancel')
+    })
+
+    test('unless the deadline itself is shorter', async () => {
+      const publishDeadlineMs = 60_000
+      await send(2)
+      scene.node.holdMempool(true)
+      await scene.confirm({ publishDeadlineMs })
+      scene.pass(publishDeadlineMs - 1)
+      await scene.confirm({ publishDeadlineMs })
+      expect(await kinds()).not.toContain('cancel')
+      scene.pass(1)
+      await scene.confirm({ publishDeadlineMs })
+      expect((await kinds())?.at(-1)).toBe('cancel')
+    })
+
+    test('the clock of the worker that watches it is put a day ahead', async () => {
+      await send(2)
+      await scene.confirm()
+      scene.pass(DEADLINE_MS)
+      await scene.confirm()
+      expect(await kinds()).not.toContain('cancel')
+      await scene.finish({ complete: 2 })
+    })
+
+    test('a reorganisation takes it out of the chain after the deadline', async () => {
+      await send(2)
+      await scene.passDeadline()
+      scene.node.mine(2)
+      await scene.confirm()
+      scene.node.reorg(2, { keep: 'none' })
+      await scene.confirm()
+      expect(await kinds()).not.toContain('cancel')
+      await scene.finish({ complete: 2 })
+    })
+  })
+
   test('the deadline for many: none is left behind', async () => {
     await claimOnly(1)
     for (let count = 0; count < 3; count++) await send(1)
-    scene.pass(DEADLINE_MS)
+    await scene.passDeadline()
     await scene.finish({ onchain_failed: 4 })
     expect(scene.node.transactions().map(({ nonce, to }) => [nonce, to])).toEqual(
       [0, 1, 2, 3].map((nonce) => [nonce, publisher]),
@@ -758,7 +816,7 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
 
   test('a confirmer frozen before it sends a cancel, woken when the original is final', async () => {
     await send(2)
-    scene.pass(DEADLINE_MS)
+    await scene.passDeadline()
     const { chain, frozen, wake } = createFreeze(scene.deps.chain)
     const running = scene.confirm({ chain })
     await frozen
@@ -810,7 +868,7 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
 
     test('after the deadline a cancel uses the nonce up, and needs no events', async () => {
       await claimElsewhere(1)
-      scene.pass(DEADLINE_MS)
+      await scene.passDeadline()
       await scene.finish({ onchain_failed: 1 })
       expect(await scene.publications()).toMatchObject([{ status: 'cancelled' }])
     })
@@ -860,7 +918,7 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     scene.node.setPublisher(stranger)
     scene.deps.chain = scene.connect({ privateKey: strangerKey })
     await scene.confirm()
-    scene.pass(FOREIGN_MS - 1)
+    scene.pass(HOLDING_MS - 1)
     scene.node.mine(40)
     await scene.confirm()
     expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 2 }])
@@ -893,7 +951,7 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
       'to be cancelled': {
         async prepare() {
           await claimOnly(2)
-          scene.pass(DEADLINE_MS)
+          await scene.passDeadline()
         },
         end: { onchain_failed: 2 },
       },
@@ -932,7 +990,7 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
           await scene.node.sendFromElsewhere({ privateKey: publisherKey })
           await scene.confirm()
           scene.node.mine(18)
-          scene.pass(FOREIGN_MS)
+          scene.pass(HOLDING_MS)
         },
         end: { complete: 2 },
       },

@@ -24,7 +24,10 @@ export async function confirmPublications(deps: ConfirmDeps): Promise<{ open: nu
   if (publications.length === 0) return { open: 0 }
   const run = await startRun(deps, publications)
   const ids = new Set(publications.map(({ id }) => id))
-  for (const id of run.sightings.watched.keys()) if (!ids.has(id)) run.sightings.watched.delete(id)
+  const { taken, unmined, missed, searched, watched } = run.sightings
+  for (const seen of [taken, unmined, missed, searched, watched]) {
+    for (const id of seen.keys()) if (!ids.has(id)) seen.delete(id)
+  }
   let open = publications.length
   const failures: unknown[] = []
   for (const publication of publications) {
@@ -50,6 +53,7 @@ async function confirmPublication(run: Run, publication: OpenPublication): Promi
   const found = await findMined(run, publication)
   const isTaken = found === 'none' && nonce < run.nextNonceOf(account)
   if (!isTaken) sightings.taken.delete(id)
+  if (typeof found === 'object') sightings.unmined.delete(id)
   if (status === 'confirmed') {
     if (typeof found === 'object') return watchConfirmed(run, publication, found)
     await resendConfirmed(run, publication)

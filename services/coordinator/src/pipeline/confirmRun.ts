@@ -3,6 +3,7 @@ import { ChainError } from '../chain/chainError.ts'
 import { isAhead } from '../isAhead.ts'
 import type { Chain, ChainReceipt, Fees } from '../ports.ts'
 import type { OpenPublication, PublicationTransaction, StoredTransaction } from '../store/types.ts'
+import type { Holding } from './holding.ts'
 import { type PublishDeps, sendStored } from './publish.ts'
 
 export type ConfirmDeps = PublishDeps & {
@@ -12,10 +13,14 @@ export type ConfirmDeps = PublishDeps & {
   sightings: Sightings
 }
 
-/** What must hold for many blocks before it is believed, with the block, or block and time, where it was first seen. */
+/** What must hold for many blocks, or for long, before it is believed, with the block, or block and time, where it was first seen. */
 export type Sightings = {
-  /** By publication: its nonce is used, and by none of its transactions. Also when that was last seen. */
-  taken: Map<number, { block: number; timeMs: number; lastMs: number }>
+  /** By publication: its nonce is used, and by none of its transactions. */
+  taken: Map<number, Holding>
+  /** By pending publication: none of its transactions is mined. */
+  unmined: Map<number, Holding>
+  /** By pending publication: it is mined for good, and its events are not as they should be. */
+  missed: Map<number, Holding>
   /** By nonce: the next one of the account, and no publication has it, though later ones wait. */
   gaps: Map<number, number>
   /** By publication: when its events were last looked for, where that did not settle it. */
@@ -25,7 +30,14 @@ export type Sightings = {
 }
 
 export function createSightings(): Sightings {
-  return { taken: new Map(), gaps: new Map(), searched: new Map(), watched: new Map() }
+  return {
+    taken: new Map(),
+    unmined: new Map(),
+    missed: new Map(),
+    gaps: new Map(),
+    searched: new Map(),
+    watched: new Map(),
+  }
 }
 
 const RESEND_AFTER_MS = 15_000

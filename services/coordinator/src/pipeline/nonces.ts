@@ -1,11 +1,10 @@
 import type { OpenPublication } from '../store/types.ts'
 import { findMined, isDueAgain, isFinal, lookForEvents, type Run } from './confirmRun.ts'
+import { HOLDING_MS, noteHolding } from './holding.ts'
 import { withMargin } from './publish.ts'
 
 /** On top of the confirmations: for so many blocks a nonce must seem to be used by another sender, or by nobody. */
 const EXTRA_BLOCKS = 12
-/** For so long, by the clock, a nonce must seem to be used by another sender. */
-const FOREIGN_AFTER_MS = 1_800_000
 
 /**
  * The nonce is used, and no transaction of ours has a receipt. Nodes lag, and a proof that is let go too early has two events; so
@@ -14,17 +13,12 @@ const FOREIGN_AFTER_MS = 1_800_000
  * have none of its events. Returns whether the publication is lost.
  */
 export async function checkForeignUse(run: Run, publication: OpenPublication): Promise<boolean> {
-  const { store, clock, log, sightings, head } = run
+  const { store, log, sightings, head } = run
   const { id } = publication
-  const now = clock.now()
-  const before = sightings.taken.get(id)
-  // A process that slept, or whose jobs another did, has not seen that it held all the time; one whose clock was put back cannot tell.
-  const isContinued = before !== undefined && Math.abs(now - before.lastMs) <= FOREIGN_AFTER_MS
-  const since = isContinued ? before : { block: head.number, timeMs: now }
-  sightings.taken.set(id, { ...since, lastMs: now })
+  const { block, durationMs } = noteHolding(run, sightings.taken, id)
   const newest = publication.transactions.at(-1)
-  const isLong = now - since.timeMs >= FOREIGN_AFTER_MS
-  if (head.number - since.block < run.confirmations + EXTRA_BLOCKS || !isLong || !isFinal(run, since.block)) {
+  const isLong = durationMs >= HOLDING_MS
+  if (head.number - block < run.confirmations + EXTRA_BLOCKS || !isLong || !isFinal(run, block)) {
     if (newest !== undefined && isDueAgain(run, newest)) await run.send(newest)
     return false
   }

@@ -337,7 +337,7 @@ describe.each(stageKinds)('publishing on %s', (kind) => {
     const { chain, frozen, wake } = createFreeze(scene.deps.chain)
     const running = scene.publish({ chain })
     await frozen
-    scene.pass(DEADLINE_MS)
+    await scene.passDeadline()
     await scene.finish({ onchain_failed: 2 })
     wake()
     await running

@@ -19,6 +19,7 @@ import {
 import type { Wallet } from '../store/types.ts'
 import { confirmPublications } from './confirm.ts'
 import { type ConfirmDeps, createSightings } from './confirmRun.ts'
+import { HOLDING_MS } from './holding.ts'
 import { publishDue } from './publish.ts'
 
 /** Hardhat's first account, known to everybody. */
@@ -208,6 +209,14 @@ export async function createScene(
     now += durationMs
   }
 
+  /** Until the deadline; in the half hour before it this worker sees that nothing is mined, and can neither send nor raise. */
+  async function passDeadline() {
+    const fail = () => Promise.reject(new ChainError('chain_unavailable'))
+    pass(DEADLINE_MS - HOLDING_MS)
+    await confirm({ chain: { ...deps.chain, getFees: fail, send: fail } })
+    pass(HOLDING_MS)
+  }
+
   /** As the worker does: both stages, whatever they say, and a block or more; again and again. */
   async function live(rounds: number, blocks = 1) {
     for (let round = 0; round < rounds; round++) {
@@ -253,6 +262,7 @@ export async function createScene(
     claimOnly,
     send,
     pass,
+    passDeadline,
     live,
     finish,
     countJobs: async (queue: string) => {

@@ -3,7 +3,6 @@ import { ChainError } from '../chain/chainError.ts'
 import { stageKinds } from '../store/store.fake.ts'
 import {
   createScene,
-  DEADLINE_MS,
   gwei,
   publisher,
   publisherKey,
@@ -70,7 +69,7 @@ describe.each(stageKinds)('sending again on %s', (kind) => {
 
     test('so is a cancel', async () => {
       await scene.claimOnly(1)
-      scene.pass(DEADLINE_MS)
+      await scene.passDeadline()
       scene.node.setFault('down', SEND)
       await scene.confirm()
       scene.node.setFault()
@@ -189,6 +188,58 @@ describe.each(stageKinds)('sending again on %s', (kind) => {
     expect(publication?.transactions.length).toBeLessThan(15)
     expect(publication?.transactions.at(-1)?.maxFeePerGas).toBeLessThanOrEqual(4n * 3n * gwei)
     await scene.finish({ complete: 1 })
+  })
+
+  describe('a node that lies about the fees, and keeps back what it is sent: never above the limit', () => {
+    /** The market that it reports is twice the base fee and a tip of one gwei. */
+    const limit = 10_000n * gwei
+    const highest = async () => (await scene.publications())[0]?.transactions.at(-1)?.maxFeePerGas ?? 0n
+
+    test('what is stuck is raised up to it, is not cancelled beyond it, and waits for an honest node', async () => {
+      raiseBaseFee(2_500n * gwei)
+      await scene.send(1)
+      scene.node.holdMempool(true)
+      for (let minute = 0; minute < 20; minute++) {
+        scene.pass(60_000)
+        expect(await scene.confirm()).toEqual({ open: 1 })
+      }
+      expect(await highest()).toBeGreaterThan((limit * 8n) / 9n)
+      expect(await highest()).toBeLessThanOrEqual(limit)
+      const before = await kinds()
+      await scene.passDeadline()
+      expect(await scene.confirm()).toEqual({ open: 1 })
+      expect(await kinds()).toEqual(before)
+      raiseBaseFee(gwei)
+      scene.node.holdMempool(false)
+      await scene.finish({ complete: 1 })
+    })
+
+    test('a cancel below it is made, and raised no further', async () => {
+      raiseBaseFee(4_400n * gwei)
+      await scene.send(1)
+      scene.node.holdMempool(true)
+      await scene.passDeadline()
+      for (let minute = 0; minute < 5; minute++) {
+        expect(await scene.confirm()).toEqual({ open: 1 })
+        scene.pass(60_000)
+      }
+      expect(await kinds()).toEqual([
+        ['publish', true],
+        ['cancel', true],
+      ])
+      expect(await highest()).toBeLessThanOrEqual(limit)
+    })
+
+    test('nor where it finds every fee too low', async () => {
+      raiseBaseFee(4_990n * gwei)
+      await scene.claimOnly(1)
+      const { chain } = scene.deps
+      const send = () => Promise.reject(new ChainError('underpriced'))
+      for (let round = 0; round < 5; round++)
+        expect(await scene.confirm({ chain: { ...chain, send } })).toEqual({ open: 1 })
+      expect(await kinds()).toEqual([['publish', false]])
+      await scene.finish({ complete: 1 })
+    })
   })
 
   test('what was never sent and is below the market is raised, whatever words the node refuses it with', async () => {

@@ -2,6 +2,7 @@ import { bumpFees } from '../chain/bumpFees.ts'
 import type { Fees } from '../ports.ts'
 import type { OpenPublication, PublicationTransaction, StoredTransaction } from '../store/types.ts'
 import { isDueAgain, isPast, type Run } from './confirmRun.ts'
+import { isOverdue } from './holding.ts'
 import { withMargin } from './publish.ts'
 
 const BUMP_AFTER_MS = 60_000
@@ -21,10 +22,9 @@ export async function resendConfirmed(run: Run, publication: OpenPublication): P
 
 /** For a pending publication that is not mined, as far as the node knows: sends it again, for more, or cancels it. */
 export async function resendPending(run: Run, publication: OpenPublication): Promise<void> {
-  const { clock, publishDeadlineMs } = run
   const newest = publication.transactions.at(-1)
   if (newest === undefined) return
-  const isOver = clock.now() >= publication.createdAt + publishDeadlineMs
+  const isOver = isOverdue(run, run.sightings.unmined, publication)
   const market = isOver || isOld(run, newest) ? await run.getMarket() : undefined
   const replacement =
     isOver && newest.kind === 'publish'
@@ -86,6 +86,8 @@ async function addTransaction(
   unsigned: Omit<PublicationTransaction, 'hash' | 'raw'> & { to: `0x${string}`; data: `0x${string}` },
 ): Promise<PublicationTransaction | undefined> {
   const { kind, gas, maxFeePerGas, maxPriorityFeePerGas, to, data } = unsigned
+  // A lying node could drive the fees up, one replacement after another. What is stored waits as it is: nodes take no cheaper step.
+  if (maxFeePerGas > chain.maxFeePerGas) return undefined
   const signed = await chain.sign({ nonce, to, data, gas, maxFeePerGas, maxPriorityFeePerGas })
   const transaction = { ...signed, kind, gas, maxFeePerGas, maxPriorityFeePerGas }
   if (!(await store.addTransaction({ id, status, transaction, now: clock.now() }))) return undefined

@@ -1,6 +1,7 @@
 import type { AttestationPublished } from '@countersign/protocol'
 import type { OpenPublication } from '../store/types.ts'
 import { isDeep, isFinal, lookForEvents, type Mined, type Run } from './confirmRun.ts'
+import { isOverdue } from './holding.ts'
 
 /** Judges a pending publication that is mined. Returns whether it needs no further check. */
 export async function settlePending(
@@ -8,7 +9,7 @@ export async function settlePending(
   publication: OpenPublication,
   { transaction, receipt }: Mined,
 ): Promise<boolean> {
-  const { store, clock, log, publishDeadlineMs } = run
+  const { store, log, sightings } = run
   const { id } = publication
   const { hash, blockNumber } = receipt
   const at = { id, txHash: hash, blockNumber }
@@ -42,7 +43,7 @@ export async function settlePending(
     }
   }
   // Some of the events may be there, whatever the node says: nothing of it is ever published again.
-  if (clock.now() < publication.createdAt + publishDeadlineMs) return false
+  if (!isOverdue(run, sightings.missed, publication)) return false
   await store.fail({ ...at, status: 'reverted', failure: 'publish_unconfirmed' })
   return true
 }

@@ -64,7 +64,7 @@ export const outsideCases: readonly Case[] = [
   {
     what: 'an enclave that says nothing',
     break: async (scope) => ({ ENCLAVE_URL: `http://${await serveSilence(scope)}` }),
-    args: ['--timeout', '5'],
+    args: ['--timeout', '5', '--only', 'enclave'],
     name: 'enclave',
     text: /no answer/,
     mend: /frozen|hangs/,
