@@ -2,6 +2,7 @@ import type { EndpointResponse, SessionUser } from '@countersign/protocol'
 import { type FinishLoginDeps, finishLogin, stateInvalid, toStateId } from '../auth/finishLogin.ts'
 import { logout } from '../auth/logout.ts'
 import { toReturnTo } from '../auth/returnTo.ts'
+import { getSession } from '../auth/session.ts'
 import { startLogin } from '../auth/startLogin.ts'
 import { CoordinatorError } from '../errors.ts'
 import type { IdentityProvider, Random, Store } from '../ports.ts'
@@ -27,13 +28,14 @@ import { routes } from './routes.ts'
 import type { GetSignedIn } from './signedIn.ts'
 
 export type AuthRoutesDeps = FinishLoginDeps & {
-  store: Pick<Store, 'createLogin' | 'deleteSession'>
+  store: Pick<Store, 'createLogin' | 'findSession' | 'deleteSession'>
   /** By the id in `/auth/:provider`. */
   providers: ReadonlyMap<string, IdentityProvider>
   random: Random
   /** Without a trailing slash. */
   publicUrl: string
   allowedOrigins: readonly string[]
+  sessionIdleMs: number
   cookies: CookieRules
   limiters: Limiters
   getSignedIn: GetSignedIn
@@ -56,6 +58,12 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     return { providerId, provider }
   }
 
+  async function signOut(c: AppContext): Promise<EndpointResponse<'POST /auth/logout'>> {
+    const found = await getSession(deps, { sid: readSessionCookie(cookies, c.req.header('cookie')) })
+    assertEmptyBody(await readJsonBody(c.req.raw))
+    return logout(deps, found)
+  }
+
   addRoute(app, routes['GET /auth'], (c) => {
     limit(c, limiters.proof, `auth:${c.get('clientAddress')}`)
     const providers = [...deps.providers].map(([id, { name, icon }]) => ({ id, name, icon }))
@@ -73,9 +81,11 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
   addRoute(app, routes['POST /auth/logout'], async (c) => {
     // Also where the session is over already: somebody wants out, and the provider may still know them.
     c.header('set-cookie', writeChoiceCookie(cookies))
-    const found = await getSignedIn(c, limiters.auth)
-    assertEmptyBody(await readJsonBody(c.req.raw))
-    const body = await logout(deps, found)
+    const body = await signOut(c).catch((error: unknown) => {
+      // Only failures, and by address: a thief of the session must not use up its owner's way out.
+      limit(c, limiters.auth)
+      throw error
+    })
     c.header('set-cookie', clearSessionCookie(cookies), { append: true })
     return c.json(body)
   })
