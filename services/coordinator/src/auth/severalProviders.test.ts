@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { CoordinatorError } from '../errors.ts'
 import { APP, createTestApp, type TestApp } from '../http/testApp.fake.ts'
 
 const SESSION = '__Host-countersign-session'
@@ -102,6 +103,48 @@ describe('a user who gives up at the provider', () => {
     const { browser, request } = createTestApp()
     const { callback } = await browser().start()
     expect(await codeOf(await request(cancel(callback)))).toBe('400 oauth_state_invalid')
+  })
+})
+
+describe('a provider that fails', () => {
+  const linesOf = ({ log }: TestApp) => log.lines.filter(({ level }) => level === 'warn')
+  const line = { level: 'warn', msg: 'Could not sign a user in', provider: 'google' }
+
+  test('is named in the log with the reason, in our words alone, at the start and at the callback', async () => {
+    const test = createTestApp()
+    const user = test.browser()
+    const { callback } = await user.start()
+    await user.get(callback.replace('code=good', 'error=invalid_scope&error_description=canary'), {
+      'x-request-id': 'a',
+    })
+    const next = await user.start()
+    await user.get(next.callback.replace('code=good', 'error=canary'), { 'x-request-id': 'b' })
+    const last = await user.start()
+    test.enclave.failure = new CoordinatorError('provider_unavailable', 'x', { details: 'no keys' })
+    await user.get(last.callback, { 'x-request-id': 'c' })
+    test.google.isDown = true
+    await user.get('/auth/google?canary', { 'x-request-id': 'd' })
+    expect(linesOf(test)).toEqual([
+      { ...line, requestId: 'a', code: 'oauth_refused', reason: 'the provider answered invalid_scope' },
+      { ...line, requestId: 'b', code: 'oauth_refused', reason: 'the provider refused' },
+      { ...line, requestId: 'c', code: 'provider_unavailable', reason: 'no keys' },
+      { ...line, requestId: 'd', code: 'provider_unavailable', reason: 'the provider cannot be reached' },
+    ])
+  })
+
+  test('what a stranger can do without it gets no line', async () => {
+    const test = createTestApp()
+    const user = test.browser()
+    const { callback } = await user.start()
+    for (const path of [
+      '/auth/nobody',
+      '/auth/google?return_to=x',
+      '/auth/google/callback?state=x&error=server_error',
+    ]) {
+      await test.request(path)
+    }
+    await user.send(callback.replace('good', 'bad'))
+    expect(linesOf(test)).toEqual([])
   })
 })
 

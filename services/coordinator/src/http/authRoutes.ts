@@ -4,8 +4,9 @@ import { logout } from '../auth/logout.ts'
 import { toReturnTo } from '../auth/returnTo.ts'
 import { getSession } from '../auth/session.ts'
 import { startLogin } from '../auth/startLogin.ts'
-import { CoordinatorError } from '../errors.ts'
+import { CoordinatorError, type CoordinatorErrorCode, toPublicCode } from '../errors.ts'
 import type { IdentityProvider, Random, Store } from '../ports.ts'
+import { toReason } from '../toReason.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import type { AppContext } from './context.ts'
 import {
@@ -48,6 +49,9 @@ const MAX_LOGIN_COOKIES = 8
 const CALLBACK_FIELDS = ['code', 'state', 'iss', 'error']
 const MAX_QUERY_LENGTH = 8192
 
+/** What the operator must mend, or wait for. */
+const PROVIDER_FAULTS: ReadonlySet<CoordinatorErrorCode> = new Set(['provider_unavailable', 'oauth_refused'])
+
 export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
   const { publicUrl, allowedOrigins, cookies, limiters, getSignedIn } = deps
 
@@ -56,6 +60,17 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     const provider = deps.providers.get(providerId)
     if (provider === undefined) throw new CoordinatorError('not_found', 'no such identity provider')
     return { providerId, provider }
+  }
+
+  /** For the operator, who learns from no other line which provider it was. One line at most for each request. */
+  function reportProvider(c: AppContext, providerId: string): (error: unknown) => never {
+    return (error) => {
+      if (PROVIDER_FAULTS.has(toPublicCode(error))) {
+        const requestId = c.get('requestId')
+        deps.log.warn({ msg: 'Could not sign a user in', requestId, provider: providerId, ...toReason(error) })
+      }
+      throw error
+    }
   }
 
   async function signOut(c: AppContext): Promise<EndpointResponse<'POST /auth/logout'>> {
@@ -96,7 +111,8 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     const returnTo = toReturnTo(allowedOrigins, c.req.queries('return_to') ?? [])
     const header = c.req.header('cookie')
     const mustChoose = hasChoiceCookie(cookies, header)
-    const { id, loginSecret, location } = await startLogin(deps, { providerId, provider, returnTo, mustChoose })
+    const started = startLogin(deps, { providerId, provider, returnTo, mustChoose })
+    const { id, loginSecret, location } = await started.catch(reportProvider(c, providerId))
     const earlier = listLoginCookies(cookies, header)
     if (earlier.length >= MAX_LOGIN_COOKIES) {
       for (const name of earlier) c.header('set-cookie', clearLoginCookie(cookies, name), { append: true })
@@ -118,7 +134,7 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     if (loginSecret === undefined) throw stateInvalid()
     // Cleared on success and on failure: a login cookie is for one use.
     c.header('set-cookie', clearLoginCookie(cookies, toLoginCookieName(cookies, id)), { append: true })
-    const { cookie, returnTo } = await finishLogin(deps, {
+    const finished = finishLogin(deps, {
       providerId,
       provider,
       callbackUrl: new URL(`${publicUrl}/auth/${providerId}/callback${search}`),
@@ -127,6 +143,7 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
       earlierSid: readSessionCookie(cookies, header),
       requestId: c.get('requestId') ?? '',
     })
+    const { cookie, returnTo } = await finished.catch(reportProvider(c, providerId))
     if (cookie !== undefined) {
       c.header('set-cookie', writeSessionCookie(cookies, cookie.sid, cookie.ttlMs), { append: true })
       if (hasChoiceCookie(cookies, header)) c.header('set-cookie', clearChoiceCookie(cookies), { append: true })
