@@ -176,10 +176,27 @@ describe('after a sign-out', () => {
     expect([await codeOf(response), user.jar.size]).toEqual(['403 origin_not_allowed', 0])
   })
 
-  test('the cookie goes where that of the session goes', async () => {
-    const user = createTestApp().browser()
-    const [line = ''] = (await user.post('/auth/logout')).headers.getSetCookie()
-    expect(line).toBe(`${CHOICE}=select-account; Max-Age=2592000; Path=/; HttpOnly; SameSite=None; Secure`)
+  test.each([
+    ['none', 'None'],
+    ['lax', 'Lax'],
+    // Else no navigation from another site would have it.
+    ['strict', 'Lax'],
+  ] as const)(
+    'the cookie goes where that of the session goes, and with navigations: %s',
+    async (cookieSameSite, text) => {
+      const user = createTestApp({ config: { cookieSameSite } }).browser()
+      const [line = ''] = (await user.post('/auth/logout')).headers.getSetCookie()
+      expect(line).toBe(`${CHOICE}=select-account; Max-Age=2592000; Path=/; HttpOnly; SameSite=${text}; Secure`)
+    },
+  )
+
+  test('a sign-in that succeeds clears the cookie, also where a browser did not send it along', async () => {
+    const user = createTestApp({ config: { cookieSameSite: 'strict' } }).browser()
+    await user.post('/auth/logout')
+    const { callback } = await user.start()
+    const cookie = [...user.jar].filter(([name]) => name !== CHOICE).map((pair) => pair.join('='))
+    await user.get(callback, { cookie: cookie.join('; ') })
+    expect([...user.jar.keys()]).toEqual([SESSION])
   })
 })
 

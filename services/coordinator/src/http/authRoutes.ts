@@ -146,7 +146,7 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     const { cookie, returnTo } = await finished.catch(reportProvider(c, providerId))
     if (cookie !== undefined) {
       c.header('set-cookie', writeSessionCookie(cookies, cookie.sid, cookie.ttlMs), { append: true })
-      if (hasChoiceCookie(cookies, header)) c.header('set-cookie', clearChoiceCookie(cookies), { append: true })
+      c.header('set-cookie', clearChoiceCookie(cookies), { append: true })
     }
     return c.redirect(returnTo, 302)
   })
