@@ -84,6 +84,7 @@ describe('sessions (specification §5.2, design §2)', () => {
     ['GET', '/wallet/me'],
     ['GET', '/wallet/transactions'],
     ['GET', '/proofs/export'],
+    ['GET', '/vaults'],
     ['POST', '/auth/logout'],
     ['POST', '/wallet/provision'],
     ['POST', '/sign/digest'],
@@ -123,6 +124,14 @@ describe('sessions (specification §5.2, design §2)', () => {
       clock.advance(7_200_000)
       const init = { method, headers: { origin: APP, 'content-type': 'application/json' }, ...body(path) }
       await expectProblem(await user.send(path, init), 'session_expired')
+    })
+
+    test(`${method} ${path} of a user whose key was changed in the database is 403 key_binding_mismatch`, async () => {
+      const { user, store } = await signedInApp()
+      const { users } = store.rows
+      for (const [key, row] of users) users.set(key, { ...row, kmsKeyId: 'ff'.repeat(16) })
+      const init = { method, headers: { origin: APP, 'content-type': 'application/json' }, ...body(path) }
+      await expectProblem(await user.send(path, init), 'key_binding_mismatch')
     })
   }
 

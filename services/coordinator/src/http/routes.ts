@@ -30,7 +30,13 @@ import {
 
 export type Route = RouteConfig & { getRoutingPath(): string }
 
-const session: CoordinatorErrorCode[] = ['not_authenticated', 'session_expired', 'database_unavailable', 'rate_limited']
+const session: CoordinatorErrorCode[] = [
+  'not_authenticated',
+  'session_expired',
+  'key_binding_mismatch',
+  'database_unavailable',
+  'rate_limited',
+]
 const post: CoordinatorErrorCode[] = [
   'origin_not_allowed',
   'invalid_json',
@@ -42,7 +48,6 @@ const signing: CoordinatorErrorCode[] = [
   'wallet_not_provisioned',
   'quota_spent',
   'grant_invalid',
-  'key_binding_mismatch',
   'attestation_invalid',
   'signature_invalid',
   'entropy_unavailable',
@@ -102,6 +107,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
         'not_found',
         'rate_limited',
         'enclave_unavailable',
+        'collateral_stale',
         'log_unavailable',
         'database_unavailable',
       ),
@@ -141,7 +147,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
     security: withSession,
     responses: {
       200: json('The wallet', walletInfoSchema),
-      ...problemsOf(...session, 'wallet_not_found', 'key_binding_mismatch'),
+      ...problemsOf(...session, 'wallet_not_found'),
     },
   },
   'GET /wallet/transactions': {
@@ -165,7 +171,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
     request: { body: noBody },
     responses: {
       200: json('The wallet', walletInfoSchema),
-      ...problemsOf(...session, ...post, 'key_binding_mismatch', 'entropy_unavailable'),
+      ...problemsOf(...session, ...post, 'entropy_unavailable'),
     },
   },
   'POST /wallet/attest': {
@@ -199,7 +205,6 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
         'too_many_vaults',
         'policy_not_pinned',
         'grant_invalid',
-        'key_binding_mismatch',
         'attestation_invalid',
         'enclave_unavailable',
         'collateral_stale',
