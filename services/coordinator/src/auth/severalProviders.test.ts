@@ -208,12 +208,14 @@ describe('POST /auth/:provider/form', () => {
       headers: {
         origin: 'https://appleid.apple.com',
         'sec-fetch-site': 'cross-site',
+        'sec-fetch-mode': 'navigate',
+        'sec-fetch-dest': 'document',
         'content-type': 'application/x-www-form-urlencoded',
         ...headers,
       },
     })
 
-  test('leads to the callback with what it reads, from any origin, and reads no cookie', async () => {
+  test('leads to the callback with what it reads, by a navigation from any origin, and reads no cookie', async () => {
     const test = createTestApp()
     const user = test.browser()
     const { state } = await user.start()

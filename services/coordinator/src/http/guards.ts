@@ -5,7 +5,7 @@ import type { Clock, Random } from '../ports.ts'
 import { toAddressGroup, toClientAddress } from './clientAddress.ts'
 import type { Incoming, RequestContext, RequestHead } from './context.ts'
 import { toSiliconHeaders } from './markMock.ts'
-import { assertOrigin, isProviderForm, toCorsHeaders } from './origin.ts'
+import { assertNotPlanted, assertOrigin, isProviderForm, toCorsHeaders } from './origin.ts'
 import { toRequestId } from './requestId.ts'
 import { createSecurityHeaders } from './securityHeaders.ts'
 import { STAGING_PATH, type StagingGate } from './stagingGate.ts'
@@ -81,7 +81,10 @@ export function createGuards(deps: {
       }
       gate?.assertAdmitted(c)
       if (gate !== undefined && path === STAGING_PATH) return
-      if (method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS' && !isProviderForm(path)) {
+      if (method === 'OPTIONS') return
+      if (method === 'GET' || method === 'HEAD' || isProviderForm(path)) {
+        assertNotPlanted(config, head)
+      } else {
         const hasCookie = head.header('cookie') !== undefined
         assertOrigin(config, { origin: head.header('origin'), fetchSite: head.header('sec-fetch-site'), hasCookie })
       }
