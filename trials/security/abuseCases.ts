@@ -9,6 +9,8 @@ import type { Target } from './startTarget.ts'
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY']
 const FETCH_SITES = [undefined, 'same-origin', 'same-site', 'cross-site', 'none', 'Same-Origin, none']
 
+const FETCH_MODES = [undefined, 'navigate', 'cors', 'no-cors', 'Navigate']
+
 const TYPES: readonly { value: string | undefined; isJson: boolean }[] = [
   { value: 'application/json', isJson: true },
   { value: 'Application/JSON; charset=utf-8', isJson: true },
@@ -30,6 +32,7 @@ export type Case = {
   method: string
   origin: Origin
   fetchSite: string | undefined
+  fetchMode: string | undefined
   type: (typeof TYPES)[number]
   session: Session
   body: Body
@@ -147,7 +150,7 @@ export function listCases(
   const [origin, session, body, type] = [origins[0], sessions[1], bodies[0], TYPES[0]]
   if (origin === undefined || session === undefined || body === undefined || type === undefined)
     throw new Error('empty')
-  const good = { origin, fetchSite: undefined, type, session, body }
+  const good = { origin, fetchSite: undefined, fetchMode: undefined, type, session, body }
   const all: Case[] = []
   for (const route of routes) {
     for (const method of METHODS) {
@@ -169,6 +172,7 @@ export function listCases(
     method: random.pick(random.below(2) === 0 ? ['POST'] : METHODS),
     origin: random.below(2) === 0 ? origin : random.pick(origins),
     fetchSite: random.pick(FETCH_SITES),
+    fetchMode: random.pick(FETCH_MODES),
     type: random.pick(TYPES),
     session: random.below(2) === 0 ? session : random.pick(sessions),
     body: random.pick(bodies),
@@ -198,21 +202,23 @@ export function toAddress(route: string, slug: string): string {
   return values[route] ?? route
 }
 
-export function toCall({ route, method, origin, fetchSite, type, session, body }: Case, slug: string): Call {
+export function toCall({ route, method, origin, fetchSite, fetchMode, type, session, body }: Case, slug: string): Call {
   const headers: [string, string][] = [
     ...(origin.value === undefined ? [] : [['Origin', origin.value] as [string, string]]),
     ...(fetchSite === undefined ? [] : [['Sec-Fetch-Site', fetchSite] as [string, string]]),
+    ...(fetchMode === undefined ? [] : [['Sec-Fetch-Mode', fetchMode] as [string, string]]),
     ...(type.value === undefined ? [] : [['Content-Type', type.value] as [string, string]]),
     ...session.cookies.map((cookie): [string, string] => ['Cookie', cookie]),
   ]
   return { method, path: toAddress(route, slug), headers, ...(body.bytes.length === 0 ? {} : { body: body.bytes }) }
 }
 
-export function toFacts({ method, origin, fetchSite, type, session, body }: Case): RequestFacts {
+export function toFacts({ method, origin, fetchSite, fetchMode, type, session, body }: Case): RequestFacts {
   return {
     method,
     origin: origin.kind,
     fetchSite,
+    fetchMode,
     hasCookie: session.cookies.length > 0,
     session: session.state,
     isJsonType: type.isJson,

@@ -8,6 +8,7 @@ const FIELDS = new Set([
     'method',
     'route',
     'status',
+    'provider',
     'code',
     'durationMs',
     'reason',

@@ -42,7 +42,7 @@ export type RouteRule = {
   isPrivate?: true
   /** Any page may read it, without credentials. */
   isPublic?: true
-  /** A form may come from any origin: providers post it. */
+  /** A form may come from any origin, by a navigation: providers post it. */
   takes?: 'nothing' | 'signing' | 'form'
   /** The status of success, or the codes that this very address is always refused with. */
   success: number | readonly string[]
@@ -96,6 +96,7 @@ export type RequestFacts = {
   method: string
   origin: 'allowed' | 'foreign' | 'missing'
   fetchSite: string | undefined
+  fetchMode: string | undefined
   hasCookie: boolean
   session: 'valid' | 'expired' | 'none'
   isJsonType: boolean
@@ -111,10 +112,15 @@ export function toExpected({ isReadable, ...rule }: RouteRule, facts: RequestFac
   if (isReadable && (facts.method === 'GET' || facts.method === 'HEAD')) {
     return toExpected({ method: 'GET', isPrivate: true, success: 200 }, facts)
   }
-  const { method, origin, fetchSite, hasCookie, session, isJsonType, isFormType, bodyLength, bodyFaults } = facts
+  const { method, origin, fetchSite, fetchMode, hasCookie, session, isJsonType, isFormType, bodyLength, bodyFaults } =
+    facts
   const isRead = method === 'GET' || method === 'HEAD'
   const codes = new Set<string>()
-  if (!isRead && method !== 'OPTIONS' && rule.takes !== 'form') {
+  if (isRead || (method !== 'OPTIONS' && rule.takes === 'form')) {
+    // What a foreign page has a browser load without a navigation must not cost the visitor's limits.
+    const isPlanted = fetchSite === 'cross-site' && fetchMode !== 'navigate' && origin !== 'allowed'
+    if (isPlanted && !rule.isPublic) codes.add('origin_not_allowed')
+  } else if (method !== 'OPTIONS') {
     const isForeignSite = fetchSite !== undefined && fetchSite !== 'same-origin' && fetchSite !== 'none'
     if (origin === 'foreign' || (origin === 'missing' && (hasCookie || isForeignSite))) codes.add('origin_not_allowed')
   }

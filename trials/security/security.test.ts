@@ -53,11 +53,15 @@ describe('what is measured with', () => {
 })
 
 const FORM: Partial<RequestFacts> = { isJsonType: false, isFormType: true }
+/** From a foreign page: one that is opened, and one that is loaded as a part of it. */
+const VISIT: Partial<RequestFacts> = { origin: 'foreign', fetchSite: 'cross-site', fetchMode: 'navigate' }
+const PLANTED: Partial<RequestFacts> = { ...VISIT, fetchMode: 'no-cors' }
 
 const FINE: RequestFacts = {
   method: 'POST',
   origin: 'allowed',
   fetchSite: undefined,
+  fetchMode: undefined,
   hasCookie: true,
   session: 'valid',
   isJsonType: true,
@@ -91,12 +95,16 @@ describe('the rules', () => {
     ],
     ['an expired session', '/wallet/provision', { session: 'expired' }, ['session_expired']],
     ['a form', '/wallet/provision', { isJsonType: false }, ['unsupported_media_type']],
-    ['a provider’s form', '/auth/{provider}/form', { ...FORM, origin: 'foreign', fetchSite: 'cross-site' }, 303],
+    ['a provider’s form', '/auth/{provider}/form', { ...FORM, ...VISIT }, 303],
+    ['a form that no person sees', '/auth/{provider}/form', { ...FORM, ...PLANTED }, ['origin_not_allowed']],
     ['JSON for a form', '/auth/{provider}/form', {}, ['unsupported_media_type']],
     ['no body of any type', '/wallet/provision', { isJsonType: false, bodyLength: 0 }, 200],
     ['a byte too many', '/sign/digest', { bodyLength: 131_073 }, ['body_too_large']],
     ['another method', '/auth/me', { method: 'DELETE' }, ['method_not_allowed']],
     ['a read from a foreign page', '/auth/me', { method: 'GET', origin: 'foreign' }, 200],
+    ['a read that a foreign page plants', '/auth/me', { method: 'GET', ...PLANTED }, ['origin_not_allowed']],
+    ['a public read that it plants', '/proof/{slug}', { method: 'GET', ...PLANTED }, 200],
+    ['a page that is opened from a foreign page', '/auth/{provider}', { method: 'GET', ...VISIT }, 302],
   ])('%s', (_, path, changes, expected) => {
     expect(codesOf(path, changes)).toEqual(expected)
   })

@@ -84,6 +84,7 @@ describe('sessions (specification §5.2, design §2)', () => {
     ['GET', '/wallet/me'],
     ['GET', '/wallet/transactions'],
     ['GET', '/proofs/export'],
+    ['GET', '/vaults'],
     ['POST', '/auth/logout'],
     ['POST', '/wallet/provision'],
     ['POST', '/sign/digest'],
@@ -123,6 +124,14 @@ describe('sessions (specification §5.2, design §2)', () => {
       clock.advance(7_200_000)
       const init = { method, headers: { origin: APP, 'content-type': 'application/json' }, ...body(path) }
       await expectProblem(await user.send(path, init), 'session_expired')
+    })
+
+    test(`${method} ${path} of a user whose key was changed in the database is 403 key_binding_mismatch`, async () => {
+      const { user, store } = await signedInApp()
+      const { users } = store.rows
+      for (const [key, row] of users) users.set(key, { ...row, kmsKeyId: 'ff'.repeat(16) })
+      const init = { method, headers: { origin: APP, 'content-type': 'application/json' }, ...body(path) }
+      await expectProblem(await user.send(path, init), 'key_binding_mismatch')
     })
   }
 
@@ -166,6 +175,22 @@ describe('POST /auth/logout', () => {
     await second.signIn()
     await user.post('/auth/logout')
     expect((await second.get('/auth/me')).status).toBe(200)
+  })
+
+  test('a thief of the session cannot use up its owner’s way out: failures count by address, a success does not', async () => {
+    const rateLimits = { sign: 'off', provision: 'off', auth: { count: 3, seconds: 60 }, proof: 'off' } as const
+    const { user, request } = await signedInApp({ config: { rateLimits } })
+    const cookie = [...user.jar].map((pair) => pair.join('=')).join('; ')
+    const headers = { origin: APP, 'content-type': 'application/json', cookie }
+    const disturb = (address: string) => request('/auth/logout', { method: 'POST', headers, body: '{"x":1}', address })
+    for (let count = 0; count < 3; count++) await expectProblem(await disturb('198.51.100.7'), 'invalid_request')
+    await expectProblem(await disturb('198.51.100.7'), 'rate_limited')
+    // Also behind the owner's own address, whose last sign-in of the minute this takes.
+    await expectProblem(await disturb('203.0.113.1'), 'invalid_request')
+    await expectProblem(await disturb('203.0.113.1'), 'rate_limited')
+    expect((await user.post('/auth/logout')).status).toBe(200)
+    // Without a session it is counted again.
+    await expectProblem(await user.post('/auth/logout'), 'rate_limited')
   })
 })
 

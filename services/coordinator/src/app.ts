@@ -162,7 +162,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   const shared = { ...deps, cookies, limiters, getSignedIn }
   if (gate !== undefined) registerStagingRoutes(app, { gate, allowedOrigins: pageOrigins, ownOrigin, isHttps })
   addRoute(app, pages.index, (c) => c.redirect('/docs', 302))
-  registerAuthRoutes(app, { ...shared, publicUrl, allowedOrigins, sessionTtlMs })
+  registerAuthRoutes(app, { ...shared, publicUrl, allowedOrigins, sessionTtlMs, sessionIdleMs })
   registerWalletRoutes(app, shared)
   registerVaultRoutes(app, { ...shared, schedule, entropySources })
   const signDigest = registerSignRoutes(app, {

@@ -172,6 +172,7 @@ describe.each(stageKinds)('the backend as processes, on %s', (kind) => {
       'countersign-login-id=secret; Max-Age=600; Path=/; HttpOnly; SameSite=Lax',
       'countersign-login-id=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax',
       expect.stringMatching(/^countersign-session=secret; Max-Age=43\d{3}; Path=\/; HttpOnly; SameSite=Lax$/),
+      'countersign-choice=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax',
     ])
   })
 

@@ -22,6 +22,12 @@ test('a line is JSON with its time, its level and the listed fields', () => {
   })
 })
 
+test('a sign-in that failed says at which provider', () => {
+  const { log, lines } = createTestLog()
+  log.warn({ msg: 'Could not sign a user in', provider: 'google', code: 'provider_unavailable', reason: 'x' })
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ provider: 'google', code: 'provider_unavailable', reason: 'x' })
+})
+
 test.each(['info', 'warn', 'error'] as const)('%s leaves out every field that is not listed', (level) => {
   const { log, lines } = createTestLog()
   const fields = ['sid', 'grant', 'idToken', 'loginSecret', 'email', 'cookie', 'authorization', 'err', 'Msg', 'body']

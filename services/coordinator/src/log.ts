@@ -7,6 +7,7 @@ const FIELDS = new Set([
   'method',
   'route',
   'status',
+  'provider',
   'code',
   'durationMs',
   'reason',

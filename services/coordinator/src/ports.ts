@@ -93,6 +93,7 @@ export type EnclaveTerms = {
 
 /** The key enclave, attested. Throws `enclave_unavailable`. */
 export type KeyEnclave = {
+  /** Throws `oauth_exchange_failed` and `provider_unavailable` too. */
   openSession(request: OpenSessionRequest): Promise<OpenSessionResponse>
   /** What the enclave that calls go to has attested. */
   getTerms(): Promise<EnclaveTerms>

@@ -67,8 +67,8 @@ export async function abuseMatrix(context: AttackContext): Promise<AttackResult>
     }
     if (answer.status >= 500) failures += 1
     if (found.length > 0) unexpected += 1
-    const { route, method, origin, fetchSite, type, session, body } = each
-    const label = `${method} ${route} origin ${origin.value} site ${fetchSite} type ${type.value} session ${session.name} body ${body.name}`
+    const { route, method, origin, fetchSite, fetchMode, type, session, body } = each
+    const label = `${method} ${route} origin ${origin.value} site ${fetchSite} mode ${fetchMode} type ${type.value} session ${session.name} body ${body.name}`
     for (const fault of found) faults.push(`${label}: ${fault}`)
     done += 1
     if (done % 5000 === 0) say(`${done} of ${cases.length} requests`)

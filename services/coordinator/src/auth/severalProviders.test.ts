@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { CoordinatorError } from '../errors.ts'
 import { APP, createTestApp, type TestApp } from '../http/testApp.fake.ts'
 
 const SESSION = '__Host-countersign-session'
@@ -105,6 +106,48 @@ describe('a user who gives up at the provider', () => {
   })
 })
 
+describe('a provider that fails', () => {
+  const linesOf = ({ log }: TestApp) => log.lines.filter(({ level }) => level === 'warn')
+  const line = { level: 'warn', msg: 'Could not sign a user in', provider: 'google' }
+
+  test('is named in the log with the reason, in our words alone, at the start and at the callback', async () => {
+    const test = createTestApp()
+    const user = test.browser()
+    const { callback } = await user.start()
+    await user.get(callback.replace('code=good', 'error=invalid_scope&error_description=canary'), {
+      'x-request-id': 'a',
+    })
+    const next = await user.start()
+    await user.get(next.callback.replace('code=good', 'error=canary'), { 'x-request-id': 'b' })
+    const last = await user.start()
+    test.enclave.failure = new CoordinatorError('provider_unavailable', 'x', { details: 'no keys' })
+    await user.get(last.callback, { 'x-request-id': 'c' })
+    test.google.isDown = true
+    await user.get('/auth/google?canary', { 'x-request-id': 'd' })
+    expect(linesOf(test)).toEqual([
+      { ...line, requestId: 'a', code: 'oauth_refused', reason: 'the provider answered invalid_scope' },
+      { ...line, requestId: 'b', code: 'oauth_refused', reason: 'the provider refused' },
+      { ...line, requestId: 'c', code: 'provider_unavailable', reason: 'no keys' },
+      { ...line, requestId: 'd', code: 'provider_unavailable', reason: 'the provider cannot be reached' },
+    ])
+  })
+
+  test('what a stranger can do without it gets no line', async () => {
+    const test = createTestApp()
+    const user = test.browser()
+    const { callback } = await user.start()
+    for (const path of [
+      '/auth/nobody',
+      '/auth/google?return_to=x',
+      '/auth/google/callback?state=x&error=server_error',
+    ]) {
+      await test.request(path)
+    }
+    await user.send(callback.replace('good', 'bad'))
+    expect(linesOf(test)).toEqual([])
+  })
+})
+
 describe('after a sign-out', () => {
   test('the next sign-in asks who it is, until one succeeds', async () => {
     const { browser, google, other } = createTestApp()
@@ -133,10 +176,27 @@ describe('after a sign-out', () => {
     expect([await codeOf(response), user.jar.size]).toEqual(['403 origin_not_allowed', 0])
   })
 
-  test('the cookie goes where that of the session goes', async () => {
-    const user = createTestApp().browser()
-    const [line = ''] = (await user.post('/auth/logout')).headers.getSetCookie()
-    expect(line).toBe(`${CHOICE}=select-account; Max-Age=2592000; Path=/; HttpOnly; SameSite=None; Secure`)
+  test.each([
+    ['none', 'None'],
+    ['lax', 'Lax'],
+    // Else no navigation from another site would have it.
+    ['strict', 'Lax'],
+  ] as const)(
+    'the cookie goes where that of the session goes, and with navigations: %s',
+    async (cookieSameSite, text) => {
+      const user = createTestApp({ config: { cookieSameSite } }).browser()
+      const [line = ''] = (await user.post('/auth/logout')).headers.getSetCookie()
+      expect(line).toBe(`${CHOICE}=select-account; Max-Age=2592000; Path=/; HttpOnly; SameSite=${text}; Secure`)
+    },
+  )
+
+  test('a sign-in that succeeds clears the cookie, also where a browser did not send it along', async () => {
+    const user = createTestApp({ config: { cookieSameSite: 'strict' } }).browser()
+    await user.post('/auth/logout')
+    const { callback } = await user.start()
+    const cookie = [...user.jar].filter(([name]) => name !== CHOICE).map((pair) => pair.join('='))
+    await user.get(callback, { cookie: cookie.join('; ') })
+    expect([...user.jar.keys()]).toEqual([SESSION])
   })
 })
 
@@ -148,12 +208,14 @@ describe('POST /auth/:provider/form', () => {
       headers: {
         origin: 'https://appleid.apple.com',
         'sec-fetch-site': 'cross-site',
+        'sec-fetch-mode': 'navigate',
+        'sec-fetch-dest': 'document',
         'content-type': 'application/x-www-form-urlencoded',
         ...headers,
       },
     })
 
-  test('leads to the callback with what it reads, from any origin, and reads no cookie', async () => {
+  test('leads to the callback with what it reads, by a navigation from any origin, and reads no cookie', async () => {
     const test = createTestApp()
     const user = test.browser()
     const { state } = await user.start()

@@ -347,6 +347,7 @@ describe('GET /auth/:provider/callback (design §3.2, §3.3)', () => {
 
   test.each([
     ['enclave_unavailable', 503],
+    ['collateral_stale', 503],
     ['grant_invalid', 403],
   ] as const)('an enclave that answers %s: no session, no user; signing in again works', async (code, status) => {
     const { browser, enclave, store } = createTestApp()

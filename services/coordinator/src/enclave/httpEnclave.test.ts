@@ -60,7 +60,6 @@ describe('failures of an enclave', () => {
   test.each([
     [503, 'shutting_down'],
     [503, 'quote_unavailable'],
-    [503, 'issuer_unavailable'],
     [500, 'internal'],
     [401, 'caller_clock_skew'],
     [403, 'caller_not_allowed'],
@@ -73,6 +72,18 @@ describe('failures of an enclave', () => {
     const alone = setUp([bad.url])
     await expect(alone.enclave.openSession(token)).rejects.toEqual(unavailable)
     await expect(alone.enclave.signItems(items)).rejects.toEqual(unavailable)
+  })
+
+  test('without the keys of the provider: the next one is asked; where none has them it is the provider’s fault', async () => {
+    const [bad, good] = await startTwo()
+    bad.handlers['/open-session'] = refuse(503, 'issuer_unavailable')
+    await expect(setUp([bad.url, good.url]).enclave.openSession(token)).resolves.toEqual(fakeSession)
+    for (const urls of [[bad.url], [bad.url, 'http://127.0.0.1:1'], ['http://127.0.0.1:1', bad.url]]) {
+      await expect(setUp(urls).enclave.openSession(token)).rejects.toEqual(withCode('provider_unavailable'))
+    }
+    good.handlers['/open-session'] = refuse(401, 'id_token_invalid')
+    const judged = setUp([bad.url, good.url]).enclave.openSession(token)
+    await expect(judged).rejects.toEqual(withCode('oauth_exchange_failed'))
   })
 
   test('no quote for any item: the next one is asked; alone, the items fail', async () => {

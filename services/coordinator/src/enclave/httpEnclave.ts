@@ -48,7 +48,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
     let staleCollateral: CoordinatorError | undefined
     let useless: { result: Result } | undefined
     let judgement: unknown
-    let isWithoutLog = false
+    const refusals = new Set<string>()
 
     async function askAt(index: number): Promise<{ index: number; result: Result }> {
       if (isStopped) throw new CoordinatorError('shutting_down', 'the coordinator is stopping')
@@ -63,7 +63,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         warn('Could not use an enclave', endpoint, toReason(error))
         if (error instanceof CoordinatorError && error.code === 'collateral_stale') staleCollateral = error
         if (isJudgement(error)) judgement = error
-        if (isWithoutOpenLog(error)) isWithoutLog = true
+        if (error instanceof EndpointError && error.code === 'refused') refusals.add(error.details ?? '')
         throw error
       }
     }
@@ -91,9 +91,10 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
       if (isFinal(error)) throw error
       if (useless !== undefined) return useless.result
       if (staleCollateral !== undefined) throw staleCollateral
-      throw isWithoutLog
-        ? logUnavailable()
-        : new CoordinatorError('enclave_unavailable', 'no key enclave can be reached')
+      if (refusals.has('issuer_unavailable')) throw issuerUnavailable()
+      // It signs nothing before witnesses have seen its log, or while too much waits for them.
+      if (refusals.has('log_unavailable')) throw logUnavailable()
+      throw new CoordinatorError('enclave_unavailable', 'no key enclave can be reached')
     }
   }
 
@@ -176,9 +177,9 @@ function isJudgement(error: unknown): boolean {
   return error instanceof EndpointError && error.code === 'refused' && error.details?.startsWith('id_token_') === true
 }
 
-/** It signs nothing before witnesses have seen its log, or while too much waits for them. */
-function isWithoutOpenLog(error: unknown): boolean {
-  return error instanceof EndpointError && error.code === 'refused' && error.details === 'log_unavailable'
+function issuerUnavailable(): CoordinatorError {
+  const details = 'no enclave can fetch the keys of the provider'
+  return new CoordinatorError('provider_unavailable', 'the provider cannot be reached', { details })
 }
 
 /** Judgements on a session or policy, which every enclave would make. */

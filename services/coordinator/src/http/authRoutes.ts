@@ -2,9 +2,11 @@ import type { EndpointResponse, SessionUser } from '@countersign/protocol'
 import { type FinishLoginDeps, finishLogin, stateInvalid, toStateId } from '../auth/finishLogin.ts'
 import { logout } from '../auth/logout.ts'
 import { toReturnTo } from '../auth/returnTo.ts'
+import { getSession } from '../auth/session.ts'
 import { startLogin } from '../auth/startLogin.ts'
-import { CoordinatorError } from '../errors.ts'
+import { CoordinatorError, type CoordinatorErrorCode, toPublicCode } from '../errors.ts'
 import type { IdentityProvider, Random, Store } from '../ports.ts'
+import { toReason } from '../toReason.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import type { AppContext } from './context.ts'
 import {
@@ -27,13 +29,14 @@ import { routes } from './routes.ts'
 import type { GetSignedIn } from './signedIn.ts'
 
 export type AuthRoutesDeps = FinishLoginDeps & {
-  store: Pick<Store, 'createLogin' | 'deleteSession'>
+  store: Pick<Store, 'createLogin' | 'findSession' | 'deleteSession'>
   /** By the id in `/auth/:provider`. */
   providers: ReadonlyMap<string, IdentityProvider>
   random: Random
   /** Without a trailing slash. */
   publicUrl: string
   allowedOrigins: readonly string[]
+  sessionIdleMs: number
   cookies: CookieRules
   limiters: Limiters
   getSignedIn: GetSignedIn
@@ -46,6 +49,9 @@ const MAX_LOGIN_COOKIES = 8
 const CALLBACK_FIELDS = ['code', 'state', 'iss', 'error']
 const MAX_QUERY_LENGTH = 8192
 
+/** What the operator must mend, or wait for. */
+const PROVIDER_FAULTS: ReadonlySet<CoordinatorErrorCode> = new Set(['provider_unavailable', 'oauth_refused'])
+
 export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
   const { publicUrl, allowedOrigins, cookies, limiters, getSignedIn } = deps
 
@@ -54,6 +60,23 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     const provider = deps.providers.get(providerId)
     if (provider === undefined) throw new CoordinatorError('not_found', 'no such identity provider')
     return { providerId, provider }
+  }
+
+  /** For the operator, who learns from no other line which provider it was. One line at most for each request. */
+  function reportProvider(c: AppContext, providerId: string): (error: unknown) => never {
+    return (error) => {
+      if (PROVIDER_FAULTS.has(toPublicCode(error))) {
+        const requestId = c.get('requestId')
+        deps.log.warn({ msg: 'Could not sign a user in', requestId, provider: providerId, ...toReason(error) })
+      }
+      throw error
+    }
+  }
+
+  async function signOut(c: AppContext): Promise<EndpointResponse<'POST /auth/logout'>> {
+    const found = await getSession(deps, { sid: readSessionCookie(cookies, c.req.header('cookie')) })
+    assertEmptyBody(await readJsonBody(c.req.raw))
+    return logout(deps, found)
   }
 
   addRoute(app, routes['GET /auth'], (c) => {
@@ -73,9 +96,11 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
   addRoute(app, routes['POST /auth/logout'], async (c) => {
     // Also where the session is over already: somebody wants out, and the provider may still know them.
     c.header('set-cookie', writeChoiceCookie(cookies))
-    const found = await getSignedIn(c, limiters.auth)
-    assertEmptyBody(await readJsonBody(c.req.raw))
-    const body = await logout(deps, found)
+    const body = await signOut(c).catch((error: unknown) => {
+      // Only failures, and by address: a thief of the session must not use up its owner's way out.
+      limit(c, limiters.auth)
+      throw error
+    })
     c.header('set-cookie', clearSessionCookie(cookies), { append: true })
     return c.json(body)
   })
@@ -86,7 +111,8 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     const returnTo = toReturnTo(allowedOrigins, c.req.queries('return_to') ?? [])
     const header = c.req.header('cookie')
     const mustChoose = hasChoiceCookie(cookies, header)
-    const { id, loginSecret, location } = await startLogin(deps, { providerId, provider, returnTo, mustChoose })
+    const started = startLogin(deps, { providerId, provider, returnTo, mustChoose })
+    const { id, loginSecret, location } = await started.catch(reportProvider(c, providerId))
     const earlier = listLoginCookies(cookies, header)
     if (earlier.length >= MAX_LOGIN_COOKIES) {
       for (const name of earlier) c.header('set-cookie', clearLoginCookie(cookies, name), { append: true })
@@ -108,7 +134,7 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     if (loginSecret === undefined) throw stateInvalid()
     // Cleared on success and on failure: a login cookie is for one use.
     c.header('set-cookie', clearLoginCookie(cookies, toLoginCookieName(cookies, id)), { append: true })
-    const { cookie, returnTo } = await finishLogin(deps, {
+    const finished = finishLogin(deps, {
       providerId,
       provider,
       callbackUrl: new URL(`${publicUrl}/auth/${providerId}/callback${search}`),
@@ -117,9 +143,10 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
       earlierSid: readSessionCookie(cookies, header),
       requestId: c.get('requestId') ?? '',
     })
+    const { cookie, returnTo } = await finished.catch(reportProvider(c, providerId))
     if (cookie !== undefined) {
       c.header('set-cookie', writeSessionCookie(cookies, cookie.sid, cookie.ttlMs), { append: true })
-      if (hasChoiceCookie(cookies, header)) c.header('set-cookie', clearChoiceCookie(cookies), { append: true })
+      c.header('set-cookie', clearChoiceCookie(cookies), { append: true })
     }
     return c.redirect(returnTo, 302)
   })

@@ -23,9 +23,9 @@ export type AppContext = Context<AppEnv>
 /** The head of a request, whichever way it came. */
 export type RequestHead = { method: string; path: string; header(name: string): string | undefined }
 
-/** What rate limits and signed-in routes need of a request and of its answer. Each `AppContext` has it. */
+/** What guards, rate limits and signed-in routes need of a request and of its answer. Each `AppContext` has it. */
 export type RequestContext = {
-  req: Pick<RequestHead, 'header'>
+  req: RequestHead
   get(name: 'clientAddress'): string | undefined
   /** Sets a header of the answer. */
   header(name: string, value: string): void

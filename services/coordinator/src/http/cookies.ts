@@ -74,7 +74,10 @@ export function clearLoginCookie(rules: CookieRules, name: string): string {
   return write(rules, { name, value: '', ttlMs: 0, sameSite: 'lax' })
 }
 
-/** Left by a sign-out: the next sign-in asks who it is. Set by a call of the app, so that it goes where the session's cookie goes. */
+/**
+ * Left by a sign-out: the next sign-in asks who it is. Set by a call of the app, so that it goes where the session's cookie goes;
+ * and with navigations from other sites too, such as a link that starts a sign-in, where that one does not.
+ */
 export function writeChoiceCookie(rules: CookieRules): string {
   return write(rules, { ...toChoiceCookie(rules), value: 'select-account', ttlMs: CHOICE_TTL_MS })
 }
@@ -89,7 +92,7 @@ export function hasChoiceCookie(rules: CookieRules, header: string | undefined):
 }
 
 function toChoiceCookie(rules: CookieRules): Pick<Cookie, 'name' | 'sameSite'> {
-  return { name: `${prefix(rules)}${CHOICE}`, sameSite: rules.sameSite }
+  return { name: `${prefix(rules)}${CHOICE}`, sameSite: rules.sameSite === 'strict' ? 'lax' : rules.sameSite }
 }
 
 type Cookie = { name: string; value: string; ttlMs: number; sameSite: CookieRules['sameSite'] }

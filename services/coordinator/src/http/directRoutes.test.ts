@@ -174,6 +174,7 @@ const directProofs: Case[] = [
   ['a proof', get(proof), 200],
   ['a proof for one of our pages', get(proof, ORIGIN), 200],
   ['a proof for any other page', get(proof, 'Origin: https://other.example'), 200],
+  ['a proof in a part of any other page', get(proof, 'Sec-Fetch-Site: cross-site', 'Sec-Fetch-Mode: no-cors'), 200],
   ['a proof, counted', get(proof), 200, { config: { rateLimits: { ...limits(1), proof: { count: 5, seconds: 60 } } } }],
   ['a proof that the caller has', get(proof, `If-None-Match: "${etag}"`), 304],
   ['the same, compared weakly', get(proof, `If-None-Match: W/"${etag}"`), 304],

@@ -1,12 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { RequestContext, RequestHead } from './context.ts'
+import type { RequestContext } from './context.ts'
 import { type Guards, isNamedTwice } from './guards.ts'
 import { PROBLEM_TYPE, type ProblemDeps, reportProblem } from './problem.ts'
 import { endedEarly, MAX_BODY_BYTES, parseJsonBody } from './readBody.ts'
 
 /** What the handler of such a route gets. */
 type DirectContext = RequestContext & {
-  req: RequestHead
   /** As `readJsonBody`. */
   readJson(): Promise<unknown>
 }
@@ -57,7 +56,7 @@ export function createDirectRoutes(
     let route: string | undefined
     let answered: DirectAnswer & { failure?: ReturnType<typeof reportProblem>['code'] }
     try {
-      guards.admit(req, incoming, begun)
+      guards.admit(c, incoming)
       route = asked.route
       answered = await asked.handle(c)
     } catch (error) {

@@ -3,9 +3,9 @@ import { createTrustedProxies, type Log } from '@countersign/service'
 import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
 import type { Clock, Random } from '../ports.ts'
 import { toAddressGroup, toClientAddress } from './clientAddress.ts'
-import type { Incoming, RequestHead } from './context.ts'
+import type { Incoming, RequestContext, RequestHead } from './context.ts'
 import { toSiliconHeaders } from './markMock.ts'
-import { assertOrigin, isProviderForm, toCorsHeaders } from './origin.ts'
+import { assertNotPlanted, assertOrigin, isProviderForm, toCorsHeaders } from './origin.ts'
 import { toRequestId } from './requestId.ts'
 import { createSecurityHeaders } from './securityHeaders.ts'
 import { STAGING_PATH, type StagingGate } from './stagingGate.ts'
@@ -27,7 +27,7 @@ type Headers = Readonly<Record<string, string>>
 export type Guards = {
   begin(head: RequestHead, incoming: Incoming | undefined): Begun
   /** Throws for requests once it has stopped, for those of foreign pages, and in staging for those without its password. */
-  admit(head: RequestHead, incoming: Incoming | undefined, begun: Pick<Begun, 'clientAddress'>): void
+  admit(c: RequestContext, incoming: Incoming | undefined): void
   /** Once for each that has begun, however it ended. */
   leave(): void
   /** Writes the log line. Returns the headers that an answer has unless it set its own, and those that every answer has. */
@@ -68,7 +68,8 @@ export function createGuards(deps: {
       underWay += 1
       return { requestId, clientAddress, startedAt }
     },
-    admit(head, incoming, { clientAddress }) {
+    admit(c, incoming) {
+      const { req: head } = c
       const { method, path } = head
       // A failed liveness probe would kill a process that is finishing its work.
       if ((isStopped && path !== '/health') || (isStopping && path === '/health/ready')) {
@@ -78,9 +79,12 @@ export function createGuards(deps: {
       if (isNamedTwice(incoming?.rawHeaders, 'host')) {
         throw new CoordinatorError('invalid_request', 'two hosts', { details: 'there is more than one Host' })
       }
-      gate?.assertAdmitted(head, clientAddress)
+      gate?.assertAdmitted(c)
       if (gate !== undefined && path === STAGING_PATH) return
-      if (method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS' && !isProviderForm(path)) {
+      if (method === 'OPTIONS') return
+      if (method === 'GET' || method === 'HEAD' || isProviderForm(path)) {
+        assertNotPlanted(config, head)
+      } else {
         const hasCookie = head.header('cookie') !== undefined
         assertOrigin(config, { origin: head.header('origin'), fetchSite: head.header('sec-fetch-site'), hasCookie })
       }

@@ -35,7 +35,7 @@ export function createMiddleware(deps: { guards: Guards; origins: OriginRules; i
     },
     async admit(c, next) {
       const { method, path } = c.req
-      guards.admit(c.req, c.env?.incoming, { clientAddress: c.get('clientAddress') ?? '' })
+      guards.admit(c, c.env?.incoming)
       const origin = c.req.header('origin')
       const requestedMethod = c.req.header('access-control-request-method')
       if (method === 'OPTIONS' && origin !== undefined && requestedMethod !== undefined) {

@@ -158,6 +158,108 @@ describe('without a cookie', () => {
   })
 })
 
+describe('what a foreign page has the browser of a visitor load is refused before anything is counted', () => {
+  const site = 'cross-site'
+  const evil = 'https://evil.example'
+  /** As browsers send them. */
+  const planted: [string, Record<string, string>][] = [
+    ['an image', { site, mode: 'no-cors', dest: 'image' }],
+    ['a fetch that cannot read', { site, mode: 'no-cors', dest: 'empty' }],
+    ['a fetch', { site, mode: 'cors', dest: 'empty', origin: evil }],
+    ['a socket', { site, mode: 'websocket', dest: 'empty', origin: evil }],
+    ['a frame', { site, mode: 'navigate', dest: 'iframe' }],
+    ['an object', { site, mode: 'navigate', dest: 'object' }],
+    ['a link that is fetched ahead', { site, mode: 'no-cors', dest: 'empty', purpose: 'prefetch' }],
+    [
+      'a page that is opened ahead',
+      { site: 'none', mode: 'navigate', dest: 'document', purpose: 'prefetch;prerender' },
+    ],
+  ]
+  const welcome: [string, Record<string, string>][] = [
+    ['a page that is opened from another site', { site, mode: 'navigate', dest: 'document' }],
+    ['a page that is opened by its address', { site: 'none', mode: 'navigate', dest: 'document' }],
+    ['a file that is saved', { site, mode: 'navigate', dest: 'empty' }],
+    ['a page of ours on another site', { site, mode: 'cors', dest: 'empty', origin: APP }],
+    ['a page of ours on this site', { site: 'same-site', mode: 'cors', dest: 'empty', origin: OTHER_APP }],
+    ['this service', { site: 'same-origin', mode: 'cors', dest: 'empty' }],
+    ['Node', { mode: 'cors' }],
+    ['any other program', {}],
+  ]
+  const toHeaders = ({ site, mode, dest, purpose, origin }: Record<string, string>) => ({
+    ...(site && { 'sec-fetch-site': site }),
+    ...(mode && { 'sec-fetch-mode': mode }),
+    ...(dest && { 'sec-fetch-dest': dest }),
+    ...(purpose && { 'sec-purpose': purpose }),
+    ...(origin && { origin }),
+  })
+  const one = { count: 1, seconds: 60 }
+  const rateLimits = { sign: one, provision: one, auth: { count: 3, seconds: 60 }, proof: one }
+  const reads: [string, number][] = [
+    ['/auth/google', 302],
+    ['/auth/google/callback', 400],
+    ['/auth/me', 200],
+    ['/wallet/me', 200],
+    ['/wallet/transactions', 200],
+    ['/vaults', 200],
+  ]
+
+  async function createVisited() {
+    const test = createTestApp({ config: { rateLimits } })
+    const user = test.browser()
+    await user.signIn()
+    const cookie = `${SESSION}=${user.jar.get(SESSION)}`
+    return { ...test, read: (path: string, from: object) => test.request(path, { headers: { cookie, ...from } }) }
+  }
+
+  for (const [path, status] of reads) {
+    test.each(planted)(`GET ${path} by %s`, async (_, from) => {
+      const { read, store } = await createVisited()
+      const before = store.writes
+      for (let count = 0; count < 3; count++) {
+        const response = await read(path, toHeaders(from))
+        expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([
+          403,
+          'origin_not_allowed',
+        ])
+        expect(response.headers.get('ratelimit-remaining')).toBeNull()
+      }
+      expect([store.writes - before, (await read(path, {})).status]).toEqual([0, status])
+    })
+
+    test.each(welcome)(`GET ${path} by %s is answered`, async (_, from) => {
+      const { read } = await createVisited()
+      expect((await read(path, toHeaders(from))).status).toBe(status)
+    })
+  }
+
+  test('the form of a provider is for navigations too', async () => {
+    const { request } = createTestApp({ config: { rateLimits } })
+    const type = { 'content-type': 'application/x-www-form-urlencoded' }
+    const post = async (from: Record<string, string>) => {
+      const headers = { ...type, ...toHeaders({ site, origin: evil, ...from }) }
+      return (await request('/auth/google/form', { method: 'POST', body: 'state=x', headers })).status
+    }
+    for (let count = 0; count < 5; count++) {
+      expect(await post({ mode: 'no-cors', dest: 'empty' })).toBe(403)
+      expect(await post({ mode: 'navigate', dest: 'iframe' })).toBe(403)
+    }
+    expect(await post({ mode: 'navigate', dest: 'document' })).toBe(303)
+  })
+
+  test.each(planted)('what is public may be loaded by %s', async (_, from) => {
+    const { request } = createTestApp()
+    for (const path of ['/auth', '/health', '/health/ready', '/openapi.json', '/log']) {
+      expect([path, (await request(path, { headers: toHeaders(from) })).status]).toEqual([path, 200])
+    }
+  })
+
+  test('preflights are answered as before', async () => {
+    const from = toHeaders({ site, mode: 'cors', dest: 'empty', origin: APP })
+    const headers = { ...from, 'access-control-request-method': 'GET' }
+    expect((await createTestApp().request('/auth/me', { method: 'OPTIONS', headers })).status).toBe(204)
+  })
+})
+
 describe('CORS', () => {
   const preflight = (path: string, origin: string, method = 'POST') =>
     createTestApp().request(path, {

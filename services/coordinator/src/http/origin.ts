@@ -1,4 +1,5 @@
 import { CoordinatorError } from '../errors.ts'
+import type { RequestHead } from './context.ts'
 
 /** Reads that need no session and that any page may make. */
 const PUBLIC_PATHS = [/^\/auth$/, /^\/proof\//, /^\/health(?:\/|$)/, /^\/openapi\.json$/, /^\/ipfs\//, /^\/log(?:\/|$)/]
@@ -27,6 +28,22 @@ export function assertOrigin(rules: OriginRules, { origin, fetchSite, hasCookie 
   }
   // Without an Origin there is nothing to compare; and where a browser says it is a foreign page, cookies do not matter.
   if (hasCookie || (fetchSite !== undefined && fetchSite !== 'same-origin' && fetchSite !== 'none')) throw notAllowed()
+}
+
+/** Fetch Metadata: a navigation, but of a part of another page. */
+const FRAMES: ReadonlySet<string> = new Set(['iframe', 'frame', 'fencedframe', 'object', 'embed'])
+
+/**
+ * Before a read is counted: any page can have a browser load any address, in an image, in a frame or ahead of a click, with the
+ * cookies of the person who looks at that page, and at the cost of their limits. What a person opens passes, and what our own pages
+ * read; a page that was refused ahead of a click is asked for again by the click. Callers that are no browsers say nothing of this.
+ */
+export function assertNotPlanted(rules: OriginRules, head: RequestHead): void {
+  const origin = head.header('origin')
+  if (isPublicPath(head.path) || (origin !== undefined && rules.allowedOrigins.includes(origin))) return
+  const isPage = head.header('sec-fetch-mode') === 'navigate' && !FRAMES.has(head.header('sec-fetch-dest') ?? '')
+  const isForeign = head.header('sec-fetch-site') === 'cross-site'
+  if ((isForeign && !isPage) || head.header('sec-purpose') !== undefined) throw notAllowed()
 }
 
 const EXPOSED =

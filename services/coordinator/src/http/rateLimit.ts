@@ -26,8 +26,8 @@ export type RateLimitState = {
 export type RateLimiter = {
   /** Takes one request from a key's bucket; undefined where there is no limit. */
   take(key: string): RateLimitState | undefined
-  /** Whether the next request of a key would be refused; takes nothing. */
-  isSpent(key: string): boolean
+  /** Seconds until the next request of a key is allowed, 0 where it is now; takes nothing. */
+  getWaitSeconds(key: string): number
 }
 
 /** Beyond this the bucket unused for longest is forgotten: a bounded memory matters more than a perfect count. */
@@ -36,7 +36,7 @@ const MAX_BUCKETS = 20_000
 /** Token buckets: a burst of `count`, filled again at `count` in `seconds`. Per process. */
 export function createRateLimiter(parameters: { limit: RateLimit; clock: Clock; maxBuckets?: number }): RateLimiter {
   const { limit, clock, maxBuckets = MAX_BUCKETS } = parameters
-  if (limit === 'off') return { take: () => undefined, isSpent: () => false }
+  if (limit === 'off') return { take: () => undefined, getWaitSeconds: () => 0 }
   const { count, seconds } = limit
   const perMs = count / (seconds * 1000)
   // In the order of use, so that the first is the one unused for longest.
@@ -49,9 +49,11 @@ export function createRateLimiter(parameters: { limit: RateLimit; clock: Clock; 
   }
   // Rounding must not refuse a caller that waited exactly `Retry-After`.
   const isEnough = (tokens: number) => tokens >= 1 - 1e-9
+  const toWaitSeconds = (tokens: number) =>
+    isEnough(tokens) ? 0 : Math.max(1, Math.ceil((1 - tokens) / perMs / 1000 - 1e-9))
 
   return {
-    isSpent: (key) => !isEnough(fill(key, clock.now())),
+    getWaitSeconds: (key) => toWaitSeconds(fill(key, clock.now())),
     take(key) {
       const now = clock.now()
       const filled = fill(key, now)
@@ -68,7 +70,7 @@ export function createRateLimiter(parameters: { limit: RateLimit; clock: Clock; 
         limit: count,
         remaining: Math.floor(tokens + 1e-9),
         resetSeconds: Math.ceil((count - tokens) / perMs / 1000 - 1e-9),
-        retryAfterSeconds: isAllowed ? 0 : Math.max(1, Math.ceil((1 - tokens) / perMs / 1000 - 1e-9)),
+        retryAfterSeconds: toWaitSeconds(filled),
         windowSeconds: seconds,
       }
     },

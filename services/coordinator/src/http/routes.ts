@@ -30,19 +30,19 @@ import {
 
 export type Route = RouteConfig & { getRoutingPath(): string }
 
-const session: CoordinatorErrorCode[] = ['not_authenticated', 'session_expired', 'database_unavailable', 'rate_limited']
-const post: CoordinatorErrorCode[] = [
+const session: CoordinatorErrorCode[] = [
   'origin_not_allowed',
-  'invalid_json',
-  'invalid_request',
-  'body_too_large',
-  'unsupported_media_type',
+  'not_authenticated',
+  'session_expired',
+  'key_binding_mismatch',
+  'database_unavailable',
+  'rate_limited',
 ]
+const post: CoordinatorErrorCode[] = ['invalid_json', 'invalid_request', 'body_too_large', 'unsupported_media_type']
 const signing: CoordinatorErrorCode[] = [
   'wallet_not_provisioned',
   'quota_spent',
   'grant_invalid',
-  'key_binding_mismatch',
   'attestation_invalid',
   'signature_invalid',
   'entropy_unavailable',
@@ -77,7 +77,14 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
     },
     responses: {
       302: { description: 'To the identity provider, with a login cookie.' },
-      ...pagesOf('invalid_request', 'provider_unavailable', 'not_found', 'rate_limited', 'database_unavailable'),
+      ...pagesOf(
+        'invalid_request',
+        'origin_not_allowed',
+        'provider_unavailable',
+        'not_found',
+        'rate_limited',
+        'database_unavailable',
+      ),
     },
   },
   'GET /auth/:provider/callback': {
@@ -93,6 +100,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
           'Back to the app, with the session cookie; or with `sign_in=cancelled` in its query, if the user gave up.',
       },
       ...pagesOf(
+        'origin_not_allowed',
         'oauth_state_invalid',
         'oauth_exchange_failed',
         'oauth_refused',
@@ -102,6 +110,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
         'not_found',
         'rate_limited',
         'enclave_unavailable',
+        'collateral_stale',
         'log_unavailable',
         'database_unavailable',
       ),
@@ -109,7 +118,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
   },
   'POST /auth/:provider/form': {
     summary: 'Takes the answer of a provider that posts a form',
-    description: 'Any origin may post here: it only leads to the callback, which decides.',
+    description: 'Any page may lead a browser here: it only leads on to the callback, which decides.',
     request: {
       params: provider,
       body: {
@@ -119,7 +128,14 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
     },
     responses: {
       303: { description: 'To the callback, with what it reads of the form.' },
-      ...problemsOf('invalid_request', 'body_too_large', 'unsupported_media_type', 'not_found', 'rate_limited'),
+      ...problemsOf(
+        'origin_not_allowed',
+        'invalid_request',
+        'body_too_large',
+        'unsupported_media_type',
+        'not_found',
+        'rate_limited',
+      ),
     },
   },
   'GET /auth/me': {
@@ -141,7 +157,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
     security: withSession,
     responses: {
       200: json('The wallet', walletInfoSchema),
-      ...problemsOf(...session, 'wallet_not_found', 'key_binding_mismatch'),
+      ...problemsOf(...session, 'wallet_not_found'),
     },
   },
   'GET /wallet/transactions': {
@@ -165,7 +181,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
     request: { body: noBody },
     responses: {
       200: json('The wallet', walletInfoSchema),
-      ...problemsOf(...session, ...post, 'key_binding_mismatch', 'entropy_unavailable'),
+      ...problemsOf(...session, ...post, 'entropy_unavailable'),
     },
   },
   'POST /wallet/attest': {
@@ -199,7 +215,6 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
         'too_many_vaults',
         'policy_not_pinned',
         'grant_invalid',
-        'key_binding_mismatch',
         'attestation_invalid',
         'enclave_unavailable',
         'collateral_stale',
@@ -438,7 +453,7 @@ export const pages = {
     method: 'get',
     path: '/',
     summary: 'Leads to this description',
-    responses: { 302: { description: 'To /docs' }, ...problemsOf() },
+    responses: { 302: { description: 'To /docs' }, ...problemsOf('origin_not_allowed') },
   }),
   openapi: createRoute({
     method: 'get',
@@ -450,12 +465,12 @@ export const pages = {
     method: 'get',
     path: '/docs',
     summary: 'This description, to read',
-    responses: { 200: text('A page', 'text/html'), ...problemsOf() },
+    responses: { 200: text('A page', 'text/html'), ...problemsOf('origin_not_allowed') },
   }),
   docsErrors: createRoute({
     method: 'get',
     path: '/docs/errors',
     summary: 'Every error code, and what to do about it',
-    responses: { 200: text('A page', 'text/html'), ...problemsOf() },
+    responses: { 200: text('A page', 'text/html'), ...problemsOf('origin_not_allowed') },
   }),
 } as const satisfies Record<string, Route>

@@ -1,7 +1,7 @@
 import { createPasswordGuard } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock } from '../ports.ts'
-import type { RequestHead } from './context.ts'
+import type { RequestContext } from './context.ts'
 import { createRateLimiter } from './rateLimit.ts'
 
 /** Where a person gives the password. */
@@ -17,9 +17,9 @@ export type StagingGate = {
   /** Of a browser that was let in. */
   cookie: string
   /** Throws for a caller without the password, and for one that guesses too often, who is not listened to any more. */
-  assertAdmitted(head: RequestHead, clientAddress: string): void
+  assertAdmitted(c: RequestContext): void
   /** Throws as above unless this is the password. */
-  assertPassword(text: string, clientAddress: string): void
+  assertPassword(c: RequestContext, text: string): void
 }
 
 /** Wrong passwords from one address: ten at once, then one in half a minute. */
@@ -32,32 +32,38 @@ export function createStagingGate({ password, clock }: { password: string; clock
   const guard = createPasswordGuard(password)
   const guesses = createRateLimiter({ limit: GUESSES, clock })
 
-  function assertListening(clientAddress: string): void {
-    if (guesses.isSpent(clientAddress)) throw new CoordinatorError('rate_limited', 'too many wrong passwords')
+  const toKey = (c: RequestContext) => c.get('clientAddress') ?? ''
+
+  function assertListening(c: RequestContext): void {
+    const seconds = guesses.getWaitSeconds(toKey(c))
+    if (seconds === 0) return
+    c.header('Retry-After', String(seconds))
+    throw new CoordinatorError('rate_limited', 'too many wrong passwords')
   }
 
-  function refuse(clientAddress: string): never {
-    guesses.take(clientAddress)
+  function refuse(c: RequestContext): never {
+    guesses.take(toKey(c))
     throw new NotAdmittedError('the password is wrong')
   }
 
   return {
     cookie: guard.cookie,
-    assertAdmitted(head, clientAddress) {
+    assertAdmitted(c) {
+      const head = c.req
       // A preflight carries no credentials and changes nothing.
       if (OPEN.has(head.path) || head.method === 'OPTIONS') return
       // Others may have guessed from this address: who was let in stays in, whatever else is sent along.
       if (guard.check({ authorization: undefined, cookie: head.header('cookie') }) === 'admitted') return
       const authorization = head.header('authorization')
-      if (authorization !== undefined) assertListening(clientAddress)
+      if (authorization !== undefined) assertListening(c)
       const admission = guard.check({ authorization, cookie: undefined })
-      if (admission === 'wrong') refuse(clientAddress)
+      if (admission === 'wrong') refuse(c)
       if (admission !== 'admitted')
         throw new NotAdmittedError(`the password is missing: give it at ${STAGING_PATH}, or by Basic`)
     },
-    assertPassword(text, clientAddress) {
-      assertListening(clientAddress)
-      if (!guard.isPassword(text)) refuse(clientAddress)
+    assertPassword(c, text) {
+      assertListening(c)
+      if (!guard.isPassword(text)) refuse(c)
     },
   }
 }

@@ -37,7 +37,7 @@ export function registerStagingRoutes(
     const asked = form.getAll('return_to').flatMap((text) => (text === '' ? [] : toUrl(text, ownOrigin)))
     const returnTo = toReturnTo(allowedOrigins, asked)
     try {
-      gate.assertPassword(form.get('password') ?? '', c.get('clientAddress') ?? '')
+      gate.assertPassword(c, form.get('password') ?? '')
     } catch (error) {
       const code = toPublicCode(error)
       c.set('failure', code)

@@ -73,6 +73,9 @@ export function createMemoryStore() {
       const user = [...rows.users.values()].find(({ id }) => id === session?.userId)
       if (session === undefined || user === undefined) return undefined
       if (now >= session.expiresAt || now - session.lastSeenAt >= idleMs) return 'expired'
+      if (session.keyId !== user.kmsKeyId) {
+        throw new CoordinatorError('key_binding_mismatch', 'session and user have different keys')
+      }
       if (now - session.lastSeenAt >= SEEN_EVERY_MS) rows.sessions.set(sidHash, { ...session, lastSeenAt: now })
       return { session, user }
     },
