@@ -25,9 +25,12 @@ export async function confirmPublications(deps: ConfirmDeps): Promise<{ open: nu
   const run = await startRun(deps, publications)
   const ids = new Set(publications.map(({ id }) => id))
   for (const id of run.sightings.watched.keys()) if (!ids.has(id)) run.sightings.watched.delete(id)
+  // First what is mined and waits for its blocks, in which nothing is sent: those that are complete can be hundreds, with a question each.
+  const isAwaited = ({ status, account, nonce }: OpenPublication) =>
+    status === 'pending' && nonce < run.nextNonceOf(account)
   let open = publications.length
   const failures: unknown[] = []
-  for (const publication of publications) {
+  for (const publication of publications.toSorted((one, two) => Number(isAwaited(two)) - Number(isAwaited(one)))) {
     try {
       if (await confirmPublication(run, publication)) open -= 1
     } catch (error) {
