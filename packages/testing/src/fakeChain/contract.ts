@@ -10,7 +10,6 @@ export type Call = { from: Hex; to: Hex | undefined; data: Hex; value: bigint }
 const errorsAbi = parseAbi([
   'function publisher() view returns (address)',
   'function owner() view returns (address)',
-  'error Error(string reason)',
   'error NotPublisher(address caller)',
   'error ZeroWallet(uint256 index)',
   'error ZeroTxHash(uint256 index)',
@@ -44,7 +43,7 @@ export function createFakeContract(parameters: { address: Hex; publisher: Hex; o
       if (proof.txHash === ZERO_HASH) return encode('ZeroTxHash', [index])
       if (length === 0) return encode('EmptyCid', [index])
       if (length > MAX_CID_BYTES) return encode('OversizedCid', [index, length])
-      if ([...reverts].some((isMatch) => isMatch(proof))) return encode('Error', ['scripted revert'])
+      if ([...reverts].some((isMatch) => isMatch(proof))) return encode('EmptyCid', [index])
     }
     return undefined
   }
@@ -74,7 +73,7 @@ export function createFakeContract(parameters: { address: Hex; publisher: Hex; o
     setPublisher(account: Hex) {
       publisher = lower(account)
     },
-    /** Calls that publish such a proof revert, until the result is called. */
+    /** Calls that publish such a proof revert as if it had no CID, until the result is called. */
     revertFor(proof: Hex | ((proof: AttestationPublished) => boolean)) {
       const isMatch =
         typeof proof === 'function' ? proof : ({ txHash }: AttestationPublished) => txHash === lower(proof)

@@ -222,8 +222,7 @@ export function createRpcMethods(parameters: {
   function call(parameter: unknown) {
     const result = contract.execute(toCall(parameter))
     if (result.revert === undefined) return result
-    const isScripted = result.revert.startsWith('0x08c379a0')
-    throw new RpcError(3, `execution reverted${isScripted ? ': scripted revert' : ''}`, result.revert)
+    throw new RpcError(3, 'execution reverted', result.revert)
   }
 
   return {

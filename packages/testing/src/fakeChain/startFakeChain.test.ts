@@ -326,7 +326,7 @@ test('revertFor: whatever publishes that proof reverts, estimates too, until it 
       functionName: 'publishBatch',
       args: [[proofOf(1), proofOf(byte)]],
     })
-  await expect(estimate(2)).rejects.toThrow('scripted revert')
+  await expect(estimate(2)).rejects.toThrow('reverted')
   expect(await estimate(3)).toBeGreaterThan(21_000n)
   await send({ nonce: 0, byte: 2 })
   await send({ nonce: 1, byte: 3 })
@@ -335,7 +335,7 @@ test('revertFor: whatever publishes that proof reverts, estimates too, until it 
   undo()
   expect(await estimate(2)).toBeGreaterThan(21_000n)
   chain.revertFor(({ wallet }) => wallet === proofOf(9).wallet)
-  await expect(estimate(9)).rejects.toThrow('scripted revert')
+  await expect(estimate(9)).rejects.toThrow('reverted')
 })
 
 test.each([

@@ -108,7 +108,7 @@ export type FakeChain = {
   setBalance(account: Hex, wei: bigint): void
   /** From now on this account alone publishes. */
   setPublisher(account: Hex): void
-  /** Calls that publish such a proof revert, by its transaction's hash or as the predicate says; until the result is called. */
+  /** Calls that publish such a proof revert as if it had no CID, by its transaction's hash or as the predicate says; until the result is called. */
   revertFor(proof: Hex | ((proof: AttestationPublished) => boolean)): () => void
   /** While held, blocks are empty. */
   holdMempool(isHeld: boolean): void

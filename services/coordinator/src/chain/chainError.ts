@@ -10,7 +10,10 @@ export type ChainErrorCode =
   | 'contract_missing'
   /** Fix the configuration, or have the owner rotate the publisher. */
   | 'publisher_not_allowed'
-  /** Split the batch, or give the proof up: the contract refuses the call. `details` has the contract's reason. */
+  /**
+   * Split the batch, or give the proof up: the contract refuses the call, and `details` names its error. Where `details` has none, it is
+   * only the node that says so: try again.
+   */
   | 'call_reverted'
   /** Look at what took the nonce: another transaction was mined with it. */
   | 'nonce_too_low'

@@ -75,6 +75,11 @@ export function describeRevert({ data }: NodeError): string {
   }
 }
 
+/** Whether such a reason is one of the contract's own errors: any other is only the node's word. */
+export function isOfContract(reason: string | undefined): boolean {
+  return publisherAbi.some((item) => item.type === 'error' && item.name === reason)
+}
+
 /** Geth has the bytes as text, older nethermind after a word (`Reverted 0x…`), hardhat one level deeper. */
 function findHex(data: unknown): Hex | undefined {
   const text = typeof data === 'object' && data !== null && 'data' in data ? data.data : data

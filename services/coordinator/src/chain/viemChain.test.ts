@@ -150,11 +150,6 @@ describe('against a chain', () => {
     const stranger = connect({ privateKey: strangerKey })
     expect(await errorOf(stranger.estimateGas({ to: contract, data }))).toMatchObject({ details: 'NotPublisher' })
     expect(await errorOf(chain.estimateGas({ to: contract, data: '0x' }))).toMatchObject({ details: 'no reason' })
-    node.revertFor(proofOf(3).txHash)
-    expect(await errorOf(chain.estimateGas({ to: contract, data: encodePublish([proofOf(3)]) }))).toMatchObject({
-      code: 'call_reverted',
-      details: 'Error: scripted revert',
-    })
   })
 
   test('sign: the same bytes each time, without a request', async () => {

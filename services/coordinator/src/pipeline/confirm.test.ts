@@ -334,9 +334,10 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     await scene.finish({ complete: 1 })
   })
 
-  test('a nonce gap: the earlier one, which was never sent, goes first', async () => {
-    await claimOnly(1)
+  test('a nonce gap: the earlier one, which the node has dropped, goes first', async () => {
+    const dropped = await send(1)
     await send(1)
+    scene.node.dropTransaction(dropped)
     scene.node.mine(2)
     expect(scene.node.mempool().map(({ nonce }) => nonce)).toEqual([1])
     expect(scene.node.events()).toEqual([])
@@ -356,6 +357,64 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     await scene.confirm()
     expect(scene.node.mempool().map(({ nonce }) => nonce)).toEqual([0, 1, 2])
     await scene.finish({ complete: 3 })
+  })
+
+  const countSends = () => scene.node.requests.eth_sendRawTransaction ?? 0
+
+  test('an account that cannot pay: one attempt in a run, and with funds everything goes', async () => {
+    for (let count = 0; count < 3; count++) await claimOnly(1)
+    scene.node.setBalance(publisher, 1n)
+    const before = countSends()
+    await scene.confirm()
+    expect(countSends() - before).toBe(1)
+    scene.node.setBalance(publisher, 10n ** 18n)
+    await scene.confirm()
+    expect(scene.node.mempool().map(({ nonce }) => nonce)).toEqual([0, 1, 2])
+    await scene.finish({ complete: 3 })
+  })
+
+  test('an earlier account that cannot pay does not hold up the present one', async () => {
+    await claimOnly(1)
+    scene.node.setPublisher(stranger)
+    scene.deps.chain = scene.connect({ privateKey: strangerKey })
+    await claimOnly(1)
+    scene.node.setBalance(publisher, 1n)
+    await scene.confirm()
+    expect(scene.node.mempool()).toMatchObject([{ from: stranger }])
+  })
+
+  test('a nonce that is used, where the node looks at the balance first: what comes later is sent', async () => {
+    await claimOnly(1)
+    await scene.node.sendFromElsewhere({ privateKey: publisherKey })
+    await claimOnly(1)
+    const { chain } = scene.deps
+    const [first] = await scene.deps.store.findOpen(chain.chainId)
+    const poor: Chain = {
+      ...chain,
+      send: (raw) =>
+        raw === first?.transactions[0]?.raw ? Promise.reject(new ChainError('insufficient_funds')) : chain.send(raw),
+    }
+    await scene.confirm({ chain: poor })
+    expect(scene.node.mempool()).toMatchObject([{ nonce: 1 }])
+  })
+
+  test('what somebody waits for is asked for before what is complete', async () => {
+    await send(1)
+    scene.node.mine(6)
+    await scene.confirm()
+    const waiting = await send(1)
+    scene.node.mine()
+    const { chain } = scene.deps
+    const asked: string[] = []
+    const watched: Chain = {
+      ...chain,
+      getReceipt: (hash) => chain.getReceipt(hash).finally(() => asked.push(hash)),
+      getBlockHash: (number) => chain.getBlockHash(number).finally(() => asked.push(`block ${number}`)),
+    }
+    const sightings = createSightings()
+    await scene.confirm({ chain: watched, sightings })
+    await scene.confirm({ chain: watched, sightings })
+    expect(asked.slice(-3)).toEqual([waiting, 'block 7', 'block 1'])
   })
 
   test('a nonce used from elsewhere: lost only after many blocks and half an hour, then published under another', async () => {
@@ -852,8 +911,7 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     test('what is not mined is sent again, and raised, so that later nonces are mined', async () => {
       await claimElsewhere(1)
       await send(1)
-      await scene.confirm()
-      expect(scene.node.mempool().map(({ nonce }) => nonce)).toEqual([1, 0])
+      expect(scene.node.mempool().map(({ nonce }) => nonce)).toEqual([0, 1])
       scene.node.setBaseFee(50n * gwei)
       scene.node.mine()
       scene.pass(60_000)

@@ -28,9 +28,12 @@ export async function confirmPublications(deps: ConfirmDeps): Promise<{ open: nu
   for (const seen of [taken, unmined, missed, searched, watched]) {
     for (const id of seen.keys()) if (!ids.has(id)) seen.delete(id)
   }
+  // First what is mined and waits for its blocks, in which nothing is sent: those that are complete can be hundreds, with a question each.
+  const isAwaited = ({ status, account, nonce }: OpenPublication) =>
+    status === 'pending' && nonce < run.nextNonceOf(account)
   let open = publications.length
   const failures: unknown[] = []
-  for (const publication of publications) {
+  for (const publication of publications.toSorted((one, two) => Number(isAwaited(two)) - Number(isAwaited(one)))) {
     try {
       if (await confirmPublication(run, publication)) open -= 1
     } catch (error) {

@@ -63,7 +63,7 @@ export type Run = Omit<ConfirmDeps, 'gasPerDay'> & {
   isCanonical: (block: Pick<ChainReceipt, 'blockNumber' | 'blockHash'>) => Promise<boolean>
   /** Skips once a search has failed in this run. */
   findEvents: (...parameters: Parameters<Chain['findEvents']>) => Promise<AttestationPublished[] | 'failed' | 'skipped'>
-  /** Sends stored bytes. Skips once the chain has given no answer in this run. */
+  /** Sends stored bytes. Skips once the chain has given no answer in this run, or the account could not pay. */
   send: (transaction: PublicationTransaction) => Promise<'sent' | ChainError | 'skipped'>
 }
 
@@ -77,6 +77,9 @@ export async function startRun(deps: ConfirmDeps, publications: readonly OpenPub
   for (const account of new Set(publications.map((publication) => publication.account))) {
     nextNonces.set(account, await chain.getNonce('latest', account))
   }
+  const nextNonceOf = (account: Hex) => nextNonces.get(account) ?? 0
+  const publicationOf = new Map(publications.flatMap((item) => item.transactions.map(({ hash }) => [hash, item])))
+  const unpaid = new Set<Hex>()
   const blockHashes = new Map<number, Promise<string | undefined>>()
   let market: Promise<Fees | undefined> | undefined
   let isSilent = false
@@ -85,7 +88,7 @@ export async function startRun(deps: ConfirmDeps, publications: readonly OpenPub
     ...deps,
     head,
     publisher,
-    nextNonceOf: (account) => nextNonces.get(account) ?? 0,
+    nextNonceOf,
     getMarket() {
       market ??= chain.getFees().catch(orUndefined)
       return market
@@ -107,10 +110,15 @@ export async function startRun(deps: ConfirmDeps, publications: readonly OpenPub
       }
     },
     async send(transaction) {
+      // What is signed in this run is for a nonce of our own account that is not used yet.
+      const { account, nonce } = publicationOf.get(transaction.hash) ?? { account: chain.account, nonce: Infinity }
       // What comes later would only wait for what could not be sent.
-      if (isSilent) return 'skipped'
+      if (isSilent || unpaid.has(account)) return 'skipped'
       const outcome = await sendStored(deps, transaction)
-      isSilent = outcome !== 'sent' && outcome.code === 'chain_unavailable'
+      if (outcome === 'sent') return outcome
+      isSilent = outcome.code === 'chain_unavailable'
+      // Nothing waits for a nonce that is used, and some nodes look at the balance before the nonce.
+      if (outcome.code === 'insufficient_funds' && nonce >= nextNonceOf(account)) unpaid.add(account)
       return outcome
     },
   }

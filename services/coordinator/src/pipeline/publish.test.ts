@@ -155,8 +155,8 @@ describe.each(stageKinds)('publishing on %s', (kind) => {
   test('too poor: claimed and stored, but the node refuses; with funds it goes on', async () => {
     await scene.addProofs(2)
     scene.node.setBalance(publisher, 1n)
-    await scene.publish()
-    expect(scene.lines).toContainEqual(expect.objectContaining({ code: 'insufficient_funds' }))
+    expect(await codeOf(scene.publish())).toBe('insufficient_funds')
+    expect(await scene.publications()).toMatchObject([{ proofs: 2, transactions: [{ isSent: false }] }])
     expect(scene.node.mempool()).toEqual([])
     scene.node.setBalance(publisher, 10n ** 18n)
     await scene.finish({ complete: 2 })

@@ -1,9 +1,10 @@
 import type { Log } from '@countersign/service'
 import { ChainError } from '../chain/chainError.ts'
 import { encodePublish } from '../chain/encodePublish.ts'
+import { isOfContract } from '../chain/nodeError.ts'
 import type { Call, Chain, Clock } from '../ports.ts'
 import type { PublicationStore } from '../store/publications.ts'
-import type { DueProof, PublicationTransaction } from '../store/types.ts'
+import type { DueProof, PublicationTransaction, SignedTransaction } from '../store/types.ts'
 
 export type PublishDeps = {
   store: PublicationStore
@@ -16,51 +17,72 @@ export type PublishDeps = {
   gasPerDay?: bigint | undefined
 }
 
+/** What one run leaves for the next, by slug. */
+type PublishRun = PublishDeps & { left: Set<string> }
+
 const DAY_MS = 86_400_000
+/** So many proofs that are refused one by one, without a reason, are the node's fault, and no more of them are looked for. */
+const MAX_LEFT = 8
 
 /**
  * Puts whatever is due into transactions and sends them. A crash anywhere is healed by the next run: before the claim nothing has
  * happened, and after it the stored bytes are all that will ever be sent.
  *
  * Throws what the job queue should try again (`chain_unavailable`, `publisher_not_allowed`, `insufficient_funds`, `gas_budget_spent` and the like);
- * the rest is not claimed then, and what is overdue fails.
+ * the rest is not claimed then, and what is overdue fails, unless it only waits for gas.
  */
 export async function publishDue(deps: PublishDeps): Promise<{ published: number }> {
+  const { chain } = deps
   try {
     const published = await publishAll(deps)
-    failingSince.delete(deps.chain)
+    failingSince.delete(chain)
+    refusingSince.delete(chain)
     return { published }
   } catch (error) {
-    if (error instanceof ChainError) await giveUpOverdue(deps)
+    if (!(error instanceof ChainError)) throw error
+    // The chain works then.
+    if (error.code === 'gas_budget_spent') failingSince.delete(chain)
+    else await giveUpOverdue(deps, error.code === 'call_reverted' ? refusingSince : failingSince)
     throw error
   }
 }
 
 async function publishAll(deps: PublishDeps): Promise<number> {
   const { store, chain } = deps
+  const run: PublishRun = { ...deps, left: new Set() }
   let published = 0
-  let due = await store.findDue()
-  // A nonce read from the node of another chain could leave a gap that nothing fills.
-  if (due.length > 0) await chain.assertReady()
-  while (due.length > 0) {
-    published += await publishGroup(deps, takeGroup(due))
-    due = await store.findDue()
+  const findDue = async () => (await store.findDue()).filter(({ slug }) => !run.left.has(slug))
+  let due = await findDue()
+  if (due.length > 0) {
+    // A nonce read from the node of another chain could leave a gap that nothing fills.
+    await chain.assertReady()
+    await sendUnsent(deps)
   }
+  while (due.length > 0) {
+    published += await publishGroup(run, takeGroup(due))
+    due = await findDue()
+  }
+  if (run.left.size > 0) throw createRefusal(run)
   return published
 }
 
-/** Since when every attempt of this process has failed. */
+/** Since when this process has claimed nothing, though it tried. */
 const failingSince = new WeakMap<Chain, number>()
+/** Since when each run of this process has left proofs that the node refuses, whatever else it claimed. */
+const refusingSince = new WeakMap<Chain, number>()
 /** One failure says little: a node may be a minute behind the worker at a start, or busy. */
 const GIVE_UP_AFTER_MS = 1_800_000
 
 /** Only after attempts: a deadline can pass while no worker runs, and a worker's clock can be ahead. */
-async function giveUpOverdue({ store, chain, clock, log, publishDeadlineMs }: PublishDeps): Promise<void> {
+async function giveUpOverdue(deps: PublishDeps, sinces: WeakMap<Chain, number>): Promise<void> {
+  const { store, chain, clock, log, publishDeadlineMs, gasPerDay } = deps
   const now = clock.now()
   // A clock that is put back begins anew.
-  const since = Math.min(failingSince.get(chain) ?? now, now)
-  failingSince.set(chain, since)
-  if (now - since < GIVE_UP_AFTER_MS) return
+  const since = Math.min(sinces.get(chain) ?? now, now)
+  sinces.set(chain, since)
+  // A proof that waited for gas is old, and was not tried for long.
+  const triedMs = gasPerDay === undefined ? GIVE_UP_AFTER_MS : Math.max(GIVE_UP_AFTER_MS, publishDeadlineMs)
+  if (now - since < triedMs) return
   const count = await store.failOverdue({ pinnedBefore: now - publishDeadlineMs })
   if (count > 0) log.warn({ msg: 'Gave up proofs', code: 'publish_deadline', count })
 }
@@ -78,19 +100,19 @@ export function takeGroup<Proof extends { publishLimit: number }>(due: readonly 
 }
 
 /** One transaction; or, where the contract refuses it, one for each half, so that a bad proof fails alone. */
-async function publishGroup(deps: PublishDeps, group: readonly DueProof[]): Promise<number> {
-  const { chain } = deps
+async function publishGroup(run: PublishRun, group: readonly DueProof[]): Promise<number> {
+  const { chain } = run
   const call: Call = { to: chain.contract, data: encodePublish(group) }
   const estimate = await estimateGas(chain, call)
-  if (typeof estimate === 'bigint') return claimAndSend(deps, { group, call, gas: withMargin(estimate) })
+  if (typeof estimate === 'bigint') return claimAndSend(run, { group, call, gas: withMargin(estimate) })
   const [first, second] = group
   if (first === undefined) return 0
   if (second === undefined) {
-    await failProof(deps, first, estimate.reason)
+    await refuseProof(run, first, estimate.reason)
     return 0
   }
   const middle = Math.ceil(group.length / 2)
-  return (await publishGroup(deps, group.slice(0, middle))) + (await publishGroup(deps, group.slice(middle)))
+  return (await publishGroup(run, group.slice(0, middle))) + (await publishGroup(run, group.slice(middle)))
 }
 
 /** A refusal counts against the proofs only if this account may publish at all: not every node reports the reason. */
@@ -105,9 +127,24 @@ async function estimateGas(chain: Chain, call: Call): Promise<bigint | { reason:
   }
 }
 
-async function failProof({ store, log }: PublishDeps, { slug }: DueProof, reason: string | undefined): Promise<void> {
+/** Fails the proof if the contract says why. A refusal without its reason may be the node's, and what fails does not come back. */
+async function refuseProof(
+  { store, log, left }: PublishRun,
+  { slug }: DueProof,
+  reason: string | undefined,
+): Promise<void> {
+  if (!isOfContract(reason)) {
+    log.warn({ msg: 'Left a proof that the node refuses', slug, reason })
+    left.add(slug)
+    if (left.size >= MAX_LEFT) throw createRefusal({ left })
+    return
+  }
   if (!(await store.failDue({ slug, failure: 'publish_reverted' }))) return
   log.warn({ msg: 'Gave up proofs', code: 'publish_reverted', count: 1, reason })
+}
+
+function createRefusal({ left }: Pick<PublishRun, 'left'>): ChainError {
+  return new ChainError('call_reverted', { details: `without an error of the contract: ${left.size} proofs` })
 }
 
 async function claimAndSend(
@@ -146,17 +183,36 @@ async function claimAndSend(
   })
   // Somebody else has the nonce, or some of the proofs; what is left is still due.
   if (!isClaimed) return 0
-  await sendStored({ store, chain, clock, log }, transaction)
+  failingSince.delete(chain)
+  throwIfUnpaid(await sendStored({ store, chain, clock, log }, transaction))
   return group.length
 }
 
 /**
- * Sends what is stored. A failure does not fail the stage: the node may have the bytes all the same, and sending them
+ * What an empty account could not pay must be sent before anything more is claimed: each run would put the few proofs that are due into a
+ * nonce of their own. What no node has for other reasons is sent too, which is always safe.
+ */
+async function sendUnsent(deps: PublishDeps): Promise<void> {
+  const { store, chain } = deps
+  const { chainId, account } = chain
+  for (const transaction of await store.findUnsent({ chainId, account })) {
+    const outcome = await sendStored(deps, transaction)
+    throwIfUnpaid(outcome)
+    if (outcome !== 'sent' && outcome.code === 'chain_unavailable') return
+  }
+}
+
+function throwIfUnpaid(outcome: 'sent' | ChainError): void {
+  if (outcome !== 'sent' && outcome.code === 'insufficient_funds') throw outcome
+}
+
+/**
+ * Sends what is stored. A failure is not thrown: the node may have the bytes all the same, and sending them
  * again is always safe. Returns what happened.
  */
 export async function sendStored(
   { store, chain, clock, log }: Pick<PublishDeps, 'store' | 'chain' | 'clock' | 'log'>,
-  { hash, raw, kind }: Pick<PublicationTransaction, 'hash' | 'raw' | 'kind'>,
+  { hash, raw, kind }: SignedTransaction,
 ): Promise<'sent' | ChainError> {
   try {
     await chain.send(raw)

@@ -16,6 +16,7 @@ import { up as plans } from './migrations/0011-plans.ts'
 import { up as claimsByKey } from './migrations/0012-claims-by-key.ts'
 import { up as statistics } from './migrations/0013-statistics.ts'
 import { up as claimsTogether } from './migrations/0014-claims-together.ts'
+import { up as gasOfADay } from './migrations/0015-gas-of-a-day.ts'
 
 /** By name, in order. A migration that has been released is never edited: a change is a new one. */
 const migrations: Readonly<Record<string, Migration>> = {
@@ -33,6 +34,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   '0012-claims-by-key': { up: claimsByKey },
   '0013-statistics': { up: statistics },
   '0014-claims-together': { up: claimsTogether },
+  '0015-gas-of-a-day': { up: gasOfADay },
 }
 
 /** Where a schema stands, by the names of its steps: those that were taken, those that are to come, and those of a newer program. */

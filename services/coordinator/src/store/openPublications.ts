@@ -3,7 +3,7 @@ import { type Kysely, type Selectable, sql } from 'kysely'
 import { toBytes } from './bytes.ts'
 import { isId, toPublished, toTransactionRow } from './publicationRows.ts'
 import type { Tables } from './tables.ts'
-import type { OpenPublication, PublicationTransaction, StoredTransaction } from './types.ts'
+import type { OpenPublication, PublicationTransaction, SignedTransaction, StoredTransaction } from './types.ts'
 
 /* Publications that are not final, and the transactions that were signed for them. */
 
@@ -23,6 +23,7 @@ export async function findOpen(db: Kysely<Tables>, chainId: number): Promise<Ope
     select publication_id, tx_hash, raw, kind, gas, max_fee_per_gas, max_priority_fee_per_gas, created_at, sent_at
     from publication_transactions where publication_id = any(${ids}::bigint[])
     order by max_fee_per_gas, created_at`.execute(db)
+  const byPublication = Map.groupBy(transactions, (item) => String(item.publication_id))
   return rows.map((row) => ({
     id: Number(row.id),
     status: row.status as OpenPublication['status'],
@@ -35,7 +36,7 @@ export async function findOpen(db: Kysely<Tables>, chainId: number): Promise<Ope
         ? undefined
         : { txHash: toPrefixedHex(row.tx_hash), blockNumber: Number(row.block_number) },
     createdAt: row.created_at.getTime(),
-    transactions: transactions.filter((item) => String(item.publication_id) === String(row.id)).map(toStored),
+    transactions: (byPublication.get(String(row.id)) ?? []).map(toStored),
   }))
 }
 
@@ -61,6 +62,21 @@ export async function findProofs(db: Kysely<Tables>, id: number): Promise<Attest
     .select(['w.address', 'p.tx_hash', 'a.ipfs_cid'])
     .execute()
   return rows.map(toPublished)
+}
+
+/** The newest transaction of each publication none of whose transactions was taken by a node, by nonce. */
+export async function findUnsent(
+  db: Kysely<Tables>,
+  { chainId, account }: { chainId: number; account: Hex },
+): Promise<SignedTransaction[]> {
+  const { rows } = await sql<Pick<TransactionRow, 'tx_hash' | 'raw' | 'kind'>>`
+    select distinct on (p.nonce) t.tx_hash, t.raw, t.kind
+    from publications as p join publication_transactions as t on t.publication_id = p.id
+    where p.status = 'pending' and p.chain_id = ${chainId} and p.account = ${toBytes(account)}::bytea and not exists (
+      select from publication_transactions as s where s.publication_id = p.id and s.sent_at is not null
+    )
+    order by p.nonce, t.max_fee_per_gas desc, t.created_at desc`.execute(db)
+  return rows.map(({ tx_hash, raw, kind }) => ({ hash: toPrefixedHex(tx_hash), raw: toPrefixedHex(raw), kind }))
 }
 
 /** Under a lock of the publication: none is added to one that is being settled. */

@@ -62,6 +62,7 @@ describe('openStore on PostgreSQL', () => {
       '0012-claims-by-key',
       '0013-statistics',
       '0014-claims-together',
+      '0015-gas-of-a-day',
     ])
     await database.close()
   }, 60_000)

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Hex } from '@countersign/protocol'
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { explain } from './explain.fake.ts'
 import { findProof, findProofStates, listTransactions } from './proofs.ts'
 import {
   createTestBatch,
@@ -13,7 +14,6 @@ import {
   startTestStore,
   type TestStore,
 } from './store.fake.ts'
-import type { Tables } from './tables.ts'
 import type { Wallet } from './types.ts'
 
 describe.each(databaseKinds)('proofs on %s', (kind) => {
@@ -178,22 +178,3 @@ describe.each(databaseKinds)('proofs on %s', (kind) => {
     }
   })
 })
-
-/** The same database, that answers each statement with nothing and keeps its plan. */
-function explain(db: Kysely<Tables>) {
-  const plans: string[] = []
-  const explaining = db.withPlugin({
-    transformQuery({ node }) {
-      // Not a question, but how it is to be asked.
-      if (node.kind === 'RawNode' && node.sqlFragments[0]?.startsWith('set local')) return node
-      if (node.kind === 'RawNode')
-        return { ...node, sqlFragments: [`explain ${node.sqlFragments[0]}`, ...node.sqlFragments.slice(1)] }
-      return node.kind === 'SelectQueryNode' ? { ...node, explain: { kind: 'ExplainNode' } } : node
-    },
-    async transformResult({ result }) {
-      if (result.rows.length > 0) plans.push(result.rows.map((row) => row['QUERY PLAN']).join('\n'))
-      return { ...result, rows: [] }
-    },
-  })
-  return { plans, db: explaining }
-}

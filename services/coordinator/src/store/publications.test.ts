@@ -1,6 +1,8 @@
 import type { Hex } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { sumGas } from './claimPublication.ts'
+import { explain } from './explain.fake.ts'
 import { CONFIRM_QUEUE, type Jobs, PUBLISH_QUEUE } from './jobs.ts'
 import { createPublicationStore, type PublicationStore } from './publications.ts'
 import {
@@ -202,6 +204,48 @@ describe.each(databaseKinds)('publications on %s', (kind) => {
     ])
     await store.finish({ id: first?.id ?? 0 })
     expect((await store.findOpen(CHAIN)).map(({ nonce }) => nonce)).toEqual([2])
+  })
+
+  test('unsent: the dearest of each that no node has taken, by nonce, of this chain and this account alone', async () => {
+    const find = () => store.findUnsent({ chainId: CHAIN, account: ACCOUNT })
+    const transactions = [0, 1, 2].map(() => createTransaction())
+    const [first, sent, lost] = transactions
+    for (const nonce of [2, 1, 0]) await claim([], { nonce, transaction: transactions[nonce] ?? createTransaction() })
+    await claim([], { chainId: 1 })
+    await claim([], { account: `0x${'b2'.repeat(20)}` })
+    const toSigned = (of: PublicationTransaction | undefined) => of && { hash: of.hash, raw: of.raw, kind: of.kind }
+    expect(await find()).toEqual(transactions.map(toSigned))
+    await store.markSent({ hash: sent?.hash ?? '0x', now: NOW })
+    const publications = await store.findOpen(CHAIN)
+    const idOf = (of: PublicationTransaction | undefined) =>
+      publications.find((item) => item.transactions[0]?.hash === of?.hash)?.id ?? 0
+    await store.lose({ id: idOf(lost) })
+    const dearer = createTransaction({ maxFeePerGas: 10n ** 21n, kind: 'cancel' })
+    for (const id of [idOf(first), idOf(sent)]) {
+      const transaction = id === idOf(first) ? dearer : createTransaction()
+      await store.addTransaction({ id, status: 'pending', transaction, now: NOW })
+    }
+    expect(await find()).toEqual([toSigned(dearer)])
+  })
+
+  test('the gas of a day is counted without the publications of other days', async () => {
+    const { db: filled } = subject.database
+    await sql`
+      with made as (
+        insert into publications (chain_id, account, nonce, contract, calldata, created_at)
+        select ${CHAIN}, decode(${ACCOUNT.slice(2)}, 'hex'), i, decode(${CONTRACT.slice(2)}, 'hex'), '',
+          ${new Date(NOW)}::timestamptz + i * interval '1 minute'
+        from generate_series(1, 20000) as i returning id
+      )
+      insert into publication_transactions
+        (tx_hash, publication_id, kind, raw, gas, max_fee_per_gas, max_priority_fee_per_gas, created_at)
+      select sha256(id::text::bytea), id, 'publish', '', 7, 1, 1, now() from made`.execute(filled)
+    await sql`analyze publications, publication_transactions`.execute(filled)
+    const asked = { chainId: CHAIN, account: ACCOUNT, since: NOW + 19_990 * 60_000 }
+    expect(await sumGas(filled, asked)).toBe(70n)
+    const { plans, db } = explain(filled)
+    await sumGas(db, asked)
+    expect(plans).toEqual([expect.stringContaining('using publications_by_time')])
   })
 
   test('replacements: stored once, the dearest last, none for what is settled', async () => {

@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely'
 import { claim, failDue, failOverdue, findDue, findNextNonce, sumGas } from './claimPublication.ts'
 import { guard } from './databaseError.ts'
 import type { Jobs } from './jobs.ts'
-import { addTransaction, findOpen, findProofs, markSent } from './openPublications.ts'
+import { addTransaction, findOpen, findProofs, findUnsent, markSent } from './openPublications.ts'
 import { confirm, fail, finish, lose, move, type Reverted, revert } from './settlePublication.ts'
 import type { Tables } from './tables.ts'
 import type {
@@ -13,6 +13,7 @@ import type {
   OpenPublication,
   PublicationTransaction,
   PublishFailure,
+  SignedTransaction,
 } from './types.ts'
 
 /**
@@ -38,6 +39,8 @@ export type PublicationStore = {
 
   /** Pending and confirmed, by nonce. */
   findOpen(chainId: number): Promise<OpenPublication[]>
+  /** Of pending publications that no node has taken, by nonce: the newest transaction of each. */
+  findUnsent(parameters: { chainId: number; account: Hex }): Promise<SignedTransaction[]>
   /** What its events must say. */
   findProofs(id: number): Promise<AttestationPublished[]>
   /** Adds a replacement, if the publication still has that status; false too where these very bytes are stored. */
@@ -75,6 +78,7 @@ export function createPublicationStore({ db, jobs }: { db: Kysely<Tables>; jobs:
     failDue: guard((parameters) => failDue(db, parameters)),
     failOverdue: guard((parameters) => failOverdue(db, parameters)),
     findOpen: guard((chainId) => findOpen(db, chainId)),
+    findUnsent: guard((parameters) => findUnsent(db, parameters)),
     findProofs: guard((id) => findProofs(db, id)),
     addTransaction: guard((parameters) => addTransaction(db, parameters)),
     markSent: guard((parameters) => markSent(db, parameters)),

@@ -217,6 +217,9 @@ export type PublicationTransaction = {
   maxPriorityFeePerGas: bigint
 }
 
+/** All that sending takes. */
+export type SignedTransaction = Pick<PublicationTransaction, 'hash' | 'raw' | 'kind'>
+
 export type StoredTransaction = PublicationTransaction & {
   createdAt: number
   /** The last time; undefined where no node is known to have taken it. */
