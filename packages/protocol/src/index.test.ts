@@ -87,6 +87,7 @@ test('exports', () => {
       "isTerminalProofStatus",
       "isZero",
       "nameChain",
+      "nameCoin",
       "parseAttestationPublished",
       "parseAuthorization",
       "parseCanonicalJson",

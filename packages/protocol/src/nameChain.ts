@@ -17,3 +17,8 @@ const CHAINS: Readonly<Record<number, string>> = {
 export function nameChain(chainId: number): string {
   return CHAINS[chainId] ?? `Chain ${chainId}`
 }
+
+/** The unit of an amount on a chain. One coin of a chain that is not known here may be worth more than an ether, or less. */
+export function nameCoin(chainId: number): string {
+  return chainId in CHAINS ? 'ETH' : 'of the chain’s coin'
+}
