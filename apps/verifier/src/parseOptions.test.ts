@@ -1,6 +1,8 @@
+import { isSlug } from '@countersign/protocol'
 import { emptyManifest } from '@countersign/verify'
 import { describe, expect, test } from 'vitest'
 import { withCode } from '../../../packages/verify/src/withCode.fake.ts'
+import { HELP } from './help.ts'
 import { parseOptions } from './parseOptions.ts'
 
 const clock = { now: () => new Date('2027-01-02T03:04:05.678Z') }
@@ -68,10 +70,19 @@ describe('the command line', () => {
     })
   })
 
-  test('a slug that begins with a hyphen is no option', () => {
-    const slug = '-8Zk2vXo1fTn0uYbWcR3dA'
-    expect(parse('verify', slug, '--api', 'http://127.0.0.1')).toMatchObject({ subject: slug })
-    expect(parse('--', '--Zk2vXo1fTn0uYbWcR3dA')).toMatchObject({ subject: '--Zk2vXo1fTn0uYbWcR3dA' })
+  test.each(['-8Zk2vXo1fTn0uYbWcR3dA', '--Zk2vXo1fTn0uYbWcR3dA'])(
+    'a slug that begins with a hyphen is no option: %s',
+    (slug) => {
+      expect(parse('verify', slug, '--api', 'http://127.0.0.1')).toMatchObject({ subject: slug })
+      expect(parse(slug, '--api', 'http://127.0.0.1')).toMatchObject({ subject: slug })
+      expect(parse('--', slug)).toMatchObject({ subject: slug })
+    },
+  )
+
+  test('no option has the form of a slug', () => {
+    const options = [...HELP.matchAll(/--[a-z-]+/g)].map(([option]) => option)
+    expect(options).toContain('--allow-missing-event')
+    expect(options.filter(isSlug)).toEqual([])
   })
 
   test('hex may be in either case and have a prefix', () => {

@@ -82,9 +82,9 @@ const FLAGS = {
 
 type Values = ReturnType<typeof parse>['values']
 
-/** One slug in 64 begins with a hyphen; it is no option. */
+/** One slug in 64 begins with a hyphen, or with two; it is no option, since none of those has a slug's length and end. */
 function isHyphenSlug(argument: string): boolean {
-  return /^-[^-]/.test(argument) && isSlug(argument)
+  return argument.startsWith('-') && isSlug(argument)
 }
 
 /** Reads the command line. `verify` may be left out. */

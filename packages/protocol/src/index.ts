@@ -116,7 +116,7 @@ export {
   type Inclusion,
 } from './merkle.ts'
 export { hashMessage } from './message.ts'
-export { isEtherChain, nameChain } from './nameChain.ts'
+export { nameChain, nameCoin } from './nameChain.ts'
 export { MAX_OFF_CHAIN_BYTES } from './offChainContent.ts'
 export {
   assertOpening,

@@ -13,12 +13,12 @@ const CHAINS: Readonly<Record<number, string>> = {
   11155420: 'OP Sepolia',
 }
 
-/** Whether a chain is known to have ether as its coin. */
-export function isEtherChain(chainId: number): boolean {
-  return chainId in CHAINS
-}
-
 /** The name of a chain for people, or its number. */
 export function nameChain(chainId: number): string {
   return CHAINS[chainId] ?? `Chain ${chainId}`
+}
+
+/** The unit of an amount on a chain. One coin of a chain that is not known here may be worth more than an ether, or less. */
+export function nameCoin(chainId: number): string {
+  return chainId in CHAINS ? 'ETH' : 'of the chain’s coin'
 }

@@ -2,7 +2,7 @@ export type TimeLimitOptions = {
   /** What the caller gets when the time is over; by default a `TimeoutError`, as of `AbortSignal.timeout`. */
   createError?: (() => Error) | undefined
   /** Of the caller: when it aborts, the work ends at once with its reason. */
-  signal?: AbortSignal | undefined
+  signal?: AbortSignal | null | undefined
 }
 
 /**

@@ -30,6 +30,16 @@ test.each([
   expect(say({ receipt }).facts).toContainEqual({ name: 'Amount', value: expected })
 })
 
+test.each([
+  [1, '1 ETH'],
+  [11155111, '1 ETH'],
+  [137, '1 of the chain’s coin'],
+])('ether is the coin only of the chains that have it: %d', (chainId, amount) => {
+  const { title, facts } = say({ receipt: { ...one.receipt, transaction: { ...one.receipt.transaction, chainId } } })
+  expect(title).toBe(`A payment of ${amount}`)
+  expect(facts).toContainEqual({ name: 'Amount', value: amount })
+})
+
 test('a payment is one sentence, with names and times as the reader writes them', () => {
   const { title, sentence, facts } = say({ receipt: one.receipt }, { toTime: (time) => `<${time}>` })
   const { from, to, txHash, signedAt } = one.receipt.transaction
@@ -53,7 +63,7 @@ test('a call of a contract is called one, and a chain without a name has its num
     transaction: { ...one.receipt.transaction, chainId: 5, data: '0xa9059cbb' } as const,
   }
   const { title, sentence, facts } = say({ receipt })
-  expect(title).toBe('A call of a contract, with 1 ETH')
+  expect(title).toBe('A call of a contract, with 1 of the chain’s coin')
   expect(sentence).toMatch(/^To 0x\w{40} on Chain 5, with 4 bytes of data\. The wallet/)
   expect(facts).toContainEqual({ name: 'Chain', value: '5' })
 })

@@ -3,6 +3,7 @@ import {
   type AddressSubject,
   type AuthorizationSubject,
   nameChain,
+  nameCoin,
   type OpeningContent,
   type TxMetadata,
   toChecksumAddress,
@@ -68,7 +69,7 @@ function isEvident({ verdict, isMockRefused, isKnownCode }: Judged): boolean {
 
 function describeTransaction({ to, value, data }: TxMetadata, name: Name): ContentWords {
   const { txHash, chainId, from, time } = name
-  const amount = `${toEther(value)} ETH`
+  const amount = `${toCoins(value)} ${nameCoin(chainId)}`
   const recipient = toChecksumAddress(to)
   const dataLength = (data.length - 2) / 2
   const isCall = dataLength > 0
@@ -147,8 +148,8 @@ function toTimeFact({ time, signedAt }: Name, name = 'Signed'): Fact {
   return { name, value: time === signedAt ? signedAt : `${time} (${signedAt})` }
 }
 
-/** Wei in decimal as ether, to the last digit. */
-function toEther(wei: string): string {
+/** Wei in decimal as whole coins, to the last digit. */
+function toCoins(wei: string): string {
   const digits = BigInt(wei).toString().padStart(19, '0')
   const fraction = digits.slice(-18).replace(/0+$/, '')
   return `${digits.slice(0, -18)}${fraction === '' ? '' : `.${fraction}`}`

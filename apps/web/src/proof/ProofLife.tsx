@@ -1,4 +1,4 @@
-import { isTerminalProofStatus, type ProofStatus } from '@countersign/protocol'
+import type { ProofStatus } from '@countersign/protocol'
 import { proofStatusWords } from '../words/proofStatus.ts'
 import { type StageState, toStages } from './stages.ts'
 
@@ -19,7 +19,7 @@ const paths: Record<StageState, string> = {
 }
 
 /** The life of a proof as a picture: four stations, and where it is. */
-export function ProofLife({ status }: { status: ProofStatus }) {
+export function ProofLife({ status, isPolling }: { status: ProofStatus; isPolling: boolean }) {
   const { meaning } = proofStatusWords[status]
   return (
     <section aria-labelledby="life-title">
@@ -47,7 +47,7 @@ export function ProofLife({ status }: { status: ProofStatus }) {
       </ol>
       <p className="fine-print" role="status">
         {meaning}
-        {isTerminalProofStatus(status) ? '' : ' This page asks again every few seconds.'}
+        {isPolling ? ' This page asks again every few seconds.' : ''}
       </p>
     </section>
   )

@@ -323,6 +323,7 @@ test('a proof on its way is followed until it is complete, and verified again wi
   await show()
   await expect.element(page.getByText('The receipt is not public yet')).toBeVisible()
   expect(stages()).toEqual(['done', 'current', 'waiting', 'waiting'])
+  await expect.element(page.getByText(/This page asks again every few seconds\.$/)).toBeVisible()
   const { eth_getLogs } = network.rpc
   network.rpc.eth_getLogs = []
   step = 1

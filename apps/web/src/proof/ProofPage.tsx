@@ -31,12 +31,14 @@ export function ProofPage({ slug }: { slug: string }) {
       <h1>Proof of a signature</h1>
       {error === undefined ? null : <ProofFailure error={error} isPolling={isPolling} onRetry={retry} />}
       {proof === undefined && error === undefined ? <p role="status">Asking the service for this proof …</p> : null}
-      {proof === undefined ? null : <ProofView proof={proof} config={config} anchors={anchors} />}
+      {proof === undefined ? null : <ProofView {...{ proof, isPolling, config, anchors }} />}
     </div>
   )
 }
 
-function ProofView({ proof, config, anchors }: { proof: ProofPayload; config: WebConfig; anchors: Anchors }) {
+type ProofViewProps = { proof: ProofPayload; isPolling: boolean; config: WebConfig; anchors: Anchors }
+
+function ProofView({ proof, isPolling, config, anchors }: ProofViewProps) {
   const { apiBaseUrl } = config
   const { trust } = anchors
   const [round, setRound] = useState(0)
@@ -70,7 +72,7 @@ function ProofView({ proof, config, anchors }: { proof: ProofPayload; config: We
         <ProofLinks proof={proof} config={config} />
         <AnchorForm anchors={anchors} />
         <IndependentCheck subject={{ kind: 'proof', slug: proof.slug, apiBaseUrl }} anchors={anchors} />
-        <ServiceWord proof={proof} state={state} />
+        <ServiceWord proof={proof} state={state} isPolling={isPolling} />
       </div>
     </>
   )

@@ -8,7 +8,8 @@ import type { VerificationState } from '../worker/useVerification.ts'
 import { ProofLife } from './ProofLife.tsx'
 
 /** What the service itself says of a proof, after all that was checked. It opens where a claim is false, or something is still to come. */
-export function ServiceWord({ proof, state }: { proof: ProofPayload; state: VerificationState }) {
+export function ServiceWord(props: { proof: ProofPayload; state: VerificationState; isPolling: boolean }) {
+  const { proof, state, isPolling } = props
   const claims = toClaims(state, proof)
   const lies = findLies(claims).length
   // Without a receipt nearly all is open, which is not worth a list.
@@ -20,7 +21,7 @@ export function ServiceWord({ proof, state }: { proof: ProofPayload; state: Veri
       note={lies === 0 ? label : `${label}; something of it is false`}
       isOpen={lies > 0 || proof.status !== 'complete'}
     >
-      <ProofLife status={proof.status} />
+      <ProofLife status={proof.status} isPolling={isPolling} />
       {areClaimsShown ? <ClaimList claims={claims} /> : null}
     </Fold>
   )

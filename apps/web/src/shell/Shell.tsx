@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useRef } from 'react'
+import { type MouseEvent, type ReactNode, useEffect, useRef } from 'react'
 import { Link, parseRoute, type Route, useFocusOnNavigation, usePath } from '../router.tsx'
 import { ThemeToggle } from './ThemeToggle.tsx'
 
@@ -24,11 +24,16 @@ export function Shell({ children }: { children: ReactNode }) {
     document.title = `${TITLES[page]} · Countersign`
   }, [page])
   const current = (...names: Route['page'][]) => (names.includes(page) ? ({ 'aria-current': 'page' } as const) : {})
+  /** Without the fragment, which is the approver's payment on `/approve`. */
+  function skip(event: MouseEvent) {
+    event.preventDefault()
+    main.current?.focus()
+  }
   return (
     <>
-      <a className="skip-link" href="#main">
+      <Link className="skip-link" to="#main" onClick={skip}>
         Skip to the content
-      </a>
+      </Link>
       <header className="site-header">
         <div className="site-header-inner">
           <Link to="/" className="wordmark">

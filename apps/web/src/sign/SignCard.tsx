@@ -3,8 +3,8 @@ import type { ShownContent } from '@countersign/verify'
 import { useRef, useState, useSyncExternalStore } from 'react'
 import { useConfig } from '../config.ts'
 import { ErrorNotice } from '../ui/Notice.tsx'
-import { OPENING_LOST } from '../words/explainError.ts'
 import { toServiceError } from '../words/toServiceError.ts'
+import { explainSigning } from './explainSigning.ts'
 import { parseSignFields, type SignFields } from './parseSignFields.ts'
 import { SignConfirm } from './SignConfirm.tsx'
 import { SignForm } from './SignForm.tsx'
@@ -72,7 +72,7 @@ export function SignCard({ wallet, onSessionLost }: SignCardProps) {
       <h2 id="sign-heading" ref={heading} tabIndex={-1}>
         {step.name === 'signed' ? 'Signed' : 'What is to be signed'}
       </h2>
-      {failure === null ? null : <ErrorNotice error={failure} lostAnswer={OPENING_LOST} />}
+      {failure === null ? null : <ErrorNotice error={failure} explanation={explainSigning(failure)} />}
       {step.name === 'form' ? (
         <SignForm
           {...{ fields, error, form }}

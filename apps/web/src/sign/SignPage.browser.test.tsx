@@ -217,6 +217,16 @@ describe('the opening is answered once', () => {
     await expect.element(text(screen)).toHaveValue('I agree.')
   })
 
+  test('without a connection nothing is sent, so nothing may have been signed', async () => {
+    const { screen, service } = await open()
+    await write(screen, 'I agree.')
+    await expect.element(confirm(screen)).toBeVisible()
+    service.failNext('GET /wallet/me', 'network')
+    await confirm(screen).click()
+    await expect.element(screen.getByRole('alert').getByText('The service cannot be reached')).toBeVisible()
+    expect(service.requests).not.toContain('POST /sign/message')
+  })
+
   test('an opening of something else is refused', async () => {
     const intercept = (url: string, pass: () => Promise<Response>) =>
       url.endsWith('/sign/message')

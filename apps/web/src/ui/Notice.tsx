@@ -22,8 +22,6 @@ export function Notice({ tone, title, children, isAlert }: NoticeProps) {
 
 export type ErrorNoticeProps = {
   error: ServiceError
-  /** What it means here that an answer of the service was lost. */
-  lostAnswer?: Explanation | undefined
   /** In place of the general words. */
   explanation?: Explanation | undefined
   /** Beside the words: a way on. */
@@ -31,8 +29,8 @@ export type ErrorNoticeProps = {
 }
 
 /** What went wrong, what to do, and the code, for support. */
-export function ErrorNotice({ error, lostAnswer, explanation, children }: ErrorNoticeProps) {
-  const { title, advice } = explanation ?? explainError(error, lostAnswer)
+export function ErrorNotice({ error, explanation, children }: ErrorNoticeProps) {
+  const { title, advice } = explanation ?? explainError(error)
   return (
     <Notice tone="danger" title={title} isAlert>
       <p>{advice}</p>

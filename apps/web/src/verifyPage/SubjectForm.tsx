@@ -1,48 +1,27 @@
-import { chooseReceipt, describeError, toPrintable, VerifierError } from '@countersign/verify'
-import { type DragEvent, type FormEvent, useRef, useState } from 'react'
+import { chooseReceipt } from '@countersign/verify'
+import { type DragEvent, type FormEvent, useState } from 'react'
 import type { WebConfig } from '../config.ts'
-import { toProofFailureWords } from '../report/failureWords.ts'
 import { Field } from '../ui/Field.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { fetchBytes } from '../worker/pageFetch.ts'
-import type { Asked } from './asked.ts'
 import { findAsked } from './findAsked.ts'
 import { parsePasted } from './parsePasted.ts'
 import { readFiles } from './readFiles.ts'
-import { SubjectFault } from './SubjectFault.ts'
+import type { AskedState } from './useAsked.ts'
 
-type Fault = { title: string; text: string }
+export type SubjectFormProps = Pick<AskedState, 'fault' | 'isAsking' | 'ask' | 'forget'> & { config: WebConfig }
 
 /** The ways in: files, or a name that is pasted. */
-export function SubjectForm({ config, onAsk }: { config: WebConfig; onAsk: (asked: Asked | undefined) => void }) {
+export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFormProps) {
   const [text, setText] = useState('')
   const [pasteFault, setPasteFault] = useState<string | undefined>(undefined)
-  const [fault, setFault] = useState<Fault | undefined>(undefined)
   const [isOver, setOver] = useState(false)
   const [chosen, setChosen] = useState<readonly string[]>([])
-  const [isAsking, setAsking] = useState(false)
-  const latest = useRef(0)
-
-  /** Only the latest question is answered. */
-  async function ask(find: () => Promise<Asked>) {
-    const turn = ++latest.current
-    setFault(undefined)
-    setPasteFault(undefined)
-    onAsk(undefined)
-    setAsking(true)
-    try {
-      const asked = await find()
-      if (turn === latest.current) onAsk(asked)
-    } catch (error) {
-      if (turn === latest.current) setFault(toFault(error))
-    } finally {
-      if (turn === latest.current) setAsking(false)
-    }
-  }
 
   function askFiles(files: readonly File[]) {
     setChosen(files.map(({ name }) => name))
     setText('')
+    setPasteFault(undefined)
     void ask(async () => ({ ...chooseReceipt(await readFiles(files)), apiBaseUrl: config.apiBaseUrl }))
   }
 
@@ -52,17 +31,14 @@ export function SubjectForm({ config, onAsk }: { config: WebConfig; onAsk: (aske
     if (text.trim() === '' && chosen.length > 0) return
     const pasted = parsePasted(text)
     if (pasted.kind === 'unknown') {
-      // The verdict on something else must not stand beside it, nor may a late answer bring one.
-      latest.current += 1
-      setAsking(false)
-      setFault(undefined)
+      forget()
       setChosen([])
-      onAsk(undefined)
       setPasteFault(pasted.reason)
       document.getElementById('subject')?.focus()
       return
     }
     setChosen([])
+    setPasteFault(undefined)
     void ask(() => findAsked({ fetchBytes }, config, pasted))
   }
 
@@ -140,13 +116,4 @@ export function SubjectForm({ config, onAsk }: { config: WebConfig; onAsk: (aske
       )}
     </section>
   )
-}
-
-function toFault(error: unknown): Fault {
-  if (error instanceof SubjectFault) return { title: error.title, text: error.message }
-  if (error instanceof VerifierError) {
-    const { title, advice } = toProofFailureWords(error)
-    return { title, text: `${advice} (${toPrintable(describeError(error).message)})` }
-  }
-  return { title: 'This could not be read', text: error instanceof Error ? error.message : String(error) }
 }

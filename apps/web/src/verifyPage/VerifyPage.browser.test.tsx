@@ -166,6 +166,30 @@ describe('pasted', () => {
     await alert(message)
   })
 
+  test('a slug that was not pinned is asked for again when the visitor wants it, which the page does not promise to do by itself', async () => {
+    const pending = { ...toProof(issue), status: 'pending_pin', ipfsCid: null, receipt: null }
+    network.routes.push([`${apiBaseUrl}/proof/`, () => json(pending)])
+    await paste(slug)
+    await alert('not public')
+    await expect.element(page.getByText('Signed. The receipt is being pinned to IPFS.')).toBeVisible()
+    expect(page.getByText(/asks again/).elements()).toEqual([])
+    network.routes.length = 0
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await heading('Nothing failed, on MOCK evidence').toBeVisible()
+    await expect.element(page.getByText('Proof public')).toBeInTheDocument()
+  })
+
+  test('a service that answers the second time with nothing leaves no old verdict', async () => {
+    const pending = { ...toProof(issue), status: 'pending_pin', ipfsCid: null, receipt: null }
+    network.routes.push([`${apiBaseUrl}/proof/`, () => json(pending)])
+    await paste(slug)
+    await alert('not public')
+    network.routes.unshift([`${apiBaseUrl}/proof/`, () => json({ code: 'proof_not_found', title: 'x' }, 404)])
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await alert('There is no such proof')
+    expect(page.getByRole('button', { name: 'Try again' }).elements()).toEqual([])
+  })
+
   test('nonsense is told at the field, and nothing is asked', async () => {
     await paste('hello')
     await expect.element(page.getByLabelText(/Or paste/)).toHaveAccessibleDescription(/neither a CID/)

@@ -1,5 +1,4 @@
 import { isCar, type Outcome } from '@countersign/verify'
-import { useState } from 'react'
 import { AnchorForm } from '../anchors/AnchorForm.tsx'
 import { useAnchors } from '../anchors/useAnchors.ts'
 import { useConfig, type WebConfig } from '../config.ts'
@@ -18,13 +17,14 @@ import '../proof/proof.css'
 import './verify.css'
 import type { Asked } from './asked.ts'
 import { SubjectForm } from './SubjectForm.tsx'
+import { useAsked } from './useAsked.ts'
 import { useRequest } from './useRequest.ts'
 
 /** `/verify`: any receipt, by file, CID, proof link or transaction. */
 export function VerifyPage() {
   const config = useConfig()
   const anchors = useAnchors(config)
-  const [asked, setAsked] = useState<Asked | undefined>(undefined)
+  const { asked, setAsked, retry, ...question } = useAsked()
   const request = useRequest(asked, { trust: anchors.trust, config })
   const state = useVerification(request)
   const outcome = state.phase === 'done' ? state.outcome : undefined
@@ -34,9 +34,9 @@ export function VerifyPage() {
       <p className="evidence-lead">
         Your browser checks it here, step by step. Files that you choose are not sent anywhere.
       </p>
-      <SubjectForm config={config} onAsk={setAsked} />
+      <SubjectForm config={config} {...question} />
       {asked === undefined ? null : (
-        <VerificationReport state={state} anchors={anchors} proof={asked.proof} onRetry={() => setAsked({ ...asked })}>
+        <VerificationReport state={state} anchors={anchors} proof={asked.proof} onRetry={() => retry(asked)}>
           {asked.opening !== undefined || canOpen(outcome?.receipt) ? (
             <OpeningForm onOpen={(opening) => setAsked({ ...asked, opening })} />
           ) : null}
@@ -48,7 +48,7 @@ export function VerifyPage() {
         {asked === undefined ? null : (
           <IndependentCheck subject={toCommandSubject(config, asked, outcome)} anchors={anchors} />
         )}
-        {asked?.proof === undefined ? null : <ServiceWord proof={asked.proof} state={state} />}
+        {asked?.proof === undefined ? null : <ServiceWord proof={asked.proof} state={state} isPolling={false} />}
       </div>
     </div>
   )

@@ -9,10 +9,16 @@ export async function findAsked(
   pasted: NamedSubject,
 ): Promise<Asked> {
   if (pasted.kind !== 'proof') return { subject: pasted, apiBaseUrl: config.apiBaseUrl }
-  const { slug } = pasted
-  const apiBaseUrl = await toApi(deps, config, pasted.origin)
-  const proof = await getProof(deps, { api: apiBaseUrl, slug })
-  return { subject: { kind: 'proof', slug, api: apiBaseUrl, proof }, proof, apiBaseUrl }
+  return askProof(deps, { slug: pasted.slug, api: await toApi(deps, config, pasted.origin) })
+}
+
+/** A proof as the service tells it now. */
+export async function askProof(
+  deps: { fetchBytes: FetchBytes },
+  { slug, api }: { slug: string; api: string },
+): Promise<Asked> {
+  const proof = await getProof(deps, { api, slug })
+  return { subject: { kind: 'proof', slug, api, proof }, proof, apiBaseUrl: api }
 }
 
 /** A link to this app is a link to its service; a link elsewhere leads to another one. */

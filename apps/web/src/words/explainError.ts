@@ -63,7 +63,7 @@ const EXPLANATIONS: Record<SdkErrorCode | ServiceCode, Explanation> = {
   },
   request_timeout: {
     title: 'The service took too long to answer',
-    advice: 'Look into the history before you send again: it may have signed all the same.',
+    advice: 'Try again in a moment.',
   },
   response_invalid: {
     title: 'Something else answered in place of the service',
@@ -191,22 +191,9 @@ const MAY_BE_SIGNED: Explanation = {
     'The answer of the service was lost. Wait until the history shows the payment, or does not, before you send again: a signature is public, and anyone can broadcast it.',
 }
 
-/** The same for what is not sent anywhere by itself: it does no harm to sign it again. */
-export const OPENING_LOST: Explanation = {
-  title: 'It may have been signed',
-  advice:
-    'The answer of the service was lost, and the opening with it. If the history shows it, its proof can never be opened. Signing again makes a new signature with a proof of its own.',
-}
-
 /** What a failure means for the person in front of it. Codes that need no words of their own get the service's. */
-export function explainError(
-  error: Pick<ServiceError, 'code' | 'message' | 'retryable'>,
-  lostAnswer?: Explanation,
-): Explanation {
-  if (LOST_ANSWERS.has(error.code)) {
-    if (lostAnswer !== undefined) return lostAnswer
-    if (error.retryable === false) return MAY_BE_SIGNED
-  }
+export function explainError(error: Pick<ServiceError, 'code' | 'message' | 'retryable'>): Explanation {
+  if (LOST_ANSWERS.has(error.code) && error.retryable === false) return MAY_BE_SIGNED
   if (Object.hasOwn(EXPLANATIONS, error.code)) return EXPLANATIONS[error.code as keyof typeof EXPLANATIONS]
   return {
     title: error.message === '' ? 'The service refused' : error.message,

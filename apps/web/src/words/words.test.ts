@@ -64,13 +64,19 @@ test('toChainName: what is configured, what is known, else the number', () => {
 })
 
 describe('explainError', () => {
+  test('a lost answer that is not to be retried may have been signed; a question that was not answered in time may not', () => {
+    const explain = (retryable: boolean) => explainError(new ServiceError('request_timeout', 'x', { retryable }))
+    expect(explain(false).title).toBe('It may have been signed')
+    expect(`${explain(true).title} ${explain(true).advice}`).not.toContain('signed')
+  })
+
   test('a code without words of its own keeps those of the service', () => {
-    const words = explainError({ code: 'brand_new', message: 'Out of stamps', retryable: true })
+    const words = explainError(new ServiceError('brand_new', 'Out of stamps', { retryable: true }))
     expect(words).toEqual({ title: 'Out of stamps', advice: 'Try again in a moment.' })
   })
 
   test('a code that is a member of every object is not taken for a known one', () => {
-    expect(explainError({ code: 'constructor', message: 'x', retryable: undefined }).title).toBe('x')
+    expect(explainError(new ServiceError('constructor', 'x')).title).toBe('x')
   })
 })
 

@@ -110,6 +110,6 @@ export class ServiceClient implements Connection {
 /** At first use, so that apps which only send transactions stay small. A new release of the app may have taken the old file away. */
 function loadOffChain() {
   return import('./signOffChain.ts').catch((cause: unknown) => {
-    throw createError('network_unreachable', 'reload the page: a part of it is gone', { cause })
+    throw createError('network_unreachable', 'a part of the page is gone', { details: 'reload the page', cause })
   })
 }

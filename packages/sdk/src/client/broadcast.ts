@@ -1,7 +1,7 @@
-import { type Hex, isPrefixedHex, type SignResult, withinTimeLimit } from '@countersign/protocol'
+import { type Hex, isPrefixedHex, type SignResult } from '@countersign/protocol'
 import type { PublicClient } from 'viem'
 import { createError, type SdkErrorCode } from './errors.ts'
-import { findRefusal, isKnown, RPC_TIMEOUT_MS, toWords } from './rpc.ts'
+import { findRefusal, isKnown, toWords } from './rpc.ts'
 
 /** The words of geth, its relatives, nethermind, besu and hardhat; there is no code for them. */
 const ALREADY_KNOWN = /already ?known|\bknown transaction|already imported/i
@@ -29,7 +29,7 @@ export async function broadcast(
 ): Promise<void> {
   let answer: Hex
   try {
-    answer = await withinTimeLimit(RPC_TIMEOUT_MS, () => publicClient.sendRawTransaction({ serializedTransaction }))
+    answer = await publicClient.sendRawTransaction({ serializedTransaction })
     if (!isPrefixedHex(answer, 32)) throw new Error('no hash')
   } catch (cause) {
     return judgeFailure(publicClient, { cause, signed })

@@ -20,7 +20,8 @@ export type SdkErrorCode =
   | 'rpc_url_missing'
   /**
    * Retry when the network is back; check `apiBaseUrl` and that the page's origin is on the service's allow-list. Where
-   * `details` says that the transaction may have been signed, look in `api.listTransactions` before sending again.
+   * `details` says that it may have been signed, look in `api.listTransactions` before sending again; where it says to reload the
+   * page, a part of the app could not be loaded, and nothing was sent.
    */
   | 'network_unreachable'
   /** Retry: the service did not answer in time. With "may have been signed" in `details`, as under `network_unreachable`. */

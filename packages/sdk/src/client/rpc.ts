@@ -1,5 +1,5 @@
 import { type Hex, isPlainObject, ServiceError, withinTimeLimit } from '@countersign/protocol'
-import { BaseError, createPublicClient, http, type PublicClient, RpcRequestError, TimeoutError } from 'viem'
+import { BaseError, createPublicClient, http, type PublicClient, type RpcRequestError } from 'viem'
 import type { ServiceClientConfig } from './connection.ts'
 import { createError } from './errors.ts'
 
@@ -9,10 +9,8 @@ const DEFAULT_RPC_URLS: Record<number, string> = {
   84532: 'https://sepolia.base.org',
 }
 
-/** For one attempt; viem waits this long for the first byte. */
-const ATTEMPT_TIMEOUT_MS = 10_000
-/** For one question with its second attempt and the bodies, which viem would read for ever. */
-export const RPC_TIMEOUT_MS = 30_000
+/** For one attempt. */
+export const RPC_TIMEOUT_MS = 10_000
 
 /** viem's client of the configured chain. It is made at first use, so that building a `ServiceClient` never throws. */
 export function createRpcClient({ chainId, rpcUrl }: ServiceClientConfig): PublicClient {
@@ -31,20 +29,31 @@ export function createRpcClient({ chainId, rpcUrl }: ServiceClientConfig): Publi
       rpcUrls: { default: { http: [url] } },
     },
     transport: http(url, {
-      timeout: ATTEMPT_TIMEOUT_MS,
+      timeout: 0,
       retryCount: 1,
-      fetchFn: (input, init) => globalThis.fetch(input, init),
+      fetchFn,
     }),
   })
+}
+
+/** With the body inside of the time limit: viem's own ends with the head, and a node that stalls then would be read for ever. */
+function fetchFn(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+  const ask = async (signal: AbortSignal) => {
+    const response = await globalThis.fetch(input, { ...init, signal })
+    return new Response(await response.text(), response)
+  }
+  return withinTimeLimit(RPC_TIMEOUT_MS, ask, init)
 }
 
 /** Asks the RPC something that changes nothing; every failure is a `ServiceError`. */
 export async function askRpc<R>(question: () => Promise<R>): Promise<R> {
   try {
-    return await withinTimeLimit(RPC_TIMEOUT_MS, question, { createError: timedOut })
+    return await question()
   } catch (error) {
     if (error instanceof ServiceError) throw error
-    if (find(error, TimeoutError)) throw timedOut(error)
+    if (find(error, 'TimeoutError')) {
+      throw createError('rpc_timeout', 'the RPC did not answer in time', { cause: error, retryable: true })
+    }
     throw rpcFailed(toWords(error), error)
   }
 }
@@ -70,8 +79,8 @@ export async function isKnown(publicClient: PublicClient, hash: Hex): Promise<bo
 }
 
 /** The answer with which the RPC refused, if it was the RPC that spoke and not a proxy or the network. */
-export function findRefusal(error: unknown): RpcRequestError | undefined {
-  return find(error, RpcRequestError)
+export function findRefusal(error: unknown): RpcRequestError | null {
+  return find(error, 'RpcRequestError') as RpcRequestError | null
 }
 
 /** What the RPC said, without its address: that may carry a key of the app. */
@@ -80,11 +89,7 @@ export function toWords(error: unknown): string {
   return (findRefusal(error)?.details || error.details || error.shortMessage).slice(0, 500)
 }
 
-function find<E extends Error>(error: unknown, type: new (...parameters: never[]) => E): E | undefined {
-  if (!(error instanceof BaseError)) return undefined
-  return (error.walk((cause) => cause instanceof type) as E | null) ?? undefined
-}
-
-function timedOut(cause?: unknown) {
-  return createError('rpc_timeout', 'the RPC did not answer in time', { cause, retryable: true })
+/** By name: what ends an attempt is no error of viem's. */
+function find(error: unknown, name: string): unknown {
+  return error instanceof BaseError ? error.walk((cause) => (cause as Error).name === name) : null
 }

@@ -2,6 +2,7 @@ import { runInNewContext } from 'node:vm'
 import type { Hex, SignRequest, TxMetadata } from '@countersign/protocol'
 import {
   getAddress,
+  HttpRequestError,
   keccak256,
   parseEther,
   parseGwei,
@@ -656,8 +657,30 @@ describe('an RPC that lies or fails before anything is signed', () => {
     vi.useFakeTimers()
     network.rpc.eth_getTransactionCount = answer
     const failure = expect(client.signAndSend({ to })).rejects.toEqual(withCode('rpc_timeout', { signed: undefined }))
-    await vi.advanceTimersByTimeAsync(RPC_TIMEOUT_MS + 1000)
+    await vi.advanceTimersByTimeAsync(2 * RPC_TIMEOUT_MS + 1000)
     await failure
+  })
+
+  test.each([
+    ['the answer', (_: unknown[], call: Parameters<typeof never>[0]) => never(call)],
+    ['the body', () => new Response(new ReadableStream())],
+  ])('%s never comes to an app that asks by `publicClient` itself: that ends in time too', async (_, answer) => {
+    vi.useFakeTimers()
+    network.rpc.eth_getBalance = answer
+    const failure = expect(client.publicClient.getBalance({ address: to })).rejects.toThrow(HttpRequestError)
+    await vi.advanceTimersByTimeAsync(2 * RPC_TIMEOUT_MS + 1000)
+    await failure
+    expect(network.rpcMethods()).toEqual(['eth_getBalance', 'eth_getBalance'])
+  })
+
+  test('an app can end its own question earlier', async () => {
+    const stop = new AbortController()
+    network.rpc.eth_blockNumber = (_, call) => {
+      stop.abort()
+      return never(call)
+    }
+    const question = client.publicClient.request({ method: 'eth_blockNumber' }, { signal: stop.signal } as never)
+    await expect(question).rejects.toMatchObject({ name: 'AbortError' })
   })
 })
 
@@ -789,7 +812,7 @@ describe('a broadcast that fails: nothing is signed again, and the error carries
     network.rpc.eth_sendRawTransaction = answer
     network.rpc.eth_getTransactionByHash = answer
     const failure = expect(client.signAndSend({ to })).rejects.toEqual(withCode('broadcast_unknown', { signed }))
-    await vi.advanceTimersByTimeAsync(2 * RPC_TIMEOUT_MS + 1000)
+    await vi.advanceTimersByTimeAsync(3 * RPC_TIMEOUT_MS + 1000)
     await failure
     expect([signings(), broadcasts()]).toEqual([1, 1])
     vi.useRealTimers()

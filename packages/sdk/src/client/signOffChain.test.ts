@@ -1,4 +1,4 @@
-import { computeCommitment, type Hex, type Opening } from '@countersign/protocol'
+import { computeCommitment, type Hex, hashAuthorization, type Opening, toPrefixedHex } from '@countersign/protocol'
 import { numberToHex, parseSignature, serializeSignature, verifyMessage, verifyTypedData } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { verifyAuthorization } from 'viem/utils'
@@ -261,6 +261,17 @@ describe('sessions and failures', () => {
     expect(network.paths().filter((path) => path === 'POST /sign/message')).toHaveLength(1)
   })
 
+  test.each<[string, string, () => Response | Promise<Response>]>([
+    ['nothing was signed', 'GET /wallet/me', () => Promise.reject(new TypeError('fetch failed'))],
+    ['nothing was signed', 'GET /wallet/me', () => html()],
+    ['it may have been signed', 'POST /sign/message', () => Promise.reject(new TypeError('fetch failed'))],
+    ['it may have been signed', 'POST /sign/message', () => html()],
+  ])('details tell whether %s: they begin with the call that was lost, %s', async (_name, route, answer) => {
+    network.routes[route] = answer
+    const details = expect.stringMatching(new RegExp(`^${route}`))
+    await expect(client.signMessage({ message })).rejects.toMatchObject({ details })
+  })
+
   test('no answer: it fails in time, and is asked once', async () => {
     const asked = createGate()
     network.routes['POST /sign/message'] = (call) => {
@@ -275,6 +286,48 @@ describe('sessions and failures', () => {
     expect(network.paths().filter((path) => path === 'POST /sign/message')).toHaveLength(1)
   })
 
+  describe('an answer to an authorization that is lost', () => {
+    const asked = () => network.calls.filter(({ url }) => url.endsWith('/sign/authorization')).map(({ body }) => body)
+    const gone = () => Promise.reject(new TypeError('Failed to fetch'))
+
+    /** The service signs, and something else comes back, as often as there are answers. */
+    function lose(...answers: (() => Response | Promise<Response>)[]): void {
+      const sign = network.routes['POST /sign/authorization'] ?? (() => json({}))
+      network.routes['POST /sign/authorization'] = (call) => (answers.shift() ?? (() => sign(call)))()
+    }
+
+    test.each([
+      ['the network is gone', gone],
+      ['a proxy answers with HTML', () => html(504)],
+    ])('%s: the same authorization is asked for once more', async (_name, answer) => {
+      lose(answer)
+      expect(await client.signAuthorization({ address: to, nonce: 3 })).toMatchObject({
+        attestationSlug: 'slug-authorization',
+      })
+      expect(asked()).toHaveLength(2)
+      expect(asked()[0]).toEqual(asked()[1])
+    })
+
+    test('lost again: the error says that it may have been signed, and is not to be retried blindly', async () => {
+      lose(gone, gone)
+      const digest = toPrefixedHex(hashAuthorization({ address: to, chainId, nonce: 3 }))
+      await expect(client.signAuthorization({ address: to, nonce: 3 })).rejects.toEqual(
+        withCode('network_unreachable', {
+          retryable: false,
+          details: `it may have been signed, digest ${digest}: look in listTransactions first`,
+        }),
+      )
+    })
+
+    test('a refusal is an answer', async () => {
+      lose(() => problem(403, 'authorization_not_allowed'))
+      await expect(client.signAuthorization({ address: to, nonce: 3 })).rejects.toEqual(
+        withCode('authorization_not_allowed'),
+      )
+      expect(asked()).toHaveLength(1)
+    })
+  })
+
   test('a part of the app that cannot be loaded: the error says to reload, and nothing is asked', async () => {
     vi.resetModules()
     vi.doMock('./signOffChain.ts', () => {
@@ -282,7 +335,7 @@ describe('sessions and failures', () => {
     })
     try {
       await expect(client.signMessage({ message })).rejects.toEqual(
-        withCode('network_unreachable', { message: expect.stringContaining('reload the page') }),
+        withCode('network_unreachable', { details: 'reload the page' }),
       )
       expect(network.calls).toEqual([])
     } finally {

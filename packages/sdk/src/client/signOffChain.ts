@@ -1,6 +1,7 @@
 import type { Hex, WalletInfo } from '@countersign/protocol'
 import { hashAuthorization } from 'viem/utils'
 import { createCall } from './api.ts'
+import { askForSignature } from './askForSignature.ts'
 import type { Connection } from './connection.ts'
 import {
   type OffChain,
@@ -49,8 +50,10 @@ export async function signAuthorization(
   const body = parseAuthorization(request, client.config.chainId)
   const wallet = await prepare(client, options)
   const call = createCall(client.config.apiBaseUrl)
-  const { signature, slug } = await call('POST /sign/authorization', parseSignDigestResponse, { body })
-  await verifyExact({ wallet, digest: hashAuthorization(body), signature, slug })
+  const digest = hashAuthorization(body)
+  const ask = () => call('POST /sign/authorization', parseSignDigestResponse, { body })
+  const { signature, slug } = await askForSignature(digest, ask)
+  await verifyExact({ wallet, digest, signature, slug })
   return { signature, attestationSlug: slug }
 }
 

@@ -1,13 +1,6 @@
-import {
-  type Hex,
-  ServiceError,
-  type SignDigestRequest,
-  type SignResult,
-  type TxMetadata,
-  type WalletInfo,
-  type WalletUse,
-} from '@countersign/protocol'
+import type { Hex, SignResult, TxMetadata, WalletInfo } from '@countersign/protocol'
 import { keccak256, type Signature, serializeTransaction } from 'viem'
+import { askForSignature } from './askForSignature.ts'
 import type { Connection } from './connection.ts'
 import { createError } from './errors.ts'
 import { verifySignature } from './verifySignature.ts'
@@ -51,7 +44,12 @@ export async function signTransaction(
   const unsigned = { ...transaction, type: 'eip1559' } as const
   const digest = keccak256(serialize(unsigned))
   const request = { digest, txMetadata: toTxMetadata(transaction), ...(isNamed && { wallet: wallet.address }) }
-  const { signature, slug } = await askForSignature(client, request)
+  const ask = () => client.api.signDigest(request)
+  const { signature, slug } = await askForSignature(digest, ask).catch(async (error) => {
+    // The service's word for a wallet that is none of this user's.
+    if (isNamed && error.code === 'vault_not_found') await verifyWallet(client, wallet)
+    throw error
+  })
   const toRaw = (parts: Signature) => serializeTransaction(unsigned, parts)
   const toSigned = (parts: Signature) => ({ txHash: keccak256(toRaw(parts)), attestationSlug: slug })
   const parts = await verifySignature({ wallet, digest, signature, slug, toSigned })
@@ -62,31 +60,6 @@ export async function signTransaction(
 export function toTxMetadata(transaction: UnsignedTransaction): TxMetadata {
   const toText = (_name: string, member: unknown) => (typeof member === 'bigint' ? String(member) : member)
   return JSON.parse(JSON.stringify(transaction, toText))
-}
-
-/**
- * Asks again, once, where the answer was lost: the same digest gets the same signature and the same slug (one proof for each).
- * A transaction that is built again would be a second one, with other fees.
- */
-async function askForSignature(client: Connection, request: SignDigestRequest & WalletUse) {
-  try {
-    return await client.api.signDigest(request)
-  } catch (lost) {
-    if (!(lost instanceof ServiceError)) throw lost
-    // The service's word for a wallet that is none of this user's.
-    if (request.wallet && lost.code === 'vault_not_found') await verifyWallet(client, { address: request.wallet })
-    if (!isLost(lost)) throw lost
-    return client.api.signDigest(request).catch((cause: unknown) => {
-      const { code, message, status } = lost
-      const details = `it may have been signed, digest ${request.digest}: look in listTransactions first`
-      throw new ServiceError(code, message, { details, cause, status, retryable: false })
-    })
-  }
-}
-
-/** No answer, or something on the way put its own in the place of it. A refusal is an answer. */
-function isLost({ code, status = 0 }: ServiceError): boolean {
-  return status === 0 || (code === 'response_invalid' && (status < 400 || status >= 500))
 }
 
 function serialize(unsigned: Parameters<typeof serializeTransaction>[0]): Hex {

@@ -230,7 +230,7 @@ test('an RPC that does not answer to a question: 4901 in time', async () => {
   try {
     start({ rpc: { eth_call: () => new Promise(() => {}) } })
     const failure = failureOf(createProvider().ask('eth_call', { to }))
-    await vi.advanceTimersByTimeAsync(RPC_TIMEOUT_MS + 1000)
+    await vi.advanceTimersByTimeAsync(2 * RPC_TIMEOUT_MS + 1000)
     expect([(await failure).code, causeOf(await failure)]).toEqual([4901, 'rpc_timeout'])
   } finally {
     vi.useRealTimers()
@@ -505,7 +505,7 @@ describe('eth_sendTransaction', () => {
     try {
       start({ rpc: { eth_estimateGas: () => new Promise(() => {}) } })
       const failure = failureOf(createProvider().ask('eth_sendTransaction', { to }))
-      await vi.advanceTimersByTimeAsync(RPC_TIMEOUT_MS + 1000)
+      await vi.advanceTimersByTimeAsync(2 * RPC_TIMEOUT_MS + 1000)
       expect([(await failure).code, causeOf(await failure)]).toEqual([4901, 'rpc_timeout'])
     } finally {
       vi.useRealTimers()

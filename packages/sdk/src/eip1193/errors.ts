@@ -80,7 +80,7 @@ export function toRejection(error: unknown): Eip1193Error {
 export function toNodeError(error: unknown): Eip1193Error {
   const cause = error instanceof ServiceError ? error.cause : error
   const refusal = findRefusal(cause)
-  if (refusal !== undefined) return new Eip1193Error(refusal.code, refusal.details, { cause, data: refusal.data })
+  if (refusal !== null) return new Eip1193Error(refusal.code, refusal.details, { cause, data: refusal.data })
   if (error instanceof ServiceError && error.code !== 'rpc_failed') return toEip1193Error(error)
   return new Eip1193Error(eip1193Codes.chainDisconnected, 'the RPC cannot be reached', { cause: error })
 }

@@ -1,0 +1,26 @@
+import { ServiceError } from '@countersign/sdk'
+import { describe, expect, test } from 'vitest'
+import { explainSigning } from './explainSigning.ts'
+
+describe.each(['network_unreachable', 'request_timeout', 'response_invalid'])('%s', (code) => {
+  test.each([
+    'POST /sign/message',
+    'POST /sign/message: no answer, or blocked by CORS',
+    'POST /sign/typed-data answered 502',
+  ])('of “%s” it may have been signed, and the opening is lost', (details) => {
+    expect(explainSigning(new ServiceError(code, 'x', { details }))?.title).toBe('It may have been signed')
+  })
+
+  test.each(['GET /wallet/me', 'GET /wallet/me answered 502', undefined])('of “%s” nothing was sent', (details) => {
+    expect(explainSigning(new ServiceError(code, 'x', { details }))).toBeUndefined()
+  })
+})
+
+test('a part of the page that is gone: load it again, nothing was signed', () => {
+  const error = new ServiceError('network_unreachable', 'a part of the page is gone', { details: 'reload the page' })
+  expect(explainSigning(error)?.advice).toMatch(/Load the page again\. Nothing was signed\.$/)
+})
+
+test('a refusal has the general words', () => {
+  expect(explainSigning(new ServiceError('rate_limited', 'x', { status: 429 }))).toBeUndefined()
+})
