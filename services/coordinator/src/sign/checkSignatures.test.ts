@@ -142,10 +142,8 @@ describe('a thread that dies', () => {
   test('those who wait are told, and the next call has a new one', async () => {
     const { mortal, own } = await createMortal()
     try {
-      // It dies of the second message; `terminate` within a call of libsecp256k1 would end the whole process.
-      const answered = own.check([claim()])
+      // It dies of the first; `terminate` within a call of libsecp256k1 would end the whole process.
       const waiting = Promise.allSettled([own.check([null as never]), own.check([claim()])])
-      expect(await answered).toEqual([true])
       for (const outcome of await waiting) {
         expect(outcome).toMatchObject({ status: 'rejected' })
       }
