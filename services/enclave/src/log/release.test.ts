@@ -16,6 +16,7 @@ import {
   origins,
   readEntries,
   release,
+  setting,
   sign,
   stranger,
   type TestLog,
@@ -111,6 +112,48 @@ describe('release', () => {
     )
     log.clock.nowMs += 1_000
     expect(release(log.statementLog, { ...cosign(checkpoint, witnesses, lateS), leaves })).toEqual([given])
+  })
+
+  describe('with three of four witnesses', () => {
+    const four = [...witnesses, createSigner('w4.example', 'cosignature-ed25519')]
+    const threeOfFour = { ...setting, witnesses: four.map(keyOf).toSorted(), quorum: 3 }
+    const nowS = NOW / 1000
+    /** Each of these, at its own time. */
+    const cosignAt = (checkpoint: string, timesS: readonly number[]) => ({
+      checkpoint,
+      cosignatures: timesS.flatMap((timeS, at) => cosign(checkpoint, four.slice(at, at + 1), timeS).cosignatures),
+    })
+    async function signOne() {
+      const log = createTestLog({ setting: threeOfFour })
+      const { log: started } = await log.statementLog.call({ start: empty })
+      release(log.statementLog, cosign(started?.checkpoint ?? '', four))
+      const item = createSignedItem()
+      const { checkpoint } = await sign(log, [item])
+      return { ...log, checkpoint, leaves: [toLeaf(item)] }
+    }
+
+    test('one that is dated back does not hide that our clock stands still', async () => {
+      const { statementLog, clock, checkpoint, leaves } = await signOne()
+      const tenDaysS = 864_000
+      const request = { ...cosignAt(checkpoint, [nowS + tenDaysS, nowS + tenDaysS, nowS]), leaves }
+      expect(() => release(statementLog, request)).toThrow(withCode('time_unknown'))
+      clock.nowMs += 1000 * tenDaysS
+      expect(release(statementLog, request)).toEqual([given])
+    })
+
+    test('one that is late, or dated back, keeps nobody from what was signed', async () => {
+      const { statementLog, checkpoint, leaves } = await signOne()
+      const request = { ...cosignAt(checkpoint, [nowS + 60, nowS + 60, nowS - 900]), leaves }
+      expect(release(statementLog, request)).toEqual([given])
+      expect(statementLog.now()).toBe(NOW)
+    })
+
+    test('one that is dated ahead neither moves our time nor stops us', async () => {
+      const { statementLog, checkpoint, leaves } = await signOne()
+      const request = { ...cosignAt(checkpoint, [nowS + 864_000, nowS, nowS]), leaves }
+      expect(release(statementLog, request)).toEqual([given])
+      expect(statementLog.now()).toBe(NOW)
+    })
   })
 
   test('the time of a quorum is learnt: what is signed next is not dated before it, though the clock stands still', async () => {

@@ -1,10 +1,11 @@
-import { createNoteKey, formatNote, type NoteKey, toNoteSignature, toVkey } from '@countersign/log'
+import { createNoteKey, formatNote, type NoteKey, readQuorumTimes, toNoteSignature, toVkey } from '@countersign/log'
 import { isCosigned, type PolicyLog } from '@countersign/policy'
 import {
   type AppendedEntries,
   type LogRequest,
   type LogResponse,
   type LogSetting,
+  MAX_SAMPLE_AGE_MS,
   type ReleaseRequest,
   type ReleaseResponse,
   type SignedBatch,
@@ -210,14 +211,14 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
   }
 
   /**
-   * By the oldest of the quorum that has the newest times. A host that stops the clock would have sessions and approvals that never end:
-   * witnesses who cosign much later than the clock says show it.
+   * A host that stops the clock would have sessions and approvals that never end: witnesses who cosign much later than the clock says show
+   * it. The coordinator chooses whose cosignatures are presented, so a witness of the host's own that is dated back must not hide it.
    */
   function learnTime(cosignatures: readonly { timestampS: number }[]) {
-    const times = cosignatures.map(({ timestampS }) => 1000 * timestampS).toSorted((left, right) => right - left)
-    const verifiedMs = times[setting.quorum - 1] ?? 0
-    if (time.raise(verifiedMs)) return
-    const details = `the clock is ${Math.round((verifiedMs - time.now()) / 1000)} s behind the witnesses’`
+    const { passedS, shownS } = readQuorumTimes(cosignatures, setting)
+    const behindMs = 1000 * shownS - time.now()
+    if (behindMs <= MAX_SAMPLE_AGE_MS && time.raise(1000 * passedS)) return
+    const details = `the clock is ${Math.round(behindMs / 1000)} s behind the witnesses’`
     throw new EnclaveError('time_unknown', 'the enclave does not know the time any more', { details })
   }
 
