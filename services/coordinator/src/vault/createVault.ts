@@ -45,7 +45,7 @@ export async function createVault(
 
 function toStoredPolicy(value: unknown): StoredPolicy {
   try {
-    const bytes = toPolicyBytes(value as Policy)
+    const bytes = toPolicyBytes(value as Policy, { isNew: true })
     return { hash: hash('sha256', bytes, 'hex'), text: Buffer.from(bytes).toString('utf8') }
   } catch (error) {
     if (!(error instanceof VaultPolicyError)) throw error

@@ -175,6 +175,13 @@ test('no vault is derived', async () => {
   for (const wrong of ['', '{}', ` ${text}`, text.replace('"version":1', '"version":2'), 'x'.repeat(20_000)]) {
     expect(await codeOf(derive(wrong))).toBe('invalid_policy')
   }
+  // The session comes first, since to read a policy takes longer.
+  expect(await codeOf(derive('{}', { grant: '' }))).toBe('grant_invalid')
+  const toSource = (at: number) => ({ kind: 'drand' as const, ...beacon, chainHash: `0${at}`.repeat(32) })
+  const many = Array.from({ length: 9 }, (_, at) => toSource(at))
+  expect(await codeOf(derive(toText(createPolicy({ ...timed, time: many }))))).toBe('invalid_policy')
+  const some = createPolicy({ ...timed, time: [...many.slice(1, 8), { kind: 'drand', ...beacon }] })
+  expect(await codeOf(derive(toText(some)))).toBe('derived')
   // There is no log yet, and no sample of these sources could ever be verified here.
   expect(await codeOf(derive(toText(full)))).toBe('policy_not_supported')
   const log = (witnesses: readonly string[]) => ({ origins: ['log.example/a'], witnesses, quorum: witnesses.length })
