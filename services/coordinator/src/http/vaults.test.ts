@@ -128,6 +128,17 @@ describe('POST /vaults', () => {
     expect((await create(by(beacon, satellite))).status).toBe(201)
   })
 
+  test('a rule for chains that this service does not sign for is refused: what is paid in there would be locked', async () => {
+    const { create, store } = await setUp({ config: { allowedChainIds: [8453] } })
+    expect(await problemOf(await create({ policy: withChain(1) }))).toEqual({
+      status: 400,
+      code: 'invalid_policy',
+      detail: 'rules[0]: this service does not sign for its chains',
+    })
+    expect(store.rows.vaults.size).toBe(0)
+    expect((await create({ policy: withChain(8453) })).status).toBe(201)
+  })
+
   test.each([
     [0, 2031],
     [1, 2015],

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { canTellTime, type Policy, parsePolicy, VaultPolicyError } from '@countersign/policy'
+import { canSignOnChains, canTellTime, type Policy, parsePolicy, VaultPolicyError } from '@countersign/policy'
 import type { EnclaveSettings, VaultRequest, VaultResponse } from '@countersign/protocol'
 import { EnclaveError } from '../errors.ts'
 import type { KeyWorker } from '../keys/keyWorker.ts'
@@ -7,7 +7,14 @@ import type { Time } from '../time/time.ts'
 import { isSupported } from './policies.ts'
 import type { PolicyTexts } from './policyTexts.ts'
 
-export type DeriveVaultDeps = { keyWorker: KeyWorker; policyTexts: PolicyTexts; settings: EnclaveSettings; time: Time }
+export type DeriveVaultDeps = {
+  keyWorker: KeyWorker
+  policyTexts: PolicyTexts
+  settings: EnclaveSettings
+  /** What may be signed for. Undefined: any. */
+  chainIds?: readonly number[] | undefined
+  time: Time
+}
 
 /**
  * The vault of a session's user under a policy. One that could never sign here is refused: what is sent to its address would be
@@ -21,7 +28,10 @@ export async function deriveVault(deps: DeriveVaultDeps, request: VaultRequest):
   const vault = await deps.keyWorker.describeVault({ sid, grant, policy: name, now: deps.time.now() })
   if ('fault' in vault) throw new EnclaveError(vault.fault, 'no valid session')
   const policy = readNewPolicy(request.policy)
-  if (!isSupported(policy, deps.settings.log) || !canTellTime(policy, deps.settings.entropy)) {
+  const { settings, chainIds } = deps
+  const chains = { chainIds, isChainRequired: chainIds !== undefined }
+  const isSignable = policy.rules.every((rule) => canSignOnChains(rule, chains))
+  if (!isSignable || !isSupported(policy, settings.log) || !canTellTime(policy, settings.entropy)) {
     throw new EnclaveError('policy_not_supported', 'this enclave cannot do what the policy asks for')
   }
   deps.policyTexts.add(request.policy)

@@ -65,11 +65,13 @@ function startEnclave({
   entropy = sources,
   at = NOW,
   log: setting = null,
+  chainIds,
 }: {
   worker?: number
   entropy?: typeof sources
   at?: number
   log?: LogSetting | null
+  chainIds?: readonly number[]
 } = {}) {
   const time = createKnownTime({ now: () => at })
   const quoteSource = createSimulatedQuoteSource({ simulator, latencyMs: 0 })
@@ -84,6 +86,7 @@ function startEnclave({
     time,
     policyTexts: createPolicyTexts(),
     settings: createEnclaveSettings(entropy, [], setting),
+    chainIds,
   }
   return {
     deps,
@@ -189,6 +192,9 @@ test('no vault is derived', async () => {
   expect(await codeOf(startEnclave({ log: log([one]) }).derive(toText(full)))).toBe('policy_not_supported')
   expect(await startEnclave({ log: log([one, two]) }).derive(toText(full))).toHaveProperty('address')
   expect(await codeOf(derive(toText(scheduled)))).toBe('policy_not_supported')
+  // Its rules are for the first chain alone.
+  expect(await codeOf(startEnclave({ chainIds: [11155111] }).derive(text))).toBe('policy_not_supported')
+  expect(await codeOf(startEnclave({ chainIds: [1, 11155111] }).derive(text))).toBe('derived')
   const request = { sid, grant: session.grant, policy: text }
   const unknown = { ...deps, time: createTime({ now: () => NOW }) }
   expect(await codeOf(deriveVault(unknown, request))).toBe('time_unknown')
