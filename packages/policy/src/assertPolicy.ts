@@ -69,8 +69,8 @@ export function parsePolicy(bytes: Uint8Array, options?: ReadPolicyOptions): Pol
 }
 
 /** A policy's block: canonical JSON (RFC 8785). */
-export function toPolicyBytes(policy: Policy, options?: ReadPolicyOptions): Uint8Array<ArrayBuffer> {
-  assertPolicy(policy, options)
+export function toPolicyBytes(policy: Policy): Uint8Array<ArrayBuffer> {
+  assertPolicy(policy)
   return toBytes(policy)
 }
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type Policy, toPolicyBytes, VaultPolicyError } from '@countersign/policy'
+import { assertPolicy, type Policy, toPolicyBytes, VaultPolicyError } from '@countersign/policy'
 import { fromHex, toAddress } from '@countersign/protocol'
 import { CoordinatorError, invalidAnswer } from '../errors.ts'
 import type { Clock, KeyEnclave, Schedule, Store } from '../ports.ts'
@@ -43,7 +43,8 @@ export async function createVault(
 
 function toStoredPolicy(value: unknown): StoredPolicy {
   try {
-    const bytes = toPolicyBytes(value as Policy, { isNew: true })
+    assertPolicy(value, { isNew: true })
+    const bytes = toPolicyBytes(value)
     return { hash: hash('sha256', bytes, 'hex'), text: Buffer.from(bytes).toString('utf8') }
   } catch (error) {
     if (!(error instanceof VaultPolicyError)) throw error
