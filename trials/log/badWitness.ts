@@ -28,6 +28,8 @@ export const moods = [
   /** By its own key, of the same size. */
   'other root',
   'other size',
+  /** By its own key, of the right checkpoint, an hour ahead. */
+  'dated ahead',
   /** Says again and again that it has seen nothing. */
   'behind',
   'nonsense',
@@ -75,10 +77,14 @@ export async function startBadWitness(parameters: {
   let mood: Mood = 'honest'
   let interception: { when: 'before' | 'after'; act(): Promise<void> } | undefined
 
-  /** Cosigns something else, with the key of the witness. */
-  async function lie({ body }: Asked, change: (checkpoint: Checkpoint) => Checkpoint): Promise<Answer> {
+  /** Cosigns something else, or at another time, with the key of the witness. */
+  async function lie(
+    { body }: Asked,
+    change: (checkpoint: Checkpoint) => Checkpoint,
+    aheadS: number = 0,
+  ): Promise<Answer> {
     const checkpoint = parseCheckpoint(parseNote(parseAddCheckpoint(body).checkpoint).text)
-    const time = { timestampS: Math.floor(Date.now() / 1000) }
+    const time = { timestampS: Math.floor(Date.now() / 1000) + aheadS }
     const message = toSignedMessage(signer.key, formatCheckpoint(change(checkpoint)), time)
     return toText(200, formatSignatureLines([toNoteSignature(signer.key, await signer.sign(message), time)]))
   }
@@ -126,6 +132,8 @@ export async function startBadWitness(parameters: {
         return lie(call, (checkpoint) => ({ ...checkpoint, root: checkpoint.root.map((byte) => byte ^ 1) }))
       case 'other size':
         return lie(call, (checkpoint) => ({ ...checkpoint, size: checkpoint.size + 1 }))
+      case 'dated ahead':
+        return lie(call, (checkpoint) => checkpoint, 3_600)
       case 'behind':
         return toText(409, '0\n', 'text/x.tlog.size')
       case 'nonsense':

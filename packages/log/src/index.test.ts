@@ -54,6 +54,7 @@ test('exports', () => {
       "parseVkey",
       "parseWitnessKey",
       "readLogEntryKind",
+      "readQuorumTimes",
       "signNote",
       "toBundlePath",
       "toLogEntryHex",

@@ -72,5 +72,6 @@ export {
   type Cosignature,
   type CosignedCheckpoint,
   findCosignatures,
+  readQuorumTimes,
   type WitnessPolicy,
 } from './witnessPolicy.ts'

@@ -12,6 +12,7 @@ import {
   assertLogged,
   assertWitnessPolicy,
   findCosignatures,
+  readQuorumTimes,
   type WitnessPolicy,
 } from './witnessPolicy.ts'
 
@@ -206,5 +207,38 @@ describe('a proof (c2sp.org/tlog-proof)', () => {
 
   test('of another leaf it proves nothing', () => {
     expect(() => assertLogged(whole, { ...judged, leaf: all[5] as Uint8Array })).toThrow(withCode('inclusion_invalid'))
+  })
+})
+
+describe('the times of a quorum', () => {
+  const policies = [1, 2, 3, 4, 5, 6, 7].flatMap((length) =>
+    Array.from({ length: Math.ceil(length / 2) }, (_, at) => ({ length, quorum: length - at })).filter(
+      ({ quorum }) => 2 * quorum > length,
+    ),
+  )
+  const read = (times: readonly number[], { length, quorum }: (typeof policies)[number]) =>
+    readQuorumTimes(
+      times.map((timestampS) => ({ timestampS })),
+      { witnesses: Array.from({ length }, String), quorum },
+    )
+  const fill = (length: number, time: number) => Array.from({ length }, () => time)
+
+  test.each(policies)('$quorum of $length: as many as may lie cannot hold back the time that is shown', (policy) => {
+    const { length, quorum } = policy
+    const liars = 2 * quorum - length - 1
+    for (let cosigned = quorum; cosigned <= length; cosigned++) {
+      expect(read([...fill(liars, 1), ...fill(cosigned - liars, 100)], policy).shownS).toBe(100)
+    }
+  })
+
+  test.each(policies)('$quorum of $length: who could not stop the log by silence cannot push the time', (policy) => {
+    const { length, quorum } = policy
+    const liars = Math.min(2 * quorum - length - 1, length - quorum)
+    const honest = fill(quorum - liars, 100)
+    expect(read([...fill(liars, 900), ...honest], policy)).toEqual({ passedS: 100, shownS: 100 })
+  })
+
+  test('of three the second has passed, and the newest is shown', () => {
+    expect(read([20, 40, 30], { length: 3, quorum: 2 })).toEqual({ passedS: 30, shownS: 40 })
   })
 })

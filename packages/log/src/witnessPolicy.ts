@@ -90,6 +90,27 @@ export function findCosignatures(
   return witnesses.flatMap((witness) => newest.get(witness) ?? [])
 }
 
+/** What the times of a quorum's cosignatures say about the time that it is, in seconds. */
+type QuorumTimes = {
+  /** This time has passed: a whole quorum says so, and fewer cannot push it. */
+  passedS: number
+  /** The time that witnesses show, and that liars cannot hold back. No earlier than the other. */
+  shownS: number
+}
+
+/**
+ * Reads the times of cosignatures of which there is a quorum. Two quorums have 2q − n witnesses in common, so one fewer may lie, and of any
+ * quorum n − q + 1 are honest: with the newest first, the time at place n − q is no earlier than all of theirs, and the one at place
+ * 2q − n − 1 no later. Of the two the newer counts: more than n − q who date ahead could as well keep silent.
+ */
+export function readQuorumTimes(
+  cosignatures: readonly { timestampS: number }[],
+  { witnesses: { length }, quorum }: WitnessPolicy,
+): QuorumTimes {
+  const times = cosignatures.map(({ timestampS }) => timestampS).toSorted((left, right) => right - left)
+  return { passedS: times[quorum - 1] ?? 0, shownS: times[Math.min(2 * quorum - length - 1, length - quorum)] ?? 0 }
+}
+
 /** By the first of these keys under which it holds; throws for the last where it holds under none. */
 function verifyByOne(
   keys: readonly NoteKey[],

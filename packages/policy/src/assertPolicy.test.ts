@@ -337,3 +337,19 @@ describe('the bytes of a policy', () => {
     }
   })
 })
+
+test('a new vault has at most 8 sources of time, and no key of more is judged; an old one keeps its own', () => {
+  const by = (count: number) => {
+    const toSource = (at: number) => ({ ...beacon, chainHash: at.toString(16).padStart(64, '0') })
+    return createPolicy({ ...scheduled, time: Array.from({ length: count }, (_, at) => toSource(at)) })
+  }
+  expect(parsePolicy(toPolicyBytes(by(8)), { isNew: true }).time).toHaveLength(8)
+  expect(parsePolicy(toPolicyBytes(by(9))).time).toHaveLength(9)
+  const details = 'time of a new vault has more than 8 sources'
+  const refused = expect.objectContaining({ code: 'vault_policy_malformed', details })
+  expect(() => parsePolicy(toPolicyBytes(by(9)), { isNew: true })).toThrow(refused)
+  expect(() => assertPolicy(by(9), { isNew: true })).toThrow(refused)
+  const unjudged = { ...scheduled, time: Array.from({ length: 9 }, () => ({ kind: 'drand', key: 'no key' })) }
+  expect(() => assertPolicy(unjudged, { isNew: true })).toThrow(refused)
+  expect(() => assertPolicy(null, { isNew: true })).toThrow(withCode('vault_policy_malformed'))
+})

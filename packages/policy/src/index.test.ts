@@ -9,6 +9,7 @@ test('exports', () => {
       "VaultPolicyError",
       "assertApprovals",
       "assertPolicy",
+      "canSignOnChains",
       "canTellTime",
       "checkApprovals",
       "checkPolicy",

@@ -1,6 +1,7 @@
 export type { Approval, ApprovalReason, RequestReason, RuleReason, RuleVerdict } from '@countersign/protocol'
 export { assertApprovals, hashApprovals } from './approval.ts'
 export { assertPolicy, createPolicy, hashPolicy, MAX_POLICY_BYTES, parsePolicy, toPolicyBytes } from './assertPolicy.ts'
+export { canSignOnChains, type SignedChains } from './canSignOnChains.ts'
 export { canTellTime } from './canTellTime.ts'
 export {
   type ApprovalsVerdict,

@@ -4,6 +4,7 @@ import { isSourceName, parseTimestamp } from './entropy.ts'
 import { isNatural, toU64be } from './fields.ts'
 import { fromHex, isHex, toHex } from './hex.ts'
 import { hasExactMembers } from './plainObject.ts'
+import { rememberGood } from './rememberGood.ts'
 
 /** A drand network of the scheme `bls-unchained-g1-rfc9380`. Its rounds follow each other from the genesis on, one in each period. */
 export type DrandBeacon = {
@@ -117,8 +118,13 @@ export function isRoundSigned(signed: { publicKey: string; round: number; signat
   }
 }
 
-/** Whether a key is a point of the right subgroup, other than infinity, in its one encoding. */
-export function isDrandKey(key: string): boolean {
+/**
+ * Whether a key is a point of the right subgroup, other than infinity, in its one encoding. To judge one takes 13 milliseconds, and settings
+ * and policies name the same few again and again, under any chain.
+ */
+export const isDrandKey = rememberGood(judgeDrandKey, 64)
+
+function judgeDrandKey(key: string): boolean {
   try {
     const point = bls12_381.G2.Point.fromBytes(fromHex(key))
     point.assertValidity()

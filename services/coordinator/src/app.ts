@@ -164,12 +164,14 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   addRoute(app, pages.index, (c) => c.redirect('/docs', 302))
   registerAuthRoutes(app, { ...shared, publicUrl, allowedOrigins, sessionTtlMs, sessionIdleMs })
   registerWalletRoutes(app, shared)
-  registerVaultRoutes(app, { ...shared, schedule, entropySources })
+  const isChainRequired = staging !== undefined
+  const chains = { chainIds: allowedChainIds, isChainRequired }
+  registerVaultRoutes(app, { ...shared, schedule, entropySources, chains })
   const signDigest = registerSignRoutes(app, {
     ...shared,
     sessionIdleMs,
     allowedChainIds,
-    isChainRequired: staging !== undefined,
+    isChainRequired,
     entropySources,
     signQuotaPerDay: config.signQuotaPerDay,
   })

@@ -103,6 +103,7 @@ async function start(env: Env): Promise<RunningService> {
     quoteSource,
     config: enclave,
     settings: config.settings,
+    chainIds: config.chainIds,
     bootId,
     tlsKeyHash: tls?.keyHash ?? new Uint8Array(32),
     time,

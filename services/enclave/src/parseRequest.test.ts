@@ -147,7 +147,7 @@ test.each<[string, unknown]>([
 const bootId = '88'.repeat(16)
 
 test('a release has a checkpoint with cosignatures, or neither, and leaves', () => {
-  const leaves = Array(4_096).fill(hash)
+  const leaves = Array.from({ length: 4_096 }, (_, at) => at.toString(16).padStart(64, '0'))
   for (const request of [
     { bootId },
     { bootId, drop: [hash], acknowledge: [] },
@@ -173,6 +173,7 @@ test.each<[string, unknown]>([
   ['a leaf of 31 bytes', { bootId, leaves: [hash.slice(2)] }],
   ['a leaf in upper case', { bootId, drop: ['AA'.repeat(32)] }],
   ['too many leaves', { bootId, acknowledge: Array(4_097).fill(hash) }],
+  ['a leaf that is named twice', { bootId, leaves: [hash, hash] }],
   ['a member that is unknown', { bootId, all: true }],
 ])('%s is no release', (_, request) => {
   expect(() => parseReleaseRequest(request)).toThrow(withCode('invalid_request'))

@@ -90,6 +90,8 @@ export function parseReleaseRequest(value: unknown): ReleaseRequest {
     if (!isHashes(leaves, MAX_LEAVES)) throw invalidRequest(name)
     named[name] = leaves
   }
+  // Each is answered whole, and what is held of it counted once.
+  if (new Set(named.leaves).size < (named.leaves?.length ?? 0)) throw invalidRequest('leaves has one twice')
   if (checkpoint === undefined && cosignatures === undefined) return { bootId, ...named }
   if (typeof checkpoint !== 'string') throw invalidRequest('checkpoint')
   if (!isTexts(cosignatures) || cosignatures.length >= MAX_NOTE_SIGNATURES) throw invalidRequest('cosignatures')

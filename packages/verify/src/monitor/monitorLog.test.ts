@@ -158,9 +158,21 @@ describe('entries without a receipt', () => {
     expect(await stack.look({ graceS: 3600 })).toMatchObject({ conclusion: 'incomplete' })
   })
 
-  test('and dated ahead are awaited from when they were first seen under cosignatures, from run to run', async () => {
+  test('are awaited, though the clock of a witness is behind', async () => {
+    stack.publish(...all)
+    const head = later(60 * (stack.node.blocks.length - 1))
+    stack.log.append(signature({ timeMs: head.getTime() - 60_000 }))
+    Object.assign(stack.log, { cosignedAtS: head.getTime() / 1000, cosigners: [0, 1], delaysS: [0, -900, 0] })
+    expect(kindsOf(await stack.look({}, createLogsMemory(), { now: () => head }))).toEqual(['entry-awaited 4'])
+  })
+
+  test.each([
+    ['all witnesses are right', [0, 0, 0]],
+    ['the clock of one is ahead', [0, 43_200, 0]],
+  ])('and dated ahead are awaited from when they were first seen, from run to run: %s', async (_, delaysS) => {
     stack.publish(...all)
     stack.log.append(signature({ timeMs: later(11 * 3600).getTime() }))
+    Object.assign(stack.log, { cosigners: [0, 1], delaysS })
     let logs = createLogsMemory()
     const kinds: string[][] = []
     // Blocks are a minute apart, and the log is cosigned anew for each look.

@@ -84,7 +84,7 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRo
     if (walletId === undefined) throw new CoordinatorError('wallet_not_provisioned', 'the user has no wallet')
     if (policy === undefined && approvals !== undefined) throw invalidRequest('approvals are for a vault')
     if (signed !== undefined) return signed
-    const vault = policy && { vault: { policy, approvals } }
+    const vault = policy && { vault: { policy, rules: vaultRules.read(policy), approvals } }
     const request: SigningRequest = { sid, grant, keyId, walletId, address, ...vault, asked }
     const onRefused = (seconds: number) => c.header('Retry-After', String(seconds))
     try {

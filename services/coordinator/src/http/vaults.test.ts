@@ -23,6 +23,12 @@ const policy = createPolicy({
   approvers: [passkey.approver],
   rules: [payment, { ...payment, maxValueWei: '9000000000000000', approvals: 1 }, { kind: 'message', approvals: 1 }],
 })
+const manySources = createPolicy({
+  ...policy,
+  rules: [payment],
+  schedule: { startsAtMs: 0, everyS: 60, count: 1 },
+  time: Array.from({ length: 9 }, (_, at) => ({ kind: 'drand', ...quicknet, chainHash: `0${at}`.repeat(32) })),
+})
 const withChain = (chainId: number): Policy => createPolicy({ ...policy, rules: [{ ...payment, chainIds: [chainId] }] })
 const toSignBody = (changes: Partial<typeof txMetadata>) => {
   const metadata = { ...txMetadata, ...changes }
@@ -95,6 +101,7 @@ describe('POST /vaults', () => {
     ['lists in another order', { policy: { ...policy, rules: policy.rules.toReversed() } }, 'invalid_policy'],
     ['no rules', { policy: { ...policy, rules: [] } }, 'invalid_policy'],
     ['an unknown version', { policy: { ...policy, version: 2 } }, 'invalid_policy'],
+    ['more than 8 sources of time', { policy: manySources }, 'invalid_policy'],
   ])('%s is refused, before the enclave is asked', async (_, body, code) => {
     const { create, store, enclave } = await setUp()
     enclave.failure = new Error('asked')
@@ -119,6 +126,17 @@ describe('POST /vaults', () => {
     })
     expect(store.rows.vaults.size).toBe(0)
     expect((await create(by(beacon, satellite))).status).toBe(201)
+  })
+
+  test('a rule for chains that this service does not sign for is refused: what is paid in there would be locked', async () => {
+    const { create, store } = await setUp({ config: { allowedChainIds: [8453] } })
+    expect(await problemOf(await create({ policy: withChain(1) }))).toEqual({
+      status: 400,
+      code: 'invalid_policy',
+      detail: 'rules[0]: this service does not sign for its chains',
+    })
+    expect(store.rows.vaults.size).toBe(0)
+    expect((await create({ policy: withChain(8453) })).status).toBe(201)
   })
 
   test.each([

@@ -7,7 +7,8 @@ const TRANSACTION_BYTES = 768
 
 /** What a request takes in a call to the enclave, at most; and about what its statement does, which repeats what was asked. */
 export function countBytes({ asked, vault }: Pick<SigningRequest, 'asked' | 'vault'>): number {
-  return ITEM_BYTES + countAsked(asked) + (vault === undefined ? 0 : countJson(vault))
+  const { policy, approvals } = vault ?? {}
+  return ITEM_BYTES + countAsked(asked) + (policy === undefined ? 0 : countJson({ policy, approvals }))
 }
 
 const countAsked = (asked: Asked) =>

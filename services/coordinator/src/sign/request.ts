@@ -1,3 +1,4 @@
+import type { Policy } from '@countersign/policy'
 import type {
   Approval,
   Authorization,
@@ -31,8 +32,8 @@ export type SigningRequest = {
   keyId: string
   walletId: string
   address: Hex
-  /** Where the wallet is a vault: its rules, and who approves. */
-  vault?: { policy: StoredPolicy; approvals?: readonly Approval[] | undefined } | undefined
+  /** Where the wallet is a vault: its policy, the same parsed, and who approves. */
+  vault?: { policy: StoredPolicy; rules: Policy; approvals?: readonly Approval[] | undefined } | undefined
   asked: Asked
 }
 

@@ -1,4 +1,3 @@
-import { parsePolicy } from '@countersign/policy'
 import type { Placed, SignedBatch, SignItem, SignItemError, SignItemResult } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { CoordinatorError, type CoordinatorErrorCode, invalidAnswer } from '../errors.ts'
@@ -199,7 +198,7 @@ const ITEM_ERRORS: Record<SignItemError['error'], CoordinatorErrorCode> = {
 
 function toItemError(result: SignItemError, { vault }: SigningRequest): CoordinatorError {
   if (result.error === 'policy_refused' && vault !== undefined) {
-    return policyRefused(parsePolicy(Buffer.from(vault.policy.text)), result.details)
+    return policyRefused(vault.rules, result.details)
   }
   if (result.error === 'approvals_missing') return approvalsMissing(result.missing)
   const details = result.error === 'approval_invalid' ? `approvals[${result.index}]: ${result.reason}` : result.error

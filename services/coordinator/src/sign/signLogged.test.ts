@@ -63,7 +63,7 @@ function createVaultTransfer(nonce: number, log: { witnesses: string[]; quorum: 
   const policy = createPolicy({ version: 1, log, approvers: [], rules: [{ ...rule, approvals: 0 }] })
   const stored = { hash: toHex(hashPolicy(policy)), text: Buffer.from(toPolicyBytes(policy)).toString() }
   const { keyId, address } = vaultKey
-  return { ...createTransfer(nonce), keyId, address, walletId: wallets.vault, vault: { policy: stored } }
+  return { ...createTransfer(nonce), keyId, address, walletId: wallets.vault, vault: { policy: stored, rules: policy } }
 }
 
 type Service = ReturnType<typeof createService>

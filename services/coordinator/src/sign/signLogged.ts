@@ -1,5 +1,4 @@
 import type { WitnessPolicy } from '@countersign/log'
-import { parsePolicy } from '@countersign/policy'
 import type { AppendedEntries, SignedBatch, SignedStatement } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { toCosigned } from '../enclave/cosignedRelease.ts'
@@ -220,9 +219,7 @@ type Group = { batch: SignedBatch; need: WitnessPolicy | undefined; items: reado
 
 /** By batch, and by the witnesses that a vault's rules ask for: one whose witnesses do not answer holds nobody else up. */
 function groupByNeed(items: readonly LoggedItem[]): Group[] {
-  const texts = new Set(items.flatMap(({ request: { vault } }) => vault?.policy.text ?? []))
-  const needs = new Map([...texts].map((text) => [text, parsePolicy(Buffer.from(text)).log ?? undefined]))
-  const needOf = ({ request: { vault } }: LoggedItem) => vault && needs.get(vault.policy.text)
+  const needOf = ({ request: { vault } }: LoggedItem) => vault?.rules.log ?? undefined
   return [...Map.groupBy(items, ({ batch }) => batch)].flatMap(([batch, ofBatch]) =>
     [...Map.groupBy(ofBatch, (item) => JSON.stringify(needOf(item)))].map(([, group]) => ({
       batch,

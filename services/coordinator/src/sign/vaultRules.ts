@@ -8,13 +8,18 @@ import {
 } from '@countersign/policy'
 import { type EntropySetting, SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
 import type { Clock } from '../ports.ts'
+import type { StoredPolicy } from '../store/types.ts'
 import type { SigningRequest } from './request.ts'
 import { approvalsMissing, policyRefused } from './vaultErrors.ts'
 
-/** Whether a vault's rules can allow a signing. Throws `policy_refused` and `approvals_missing`. */
-export type VaultRules = { assertAllowed(request: Pick<SigningRequest, 'vault' | 'asked'>): void }
+export type VaultRules = {
+  /** A policy that was stored, parsed once for as long as it is remembered. */
+  read(policy: StoredPolicy): Policy
+  /** Whether a vault's rules can allow a signing. Throws `policy_refused` and `approvals_missing`. */
+  assertAllowed(request: Pick<SigningRequest, 'vault' | 'asked'>): void
+}
 
-/** To read a policy takes longer than to ask it. */
+/** To read a policy takes longer than to ask it: each drand key in it takes milliseconds. */
 const MAX_KNOWN = 256
 
 type VaultRulesDeps = {
@@ -30,18 +35,17 @@ type VaultRulesDeps = {
 export function createVaultRules({ clock, entropySources }: VaultRulesDeps): VaultRules {
   const known = new Map<string, Policy>()
 
-  function read({ hash, text }: { hash: string; text: string }): Policy {
-    const policy = known.get(hash) ?? parsePolicy(Buffer.from(text))
-    known.delete(hash)
-    known.set(hash, policy)
-    for (const oldest of known.keys()) if (known.size > MAX_KNOWN) known.delete(oldest)
-    return policy
-  }
-
   return {
+    read({ hash, text }) {
+      const policy = known.get(hash) ?? parsePolicy(Buffer.from(text))
+      known.delete(hash)
+      known.set(hash, policy)
+      for (const oldest of known.keys()) if (known.size > MAX_KNOWN) known.delete(oldest)
+      return policy
+    },
     assertAllowed({ vault, asked }) {
       if (vault === undefined || asked.kind === 'address') return
-      const policy = read(vault.policy)
+      const { rules: policy } = vault
       const verdict = checkPolicy(policy, toPolicyRequest(asked, toLatestSample(policy, entropySources, clock.now())))
       if (!verdict.allowed) throw policyRefused(policy, verdict)
       const missing = verdict.approvals - (vault.approvals?.length ?? 0)

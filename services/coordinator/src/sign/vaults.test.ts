@@ -131,7 +131,10 @@ describe('what the enclave states of a vault', () => {
 })
 
 describe('an enclave that does not know a policy', () => {
-  const request = (nonce: number, vault: SigningRequest['vault'] = { policy: stored }): SigningRequest => {
+  const request = (
+    nonce: number,
+    vault: SigningRequest['vault'] = { policy: stored, rules: policy },
+  ): SigningRequest => {
     const txMetadata = createTx(nonce)
     const asked = { kind: 'transaction', digest: toDigest(txMetadata), txMetadata } as const
     const { keyId, address } = vaultKey
@@ -183,7 +186,7 @@ describe('an enclave that does not know a policy', () => {
   test('what it refuses is told in words', async () => {
     const rules = [{ rule: 0, reasons: [{ code: 'value_above_max' as const }] }]
     const { failures } = await run(
-      [request(0), request(1, { policy: stored, approvals }), request(2)],
+      [request(0), request(1, { policy: stored, rules: policy, approvals }), request(2)],
       [
         [
           { error: 'policy_refused', details: { reasons: ['nonce_not_due'], rules, nearest: 0 } },
@@ -222,7 +225,8 @@ describe('rules before a sample is spent', () => {
     () => {
       const txMetadata = createTx(nonce)
       const asked = { kind: 'transaction', digest: toDigest(txMetadata), txMetadata } as const
-      by.assertAllowed({ vault: { policy: { hash: toHex(hashPolicy(scheduled)), text } }, asked })
+      const policy = { hash: toHex(hashPolicy(scheduled)), text }
+      by.assertAllowed({ vault: { policy, rules: by.read(policy) }, asked })
     }
 
   test('a schedule is judged by the latest sample that there can be', () => {
@@ -245,6 +249,14 @@ describe('rules before a sample is spent', () => {
 
   test('without a vault, and for an address, there are none', () => {
     const asked = { kind: 'address', digest: `0x${'00'.repeat(32)}` } as const
-    expect(() => rules.assertAllowed({ asked, vault: { policy: { hash: 'x', text: 'no policy' } } })).not.toThrow()
+    expect(() => rules.assertAllowed({ asked })).not.toThrow()
+    const vault = { policy: { hash: toHex(hashPolicy(scheduled)), text }, rules: scheduled }
+    expect(() => rules.assertAllowed({ asked, vault })).not.toThrow()
+  })
+
+  test('a policy is parsed once for all requests of its vault', () => {
+    const policy = { hash: toHex(hashPolicy(scheduled)), text }
+    expect(rules.read(policy)).toEqual(scheduled)
+    expect(rules.read({ ...policy })).toBe(rules.read(policy))
   })
 })

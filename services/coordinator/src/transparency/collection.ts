@@ -21,6 +21,14 @@ export type Collection = {
   refusals: Map<string, string>
 }
 
+/** The enclave refuses times that are 65 seconds ahead of it, and its clock may be five behind ours. */
+const MAX_AHEAD_MS = 60_000
+
+/** Whether it would keep the enclave from releasing anything: one witness whose clock is ahead must not, where others are enough. */
+export function isDatedAhead({ timestampS }: Pick<Cosignature, 'timestampS'>, now: number): boolean {
+  return 1000 * timestampS - now > MAX_AHEAD_MS
+}
+
 /** Of a note of the database: its text, and what holds of the lines below it. Undefined where the log did not sign it. */
 export function createCollection(
   text: string,
@@ -29,7 +37,7 @@ export function createCollection(
   const note = readNote(text)
   const own = note && readLogSignature(note, key)
   if (note === undefined || own === undefined) return undefined
-  const cosignatures = readCosignatures(note, witnesses)
+  const cosignatures = readCosignatures(note, witnesses).filter((cosignature) => !isDatedAhead(cosignature, now))
   return {
     size: parseCheckpoint(note.text).size,
     text: note.text,

@@ -55,10 +55,11 @@ const namesOf = (note: string) =>
     .slice(1)
 
 /** Cosigns another text than it was asked for, and really signs it. */
-function cosignOther(name: string, change: (text: string) => string): Behaviour {
+function cosignOther(name: string, change: (text: string) => string, aheadS = 0): Behaviour {
   return async (_ask, body) => {
     const text = change(parseNote(body.slice(body.indexOf('\n\n') + 2)).text)
-    const signer = { ...createSigner(name, 'cosignature-ed25519'), timestampS: 1_800_000_000 }
+    const timestampS = Math.floor(rig.time.clock.now() / 1000) + aheadS
+    const signer = { ...createSigner(name, 'cosignature-ed25519'), timestampS }
     return { status: 200, body: formatSignatureLines(parseNote(signNote(text, [signer])).signatures) }
   }
 }
@@ -73,6 +74,7 @@ const liars: [string, string, Behaviour][] = [
   ['another root', 'lies', cosignOther('w3.example', toOther)],
   ['another size', 'lies', cosignOther('w3.example', (text) => text.replace(/\n\d+\n/, '\n99\n'))],
   ['another key', 'lies', cosignOther('w4.example', (text) => text)],
+  ['a time more than a minute ahead', 'unavailable', cosignOther('w3.example', (text) => text, 61)],
   ['no line', 'lies', async () => ({ status: 200, body: '' })],
   ['no note', 'lies', async () => ({ status: 200, body: 'thank you\n' })],
   ['an empty line before its own', 'lies', async (ask) => ({ status: 200, body: `\n${(await ask()).body}` })],

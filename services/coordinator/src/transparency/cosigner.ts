@@ -4,7 +4,14 @@ import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, CosignedNote, LogStore, Schedule, WitnessCount } from '../ports.ts'
 import { toReason } from '../toReason.ts'
-import { type Collection, createCollection, isCosignedBy, isRefusedBy, toCosignedNote } from './collection.ts'
+import {
+  type Collection,
+  createCollection,
+  isCosignedBy,
+  isDatedAhead,
+  isRefusedBy,
+  toCosignedNote,
+} from './collection.ts'
 import { LogFault } from './logFault.ts'
 import { createNoteKeeper } from './noteKeeper.ts'
 import { proveConsistency } from './readNodes.ts'
@@ -233,8 +240,13 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
   ): Promise<void> {
     const { size, text, note } = collection
     const answer = await client.addCheckpoint({ origin, size, text, note, likelySize, prove })
-    const judged = answer.outcome === 'ahead' ? await judgeAhead(answer.size) : answer
+    const judged = answer.outcome === 'ahead' ? await judgeAhead(answer.size) : judgeTime(answer)
     record(client, judged, collection)
+  }
+
+  function judgeTime(answer: WitnessAnswer): WitnessAnswer {
+    if (answer.outcome !== 'cosigned' || !isDatedAhead(answer.cosignature, clock.now())) return answer
+    return { outcome: 'unavailable', reason: 'its clock is more than a minute ahead of ours' }
   }
 
   /** A witness that is ahead of what we asked with has seen a newer checkpoint of ours, or one that the database has lost. */

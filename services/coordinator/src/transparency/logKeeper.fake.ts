@@ -36,7 +36,7 @@ export async function createLogRig({ own = ORIGINS }: { own?: readonly string[] 
   const log = createFakeLog()
   const store = createFakeLogStore()
   const names = ['w1.example', 'w2.example', 'w3.example']
-  const witnesses = await Promise.all(names.map((name) => startTestWitness(name, own)))
+  const witnesses = await Promise.all(names.map((name) => startTestWitness(name, own, time.clock)))
   const keys = witnesses.map(({ key }) => key)
   const enclave = createFakeEnclaveLog({ own, witnesses: keys, quorum: 2 })
   const observed = { rounds: [] as string[], answers: [] as string[], entries: [] as string[] }

@@ -12,7 +12,7 @@ export type Behaviour = (honest: () => Promise<Reply>, body: string) => Promise<
 export const honest: Behaviour = (ask) => ask()
 
 /** A real witness on loopback, whose answers can be changed. */
-export async function startTestWitness(name: string, origins: readonly string[]) {
+export async function startTestWitness(name: string, origins: readonly string[], clock: { now(): number }) {
   const signer = createSigner(name, 'cosignature-ed25519')
   const store = createMemoryStore()
   const log = { info() {}, warn() {}, error() {} }
@@ -21,7 +21,7 @@ export async function startTestWitness(name: string, origins: readonly string[])
     logs: listed,
     store,
     signers: [{ key: signer.key, sign: async (message) => signer.sign(message) }],
-    clock: { now: () => Date.now() },
+    clock,
     log,
   })
   const fake = {

@@ -1,18 +1,16 @@
 import { hash } from 'node:crypto'
-import { type Policy, toPolicyBytes, VaultPolicyError } from '@countersign/policy'
-import { type EntropySetting, fromHex, toAddress } from '@countersign/protocol'
+import { assertPolicy, type Policy, toPolicyBytes, VaultPolicyError } from '@countersign/policy'
+import { fromHex, toAddress } from '@countersign/protocol'
 import { CoordinatorError, invalidAnswer } from '../errors.ts'
 import type { Clock, KeyEnclave, Schedule, Store } from '../ports.ts'
 import type { Session, StoredPolicy, Vault } from '../store/types.ts'
-import { assertSignable } from './assertSignable.ts'
+import { assertSignable, type SignableTerms } from './assertSignable.ts'
 
-export type CreateVaultDeps = {
+export type CreateVaultDeps = SignableTerms & {
   store: Pick<Store, 'createVault' | 'findVault'>
   enclave: Pick<KeyEnclave, 'deriveVault'>
   clock: Clock
   schedule: Schedule
-  /** Whose samples this service signs with. */
-  entropySources: readonly EntropySetting[]
 }
 
 export const MAX_VAULTS = 100
@@ -33,7 +31,7 @@ export async function createVault(
   const policy = toStoredPolicy(value)
   const earlier = await deps.store.findVault({ userId, policyHash: policy.hash })
   if (earlier?.isPinned) return earlier
-  assertSignable(value as Policy, deps.entropySources)
+  assertSignable(value as Policy, deps)
   const derived = await deps.enclave.deriveVault({ sid, grant, policy: policy.text })
   const { address, keyId: kmsKeyId } = derived
   if (derived.policy !== policy.hash || toAddress(fromHex(derived.publicKey)) !== address) {
@@ -45,7 +43,8 @@ export async function createVault(
 
 function toStoredPolicy(value: unknown): StoredPolicy {
   try {
-    const bytes = toPolicyBytes(value as Policy)
+    assertPolicy(value, { isNew: true })
+    const bytes = toPolicyBytes(value)
     return { hash: hash('sha256', bytes, 'hex'), text: Buffer.from(bytes).toString('utf8') }
   } catch (error) {
     if (!(error instanceof VaultPolicyError)) throw error

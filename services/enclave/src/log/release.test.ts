@@ -5,7 +5,6 @@ import { describe, expect, test } from 'vitest'
 import { createSigner } from '../../../../packages/log/src/logs.fake.ts'
 import {
   bootId,
-  coordinatorKey,
   cosign,
   createOpenLog,
   createSignedItem,
@@ -16,9 +15,9 @@ import {
   origins,
   readEntries,
   release,
+  setting,
   sign,
   stranger,
-  type TestLog,
   toBatch,
   toLeaf,
   toPlacements,
@@ -111,6 +110,48 @@ describe('release', () => {
     )
     log.clock.nowMs += 1_000
     expect(release(log.statementLog, { ...cosign(checkpoint, witnesses, lateS), leaves })).toEqual([given])
+  })
+
+  describe('with three of four witnesses', () => {
+    const four = [...witnesses, createSigner('w4.example', 'cosignature-ed25519')]
+    const threeOfFour = { ...setting, witnesses: four.map(keyOf).toSorted(), quorum: 3 }
+    const nowS = NOW / 1000
+    /** Each of these, at its own time. */
+    const cosignAt = (checkpoint: string, timesS: readonly number[]) => ({
+      checkpoint,
+      cosignatures: timesS.flatMap((timeS, at) => cosign(checkpoint, four.slice(at, at + 1), timeS).cosignatures),
+    })
+    async function signOne() {
+      const log = createTestLog({ setting: threeOfFour })
+      const { log: started } = await log.statementLog.call({ start: empty })
+      release(log.statementLog, cosign(started?.checkpoint ?? '', four))
+      const item = createSignedItem()
+      const { checkpoint } = await sign(log, [item])
+      return { ...log, checkpoint, leaves: [toLeaf(item)] }
+    }
+
+    test('one that is dated back does not hide that our clock stands still', async () => {
+      const { statementLog, clock, checkpoint, leaves } = await signOne()
+      const tenDaysS = 864_000
+      const request = { ...cosignAt(checkpoint, [nowS + tenDaysS, nowS + tenDaysS, nowS]), leaves }
+      expect(() => release(statementLog, request)).toThrow(withCode('time_unknown'))
+      clock.nowMs += 1000 * tenDaysS
+      expect(release(statementLog, request)).toEqual([given])
+    })
+
+    test('one that is late, or dated back, keeps nobody from what was signed', async () => {
+      const { statementLog, checkpoint, leaves } = await signOne()
+      const request = { ...cosignAt(checkpoint, [nowS + 60, nowS + 60, nowS - 900]), leaves }
+      expect(release(statementLog, request)).toEqual([given])
+      expect(statementLog.now()).toBe(NOW)
+    })
+
+    test('one that is dated ahead neither moves our time nor stops us', async () => {
+      const { statementLog, checkpoint, leaves } = await signOne()
+      const request = { ...cosignAt(checkpoint, [nowS + 864_000, nowS, nowS]), leaves }
+      expect(release(statementLog, request)).toEqual([given])
+      expect(statementLog.now()).toBe(NOW)
+    })
   })
 
   test('the time of a quorum is learnt: what is signed next is not dated before it, though the clock stands still', async () => {
@@ -262,63 +303,6 @@ describe('what nobody fetches', () => {
     await statementLog.settle()
     expect(() => statementLog.reserve([item] as never)).not.toThrow()
   })
-
-  test('one that was erased is never made again, though the clock stands still', async () => {
-    const log = await createOpenLog()
-    const item = createSignedItem()
-    await sign(log, [item])
-    expect(log.statementLog.now()).toBe(NOW)
-    release(log.statementLog, { drop: [toLeaf(item)] })
-    expect(log.statementLog.now()).toBe(NOW + 1)
-    await expect(sign(log, [item])).rejects.toEqual(withCode('log_unavailable'))
-    await expect(sign(log, [createSignedItem()])).rejects.toEqual(withCode('log_unavailable'))
-    await sign(log, [createSignedItem({ signedAtMs: NOW + 1 })])
-    expect(await kindsOf(log)).toEqual(['boot', 'signature', 'dropped', 'signature'])
-  })
-
-  test('one that is erased while others are signed does not fail them, though they are dated before it', async () => {
-    const log = await createOpenLog()
-    const [early, late] = [createSignedItem(), createSignedItem({ signedAtMs: NOW + 5 })]
-    const room = log.statementLog.reserve([early] as never)
-    await sign(log, [late])
-    release(log.statementLog, { drop: [toLeaf(late)] })
-    room.hold([early], coordinatorKey)
-    const batch = toBatch([early])
-    log.statementLog.append(batch)
-    expect(await room.collect(toPlacements(batch))).toMatchObject({ origin: first })
-    room.close()
-    expect(await kindsOf(log)).toEqual(['boot', 'signature', 'dropped', 'signature'])
-  })
-
-  test.each<[string, (log: TestLog, leaf: string) => void]>([
-    ['acknowledged', ({ statementLog }, leaf) => void release(statementLog, { acknowledge: [leaf] })],
-    [
-      'reported',
-      ({ statementLog, clock }) => {
-        clock.elapsedMs += 60_000
-        statementLog.expire()
-      },
-    ],
-  ])(
-    'nor one that was released and %s: it could be dropped then, and an entry would say that nobody got it',
-    async (_, end) => {
-      const log = await createOpenLog()
-      const { statementLog } = log
-      const item = createSignedItem()
-      const { checkpoint } = await sign(log, [item])
-      const leaves = [toLeaf(item)]
-      expect(release(statementLog, { ...cosign(checkpoint), leaves })).toEqual([given])
-      // Signed at the same time by a call that takes longer.
-      const room = statementLog.reserve([item] as never)
-      end(log, toLeaf(item))
-      expect(statementLog.now()).toBe(NOW + 1)
-      expect(() => room.hold([item], coordinatorKey)).toThrow(withCode('log_unavailable'))
-      room.close()
-      release(statementLog, { drop: leaves })
-      expect(await kindsOf(log)).not.toContain('dropped')
-      await sign(log, [createSignedItem()])
-    },
-  )
 })
 
 test('settled when the last statement is acknowledged', async () => {

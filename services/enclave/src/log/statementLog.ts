@@ -1,10 +1,11 @@
-import { createNoteKey, formatNote, type NoteKey, toNoteSignature, toVkey } from '@countersign/log'
+import { createNoteKey, formatNote, type NoteKey, readQuorumTimes, toNoteSignature, toVkey } from '@countersign/log'
 import { isCosigned, type PolicyLog } from '@countersign/policy'
 import {
   type AppendedEntries,
   type LogRequest,
   type LogResponse,
   type LogSetting,
+  MAX_SAMPLE_AGE_MS,
   type ReleaseRequest,
   type ReleaseResponse,
   type SignedBatch,
@@ -20,6 +21,7 @@ import type { Placement } from '../sign/batch.ts'
 import type { SignedItem } from '../sign/signItem.ts'
 import type { Time } from '../time/time.ts'
 import { createFindCosigners } from './cosigners.ts'
+import { createEndedLeaves } from './endedLeaves.ts'
 import { createLogTree, type LogTree } from './logTree.ts'
 import { readStart } from './readStart.ts'
 
@@ -36,7 +38,7 @@ export type StatementLog = {
   assertOpen(): void
   /** Makes room for what these items become, before anything is signed. Throws `log_unavailable`. */
   reserve(items: readonly SignItem[]): Reservation
-  /** When a statement is signed: later than all that are erased or given away, so that none of those is made again. */
+  /** When a statement is signed: later than all that ended and are not remembered, so that none of those is made again. */
   now(): number
   /** Appends the entries of a batch that a quote covers. Does not wait. */
   append(batch: SignedBatch): void
@@ -81,6 +83,8 @@ type Limits = {
   bytes: number
   /** Entries that no quorum has cosigned. */
   entries: number
+  /** Leaves that are remembered though their statements are not kept. */
+  ended: number
 }
 
 const LIMITS: Limits = {
@@ -90,6 +94,7 @@ const LIMITS: Limits = {
   statements: 32_768,
   bytes: 134_217_728,
   entries: 65_536,
+  ended: 16_384,
 }
 
 /** A statement of version 2 without what it is about, roughly. */
@@ -121,11 +126,7 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
   const left = new Set<string>()
   const settling: (() => void)[] = []
   let tree: LogTree | undefined
-  /** For each call that signs: the leaves that are kept no more since it began. */
-  const signing = new Set<Set<string>>()
-  /** The latest time of signing of what was erased, and of what is kept no more. */
-  let erasedUntilMs = 0
-  let endedUntilMs = 0
+  const ended = createEndedLeaves(limits.ended)
 
   async function getKey(origin: string): Promise<NoteKey> {
     return createNoteKey({ name: origin, type: 'ed25519', publicKey: await keyWorker.describeLog(origin) })
@@ -168,7 +169,6 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
   /** What has an entry gets another one, that it is no more. */
   function erase(statement: Held) {
     forget(statement)
-    erasedUntilMs = Math.max(erasedUntilMs, statement.signedAtMs)
     if (statement.index !== undefined) appendEnd('dropped', statement)
   }
 
@@ -179,8 +179,7 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
   /** It is not made again: what was given away could be dropped then, by an entry that says that nobody got it. */
   function forget({ leaf, bytes, signedAtMs }: Held) {
     held.delete(leaf)
-    endedUntilMs = Math.max(endedUntilMs, signedAtMs)
-    for (const ended of signing) ended.add(leaf)
+    ended.add(leaf, signedAtMs)
     giveBack(1, bytes)
     if (held.size === 0) for (const resolve of settling.splice(0)) resolve()
   }
@@ -210,14 +209,14 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
   }
 
   /**
-   * By the oldest of the quorum that has the newest times. A host that stops the clock would have sessions and approvals that never end:
-   * witnesses who cosign much later than the clock says show it.
+   * A host that stops the clock would have sessions and approvals that never end: witnesses who cosign much later than the clock says show
+   * it. The coordinator chooses whose cosignatures are presented, so a witness of the host's own that is dated back must not hide it.
    */
   function learnTime(cosignatures: readonly { timestampS: number }[]) {
-    const times = cosignatures.map(({ timestampS }) => 1000 * timestampS).toSorted((left, right) => right - left)
-    const verifiedMs = times[setting.quorum - 1] ?? 0
-    if (time.raise(verifiedMs)) return
-    const details = `the clock is ${Math.round((verifiedMs - time.now()) / 1000)} s behind the witnesses’`
+    const { passedS, shownS } = readQuorumTimes(cosignatures, setting)
+    const behindMs = 1000 * shownS - time.now()
+    if (behindMs <= MAX_SAMPLE_AGE_MS && time.raise(1000 * passedS)) return
+    const details = `the clock is ${Math.round(behindMs / 1000)} s behind the witnesses’`
     throw new EnclaveError('time_unknown', 'the enclave does not know the time any more', { details })
   }
 
@@ -254,7 +253,7 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
 
     assertOpen,
 
-    now: () => Math.max(time.now(), endedUntilMs + 1),
+    now: () => Math.max(time.now(), ended.untilMs() + 1),
 
     reserve(items) {
       const opened = assertOpen()
@@ -267,25 +266,20 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
         throw unavailable('too many statements wait')
       }
       const mine: Held[] = []
-      // What is erased later may be dated later than what this call has signed by then: it is told by its leaf.
-      const erasedBeforeMs = erasedUntilMs
-      const ended = new Set<string>()
-      signing.add(ended)
       return {
         hold(outcomes, coordinatorKey) {
           if (tree !== opened) throw unavailable('another log was started')
           for (const [index, outcome] of outcomes.entries()) {
             if ('error' in outcome) continue
             const statement = toHeld(outcome, { coordinatorKey, bytes: sizes[index] ?? 0 })
-            if (statement.signedAtMs <= erasedBeforeMs) throw unavailable('signed before one that was erased')
-            if (ended.has(statement.leaf)) throw unavailable('signed by an earlier call, which is over')
+            if (ended.has(statement.leaf, statement.signedAtMs))
+              throw unavailable('signed by an earlier call, which is over')
             // The same within one millisecond, by a call that was repeated.
             if (held.has(statement.leaf)) continue
             held.set(statement.leaf, statement)
             mine.push(statement)
             unused = { statements: unused.statements - 1, bytes: unused.bytes - statement.bytes }
           }
-          signing.delete(ended)
         },
         async collect(placed) {
           if (placed.length === 0) return null
@@ -300,7 +294,6 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
           return { origin: opened.origin, from: first.from, entries, checkpoint: await last.checkpoint }
         },
         close() {
-          signing.delete(ended)
           giveBack(unused.statements, unused.bytes)
           unused = { statements: 0, bytes: 0 }
           for (const statement of mine) {

@@ -1,12 +1,20 @@
-import { canTellTime } from '@countersign/policy'
+import { hash } from 'node:crypto'
+import { canSignOnChains, canTellTime, type Policy, parsePolicy, VaultPolicyError } from '@countersign/policy'
 import type { EnclaveSettings, VaultRequest, VaultResponse } from '@countersign/protocol'
 import { EnclaveError } from '../errors.ts'
 import type { KeyWorker } from '../keys/keyWorker.ts'
 import type { Time } from '../time/time.ts'
-import { isSupported, readPolicy } from './policies.ts'
+import { isSupported } from './policies.ts'
 import type { PolicyTexts } from './policyTexts.ts'
 
-export type DeriveVaultDeps = { keyWorker: KeyWorker; policyTexts: PolicyTexts; settings: EnclaveSettings; time: Time }
+export type DeriveVaultDeps = {
+  keyWorker: KeyWorker
+  policyTexts: PolicyTexts
+  settings: EnclaveSettings
+  /** What may be signed for. Undefined: any. */
+  chainIds?: readonly number[] | undefined
+  time: Time
+}
 
 /**
  * The vault of a session's user under a policy. One that could never sign here is refused: what is sent to its address would be
@@ -15,14 +23,27 @@ export type DeriveVaultDeps = { keyWorker: KeyWorker; policyTexts: PolicyTexts; 
 export async function deriveVault(deps: DeriveVaultDeps, request: VaultRequest): Promise<VaultResponse> {
   deps.time.assertKnown()
   const { sid, grant } = request
-  const policy = readPolicy(Buffer.from(request.policy))
-  if (policy === undefined) throw new EnclaveError('invalid_policy', 'not a policy in canonical JSON')
-  if (!isSupported(policy, deps.settings.log) || !canTellTime(policy, deps.settings.entropy)) {
+  const name = hash('sha256', request.policy, 'hex')
+  // Before the policy is read, which takes longer: whoever has no session is not to keep this thread busy.
+  const vault = await deps.keyWorker.describeVault({ sid, grant, policy: name, now: deps.time.now() })
+  if ('fault' in vault) throw new EnclaveError(vault.fault, 'no valid session')
+  const policy = readNewPolicy(request.policy)
+  const { settings, chainIds } = deps
+  const chains = { chainIds, isChainRequired: chainIds !== undefined }
+  const isSignable = policy.rules.every((rule) => canSignOnChains(rule, chains))
+  if (!isSignable || !isSupported(policy, settings.log) || !canTellTime(policy, settings.entropy)) {
     throw new EnclaveError('policy_not_supported', 'this enclave cannot do what the policy asks for')
   }
-  const hash = deps.policyTexts.add(request.policy)
-  const vault = await deps.keyWorker.describeVault({ sid, grant, policy: hash, now: deps.time.now() })
-  if ('fault' in vault) throw new EnclaveError(vault.fault, 'no valid session')
+  deps.policyTexts.add(request.policy)
   const { keyId, address, publicKey } = vault
-  return { keyId, address, publicKey, policy: hash }
+  return { keyId, address, publicKey, policy: name }
+}
+
+function readNewPolicy(text: string): Policy {
+  try {
+    return parsePolicy(Buffer.from(text), { isNew: true })
+  } catch (error) {
+    if (!(error instanceof VaultPolicyError)) throw error
+    throw new EnclaveError('invalid_policy', error.message, { details: error.details, cause: error })
+  }
 }

@@ -42,7 +42,7 @@ export function isSupported({ log }: Policy, setting: LogSetting | null): boolea
 }
 
 /** Undefined for what this version does not understand to the last member. */
-export function readPolicy(bytes: Uint8Array): Policy | undefined {
+function readPolicy(bytes: Uint8Array): Policy | undefined {
   try {
     return parsePolicy(bytes)
   } catch (error) {

@@ -1,9 +1,12 @@
-/** What is known of policies, by their hash, up to so many bytes of their texts. What was used least recently is forgotten first. */
+/** What is known of policies, by their hash, up to so many bytes. What was used least recently is forgotten first. */
 export type PolicyMemory<Value> = {
   get(hash: string): Value | undefined
   /** `bytes` is the length of the policy's text. */
   set(hash: string, value: Value, bytes: number): void
 }
+
+/** What an entry takes beside the text, its name included. Without it, texts of a few bytes would fill far more than the bound. */
+export const ENTRY_BYTES = 256
 
 export function createPolicyMemory<Value>({ maxBytes }: { maxBytes: number }): PolicyMemory<Value> {
   const entries = new Map<string, { value: Value; bytes: number }>()
@@ -23,7 +26,8 @@ export function createPolicyMemory<Value>({ maxBytes }: { maxBytes: number }): P
       entries.set(hash, entry)
       return entry.value
     },
-    set(hash, value, bytes) {
+    set(hash, value, textBytes) {
+      const bytes = textBytes + ENTRY_BYTES
       remove(hash)
       entries.set(hash, { value, bytes })
       held += bytes

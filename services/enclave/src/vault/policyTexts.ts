@@ -8,7 +8,7 @@ export type PolicyTexts = {
   get(hash: string): string | undefined
 }
 
-/** A thousand of the largest. */
+/** About a thousand of the largest, and 65,000 of the smallest. */
 const MAX_BYTES = 16_777_216
 
 export function createPolicyTexts({ maxBytes = MAX_BYTES }: { maxBytes?: number } = {}): PolicyTexts {

@@ -65,11 +65,13 @@ function startEnclave({
   entropy = sources,
   at = NOW,
   log: setting = null,
+  chainIds,
 }: {
   worker?: number
   entropy?: typeof sources
   at?: number
   log?: LogSetting | null
+  chainIds?: readonly number[]
 } = {}) {
   const time = createKnownTime({ now: () => at })
   const quoteSource = createSimulatedQuoteSource({ simulator, latencyMs: 0 })
@@ -84,6 +86,7 @@ function startEnclave({
     time,
     policyTexts: createPolicyTexts(),
     settings: createEnclaveSettings(entropy, [], setting),
+    chainIds,
   }
   return {
     deps,
@@ -175,6 +178,13 @@ test('no vault is derived', async () => {
   for (const wrong of ['', '{}', ` ${text}`, text.replace('"version":1', '"version":2'), 'x'.repeat(20_000)]) {
     expect(await codeOf(derive(wrong))).toBe('invalid_policy')
   }
+  // The session comes first, since to read a policy takes longer.
+  expect(await codeOf(derive('{}', { grant: '' }))).toBe('grant_invalid')
+  const toSource = (at: number) => ({ kind: 'drand' as const, ...beacon, chainHash: `0${at}`.repeat(32) })
+  const many = Array.from({ length: 9 }, (_, at) => toSource(at))
+  expect(await codeOf(derive(toText(createPolicy({ ...timed, time: many }))))).toBe('invalid_policy')
+  const some = createPolicy({ ...timed, time: [...many.slice(1, 8), { kind: 'drand', ...beacon }] })
+  expect(await codeOf(derive(toText(some)))).toBe('derived')
   // There is no log yet, and no sample of these sources could ever be verified here.
   expect(await codeOf(derive(toText(full)))).toBe('policy_not_supported')
   const log = (witnesses: readonly string[]) => ({ origins: ['log.example/a'], witnesses, quorum: witnesses.length })
@@ -182,6 +192,9 @@ test('no vault is derived', async () => {
   expect(await codeOf(startEnclave({ log: log([one]) }).derive(toText(full)))).toBe('policy_not_supported')
   expect(await startEnclave({ log: log([one, two]) }).derive(toText(full))).toHaveProperty('address')
   expect(await codeOf(derive(toText(scheduled)))).toBe('policy_not_supported')
+  // Its rules are for the first chain alone.
+  expect(await codeOf(startEnclave({ chainIds: [11155111] }).derive(text))).toBe('policy_not_supported')
+  expect(await codeOf(startEnclave({ chainIds: [1, 11155111] }).derive(text))).toBe('derived')
   const request = { sid, grant: session.grant, policy: text }
   const unknown = { ...deps, time: createTime({ now: () => NOW }) }
   expect(await codeOf(deriveVault(unknown, request))).toBe('time_unknown')

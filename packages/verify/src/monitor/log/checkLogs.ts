@@ -138,7 +138,7 @@ async function lookAt(
     return { findings: [...findings, { kind: 'log-not-checked', origin, detail }] }
   }
   const wanted = { origin, key, policies, isGuessed, keyIds: [...keyIds], maxEntries }
-  const readOn = (known: KnownLog | undefined) => readLog(source, { ...wanted, known })
+  const readOn = (known: KnownLog | undefined) => readLog(source, { ...wanted, known, now: deps.now() })
   const check = async (log: SeenLog) => {
     await checkProofs(source, log, accepted)
     return compareWitnesses(source, { log, words, policies })

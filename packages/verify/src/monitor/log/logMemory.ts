@@ -42,7 +42,7 @@ export type KnownLog = KnownTree & {
   keyIds: readonly string[]
   /** Boots, and the entries of these keys, by their index. */
   entries: ReadonlyMap<number, LogEntry>
-  /** Those of them that are dated later than a quorum had cosigned them when they were first seen: that time in milliseconds, by their index. */
+  /** Those of them that are dated later than they were first seen: when that was, in milliseconds, by their index. */
   ahead: ReadonlyMap<number, number>
 }
 

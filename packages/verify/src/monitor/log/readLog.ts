@@ -6,6 +6,7 @@ import {
   LogError,
   parseNote,
   parseVkey,
+  readQuorumTimes,
   type WitnessPolicy,
 } from '@countersign/log'
 import { equalBytes } from '@countersign/protocol'
@@ -28,6 +29,8 @@ export type ReadLogParameters = {
   known: KnownLog | undefined
   /** So many new ones are read. */
   maxEntries: number
+  /** The reader's own time. */
+  now: Date
 }
 
 /** A log as it is now: cosigned, read to its end, and a continuation of what was seen before. */
@@ -56,40 +59,42 @@ export async function readLog(source: LogSource, parameters: ReadLogParameters):
       ? known
       : await readContinuation(source, { origin, size, root, known, keyIds: new Set(keyIds), isWhole })
   const { tiles, tail, entries } = tree
-  const ahead = findAhead(entries, { known, at: cosigned.at })
+  const ahead = findAhead(entries, { known, seenMs: cosigned.seenMs })
   return { origin, note, keyIds, tiles, tail, entries, ahead, size, cosignedAt: cosigned.at }
 }
 
 /**
- * Entries that are dated later than a quorum had cosigned them, and that time. A host that sets the clock of its enclave ahead would
+ * Entries that are dated later than they were first seen, and when that was. A host that sets the clock of its enclave ahead would
  * delay when their receipts are missed. Kept from look to look, since a host can have the log cosigned anew for each.
  */
 function findAhead(
   entries: KnownLog['entries'],
-  { known, at }: { known: KnownLog | undefined; at: Date },
+  { known, seenMs }: { known: KnownLog | undefined; seenMs: number },
 ): Map<number, number> {
   const ahead = new Map<number, number>()
-  const knownSize = known === undefined ? 0 : countLeaves(known)
   for (const [index, { timeMs }] of entries) {
-    const seenAt = known === undefined || index >= knownSize ? at : known.cosignedAt
-    const seenMs = known?.ahead.get(index) ?? seenAt.getTime()
-    if (seenMs < timeMs) ahead.set(index, seenMs)
+    const firstMs = known?.entries.has(index) ? (known.ahead.get(index) ?? timeMs) : seenMs
+    if (firstMs < timeMs) ahead.set(index, firstMs)
   }
   return ahead
 }
 
-/** The checkpoint, and the time by which the last of the policies was met. */
+/** The checkpoint, the time by which the last of the policies was met, and the time that it is. */
 function openCheckpoint(
   note: string,
-  { origin, key, policies, isGuessed }: ReadLogParameters,
-): Pick<CosignedCheckpoint, 'checkpoint'> & { at: Date } {
+  { origin, key, policies, isGuessed, now }: ReadLogParameters,
+): Pick<CosignedCheckpoint, 'checkpoint'> & { at: Date; seenMs: number } {
   try {
     const log = parseVkey(key)
     if (log.name !== origin) throw lies('its key is of another log')
     const opened = policies.map((policy) => ({ policy, cosigned: assertCosigned(note, { log, policy }) }))
-    const times = opened.map(({ policy, cosigned }) => toQuorumTime(cosigned, policy))
+    const times = opened.map(({ policy, cosigned }) => readQuorumTimes(cosigned.cosignatures, policy))
+    const atMs = toMs(times.map(({ passedS }) => passedS))
+    const shownMs = toMs(times.map(({ shownS }) => shownS))
     const [{ cosigned }] = opened as [(typeof opened)[number]]
-    return { checkpoint: cosigned.checkpoint, at: new Date(Math.min(1000 * Math.min(...times), MAX_DATE_MS)) }
+    // The reader's, within what witnesses say: one of them whose clock is behind makes nothing look dated ahead, and one that is ahead delays nothing.
+    const seenMs = Math.max(atMs, Math.min(now.getTime(), shownMs))
+    return { checkpoint: cosigned.checkpoint, at: new Date(atMs), seenMs }
   } catch (error) {
     if (!(error instanceof LogError)) throw error
     const details = error.details === undefined ? '' : ` (${error.details})`
@@ -172,8 +177,7 @@ async function readContinuation(
 /** A witness can sign any time, such as one that no date has. */
 const MAX_DATE_MS = 8.64e15
 
-/** In seconds: at that time or later a whole quorum knew of nothing newer. */
-function toQuorumTime({ cosignatures }: CosignedCheckpoint, { quorum }: WitnessPolicy): number {
-  const times = cosignatures.map(({ timestampS }) => timestampS).toSorted((a, b) => b - a)
-  return times[quorum - 1] ?? 0
+/** The earliest. */
+function toMs(timesS: readonly number[]): number {
+  return Math.min(1000 * Math.min(...timesS), MAX_DATE_MS)
 }

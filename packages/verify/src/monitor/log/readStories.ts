@@ -8,7 +8,7 @@ export type Story = {
   /** Of its first entry. */
   origin: string
   index: number
-  /** That of the entry, or when witnesses had seen it, if that was earlier. */
+  /** That of the entry, or when it was first seen, if that was earlier. */
   timeMs: number
   /** How many entries say that it was signed: more than one where a call was repeated. */
   signed: number

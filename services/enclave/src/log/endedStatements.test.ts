@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest'
+import {
+  coordinatorKey,
+  cosign,
+  createOpenLog,
+  createSignedItem,
+  kindsOf,
+  NOW,
+  origins,
+  release,
+  sign,
+  type TestLog,
+  toBatch,
+  toLeaf,
+  toPlacements,
+} from '../../test/statementLog.ts'
+
+const [first = ''] = origins
+const withCode = (code: string) => expect.objectContaining({ code })
+const given = expect.objectContaining({ statement: expect.anything(), subject: expect.anything() })
+
+describe('a statement that ended', () => {
+  test('one that was erased is never made again, though the clock stands still', async () => {
+    const log = await createOpenLog()
+    const item = createSignedItem()
+    await sign(log, [item])
+    release(log.statementLog, { drop: [toLeaf(item)] })
+    await expect(sign(log, [item])).rejects.toEqual(withCode('log_unavailable'))
+    await sign(log, [createSignedItem()])
+    expect(await kindsOf(log)).toEqual(['boot', 'signature', 'dropped', 'signature'])
+  })
+
+  test('nor one of too many to remember: what is signed next is dated later, and nothing else is kept', async () => {
+    const log = await createOpenLog({ limits: { ended: 1 } })
+    const two = [createSignedItem(), createSignedItem()]
+    await sign(log, two)
+    release(log.statementLog, { drop: two.map(toLeaf) })
+    expect(log.statementLog.now()).toBe(NOW + 1)
+    for (const item of [...two, createSignedItem()]) {
+      await expect(sign(log, [item])).rejects.toEqual(withCode('log_unavailable'))
+    }
+    await sign(log, [createSignedItem({ signedAtMs: NOW + 1 })])
+  })
+
+  test('one that was dated ahead by a clock that jumped does not have the others dated after it', async () => {
+    const log = await createOpenLog()
+    const ahead = createSignedItem({ signedAtMs: NOW + 86_400_000 })
+    log.clock.nowMs += 86_400_000
+    await sign(log, [ahead])
+    // It is given up while the clock is wrong, and by the time that it is right.
+    log.clock.elapsedMs += 30_000
+    log.statementLog.expire()
+    log.clock.nowMs -= 86_400_000
+    expect(log.statementLog.now()).toBe(NOW)
+    await sign(log, [createSignedItem()])
+    log.clock.nowMs += 86_400_000
+    await expect(sign(log, [ahead])).rejects.toEqual(withCode('log_unavailable'))
+  })
+
+  test('one that is erased while others are signed does not fail them, though they are dated before it', async () => {
+    const log = await createOpenLog()
+    const [early, late] = [createSignedItem(), createSignedItem({ signedAtMs: NOW + 5 })]
+    const room = log.statementLog.reserve([early] as never)
+    await sign(log, [late])
+    release(log.statementLog, { drop: [toLeaf(late)] })
+    room.hold([early], coordinatorKey)
+    const batch = toBatch([early])
+    log.statementLog.append(batch)
+    expect(await room.collect(toPlacements(batch))).toMatchObject({ origin: first })
+    room.close()
+    expect(await kindsOf(log)).toEqual(['boot', 'signature', 'dropped', 'signature'])
+  })
+
+  test.each<[string, (log: TestLog, leaf: string) => void]>([
+    ['acknowledged', ({ statementLog }, leaf) => void release(statementLog, { acknowledge: [leaf] })],
+    [
+      'reported',
+      ({ statementLog, clock }) => {
+        clock.elapsedMs += 60_000
+        statementLog.expire()
+      },
+    ],
+  ])(
+    'nor one that was released and %s: it could be dropped then, and an entry would say that nobody got it',
+    async (_, end) => {
+      const log = await createOpenLog()
+      const { statementLog } = log
+      const item = createSignedItem()
+      const { checkpoint } = await sign(log, [item])
+      const leaves = [toLeaf(item)]
+      expect(release(statementLog, { ...cosign(checkpoint), leaves })).toEqual([given])
+      // Signed at the same time by a call that takes longer.
+      const room = statementLog.reserve([item] as never)
+      end(log, toLeaf(item))
+      expect(() => room.hold([item], coordinatorKey)).toThrow(withCode('log_unavailable'))
+      room.close()
+      release(statementLog, { drop: leaves })
+      expect(await kindsOf(log)).not.toContain('dropped')
+      await sign(log, [createSignedItem()])
+    },
+  )
+})
