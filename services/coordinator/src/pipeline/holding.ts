@@ -1,5 +1,5 @@
+import type { Clock } from '../ports.ts'
 import type { OpenPublication } from '../store/types.ts'
-import type { Run } from './confirmRun.ts'
 
 /** For so long, by the clock, this process must have seen what looks like a loss before it acts on it. */
 export const HOLDING_MS = 1_800_000
@@ -7,9 +7,12 @@ export const HOLDING_MS = 1_800_000
 /** Where and when this process first saw that something holds, and when it last did. */
 export type Holding = { block: number; timeMs: number; lastMs: number }
 
+/** What a run of this process goes by. */
+type Look = { clock: Clock; head: { number: number } }
+
 /** Notes that something holds now. Returns since which block, and for how long, this process has seen it hold. */
 export function noteHolding(
-  { clock, head }: Run,
+  { clock, head }: Look,
   seen: Map<number, Holding>,
   id: number,
 ): { block: number; durationMs: number } {
@@ -26,7 +29,11 @@ export function noteHolding(
  * Whether a publication is to be given up: its deadline is over, and this process has long seen the reason. The deadline alone says little:
  * it can pass while no worker runs, and of two workers one clock can be a day ahead of the other.
  */
-export function isOverdue(run: Run, seen: Map<number, Holding>, { id, createdAt }: OpenPublication): boolean {
+export function isOverdue(
+  run: Look & { publishDeadlineMs: number },
+  seen: Map<number, Holding>,
+  { id, createdAt }: Pick<OpenPublication, 'id' | 'createdAt'>,
+): boolean {
   const { clock, publishDeadlineMs } = run
   const { durationMs } = noteHolding(run, seen, id)
   return clock.now() >= createdAt + publishDeadlineMs && durationMs >= Math.min(HOLDING_MS, publishDeadlineMs)
