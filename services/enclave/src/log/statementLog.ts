@@ -119,6 +119,11 @@ type Appended = { tree: LogTree; from: number; entries: string[]; checkpoint: Pr
 export function createStatementLog(deps: StatementLogDeps): StatementLog {
   const { setting, origins, keyWorker, bootId, configHash, time, elapsedMs, log } = deps
   const limits = { ...LIMITS, ...deps.limits }
+  /**
+   * So much later than its date a quorum may see a statement. One that is older was signed while the clock stood still, and the host has put
+   * it right since: its session and approvals were judged by a time that was over. For the quote a statement may wait as long as after it.
+   */
+  const maxLateMs = MAX_SAMPLE_AGE_MS + 2 * limits.releaseMs
   const findCosigners = createFindCosigners(setting.witnesses)
   const room = { statements: createByteBudget(limits.statements), bytes: createByteBudget(limits.bytes) }
   const held = new Map<string, Held>()
@@ -211,29 +216,30 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
   /**
    * A host that stops the clock would have sessions and approvals that never end: witnesses who cosign much later than the clock says show
    * it. The coordinator chooses whose cosignatures are presented, so a witness of the host's own that is dated back must not hide it.
+   * Returns the time that they show.
    */
-  function learnTime(cosignatures: readonly { timestampS: number }[]) {
+  function learnTime(cosignatures: readonly { timestampS: number }[]): number {
     const { passedS, shownS } = readQuorumTimes(cosignatures, setting)
     const behindMs = 1000 * shownS - time.now()
-    if (behindMs <= MAX_SAMPLE_AGE_MS && time.raise(1000 * passedS)) return
+    if (behindMs <= MAX_SAMPLE_AGE_MS && time.raise(1000 * passedS)) return 1000 * shownS
     const details = `the clock is ${Math.round(behindMs / 1000)} s behind the witnesses’`
     throw new EnclaveError('time_unknown', 'the enclave does not know the time any more', { details })
   }
 
-  /** Up to which size a quorum has cosigned, and who. */
-  function judge({ checkpoint, cosignatures }: ReleaseRequest): { size: number; cosigners: readonly string[] } {
-    if (checkpoint === undefined || cosignatures === undefined) return { size: 0, cosigners: [] }
+  /** Up to which size a quorum has cosigned, who, and when. */
+  function judge({ checkpoint, cosignatures }: ReleaseRequest) {
+    if (checkpoint === undefined || cosignatures === undefined) return { size: 0, cosigners: [], shownMs: 0 }
     const found = findCosigners(checkpoint + cosignatures.map((line) => `${line}\n`).join(''))
     const { text } = found
     const cosigners = found.cosignatures.map(({ witness }) => witness)
     const size = tree?.findSize(text)
     if (tree === undefined || size === undefined) throw refused('not a checkpoint of this boot and its log')
     if (cosigners.length < setting.quorum) throw refused(`${cosigners.length} of ${setting.quorum} cosigned`)
-    learnTime(found.cosignatures)
+    const shownMs = learnTime(found.cosignatures)
     const wasOpen = tree.isOpen()
     tree.setCosigned(size)
     if (!wasOpen) log.info({ msg: 'Opened the log', origin: tree.origin, size })
-    return { size, cosigners }
+    return { size, cosigners, shownMs }
   }
 
   return {
@@ -318,7 +324,7 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
     release(request, coordinatorKey) {
       const { leaves = [], drop = [], acknowledge = [] } = request
       if (request.bootId !== toHex(bootId)) throw new EnclaveError('boot_unknown', 'this is another boot')
-      const { size, cosigners } = judge(request)
+      const { size, cosigners, shownMs } = judge(request)
       for (const leaf of acknowledge) {
         const statement = findOwn(leaf, coordinatorKey)
         if (statement?.isReleased === true) forget(statement)
@@ -330,6 +336,10 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
       const statements = leaves.map((leaf) => {
         const statement = findOwn(leaf, coordinatorKey)
         if (statement?.index === undefined || statement.index >= size) return null
+        if (!statement.isReleased && shownMs - statement.signedAtMs > maxLateMs) {
+          erase(statement)
+          return null
+        }
         // A vault may ask for witnesses of its own choice beside the quorum of the settings.
         if (!isCosigned(statement.needs, cosigners)) return null
         if (!statement.isReleased) statement.sinceMs = elapsedMs()
