@@ -33,30 +33,34 @@ const MAX_LEFT = 8
  */
 export async function publishDue(deps: PublishDeps): Promise<{ published: number }> {
   const { chain } = deps
+  const run: PublishRun = { ...deps, left: new Set() }
   try {
-    const published = await publishAll(deps)
+    const published = await publishAll(run)
     failingSince.delete(chain)
     refusingSince.delete(chain)
     return { published }
   } catch (error) {
     if (!(error instanceof ChainError)) throw error
+    const isRefused = error.code === 'call_reverted'
+    if (run.left.size === 0 && !isRefused) refusingSince.delete(chain)
     // The chain works then.
     if (error.code === 'gas_budget_spent') failingSince.delete(chain)
-    else await giveUpOverdue(deps, error.code === 'call_reverted' ? refusingSince : failingSince)
+    // What it does not refuse may only wait for gas.
+    else if (isRefused) await giveUpOverdue(deps, refusingSince, [...run.left])
+    else await giveUpOverdue(deps, failingSince)
     throw error
   }
 }
 
-async function publishAll(deps: PublishDeps): Promise<number> {
-  const { store, chain } = deps
-  const run: PublishRun = { ...deps, left: new Set() }
+async function publishAll(run: PublishRun): Promise<number> {
+  const { store, chain } = run
   let published = 0
   const findDue = async () => (await store.findDue()).filter(({ slug }) => !run.left.has(slug))
   let due = await findDue()
   if (due.length > 0) {
     // A nonce read from the node of another chain could leave a gap that nothing fills.
     await chain.assertReady()
-    await sendUnsent(deps)
+    await sendUnsent(run)
   }
   while (due.length > 0) {
     published += await publishGroup(run, takeGroup(due))
@@ -74,7 +78,11 @@ const refusingSince = new WeakMap<Chain, number>()
 const GIVE_UP_AFTER_MS = 1_800_000
 
 /** Only after attempts: a deadline can pass while no worker runs, and a worker's clock can be ahead. */
-async function giveUpOverdue(deps: PublishDeps, sinces: WeakMap<Chain, number>): Promise<void> {
+async function giveUpOverdue(
+  deps: PublishDeps,
+  sinces: WeakMap<Chain, number>,
+  slugs?: readonly string[],
+): Promise<void> {
   const { store, chain, clock, log, publishDeadlineMs, gasPerDay } = deps
   const now = clock.now()
   // A clock that is put back begins anew.
@@ -83,7 +91,7 @@ async function giveUpOverdue(deps: PublishDeps, sinces: WeakMap<Chain, number>):
   // A proof that waited for gas is old, and was not tried for long.
   const triedMs = gasPerDay === undefined ? GIVE_UP_AFTER_MS : Math.max(GIVE_UP_AFTER_MS, publishDeadlineMs)
   if (now - since < triedMs) return
-  const count = await store.failOverdue({ pinnedBefore: now - publishDeadlineMs })
+  const count = await store.failOverdue({ pinnedBefore: now - publishDeadlineMs, slugs })
   if (count > 0) log.warn({ msg: 'Gave up proofs', code: 'publish_deadline', count })
 }
 
@@ -195,9 +203,12 @@ async function claimAndSend(
 async function sendUnsent(deps: PublishDeps): Promise<void> {
   const { store, chain } = deps
   const { chainId, account } = chain
-  for (const transaction of await store.findUnsent({ chainId, account })) {
+  const unsent = await store.findUnsent({ chainId, account })
+  const nextNonce = unsent.length === 0 ? 0 : await chain.getNonce('latest')
+  for (const transaction of unsent) {
     const outcome = await sendStored(deps, transaction)
-    throwIfUnpaid(outcome)
+    // Nothing waits for a nonce that is used, and some nodes look at the balance before the nonce.
+    if (transaction.nonce >= nextNonce) throwIfUnpaid(outcome)
     if (outcome !== 'sent' && outcome.code === 'chain_unavailable') return
   }
 }

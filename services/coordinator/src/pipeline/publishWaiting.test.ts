@@ -9,6 +9,7 @@ import {
   createScene,
   DEADLINE_MS,
   publisher,
+  publisherKey,
   type Scene,
   startTestPublishing,
   type TestPublishing,
@@ -92,6 +93,21 @@ describe.each(stageKinds)('proofs that cannot be published now, on %s', (kind) =
     expect(await scene.count()).toEqual({ pending_onchain: 4 })
   })
 
+  test('a nonce that was used from elsewhere holds nothing up, where the node looks at the balance first', async () => {
+    await scene.claimOnly(1)
+    await scene.node.sendFromElsewhere({ privateKey: publisherKey })
+    const { chain, store } = scene.deps
+    const [used] = await store.findOpen(chain.chainId)
+    const poor: Chain = {
+      ...chain,
+      send: (raw) =>
+        raw === used?.transactions[0]?.raw ? Promise.reject(new ChainError('insufficient_funds')) : chain.send(raw),
+    }
+    await scene.addProofs(1)
+    expect(await codeOf(scene.publish({ chain: poor }))).toBe('none')
+    expect(await countPublications()).toBe(2)
+  })
+
   test('an account that cannot pay: one publication, whoever tries; with funds everything goes', async () => {
     scene.node.setBalance(publisher, 1n)
     for (let round = 0; round < 4; round++) {
@@ -146,6 +162,31 @@ describe.each(stageKinds)('proofs that cannot be published now, on %s', (kind) =
       expect(await codeOf(scene.publish({ chain }))).toBe('call_reverted')
       expect((await scene.proofs()).map(({ failure }) => failure)).toEqual(['publish_deadline', null, null, null, null])
       expect(await codeOf(scene.publish({ chain }))).toBe('none')
+    })
+
+    test('now and then, beside a day’s gas that is spent: nothing that waits is given up', async () => {
+      await scene.addProofs(6)
+      await publishSingly()
+      let isRefusing = true
+      const gasPerDay = 2n * withMargin(100_000n)
+      const chain: Chain = {
+        ...createRefusing(() => true),
+        estimateGas: async () => {
+          if (isRefusing) throw new ChainError('call_reverted', { details: 'no reason' })
+          return 100_000n
+        },
+      }
+      const publish = () => codeOf(scene.publish({ chain, gasPerDay }))
+      expect(await publish()).toBe('call_reverted')
+      isRefusing = false
+      for (let hour = 0; hour < 23; hour++) {
+        expect(await publish()).toBe('gas_budget_spent')
+        scene.pass(HOUR_MS)
+      }
+      isRefusing = true
+      scene.pass(2 * HOUR_MS)
+      expect(await publish()).toBe('call_reverted')
+      expect(await scene.count()).toEqual({ pending_onchain: 6 })
     })
 
     test('all proofs: none fails, and the node is not asked about each', async () => {

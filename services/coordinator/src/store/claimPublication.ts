@@ -122,13 +122,17 @@ export async function failDue(
   return numUpdatedRows === 1n
 }
 
-export async function failOverdue(db: Kysely<Tables>, { pinnedBefore }: { pinnedBefore: number }): Promise<number> {
+export async function failOverdue(
+  db: Kysely<Tables>,
+  { pinnedBefore, slugs }: { pinnedBefore: number; slugs?: readonly string[] | undefined },
+): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('attestations')
     .set({ status: 'onchain_failed', failure: 'publish_deadline' satisfies PublishFailure })
     .where('status', '=', 'pending_onchain')
     .where('publication_id', 'is', null)
     .where('pinned_at', '<', new Date(pinnedBefore))
+    .$if(slugs !== undefined, (query) => query.where('slug', 'in', slugs ?? []))
     .executeTakeFirstOrThrow()
   return Number(numUpdatedRows)
 }

@@ -3,7 +3,7 @@ import { type Kysely, type Selectable, sql } from 'kysely'
 import { toBytes } from './bytes.ts'
 import { isId, toPublished, toTransactionRow } from './publicationRows.ts'
 import type { Tables } from './tables.ts'
-import type { OpenPublication, PublicationTransaction, SignedTransaction, StoredTransaction } from './types.ts'
+import type { OpenPublication, PublicationTransaction, StoredTransaction, UnsentTransaction } from './types.ts'
 
 /* Publications that are not final, and the transactions that were signed for them. */
 
@@ -68,15 +68,20 @@ export async function findProofs(db: Kysely<Tables>, id: number): Promise<Attest
 export async function findUnsent(
   db: Kysely<Tables>,
   { chainId, account }: { chainId: number; account: Hex },
-): Promise<SignedTransaction[]> {
-  const { rows } = await sql<Pick<TransactionRow, 'tx_hash' | 'raw' | 'kind'>>`
-    select distinct on (p.nonce) t.tx_hash, t.raw, t.kind
+): Promise<UnsentTransaction[]> {
+  const { rows } = await sql<Pick<TransactionRow, 'tx_hash' | 'raw' | 'kind'> & { nonce: string }>`
+    select distinct on (p.nonce) p.nonce, t.tx_hash, t.raw, t.kind
     from publications as p join publication_transactions as t on t.publication_id = p.id
     where p.status = 'pending' and p.chain_id = ${chainId} and p.account = ${toBytes(account)}::bytea and not exists (
       select from publication_transactions as s where s.publication_id = p.id and s.sent_at is not null
     )
     order by p.nonce, t.max_fee_per_gas desc, t.created_at desc`.execute(db)
-  return rows.map(({ tx_hash, raw, kind }) => ({ hash: toPrefixedHex(tx_hash), raw: toPrefixedHex(raw), kind }))
+  return rows.map(({ nonce, tx_hash, raw, kind }) => ({
+    nonce: Number(nonce),
+    hash: toPrefixedHex(tx_hash),
+    raw: toPrefixedHex(raw),
+    kind,
+  }))
 }
 
 /** Under a lock of the publication: none is added to one that is being settled. */

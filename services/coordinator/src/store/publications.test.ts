@@ -213,8 +213,9 @@ describe.each(databaseKinds)('publications on %s', (kind) => {
     for (const nonce of [2, 1, 0]) await claim([], { nonce, transaction: transactions[nonce] ?? createTransaction() })
     await claim([], { chainId: 1 })
     await claim([], { account: `0x${'b2'.repeat(20)}` })
-    const toSigned = (of: PublicationTransaction | undefined) => of && { hash: of.hash, raw: of.raw, kind: of.kind }
-    expect(await find()).toEqual(transactions.map(toSigned))
+    const toUnsent = (of: PublicationTransaction | undefined, nonce: number) =>
+      of && { nonce, hash: of.hash, raw: of.raw, kind: of.kind }
+    expect(await find()).toEqual(transactions.map(toUnsent))
     await store.markSent({ hash: sent?.hash ?? '0x', now: NOW })
     const publications = await store.findOpen(CHAIN)
     const idOf = (of: PublicationTransaction | undefined) =>
@@ -225,7 +226,7 @@ describe.each(databaseKinds)('publications on %s', (kind) => {
       const transaction = id === idOf(first) ? dearer : createTransaction()
       await store.addTransaction({ id, status: 'pending', transaction, now: NOW })
     }
-    expect(await find()).toEqual([toSigned(dearer)])
+    expect(await find()).toEqual([toUnsent(dearer, 0)])
   })
 
   test('the gas of a day is counted without the publications of other days', async () => {
@@ -365,10 +366,11 @@ describe.each(databaseKinds)('publications on %s', (kind) => {
     expect(statuses.size).toBe(1)
   })
 
-  test('overdue: only what is in no publication and was pinned before', async () => {
+  test('overdue: only what is in no publication and was pinned before, and of some only these', async () => {
     const [old = '', claimed = ''] = await addProofs(2, NOW - 1)
     const [young = ''] = await addProofs(1, NOW)
     await claim([claimed])
+    expect(await store.failOverdue({ pinnedBefore: NOW, slugs: [claimed, young] })).toBe(0)
     expect(await store.failOverdue({ pinnedBefore: NOW })).toBe(1)
     expect([await statusOf(old), await statusOf(claimed), await statusOf(young)]).toEqual([
       'onchain_failed',

@@ -13,7 +13,7 @@ import type {
   OpenPublication,
   PublicationTransaction,
   PublishFailure,
-  SignedTransaction,
+  UnsentTransaction,
 } from './types.ts'
 
 /**
@@ -35,12 +35,12 @@ export type PublicationStore = {
   /** `pending_onchain` → `onchain_failed`, if no publication has it. */
   failDue(parameters: { slug: string; failure: PublishFailure }): Promise<boolean>
   /** `pending_onchain` → `onchain_failed` for what was pinned before and is in no publication; returns how many. */
-  failOverdue(parameters: { pinnedBefore: number }): Promise<number>
+  failOverdue(parameters: { pinnedBefore: number; slugs?: readonly string[] | undefined }): Promise<number>
 
   /** Pending and confirmed, by nonce. */
   findOpen(chainId: number): Promise<OpenPublication[]>
   /** Of pending publications that no node has taken, by nonce: the newest transaction of each. */
-  findUnsent(parameters: { chainId: number; account: Hex }): Promise<SignedTransaction[]>
+  findUnsent(parameters: { chainId: number; account: Hex }): Promise<UnsentTransaction[]>
   /** What its events must say. */
   findProofs(id: number): Promise<AttestationPublished[]>
   /** Adds a replacement, if the publication still has that status; false too where these very bytes are stored. */

@@ -219,6 +219,7 @@ export type PublicationTransaction = {
 
 /** All that sending takes. */
 export type SignedTransaction = Pick<PublicationTransaction, 'hash' | 'raw' | 'kind'>
+export type UnsentTransaction = SignedTransaction & { nonce: number }
 
 export type StoredTransaction = PublicationTransaction & {
   createdAt: number
