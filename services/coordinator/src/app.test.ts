@@ -192,6 +192,19 @@ describe('POST /auth/logout', () => {
     // Without a session it is counted again.
     await expectProblem(await user.post('/auth/logout'), 'rate_limited')
   })
+
+  test('a sign-out that fails by our fault is not counted', async () => {
+    const rateLimits = { sign: 'off', provision: 'off', auth: { count: 3, seconds: 60 }, proof: 'off' } as const
+    const { user, store } = await signedInApp({ config: { rateLimits } })
+    store.isDown = true
+    for (let count = 0; count < 5; count++) {
+      await expectProblem(await user.post('/auth/logout'), 'database_unavailable')
+    }
+    store.isDown = false
+    expect((await user.post('/auth/logout')).status).toBe(200)
+    // Its own callback and this are two of the three.
+    expect((await user.get('/auth/google')).status).toBe(302)
+  })
 })
 
 describe('GET /wallet/me and POST /wallet/provision', () => {

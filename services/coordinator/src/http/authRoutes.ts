@@ -4,7 +4,7 @@ import { logout } from '../auth/logout.ts'
 import { toReturnTo } from '../auth/returnTo.ts'
 import { getSession } from '../auth/session.ts'
 import { startLogin } from '../auth/startLogin.ts'
-import { CoordinatorError, type CoordinatorErrorCode, toPublicCode } from '../errors.ts'
+import { CoordinatorError, type CoordinatorErrorCode, coordinatorErrors, toPublicCode } from '../errors.ts'
 import type { IdentityProvider, Random, Store } from '../ports.ts'
 import { toReason } from '../toReason.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
@@ -97,8 +97,8 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     // Also where the session is over already: somebody wants out, and the provider may still know them.
     c.header('set-cookie', writeChoiceCookie(cookies))
     const body = await signOut(c).catch((error: unknown) => {
-      // Only failures, and by address: a thief of the session must not use up its owner's way out.
-      limit(c, limiters.auth)
+      // Only what we refuse, and by address: a thief of the session must not use up its owner's way out.
+      if (coordinatorErrors[toPublicCode(error)].status < 500) limit(c, limiters.auth)
       throw error
     })
     c.header('set-cookie', clearSessionCookie(cookies), { append: true })

@@ -20,8 +20,8 @@ const PATIENCE_MS = 15_000
 
 /**
  * `POST /vaults`. A lost policy is a lost key: the address is answered only once the policy's block was read back from where a worker
- * has pinned it. Asked again, it answers the vault that is there, or goes on waiting. Throws `invalid_policy`, `too_many_vaults` and
- * `policy_not_pinned`.
+ * has pinned it. Asked again, it answers the vault that is there, or goes on waiting; but a policy with more time sources than a new
+ * one may have is refused before anything is looked up. Throws `invalid_policy`, `too_many_vaults` and `policy_not_pinned`.
  */
 export async function createVault(
   deps: CreateVaultDeps,
