@@ -76,6 +76,20 @@ test('a visitor who leaves the page while it signs, and comes back, finds it und
   expect(isLeavingHeld()).toBe(false)
 })
 
+test('what another tab has prepared meanwhile is not lost when one goes on after a payment', async () => {
+  const { screen } = await openVault()
+  await pay(screen, '0.05')
+  await expect.element(confirm(screen)).toBeVisible()
+  const prepared = { ...localStorage }
+  await confirm(screen).click()
+  await expect.element(screen.getByRole('heading', { name: 'Sent 0.05 ETH' })).toBeVisible()
+  expect({ ...localStorage }).not.toEqual(prepared)
+  Object.assign(localStorage, prepared)
+  await button(screen, 'Send another').click()
+  await expect.element(confirm(screen)).toBeVisible()
+  expect({ ...localStorage }).toEqual(prepared)
+})
+
 test('a passkey that is touched after the payment was changed approves nothing that is on the page', async () => {
   const { screen } = await openVault()
   await pay(screen, '0.2')

@@ -46,10 +46,12 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
     onFailure: (error) => setFailure(error === null ? null : toServiceError(error)),
   })
 
-  // What waits is in the browser, where another tab may have added an approval to it or taken it away.
+  // What waits is in the browser, where another tab may have added an approval to it or taken it away, or put another in its place.
   useLayoutEffect(() => {
-    const { name } = session.get().step
-    if (name === 'form' || name === 'pending') session.set({ step: toFirstStep(address) })
+    const { step } = session.get()
+    if (step.name !== 'form' && step.name !== 'pending') return
+    const first = toFirstStep(address)
+    session.set({ step: first, ...(digestOf(first) === digestOf(step) ? {} : { failure: null }) })
   }, [session, address])
 
   function fail(caught: unknown) {
@@ -98,11 +100,14 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
     }
   }
 
+  function goOn() {
+    session.set({ step: toFirstStep(address), failure: null })
+    payment.focus()
+  }
+
   function back() {
     writePending(address, undefined)
-    setFailure(null)
-    setStep({ name: 'form' })
-    payment.focus()
+    goOn()
   }
 
   return (
@@ -149,11 +154,13 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
       ) : null}
       {step.name === 'signing' ? <SendSteps steps={signingSteps} /> : null}
       {step.name === 'sent' ? (
-        <SendResult draft={step.draft} result={step.result} onIncluded={onChanged} onAgain={back} />
+        <SendResult draft={step.draft} result={step.result} onIncluded={onChanged} onAgain={goOn} />
       ) : null}
     </section>
   )
 }
+
+const digestOf = (step: Step) => (step.name === 'pending' ? step.pending.prepared.digest : undefined)
 
 function toFirstStep(address: string): Step {
   const pending = readPending(address)
