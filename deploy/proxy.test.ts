@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { type ClientHttp2Session, connect } from 'node:http2'
+import { Agent, request } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -90,5 +91,22 @@ describe.runIf(program !== undefined)('a coordinator dies during a call', () => 
   test('a call that does not fit in a buffer is not repeated; the client is asked to', async () => {
     await expect(post('/sign/digest', 65_536)).rejects.toThrow('NGHTTP2_REFUSED_STREAM')
     expect(bodies).toEqual([65_536])
+  })
+
+  test('while the proxy stops, a connection that is open gets an answer more, whatever it asks for', async () => {
+    // Nobody dies.
+    bodies.push(0)
+    const paths = ['/sign/digest', '/sign/message', '/auth/google/callback']
+    const agents = paths.map(() => new Agent({ keepAlive: true, maxSockets: 1, ca: pem }))
+    const ask = async (path: string, agent: Agent | undefined) => {
+      const call = request(`https://localhost:${port}${path}`, { agent, method: 'POST' })
+      call.end()
+      const [answer] = await once(call, 'response')
+      return [answer.statusCode, await text(answer)]
+    }
+    for (const [index, path] of paths.entries()) await ask(path, agents[index])
+    await proxy.drain()
+    for (const [index, path] of paths.entries()) expect(await ask(path, agents[index])).toEqual([200, 'answer'])
+    for (const agent of agents) agent.destroy()
   })
 })

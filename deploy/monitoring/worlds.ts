@@ -22,6 +22,7 @@ export const healthy: World = {
   [`up{${W1}}`]: steady(1),
   [`up{${X1}}`]: steady(1),
   [`process_start_time_seconds{${C1}}`]: steady(1),
+  [`process_start_time_seconds{${W1}}`]: steady(1),
   [`countersign_info{${C1}, program="coordinator", version="1.0.0", mode="hardware"}`]: steady(1),
   [`countersign_clock_seconds{${C1}}`]: growing(60),
   [`nodejs_eventloop_lag_p99_seconds{${C1}}`]: steady(0.02),
@@ -67,6 +68,8 @@ export const healthy: World = {
   [`countersign_stage_attempts_total{${W1}, stage="publish", outcome="ok"}`]: growing(6),
   [`countersign_stage_attempts_total{${W1}, stage="publish", outcome="chain_unavailable"}`]: growing(1),
   [`countersign_stage_attempts_total{${W1}, stage="publish", outcome="failed"}`]: steady(0),
+  // Long ago; and once its metrics could not be read.
+  [`countersign_stage_attempts_total{${W1}, stage="confirm", outcome="failed"}`]: '3x84 stale 3x34',
   [`countersign_stage_attempts_total{${W1}, stage="retention", outcome="dropped"}`]: growing(60),
   [`countersign_stage_attempts_total{${W1}, stage="retention", outcome="kept"}`]: steady(0),
   [`countersign_publisher_affordable_gas{${W1}, account="0x01"}`]: steady(1e9),
@@ -170,9 +173,11 @@ export const wrong: Readonly<Record<string, World>> = {
 /** The same for processes that have just started, where it happens before anybody has read their metrics. */
 export const wrongAtOnce: Readonly<Record<string, World>> = {
   CountersignProofsFailed: {
+    'process_start_time_seconds{job="workers", instance="w2"}': '_x95 5700x25',
     'countersign_stage_attempts_total{job="workers", instance="w2", stage="publish", outcome="failed"}': '_x95 3x25',
   },
   CountersignWitnessDisagrees: {
+    [`process_start_time_seconds{${C2}}`]: '1x94 5700x25',
     [`countersign_log_witness_answers_total{${C2}, witness="w1", outcome="contradicts"}`]: '_x95 2x25',
   },
 }

@@ -81,7 +81,7 @@ type PodContainer = {
 }
 
 /** What a start may take: one that is ended in a migration begins anew, and never gets further. */
-const MIGRATION_S = 3_600
+const MIGRATION_S = 43_200
 
 export type KubernetesContext = {
   /** An image with its tag, as kustomize sets it. */

@@ -1,8 +1,8 @@
 /** A client that is busy may take some seconds to notice that a connection was closed. */
 const MARGIN_S = 5
-/** What a signing may take, and for how long the port may be closed at a restart. */
-const SIGNING_S = 10
-const CLOSED_S = 15
+/** For how long the SDK waits for a signing, and for how long the port may be closed at a restart. */
+const SIGNING_S = 30
+const CLOSED_S = 45
 
 /** Our own rules for HAProxy's configuration, beyond what HAProxy itself checks. One sentence for each fault. */
 export function checkProxy(text: string): string[] {

@@ -23,7 +23,7 @@ const ASK_AGAIN = 'no-cache'
 
 /** As of the coordinators: proxies keep connections for 60 s, and would else send a call into one that is being closed. */
 const KEEP_ALIVE_MS = 75_000
-/** What a signing may take that is handed on; containers have ten seconds for their stop. */
+/** For calls that are handed on; containers have ten seconds for their stop. */
 const STOP_MS = 8_000
 
 export type WebServerParameters = {

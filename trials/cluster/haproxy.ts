@@ -12,6 +12,8 @@ export type Haproxy = {
   reload(): Promise<void>
   /** Ends it with all that is under way, and starts it again. */
   restart(): Promise<void>
+  /** As Compose stops it: no new connections are taken, and it ends when those that are open have ended. Resolves when it listens no more. */
+  drain(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -99,6 +101,10 @@ export async function startHaproxy(parameters: {
       for (const pid of all) killIfThere(pid)
       for (const pid of all) while (await isRunning(pid)) await setTimeout(1)
       running = await start()
+    },
+    async drain() {
+      process.kill(running.pid, 'SIGUSR1')
+      while (await accepts(port)) await setTimeout(20)
     },
     async stop() {
       const { child } = running
