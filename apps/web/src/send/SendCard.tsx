@@ -30,7 +30,7 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
   const from = wallet.address
   const session = useSendSession(from)
   const { step, failure } = useSyncExternalStore(session.subscribe, session.get)
-  const { unsettled, noteUnsettled, forgetUnsettled } = useUnsettled(from)
+  const { shown, noteUnsettled, forgetUnsettled } = useUnsettled(from)
   const setStep = (next: Step) => session.set({ step: next })
   const setFailure = (next: ServiceError | null) => session.set({ failure: next })
   const heading = useRef<HTMLHeadingElement>(null)
@@ -95,9 +95,7 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
           )}
         </ErrorNotice>
       )}
-      {unsettled !== null && failure?.signed?.txHash !== unsettled.txHash && step.name !== 'sent' ? (
-        <UnsettledNotice signed={unsettled} onLooked={forgetUnsettled} />
-      ) : null}
+      {shown === null ? null : <UnsettledNotice signed={shown} onLooked={forgetUnsettled} />}
       {step.name === 'form' || step.name === 'checking' ? (
         <SendForm {...payment.props} isChecking={step.name === 'checking'} onReview={review} />
       ) : null}

@@ -7,8 +7,8 @@ import { useSendSession } from './sendSession.ts'
 const toKey = (address: string) => `countersign:unsettled:${address.toLowerCase()}`
 
 export type Unsettled = {
-  /** What was signed while nobody knows whether it was sent; null for nothing. */
-  unsettled: SignResult | null
+  /** What is to be shown: what was signed while nobody knows whether it was sent; null for nothing, or where the page tells of it anyway. */
+  shown: SignResult | null
   noteUnsettled: (signed: SignResult) => void
   /** Takes away what the page showed when this function was made, and nothing that was noted since. */
   forgetUnsettled: () => void
@@ -20,7 +20,8 @@ export type Unsettled = {
  */
 export function useUnsettled(address: Hex): Unsettled {
   const session = useSendSession(address)
-  const { unsettled } = useSyncExternalStore(session.subscribe, session.get)
+  const { step, failure, unsettled } = useSyncExternalStore(session.subscribe, session.get)
+  const isTold = failure?.signed?.txHash === unsettled?.txHash || step.name === 'sent'
   useEffect(() => {
     session.set({ unsettled: readUnsettled(address) ?? session.get().unsettled })
     const follow = ({ key }: StorageEvent) => {
@@ -30,7 +31,7 @@ export function useUnsettled(address: Hex): Unsettled {
     return () => window.removeEventListener('storage', follow)
   }, [session, address])
   return {
-    unsettled,
+    shown: isTold ? null : unsettled,
     noteUnsettled(signed) {
       writeStored(localStorage, toKey(address), signed)
       session.set({ unsettled: signed })

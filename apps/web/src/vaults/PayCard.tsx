@@ -36,7 +36,7 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
   const { step, failure } = useSyncExternalStore(session.subscribe, session.get)
   const setStep = (next: Step) => session.set({ step: next })
   const setFailure = (next: ServiceError | null) => session.set({ failure: next })
-  const { unsettled, noteUnsettled, forgetUnsettled } = useUnsettled(address)
+  const { shown, noteUnsettled, forgetUnsettled } = useUnsettled(address)
   const [validForMs, setValidForMs] = useState(HOUR_MS)
   const heading = useRef<HTMLHeadingElement>(null)
   const payment = usePaymentForm({
@@ -127,9 +127,7 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
           )}
         </VaultErrorNotice>
       )}
-      {unsettled !== null && failure?.signed?.txHash !== unsettled.txHash && step.name !== 'sent' ? (
-        <UnsettledNotice signed={unsettled} onLooked={forgetUnsettled} />
-      ) : null}
+      {shown === null ? null : <UnsettledNotice signed={shown} onLooked={forgetUnsettled} />}
       {step.name === 'form' || step.name === 'checking' ? (
         <SendForm {...payment.props} isChecking={step.name === 'checking'} onReview={review}>
           {policy.approvers.length === 0 ? null : (

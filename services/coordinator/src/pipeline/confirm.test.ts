@@ -10,6 +10,7 @@ import { createSightings } from './confirmRun.ts'
 import { HOLDING_MS } from './holding.ts'
 import {
   Crash,
+  codeOf,
   createCrash,
   createFreeze,
   createScene,
@@ -47,11 +48,6 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
   }
   const claimOnly = (count: number) => scene.claimOnly(count)
   const send = (count: number) => scene.send(count)
-  const codeOf = (promise: Promise<unknown>) =>
-    promise.then(
-      () => 'none',
-      (error: unknown) => (error instanceof ChainError ? error.code : error),
-    )
 
   test('complete after exactly as many blocks as asked; final when the chain says so', async () => {
     await send(2)

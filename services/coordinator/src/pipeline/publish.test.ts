@@ -12,6 +12,7 @@ import { stageKinds } from '../store/store.fake.ts'
 import { takeGroup, withMargin } from './publish.ts'
 import {
   Crash,
+  codeOf,
   createCrash,
   createFreeze,
   createScene,
@@ -67,11 +68,6 @@ describe.each(stageKinds)('publishing on %s', (kind) => {
   afterEach(() => scene.node.stop())
 
   const testOnPostgres: (name: string, run: () => Promise<void>) => void = kind === 'postgres' ? test : () => {}
-  const codeOf = (promise: Promise<unknown>) =>
-    promise.then(
-      () => 'none',
-      (error: unknown) => (error instanceof ChainError ? error.code : error),
-    )
 
   test('nothing due: the chain is not even asked', async () => {
     expect(await scene.publish()).toEqual({ published: 0 })

@@ -6,6 +6,7 @@ import type { Chain } from '../ports.ts'
 import { stageKinds } from '../store/store.fake.ts'
 import { withMargin } from './publish.ts'
 import {
+  codeOf,
   createScene,
   DEADLINE_MS,
   publisher,
@@ -29,11 +30,6 @@ describe.each(stageKinds)('proofs that cannot be published now, on %s', (kind) =
   })
   afterEach(() => scene.node.stop())
 
-  const codeOf = (promise: Promise<unknown>) =>
-    promise.then(
-      () => 'none',
-      (error: unknown) => (error instanceof ChainError ? error.code : error),
-    )
   /** One proof in each publication. */
   const publishSingly = () => sql`update attestations set publish_limit = 1`.execute(publishing.subject.database.db)
   const countPublications = async () => (await scene.publications()).length

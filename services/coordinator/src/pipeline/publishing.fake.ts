@@ -65,6 +65,13 @@ export async function startTestPublishing(kind: DatabaseKind): Promise<TestPubli
 
 export type Scene = Awaited<ReturnType<typeof createScene>>
 
+/** The code of the chain's error that a run ends with, `none` where it ends well, and any other error itself. */
+export const codeOf = (run: Promise<unknown>): Promise<unknown> =>
+  run.then(
+    () => 'none',
+    (error: unknown) => (error instanceof ChainError ? error.code : error),
+  )
+
 /** Empty tables, a chain of its own, a clock that is moved by hand, and both stages. */
 export async function createScene(
   { subject, wallet }: TestPublishing,
