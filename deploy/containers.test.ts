@@ -1,6 +1,7 @@
 import { basename } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parseCommand as parseDoctorCommand } from '../services/coordinator/src/doctor/parseCommand.ts'
+import { launchedBy } from './launcher/launchers.ts'
 import { type Container, isDoctor, isPinned, type Program, programOf } from './rules/containers.ts'
 import { containers, read } from './test/manifests.ts'
 import { readContainerConfig } from './test/readContainerConfig.ts'
@@ -102,6 +103,14 @@ describe('every container', () => {
     ]) {
       expect(() => readContainerConfig(broken)).toThrow()
     }
+  })
+
+  test('of a coordinator gives admin, which operators run in its place, the database and where to read receipts', () => {
+    const [, , coordinator] = ours.find(([where]) => where === 'compose: coordinator-1') ?? []
+    const admin = launchedBy('coordinator', 'admin')
+    expect(admin?.takesArguments).toBe(true)
+    const given = admin?.env.filter((name) => coordinator?.env[name]).toSorted()
+    expect(given).toEqual(['DATABASE_URL_FILE', 'IPFS_GATEWAY_URL'])
   })
 
   test('of ours is one of three images, and other images are the same everywhere', () => {

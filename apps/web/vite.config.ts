@@ -6,4 +6,6 @@ export default defineConfig({
   // Workspace packages export their TypeScript under `source`.
   resolve: { conditions: ['source', ...defaultClientConditions] },
   worker: { format: 'es' },
+  // A browser without it loads the same scripts, a little later.
+  build: { modulePreload: { polyfill: false } },
 })

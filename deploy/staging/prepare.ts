@@ -8,7 +8,7 @@ const USAGE = `usage: npm run staging -- DIR [--url URL]
 Prepares a rehearsal: makes a folder with every secret and setting that deploy/compose.staging.yaml needs. Everything in it is new, random, and
 good for simulated silicon and test networks alone. It overwrites nothing.
   --url URL   where browsers will find it (http://localhost:8500). Any other host needs https: a proxy that ends TLS before port 8500, and an identity
-              provider of yours (OIDC_ISSUER, OIDC_CLIENT_ID in DIR/.env, its secret in DIR/google-client-secret)
+              provider of yours (OIDC_ISSUER, OIDC_CLIENT_ID in DIR/.env, its secret in DIR/google-client-secret; chmod u+w both first)
   --help      says this
 
 Example: npm run staging -- staging

@@ -2,8 +2,8 @@ import { createPolicy, type Policy } from '@countersign/policy'
 import { type Approval, fromHex, type Hex } from '@countersign/protocol'
 import type { TestUser } from '@countersign/testing/stack'
 import { createVault } from '../createVault.ts'
+import type { Query } from '../openQuery.ts'
 import { createQuickPasskey } from '../quickPasskey.ts'
-import type { Query } from './growth/query.ts'
 
 /** A vault that a user signs with, and who approves. */
 export type LoadedVault = { address: Hex; approve(digest: Hex): Approval[] }

@@ -1,5 +1,5 @@
 import type { TestUser } from '@countersign/testing/stack'
-import type { Member } from './member.ts'
+import type { Member } from '../member.ts'
 import { startSteadyLoad } from './steadyLoad.ts'
 
 export type Failover = {

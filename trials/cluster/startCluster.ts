@@ -28,10 +28,10 @@ import coordinatorPackage from '../../services/coordinator/package.json' with { 
 import { readConfig as readCoordinatorConfig } from '../../services/coordinator/src/config.ts'
 import enclavePackage from '../../services/enclave/package.json' with { type: 'json' }
 import { readConfig as readEnclaveConfig } from '../../services/enclave/src/config.ts'
+import { createMember, type Member } from '../member.ts'
 import { createAuthority, trust } from './authority.ts'
 import { startFlakyProxy } from './flakyProxy.ts'
 import type { Haproxy } from './haproxy.ts'
-import { createMember, type Member } from './member.ts'
 import { startRelay } from './relay.ts'
 import { startDeployedHaproxy } from './startDeployedHaproxy.ts'
 

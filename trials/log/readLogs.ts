@@ -1,4 +1,4 @@
-import type { Query } from '../bench/growth/query.ts'
+import type { Query } from '../openQuery.ts'
 
 /** What the database has of one log. */
 export type LogRows = {

@@ -5,7 +5,7 @@ import { type Backend, type BackendLog, startBackend } from '@countersign/testin
 import { createTx, createUser, type Scope, type TestUser, withScope } from '@countersign/testing/stack'
 import { createSigner } from '../../packages/log/src/logs.fake.ts'
 import { callEnclave, createTestCoordinator } from '../../services/enclave/test/coordinator.ts'
-import { openQuery, type Query } from '../bench/growth/query.ts'
+import { openQuery, type Query } from '../openQuery.ts'
 import { createLogSigner, createOtherCheckpoint } from './fork.ts'
 import { judgeLog } from './judgeLog.ts'
 import { type LogRows, readLogs } from './readLogs.ts'

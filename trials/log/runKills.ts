@@ -4,7 +4,7 @@ import { enclavePaths, type Hex, toHex, withinTimeLimit } from '@countersign/pro
 import { startBackend } from '@countersign/testing'
 import { createTx, createUser, type TestUser, toDigest, withScope } from '@countersign/testing/stack'
 import type { CrashPointName } from '../../services/coordinator/test/crashPoints.ts'
-import { openQuery } from '../bench/growth/query.ts'
+import { openQuery } from '../openQuery.ts'
 import { type BadWitness, startBadWitness } from './badWitness.ts'
 import { startInterceptor } from './interceptor.ts'
 import { judgeLog, type LogVerdict } from './judgeLog.ts'

@@ -10,7 +10,7 @@ import { openBlockFiles } from '../../services/coordinator/src/ipfs/blockFiles.t
 import { openStores } from '../../services/coordinator/src/store/openStore.ts'
 import { connectCaller, toGet } from '../bench/connectCaller.ts'
 import { fill, toFilledSlug, UNFINISHED } from '../bench/growth/fill.ts'
-import { openQuery, type Query } from '../bench/growth/query.ts'
+import { openQuery, type Query } from '../openQuery.ts'
 import { createReceipts, type Receipts, type ReceiptVersion } from './receipts.ts'
 
 export type RetentionParameters = { proofs: number; version: ReceiptVersion; say(text: string): void }

@@ -1,6 +1,6 @@
 import { readResidentMib } from '@countersign/testing'
 import { median } from '@countersign/testing/stack'
-import type { Member } from '../cluster/member.ts'
+import type { Member } from '../member.ts'
 import { readHeapMib } from './readHeapMib.ts'
 
 /** Of one process, in MiB. */

@@ -7,7 +7,7 @@ import {
   verifyEd25519,
 } from '@countersign/protocol'
 import { ServiceError, verifyWebhook, type WebhookEvent } from '@countersign/sdk/webhooks'
-import type { Query } from '../bench/growth/query.ts'
+import type { Query } from '../openQuery.ts'
 import type { Captured } from './receiver.ts'
 
 /** What happened, in the words of events: from the rows that it left. */

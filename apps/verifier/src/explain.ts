@@ -1,4 +1,4 @@
-import { parseCollateral, parseQuote, parseReport } from '@countersign/attestation'
+import { parseCollateral, parseQuote, parseReport, SNP_REPORT_BYTES } from '@countersign/attestation'
 import { fromHex } from '@countersign/protocol'
 import {
   ATTESTATION_V2,
@@ -25,8 +25,6 @@ import type { Line } from './explain/lines.ts'
 import { readFileBounded } from './readFileBounded.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
-
-const REPORT_BYTES = 1184
 
 /** What a file says, for people; nothing is verified. */
 export async function explain(path: string): Promise<string> {
@@ -80,12 +78,12 @@ function describeFiles(files: ReceiptFiles): Line[] {
 }
 
 function describeEvidence(bytes: Bytes): Line[] {
-  if (bytes.length === REPORT_BYTES) return describeReport(parseReport(bytes))
+  if (bytes.length === SNP_REPORT_BYTES) return describeReport(parseReport(bytes))
   const [version, high] = bytes
   // Of bytes that do not begin like a quote the parser would only say that their version is a strange one.
   if ((version !== 4 && version !== 5) || high !== 0) {
     throw unrecognised(
-      `no TDX quote of version 4 or 5 and no SEV-SNP report of ${REPORT_BYTES} bytes, in binary or hex, and no JSON`,
+      `no TDX quote of version 4 or 5 and no SEV-SNP report of ${SNP_REPORT_BYTES} bytes, in binary or hex, and no JSON`,
     )
   }
   return describeQuote(parseQuote(bytes))

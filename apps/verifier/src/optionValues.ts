@@ -1,3 +1,4 @@
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import {
   emptyManifest,
   findManifestFaults,
@@ -7,6 +8,35 @@ import {
   VerifierError,
   WITNESS_FORM,
 } from '@countersign/verify'
+
+/** The options and other words of a command line. An option that is not known, lacks its value, or stands twice where one is meant is refused. */
+export function parseFlags<const Flags extends ParseArgsOptionsConfig>(flags: Flags, args: readonly string[]) {
+  const { tokens, ...parsed } = parseStrictly(flags, args)
+  const seen = new Set<string>()
+  for (const token of tokens) {
+    if (token.kind !== 'option') continue
+    if (seen.has(token.name) && flags[token.name]?.multiple !== true) throw invalid('given twice', token.rawName)
+    seen.add(token.name)
+  }
+  return parsed
+}
+
+function parseStrictly<const Flags extends ParseArgsOptionsConfig>(options: Flags, args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true, tokens: true })
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause
+    // Node adds hints for programmers after the first sentence.
+    const [message = cause.message] = cause.message.split(/\. |\n/)
+    throw new VerifierError('invalid_arguments', message, { details: 'see --help', cause })
+  }
+}
+
+export function toNumber(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (!/^(0|[1-9]\d{0,14})$/.test(text)) throw invalid(`${flag} is not a whole number`, text)
+  return Number(text)
+}
 
 export function toHexOption(flag: string, text: string, bytes: number): string {
   const hex = normaliseHex(text)

@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util'
 import { type TcbStatus, type TdMeasurement, type TdPlatform, tcbStatuses } from '@countersign/attestation'
 import { isSlug } from '@countersign/protocol'
 import {
@@ -11,9 +10,8 @@ import {
   parseMeasurementText,
   parseMinimumTcbTexts,
   parsePlatformText,
-  VerifierError,
 } from '@countersign/verify'
-import { invalid, toBaseUrl, toHexOption, toUrl, toWitnesses } from './optionValues.ts'
+import { invalid, parseFlags, toBaseUrl, toHexOption, toNumber, toUrl, toWitnesses } from './optionValues.ts'
 
 export type VerifyOptions = {
   subject: string
@@ -80,7 +78,7 @@ const FLAGS = {
   version: { type: 'boolean' },
 } as const
 
-type Values = ReturnType<typeof parse>['values']
+type Values = ReturnType<typeof parseFlags<typeof FLAGS>>['values']
 
 /** One slug in 64 begins with a hyphen, or with two; it is no option, since none of those has a slug's length and end. */
 function isHyphenSlug(argument: string): boolean {
@@ -90,7 +88,10 @@ function isHyphenSlug(argument: string): boolean {
 /** Reads the command line. `verify` may be left out. */
 export function parseOptions({ now }: { now: () => Date }, argv: readonly string[]): Options {
   const slugs = argv.filter(isHyphenSlug)
-  const { values, positionals } = parse(argv.filter((argument) => !slugs.includes(argument)))
+  const { values, positionals } = parseFlags(
+    FLAGS,
+    argv.filter((argument) => !slugs.includes(argument)),
+  )
   if (values.help === true || values.version === true) {
     // A script that verifies whatever it is handed must never take the success of showing help for that of a receipt.
     if (argv.length > 1) return { command: 'misplaced-help' }
@@ -107,32 +108,6 @@ export function parseOptions({ now }: { now: () => Date }, argv: readonly string
   const option = Object.keys(values).find((name) => name !== 'json')
   if (option !== undefined) throw invalid('explain takes a file and no options', `--${option}`)
   return { command, file: subject }
-}
-
-function parse(args: readonly string[]) {
-  let parsed: ReturnType<typeof parseStrictly>
-  try {
-    parsed = parseStrictly(args)
-  } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause
-    // Node adds hints for programmers after the first sentence.
-    throw new VerifierError('invalid_arguments', cause.message.split(/\. |\n/)[0] ?? cause.message, {
-      details: 'see --help',
-      cause,
-    })
-  }
-  const seen = new Set<string>()
-  for (const token of parsed.tokens) {
-    if (token.kind !== 'option') continue
-    const isRepeatable = 'multiple' in FLAGS[token.name as keyof typeof FLAGS]
-    if (seen.has(token.name) && !isRepeatable) throw invalid('given twice', token.rawName)
-    seen.add(token.name)
-  }
-  return parsed
-}
-
-function parseStrictly(args: readonly string[]) {
-  return parseArgs({ args: [...args], options: FLAGS, allowPositionals: true, strict: true, tokens: true })
 }
 
 function toVerifyOptions({ now }: { now: () => Date }, values: Values, subject: string): VerifyOptions {
@@ -162,7 +137,7 @@ function toVerifyOptions({ now }: { now: () => Date }, values: Values, subject: 
     openingFile: values.opening,
     carFile: values.car,
     statuses: (values['tcb-status'] ?? []).map(toStatus),
-    maximumEventDelayS: toSeconds('--maximum-event-delay', values['maximum-event-delay']),
+    maximumEventDelayS: toNumber('--maximum-event-delay', values['maximum-event-delay']),
     manifestFile: values.manifest,
     anchors: toAnchorManifest(values),
     isMockAllowed: values['allow-mock'] === true,
@@ -244,12 +219,6 @@ function toTime(text: string, now: () => Date): Date {
     throw invalid('--at is not a time', `${text} (now, 2026-01-31 or 2026-01-31T12:00:00Z)`)
   }
   return time
-}
-
-function toSeconds(flag: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  if (!/^(0|[1-9]\d{0,9})$/.test(text)) throw invalid(`${flag} is not a number of seconds`, text)
-  return Number(text)
 }
 
 function toStatus(text: string): TcbStatus {

@@ -8,6 +8,7 @@ test('the exports of the package', () => {
     [
       "PolicyError",
       "QuoteError",
+      "SNP_REPORT_BYTES",
       "arkGenoa",
       "arkMilan",
       "arkTurin",
@@ -37,6 +38,8 @@ test('the exports of the package', () => {
       "readSnpMeasurement",
       "readTdFlags",
       "readTdxModule",
+      "snpProducts",
+      "snpTcbParts",
       "tcbStatuses",
       "toSnpProduct",
       "toTdMeasurement",

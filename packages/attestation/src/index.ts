@@ -28,8 +28,15 @@ export {
 } from './policy.ts'
 export { quotePolicyMembers } from './quotePolicyMembers.ts'
 export { arkGenoa, arkMilan, arkTurin, intelSgxRootCa, type TrustedRoot, vendorRoots } from './roots.ts'
-export { parseSnpTcb, type SnpProduct, type SnpTcb, toSnpProduct } from './snp/endorsementKey.ts'
-export { type ParsedReport, parseReport } from './snp/parseReport.ts'
+export {
+  parseSnpTcb,
+  type SnpProduct,
+  type SnpTcb,
+  snpProducts,
+  snpTcbParts,
+  toSnpProduct,
+} from './snp/endorsementKey.ts'
+export { type ParsedReport, parseReport, SNP_REPORT_BYTES } from './snp/parseReport.ts'
 export { type ReportFlags, readReportFlags } from './snp/reportFlags.ts'
 export { readSnpMeasurement, type SnpMeasurement } from './snp/snpMeasurement.ts'
 export type { SnpCertificates, VerifiedReport } from './snp/verifyReport.ts'

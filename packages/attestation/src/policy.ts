@@ -1,7 +1,7 @@
 import { equalBytes, fromHex, isHex, type TcbStatus, toHex } from '@countersign/protocol'
 import { type AcceptedEvents, codeRegisters, type TdMeasurement, toTdMeasurement } from './codeRegisters.ts'
 import { PolicyError, type PolicyErrorCode } from './errors.ts'
-import type { SnpProduct, SnpTcb } from './snp/endorsementKey.ts'
+import { type SnpProduct, type SnpTcb, snpTcbParts } from './snp/endorsementKey.ts'
 import type { ParsedReport } from './snp/parseReport.ts'
 import { readSnpMeasurement } from './snp/snpMeasurement.ts'
 import type { VerifiedReport } from './snp/verifyReport.ts'
@@ -211,7 +211,7 @@ function assertMinimumTcb({ tcb, product }: VerifiedReport, minimums: NonNullabl
   const minimum = minimums[product]
   refuseIf(minimum === undefined, 'platform_not_allowed', 'platform not allowed', product)
   for (const version of [tcb.reported, tcb.committed, tcb.launch]) {
-    for (const part of ['fmc', 'bl', 'tee', 'snp', 'ucode'] as const) {
+    for (const part of snpTcbParts) {
       refuseIf(version[part] < (minimum?.[part] ?? 0), 'tcb_too_old', 'TCB too old', `${part} ${version[part]}`)
     }
   }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
+import { SNP_REPORT_BYTES } from '@countersign/attestation'
 import { EvidenceError } from './errors.ts'
 import type { QuoteSource, ReportSource, Wait } from './ports.ts'
 import { createQuoteSource, createReportSource, MAX_CERTIFICATES_LENGTH, MAX_QUOTE_LENGTH } from './source.ts'
@@ -26,7 +27,6 @@ type Request = { provider: Provider; inblob: Uint8Array; privlevel?: number | un
 type Blobs = { outblob: Uint8Array; auxblob: Uint8Array }
 
 const ROOT = '/sys/kernel/config/tsm/report'
-const REPORT_LENGTH = 1184
 const MAX_TEXT_LENGTH = 4096
 const ATTEMPTS = 4
 const FIRST_PAUSE_MS = 250
@@ -175,7 +175,7 @@ async function useEntry(
   await write('inblob', request.inblob)
   if (request.privlevel !== undefined) await write('privlevel', new TextEncoder().encode(String(request.privlevel)))
   const isSnp = request.provider === 'sev_guest'
-  const outblob = await read('outblob', isSnp ? REPORT_LENGTH : MAX_QUOTE_LENGTH)
+  const outblob = await read('outblob', isSnp ? SNP_REPORT_BYTES : MAX_QUOTE_LENGTH)
   // On TDX there is no such attribute.
   const auxblob = isSnp ? await read('auxblob', MAX_CERTIFICATES_LENGTH) : new Uint8Array()
   // The kernel drops the result of a binary attribute's write, so this check also notices a write of ours that was lost.

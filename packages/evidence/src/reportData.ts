@@ -1,3 +1,4 @@
+import { SNP_REPORT_BYTES } from '@countersign/attestation'
 import { equalBytes } from '@countersign/protocol'
 import { EvidenceError } from './errors.ts'
 
@@ -12,7 +13,6 @@ const REPORT_DATA_IN_BODY = 520
 /** A TD 1.0 body, the shortest there is. */
 const BODY_LENGTH = 584
 
-const REPORT_LENGTH = 1184
 const REPORT_DATA_IN_REPORT = 0x50
 
 /** A copy of the report data, since the caller may change his bytes while the request waits for its turn. */
@@ -48,7 +48,7 @@ export function assertQuoteBinds(quote: Uint8Array, reportData: Uint8Array): voi
 
 /** Checks that a report is for the report data that was asked: SEV-SNP ABI, table "ATTESTATION_REPORT", offset 50h. */
 export function assertReportBinds(report: Uint8Array, reportData: Uint8Array): void {
-  if (report.length !== REPORT_LENGTH) {
+  if (report.length !== SNP_REPORT_BYTES) {
     throw new EvidenceError('evidence_malformed', 'not a SEV-SNP report', { details: `${report.length} bytes` })
   }
   assertSame(report, REPORT_DATA_IN_REPORT, reportData)

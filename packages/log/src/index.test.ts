@@ -10,6 +10,7 @@ test('exports', () => {
       "MAX_ADD_CHECKPOINT_BYTES",
       "MAX_NOTE_BYTES",
       "MAX_NOTE_SIGNATURES",
+      "TILE_HEIGHT",
       "TILE_WIDTH",
       "appendLeaves",
       "arrangeCheckpoint",

@@ -46,6 +46,7 @@ export {
   encodeTile,
   listTiles,
   parseTilePath,
+  TILE_HEIGHT,
   TILE_WIDTH,
   type Tile,
   toBundlePath,

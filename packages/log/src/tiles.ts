@@ -1,4 +1,4 @@
-import { concatBytes, hashTree, isNatural } from '@countersign/protocol'
+import { concatBytes, HASH_BYTES, hashTree, isNatural } from '@countersign/protocol'
 import { LogError } from './errors.ts'
 import type { ReadNode, TreeNode } from './treeNodes.ts'
 
@@ -8,8 +8,8 @@ import type { ReadNode, TreeNode } from './treeNodes.ts'
  */
 
 export const TILE_WIDTH = 256
-const TILE_HEIGHT = 8
-const HASH_BYTES = 32
+/** How many levels of the tree one level of tiles stands for. */
+export const TILE_HEIGHT = 8
 
 /** `width` is 256 for a full tile, and 1 to 255 for the one at the right edge of its tree. */
 export type Tile = { level: number; index: number; width: number }

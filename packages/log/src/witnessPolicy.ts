@@ -1,4 +1,4 @@
-import { fromHex, isEd25519Key, isHex, isMajority, toHex } from '@countersign/protocol'
+import { fromHex, isEd25519Key, isHex, isMajority, MAX_WITNESSES, toHex } from '@countersign/protocol'
 import { assertInclusion } from './checkProofs.ts'
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts'
 import { LogError } from './errors.ts'
@@ -29,12 +29,11 @@ export type CosignedCheckpoint = {
   cosignatures: readonly Cosignature[]
 }
 
-const MAX_WITNESSES = 32
-
 export function assertWitnessPolicy(value: WitnessPolicy): void {
   const { witnesses, quorum } = value
   const isList = Array.isArray(witnesses) && witnesses.length >= 1 && witnesses.length <= MAX_WITNESSES
-  if (!isList || new Set(witnesses).size !== witnesses.length) throw malformed('1 to 32 witnesses, each once')
+  if (!isList || new Set(witnesses).size !== witnesses.length)
+    throw malformed(`1 to ${MAX_WITNESSES} witnesses, each once`)
   if (!witnesses.every((key) => isHex(key, 32) && isEd25519Key(fromHex(key)))) throw malformed('a key is not Ed25519')
   if (!isMajority(quorum, witnesses.length)) throw malformed('the quorum is not a majority of the witnesses')
 }

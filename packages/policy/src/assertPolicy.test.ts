@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto'
 import { toCanonicalJson } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { assertPolicy, createPolicy, hashPolicy, MAX_POLICY_BYTES, parsePolicy, toPolicyBytes } from './assertPolicy.ts'
+import {
+  assertPolicy,
+  assertPolicyForm,
+  createPolicy,
+  hashPolicy,
+  MAX_POLICY_BYTES,
+  parsePolicy,
+  toPolicyBytes,
+} from './assertPolicy.ts'
 import type { VaultPolicyErrorCode } from './errors.ts'
 import {
   alice,
@@ -349,7 +357,18 @@ test('a new vault has at most 8 sources of time, and no key of more is judged; a
   const refused = expect.objectContaining({ code: 'vault_policy_malformed', details })
   expect(() => parsePolicy(toPolicyBytes(by(9)), { isNew: true })).toThrow(refused)
   expect(() => assertPolicy(by(9), { isNew: true })).toThrow(refused)
-  const unjudged = { ...scheduled, time: Array.from({ length: 9 }, () => ({ kind: 'drand', key: 'no key' })) }
+  const unjudged = { ...by(9), time: by(9).time?.map((source) => ({ ...source, key: '00'.repeat(96) })) }
   expect(() => assertPolicy(unjudged, { isNew: true })).toThrow(refused)
   expect(() => assertPolicy(null, { isNew: true })).toThrow(withCode('vault_policy_malformed'))
+})
+
+test.each([
+  ['a witness that is no point', { log: { witnesses: ['ff'.repeat(32)], quorum: 1 } }, 'log.witnesses[0]'],
+  ['a satellite whose key is no point', { time: [{ kind: 'satellite', key: 'ff'.repeat(32) }] }, 'time[0]'],
+  ['a beacon whose key is no point', { time: [{ ...beacon, key: '00'.repeat(96) }] }, 'time[0]'],
+])('the form of a policy leaves out what takes long: %s', (_, changes, path) => {
+  const policy = { ...scheduled, ...changes }
+  expect(() => assertPolicyForm(policy)).not.toThrow()
+  const refused = { code: 'vault_policy_malformed', details: expect.stringContaining(`${path} is not`) }
+  expect(() => assertPolicy(policy)).toThrow(expect.objectContaining(refused))
 })

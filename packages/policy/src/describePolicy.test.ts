@@ -19,7 +19,7 @@ describe('a policy at a glance', () => {
     ['Transfers of any token with one passkey', toPolicy({ ...tokenTransfer, to: 'any', approvals: 1 })],
     ['No coins to one address, calling one function', toPolicy({ ...tokenTransfer, selectors: ['0x095ea7b3'] })],
     [
-      "Up to 0.1 of the chain's coin at a time to any address; messages with two of three passkeys; typed data of any domain with three passkeys",
+      'Up to 0.1 of the chain’s coin at a time to any address; messages with two of three passkeys; typed data of any domain with three passkeys',
       toPolicy(
         { ...payment, chainIds: 'any', to: 'any' },
         { kind: 'message', approvals: 2 },
@@ -39,7 +39,7 @@ describe('a policy at a glance', () => {
       toPolicy({ ...payment, chainIds: [137], maxValueWei: '1' }),
     ],
     [
-      "Up to 1 of the chain's coin at a time to three addresses",
+      'Up to 1 of the chain’s coin at a time to three addresses',
       toPolicy({ ...payment, chainIds: [1, 137], maxValueWei: String(ETHER) }),
     ],
   ])('%s', (summary, policy) => {
@@ -50,21 +50,44 @@ describe('a policy at a glance', () => {
     const { summary } = describePolicy(toPolicy(payment, { ...payment, maxValueWei: '5', approvals: 1 }))
     expect(summary).not.toContain('more')
   })
+
+  test('takes no longer for each rule where there are many', () => {
+    let reads = 0
+    const rules = Array.from({ length: 100 }, (_, at) => ({
+      ...payment,
+      maxValueWei: String(at),
+      get to() {
+        reads += 1
+        return payment.to
+      },
+    }))
+    describePolicy({ ...limited, rules })
+    expect(reads).toBeLessThan(1_000)
+  })
 })
 
 describe('each rule in a sentence', () => {
   test('in the order of the policy', () => {
     expect(describePolicy(full).rules).toMatchInlineSnapshot(`
       [
-        "Transfers (0xa9059cbb) of the token 0x7070707070707070707070707070707070707070, at most 500000000 of the smallest unit at a time, to 0xa1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1 or 0xb0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0 on Ethereum, with a fee of up to 0.01 ETH, without approval.",
-        "Up to 0.1 ETH at a time to 0xa1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1, 0xb0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0 or 0xc2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2 on Ethereum, with a fee of up to 0.01 ETH, without data, without approval.",
+        "Transfers (0xa9059cbb) of the token 0x7070707070707070707070707070707070707070, at most 500000000 of the smallest unit at a time, to 0xa1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1 or 0xb0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0 on Ethereum, with a fee of up to 0.01 ETH for gas, without approval.",
+        "Up to 0.1 ETH at a time to 0xa1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1, 0xb0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0 or 0xc2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2 on Ethereum, with a fee of up to 0.01 ETH for gas, without data, without approval.",
         "Typed data Mail or Permit of the domain named "Permits" of version "1" on Ethereum of contract 0x7070707070707070707070707070707070707070 or the domain named "Mail" with one passkey.",
         "Any message with one passkey.",
-        "Up to 5 of the chain's coin at a time to any address on any chain, with a fee of up to 0.01 of the chain's coin, without data, with two of three passkeys.",
+        "Up to 5 of the chain’s coin at a time to any address on any chain, with a fee of up to 0.01 of the chain’s coin for gas, without data, with two of three passkeys.",
         "Any typed data of any domain with three passkeys.",
       ]
     `)
     expect(describePolicy(scheduled).rules).toHaveLength(scheduled.rules.length)
+  })
+
+  test.each<[string, string, readonly number[]]>([
+    ['Local chain', '0.1 ETH', [31337]],
+    ['Holesky or Hoodi', '0.1 ETH', [17000, 560048]],
+    ['Chain 100', '0.1 of the chain’s coin', [100]],
+  ])('a chain and its coin are called as everywhere else: %s', (chains, amount, chainIds) => {
+    const policy = toPolicy({ ...payment, chainIds })
+    expect(describePolicy(policy).rules.join()).toMatch(new RegExp(`^Up to ${amount} at a time to .* on ${chains}, `))
   })
 
   test('a call that is not quite a transfer of tokens is told word by word', () => {
@@ -116,6 +139,17 @@ describe('what is said before a vault exists', () => {
     ['no spare passkey', scheduled, 'no spare passkey'],
   ])('%s', (_, policy, words) => {
     expect(describePolicy(policy).notes.join('\n')).toContain(words)
+  })
+
+  test.each([
+    ['a limit on chains that take nothing but gas', { chainIds: [1, 42161] }, false],
+    ['a limit on a rollup of the OP stack', { chainIds: [1, 84532] }, true],
+    ['a limit on a chain that is not known', { chainIds: [7777] }, true],
+    ['a limit on any chain', { chainIds: 'any' }, true],
+    ['no limit', { chainIds: 'any', maxFeeWei: String(2n ** 256n - 1n) }, false],
+  ] as const)('a fee for data beside the limit of the fee: %s', (_, change, isTold) => {
+    const notes = describePolicy(toPolicy({ ...payment, ...change })).notes.join()
+    expect(notes.includes('fee for data beside it, which no rule can limit')).toBe(isTold)
   })
 
   test('nothing about passkeys, tokens, time or a log where there is none', () => {

@@ -1,9 +1,9 @@
-import { compareCanonical } from './canonicalOrder.ts'
+import { nameChain, toCanonicalJson } from '@countersign/protocol'
+import { mayTakeDataFee } from './mayTakeDataFee.ts'
 import type { ArgumentRule, DomainRule, Policy, Rule, TransactionRule, TypedDataRule } from './policy.ts'
 import {
   isUnlimited,
-  toChainName,
-  toCoins,
+  toCapAmount,
   toCount,
   toEnumeration,
   toPasskeys,
@@ -42,8 +42,10 @@ export function describePolicy(policy: Policy): PolicyWords {
 /** From what needs no approval to what needs the most. */
 function summarize({ approvers, rules, schedule }: Policy): string {
   const sorted = rules.toSorted((left, right) => left.approvals - right.approvals)
+  // Each once: a policy has room for more than a hundred rules, and a page may show a hundred policies.
+  const shapes = sorted.map(toShape)
   const parts = sorted.map((rule, index) => {
-    const isMore = sorted.slice(0, index).some((before) => isMoreOfSame(before, rule))
+    const isMore = sorted.slice(0, index).some((before, at) => shapes[at] === shapes[index] && isMoreThan(before, rule))
     return toSummary(rule, isMore) + toApproval(rule, approvers.length)
   })
   const rate =
@@ -51,12 +53,18 @@ function summarize({ approvers, rules, schedule }: Policy): string {
   return toSentence([...parts, ...rate].join('; ')).slice(0, -1)
 }
 
-/** Whether a rule differs from another by a higher limit and more approvals only. */
-function isMoreOfSame(before: Rule, rule: Rule): boolean {
+/** All of a rule for transactions but its limits and approvals, as one text. */
+function toShape(rule: Rule): string {
+  if (rule.kind !== 'transaction') return ''
+  const { maxValueWei, maxFeeWei, approvals, ...same } = rule
+  // A member that is undefined is one that is not there.
+  return new TextDecoder().decode(toCanonicalJson(JSON.parse(JSON.stringify(same))))
+}
+
+/** Whether a rule for transactions differs from another of its shape by a higher limit and more approvals. */
+function isMoreThan(before: Rule, rule: Rule): boolean {
   if (before.kind !== 'transaction' || rule.kind !== 'transaction') return false
-  const strip = ({ maxValueWei, maxFeeWei, approvals, ...same }: TransactionRule) => same
-  const isSame = compareCanonical(strip(before), strip(rule)) === 0
-  return isSame && BigInt(rule.maxValueWei) > BigInt(before.maxValueWei) && rule.approvals > before.approvals
+  return BigInt(rule.maxValueWei) > BigInt(before.maxValueWei) && rule.approvals > before.approvals
 }
 
 function toSummary(rule: Rule, isMore: boolean): string {
@@ -79,8 +87,10 @@ function describeRule(rule: Rule, approvers: number): string {
   if (rule.kind === 'message') return toSentence(`any message${approval}`)
   if (rule.kind === 'typed-data') return toSentence(`${describeTypedData(rule)}${approval}`)
   const transfer = describeTransfer(rule)
-  const chains = rule.chainIds === 'any' ? 'any chain' : toEnumeration(rule.chainIds.map(toChainName), 'or')
-  const fee = isUnlimited(rule.maxFeeWei) ? 'with any fee' : `with a fee of up to ${toCoins(rule.maxFeeWei, rule)}`
+  const chains = rule.chainIds === 'any' ? 'any chain' : toEnumeration(rule.chainIds.map(nameChain), 'or')
+  const fee = isUnlimited(rule.maxFeeWei)
+    ? 'with any fee'
+    : `with a fee of up to ${toCapAmount(rule.maxFeeWei, rule)} for gas`
   const where = `on ${chains}, ${fee},`
   if (transfer !== undefined) return toSentence(`${transfer} ${where}${approval}`)
   return toSentence(`${toAmount(rule)} to ${toAddresses(rule.to)} ${where} ${describeCall(rule)},${approval}`)
@@ -104,7 +114,7 @@ function describeTransfer({ selectors, words, arguments: rules = [], maxValueWei
 
 function toAmount(rule: TransactionRule): string {
   if (rule.maxValueWei === '0') return 'no coins'
-  return isUnlimited(rule.maxValueWei) ? 'any amount' : `up to ${toCoins(rule.maxValueWei, rule)} at a time`
+  return isUnlimited(rule.maxValueWei) ? 'any amount' : `up to ${toCapAmount(rule.maxValueWei, rule)} at a time`
 }
 
 function describeCall({ selectors, words, arguments: rules = [] }: TransactionRule): string {
@@ -130,7 +140,7 @@ function describeDomain({ name, version, chainId, verifyingContract }: DomainRul
   const parts = [
     ...(name === undefined ? [] : [`named ${toQuoted(name)}`]),
     ...(version === undefined ? [] : [`of version ${toQuoted(version)}`]),
-    ...(chainId === undefined ? [] : [`on ${toChainName(chainId)}`]),
+    ...(chainId === undefined ? [] : [`on ${nameChain(chainId)}`]),
     ...(verifyingContract === undefined ? [] : [`of contract ${verifyingContract}`]),
   ]
   return `the domain ${parts.join(' ')}`
@@ -153,6 +163,8 @@ function describeNotes({ approvers, log, rules, schedule, time }: Policy): strin
     )
     if (isFree) notes.push('Whoever may sign without approval can use up each period with small payments.')
   } else if (isFree) notes.push('A limit for each payment does not limit the total.')
+  if (rules.some(hasFeeBesideLimit))
+    notes.push('A limit of the fee is for gas. Some rollups take a fee for data beside it, which no rule can limit.')
   if (rules.some(hasFreeArguments))
     notes.push('A call may move any amount of a token unless a word of it has a maximum.')
   if (log !== null) {
@@ -168,6 +180,12 @@ function describeNotes({ approvers, log, rules, schedule, time }: Policy): strin
     if (most === approvers.length) notes.push('There is no spare passkey: one that is lost cannot be replaced.')
   }
   return notes
+}
+
+/** Whether a rule limits the fee on a chain that may take more than it limits. */
+function hasFeeBesideLimit(rule: Rule): boolean {
+  if (rule.kind !== 'transaction' || isUnlimited(rule.maxFeeWei)) return false
+  return rule.chainIds === 'any' || rule.chainIds.some(mayTakeDataFee)
 }
 
 function hasFreeArguments(rule: Rule): boolean {

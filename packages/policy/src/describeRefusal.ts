@@ -1,6 +1,6 @@
-import type { RequestReason, RuleReason } from '@countersign/protocol'
+import { nameChain, type RequestReason, type RuleReason } from '@countersign/protocol'
 import type { Policy, Rule, TransactionRule } from './policy.ts'
-import { toChainName, toCoins } from './policyWords.ts'
+import { toCapAmount } from './policyWords.ts'
 import type { PolicyVerdict } from './verdict.ts'
 
 /** Why a policy does not allow a request, in sentences: of the whole request first, then of the rule that came nearest. */
@@ -62,10 +62,10 @@ function describeRuleReason(rule: Rule, reason: RuleReason): string {
 
 function describeChains(rule: Rule): string {
   const chainIds = rule.kind === 'transaction' && rule.chainIds !== 'any' ? rule.chainIds : []
-  return chainIds.map(toChainName).join(' or ')
+  return chainIds.map(nameChain).join(' or ')
 }
 
 function describeCap(rule: Rule, cap: 'maxValueWei' | 'maxFeeWei'): string {
   const transactionRule = rule as TransactionRule
-  return toCoins(transactionRule[cap], transactionRule)
+  return toCapAmount(transactionRule[cap], transactionRule)
 }

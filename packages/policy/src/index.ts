@@ -1,6 +1,14 @@
 export type { Approval, ApprovalReason, RequestReason, RuleReason, RuleVerdict } from '@countersign/protocol'
 export { assertApprovals, hashApprovals } from './approval.ts'
-export { assertPolicy, createPolicy, hashPolicy, MAX_POLICY_BYTES, parsePolicy, toPolicyBytes } from './assertPolicy.ts'
+export {
+  assertPolicy,
+  assertPolicyForm,
+  createPolicy,
+  hashPolicy,
+  MAX_POLICY_BYTES,
+  parsePolicy,
+  toPolicyBytes,
+} from './assertPolicy.ts'
 export { canSignOnChains, type SignedChains } from './canSignOnChains.ts'
 export { canTellTime } from './canTellTime.ts'
 export {
@@ -17,6 +25,7 @@ export { describePolicy, type PolicyWords } from './describePolicy.ts'
 export { describeRefusal } from './describeRefusal.ts'
 export { VaultPolicyError, type VaultPolicyErrorCode } from './errors.ts'
 export { isCosigned } from './isCosigned.ts'
+export { mayTakeDataFee } from './mayTakeDataFee.ts'
 export type {
   Approver,
   ArgumentRule,

@@ -1,3 +1,4 @@
+import { nameCoin, toCoins, UNKNOWN_COIN } from '@countersign/protocol'
 import type { TransactionRule } from './policy.ts'
 
 /* Parts of the sentences about a policy. Texts that its author wrote are quoted in ASCII: nothing invisible, nothing from right to left. */
@@ -25,17 +26,6 @@ const PERIODS: readonly [number, string][] = [
   [60, 'minute'],
 ]
 
-/** Chains whose names people know, with the coin that pays there. */
-const CHAINS: Readonly<Record<number, { name: string; coin: string }>> = {
-  1: { name: 'Ethereum', coin: 'ETH' },
-  10: { name: 'OP Mainnet', coin: 'ETH' },
-  137: { name: 'Polygon', coin: 'POL' },
-  8453: { name: 'Base', coin: 'ETH' },
-  42161: { name: 'Arbitrum One', coin: 'ETH' },
-  84532: { name: 'Base Sepolia', coin: 'ETH' },
-  11155111: { name: 'Sepolia', coin: 'ETH' },
-}
-
 /** "one address", "three addresses". */
 export function toCount(count: number, one: string, many = `${one}s`): string {
   return `${NUMBERS[count] ?? count} ${count === 1 ? one : many}`
@@ -54,22 +44,15 @@ export function toQuoted(text: string): string {
   )
 }
 
-export function toChainName(chainId: number): string {
-  return CHAINS[chainId]?.name ?? `chain ${chainId}`
-}
-
 export function isUnlimited(wei: string): boolean {
   return BigInt(wei) === UNLIMITED
 }
 
-/** "0.1 ETH"; where the rule's chains do not all have one known coin, "0.1 of the chain's coin". To the last digit. */
-export function toCoins(wei: string, rule: TransactionRule): string {
-  const coins = new Set(rule.chainIds === 'any' ? [undefined] : rule.chainIds.map((chainId) => CHAINS[chainId]?.coin))
-  const [coin] = coins
-  const digits = wei.padStart(19, '0')
-  const fraction = digits.slice(-18).replace(/0+$/, '')
-  const amount = `${digits.slice(0, -18)}${fraction === '' ? '' : `.${fraction}`}`
-  return coins.size === 1 && coin !== undefined ? `${amount} ${coin}` : `${amount} of the chain's coin`
+/** "0.1 ETH"; where the rule's chains do not all have one known coin, "0.1 of the chain’s coin". */
+export function toCapAmount(wei: string, { chainIds }: TransactionRule): string {
+  const coins = new Set(chainIds === 'any' ? [] : chainIds.map(nameCoin))
+  const [coin] = coins.size === 1 ? coins : [UNKNOWN_COIN]
+  return `${toCoins(wei)} ${coin}`
 }
 
 /** "two of three passkeys". */

@@ -115,6 +115,8 @@ export type VaultRequest = {
   grant: string
   /** Canonical JSON. */
   policy: string
+  /** The vault exists: only its key is asked for, and its rules are not judged. */
+  isKnown?: true
 }
 
 export type VaultResponse = {

@@ -56,8 +56,11 @@ export type Endpoints = {
   /** A statement about the address of the wallet: the same slug each time. */
   'POST /wallet/attest': { response: { slug: string } }
   'GET /vaults': { response: { vaults: VaultInfo[] } }
-  /** Answers once the policy was read back from IPFS; the same policy again gives the same vault. */
-  'POST /vaults': { request: { policy: object }; response: VaultInfo }
+  /**
+   * Answers once the policy was read back from IPFS; the same policy again gives the same vault. With its `address` also one that the
+   * service has lost, and could not be made today.
+   */
+  'POST /vaults': { request: { policy: object; address?: Hex | undefined }; response: VaultInfo }
   'POST /vaults/:address/attest': { response: { slug: string } }
   'POST /sign/digest': { request: SignDigestRequest & WalletUse; response: SignDigestResponse }
   'POST /sign/message': { request: MessageContent & WalletUse; response: SignOffChainResponse }
@@ -127,6 +130,9 @@ export function toMethodAndPath<Name extends Endpoint>(
   const [method, path] = filled.split(' ') as ['GET' | 'POST', string]
   return { method, path }
 }
+
+/** Of the page to return to after a sign-in, in characters. */
+export const MAX_RETURN_TO_LENGTH = 2048
 
 /**
  * Whether a text can be the slug of a proof: 16 bytes in base64url. The last character carries two bits only, so one proof

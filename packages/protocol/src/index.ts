@@ -95,6 +95,7 @@ export {
   type EndpointResponse,
   type Endpoints,
   isSlug,
+  MAX_RETURN_TO_LENGTH,
   type PathArguments,
   type PathParameters,
   type SignDigestRequest,
@@ -110,13 +111,14 @@ export {
   computeRoot,
   createInclusionPath,
   createInclusionPaths,
+  HASH_BYTES,
   hashTree,
   hashTreeLeaf,
   hashTreeNode,
   type Inclusion,
 } from './merkle.ts'
 export { hashMessage } from './message.ts'
-export { nameChain, nameCoin } from './nameChain.ts'
+export { nameChain, nameCoin, UNKNOWN_COIN } from './nameChain.ts'
 export { MAX_OFF_CHAIN_BYTES } from './offChainContent.ts'
 export {
   assertOpening,
@@ -219,8 +221,10 @@ export {
   createEnclaveSettings,
   type EnclaveSettings,
   type EntropySetting,
+  isEntropyForm,
   isEntropySetting,
   type LogSetting,
+  MAX_WITNESSES,
   toEnclaveVersion,
 } from './settings.ts'
 export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from './signature.ts'
@@ -243,6 +247,7 @@ export {
 export { type Tag, tags, toTagBytes } from './tags.ts'
 export { type TcbStatus, tcbStatuses } from './tcbStatus.ts'
 export { toChecksumAddress } from './toChecksumAddress.ts'
+export { toCoins } from './toCoins.ts'
 export {
   encodeSignedTransaction,
   encodeUnsignedTransaction,

@@ -4,7 +4,8 @@ import { isNatural, toField } from './fields.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-const HASH_BYTES = 32
+/** Of every hash in a tree. */
+export const HASH_BYTES = 32
 /** The size of a batch goes into the quote as a u32. */
 const MAX_TREE_SIZE = 0xffff_ffff
 

@@ -1,3 +1,4 @@
+import { SNP_REPORT_BYTES } from '@countersign/attestation'
 import { type Hex, tcbStatuses } from '@countersign/protocol'
 import { z } from 'zod'
 
@@ -51,7 +52,7 @@ export const config = z.strictObject({
 
 export const quoteHex = hexUpTo(65_536)
 export const eventLog = text(131_072)
-export const reportHex = hex(1184)
+export const reportHex = hex(SNP_REPORT_BYTES)
 export const certificates = z.strictObject({ ek: hexUpTo(16_384), ask: hexUpTo(16_384), ark: hexUpTo(16_384) })
 
 /** An entropy sample with its source's signature. */

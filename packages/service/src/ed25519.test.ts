@@ -11,7 +11,9 @@ const seed = Buffer.from('9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac
 const publicKey = Buffer.from('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a', 'hex')
 
 test('RFC 8032 §7.1, test 1', () => {
-  const signature = createEd25519Signer(seed)(new Uint8Array())
+  const signer = createEd25519Signer(seed)
+  expect(Buffer.from(signer.publicKey).equals(publicKey)).toBe(true)
+  const signature = signer.sign(new Uint8Array())
   expect(Buffer.from(signature).toString('hex')).toBe(
     'e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b',
   )
@@ -32,7 +34,7 @@ describe.each([
       const privateKey = createPrivateKey({ key: Buffer.concat([PKCS8, own]), format: 'der', type: 'pkcs8' })
       const raw = createPublicKey(privateKey).export({ type: 'spki', format: 'der' }).subarray(-32)
       const message = randomBytes(round)
-      const signature = createEd25519Signer(own)(message)
+      const signature = createEd25519Signer(own).sign(message)
       expect(Buffer.from(signature).equals(sign(null, message, privateKey))).toBe(true)
       expect(isSignature(raw, signature, message)).toBe(true)
       expect(verifyEd25519(raw, signature, message)).toBe(true)
@@ -58,7 +60,7 @@ describe.each([
 
   test('a scalar that is not reduced is refused: RFC 8032 §5.1.7', () => {
     const message = Buffer.from('anything')
-    const signature = createEd25519Signer(seed)(message)
+    const signature = createEd25519Signer(seed).sign(message)
     const order = 2n ** 252n + 27742317777372353535851937790883648493n
     const scalar = BigInt(`0x${Buffer.from(signature.subarray(32)).reverse().toString('hex')}`) + order
     const high = Buffer.from(scalar.toString(16).padStart(64, '0'), 'hex').reverse()
@@ -68,7 +70,7 @@ describe.each([
 
   test('bytes of another length are no key and no signature', () => {
     const message = Buffer.from('anything')
-    const signature = createEd25519Signer(seed)(message)
+    const signature = createEd25519Signer(seed).sign(message)
     for (const wrong of [new Uint8Array(), signature.subarray(1), Buffer.concat([signature, Buffer.of(0)])]) {
       expect(isSignature(publicKey, wrong, message)).toBe(false)
     }

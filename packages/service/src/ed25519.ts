@@ -13,14 +13,20 @@ type Sodium = {
 // Without declarations of its own.
 const sodium: Sodium = createRequire(import.meta.url)('sodium-native')
 
+type Ed25519Signer = { publicKey: Uint8Array; sign(message: Uint8Array): Uint8Array }
+
 /** Ed25519 by the key of a 32-byte seed (RFC 8032). */
-export function createEd25519Signer(seed: Uint8Array): (message: Uint8Array) => Uint8Array {
+export function createEd25519Signer(seed: Uint8Array): Ed25519Signer {
+  const publicKey = new Uint8Array(sodium.crypto_sign_PUBLICKEYBYTES)
   const secretKey = Buffer.alloc(sodium.crypto_sign_SECRETKEYBYTES)
-  sodium.crypto_sign_seed_keypair(Buffer.alloc(sodium.crypto_sign_PUBLICKEYBYTES), secretKey, seed)
-  return (message) => {
-    const signature = new Uint8Array(sodium.crypto_sign_BYTES)
-    sodium.crypto_sign_detached(signature, message, secretKey)
-    return signature
+  sodium.crypto_sign_seed_keypair(publicKey, secretKey, seed)
+  return {
+    publicKey,
+    sign(message) {
+      const signature = new Uint8Array(sodium.crypto_sign_BYTES)
+      sodium.crypto_sign_detached(signature, message, secretKey)
+      return signature
+    },
   }
 }
 

@@ -5,6 +5,7 @@ test('exports', () => {
   expect(Object.keys(service).sort()).toMatchInlineSnapshot(`
     [
       "ConfigError",
+      "MAX_SESSION_S",
       "MOCK",
       "MOCK_SENTENCE",
       "SILICON_HEADER",

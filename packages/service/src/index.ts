@@ -2,6 +2,7 @@ export { createLog } from './createLog.ts'
 export { createShutdown, type Shutdown } from './createShutdown.ts'
 export { assertWritable, createFolder, syncFolder, writeNewFile } from './durableFiles.ts'
 export type { Log, LogLine } from './log.ts'
+export { MAX_SESSION_S } from './maxSession.ts'
 export { type ParsedArguments, parseArguments } from './parseArguments.ts'
 export { readCauseCode, readCode } from './readCode.ts'
 export {

@@ -33,7 +33,8 @@ test.each([
 test.each([
   [1, '1 ETH'],
   [11155111, '1 ETH'],
-  [137, '1 of the chain’s coin'],
+  [137, '1 POL'],
+  [100, '1 of the chain’s coin'],
 ])('ether is the coin only of the chains that have it: %d', (chainId, amount) => {
   const { title, facts } = say({ receipt: { ...one.receipt, transaction: { ...one.receipt.transaction, chainId } } })
   expect(title).toBe(`A payment of ${amount}`)
@@ -117,6 +118,15 @@ test('an authorization warns of what its code can do', () => {
   const { sentence, warnings } = say({ receipt: authorization.receipt })
   expect(sentence).toMatch(/authorized the code at 0x(7e){20} to act for it, on Local chain \(EIP-7702\)/i)
   expect(warnings.join()).toContain('everything')
+})
+
+test('an authorization of the zero address ends a delegation, and warns of nothing', async () => {
+  const none = { kind: 'authorization', authorization: { address: `0x${'00'.repeat(20)}` } } as const
+  const { receipt } = await issueGoldenV2({ signing: none })
+  const { title, sentence, warnings } = say({ receipt })
+  expect(title).toBe('An authorization of no code')
+  expect(sentence).toContain('That ends whatever delegation it had there.')
+  expect(warnings).toEqual([])
 })
 
 test('off the chain, only an opening says what was signed', () => {

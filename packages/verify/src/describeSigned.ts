@@ -7,6 +7,7 @@ import {
   type OpeningContent,
   type TxMetadata,
   toChecksumAddress,
+  toCoins,
 } from '@countersign/protocol'
 import { type AnyReceipt, type Logged, nameSignature, type SignatureName } from '@countersign/receipt'
 import type { ContentWords, Fact } from './contentWords.ts'
@@ -93,19 +94,29 @@ function describeTransaction({ to, value, data }: TxMetadata, name: Name): Conte
 function describeAuthorization({ address, chainId, nonce }: AuthorizationSubject, name: Name): ContentWords {
   const { from, time } = name
   const code = toChecksumAddress(address)
+  const facts = [
+    { name: 'Wallet', value: from },
+    { name: 'Code', value: code },
+    toChainFact(chainId),
+    { name: 'Nonce', value: String(nonce) },
+    toTimeFact(name),
+  ]
+  // EIP-7702, "Behavior": an authorization of the zero address clears the account's code.
+  if (BigInt(address) === 0n) {
+    return {
+      title: 'An authorization of no code',
+      sentence: `The wallet ${from} authorized no code to act for it, on ${nameChain(chainId)} (EIP-7702). That ends whatever delegation it had there. It signed on ${time}.`,
+      warnings: [],
+      facts,
+    }
+  }
   return {
     title: 'An authorization of code',
     sentence: `The wallet ${from} authorized the code at ${code} to act for it, on ${nameChain(chainId)} (EIP-7702). It signed on ${time}.`,
     warnings: [
       'That code can move everything that the wallet has on this chain, until another authorization replaces it.',
     ],
-    facts: [
-      { name: 'Wallet', value: from },
-      { name: 'Code', value: code },
-      toChainFact(chainId),
-      { name: 'Nonce', value: String(nonce) },
-      toTimeFact(name),
-    ],
+    facts,
   }
 }
 
@@ -146,11 +157,4 @@ function toChainFact(chainId: number): Fact {
 /** As the receipt states it, beside what the reader makes of it. */
 function toTimeFact({ time, signedAt }: Name, name = 'Signed'): Fact {
   return { name, value: time === signedAt ? signedAt : `${time} (${signedAt})` }
-}
-
-/** Wei in decimal as whole coins, to the last digit. */
-function toCoins(wei: string): string {
-  const digits = BigInt(wei).toString().padStart(19, '0')
-  const fraction = digits.slice(-18).replace(/0+$/, '')
-  return `${digits.slice(0, -18)}${fraction === '' ? '' : `.${fraction}`}`
 }

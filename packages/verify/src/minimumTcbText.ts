@@ -1,12 +1,13 @@
-import { type MinimumTcb, SNP_PRODUCTS, SNP_TCB_PARTS } from './parseManifest.ts'
+import { snpProducts, snpTcbParts } from '@countersign/attestation'
+import type { MinimumTcb } from './parseManifest.ts'
 
 /** How people write the patch levels that they ask of a product, as an option or in a form. */
 export const MINIMUM_TCB_FORM = 'PRODUCT:PART=LEVEL,…, such as Genoa:bl=10,snp=23,ucode=84'
 
 /** One text for each product. One without levels cannot be written: it would ask for nothing. */
 export function toMinimumTcbTexts(minimumTcb: MinimumTcb): string[] {
-  return SNP_PRODUCTS.flatMap((product) => {
-    const levels = SNP_TCB_PARTS.flatMap((part) => {
+  return snpProducts.flatMap((product) => {
+    const levels = snpTcbParts.flatMap((part) => {
       const level = minimumTcb[product]?.[part]
       return level === undefined ? [] : `${part}=${level}`
     })
@@ -19,12 +20,12 @@ export function parseMinimumTcbTexts(texts: readonly string[]): MinimumTcb | und
   const minimumTcb: Record<string, Record<string, number>> = {}
   for (const text of texts) {
     const [name, levels, ...more] = text.split(':')
-    const product = SNP_PRODUCTS.find((candidate) => candidate === name)
+    const product = snpProducts.find((candidate) => candidate === name)
     if (product === undefined || levels === undefined || more.length > 0 || minimumTcb[product]) return undefined
     const parts: Record<string, number> = {}
     for (const assignment of levels.split(',')) {
       const [, part = '', level] = /^([a-z]+)=(0|[1-9]\d{0,2})$/.exec(assignment) ?? []
-      const isPart = (SNP_TCB_PARTS as readonly string[]).includes(part)
+      const isPart = (snpTcbParts as readonly string[]).includes(part)
       if (!isPart || Object.hasOwn(parts, part) || Number(level) > 255) return undefined
       parts[part] = Number(level)
     }

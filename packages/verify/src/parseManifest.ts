@@ -1,8 +1,11 @@
 import {
+  codeRegisters,
   isTdPlatform,
   readSnpMeasurement,
   type SnpProduct,
   type SnpTcb,
+  snpProducts,
+  snpTcbParts,
   type TdMeasurement,
   type TdPlatform,
 } from '@countersign/attestation'
@@ -57,9 +60,6 @@ export type ManifestContract = { chainId: number; address: string; fromBlock?: n
 /** A fault, and the member that has it: `enclave.configHashes[0]`. */
 export type ManifestFault = { member: string; fault: string }
 
-export const SNP_PRODUCTS = ['Milan', 'Genoa', 'Turin'] as const satisfies SnpProduct[]
-export const SNP_TCB_PARTS = ['fmc', 'bl', 'tee', 'snp', 'ucode'] as const satisfies (keyof SnpTcb)[]
-
 export const emptyManifest: Manifest = {
   version: MANIFEST_VERSION,
   enclave: { measurements: [], configHashes: [] },
@@ -89,16 +89,7 @@ const schema = object({
   version: z.literal(MANIFEST_VERSION, { error: `not ${MANIFEST_VERSION}` }),
   enclave: object({
     measurements: list(
-      object({
-        mrTd: hex(48),
-        rtmr0: hex(48).optional(),
-        rtmr1: hex(48).optional(),
-        rtmr2: hex(48).optional(),
-        rtmr3: hex(48).optional(),
-        mrConfigId: hex(48).optional(),
-        mrOwner: hex(48).optional(),
-        mrOwnerConfig: hex(48).optional(),
-      }),
+      object({ ...Object.fromEntries(codeRegisters.map((name) => [name, hex(48).optional()])), mrTd: hex(48) }),
     ),
     configHashes: list(hex(32)),
     events: z
@@ -112,9 +103,9 @@ const schema = object({
     configHashes: list(hex(32)),
     minimumTcb: object(
       Object.fromEntries(
-        SNP_PRODUCTS.map((product) => [
+        snpProducts.map((product) => [
           product,
-          object(Object.fromEntries(SNP_TCB_PARTS.map((part) => [part, byte.optional()]))).optional(),
+          object(Object.fromEntries(snpTcbParts.map((part) => [part, byte.optional()]))).optional(),
         ]),
       ),
     )

@@ -1,5 +1,6 @@
+import { type SnpTcb, snpProducts, snpTcbParts } from '@countersign/attestation'
 import type { Anchors } from '@countersign/receipt'
-import { type Manifest, type MinimumTcb, SNP_PRODUCTS, SNP_TCB_PARTS } from './parseManifest.ts'
+import type { Manifest, MinimumTcb } from './parseManifest.ts'
 
 /**
  * Everything that the reader trusts, but for the contract, which depends on the chain. Manifests add up, but for patch levels and
@@ -35,12 +36,11 @@ function mergeEvents(manifests: readonly Manifest[]): Anchors['events'] {
 
 /** The highest of each part. A product that one of them leaves out is refused by it, so it stays left out. */
 function mergeMinimumTcbs(minimums: readonly MinimumTcb[]): MinimumTcb {
-  const accepted = SNP_PRODUCTS.filter((product) => minimums.every((minimum) => minimum[product] !== undefined))
+  const accepted = snpProducts.filter((product) => minimums.every((minimum) => minimum[product] !== undefined))
   return Object.fromEntries(
     accepted.map((product) => {
-      const highest = (part: (typeof SNP_TCB_PARTS)[number]) =>
-        Math.max(0, ...minimums.map((minimum) => minimum[product]?.[part] ?? 0))
-      return [product, Object.fromEntries(SNP_TCB_PARTS.map((part) => [part, highest(part)]))]
+      const highest = (part: keyof SnpTcb) => Math.max(0, ...minimums.map((minimum) => minimum[product]?.[part] ?? 0))
+      return [product, Object.fromEntries(snpTcbParts.map((part) => [part, highest(part)]))]
     }),
   )
 }

@@ -3,17 +3,16 @@ import { ConfigError, readMode, readSecret } from '@countersign/service'
 import { checkProofs, formatList, type ListedProof, parseList } from './admin/checkProofs.ts'
 import { describeRetention } from './admin/describeRetention.ts'
 import { explain, explainWebhook } from './admin/explain.ts'
+import { exportCollateral, exportReceipt } from './admin/exportReceipt.ts'
 import { openUnchanged } from './admin/openUnchanged.ts'
 import { type Command, parseCommand, USAGE } from './admin/parseCommand.ts'
 import { checkExport } from './export/checkExport.ts'
 import { ExportFileError } from './export/exportFile.ts'
 import { exportRange } from './export/exportRange.ts'
+import { readReceiptSource } from './ipfs/config.ts'
 import { createReadBlock } from './ipfs/createReadBlock.ts'
-import { assembleReceipt } from './pipeline/assembleReceipt.ts'
-import { readReceiptSource } from './pipeline/config.ts'
 import type { ReadBlock } from './ports.ts'
-import { findPins } from './store/findPins.ts'
-import { findCid, listProofs } from './store/inspect.ts'
+import { listProofs } from './store/inspect.ts'
 import { listWebhooks, retryWebhooks } from './store/inspectWebhooks.ts'
 import type { Database } from './store/openDatabase.ts'
 import { countReceipts } from './store/retention.ts'
@@ -56,21 +55,12 @@ async function run(command: Asked, database: Database): Promise<number> {
     return 0
   }
   if (command.kind === 'export') return writeExport(db, command)
-  const [work] = await findPins(db, [command.slug])
-  if (work === undefined) {
-    console.error('There is no such proof.')
+  const exported = await (command.kind === 'receipt' ? exportReceipt : exportCollateral)(db, command.slug)
+  if ('fault' in exported) {
+    console.error(exported.fault)
     return 1
   }
-  const blocks = assembleReceipt(work)
-  // Frozen bytes are what was, or will be, pinned.
-  const bytes = command.kind === 'collateral' ? blocks.collateral.bytes : (work.receiptBytes ?? blocks.receipt.bytes)
-  const published = (await findCid(db, command.slug)) ?? blocks.receipt.cid
-  if (command.kind === 'receipt' && work.receiptBytes === null && blocks.receipt.cid !== published) {
-    console.error(
-      `The receipt is on IPFS alone, as ${published}, and this program would write it otherwise. Get it there.`,
-    )
-    return 1
-  }
+  const { bytes } = exported
   if (command.out === undefined) process.stdout.write(bytes)
   else writeFileSync(command.out, bytes)
   return 0

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { CoordinatorError, type CoordinatorErrorCode, coordinatorErrors } from './errors.ts'
 import { API, APP, createTestApp, OTHER_APP, signBody, signed, toDigest, txMetadata } from './http/testApp.fake.ts'
 import { createFakeWitness, toFakeProvenance } from './ports.fake.ts'
+import { toCompleteProof } from './proof/completeProof.fake.ts'
 import { createMemoryStore } from './store/memoryStore.fake.ts'
 import type { Proof } from './store/types.ts'
 
@@ -11,23 +12,8 @@ const golden = new URL('../../../packages/receipt/spec/golden/receipt.json', imp
 const receipt = JSON.parse(readFileSync(golden, 'utf8')) as AttestationReceiptV1
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-const slug = 'AAAAAAAAAAAAAAAAAAAAAA'
-
-const completeProof: Proof = {
-  slug,
-  kind: 'transaction',
-  txHash: receipt.transaction.txHash,
-  chainId: receipt.transaction.chainId,
-  walletAddress: receipt.transaction.from,
-  status: 'complete',
-  ipfsCid: receipt.signer.collateral,
-  onchainTxHash: `0x${'ab'.repeat(32)}`,
-  onchainBlockNumber: 12,
-  kmsQuoteVerified: true,
-  receipt: Buffer.from(JSON.stringify(receipt)),
-  createdAt: Date.parse('2026-06-15T12:00:00.000Z'),
-  isFinal: false,
-}
+const completeProof = toCompleteProof(receipt)
+const { slug } = completeProof
 
 async function expectProblem(response: Response, code: CoordinatorErrorCode) {
   const body = (await response.json()) as Record<string, unknown>

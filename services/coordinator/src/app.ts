@@ -1,6 +1,7 @@
 import type { EntropySetting } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { OpenAPIHono } from '@hono/zod-openapi'
+import { toUnfinished } from './auth/returnTo.ts'
 import { CoordinatorError } from './errors.ts'
 import { prefersHtml } from './http/accept.ts'
 import { addRoute } from './http/addRoute.ts'
@@ -149,7 +150,9 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
         c.header('vary', 'Accept')
         if (!prefersHtml(c.req.header('accept'))) return undefined
         if (isGuarded) return renderPasswordPage({ allowedOrigins: pageOrigins, returnTo: `${publicUrl}${path}` })
-        return { html: renderSignInPage(problem, { startUrl: allowedOrigins[0] }), csp: DOCS_CSP }
+        const returnTo = c.get('returnTo') ?? allowedOrigins[0]
+        const startUrl = returnTo && toUnfinished(returnTo, 'failed')
+        return { html: renderSignInPage(problem, { startUrl }), csp: DOCS_CSP }
       },
     }),
   )

@@ -136,12 +136,23 @@ test('a whole production: real reports, a policy, several enclaves and providers
 describe('the hash in the coordinator’s own report', () => {
   test('changes with whose quotes, entropy and users are believed', () => {
     const looser = { 'policy.json': JSON.stringify({ ...policy, statuses: ['UpToDate', 'OutOfDate'] }) }
+    const readBeacon = (changes: Partial<typeof quicknet> = {}) => {
+      const { chainHash, key, genesisS, periodS } = { ...quicknet, ...changes }
+      const ENTROPY_DRAND = [chainHash, key, genesisS, periodS].join(':')
+      return read({ ...production, RECEIPTS: '2', ENTROPY_SOURCE: 'drand', ENTROPY_DRAND })
+    }
     const hashes = [
       read(production),
       read(production, looser),
       read({ ...production, ENTROPY_PUBLIC_KEY: '6b'.repeat(32) }),
       read({ ...production, OIDC_GOOGLE_CLIENT_ID: 'another' }),
       read({ ...production, ENTROPY_MAX_AGE_S: '30' }),
+      readBeacon(),
+      readBeacon({ chainHash: 'ab'.repeat(32) }),
+      // The same point, negated.
+      readBeacon({ key: quicknet.key.replace(/^83/, 'a3') }),
+      readBeacon({ genesisS: quicknet.genesisS - 3 }),
+      readBeacon({ periodS: 30 }),
     ].map(({ configHash }) => configHash)
     expect(new Set(hashes).size).toBe(hashes.length)
   })

@@ -18,6 +18,7 @@ import {
   type Env,
   type Fault,
   findUnmeasured,
+  MAX_SESSION_S,
   type Mode,
   readBoolean,
   readInteger,
@@ -34,17 +35,12 @@ import {
 import type { AppConfig } from './app.ts'
 import type { ProviderConfig } from './auth/createProviders.ts'
 import { readProviders } from './auth/readProviders.ts'
+import type { EnclavePolicy } from './enclave/enclavePolicy.ts'
 import type { EntropySourceConfig } from './entropy/createEntropySource.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
 import { isOneHost } from './http/stagingCookie.ts'
-import {
-  type PipelineConfig,
-  type ReceiptSource,
-  readMetricsPort,
-  readPipeline,
-  readReceiptSource,
-} from './pipeline/config.ts'
-import type { EnclavePolicy } from './sign/checkBatch.ts'
+import { type ReceiptSource, readReceiptSource } from './ipfs/config.ts'
+import { type PipelineConfig, readMetricsPort, readPipeline } from './pipeline/config.ts'
 import { readWitnesses, type WitnessSite } from './transparency/readWitnesses.ts'
 
 /** Rounds of a public beacon as samples. */
@@ -79,8 +75,7 @@ export type Config = {
   configHash: string
 }
 
-const MAX_SESSION_S = 43_200
-const MAX_POLICY_BYTES = 262_144
+const MAX_ENCLAVE_POLICY_BYTES = 262_144
 
 type ReadConfigDeps = { readFile(path: string): string; version: string }
 
@@ -230,7 +225,9 @@ function hashConfig(config: Omit<Config, 'configHash'>, version: string): string
     enclavePolicy: JSON.parse(JSON.stringify(enclavePolicy)),
     entropy: {
       kind: entropy.kind,
-      keys: entropy.kind === 'satellite' ? entropy.publicKeys : entropy.kind === 'drand' ? [entropy.beacon.key] : [],
+      keys: entropy.kind === 'satellite' ? entropy.publicKeys : [],
+      // All of it: from genesis and period follows the time of a round.
+      ...(entropy.kind === 'drand' && { beacon: entropy.beacon }),
       maxAgeMs: entropy.maxAgeMs,
       allowUnsigned: entropy.allowUnsigned,
     },
@@ -270,7 +267,7 @@ function readEnclavePolicy(
   }
   let value: unknown
   try {
-    value = parseStrictJson(new TextEncoder().encode(readFile(path)), { maxLength: MAX_POLICY_BYTES })
+    value = parseStrictJson(new TextEncoder().encode(readFile(path)), { maxLength: MAX_ENCLAVE_POLICY_BYTES })
   } catch {
     fault('ENCLAVE_POLICY_FILE: cannot be read as JSON, or has a member twice')
     return {}

@@ -70,6 +70,11 @@ export function invalidAnswer(details?: string): CoordinatorError {
   return new CoordinatorError('attestation_invalid', 'the enclave’s answer does not hold', { details })
 }
 
+/** The enclave derives another key for a vault than is stored. */
+export function vaultKeyChanged(): CoordinatorError {
+  return new CoordinatorError('key_binding_mismatch', 'the key of this vault has changed')
+}
+
 /** The code that a caller gets: `internal` for everything that is not a `CoordinatorError`. */
 export function toPublicCode(error: unknown): CoordinatorErrorCode {
   return error instanceof CoordinatorError && Object.hasOwn(coordinatorErrors, error.code) ? error.code : 'internal'

@@ -5,6 +5,7 @@ import {
   type OpenSessionResponse,
   toAddress,
   toHex,
+  type VaultRequest,
   type VaultResponse,
 } from '@countersign/protocol'
 import { assembleCoordinator, encodeBlock, type SelfAttestation, type Witness } from '@countersign/receipt'
@@ -91,27 +92,33 @@ export function createFakeEntropy() {
 export function createFakeEnclave({ clock, ttlMs = 43_200_000 }: { clock: { now(): number }; ttlMs?: number }) {
   const fake = {
     opened: [] as OpenSessionRequest[],
+    derived: [] as VaultRequest[],
     failure: undefined as Error | undefined,
     ttlMs,
     changeVault: (vault: VaultResponse) => vault,
   }
+  const owners = new Map<string, string>()
   const enclave: KeyEnclave = {
     async openSession(request): Promise<OpenSessionResponse> {
       if (fake.failure !== undefined) throw fake.failure
       fake.opened.push(request)
       const { issuer, subject } = parseFakeIdToken(request.idToken)
       const owner = `${issuer} ${subject}`
+      const sid = hash('sha256', `sid ${fake.opened.length}`, 'hex')
+      owners.set(sid, owner)
       return {
-        sid: hash('sha256', `sid ${fake.opened.length}`, 'hex'),
+        sid,
         grant: `grant-${fake.opened.length}`,
         keyId: hash('sha256', `key ${owner}`, 'hex').slice(0, 32),
         address: `0x${hash('sha256', `address ${owner}`, 'hex').slice(0, 40)}`,
         expiresAt: new Date(clock.now() + fake.ttlMs).toISOString(),
       }
     },
-    async deriveVault({ sid, policy }) {
+    async deriveVault(request) {
       if (fake.failure !== undefined) throw fake.failure
-      const seed = hash('sha256', `vault ${sid} ${policy}`, 'buffer')
+      fake.derived.push(request)
+      const { sid, policy } = request
+      const seed = hash('sha256', `vault ${owners.get(sid)} ${policy}`, 'buffer')
       const publicKey = secp256k1.getPublicKey(seed, false)
       const vault = { keyId: toHex(seed).slice(0, 32), address: toAddress(publicKey), publicKey: toHex(publicKey) }
       return fake.changeVault({ ...vault, policy: hash('sha256', policy, 'hex') })

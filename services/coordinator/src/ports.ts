@@ -308,14 +308,14 @@ export type Store = {
 
   /**
    * The vault of the user and the policy: this one, or the one that is already there; with a job that pins the policy, unless that
-   * is done. Throws `too_many_vaults`.
+   * is done. Throws `too_many_vaults`, where there is a limit: there is none for one that was made before.
    */
   createVault(parameters: {
     userId: string
     address: Hex
     kmsKeyId: string
     policy: StoredPolicy
-    limit: number
+    limit: number | null
     now: number
   }): Promise<Vault>
   findVault(parameters: { userId: string; policyHash: string }): Promise<Vault | undefined>

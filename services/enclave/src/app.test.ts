@@ -14,7 +14,6 @@ import {
   hashEnclaveConfig,
   hashLeaf,
   hashTree,
-  hashUnsignedTransaction,
   type OpenSessionResponse,
   rootSecretPaths,
   type SignItemsResponse,
@@ -24,6 +23,7 @@ import {
   type VaultResponse,
 } from '@countersign/protocol'
 import { createLog } from '@countersign/service'
+import { createTx, toDigest } from '@countersign/testing/stack'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestCoordinator } from '../test/coordinator.ts'
 import {
@@ -83,7 +83,13 @@ function startApp(changes: Partial<AppDeps> & { policy?: CallerPolicy } = {}) {
   const time = rest.time ?? createKnownTime(clock)
   return createApp({
     callers: createCallers({ policy, verifier, clock }),
-    idTokens: { verify: async ({ idToken }) => ({ issuer: 'https://issuer.example', subject: idToken }) },
+    idTokens: {
+      verify: async ({ idToken }) => ({
+        issuer: 'https://issuer.example',
+        subject: idToken,
+        issuedAt: time.now(),
+      }),
+    },
     keyWorker,
     batcher: createBatcher({ quoteSource: source, bootId, configHash: hashEnclaveConfig(config), limit: 256, log }),
     quoteSource: source,
@@ -122,17 +128,8 @@ async function openSession(app: ReturnType<typeof startApp>, subject: string) {
   return (await send(app, { path: enclavePaths.openSession, request })).body as OpenSessionResponse
 }
 
-const txMetadata = {
-  chainId: 1,
-  nonce: 0,
-  to: `0x${'11'.repeat(20)}`,
-  value: '1',
-  data: '0x',
-  gas: '21000',
-  maxFeePerGas: '2',
-  maxPriorityFeePerGas: '1',
-} as const
-const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}`
+const txMetadata = createTx(0)
+const digest = toDigest(txMetadata)
 
 function toItem({ sid, grant, keyId }: OpenSessionResponse, changes: object = {}) {
   const wanted = { kind: 'transaction', statementVersion: 1, digest, txMetadata }
@@ -142,7 +139,7 @@ function toItem({ sid, grant, keyId }: OpenSessionResponse, changes: object = {}
 test('a vault is derived for a session, and signs what its policy allows', async () => {
   const app = startApp()
   const alice = await openSession(app, 'alice')
-  const rule = { kind: 'transaction', chainIds: [1], to: 'any', maxValueWei: '1', maxFeeWei: '42000', approvals: 0 }
+  const rule = { kind: 'transaction', chainIds: [31337], to: 'any', maxValueWei: '1', maxFeeWei: '42000', approvals: 0 }
   const policy = new TextDecoder().decode(toCanonicalJson({ version: 1, log: null, approvers: [], rules: [rule] }))
   const path = enclavePaths.vault
   const { status, body } = await send(app, { path, request: { sid: alice.sid, grant: alice.grant, policy } })
@@ -238,11 +235,11 @@ describe('sign', () => {
     const alice = await openSession(app, 'alice')
     const bob = await openSession(app, 'bob')
     const witness = createWitness(at.getTime())
-    const other = { ...txMetadata, nonce: 1 }
+    const other = createTx(1)
     const items = [
       toItem(alice, { witness }),
       toItem(bob, { witness }),
-      toItem(alice, { witness, txMetadata: other, digest: `0x${toHex(hashUnsignedTransaction(other))}` }),
+      toItem(alice, { witness, txMetadata: other, digest: toDigest(other) }),
     ]
     const sign = async (request: object) => {
       const { body } = await send(app, { path: enclavePaths.sign, request })
@@ -268,6 +265,17 @@ describe('sign', () => {
     expect(await sign(30_000)).toBe(new Date(at.getTime() + 30_000).toISOString())
     expect(await sign(0)).toBe(new Date(at.getTime() + 30_000).toISOString())
     expect(await sign(60_000)).toBe('session_expired')
+  })
+
+  test('a session is counted from its token on: a clock that was ahead when it was opened does not make it longer', async () => {
+    let aheadMs = 59_999
+    const idTokens = { verify: async () => ({ issuer: 'i', subject: 's', issuedAt: at.getTime() }) }
+    const app = startApp({ idTokens, time: createKnownTime({ now: () => at.getTime() + aheadMs }) })
+    expect((await openSession(app, 'alice')).expiresAt).toBe(new Date(at.getTime() + 60_000).toISOString())
+    aheadMs += 1
+    const request = { idToken: 'alice', loginSecret: '11'.repeat(32) }
+    const refused = { status: 403, body: { error: { code: 'id_token_invalid' } } }
+    expect(await send(app, { path: enclavePaths.openSession, request })).toMatchObject(refused)
   })
 
   test('any coordinator that keeps secret and grant signs until the grant ends: no sign-out is heard here', async () => {
@@ -703,7 +711,9 @@ describe('what is told', () => {
   test('while stopping, new calls are refused and those under way are answered', async () => {
     let release = () => {}
     const gate = new Promise<void>((resolve) => (release = resolve))
-    const app = startApp({ idTokens: { verify: () => gate.then(() => ({ issuer: 'i', subject: 's' })) } })
+    const app = startApp({
+      idTokens: { verify: () => gate.then(() => ({ issuer: 'i', subject: 's', issuedAt: at.getTime() })) },
+    })
     const underWay = send(app, {
       path: enclavePaths.openSession,
       request: { idToken: 'a', loginSecret: '00'.repeat(32) },

@@ -18,6 +18,7 @@ import {
   type Env,
   type Fault,
   findUnmeasured,
+  MAX_SESSION_S,
   readBoolean,
   readInteger,
   readList,
@@ -50,8 +51,6 @@ export type Config = {
   /** The logs of this enclave, where the settings have one: the preferred one first. */
   logOrigins: readonly string[]
 }
-
-const MAX_SESSION_S = 43_200
 
 /** The only reader of the environment. `readFile` returns a file's text. */
 export function readConfig(env: Env, deps: { readFile(path: string): string; version: string }): Config {

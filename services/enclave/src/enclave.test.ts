@@ -9,7 +9,6 @@ import type { TLSSocket } from 'node:tls'
 import {
   type AttestResponse,
   enclavePaths,
-  hashUnsignedTransaction,
   type OpenSessionResponse,
   type SignItemsResponse,
   toHex,
@@ -18,6 +17,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { callEnclave, createTestCoordinator } from '../test/coordinator.ts'
 import { type EnclaveProcess, spawnEnclave, startEnclave } from '../test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../test/issuer.ts'
+import { signOne, toItem } from '../test/items.ts'
 import { custodians, measurement } from '../test/peers.ts'
 import { permit } from '../test/typedData.ts'
 import { createWitness, satelliteKey } from '../test/witness.ts'
@@ -75,21 +75,6 @@ async function login({ url }: EnclaveProcess, subject: string): Promise<OpenSess
   return body
 }
 
-function toItem({ sid, grant, keyId }: OpenSessionResponse, nonce = 0) {
-  const txMetadata = {
-    chainId: 1,
-    nonce,
-    to: `0x${'11'.repeat(20)}`,
-    value: '1',
-    data: '0x',
-    gas: '21000',
-    maxFeePerGas: '2',
-    maxPriorityFeePerGas: '1',
-  } as const
-  const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}`
-  return { kind: 'transaction', statementVersion: 1, sid, grant, keyId, digest, txMetadata, witness: createWitness() }
-}
-
 function toMessage({ sid, grant, keyId }: OpenSessionResponse, message: string) {
   return { kind: 'message', sid, grant, keyId, content: { message }, witness: createWitness() }
 }
@@ -98,12 +83,7 @@ function toTypedData({ sid, grant, keyId }: OpenSessionResponse, content: object
   return { kind: 'typed-data', sid, grant, keyId, content, witness: createWitness() }
 }
 
-async function sign({ url }: EnclaveProcess, item: object) {
-  const { body } = await callEnclave(url, coordinator, enclavePaths.sign, { items: [item] })
-  const [result] = (body as SignItemsResponse).results
-  if (result === undefined || 'error' in result) return result?.error
-  return 'subject' in result ? result.subject : result.statement.signature
-}
+const sign = (enclave: EnclaveProcess, item: object) => signOne(enclave, coordinator, item)
 
 describe('an enclave process', () => {
   test('the same user after a restart, and on a second enclave with the same root secret: same address, same signature', async () => {

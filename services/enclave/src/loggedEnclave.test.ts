@@ -19,7 +19,6 @@ import {
   fromHex,
   hashLeaf,
   hashTreeLeaf,
-  hashUnsignedTransaction,
   type LoggedItemsResponse,
   type LogRequest,
   type LogResponse,
@@ -34,6 +33,7 @@ import { createTestWitness } from '../../witness/src/witness.fake.ts'
 import { callEnclave, createTestCoordinator } from '../test/coordinator.ts'
 import { type EnclaveProcess, startEnclave } from '../test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../test/issuer.ts'
+import { toItem } from '../test/items.ts'
 import { createWitness } from '../test/witness.ts'
 
 /* An enclave process that insists on its log, and three witnesses, which are the real ones but for their disk. */
@@ -134,14 +134,10 @@ async function open(enclave: Enclave, start: Partial<LogRequest['start']> = {}) 
   return log
 }
 
-function toTransaction({ sid, grant, keyId }: OpenSessionResponse, nonce: number, statementVersion = 2) {
-  const txMetadata = {
-    ...{ chainId: 1, nonce, to: `0x${'11'.repeat(20)}`, value: '1', data: '0x', gas: '21000' },
-    ...{ maxFeePerGas: '2', maxPriorityFeePerGas: '1' },
-  } as const
-  const digest = `0x${toHex(hashUnsignedTransaction(txMetadata as never))}`
-  return { kind: 'transaction', statementVersion, sid, grant, keyId, digest, txMetadata, witness: createWitness() }
-}
+const toTransaction = (session: OpenSessionResponse, nonce: number, statementVersion = 2) => ({
+  ...toItem(session, nonce),
+  statementVersion,
+})
 
 const toMessage = ({ sid, grant, keyId }: OpenSessionResponse) => {
   const content = { message: '0x6869' }

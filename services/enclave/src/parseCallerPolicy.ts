@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type ReportPolicy, readSnpMeasurement } from '@countersign/attestation'
+import { type ReportPolicy, readSnpMeasurement, snpProducts, snpTcbParts } from '@countersign/attestation'
 import { isHex, isPlainObject, parseStrictJson, toCanonicalJson } from '@countersign/protocol'
 import type { CallerPolicy } from './callers.ts'
 
@@ -66,12 +66,8 @@ type MinimumTcb = NonNullable<ReportPolicy['minimumTcb']>
 
 /** A misspelt part would silently be a minimum of zero. */
 function isMinimumTcb(value: unknown): value is MinimumTcb {
-  return isRecordOf(value, ['Milan', 'Genoa', 'Turin'], (parts) =>
-    isRecordOf(
-      parts,
-      ['fmc', 'bl', 'tee', 'snp', 'ucode'],
-      (level) => Number.isInteger(level) && Number(level) >= 0 && Number(level) <= 255,
-    ),
+  return isRecordOf(value, snpProducts, (parts) =>
+    isRecordOf(parts, snpTcbParts, (level) => Number.isInteger(level) && Number(level) >= 0 && Number(level) <= 255),
   )
 }
 

@@ -113,6 +113,7 @@ test.each<[string, unknown]>([
   ['a policy that is no text', { sid: granted.sid, grant: 'grant', policy: {} }],
   ['a grant that is none', { sid: granted.sid, grant: 1, policy: '{}' }],
   ['a session of 31 bytes', { sid: '11'.repeat(31), grant: 'grant', policy: '{}' }],
+  ['a vault that is not known', { sid: granted.sid, grant: 'grant', policy: '{}', isKnown: false }],
   ['an owner', { sid: granted.sid, grant: 'grant', policy: '{}', owner: '11'.repeat(32) }],
 ])('a vault is not derived from %s', (_, request) => {
   expect(() => parseVaultRequest(request)).toThrow(withCode('invalid_request'))

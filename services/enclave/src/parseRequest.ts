@@ -54,12 +54,14 @@ export function parseOpenSessionRequest(value: unknown): OpenSessionRequest {
 }
 
 export function parseVaultRequest(value: unknown): VaultRequest {
-  const { sid, grant, policy } = toMembers(value, ['sid', 'grant', 'policy'])
+  const { sid, grant, policy, isKnown } = toMembers(value, ['sid', 'grant', 'policy'], ['isKnown'])
   if (!isHex(sid, 32)) throw invalidRequest('sid')
   if (typeof grant !== 'string') throw invalidRequest('grant')
   // Whether it is a policy has an error of its own.
   if (typeof policy !== 'string') throw invalidRequest('policy')
-  return { sid, grant, policy }
+  if (isKnown === undefined) return { sid, grant, policy }
+  if (isKnown !== true) throw invalidRequest('isKnown')
+  return { sid, grant, policy, isKnown }
 }
 
 /** What fits the release of some thousands at once. */

@@ -9,5 +9,6 @@ export type Identity = { issuer: string; subject: string }
 
 /** Verifies an ID token bound to a login secret, once. Throws `time_unknown` before the time is known. */
 export type IdTokenVerifier = {
-  verify(parameters: { idToken: string; loginSecret: Uint8Array }): Promise<Identity>
+  /** `issuedAt` is when the token was issued by its issuer, in milliseconds, and not later than now. */
+  verify(parameters: { idToken: string; loginSecret: Uint8Array }): Promise<Identity & { issuedAt: number }>
 }

@@ -9,6 +9,7 @@ import {
   type SignItem,
   toHex,
 } from '@countersign/protocol'
+import { expect } from 'vitest'
 import { createSigner, type Signer } from '../../../packages/log/src/logs.fake.ts'
 import { createKeyring } from '../src/keys/deriveKey.ts'
 import { createLogKeys } from '../src/keys/logKeys.ts'
@@ -40,6 +41,14 @@ export const keyWorker: StatementLogDeps['keyWorker'] = {
   },
 }
 
+/** The first start of the first log. */
+export const fromNothing = { origin: origins[0] as string, checkpoint: null, hashes: [] }
+
+/** An error with this code, whatever its words. */
+export const withCode = (code: string) => expect.objectContaining({ code })
+/** A statement that was released, whatever it says. */
+export const given = expect.objectContaining({ statement: expect.anything(), subject: expect.anything() })
+
 export type TestLog = ReturnType<typeof createTestLog>
 
 export function createTestLog(changes: Partial<StatementLogDeps> = {}) {
@@ -64,7 +73,7 @@ export function createTestLog(changes: Partial<StatementLogDeps> = {}) {
 
 /** Starts a log from nothing and has its boot cosigned. */
 export async function open({ statementLog }: Pick<TestLog, 'statementLog'>, start: Partial<LogRequest['start']> = {}) {
-  await statementLog.call({ start: { origin: origins[0] as string, checkpoint: null, hashes: [], ...start } })
+  await statementLog.call({ start: { ...fromNothing, ...start } })
   const { log } = await statementLog.call({})
   release(statementLog, cosign(log?.checkpoint ?? ''))
 }

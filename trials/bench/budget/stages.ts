@@ -51,7 +51,7 @@ export const ownCode: readonly (readonly [stage: Stage, beginnings: readonly str
     [
       'services/coordinator/src/enclave/',
       'services/coordinator/src/sign/batchSigner.ts',
-      'services/coordinator/src/sign/gather.ts',
+      'services/coordinator/src/gather.ts',
       'services/coordinator/src/sign/signBatch.ts',
     ],
   ],

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
+import type { Query } from '../../openQuery.ts'
 import type { StoredReceipt } from '../completeProofs.ts'
-import type { Query } from './query.ts'
 
 export type Filling = {
   proofs: number

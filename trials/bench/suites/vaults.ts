@@ -1,6 +1,6 @@
 import { startPostgres } from '@countersign/testing'
 import { createAccounts, createUser, median, type TestUser, withScope } from '@countersign/testing/stack'
-import { openQuery } from '../growth/query.ts'
+import { openQuery } from '../../openQuery.ts'
 import { type Figures, type Load, measureInTurns } from '../measureLoads.ts'
 import { type Calm, describeCalm, repeatCalmly } from '../repeatCalmly.ts'
 import type { Report, Row, Run } from '../report.ts'

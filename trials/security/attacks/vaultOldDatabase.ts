@@ -1,4 +1,4 @@
-import { openQuery, type Query } from '../../bench/growth/query.ts'
+import { openQuery, type Query } from '../../openQuery.ts'
 import type { AttackContext, AttackResult } from '../attack.ts'
 import { createCaller } from '../createCaller.ts'
 import { callSign, createLarge, signHonestly, toCookie } from '../vaults/callSign.ts'

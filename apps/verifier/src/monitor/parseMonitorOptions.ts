@@ -1,7 +1,6 @@
-import { parseArgs } from 'node:util'
 import { isSafeUrl } from '@countersign/protocol'
-import { emptyManifest, type Manifest, VerifierError } from '@countersign/verify'
-import { invalid, toBaseUrl, toHexOption, toUrl, toWitnesses } from '../optionValues.ts'
+import { emptyManifest, type Manifest } from '@countersign/verify'
+import { invalid, parseFlags, toBaseUrl, toHexOption, toNumber, toUrl, toWitnesses } from '../optionValues.ts'
 
 export type MonitorOptions = {
   addresses: readonly string[]
@@ -56,7 +55,7 @@ const MAX_ADDRESSES = 100
 
 /** Reads the command line; undefined where it asks for help. */
 export function parseMonitorOptions(argv: readonly string[]): MonitorOptions | undefined {
-  const { values, positionals } = parse(argv)
+  const { values, positionals } = parseFlags(FLAGS, argv)
   if (values.help === true) {
     if (argv.length === 1) return undefined
     throw invalid('nothing was looked at', '--help stands alone')
@@ -100,23 +99,6 @@ export function parseMonitorOptions(argv: readonly string[]): MonitorOptions | u
     intervalS: toNumber('--interval', values.interval) ?? DEFAULT_INTERVAL_S,
     webhook: values.webhook === undefined ? undefined : toUrl('--webhook', values.webhook).href,
   }
-}
-
-function parse(argv: readonly string[]) {
-  try {
-    return parseArgs({ args: [...argv], options: FLAGS, allowPositionals: true, strict: true })
-  } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause
-    // Node adds hints for programmers after the first sentence.
-    const [message = cause.message] = cause.message.split(/\. |\n/)
-    throw new VerifierError('invalid_arguments', message, { details: 'see --help', cause })
-  }
-}
-
-function toNumber(flag: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  if (!/^(0|[1-9]\d{0,14})$/.test(text)) throw invalid(`${flag} is not a whole number`, text)
-  return Number(text)
 }
 
 /** What a witness does not know is not signed, nor is how new its word is: so nobody on the way may answer in its place. */

@@ -379,6 +379,7 @@ describe('bad input ends with 2', () => {
     ],
     ['a log that is no URL', [wallet, ...options, '--log', 'log.example/enclave-a']],
     ['an unknown option', [wallet, ...options, '--all']],
+    ['an option twice', [wallet, ...options, '--rpc', rpcUrl]],
     ['no contract', [wallet, ...options.slice(0, 4)]],
     ['no gateway', [wallet, '--rpc', rpcUrl, '--manifest', 'release.json']],
   ])('%s', async (_, argv) => {

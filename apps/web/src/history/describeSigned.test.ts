@@ -19,7 +19,7 @@ test.each<[string, TransactionSummary, string, string | null, string | null]>([
   ['one on another chain with ether', { ...payment, chainId: 8453 }, 'Sent to', friend, '−0.25 ETH'],
   [
     'one on a chain whose coin is not known here',
-    { ...payment, chainId: 137 },
+    { ...payment, chainId: 100 },
     ...(['Sent to', friend, '−0.25 of the chain’s coin'] as const),
   ],
   ['a payment to oneself', { ...payment, to: from }, 'Sent to yourself', null, '0.25 ETH'],

@@ -2,7 +2,6 @@ import type { ProofPayload } from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { page, userEvent } from 'vitest/browser'
-import { render } from 'vitest-browser-react'
 import {
   issueGolden,
   issueGoldenV2,
@@ -20,9 +19,9 @@ import {
   toGatewayProof as toProof,
 } from '../../../../packages/verify/src/network.fake.ts'
 import { toConfig } from '../config.fake.ts'
-import { ConfigContext, type WebConfig } from '../config.ts'
+import type { WebConfig } from '../config.ts'
+import { alert, heading, PATIENCE, renderPage, statusOf } from '../report/reportPage.fake.tsx'
 import { createWarmWorker } from '../worker/warmWorker.fake.ts'
-import '../styles/app.css'
 import { ProofPage } from './ProofPage.tsx'
 import { POLL_INTERVAL_MS } from './useProof.ts'
 
@@ -31,8 +30,6 @@ const other = await issueReceipt({ txMetadata: { nonce: 1 } })
 const logged = await issueGoldenV2({ log: {} })
 const honest = toProof(issue)
 const proofUrl = `${apiBaseUrl}/proof/`
-/** Workers start slowly on a busy machine. */
-const PATIENCE = { timeout: 30_000 }
 
 const WarmWorker = createWarmWorker()
 
@@ -47,29 +44,18 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-function show(config: Partial<WebConfig> = {}, shownSlug = slug) {
-  return render(
-    <main>
-      <ConfigContext value={{ ...toConfig(issue), ...config }}>
-        <ProofPage slug={shownSlug} />
-      </ConfigContext>
-    </main>,
-  )
-}
+const show = (config: Partial<WebConfig> = {}, shownSlug = slug) =>
+  renderPage(<ProofPage slug={shownSlug} />, { ...toConfig(issue), ...config })
 
 const say = (change: Partial<ProofPayload>) => network.routes.push([proofUrl, () => json({ ...honest, ...change })])
-const heading = (name: string | RegExp) => expect.element(page.getByRole('heading', { name }), PATIENCE)
 const lies = () =>
   [...document.querySelectorAll('[data-verdict="false"]')].map((element) => element.getAttribute('data-claim'))
 const stages = () => [...document.querySelectorAll('[data-stage]')].map((element) => element.getAttribute('data-state'))
-const alert = (text: string | RegExp) =>
-  expect.element(page.getByRole('alert').filter({ hasText: text }), PATIENCE).toBeVisible()
 const openParts = () =>
   [...document.querySelectorAll('details[open] > summary')].map(
     (summary) => summary.querySelector('h2, h3')?.textContent,
   )
 const open = (name: string) => page.getByRole('heading', { name }).click()
-const statusOf = (step: string) => document.querySelector(`[data-step="${step}"]`)?.getAttribute('data-status')
 
 describe('a complete proof', () => {
   test('is drawn, verified by the browser, and marked as MOCK', async () => {

@@ -1,19 +1,16 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { page } from 'vitest/browser'
-import { render } from 'vitest-browser-react'
 import { issueGolden, slug } from '../../../../packages/verify/src/issues.fake.ts'
 import { createFakeNetwork } from '../../../../packages/verify/src/network.fake.ts'
 import { toConfig } from '../config.fake.ts'
-import { ConfigContext } from '../config.ts'
+import { heading, PATIENCE, renderPage } from '../report/reportPage.fake.tsx'
 import { expectAccessible } from '../shell/expectAccessible.fake.ts'
 import { createWarmWorker } from '../worker/warmWorker.fake.ts'
-import '../styles/app.css'
 import { ProofPage } from './ProofPage.tsx'
 
 const issue = await issueGolden()
 /** Of the header and footer that the app has around its pages. */
 const SHELL_HEIGHT = 250
-const PATIENCE = { timeout: 30_000 }
 const WarmWorker = createWarmWorker()
 
 let network = createFakeNetwork(issue)
@@ -26,15 +23,7 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-const show = () =>
-  render(
-    <main>
-      <ConfigContext value={toConfig(issue)}>
-        <ProofPage slug={slug} />
-      </ConfigContext>
-    </main>,
-  )
-const heading = (name: string) => expect.element(page.getByRole('heading', { name }), PATIENCE)
+const show = () => renderPage(<ProofPage slug={slug} />, toConfig(issue))
 
 test('the page has the verdict first, then what was signed, then the checks, and the service’s own word last', async () => {
   await show()

@@ -1,13 +1,16 @@
 import type { TestService } from '@countersign/sdk/testing'
 import { parseEther } from 'viem'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { userEvent } from 'vitest/browser'
 import { expectAccessible } from '../shell/expectAccessible.fake.ts'
 import { closeWallet, openWallet } from '../wallet/openWallet.fake.tsx'
 import {
   amount,
+  answerBob,
+  comeBack,
   confirm,
   isLeavingHeld,
+  leave,
   noteInOtherTab,
   recipient,
   review,
@@ -175,9 +178,7 @@ test('somebody else signs in after the confirmation, and the page has found out:
   let isOther = false
   const intercept = (url: string, pass: () => Promise<Response>) => {
     if (isConfirmed && url.startsWith('https://rpc.test')) return held.promise.then(pass)
-    if (!isOther || !/\/(?:auth|wallet)\/me$/.test(url)) return undefined
-    const other = url.endsWith('/auth/me') ? { id: 'b', name: 'Bob' } : { address: recipient.toLowerCase() }
-    return pass().then(async (response) => Response.json({ ...(await response.json()), ...other }))
+    return isOther ? answerBob(url, pass) : undefined
   }
   const prepare = (service: TestService) => service.failNext('GET /wallet/transactions', { code: 'rate_limited' })
   const { screen, service } = await openWallet({ intercept, prepare })
@@ -240,6 +241,20 @@ describe('paying once', () => {
     await expect.poll(count).toBeGreaterThan(before)
   })
 
+  test('a lost answer, and somebody else has signed in: that it may have been signed stays in sight', async () => {
+    let isOther = false
+    const intercept = (url: string, pass: () => Promise<Response>) => {
+      if (!url.endsWith('/sign/digest')) return isOther ? answerBob(url, pass) : undefined
+      isOther = true
+      return Promise.reject(new TypeError('Failed to fetch'))
+    }
+    const { screen, service } = await openWallet({ intercept })
+    await expect.element(screen.getByText(/^Nothing signed or received yet/)).toBeVisible()
+    await send(screen)
+    await expect.element(screen.getByRole('alert').getByText(/Sign in as yourself/)).toBeVisible()
+    expect(service.requests.filter((request) => request === 'GET /wallet/transactions')).toHaveLength(1)
+  })
+
   test('a visitor who leaves the page while it signs, and comes back, finds the result', async () => {
     const held = Promise.withResolvers<void>()
     let isAsked = false
@@ -252,13 +267,12 @@ describe('paying once', () => {
     await send(screen)
     await expect.poll(() => isAsked).toBe(true)
     expect(isLeavingHeld()).toBe(true)
-    await screen.getByRole('link', { name: 'Verify', exact: true }).click()
-    await expect.element(screen.getByRole('heading', { level: 1, name: /verify/i })).toBeVisible()
+    await leave(screen)
     // On a page of the wallet or not: a tab that is closed now leaves a signature, and nothing sent.
     expect(isLeavingHeld()).toBe(true)
     held.resolve()
     await expect.poll(() => service.transactions.length).toBe(1)
-    await screen.getByRole('link', { name: 'Wallet', exact: true }).click()
+    await comeBack(screen)
     await expect.element(screen.getByText('Sent 0.25 ETH')).toBeVisible()
     expect(isLeavingHeld()).toBe(false)
   })
@@ -286,6 +300,35 @@ describe('paying once', () => {
     noteInOtherTab(service.wallet.address, SIGNED_ELSEWHERE)
     await expect.element(notice).toBeVisible()
     noteInOtherTab(service.wallet.address, undefined)
+    await expect.element(notice).not.toBeInTheDocument()
+  })
+
+  test('somebody has looked in another tab while this one was on another page: that counts here too', async () => {
+    const { screen, service } = await openWallet()
+    const notice = screen.getByText('A payment that was signed before may still go through')
+    noteInOtherTab(service.wallet.address, SIGNED_ELSEWHERE)
+    await expect.element(notice).toBeVisible()
+    await leave(screen)
+    noteInOtherTab(service.wallet.address, undefined)
+    await comeBack(screen)
+    await expect.element(review(screen)).toBeVisible()
+    expect(notice.query()).toBeNull()
+  })
+
+  test('a browser that keeps nothing: an outcome that is not known stays in sight until somebody has looked', async () => {
+    const { screen, service } = await openWallet()
+    const notice = screen.getByText('A payment that was signed before may still go through')
+    using _ = vi.spyOn(Storage.prototype, 'setItem').mockImplementation(() => {
+      throw new Error('full')
+    })
+    service.failNext('eth_sendRawTransaction', { code: -32000, message: 'upstream timed out' })
+    await send(screen)
+    await expect.element(screen.getByText('It is not known whether the transaction was sent')).toBeVisible()
+    await leave(screen)
+    await comeBack(screen)
+    await write(screen, {})
+    await expect.element(notice).toBeVisible()
+    await screen.getByRole('button', { name: 'I have looked' }).click()
     await expect.element(notice).not.toBeInTheDocument()
   })
 

@@ -68,8 +68,9 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
     } catch (caught) {
       const error = toServiceError(caught)
       if (error.status === 401) onSessionLost()
-      // Also where no signature is known of: its answer may have been lost.
-      else onChanged()
+      // Also where no signature is known of: its answer may have been lost. The history of another user would not tell, and their
+      // page would take the place of the notice.
+      else if (error.code !== 'wallet_changed' || error.retryable !== false) onChanged()
       if (error.signed !== undefined) noteUnsettled(error.signed)
       session.set({ step: { name: 'form' }, failure: error })
     }

@@ -1,4 +1,5 @@
 import type { SignResult } from '@countersign/sdk'
+import { expect } from 'vitest'
 import type { Token } from '../config.ts'
 import { writeStored } from '../ui/stored.ts'
 import type { openWallet } from '../wallet/openWallet.fake.tsx'
@@ -27,6 +28,21 @@ export async function write(screen: Screen, payment: { to?: string; amount?: str
 export async function send(screen: Screen) {
   await write(screen, {})
   await confirm(screen).click()
+}
+
+/** To a page that is not of the wallet, in the same tab. */
+export async function leave(screen: Screen) {
+  await screen.getByRole('link', { name: 'Verify', exact: true }).click()
+  await expect.element(screen.getByRole('heading', { level: 1, name: /verify/i })).toBeVisible()
+}
+
+export const comeBack = (screen: Screen) => screen.getByRole('link', { name: 'Wallet', exact: true }).click()
+
+/** What the service answers once somebody else has signed in, in another tab. */
+export function answerBob(url: string, pass: () => Promise<Response>): Promise<Response> | undefined {
+  if (!/\/(?:auth|wallet)\/me$/.test(url)) return undefined
+  const bob = url.endsWith('/auth/me') ? { id: 'b', name: 'Bob' } : { address: recipient.toLowerCase() }
+  return pass().then(async (response) => Response.json({ ...(await response.json()), ...bob }))
 }
 
 /** Whether the browser would ask before the tab is closed. */

@@ -17,11 +17,13 @@ type SendState = {
   failure: ServiceError | null
   /** Signed, and nobody knows whether it was sent: the next payment could be a second one. */
   unsettled: SignResult | null
+  /** Whether the browser has it: then it counts for as long as it is there, since another tab may take it away. */
+  isKept: boolean
 }
 
 export type SendSession = Session<SendState>
 
-const INITIAL: SendState = { step: { name: 'form' }, failure: null, unsettled: null }
+const INITIAL: SendState = { step: { name: 'form' }, failure: null, unsettled: null, isKept: false }
 
 /** By address. Above the pages, so that a visitor who leaves one while the enclave signs, and comes back, finds the result. */
 export const SendSessionsContext = createContext(new Map<string, SendSession>())

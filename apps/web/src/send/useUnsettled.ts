@@ -23,9 +23,13 @@ export function useUnsettled(address: Hex): Unsettled {
   const { step, failure, unsettled } = useSyncExternalStore(session.subscribe, session.get)
   const isTold = failure?.signed?.txHash === unsettled?.txHash || step.name === 'sent'
   useEffect(() => {
-    session.set({ unsettled: readUnsettled(address) ?? session.get().unsettled })
+    const read = () => {
+      const kept = readUnsettled(address)
+      if (kept !== null || session.get().isKept) session.set({ unsettled: kept, isKept: true })
+    }
+    read()
     const follow = ({ key }: StorageEvent) => {
-      if (key === toKey(address)) session.set({ unsettled: readUnsettled(address) })
+      if (key === toKey(address)) read()
     }
     window.addEventListener('storage', follow)
     return () => window.removeEventListener('storage', follow)
@@ -34,7 +38,7 @@ export function useUnsettled(address: Hex): Unsettled {
     shown: isTold ? null : unsettled,
     noteUnsettled(signed) {
       writeStored(localStorage, toKey(address), signed)
-      session.set({ unsettled: signed })
+      session.set({ unsettled: signed, isKept: readUnsettled(address)?.txHash === signed.txHash })
     },
     forgetUnsettled() {
       if (readUnsettled(address)?.txHash === unsettled?.txHash) writeStored(localStorage, toKey(address), undefined)

@@ -175,6 +175,16 @@ describe('the opening is answered once', () => {
     await expect.element(text(screen)).toHaveFocus()
   })
 
+  test('it is saved without indentation, which could make one of nested lists larger than its readers take', async () => {
+    const { screen } = await open()
+    await write(screen, 'I agree.')
+    await confirm(screen).click()
+    const save = screen.getByRole('link', { name: 'Save the opening' })
+    await expect.element(save).toHaveAttribute('href')
+    const saved = await readSaved(save.element())
+    expect(new TextDecoder().decode(saved)).toBe(`${JSON.stringify(parseOpening(saved))}\n`)
+  })
+
   test('a visitor who leaves the page while it signs, and comes back, finds it', async () => {
     const held = Promise.withResolvers<void>()
     const intercept = (url: string, pass: () => Promise<Response>) =>

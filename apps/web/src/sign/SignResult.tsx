@@ -21,7 +21,8 @@ export function SignResult({ shown, result, isKept, onKept, onAgain }: SignResul
   const { signature, attestationSlug, opening } = result
   const heading = useRef<HTMLHeadingElement>(null)
   const { proof } = useAttestation(attestationSlug)
-  const file = useMemo(() => new TextEncoder().encode(`${JSON.stringify(opening, undefined, 2)}\n`), [opening])
+  // Indented, nested lists could grow beyond `MAX_OPENING_BYTES`.
+  const file = useMemo(() => new TextEncoder().encode(`${JSON.stringify(opening)}\n`), [opening])
   useEffect(() => heading.current?.focus(), [])
   return (
     <section className="send-result" aria-labelledby="signed-heading">

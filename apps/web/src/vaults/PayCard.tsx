@@ -140,7 +140,7 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
                   disabled={step.name === 'checking'}
                 >
                   <option value={HOUR_MS}>one hour</option>
-                  <option value={24 * HOUR_MS}>24 hours</option>
+                  <option value={24 * HOUR_MS}>almost 24 hours</option>
                 </select>
               )}
             </Field>

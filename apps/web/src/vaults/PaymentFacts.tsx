@@ -1,3 +1,4 @@
+import { mayTakeDataFee } from '@countersign/policy'
 import type { TxMetadata } from '@countersign/protocol'
 import { formatEther, getAddress, isAddressEqual, zeroAddress } from 'viem'
 import { useConfig } from '../config.ts'
@@ -5,7 +6,6 @@ import { tellAmount, toRecipient } from '../send/tellDraft.ts'
 import { Address } from '../ui/Address.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { toChainName, toCoin } from '../words/format.ts'
-import { mayTakeDataFee } from './dataFee.ts'
 import { toShownPayment } from './shownPayment.ts'
 
 /** A transaction as it is signed, from its own fields: amount, recipient and fee to the last digit. */

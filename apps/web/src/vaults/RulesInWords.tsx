@@ -1,6 +1,5 @@
 import { describePolicy, type Policy } from '@countersign/policy'
 import { useMemo } from 'react'
-import { hasFeeBesideLimit } from './dataFee.ts'
 
 /** What a vault allows, in words. */
 export function RulesInWords({ policy }: { policy: Policy }) {
@@ -20,9 +19,6 @@ export function RulesInWords({ policy }: { policy: Policy }) {
         {notes.map((note) => (
           <li key={note}>{note}</li>
         ))}
-        {hasFeeBesideLimit(policy) ? (
-          <li>A limit of the fee is for gas. Some rollups take a fee for data beside it, which no rule can limit.</li>
-        ) : null}
       </ul>
     </div>
   )

@@ -41,6 +41,11 @@ const EXPLANATIONS: Record<VaultErrorCode, Explanation> = {
     title: 'It is too late to approve this',
     advice: 'Whoever asks for it should write the payment again.',
   },
+  prepared_early: {
+    title: 'By the clock of this device it is too early for this',
+    advice:
+      'An approval holds for 24 hours at most. Set the clock here, and that of the device on which the payment was written, and try again.',
+  },
   nonce_taken: {
     title: 'Another payment of this vault came first',
     advice: 'Look in the history whether it was this very one. If not, write it again, and have it approved again.',

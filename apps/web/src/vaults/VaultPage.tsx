@@ -1,5 +1,5 @@
-import { describePolicy } from '@countersign/policy'
-import type { Hex, WalletInfo } from '@countersign/sdk'
+import { assertPolicy, describePolicy } from '@countersign/policy'
+import { type Hex, ServiceError, type WalletInfo } from '@countersign/sdk'
 import type { Vault } from '@countersign/sdk/vaults'
 import { useMemo } from 'react'
 import { getAddress } from 'viem'
@@ -15,6 +15,7 @@ import { useAccount } from '../wallet/useAccount.ts'
 import type { Balance } from '../wallet/useBalance.ts'
 import { WalletSkeleton } from '../wallet/WalletSkeleton.tsx'
 import { toChainName, toDateTime } from '../words/format.ts'
+import { toServiceError } from '../words/toServiceError.ts'
 import { AttestAddress } from './AttestAddress.tsx'
 import { describeLocks } from './describeLocks.ts'
 import { PayCard } from './PayCard.tsx'
@@ -40,10 +41,12 @@ type SignedIn = { wallet: WalletInfo; onSessionLost: () => void }
 function FoundVault({ address, ...signedIn }: SignedIn & { address: Hex }) {
   const { vaults, error, refresh } = useOwnVaults(signedIn)
   const vault = vaults?.find((one) => one.address === address)
-  if (vault !== undefined) return <OpenVault {...signedIn} vault={vault} />
-  if (error !== null) {
+  const fault = useMemo(() => (vault === undefined ? null : findFault(vault)), [vault])
+  if (vault !== undefined && fault === null) return <OpenVault {...signedIn} vault={vault} />
+  const failure = fault ?? error
+  if (failure !== null) {
     return (
-      <VaultErrorNotice error={error}>
+      <VaultErrorNotice error={failure}>
         <button type="button" className="button button-small" onClick={refresh}>
           Read the vaults again
         </button>
@@ -59,6 +62,17 @@ function FoundVault({ address, ...signedIn }: SignedIn & { address: Hex }) {
       </p>
     </Notice>
   )
+}
+
+/** The list has only the form of its rules checked: what is shown as rules here is judged as the enclave does. */
+function findFault({ policy }: Vault): ServiceError | null {
+  try {
+    assertPolicy(policy)
+    return null
+  } catch (cause) {
+    const { details } = toServiceError(cause)
+    return new ServiceError('response_invalid', 'the rules of this vault are none', { details, cause })
+  }
 }
 
 function OpenVault({ vault, wallet, onSessionLost }: SignedIn & { vault: Vault }) {

@@ -1,6 +1,7 @@
 import { describePolicy } from '@countersign/policy'
 import type { WalletInfo } from '@countersign/sdk'
 import type { Vault } from '@countersign/sdk/vaults'
+import { useMemo } from 'react'
 import { Link } from '../router.tsx'
 import { SignedInPage } from '../wallet/SignedInPage.tsx'
 import { useBalance } from '../wallet/useBalance.ts'
@@ -56,6 +57,7 @@ function VaultsCard({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () =
 function VaultRow({ vault: { address, policy } }: { vault: Vault }) {
   const { wei, isLoading } = useBalance(address)
   const { name } = readVaultNotes(address)
+  const { summary } = useMemo(() => describePolicy(policy), [policy])
   return (
     <li>
       <Link to={`/vaults/${address}`} className="vault-row">
@@ -66,7 +68,7 @@ function VaultRow({ vault: { address, policy } }: { vault: Vault }) {
           </span>
           <span>{wei === null ? (isLoading ? 'Reading …' : 'Not known') : `${toShortEther(wei)} ETH`}</span>
         </span>
-        <span className="fine-print">{describePolicy(policy).summary}.</span>
+        <span className="fine-print">{summary}.</span>
       </Link>
     </li>
   )

@@ -27,7 +27,7 @@ export type PolicyContext = {
   startsAtMs: number
 }
 
-export const UNLIMITED = String(2n ** 256n - 1n)
+const UNLIMITED = String(2n ** 256n - 1n)
 /** `transfer(address,uint256)` of ERC-20. */
 const TRANSFER: Hex = '0xa9059cbb'
 

@@ -1,7 +1,6 @@
 import { quicknet } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { full, limited, payment, scheduled, toKey } from '../../../../packages/policy/src/policies.fake.ts'
-import { hasFeeBesideLimit } from './dataFee.ts'
 import { describeLocks } from './describeLocks.ts'
 import { readTimeSources } from './timeSources.ts'
 
@@ -46,16 +45,6 @@ describe('what locks the funds', () => {
     for (const policy of [limited, full, scheduled])
       expect(tell(policy)).toMatch(/lose that account.*no passkey takes its place.*keep the file too.*root secret/)
   })
-})
-
-test.each([
-  ['a limit on a chain that takes nothing but gas', { chainIds: [1, 42161] }, false],
-  ['a limit on a rollup of the OP stack', { chainIds: [1, 84532] }, true],
-  ['a limit on a chain that is not known', { chainIds: [7777] }, true],
-  ['a limit on any chain', { chainIds: 'any' }, true],
-  ['no limit', { chainIds: 'any', maxFeeWei: String(2n ** 256n - 1n) }, false],
-] as const)('a fee for data beside the limit of the fee: %s', (_, change, isTold) => {
-  expect(hasFeeBesideLimit({ ...limited, rules: [{ ...payment, ...change }] })).toBe(isTold)
 })
 
 describe('what tells the time to a schedule', () => {

@@ -257,8 +257,8 @@ describe('on the device of an approver', () => {
     })
   })
 
-  test('a message is shown as it would be signed', async () => {
-    let [fragment, again] = ['', '']
+  test('a message is shown as it would be signed, and what cannot be approved yet is not called too late', async () => {
+    let [fragment, again, ahead] = ['', '', '']
     const make = async (service: TestService) => {
       const client = new ServiceClient(service.config)
       const { approver } = await createPasskey({ name: 'Ada' })
@@ -266,7 +266,9 @@ describe('on the device of an approver', () => {
       const vault = await createVault(client, { version: 1, log: null, approvers: [approver], rules })
       const prepared = await prepare(client, vault, { kind: 'message', message: 'Ada owes Bob a coffee' })
       fragment = new URL(toApproveUrl(prepared, window.location.origin)).hash
-      again = toApproveUrl({ ...prepared, expiresMs: prepared.expiresMs + 1 }, '').slice('/approve'.length)
+      const endingIn = (ms: number) =>
+        toApproveUrl({ ...prepared, expiresMs: prepared.expiresMs + ms }, '').slice('/approve'.length)
+      ;[again, ahead] = [endingIn(1), endingIn(86_400_000)]
     }
     const { screen } = await openWallet({ path: '/approve', prepare: make })
     await screen.getByLabelText('Link, or text of the file').fill(fragment)
@@ -278,15 +280,13 @@ describe('on the device of an approver', () => {
     // The same content with another end is something else, and nobody has approved it.
     window.location.hash = again
     await expect.element(screen.getByRole('heading', { name: 'Do you approve this?' })).toBeVisible()
+    window.location.hash = ahead
+    await button(screen, 'Approve with a passkey').click()
+    await expect.element(screen.getByText('By the clock of this device it is too early for this')).toBeVisible()
   })
 
   test.each([
-    [
-      'whose coin is not known: an amount is not called ether',
-      137,
-      '7 of the chain’s coin',
-      /^at most [\d.]+ of the chain’s coin$/,
-    ],
+    ['whose coin is another: an amount is not called ether', 137, '7 POL', /^at most [\d.]+ POL$/],
     [
       'that takes a fee for data: it is not said to be limited',
       8453,

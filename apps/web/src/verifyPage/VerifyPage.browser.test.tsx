@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { page, userEvent } from 'vitest/browser'
-import { render } from 'vitest-browser-react'
 import goldenCollateral from '../../../../packages/receipt/spec/golden/collateral.json?raw'
 import goldenReceipt from '../../../../packages/receipt/spec/golden/receipt.json?raw'
 import { issueGolden, slug } from '../../../../packages/verify/src/issues.fake.ts'
@@ -12,14 +11,12 @@ import {
   toGatewayProof as toProof,
 } from '../../../../packages/verify/src/network.fake.ts'
 import { toConfig } from '../config.fake.ts'
-import { ConfigContext } from '../config.ts'
+import { alert, heading, renderPage, statusOf } from '../report/reportPage.fake.tsx'
 import { expectAccessible } from '../shell/expectAccessible.fake.ts'
 import { createWarmWorker } from '../worker/warmWorker.fake.ts'
-import '../styles/app.css'
 import { VerifyPage } from './VerifyPage.tsx'
 
 const issue = await issueGolden()
-const PATIENCE = { timeout: 30_000 }
 
 const WarmWorker = createWarmWorker()
 
@@ -28,22 +25,12 @@ beforeEach(async () => {
   network = createFakeNetwork(issue)
   vi.stubGlobal('fetch', network.fetch)
   vi.stubGlobal('Worker', WarmWorker)
-  await render(
-    <main>
-      <ConfigContext value={toConfig(issue)}>
-        <VerifyPage />
-      </ConfigContext>
-    </main>,
-  )
+  await renderPage(<VerifyPage />, toConfig(issue))
 })
 afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-const heading = (name: string | RegExp) => expect.element(page.getByRole('heading', { name }), PATIENCE)
-const alert = (text: string | RegExp) =>
-  expect.element(page.getByRole('alert').filter({ hasText: text }), PATIENCE).toBeVisible()
-const statusOf = (step: string) => document.querySelector(`[data-step="${step}"]`)?.getAttribute('data-status')
 const file = (name: string, content: BlobPart) => new File([content], name, { type: 'application/json' })
 const picker = () => page.getByLabelText(/A receipt file/)
 const choose = (...files: File[]) => userEvent.upload(picker(), files)

@@ -2,14 +2,12 @@ import { toCanonicalJson, withholdHalf } from '@countersign/protocol'
 import { encodeReceiptCar } from '@countersign/receipt'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { page, userEvent } from 'vitest/browser'
-import { render } from 'vitest-browser-react'
 import { issueGoldenV2 } from '../../../../packages/verify/src/issues.fake.ts'
 import { createFakeNetwork } from '../../../../packages/verify/src/network.fake.ts'
 import { toConfig } from '../config.fake.ts'
-import { ConfigContext } from '../config.ts'
+import { heading, renderPage, statusOf } from '../report/reportPage.fake.tsx'
 import { expectAccessible } from '../shell/expectAccessible.fake.ts'
 import { createWarmWorker } from '../worker/warmWorker.fake.ts'
-import '../styles/app.css'
 import { VerifyPage } from './VerifyPage.tsx'
 
 const TEXT = 'hello\u202e <b>you</b>'
@@ -17,7 +15,6 @@ const bytes = new TextEncoder().encode(TEXT)
 const hex = `0x${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}` as const
 const issue = await issueGoldenV2({ signing: { kind: 'message', content: { message: hex } } })
 const other = await issueGoldenV2({ signing: { kind: 'message' }, signedAt: new Date('2026-06-15T12:00:05Z') })
-const PATIENCE = { timeout: 30_000 }
 const WarmWorker = createWarmWorker()
 
 /** All that leaves the page. */
@@ -30,20 +27,11 @@ beforeEach(async () => {
     return network.fetch(input, init)
   })
   vi.stubGlobal('Worker', WarmWorker)
-  await render(
-    <main>
-      <ConfigContext value={toConfig(issue)}>
-        <VerifyPage />
-      </ConfigContext>
-    </main>,
-  )
+  await renderPage(<VerifyPage />, toConfig(issue))
 })
 afterEach(() => {
   vi.unstubAllGlobals()
 })
-
-const heading = (name: string | RegExp) => expect.element(page.getByRole('heading', { name }), PATIENCE)
-const statusOf = (step: string) => document.querySelector(`[data-step="${step}"]`)?.getAttribute('data-status')
 
 async function ask(text: string) {
   await page.getByLabelText(/Or paste a proof link/).fill(text)

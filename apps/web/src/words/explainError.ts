@@ -184,16 +184,20 @@ const EXPLANATIONS: Record<SdkErrorCode | ServiceCode, Explanation> = {
 }
 
 /** The service may have signed, and its answer was lost on the way: the SDK says so by forbidding a retry. */
-const LOST_ANSWERS = new Set(['network_unreachable', 'request_timeout', 'response_invalid'])
+const LOST_ANSWERS = new Set(['network_unreachable', 'request_timeout', 'response_invalid', 'wallet_changed'])
 const MAY_BE_SIGNED: Explanation = {
   title: 'It may have been signed',
   advice:
     'The answer of the service was lost. Wait until the history shows the payment, or does not, before you send again: a signature is public, and anyone can broadcast it.',
 }
+const BY_EARLIER_USER =
+  'The answer was lost, and somebody else is signed in now. Sign in as yourself and look in your history before you send again.'
 
 /** What a failure means for the person in front of it. Codes that need no words of their own get the service's. */
 export function explainError(error: Pick<ServiceError, 'code' | 'message' | 'retryable'>): Explanation {
-  if (LOST_ANSWERS.has(error.code) && error.retryable === false) return MAY_BE_SIGNED
+  if (LOST_ANSWERS.has(error.code) && error.retryable === false) {
+    return error.code === 'wallet_changed' ? { ...MAY_BE_SIGNED, advice: BY_EARLIER_USER } : MAY_BE_SIGNED
+  }
   if (Object.hasOwn(EXPLANATIONS, error.code)) return EXPLANATIONS[error.code as keyof typeof EXPLANATIONS]
   return {
     title: error.message === '' ? 'The service refused' : error.message,

@@ -70,6 +70,14 @@ describe('explainError', () => {
     expect(`${explain(true).title} ${explain(true).advice}`).not.toContain('signed')
   })
 
+  test('somebody else has signed in: nothing was signed, unless the answer was lost before', () => {
+    const explain = (retryable?: boolean) => explainError(new ServiceError('wallet_changed', 'x', { retryable }))
+    expect(explain().advice).toContain('Nothing was signed')
+    expect(explain(false).title).toBe('It may have been signed')
+    // The history on this page is no longer that of the user who asked.
+    expect(explain(false).advice).toContain('Sign in as yourself')
+  })
+
   test('a code without words of its own keeps those of the service', () => {
     const words = explainError(new ServiceError('brand_new', 'Out of stamps', { retryable: true }))
     expect(words).toEqual({ title: 'Out of stamps', advice: 'Try again in a moment.' })

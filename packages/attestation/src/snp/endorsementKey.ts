@@ -6,10 +6,15 @@ import type { Certificate } from '../x509/parseCertificate.ts'
 type Bytes = Uint8Array<ArrayBuffer>
 
 /** Processor families whose root key is known; they differ in the layout of a TCB version. */
-export type SnpProduct = 'Milan' | 'Genoa' | 'Turin'
+export const snpProducts = ['Milan', 'Genoa', 'Turin'] as const
 
-/** A TCB version as AMD numbers it: the security patch level of each firmware part. `fmc` exists from Turin on. */
-export type SnpTcb = { fmc: number; bl: number; tee: number; snp: number; ucode: number }
+export type SnpProduct = (typeof snpProducts)[number]
+
+/** The firmware parts of a TCB version. `fmc` exists from Turin on. */
+export const snpTcbParts = ['fmc', 'bl', 'tee', 'snp', 'ucode'] as const
+
+/** A TCB version as AMD numbers it: the security patch level of each firmware part. */
+export type SnpTcb = Record<(typeof snpTcbParts)[number], number>
 
 /** What AMD certifies about a VCEK or VLEK (AMD KDS specification 57230, "VCEK certificate extensions"). */
 export type EndorsedKey = {
@@ -87,7 +92,7 @@ export function toSnpProduct({ family, model }: { family: number; model: number 
 }
 
 export function isSameTcb(left: SnpTcb, right: SnpTcb): boolean {
-  return (['fmc', 'bl', 'tee', 'snp', 'ucode'] as const).every((part) => left[part] === right[part])
+  return snpTcbParts.every((part) => left[part] === right[part])
 }
 
 /** Turin certificates carry the first 8 bytes of the chip id; the report fills the rest with zeros. */

@@ -39,13 +39,15 @@ export type ParsedReport = {
   signature: Bytes
 }
 
-const REPORT_BYTES = 1184
+/** Of every version. */
+export const SNP_REPORT_BYTES = 1184
 const SIGNED_BYTES = 0x2a0
 const ECDSA_P384_SHA384 = 1
 
 /** Reads a report strictly: the exact length, and every reserved byte zero. */
 export function parseReport(report: Bytes): ParsedReport {
-  if (report.length !== REPORT_BYTES) throw malformed(`${report.length} bytes where ${REPORT_BYTES} are expected`)
+  if (report.length !== SNP_REPORT_BYTES)
+    throw malformed(`${report.length} bytes where ${SNP_REPORT_BYTES} are expected`)
   const view = new DataView(report.buffer, report.byteOffset, report.byteLength)
   const version = view.getUint32(0x000, true)
   if (version !== 2 && version !== 3 && version !== 5) throw unsupported(`report version ${version}`)
@@ -99,7 +101,7 @@ function reservedRanges(version: 2 | 3 | 5): [number, number][] {
     // r and s have 72 bytes each and fill 48; the rest of the signature's 512 bytes is reserved.
     [SIGNED_BYTES + 48, SIGNED_BYTES + 72],
     [SIGNED_BYTES + 120, SIGNED_BYTES + 144],
-    [SIGNED_BYTES + 144, REPORT_BYTES],
+    [SIGNED_BYTES + 144, SNP_REPORT_BYTES],
   ]
 }
 

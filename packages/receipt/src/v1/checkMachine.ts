@@ -2,6 +2,7 @@ import {
   assertReportChip,
   assertReportState,
   type ReportPolicy,
+  snpTcbParts,
   type VerifiedReport,
   type Verifier,
   type VerifyReportParameters,
@@ -60,9 +61,8 @@ export async function checkMachine(
 
 /** The lowest of what the machine says of itself, part by part. */
 function describeTcb({ tcb, product }: VerifiedReport): string {
-  const parts =
-    product === 'Turin' ? (['fmc', 'bl', 'tee', 'snp', 'ucode'] as const) : (['bl', 'tee', 'snp', 'ucode'] as const)
-  return parts
+  return snpTcbParts
+    .filter((part) => part !== 'fmc' || product === 'Turin')
     .map((part) => `${part} ${Math.min(tcb.reported[part], tcb.committed[part], tcb.launch[part])}`)
     .join(', ')
 }

@@ -9,12 +9,12 @@ import { ServiceError, toCanonicalJson } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createSpecFiles, GOLDEN_SIGNED_AT, readSpecFile } from '../../spec/createSpecFiles.ts'
 import { createTamperings, tamper } from '../../spec/tampered.ts'
+import { failures, service, statusOf } from '../checkReceipt.fake.ts'
 import { createReceiptSimulator } from '../simulator/index.ts'
-import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from './checkReceipt.ts'
+import { type CheckReceiptOptions, checkReceipt } from './checkReceipt.ts'
 import { toCid } from './cid.ts'
 import { anchorSteps, requiredSteps, type Step, type StepId, stepTitles } from './steps.ts'
 
-const service = createReceiptSimulator()
 const honest = await service.issue({ signedAt: GOLDEN_SIGNED_AT, treeSize: 5, leafIndex: 2, batchSequence: 3 })
 const options: CheckReceiptOptions = {
   roots: service.roots,
@@ -25,9 +25,6 @@ const options: CheckReceiptOptions = {
 function check(changes: Partial<CheckReceiptOptions> = {}, bytes = honest.bytes, collateral = honest.collateral) {
   return checkReceipt(bytes, collateral, { ...options, ...changes })
 }
-
-const statusOf = ({ steps }: ReceiptCheck, id: StepId) => steps.find((step) => step.id === id)?.status
-const failures = ({ steps }: ReceiptCheck) => steps.filter(({ status }) => status === 'fail').map(({ id }) => id)
 
 /** The same evidence, seen by a reader who takes the simulated roots and the satellite for the real ones. */
 const asHardware: Partial<CheckReceiptOptions> = {

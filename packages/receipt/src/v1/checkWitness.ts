@@ -7,6 +7,7 @@ import {
   isZero,
   toEntropyMessage,
   toHex,
+  toRoundTimeMs,
   verifyDrandWitness,
   verifyEd25519,
 } from '@countersign/protocol'
@@ -56,11 +57,17 @@ function isStated({ entropy, signer: { statement } }: ReceiptView): boolean {
 
 /** A round of a public beacon: which beacon, and when its rounds are due, is under the quote with the enclave's settings. */
 function checkRound(entropy: DrandWitness, settings: EnclaveSettings | undefined): string {
-  const beacon = settings?.entropy.find((one) => one.kind === 'drand' && one.chainHash === entropy.chainHash)
-  if (beacon?.kind !== 'drand') throw new StepFailure('The enclave’s settings do not name this beacon.')
-  failIf(!verifyDrandWitness(beacon, entropy), 'The beacon did not sign this round, or it was due at another time.')
+  const { chainHash, publicKey, sequence, timestamp } = entropy
+  const beacons = settings?.entropy.filter((one) => one.kind === 'drand') ?? []
+  const named = beacons.filter((one) => one.chainHash === chainHash)
+  failIf(named.length === 0, 'The enclave’s settings do not name this beacon.')
+  // Settings may have one chain twice. The signature is judged once, however many there are: they could be a stranger's.
+  const due = toTime(timestamp, 'The time of the sample')
+  const beacon = named.find((one) => one.key === publicKey && toRoundTimeMs(one, sequence) === due)
+  const isSigned = beacon !== undefined && verifyDrandWitness(beacon, entropy)
+  failIf(!isSigned, 'The beacon did not sign this round, or it was due at another time.')
   // By its key: the source is a name that nobody signed, and could be that of another beacon.
-  return `Round ${entropy.sequence}, signed by ${entropy.publicKey}: a public beacon, shared by all signatures of its round.`
+  return `Round ${sequence}, signed by ${publicKey}: a public beacon, shared by all signatures of its round.`
 }
 
 /** Milliseconds of an ISO 8601 time in its one spelling; a day that does not exist is refused. */

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { toExitCode } from '../../../../apps/verifier/src/exitCodes.ts'
 import { conclude } from '../../../verify/src/conclude.ts'
+import { statusOf } from '../checkReceipt.fake.ts'
 import { createReceiptSimulator } from '../simulator/index.ts'
 import type { ChainLog, ChainReader } from './checkChain.ts'
 import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from './checkReceipt.ts'
 import { createEvent } from './event.fake.ts'
-import type { StepId, StepStatus } from './steps.ts'
+import type { StepStatus } from './steps.ts'
 
 const service = createReceiptSimulator()
 const signedAt = new Date('2026-06-15T12:00:00.123Z')
@@ -139,8 +140,6 @@ function check({ chain, options, hasContract = true }: Case, reader: Pick<CheckR
 function exitCodeOf(result: ReceiptCheck, isMockRefused = false) {
   return toExitCode({ conclusion: conclude({ ...result, isMockRefused, lies: [] }), receipt: result.receipt })
 }
-
-const statusOf = ({ steps }: ReceiptCheck, id: StepId) => steps.find((step) => step.id === id)?.status
 
 describe('only an event at most 72 h after the stated time of signing makes a receipt plainly verified', () => {
   test.each(cases.map((entry) => [entry.name, entry] as const))('%s', async (_, entry) => {

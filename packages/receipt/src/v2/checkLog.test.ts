@@ -1,4 +1,3 @@
-import { createVerifier } from '@countersign/attestation'
 import { developmentSeed } from '@countersign/attestation/simulator'
 import {
   createNoteKey,
@@ -19,37 +18,19 @@ import { describe, expect, test } from 'vitest'
 import { GOLDEN_SIGNED_AT, goldenSignings, issueGolden, parseGolden } from '../../spec/createSpecFiles.ts'
 import { createLogTamperings, goldenLog } from '../../spec/tamperedLog.ts'
 import { tamperV2 } from '../../spec/tamperedV2.ts'
-import {
-  createReceiptSimulator,
-  createSimulatedLog,
-  type SimulatedAttestation,
-  type SimulatedAttestationOptions,
-} from '../simulator/index.ts'
-import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from '../v1/checkReceipt.ts'
-import type { StepId } from '../v1/steps.ts'
+import { asHardware, check, failures, issue, service, stepOf } from '../checkReceipt.fake.ts'
+import { createSimulatedLog, type SimulatedAttestation } from '../simulator/index.ts'
+import type { CheckReceiptOptions } from '../v1/checkReceipt.ts'
 import { approved, approveWith } from '../vaults.fake.ts'
 
-const service = createReceiptSimulator()
-const verifier = createVerifier({ roots: service.roots })
 const honest = await issueGolden({ kind: 'transaction' }, { log: goldenLog })
 const golden = parseGolden(honest)
 const { setting } = createSimulatedLog(developmentSeed, goldenLog)
 
-type Files = Pick<SimulatedAttestation, 'bytes' | 'collateral' | 'anchors'> & Pick<CheckReceiptOptions, 'blocks'>
-
-function check({ bytes, collateral, anchors, blocks = {} }: Files, changes: Partial<CheckReceiptOptions> = {}) {
-  const { roots, mockEntropyKeys } = service
-  return checkReceipt(bytes, collateral, { roots, verifier, anchors, mockEntropyKeys, blocks, ...changes })
-}
-
-const issue = (options: Partial<SimulatedAttestationOptions>) =>
-  service.issueV2({ signedAt: GOLDEN_SIGNED_AT, ...options })
 const withLog = (files: SimulatedAttestation, log: string) => ({
   ...files,
   bytes: toCanonicalJson({ ...files.receipt, log }),
 })
-const stepOf = ({ steps }: ReceiptCheck, id: StepId) => steps.find((step) => step.id === id)
-const failures = ({ steps }: ReceiptCheck) => steps.filter(({ status }) => status === 'fail').map(({ id }) => id)
 
 describe('a receipt that is in a log', () => {
   const kinds = [...Object.entries(goldenSignings), ['address', { kind: 'address' }] as const]
@@ -88,10 +69,9 @@ describe('a receipt that is in a log', () => {
   })
 
   test('is verified on hardware', async () => {
-    const roots = service.roots.map((root) => ({ ...root, mode: 'hardware' as const }))
     const config = { rootSecret: `attested:sha256:${'ab'.repeat(32)}` }
     const files = await issue({ log: {}, config })
-    const result = await check(files, { roots, verifier: createVerifier({ roots }), mockEntropyKeys: [] })
+    const result = await check(files, asHardware())
     expect(result).toMatchObject({ verdict: 'unbounded', isKnownCode: true })
   })
 

@@ -1,25 +1,11 @@
-import { createVerifier } from '@countersign/attestation'
 import { withholdHalf } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { GOLDEN_SIGNED_AT, issueGolden } from '../../spec/createSpecFiles.ts'
-import { createReceiptSimulator, type SimulatedAttestation, type SimulatedSigning } from '../simulator/index.ts'
-import { checkReceipt, type ReceiptCheck } from '../v1/checkReceipt.ts'
-import type { StepId } from '../v1/steps.ts'
+import { issueGolden } from '../../spec/createSpecFiles.ts'
+import { check, failures, issue, statusOf } from '../checkReceipt.fake.ts'
 
-const service = createReceiptSimulator()
-const { roots, mockEntropyKeys } = service
-const verifier = createVerifier({ roots })
 const honest = await issueGolden({ kind: 'transaction' })
 
-function check(files: SimulatedAttestation, given: { opening?: Uint8Array } = {}) {
-  const { bytes, collateral, anchors, blocks } = files
-  return checkReceipt(bytes, collateral, { roots, verifier, anchors, mockEntropyKeys, blocks, ...given })
-}
-
-const issue = (options: { signing: SimulatedSigning }) => service.issueV2({ signedAt: GOLDEN_SIGNED_AT, ...options })
 const encode = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
-const statusOf = ({ steps }: ReceiptCheck, id: StepId) => steps.find((step) => step.id === id)?.status
-const failures = ({ steps }: ReceiptCheck) => steps.filter(({ status }) => status === 'fail').map(({ id }) => id)
 
 describe('an opening', () => {
   for (const signing of [{ kind: 'message' }, { kind: 'typed-data' }] as const) {

@@ -1,5 +1,4 @@
 import { generateKeyPairSync, sign as signWithNode } from 'node:crypto'
-import { createVerifier } from '@countersign/attestation'
 import { createSimulator } from '@countersign/attestation/simulator'
 import { attestationPublishedTopic, MAX_BLOCK_BYTES, toCanonicalJson, toHex } from '@countersign/protocol'
 import { ed25519 } from '@noble/curves/ed25519.js'
@@ -7,40 +6,19 @@ import { ml_dsa65 } from '@noble/post-quantum/ml-dsa.js'
 import { describe, expect, test } from 'vitest'
 import { GOLDEN_SIGNED_AT, goldenSignings, issueGolden, parseGolden } from '../../spec/createSpecFiles.ts'
 import { createTamperingsV2, tamperV2 } from '../../spec/tamperedV2.ts'
+import { asHardware, check, detailOf, failures, issue, service, statusOf, verifier } from '../checkReceipt.fake.ts'
 import { createFreeForms } from '../quoteForms.fake.ts'
-import { createReceiptSimulator, type SimulatedAttestationOptions } from '../simulator/index.ts'
-import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from '../v1/checkReceipt.ts'
+import { checkReceipt } from '../v1/checkReceipt.ts'
 import { toCid } from '../v1/cid.ts'
 import { encodeCid } from '../v1/event.fake.ts'
 import { isStepOf, requiredSteps, type StepId, stepTitles } from '../v1/steps.ts'
 import { assembleRelease, toBlockRelease } from './assemble.ts'
 import { encodeBlock } from './blocks.ts'
 
-const service = createReceiptSimulator()
-const verifier = createVerifier({ roots: service.roots })
 const honest = await issueGolden({ kind: 'transaction' })
 const golden = parseGolden(honest)
 
-type Files = Pick<typeof honest, 'bytes' | 'blocks' | 'collateral' | 'anchors'>
-
-function check(files: Files, changes: Partial<CheckReceiptOptions> = {}) {
-  const { bytes, collateral, anchors, blocks } = files
-  const { roots, mockEntropyKeys } = service
-  return checkReceipt(bytes, collateral, { roots, verifier, anchors, mockEntropyKeys, blocks, ...changes })
-}
-
-const issue = (options: Partial<SimulatedAttestationOptions>) =>
-  service.issueV2({ signedAt: GOLDEN_SIGNED_AT, ...options })
 const encode = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
-const statusOf = ({ steps }: ReceiptCheck, id: StepId) => steps.find((step) => step.id === id)?.status
-const detailOf = ({ steps }: ReceiptCheck, id: StepId) => steps.find((step) => step.id === id)?.detail
-const failures = ({ steps }: ReceiptCheck) => steps.filter(({ status }) => status === 'fail').map(({ id }) => id)
-
-/** The same evidence, seen by a reader who takes the simulated roots and the satellite for the real ones. */
-const asHardware = (): Partial<CheckReceiptOptions> => {
-  const roots = service.roots.map((root) => ({ ...root, mode: 'hardware' as const }))
-  return { roots, verifier: createVerifier({ roots }), mockEntropyKeys: [] }
-}
 
 describe('an honest receipt of version 2', () => {
   test.each(Object.entries(goldenSignings))('%s: passes every required step of its kind', async (kind, signing) => {
@@ -135,7 +113,7 @@ describe('both signatures', () => {
   const message = toBlockRelease(released)
   const genuine = golden.release.signatures.map(({ value }) => Buffer.from(value, 'hex')) as [Buffer, Buffer]
 
-  function withSignatures(signatures: { ed25519: Uint8Array; mlDsa65: Uint8Array }): Files {
+  function withSignatures(signatures: { ed25519: Uint8Array; mlDsa65: Uint8Array }) {
     const release = encodeBlock('release', assembleRelease({ ...released, signatures }))
     const bytes = encodeBlock('attestation', { ...golden.attestation, coordinator: { release: toCid(release) } })
     return { ...honest, bytes, blocks: { ...honest.blocks, release } }
@@ -343,13 +321,15 @@ describe('entropy', () => {
     expect(failures(await check(beacon))).toEqual(['entropy'])
   })
 
-  test('a beacon with another genesis in the settings has another time', async () => {
+  test('a round was due by a beacon of the settings, whichever of those that have its chain hash', async () => {
     const { receipt } = await issue({ isBeacon: true })
     if (!('kind' in receipt.entropy)) throw new Error('no beacon')
     const { publicKey: key, chainHash } = receipt.entropy
-    const entropy = [{ kind: 'drand', key, chainHash, genesisS: 1_500_000_030, periodS: 3 }] as const
-    const files = await issue({ isBeacon: true, settings: { entropy } })
-    expect(failures(await check(files))).toEqual(['entropy'])
+    const own = { kind: 'drand', key, chainHash, genesisS: 1_500_000_000, periodS: 3 } as const
+    const earlier = { ...own, genesisS: 1_499_999_970 }
+    const judge = async (...entropy: (typeof earlier)[]) =>
+      failures(await check(await issue({ isBeacon: true, settings: { entropy } })))
+    expect([await judge(earlier), await judge(earlier, own)]).toEqual([['entropy'], []])
   })
 
   test('a sample of a source that does not sign fails its step', async () => {

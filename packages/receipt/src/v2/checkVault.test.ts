@@ -1,4 +1,3 @@
-import { createVerifier } from '@countersign/attestation'
 import { createPolicy, hashPolicy, type Policy, toPolicyBytes } from '@countersign/policy'
 import {
   type AttestationReceiptV2,
@@ -14,36 +13,15 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { describe, expect, test } from 'vitest'
 import { GOLDEN_SIGNED_AT, issueGolden } from '../../spec/createSpecFiles.ts'
 import { createVaultTamperings, tamperVault } from '../../spec/tamperedVault.ts'
-import {
-  createReceiptSimulator,
-  type SimulatedAttestation,
-  type SimulatedAttestationOptions,
-} from '../simulator/index.ts'
-import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from '../v1/checkReceipt.ts'
+import { check, detailOf, failures, issue, type Steps, statusOf } from '../checkReceipt.fake.ts'
+import type { SimulatedAttestation, SimulatedAttestationOptions } from '../simulator/index.ts'
 import { toCid } from '../v1/cid.ts'
-import { type StepId, vaultSteps } from '../v1/steps.ts'
+import { vaultSteps } from '../v1/steps.ts'
 import { createTranscript } from '../v1/transcript.ts'
 import { type ApproveOptions, approved, approvedTwice, approveWith, goldenVaults, scheduled } from '../vaults.fake.ts'
 import { checkVault } from './checkVault.ts'
 import { encodeReceiptCar, parseReceiptCar } from './receiptCar.ts'
 
-const service = createReceiptSimulator()
-const verifier = createVerifier({ roots: service.roots })
-
-type Files = Pick<SimulatedAttestation, 'bytes' | 'collateral' | 'anchors'> & Pick<CheckReceiptOptions, 'blocks'>
-
-function check({ bytes, collateral, anchors, blocks = {} }: Files, changes: Partial<CheckReceiptOptions> = {}) {
-  const { roots, mockEntropyKeys } = service
-  return checkReceipt(bytes, collateral, { roots, verifier, anchors, mockEntropyKeys, blocks, ...changes })
-}
-
-const issue = (options: Partial<SimulatedAttestationOptions>) =>
-  service.issueV2({ signedAt: GOLDEN_SIGNED_AT, ...options })
-type Steps = Pick<ReceiptCheck, 'steps'>
-
-const statusOf = ({ steps }: Steps, id: StepId) => steps.find((step) => step.id === id)?.status
-const detailOf = ({ steps }: Steps, id: StepId) => steps.find((step) => step.id === id)?.detail
-const failures = ({ steps }: Steps) => steps.filter(({ status }) => status === 'fail').map(({ id }) => id)
 const vaultStatuses = (result: Steps) => vaultSteps.map((id) => statusOf(result, id))
 
 /** The same bytes but for members of the receipt, as a liar would send them. */

@@ -1,4 +1,10 @@
-import type { Opening, ProofPayload, SignRequest, SignResult } from '@countersign/protocol'
+import {
+  MAX_RETURN_TO_LENGTH,
+  type Opening,
+  type ProofPayload,
+  type SignRequest,
+  type SignResult,
+} from '@countersign/protocol'
 import type { PublicClient } from 'viem'
 import { createApi, type ServiceApi } from './api.ts'
 import type { Connection, ServiceClientConfig } from './connection.ts'
@@ -98,12 +104,14 @@ export class ServiceClient implements Connection {
   }
 
   /**
-   * Where a full-page navigation starts the sign-in; the user comes back to `returnTo`, on an origin that is allowed. `provider` is
-   * an id of `GET /auth`.
+   * Where a full-page navigation starts the sign-in; the user comes back to `returnTo`, on an origin that is allowed: without its
+   * query and fragment where it has more than 2048 characters, which the service refuses. `provider` is an id of `GET /auth`.
    */
   loginUrl({ provider = 'google', returnTo }: LoginOptions & { returnTo?: string | undefined } = {}): string {
     const url = `${this.config.apiBaseUrl}/auth/${encodeURIComponent(provider)}`
-    return returnTo === undefined ? url : `${url}?return_to=${encodeURIComponent(returnTo)}`
+    if (returnTo === undefined) return url
+    const page = returnTo.length > MAX_RETURN_TO_LENGTH ? returnTo.replace(/[?#].*/, '') : returnTo
+    return `${url}?return_to=${encodeURIComponent(page)}`
   }
 }
 

@@ -1,4 +1,4 @@
-import { ServiceError } from '@countersign/protocol'
+import { MAX_RETURN_TO_LENGTH, ServiceError } from '@countersign/protocol'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   apiBaseUrl,
@@ -15,6 +15,7 @@ import {
 } from './network.fake.ts'
 import { REQUEST_TIMEOUT_MS } from './request.ts'
 import { ServiceClient } from './ServiceClient.ts'
+import { withCode } from './withCode.fake.ts'
 
 let network: FakeNetwork
 let api: ServiceClient['api']
@@ -29,7 +30,6 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-const withCode = (code: string, more: object = {}) => expect.objectContaining({ name: 'ServiceError', code, ...more })
 const digest = `0x${'22'.repeat(32)}` as const
 const txMetadata = {
   chainId: 1,
@@ -91,6 +91,19 @@ describe('what each function asks', () => {
       `${apiBaseUrl}/auth/google?return_to=https%3A%2F%2Fapp.test%2Fa%3Fb%3Dc%26d%23e`,
     )
   })
+
+  test.each(['?b=', '#', '?b=c#'])(
+    'a page that the service would refuse for its length goes without what follows %s',
+    (rest) => {
+      const start = `https://app.test/a${rest}`
+      const toPage = (length: number) => {
+        const url = new ServiceClient(config).loginUrl({ returnTo: start.padEnd(length, 'x') })
+        return new URL(url).searchParams.get('return_to')
+      }
+      expect(toPage(MAX_RETURN_TO_LENGTH)).toHaveLength(MAX_RETURN_TO_LENGTH)
+      expect(toPage(MAX_RETURN_TO_LENGTH + 1)).toBe('https://app.test/a')
+    },
+  )
 })
 
 describe('answers that are no failures', () => {

@@ -13,7 +13,7 @@ const REFUSALS: [RegExp, SdkErrorCode, string][] = [
     'rpc_gas_rejected',
     'the gas is too low, or more than a block takes',
   ],
-  [/type not supported/i, 'rpc_failed', 'the RPC refused the transaction'],
+  [/type not supported/i, 'rpc_failed', 'the RPC failed'],
 ]
 const NONCE_TOO_LOW = /nonce (?:is )?too low|noncetoolow|oldnonce|nonce has already been used/i
 
@@ -30,7 +30,7 @@ export async function broadcast(
   let answer: Hex
   try {
     answer = await publicClient.sendRawTransaction({ serializedTransaction })
-    if (!isPrefixedHex(answer, 32)) throw new Error('no hash')
+    if (!isPrefixedHex(answer, 32)) throw new Error()
   } catch (cause) {
     return judgeFailure(publicClient, { cause, signed })
   }

@@ -34,7 +34,7 @@ export const browserPage: Page = {
   now: () => Date.now(),
   isBack() {
     // Test environments may have none.
-    const [entry] = performance.getEntriesByType?.('navigation') ?? []
-    return (entry as PerformanceNavigationTiming | undefined)?.type === 'back_forward'
+    const entry = performance.getEntriesByType?.('navigation')[0] as PerformanceNavigationTiming | undefined
+    return entry?.type === 'back_forward'
   },
 }

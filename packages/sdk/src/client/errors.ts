@@ -8,7 +8,10 @@ import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
 export type SdkErrorCode =
   /** Wait until `useWallet().wallet` is there, or call `api.provisionWallet`; nothing was sent. */
   | 'wallet_not_ready'
-  /** Call `refresh`: another user is signed in now, perhaps in another tab. Nothing was signed, and no vault made for this user. */
+  /**
+   * Call `refresh`: another user is signed in now, perhaps in another tab. No vault was made for this user, and nothing was signed,
+   * unless `details` says that it may have been: then as under `network_unreachable`, with the history of the user who asked.
+   */
   | 'wallet_changed'
   /** Fix the call: a field of the request cannot be used; nothing was sent. `details` names it. */
   | 'invalid_request'

@@ -12,6 +12,7 @@ import {
   type TypedData,
   toPrefixedHex,
   type WalletInfo,
+  type WalletUse,
 } from '@countersign/protocol'
 import { keccak256, numberToHex, parseGwei } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -101,11 +102,11 @@ export function createFakeNetwork() {
     },
     // Hashed as the enclave does it, not as the SDK does.
     'POST /sign/message': ({ body }) => {
-      const content = body as MessageContent
+      const { wallet: _, ...content } = body as MessageContent & WalletUse
       return signOffChain({ kind: 'message', content, digest: toPrefixedHex(hashMessage(content.message)) })
     },
     'POST /sign/typed-data': ({ body }) => {
-      const content = body as TypedData
+      const { wallet: _, ...content } = body as TypedData & WalletUse
       return signOffChain({ kind: 'typed-data', content, digest: toPrefixedHex(hashTypedData(content)) })
     },
     'POST /sign/authorization': async ({ body }) => {

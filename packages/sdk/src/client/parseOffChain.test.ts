@@ -106,6 +106,32 @@ describe('typed data', () => {
     expect(digest).toBe(`0x${toHex(hashTypedData(JSON.parse(JSON.stringify(content))))}`)
   })
 
+  // As EIP-1191 has it for another chain, in capitals, and with a checksum that is wrong everywhere.
+  test.each([
+    '0x70997970c51812dc3A010C7d01b50E0D17Dc79c8',
+    `0x${address.slice(2).toUpperCase()}`,
+    address.replace('d', 'D'),
+  ])('addresses need no checksum, and are sent as they are given: %s', (wallet) => {
+    const types = {
+      Pair: [
+        { name: 'wallets', type: 'address[2][]' },
+        { name: 'text', type: 'string' },
+      ],
+      Pairs: [{ name: 'pairs', type: 'Pair[]' }],
+    }
+    const message = { pairs: [{ wallets: [[wallet, address]], text: wallet }] }
+    const domain = { verifyingContract: wallet }
+    const { content, digest } = parse({ types, primaryType: 'Pairs', domain, message })
+    expect(content).toEqual({ types, primaryType: 'Pairs', domain, message })
+    expect(digest).toBe(`0x${toHex(hashTypedData(content as TypedData))}`)
+  })
+
+  test.each(['interest', 'uintList', 'bytesLike'])('the name of a struct may begin as a type’s does: %s', (name) => {
+    const types = { Loan: [{ name: 'one', type: name }], [name]: [{ name: 'rate', type: 'uint8' }] }
+    const { content, digest } = parse({ types, primaryType: 'Loan', message: { one: { rate: 7 } } })
+    expect(digest).toBe(`0x${toHex(hashTypedData(content as TypedData))}`)
+  })
+
   test('what the caller changes later is not what was asked for', () => {
     const request = structuredClone(order)
     const { content } = parseTypedData(request, chainId)
@@ -140,7 +166,6 @@ describe('typed data', () => {
     ['a member that is missing', { ...order, message: { ...order.message, buyer: undefined } }],
     ['a number for an object', { ...order, message: { ...order.message, buyer: 1 } }],
     ['an address that is none', { ...order, message: { ...order.message, buyer: { wallet: '0x12', tags: [] } } }],
-    ['a mistyped address', { ...order, domain: { verifyingContract: address.replace('d', 'D') } }],
     ['an integer out of range', { ...order, message: { ...order.message, change: 128 } }],
     ['a fraction', { ...order, message: { ...order.message, change: 0.5 } }],
     ['a number above 2^53', { ...order, message: { ...order.message, amounts: [2 ** 53] } }],

@@ -8,8 +8,9 @@ import {
   ServiceError,
   type TypedData,
 } from '@countersign/protocol'
-import { bytesToHex, hashMessage, hashTypedData, isAddress, stringToHex } from 'viem'
+import { concat, getTypesForEIP712Domain, hashMessage, hashStruct, keccak256, toHex } from 'viem'
 import { createError } from './errors.ts'
+import { isChecked } from './parseSignRequest.ts'
 
 /** What `signMessage` takes: text, which is signed in UTF-8, or bytes. */
 export type SignMessageRequest = { message: string | { raw: Hex | Uint8Array } }
@@ -31,26 +32,16 @@ export type OffChain = { digest: Hex } & (
 
 /** Half a surrogate pair: encoders replace it, so that another text would be signed than the one that was asked for. */
 const LONE_SURROGATE = /\p{Cs}/u
-/** EIP-712, "Definition of domainSeparator": these, in this order, those that a domain has. */
-const DOMAIN_TYPES = [
-  ['name', 'string'],
-  ['version', 'string'],
-  ['chainId', 'uint256'],
-  ['verifyingContract', 'address'],
-  ['salt', 'bytes32'],
-] as const
 
 /** Reads a message before anything is sent. */
 export function parseMessage(request: SignMessageRequest): OffChain {
   const given: unknown = request?.message
-  if (typeof given === 'string') {
-    if (LONE_SURROGATE.test(given)) throw invalid('invalid_message', 'half a surrogate pair')
-    return toMessage(stringToHex(given))
-  }
-  const raw: unknown = isPlainObject(given) && given.raw
-  const message = raw instanceof Uint8Array ? bytesToHex(raw) : raw
-  if (!isPrefixedHex(message)) throw invalid('invalid_message', 'expected text, or { raw: bytes or hex }')
-  return toMessage(message.toLowerCase() as Hex)
+  const raw = (given as Partial<{ raw: unknown }> | null | undefined)?.raw
+  const isText = typeof given === 'string' && !LONE_SURROGATE.test(given)
+  const message = isText ? toHex(given) : raw instanceof Uint8Array ? toHex(raw) : raw
+  if (!isPrefixedHex(message)) throw invalid('invalid_message', 'expected valid text, or { raw: bytes or hex }')
+  const content = { message: message.toLowerCase() as Hex }
+  return { kind: 'message', digest: hashMessage({ raw: message }), content }
 }
 
 /** Reads typed data before anything is sent. `chainId` is the client's: EIP-712 wants a domain of another chain refused. */
@@ -59,19 +50,43 @@ export function parseTypedData(request: SignTypedDataRequest, chainId: number): 
     const { domain, types, primaryType, message } = request
     // A copy: what the caller changes later is neither sent nor hashed.
     const content = toJson({ domain, types, primaryType, message }) as TypedData
-    const members = DOMAIN_TYPES.filter(([name]) => Object.hasOwn(content.domain, name))
-    const asked = content.domain.chainId as number | string | undefined
-    if (asked !== undefined && BigInt(asked) !== BigInt(chainId)) {
+    const asked = content.domain.chainId as number | undefined
+    if (Number(asked ?? chainId) !== chainId) {
       throw invalid('invalid_typed_data', `it is for chain ${asked}, the client is on ${chainId}`)
     }
-    // By the members that are there, as the service does. viem would leave out a chain that is written as a string.
-    const EIP712Domain = members.map(([name, type]) => ({ name, type }))
-    const digest = hashTypedData({ ...content, types: { ...content.types, EIP712Domain } } as never)
+    // By the members that are there, as the service does. viem would leave out an empty version, and a chain that is written as a string.
+    const present = { ...content.domain, version: 'version' in content.domain, chainId: asked && chainId } as never
+    const all: TypedData['types'] = { ...content.types, EIP712Domain: getTypesForEIP712Domain({ domain: present }) }
+    // Not viem's `hashTypedData`: it refuses structs whose names begin as those of numbers and bytes do.
+    const hash = (primaryType: string, data: unknown) =>
+      hashStruct({ types: all, primaryType, data: lower(all, primaryType, data) } as never)
+    const digest = keccak256(
+      concat(['0x1901', hash('EIP712Domain', content.domain), hash(primaryType, content.message)]),
+    )
     return { kind: 'typed-data', digest, content }
   } catch (cause) {
     // No details of viem's: it repeats values, and details go into logs.
-    throw cause instanceof ServiceError ? cause : invalid('invalid_typed_data', 'it has no hash by EIP-712', cause)
+    throw cause instanceof ServiceError ? cause : invalid('invalid_typed_data', 'no hash by EIP-712', cause)
   }
+}
+
+/**
+ * A copy with its addresses in lower case: viem would ask any other for a checksum, and the service asks for none. `type` is without
+ * brackets, that of the items of a list.
+ */
+function lower<T>(types: TypedData['types'], type: string, value: T): unknown {
+  return Array.isArray(value)
+    ? value.map((item) => lower(types, type, item))
+    : type === 'address'
+      ? (value as string).toLowerCase()
+      : types[type]
+        ? Object.fromEntries(
+            types[type].map((one) => [
+              one.name,
+              lower(types, one.type.replace(/\[.*/, ''), value[one.name as keyof T]),
+            ]),
+          )
+        : value
 }
 
 /** Reads an authorization before anything is sent. */
@@ -79,9 +94,7 @@ export function parseAuthorization(request: SignAuthorizationRequest, expected: 
   const { chainId = expected, address, nonce } = request ?? {}
   // Chain 0 would hold on every chain.
   if (chainId !== expected) throw invalid('invalid_request', `it is for chain ${chainId}, the client is on ${expected}`)
-  if (typeof address !== 'string' || !isAddress(address, { strict: /[a-f]/.test(address) })) {
-    throw invalid('invalid_request', '`address` is not an address')
-  }
+  if (!isChecked(address)) throw invalid('invalid_request', '`address` is not an address')
   if (!isNatural(nonce)) throw invalid('invalid_request', '`nonce` is not a natural number')
   return { chainId, address: address.toLowerCase() as Hex, nonce }
 }
@@ -99,11 +112,7 @@ function toJson(value: unknown): unknown {
   }
   const isText = typeof value === 'string' && !LONE_SURROGATE.test(value)
   if (isText || typeof value === 'boolean' || Number.isSafeInteger(value)) return value
-  throw invalid('invalid_typed_data', `JSON would lose or change a ${typeof value}`)
-}
-
-function toMessage(message: Hex): OffChain {
-  return { kind: 'message', digest: hashMessage({ raw: message }), content: { message } }
+  throw invalid('invalid_typed_data', `JSON would change a ${typeof value}`)
 }
 
 type Code = 'invalid_message' | 'invalid_request' | 'invalid_typed_data'

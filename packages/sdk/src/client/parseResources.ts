@@ -22,7 +22,7 @@ import {
 /** Narrows a body, or gives undefined for one that is not of the expected shape. */
 export type Parse<R> = (value: unknown) => R | undefined
 
-function where<R>(is: (value: unknown) => value is R): Parse<R> {
+export function where<R>(is: (value: unknown) => value is R): Parse<R> {
   return (value) => (is(value) ? value : undefined)
 }
 

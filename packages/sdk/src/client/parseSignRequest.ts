@@ -15,11 +15,15 @@ const DEFAULT_GAS = 21_000n
 export function parseSignRequest(request: SignRequest): Call {
   if (!isPlainObject(request)) throw invalid('expected an object with `to`')
   const { to, data = '0x', gas = DEFAULT_GAS, value } = request as SignRequest
-  // A wrong EIP-55 checksum is a typing error that nobody could take back. All in capitals there is none to be wrong.
-  if (typeof to !== 'string' || !isAddress(to, { strict: /[a-f]/.test(to) })) throw invalid('`to` is not an address')
+  if (!isChecked(to)) throw invalid('`to` is not an address')
   if (!isPrefixedHex(data)) throw invalid('`data` is not hex of whole bytes')
   if (typeof gas !== 'bigint' || gas <= 0n || gas >= 1n << 64n) throw invalid('`gas` is not a positive bigint')
   return { to: to.toLowerCase() as Hex, value: parseValue(value), data, gas }
+}
+
+/** A wrong EIP-55 checksum is a typing error that nobody could take back. All in capitals there is none to be wrong. */
+export function isChecked(address: unknown): address is Hex {
+  return typeof address === 'string' && isAddress(address, { strict: /[a-f]/.test(address) })
 }
 
 function parseValue(value: unknown = 0n): bigint {

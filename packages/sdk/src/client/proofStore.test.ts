@@ -12,6 +12,7 @@ import {
 } from './network.fake.ts'
 import { createProofStore, POLL_INTERVAL_MS } from './proofStore.ts'
 import { ServiceClient } from './ServiceClient.ts'
+import { withCode } from './withCode.fake.ts'
 
 let network: FakeNetwork
 
@@ -32,7 +33,6 @@ const answer = (slug: string, status: ProofStatus) => {
 }
 const create = () => createProofStore(new ServiceClient(config))
 const settle = () => vi.advanceTimersByTimeAsync(0)
-const withCode = (code: string) => expect.objectContaining({ name: 'ServiceError', code })
 
 describe('§4 useAttestation, without React', () => {
   test('§8 the interval is 4 seconds', () => {

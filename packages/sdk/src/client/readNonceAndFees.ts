@@ -14,12 +14,12 @@ export const NONCE_RETRY_MS = 1000
  */
 export async function readNonceAndFees(client: Connection, wallet: Pick<WalletInfo, 'address'>, line: SendLine) {
   const { publicClient } = client
-  const [nonce, { maxFeePerGas, maxPriorityFeePerGas }] = await Promise.all([
+  const [nonce, fees] = await Promise.all([
     readNonce(publicClient, wallet, line),
     askRpc(() => publicClient.estimateFeesPerGas()),
     client.verifyChain(),
   ])
-  return { nonce, maxFeePerGas, maxPriorityFeePerGas }
+  return { nonce, ...fees }
 }
 
 /**

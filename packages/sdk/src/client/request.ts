@@ -1,6 +1,6 @@
 import { isPlainObject, ServiceError, withinTimeLimit } from '@countersign/protocol'
 import { createError } from './errors.ts'
-import type { Parse } from './parseResources.ts'
+import { type Parse, string } from './parseResources.ts'
 
 /** Longer than the service needs to sign, even when it waits for an entropy source. */
 export const REQUEST_TIMEOUT_MS = 30_000
@@ -75,9 +75,9 @@ function toProblem(body: unknown, status: number) {
     return undefined
   }
   const { code, title, detail, retryable } = body
-  return new ServiceError<string>(code, typeof title === 'string' ? title : code, {
+  return new ServiceError<string>(code, string(title) ?? code, {
     status,
-    details: typeof detail === 'string' ? detail : undefined,
+    details: string(detail),
     retryable: typeof retryable === 'boolean' ? retryable : undefined,
   })
 }

@@ -18,7 +18,7 @@ export function createRpcClient({ chainId, rpcUrl }: ServiceClientConfig): Publi
   const url = rpcUrl || DEFAULT_RPC_URLS[chainId]
   if (url === undefined) {
     throw createError('rpc_url_missing', 'this chain needs an rpcUrl', {
-      details: `chain ${chainId} has no built-in RPC`,
+      details: `chain ${chainId}`,
     })
   }
   return createPublicClient({
@@ -66,8 +66,7 @@ export function rpcFailed(details: string, cause?: unknown) {
 export async function verifyChainId(publicClient: PublicClient, expected: number): Promise<void> {
   const chainId = await askRpc(() => publicClient.getChainId())
   if (chainId === expected) return
-  const details = `it serves ${chainId}, not ${expected}`
-  throw createError('rpc_chain_mismatch', 'the RPC serves another chain', { details })
+  throw createError('rpc_chain_mismatch', 'the RPC serves another chain', { details: `chain ${chainId}` })
 }
 
 /** Whether the RPC has the transaction, mined or pending. */

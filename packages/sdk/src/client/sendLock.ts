@@ -4,7 +4,7 @@ import type { Hex } from '@countersign/protocol'
 export type SendLine = {
   /** Settles with the last task so far. */
   tail: Promise<unknown>
-  /** What was sent last. An RPC of many nodes may not count it yet when it is asked for the next nonce. */
+  /** What this page sent last. An RPC of many nodes may not count it yet when it is asked for the next nonce. */
   last?: { nonce: number; txHash: Hex }
 }
 

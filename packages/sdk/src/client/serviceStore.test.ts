@@ -14,6 +14,7 @@ import {
 } from './network.fake.ts'
 import { ServiceClient } from './ServiceClient.ts'
 import { createServiceStore } from './serviceStore.ts'
+import { withCode } from './withCode.fake.ts'
 
 let network: FakeNetwork
 
@@ -25,7 +26,6 @@ afterEach(() => vi.unstubAllGlobals())
 
 const create = (page = createFakePage()) => createServiceStore(new ServiceClient(config), page)
 const isReady = (store: ReturnType<typeof create>) => expect.poll(() => store.getSnapshot().ready).toBe(true)
-const withCode = (code: string) => expect.objectContaining({ name: 'ServiceError', code })
 const signedOut = { user: null, wallet: null, ready: true, error: null }
 const signedIn = { user, wallet, ready: true, error: null }
 
@@ -318,6 +318,10 @@ describe('login, and a browser that blocks the cookie', () => {
     ['where storage is forbidden', () => back(1, createFakePage({ canStore: false }))],
     ['where the clock went back', () => back(-1)],
     ['where the user cancelled', () => back(1, createFakePage(), { url: 'https://app.test/?x=1&sign_in=cancelled#y' })],
+    [
+      'where the service has said why it failed',
+      () => back(1, createFakePage(), { url: 'https://app.test/?sign_in=failed' }),
+    ],
     ['where the user went back', () => back(1, createFakePage(), { isBackPage: true })],
   ])('%s there is no such error', async (_, come) => {
     const { store } = await come()

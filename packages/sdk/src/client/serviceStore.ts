@@ -79,11 +79,13 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
   /** Back from a sign-in that this tab began, and still nobody is signed in. */
   function findBlockedCookie(): ServiceError | null {
     if (isLeaving) return null
-    const begun = page.getItem(loginKey)
-    if (begun === null) return null
-    const age = page.now() - Number(begun)
-    const hasGivenUp = page.isBack() || /[?&]sign_in=cancelled/.test(page.getUrl())
-    if (age >= 0 && age <= LOGIN_WINDOW_MS && !hasGivenUp) return cookieBlocked(client.config.apiBaseUrl)
+    // Where none was begun, it is as long ago as can be.
+    const age = page.now() - Number(page.getItem(loginKey))
+    const hasGivenUp = page.isBack() || /[?&]sign_in=/.test(page.getUrl())
+    if (age >= 0 && age <= LOGIN_WINDOW_MS && !hasGivenUp) {
+      const details = `host the app and ${client.config.apiBaseUrl} on one site`
+      return createError('cookie_blocked', 'the browser kept no session cookie', { details })
+    }
     page.setItem(loginKey, null)
     return null
   }
@@ -120,10 +122,4 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
       }
     },
   }
-}
-
-function cookieBlocked(apiBaseUrl: string) {
-  return createError('cookie_blocked', 'the browser kept no session cookie', {
-    details: `host the app and ${apiBaseUrl} on one site`,
-  })
 }

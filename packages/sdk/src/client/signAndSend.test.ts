@@ -31,6 +31,7 @@ import { RPC_TIMEOUT_MS } from './rpc.ts'
 import { ServiceClient } from './ServiceClient.ts'
 import { signAndSend } from './signAndSend.ts'
 import { signTransaction } from './signTransaction.ts'
+import { withCode } from './withCode.fake.ts'
 
 let network: FakeNetwork
 let client: ServiceClient
@@ -46,7 +47,6 @@ afterEach(() => {
 })
 
 const to = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
-const withCode = (code: string, more: object = {}) => expect.objectContaining({ name: 'ServiceError', code, ...more })
 const signings = () => network.paths().filter((path) => path === 'POST /sign/digest').length
 const broadcasts = () => network.rpcMethods().filter((method) => method === 'eth_sendRawTransaction').length
 const sent = () => network.mempool.map((raw) => parseTransaction(raw))
@@ -420,6 +420,34 @@ describe('an answer to the signing that is lost', () => {
       cause: { name: 'ServiceError' },
     })
     expect([digests().length, broadcasts()]).toEqual([2, 0])
+  })
+
+  test('somebody else has signed in meanwhile: their key is not asked, and the error says that it may have been signed', async () => {
+    lose(() => {
+      network.routes['GET /wallet/me'] = () => json({ ...wallet, address: to })
+      return gone()
+    })
+    const failure = await signAndSend(client, { wallet, call: parseSignRequest({ to }) }).catch(
+      (error: unknown) => error,
+    )
+    const [digest] = digests()
+    expect(failure).toEqual(withCode('wallet_changed', { retryable: false, signed: undefined }))
+    expect(failure).toMatchObject({
+      details: `it may have been signed, digest ${digest}: look in listTransactions first`,
+      cause: { code: 'wallet_changed', details: to },
+    })
+    expect([digests().length, broadcasts()]).toEqual([1, 0])
+  })
+
+  test('the wallet cannot be looked at: nothing is asked for again, and the error is that of the lost answer', async () => {
+    lose(() => {
+      network.routes['GET /wallet/me'] = () => problem(401, 'session_expired')
+      return html(504)
+    })
+    await expect(client.signAndSend({ to })).rejects.toEqual(
+      withCode('response_invalid', { status: 504, details: expect.stringContaining('may have been signed') }),
+    )
+    expect(digests()).toHaveLength(1)
   })
 
   test.each([

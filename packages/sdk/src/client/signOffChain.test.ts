@@ -17,6 +17,7 @@ import {
 } from './network.fake.ts'
 import { REQUEST_TIMEOUT_MS } from './request.ts'
 import { ServiceClient } from './ServiceClient.ts'
+import { withCode } from './withCode.fake.ts'
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 const to: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
@@ -53,8 +54,6 @@ function tamper(route: string, change: (answer: Answer) => unknown): void {
     return json(change((await response?.json()) as Answer))
   }
 }
-
-const withCode = (code: string, more: object = {}) => expect.objectContaining({ name: 'ServiceError', code, ...more })
 
 describe('what is asked for is what is signed', () => {
   test('a message: one look at the wallet, one call, an opening of exactly this', async () => {
@@ -230,6 +229,28 @@ describe('sessions and failures', () => {
     expect(network.paths()).toEqual(['GET /wallet/me', 'GET /wallet/me', 'GET /wallet/me'])
   })
 
+  test('the wallet that is given is named to the service, which signs with no other; no wallet is named by itself', async () => {
+    await client.signMessage({ message })
+    await client.signMessage({ message }, { wallet })
+    await client.signTypedData(typedData, { wallet })
+    const bodies = network.calls.flatMap(({ body }) => (body === undefined ? [] : [body]))
+    expect(bodies).toEqual([
+      { message: '0x492061677265652e' },
+      { message: '0x492061677265652e', wallet: wallet.address },
+      { ...typedData, message: { amount: '5' }, wallet: wallet.address },
+    ])
+  })
+
+  test('another user signs in at the last moment: the service refuses the wallet that is named', async () => {
+    network.routes['POST /sign/message'] = () => {
+      network.routes['GET /wallet/me'] = () => json({ ...wallet, address: to })
+      return problem(404, 'vault_not_found')
+    }
+    await expect(client.signMessage({ message }, { wallet })).rejects.toEqual(
+      withCode('wallet_changed', { details: to }),
+    )
+  })
+
   test('another user signs in between the look at the wallet and the signing: their signature is refused', async () => {
     const signature = await stranger.signMessage({ message })
     tamper('POST /sign/message', (answer) => ({ ...answer, signature }))
@@ -317,6 +338,17 @@ describe('sessions and failures', () => {
           details: `it may have been signed, digest ${digest}: look in listTransactions first`,
         }),
       )
+    })
+
+    test('somebody else has signed in meanwhile: their key is not asked, and the error says that it may have been signed', async () => {
+      lose(() => {
+        network.routes['GET /wallet/me'] = () => json({ ...wallet, address: to })
+        return gone()
+      })
+      await expect(client.signAuthorization({ address: to, nonce: 3 })).rejects.toEqual(
+        withCode('wallet_changed', { retryable: false, details: expect.stringContaining('may have been signed') }),
+      )
+      expect(asked()).toHaveLength(1)
     })
 
     test('a refusal is an answer', async () => {

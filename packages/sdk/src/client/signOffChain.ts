@@ -52,7 +52,7 @@ export async function signAuthorization(
   const call = createCall(client.config.apiBaseUrl)
   const digest = hashAuthorization(body)
   const ask = () => call('POST /sign/authorization', parseSignDigestResponse, { body })
-  const { signature, slug } = await askForSignature(digest, ask)
+  const { signature, slug } = await askForSignature(client, { wallet, ask, digest })
   await verifyExact({ wallet, digest, signature, slug })
   return { signature, attestationSlug: slug }
 }
@@ -65,7 +65,9 @@ async function signOffChain(
 ): Promise<SignOffChainResult> {
   const wallet = await prepare(client, options)
   const call = createCall(client.config.apiBaseUrl)
-  const answer = await call(`POST /sign/${asked.kind}`, parseOffChainAnswer, { body: asked.content as never })
+  const body = { ...asked.content, ...(options?.wallet && { wallet: wallet.address }) } as never
+  const ask = () => call(`POST /sign/${asked.kind}`, parseOffChainAnswer, { body })
+  const answer = await askForSignature(client, { wallet, ask })
   return verifyOffChain({ wallet, asked, answer })
 }
 

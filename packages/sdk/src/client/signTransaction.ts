@@ -4,7 +4,6 @@ import { askForSignature } from './askForSignature.ts'
 import type { Connection } from './connection.ts'
 import { createError } from './errors.ts'
 import { verifySignature } from './verifySignature.ts'
-import { verifyWallet } from './verifyWallet.ts'
 
 /** The fields of an unsigned EIP-1559 transaction; its access list is empty. */
 export type UnsignedTransaction = {
@@ -45,11 +44,7 @@ export async function signTransaction(
   const digest = keccak256(serialize(unsigned))
   const request = { digest, txMetadata: toTxMetadata(transaction), ...(isNamed && { wallet: wallet.address }) }
   const ask = () => client.api.signDigest(request)
-  const { signature, slug } = await askForSignature(digest, ask).catch(async (error) => {
-    // The service's word for a wallet that is none of this user's.
-    if (isNamed && error.code === 'vault_not_found') await verifyWallet(client, wallet)
-    throw error
-  })
+  const { signature, slug } = await askForSignature(client, { wallet, ask, digest })
   const toRaw = (parts: Signature) => serializeTransaction(unsigned, parts)
   const toSigned = (parts: Signature) => ({ txHash: keccak256(toRaw(parts)), attestationSlug: slug })
   const parts = await verifySignature({ wallet, digest, signature, slug, toSigned })

@@ -31,8 +31,8 @@ export type VerifyOffChainParameters = {
 /** What the opening must say is known here, so it is compared whole. */
 export function parseOffChainAnswer(body: unknown): SignOffChainResponse | undefined {
   const signed = parseSignDigestResponse(body)
-  const { opening } = signed ? (body as SignOffChainResponse) : {}
-  return signed && isPlainObject(opening) ? { ...signed, opening } : undefined
+  const opening: unknown = signed && (body as SignOffChainResponse).opening
+  return isPlainObject(opening) ? ({ ...signed, opening } as SignOffChainResponse) : undefined
 }
 
 /** The signature must be the wallet's over exactly what was asked for, and the opening must show exactly that. */

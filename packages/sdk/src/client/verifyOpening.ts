@@ -1,5 +1,5 @@
 import { type Hex, isPlainObject, type Opening, type ProofPayload, type ServiceError } from '@countersign/protocol'
-import { concat, sha256, stringToHex } from 'viem'
+import { concat, sha256, toHex } from 'viem'
 import { createError } from './errors.ts'
 
 type Half = Opening['content' | 'signature']
@@ -19,7 +19,7 @@ export function openingMismatch(slug: string): ServiceError {
  */
 export function commitOpening({ content, signature }: Opening): Hex | undefined {
   try {
-    return hash('', commit('-content', content, stringToHex), commit('-signature', signature, readSignature))
+    return hash('', commit('-content', content, toHex), commit('-signature', signature, readSignature))
   } catch {
     // What was thrown could show some of it.
     return undefined
@@ -35,21 +35,21 @@ function commit(tag: string, half: Half, encode: (json: string) => Hex): Hex {
 
 /** 32 bytes, in their one spelling: a longer salt would hold the beginning of what is hashed after it. */
 function toBytes(text: string): Hex {
-  return `0x${find(text, /^[0-9a-f]{64}$/)}`
+  return find(text, /^([0-9a-f]{64})$/)
 }
 
 /** Of its one member: what stood beside it would be in no hash. */
 function readSignature(json: string): Hex {
-  return `0x${find(json, /(?<=^{"signature":"0x)[0-9a-f]{130}(?="}$)/)}`
+  return find(json, /^{"signature":"0x([0-9a-f]{130})"}$/)
 }
 
-/** Throws a TypeError for what is no text, or another. */
-function find(text: string, pattern: RegExp): string {
-  return (text.match(pattern) as RegExpMatchArray)[0]
+/** The digits in brackets. Throws a TypeError for what is no text, or another. */
+function find(text: string, pattern: RegExp): Hex {
+  return `0x${(text.match(pattern) as RegExpMatchArray)[1]}`
 }
 
 function hash(tag: string, ...parts: Hex[]): Hex {
-  return sha256(concat([stringToHex(`countersign/opening${tag}/v1\0`), ...parts]))
+  return sha256(concat([toHex(`countersign/opening${tag}/v1\0`), ...parts]))
 }
 
 /**

@@ -10,8 +10,7 @@ export async function verifyWallet(client: Connection, wallet?: Pick<WalletInfo,
   const found = await client.api.getWallet()
   if (found === null) throw walletNotReady()
   if (wallet && found.address.toLowerCase() !== wallet.address.toLowerCase()) {
-    const details = `the wallet is ${found.address} now`
-    throw createError('wallet_changed', 'another user is signed in now', { details })
+    throw createError('wallet_changed', 'another user is signed in now', { details: found.address })
   }
   return found
 }

@@ -1,27 +1,22 @@
 import { runInNewContext } from 'node:vm'
 import { type Hex, ServiceError } from '@countersign/protocol'
 import { createWalletClient, custom, getAddress, numberToHex } from 'viem'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { RPC_TIMEOUT_MS } from '../client/rpc.ts'
 import { ServiceClient } from '../client/ServiceClient.ts'
-import { createTestService } from '../testing/createTestService.ts'
-import type { TestService, TestServiceOptions } from '../testing/testService.ts'
+import { installTestService } from '../testing/installTestService.fake.ts'
+import type { TestService } from '../testing/testService.ts'
 import { createEip1193Provider, type Eip1193ProviderOptions } from './createEip1193Provider.ts'
-import { Eip1193Error } from './errors.ts'
+import type { Eip1193Error } from './errors.ts'
+import { failureOf } from './failureOf.fake.ts'
 
 const to: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
 const nobody: Hex = `0x${'00'.repeat(20)}`
 
 let service: TestService
-let uninstall: () => void
-beforeEach(() => start({}))
-afterEach(() => uninstall())
-
-function start(options: TestServiceOptions): void {
-  uninstall?.()
-  service = createTestService(options)
-  uninstall = service.install()
-}
+beforeEach(() => {
+  service = installTestService()
+})
 
 type Request = (parameters: { method: string; params?: unknown }) => Promise<unknown>
 
@@ -34,15 +29,6 @@ function createProvider(options?: Eip1193ProviderOptions) {
   const request = provider.request as Request
   const ask = (method: string, ...params: unknown[]) => request({ method, params })
   return { provider, events, request, ask }
-}
-
-async function failureOf(promise: Promise<unknown>): Promise<Eip1193Error> {
-  const error = await promise.then(
-    (value) => expect.fail(`resolved with ${JSON.stringify(value)}`),
-    (reason: unknown) => reason,
-  )
-  expect(error).toBeInstanceOf(Eip1193Error)
-  return error as Eip1193Error
 }
 
 function causeOf({ cause }: Eip1193Error): string {
@@ -62,7 +48,7 @@ describe('accounts', () => {
   })
 
   test('a stranger has none, and the error says to sign in', async () => {
-    start({ signedIn: false })
+    service = installTestService({ signedIn: false })
     const { ask, events } = createProvider()
     expect(await ask('eth_accounts')).toEqual([])
     const error = await failureOf(ask('eth_requestAccounts'))
@@ -71,7 +57,7 @@ describe('accounts', () => {
   })
 
   test('onLogin gets the address of the sign-in; who is signed in afterwards has an account', async () => {
-    start({ signedIn: false })
+    service = installTestService({ signedIn: false })
     const onLogin = vi.fn(() => service.signIn())
     const { ask } = createProvider({ onLogin })
     expect(await ask('eth_requestAccounts')).toEqual([service.wallet.address])
@@ -79,7 +65,7 @@ describe('accounts', () => {
   })
 
   test('onLogin that only starts a redirect: 4100, and it is called once for each request', async () => {
-    start({ signedIn: false })
+    service = installTestService({ signedIn: false })
     const onLogin = vi.fn()
     const { ask } = createProvider({ onLogin })
     expect((await failureOf(ask('eth_requestAccounts'))).code).toBe(4100)
@@ -100,7 +86,7 @@ describe('accounts', () => {
   })
 
   test('a user without a wallet: asking makes it, looking does not', async () => {
-    start({ provisioned: false })
+    service = installTestService({ provisioned: false })
     const { ask } = createProvider()
     expect(await ask('eth_accounts')).toEqual([])
     expect(service.requests).toEqual(['GET /wallet/me'])
@@ -198,7 +184,7 @@ describe('the chain', () => {
   })
 
   test('questions go to the RPC, and its refusals come back word for word', async () => {
-    start({
+    service = installTestService({
       rpc: {
         eth_call: () => {
           throw { code: 3, message: 'execution reverted', data: '0x08c379a0' }
@@ -228,7 +214,7 @@ describe('the chain', () => {
 test('an RPC that does not answer to a question: 4901 in time', async () => {
   vi.useFakeTimers()
   try {
-    start({ rpc: { eth_call: () => new Promise(() => {}) } })
+    service = installTestService({ rpc: { eth_call: () => new Promise(() => {}) } })
     const failure = failureOf(createProvider().ask('eth_call', { to }))
     await vi.advanceTimersByTimeAsync(2 * RPC_TIMEOUT_MS + 1000)
     expect([(await failure).code, causeOf(await failure)]).toEqual([4901, 'rpc_timeout'])
@@ -370,7 +356,7 @@ describe('eth_sendTransaction', () => {
     expect((await failureOf(ask('eth_sendTransaction', { to, chainId: '0x1' }))).code).toBe(4901)
     service.signOut()
     expect((await failureOf(ask('eth_sendTransaction', { to }))).code).toBe(4100)
-    start({ provisioned: false })
+    service = installTestService({ provisioned: false })
     expect((await failureOf(createProvider().ask('eth_sendTransaction', { to }))).code).toBe(4100)
     expect(service.proofs).toEqual([])
   })
@@ -407,7 +393,7 @@ describe('eth_sendTransaction', () => {
   })
 
   test('a call that would revert is not signed, and the data of the revert comes back', async () => {
-    start({
+    service = installTestService({
       rpc: {
         eth_estimateGas: () => {
           throw { code: 3, message: 'execution reverted', data: '0x08c379a0' }
@@ -503,7 +489,7 @@ describe('eth_sendTransaction', () => {
   test('an RPC that does not answer to the estimate: 4901 in time', async () => {
     vi.useFakeTimers()
     try {
-      start({ rpc: { eth_estimateGas: () => new Promise(() => {}) } })
+      service = installTestService({ rpc: { eth_estimateGas: () => new Promise(() => {}) } })
       const failure = failureOf(createProvider().ask('eth_sendTransaction', { to }))
       await vi.advanceTimersByTimeAsync(2 * RPC_TIMEOUT_MS + 1000)
       expect([(await failure).code, causeOf(await failure)]).toEqual([4901, 'rpc_timeout'])

@@ -1,11 +1,11 @@
 import { computeCommitment, type Hex, type ServiceError, toHex } from '@countersign/protocol'
 import { createWalletClient, custom, getAddress, hexToString, stringToHex, verifyMessage, verifyTypedData } from 'viem'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { ServiceClient } from '../client/ServiceClient.ts'
-import { createTestService } from '../testing/createTestService.ts'
+import { installTestService } from '../testing/installTestService.fake.ts'
 import type { TestService, TestServiceOptions } from '../testing/testService.ts'
 import { createEip1193Provider, type Eip1193ProviderOptions } from './createEip1193Provider.ts'
-import { Eip1193Error } from './errors.ts'
+import { failureOf } from './failureOf.fake.ts'
 
 const stranger: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
 const typedData = {
@@ -16,15 +16,11 @@ const typedData = {
 } as const
 
 let service: TestService
-let uninstall: () => void
 let own: Hex
 beforeEach(() => start({}))
-afterEach(() => uninstall())
 
 function start(options: TestServiceOptions): void {
-  uninstall?.()
-  service = createTestService(options)
-  uninstall = service.install()
+  service = installTestService(options)
   own = service.wallet.address
 }
 
@@ -32,15 +28,6 @@ function createProvider(options?: Eip1193ProviderOptions) {
   const provider = createEip1193Provider(new ServiceClient(service.config), options)
   const request = provider.request as (parameters: { method: string; params?: unknown }) => Promise<unknown>
   return { provider, ask: (method: string, ...params: unknown[]) => request({ method, params }) }
-}
-
-async function failureOf(promise: Promise<unknown>): Promise<Eip1193Error> {
-  const error = await promise.then(
-    (value) => expect.fail(`resolved with ${JSON.stringify(value)}`),
-    (reason: unknown) => reason,
-  )
-  expect(error).toBeInstanceOf(Eip1193Error)
-  return error as Eip1193Error
 }
 
 const signings = () => service.requests.filter((request) => request.startsWith('POST /sign/'))

@@ -18,7 +18,7 @@ import {
 import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test, vi } from 'vitest'
 import { ServiceClient } from '../client/ServiceClient.ts'
-import { createTestService } from '../testing/createTestService.ts'
+import { installTestService } from '../testing/installTestService.fake.ts'
 import type { TestService, TestServiceOptions } from '../testing/testService.ts'
 import { toVaultClient } from '../vaults/toVaultClient.ts'
 import { createVault } from '../vaults/vaultCalls.ts'
@@ -42,22 +42,18 @@ environmentManager.setIsServer(() => false)
 let service: TestService
 let client: ServiceClient
 let queryClient: QueryClient
-let uninstall: () => void
 beforeEach(() => {
   start({})
   queryClient = new QueryClient()
 })
 afterEach(() => {
-  uninstall()
   queryClient.clear()
   onlineManager.setOnline(true)
   vi.useRealTimers()
 })
 
 function start(options: TestServiceOptions): void {
-  uninstall?.()
-  service = createTestService(options)
-  uninstall = service.install()
+  service = installTestService(options)
   client = new ServiceClient(service.config)
 }
 

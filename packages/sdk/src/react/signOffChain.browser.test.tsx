@@ -201,3 +201,19 @@ test('useAttestation with the opening shows the proof that it opens, and no othe
     await follow.unmount()
   }
 })
+
+test('useAttestation asks once for a proof that is final, also where each render has a new copy of the opening', async () => {
+  const hook = await renderReady()
+  await hook.act(() => hook.result.current.message.signMessage({ message }))
+  const { attestationSlug: slug, opening } = hook.result.current.message.lastResult as SignOffChainResult
+  const txHash = `0x${toHex(computeCommitment(opening))}` as const
+  const proof = { ...createProof(slug, 'pin_failed'), kind: 'off-chain' as const, txHash }
+  network.routes[`GET /proof/${slug}`] = () => json(proof)
+  const follow = await renderHook(() => useAttestation(slug, { opening: structuredClone(opening) }), {
+    wrapper: Provided,
+  })
+  await expect.poll(() => follow.result.current).toEqual({ loading: false, proof, error: null })
+  await follow.rerender()
+  expect(follow.result.current).toEqual({ loading: false, proof, error: null })
+  expect(network.paths().filter((path) => path === `GET /proof/${slug}`)).toHaveLength(1)
+})

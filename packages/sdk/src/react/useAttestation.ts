@@ -22,9 +22,11 @@ export function useAttestation(
 ): UseAttestationReturnType {
   const { client } = useServiceContext()
   const store = useMemo(() => createProofStore(client), [client])
-  const { proof, loading, error } = useStore(store)
-  useEffect(() => (slug ? store.watch(slug, opening) : undefined), [store, slug, opening])
+  const state = useStore(store)
+  // By what it says: an app that parses it while it renders has a new object each time.
+  const json = JSON.stringify(opening)
+  useEffect(() => (slug ? store.watch(slug, json && JSON.parse(json)) : undefined), [store, slug, json])
   // In the render between a change of slug and its effect, the proof at hand is still of the old one.
-  const isOfSlug = !slug || proof === null || proof.slug === slug
-  return { proof: isOfSlug ? proof : null, loading, error }
+  const isOfSlug = !slug || state.proof?.slug === slug
+  return isOfSlug ? state : { ...state, proof: null }
 }

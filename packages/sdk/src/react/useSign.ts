@@ -20,7 +20,7 @@ export type UseSignReturnType = SignState & { signAndSend: (request: SignRequest
 export function useSign(): UseSignReturnType {
   const { client, store } = useServiceContext()
   const [signStore] = useState(createSignStore<SignResult>)
-  const { pending, error, lastResult } = useStore(signStore)
+  const state = useStore(signStore)
   const send = useCallback(
     (request: SignRequest) =>
       signStore.run(async () => {
@@ -31,5 +31,5 @@ export function useSign(): UseSignReturnType {
       }),
     [client, store, signStore],
   )
-  return { signAndSend: send, pending, error, lastResult }
+  return { signAndSend: send, ...state }
 }

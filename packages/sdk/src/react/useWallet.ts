@@ -15,6 +15,6 @@ export type UseWalletReturnType = Pick<
  * const { user, wallet, ready, login } = useWallet()
  */
 export function useWallet(): UseWalletReturnType {
-  const { user, wallet, ready, login, logout, refresh } = useService()
-  return { user, wallet, ready, login, logout, refresh }
+  const { client: _client, error: _error, ...value } = useService()
+  return value
 }

@@ -26,9 +26,9 @@ import {
   parseCursor,
   parseLimit,
   parseMessage,
-  parsePolicyRequest,
   parseSignDigest,
   parseTypedData,
+  parseVaultRequest,
   parseWalletUse,
   readJsonBody,
 } from './parseRequest.ts'
@@ -218,7 +218,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
       assertSession(request)
       return { vaults: [...vaults.list()] }
     },
-    'POST /vaults': async (request) => vaults.create(await readSigning(request, parsePolicyRequest)),
+    'POST /vaults': async (request) => vaults.create(await readSigning(request, parseVaultRequest)),
     'POST /vaults/:address/attest': (request, { pathname }) =>
       attest(request, () => vaults.find(parseAddress(pathname.split('/')[2]))),
     'POST /sign/digest': signDigest,

@@ -75,8 +75,10 @@ function parseApprovals(value: unknown): readonly Approval[] | undefined {
   return value.length === 0 ? undefined : value
 }
 
-export function parsePolicyRequest(body: unknown): unknown {
-  return readMembers(body, { required: ['policy'] }, invalidRequest).policy
+export function parseVaultRequest(body: unknown): { policy: unknown; address: Hex | undefined } {
+  const names = { required: ['policy'], optional: ['address'] } as const
+  const { policy, address } = readMembers(body, names, invalidRequest)
+  return { policy, address: address === undefined ? undefined : parseAddress(address) }
 }
 
 export function parseSignDigest(body: unknown): SignDigestRequest {

@@ -44,6 +44,7 @@ describe('the test service refuses what the service refuses', () => {
     ['no policy', {}, 'invalid_request'],
     ['a member too many', { policy, name: 'savings' }, 'invalid_request'],
     ['a policy that is none', { policy: { version: 1 } }, 'invalid_policy'],
+    ['an address that is none', { policy, address: '0x12' }, 'invalid_request'],
     ['a list out of its order', { policy: { ...policy, rules: [rule, rule] } }, 'invalid_policy'],
   ])('POST /vaults: %s', async (_name, body, code) => {
     expect(await post('/vaults', body)).toMatchObject({ status: 400, code })
@@ -54,6 +55,17 @@ describe('the test service refuses what the service refuses', () => {
     expect(await post('/vaults', { policy })).toMatchObject({ status: 409, code: 'too_many_vaults' })
     // One that is there already is no new one.
     expect((await post('/vaults', { policy: { ...policy, rules: [{ ...rule, maxValueWei: '7' }] } })).status).toBe(201)
+    // Nor is one that another service of the same keys has answered.
+    const full = service
+    service = createTestService()
+    const { address } = await create()
+    service = full
+    expect(await post('/vaults', { policy, address })).toMatchObject({ status: 201, rest: { address } })
+  })
+
+  test('a vault at another address than its policy’s', async () => {
+    const refused = { status: 404, code: 'vault_not_found' }
+    expect(await post('/vaults', { policy, address: alice })).toMatchObject(refused)
   })
 
   test.each<[string, object, number, string]>([

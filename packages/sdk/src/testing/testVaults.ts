@@ -22,8 +22,8 @@ export type TestVault = { info: VaultInfo; account: PrivateKeyAccount; signer: T
 export type TestVaults = {
   /** In the order of their making. */
   list(): readonly VaultInfo[]
-  /** Throws `invalid_policy` and `too_many_vaults`. The same policy is the same vault. */
-  create(policy: unknown): VaultInfo
+  /** Throws `invalid_policy`, `too_many_vaults` and `vault_not_found`. The same policy is the same vault; with its address it is no new one. */
+  create(request: { policy: unknown; address: Hex | undefined }): VaultInfo
   /** Throws `vault_not_found`. */
   find(address: Hex): TestVault
 }
@@ -36,12 +36,13 @@ export function createTestVaults(): TestVaults {
 
   return {
     list: () => [...vaults.values()].map(({ info }) => info),
-    create(policy) {
+    create({ policy, address: given }) {
       const vault = toVault(policy)
       const { address } = vault.info
+      if (given !== undefined && given !== address) throw new ProblemFailure({ code: 'vault_not_found' })
       const earlier = vaults.get(address)
       if (earlier !== undefined) return earlier.info
-      if (vaults.size >= MAX_VAULTS) throw new ProblemFailure({ code: 'too_many_vaults' })
+      if (given === undefined && vaults.size >= MAX_VAULTS) throw new ProblemFailure({ code: 'too_many_vaults' })
       vaults.set(address, vault)
       return vault.info
     },

@@ -13,4 +13,11 @@ export { signAndSend, type VaultSignRequest } from './signAndSend.ts'
 export { type SignPreparedResult, sendPrepared, signPrepared } from './signPrepared.ts'
 export { toVaultClient } from './toVaultClient.ts'
 export { toPolicyFile, type Vault } from './vault.ts'
-export { type AttestAddressResult, attestVault, attestWallet, createVault, listVaults } from './vaultCalls.ts'
+export {
+  type AttestAddressResult,
+  attestVault,
+  attestWallet,
+  type CreateVaultOptions,
+  createVault,
+  listVaults,
+} from './vaultCalls.ts'

@@ -25,8 +25,10 @@ export type VaultErrorCode =
   | 'prepared_malformed'
   /** Do not approve, distrust the sender: digest, policy hash or number of approvals do not follow from what is shown. */
   | 'prepared_mismatch'
-  /** Prepare again, and have it approved again: its time is over, or too far ahead. */
+  /** Prepare again, and have it approved again: its time is over. */
   | 'prepared_expired'
+  /** Set the clock of this device, or of the one that prepared it: by this one it would hold for more than 24 hours from now. */
+  | 'prepared_early'
   /** Prepare again: another transaction took its nonce. If this one was sent before, look in the history first. */
   | 'nonce_taken'
   /** Use a browser with WebAuthn, over https. */
@@ -57,6 +59,7 @@ const CODES: Record<VaultErrorCode, true> = {
   prepared_malformed: true,
   prepared_mismatch: true,
   prepared_expired: true,
+  prepared_early: true,
   nonce_taken: true,
   passkey_unsupported: true,
   passkey_cancelled: true,

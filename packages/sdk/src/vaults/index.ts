@@ -7,6 +7,7 @@ export {
   attestVault,
   attestWallet,
   type CreatePasskeyParameters,
+  type CreateVaultOptions,
   createPasskey,
   createVault,
   isVaultError,

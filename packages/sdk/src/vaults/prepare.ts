@@ -20,11 +20,16 @@ export type PrepareRequest =
   | ({ kind: 'typed-data' } & TypedData)
 
 export type PrepareOptions = {
-  /** How long its approvals hold: an hour if it is not given, at most 24. Keep it short: what waits can be sent later. */
+  /**
+   * How long its approvals hold: an hour if it is not given, at most 24, of which ten minutes are left out for clocks that differ. Keep it
+   * short: what waits can be sent later.
+   */
   validForMs?: number | undefined
 }
 
 const VALID_FOR_MS = 60 * 60 * 1000
+/** An approval that ends later than 24 hours from now counts nowhere, by a clock that may be this far behind. */
+const CLOCK_MARGIN_MS = 10 * 60 * 1000
 
 /**
  * Fixes what a vault is to sign, nonce and fees of a transaction included, so that it can be approved on other devices. `approvals` of
@@ -45,7 +50,8 @@ export async function prepare(
   }
   const asked = await fix(client, vault, request)
   const { address, policy } = vault
-  return createPrepared(asked, { address, policy, expiresMs: Math.floor(Date.now() + validForMs) })
+  const expiresMs = Math.floor(Date.now() + Math.min(validForMs, MAX_APPROVAL_MS - CLOCK_MARGIN_MS))
+  return createPrepared(asked, { address, policy, expiresMs })
 }
 
 async function fix(client: ServiceClient, vault: Vault, request: PrepareRequest): Promise<VaultContent> {

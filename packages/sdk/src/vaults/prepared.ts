@@ -90,11 +90,14 @@ export function parsePrepared(given: unknown): Prepared {
   return prepared
 }
 
-/** Throws `prepared_expired` where an approval of it would count no more, or not yet. */
+/** Throws `prepared_expired` where an approval of it would count no more, and `prepared_early` where it would not yet. */
 export function assertInTime({ expiresMs }: Prepared, nowMs: number): void {
-  if (expiresMs > nowMs && expiresMs <= nowMs + MAX_APPROVAL_MS) return
-  const details = expiresMs > nowMs ? 'it ends more than 24 hours from now' : 'it has ended'
-  throw createVaultError('prepared_expired', 'this cannot be approved now', { details })
+  if (expiresMs <= nowMs) {
+    throw createVaultError('prepared_expired', 'this cannot be approved any more', { details: 'it has ended' })
+  }
+  if (expiresMs <= nowMs + MAX_APPROVAL_MS) return
+  const details = 'it ends more than 24 hours from now'
+  throw createVaultError('prepared_early', 'this cannot be approved yet', { details })
 }
 
 function parseText(text: string): unknown {

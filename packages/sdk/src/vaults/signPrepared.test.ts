@@ -188,6 +188,16 @@ describe('signPrepared', () => {
     expect(error.details).toContain('something else')
   })
 
+  test('approvals of 24 hours hold on a device whose clock is ten minutes behind, and not yet on one further behind', async () => {
+    const prepared = await ask(large, 86_400_000)
+    const preparedMs = Date.now()
+    vi.useFakeTimers({ toFake: ['Date'], now: preparedMs - 599_000 })
+    const approval = await approveWith(prepared, 0)
+    await signPrepared(started.client, prepared, [approval])
+    vi.setSystemTime(preparedMs - 660_000)
+    expect((await toFailure(signPrepared(started.client, prepared, [approval]))).code).toBe('prepared_early')
+  })
+
   test('an approval that has ended counts no more', async () => {
     const prepared = await ask(large, 60_000)
     const approval = await approveWith(prepared, 0)

@@ -29,7 +29,7 @@ export type SignPreparedResult =
 
 /**
  * Has the vault sign what was prepared, with the approvals for it, in any order. They are checked here first, with the code that decides
- * in the enclave: `approvals_missing`, `approval_invalid`, `prepared_expired`. Rejects with `nonce_taken` where the nonce is not free any more. A transaction
+ * in the enclave: `approvals_missing`, `approval_invalid`, `prepared_expired`, `prepared_early`. Rejects with `nonce_taken` where the nonce is not free any more. A transaction
  * is not broadcast: see `sendPrepared`.
  *
  * @example
@@ -84,6 +84,8 @@ function toList(prepared: Prepared, approvals: readonly Approval[]): readonly Ap
   const details = describeApprovalsFault(verdict)
   if (verdict.reason === 'approval_expired')
     throw createVaultError('prepared_expired', 'an approval has ended', { details })
+  if (verdict.reason === 'approval_too_long')
+    throw createVaultError('prepared_early', 'an approval does not hold yet', { details })
   throw createVaultError('approval_invalid', 'an approval does not hold', { details })
 }
 

@@ -45,6 +45,14 @@ describe('signAndSend with a vault', () => {
     expect(countSigned()).toBe(before)
   })
 
+  test('a refusal from before anything is signed is no lost answer: its details stay', async () => {
+    const { client, vault } = started
+    const missing = await toFailure(signAndSend(client, { to: bob, value: 1n, wallet: vault }))
+    expect(missing).toMatchObject({ details: '1 more approval is needed', retryable: undefined })
+    const refused = await toFailure(signAndSend(client, { to: alice, value: '6', wallet: vault }))
+    expect(refused.details).not.toContain('signed')
+  })
+
   test('a schedule is the service’s to judge: its refusal is the same code, with a status', async () => {
     const { client } = started
     const vault = await createVault(client, {
@@ -95,6 +103,16 @@ describe('toVaultClient', () => {
     expect((await toFailure(vaultClient.signTypedData(foreign))).code).toBe('policy_refused')
     expect((await toFailure(vaultClient.signAuthorization({ address: alice, nonce: 0 }))).code).toBe('policy_refused')
     expect(countSigned()).toBe(before)
+  })
+
+  test('whether the vault is there is asked without reading the rules of all that are', async () => {
+    const { client, vault } = started
+    const answer = globalThis.fetch
+    globalThis.fetch = async (input, init) => {
+      const { vaults } = await (await answer(input, init)).json()
+      return Response.json({ vaults: vaults.map((one: object) => ({ ...one, policy: {} })) })
+    }
+    expect(await toVaultClient(client, vault).api.getWallet()).toMatchObject({ address: vault.address })
   })
 
   test('as an account of viem', async () => {

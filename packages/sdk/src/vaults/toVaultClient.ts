@@ -1,5 +1,5 @@
 import type { Approval, Policy } from '@countersign/policy'
-import type { WalletInfo } from '@countersign/protocol'
+import type { VaultInfo, WalletInfo } from '@countersign/protocol'
 import type { ServiceApi } from '../client/api.ts'
 import type { Connection } from '../client/connection.ts'
 import {
@@ -13,7 +13,7 @@ import { ServiceClient } from '../client/ServiceClient.ts'
 import { approvalsMissing, checkRequest } from './checkRequest.ts'
 import { createVaultError } from './errors.ts'
 import type { Vault } from './vault.ts'
-import { listVaults } from './vaultCalls.ts'
+import { findVaultInfo } from './vaultCalls.ts'
 
 /**
  * A client whose wallet is a vault: for `signAndSend`, and for the adapters of viem, EIP-1193, wagmi and TanStack Query. It signs what
@@ -40,7 +40,7 @@ export class VaultClient extends ServiceClient {
     this.config = Object.freeze({ ...client.config, wallet })
     // Asked each time: another user may be signed in now, who has no such vault.
     const getWallet = async () => {
-      const found = (await listVaults(client)).find(({ address }) => address === wallet)
+      const found = await findVaultInfo(client, wallet)
       if (found) return toWalletInfo(found)
       throw createVaultError('vault_not_found', 'the user has no such vault', { details: wallet })
     }
@@ -79,6 +79,6 @@ export class VaultClient extends ServiceClient {
 }
 
 /** A vault has no provenance: its key follows from its rules. */
-function toWalletInfo({ address, createdAt }: Vault): WalletInfo {
+function toWalletInfo({ address, createdAt }: VaultInfo): WalletInfo {
   return { address, createdAt, provenance: { entropyHash: '', entropySig: '', satelliteSource: '' } }
 }

@@ -1,10 +1,10 @@
 import type { Policy } from '@countersign/policy'
 import { type ReactNode, StrictMode } from 'react'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { cdp } from 'vitest/browser'
 import { renderHook } from 'vitest-browser-react'
 import { ServiceProvider, useService } from '../index.ts'
-import { createTestService } from '../testing/createTestService.ts'
+import { installTestService } from '../testing/installTestService.fake.ts'
 import type { TestService } from '../testing/testService.ts'
 import { approve } from './approve.ts'
 import { createPasskey } from './createPasskey.ts'
@@ -30,13 +30,10 @@ const options = {
 const policy: Policy = { version: 1, log: null, approvers: [], rules: [rule] }
 
 let service: TestService
-let uninstall: () => void
 
 beforeEach(() => {
-  service = createTestService()
-  uninstall = service.install()
+  service = installTestService()
 })
-afterEach(() => uninstall())
 
 const Provided = ({ children }: { children: ReactNode }) => (
   <StrictMode>

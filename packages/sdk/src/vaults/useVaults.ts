@@ -4,12 +4,12 @@ import type { Policy } from '@countersign/policy'
 import { useCallback, useEffect, useMemo } from 'react'
 import { useServiceContext, useStore } from '../react/ServiceContext.ts'
 import type { Vault } from './vault.ts'
-import { type AttestAddressResult, attestVault } from './vaultCalls.ts'
+import { type AttestAddressResult, attestVault, type CreateVaultOptions } from './vaultCalls.ts'
 import { createVaultsStore, type VaultsState } from './vaultsStore.ts'
 
 export type UseVaultsReturnType = VaultsState & {
   /** `createVault`; the new vault is in the list afterwards. */
-  create: (policy: Policy) => Promise<Vault>
+  create: (policy: Policy, options?: CreateVaultOptions) => Promise<Vault>
   /** `attestVault`: follow the proof with `useAttestation`. */
   attest: (vault: Pick<Vault, 'address'>) => Promise<AttestAddressResult>
   /** Reads the list again; never rejects. */

@@ -1,6 +1,7 @@
-import { assertPolicy, hashPolicy, type Policy, toPolicyBytes } from '@countersign/policy'
-import { toHex, type VaultInfo } from '@countersign/protocol'
-import { address, members, type Parse, string, time } from '../client/parseResources.ts'
+import { assertPolicyForm, hashPolicy, type Policy, toPolicyBytes } from '@countersign/policy'
+import { isPlainObject, toCanonicalJson, toHex, type VaultInfo } from '@countersign/protocol'
+import { sha256 } from 'viem'
+import { address, members, string, time, where } from '../client/parseResources.ts'
 import { toRawCid } from '../client/toRawCid.ts'
 
 /** A wallet whose key follows from its rules: they never change, and who loses them loses the key. */
@@ -9,25 +10,35 @@ export type Vault = Omit<VaultInfo, 'policy'> & {
   policy: Policy
 }
 
-const policy: Parse<Policy> = (value) => {
-  try {
-    assertPolicy(value)
-    return value
-  } catch {
-    return undefined
-  }
-}
-
-const parseMembers = members<Vault>({ address, policyHash: string, policyCid: string, policy, createdAt: time })
+/** What the service says of a vault, its rules unread. */
+export const parseVaultInfo = members<VaultInfo>({
+  address,
+  policyHash: string,
+  policyCid: string,
+  policy: where(isPlainObject),
+  createdAt: time,
+})
 
 /**
- * What the service says of a vault; undefined unless the policy is one, and hash and CID are those of the policy. That the address is
- * the policy's, only the proof of `attestVault` shows.
+ * The same with rules; undefined unless the policy has the form of one, and hash and CID are those of the policy. That the address is
+ * the policy's, only the proof of `attestVault` shows. Its keys are judged where it is used: a thief who had a session could have made
+ * a hundred vaults with hundreds of keys, and judging all of them would hold up the page for a minute.
  */
 export function parseVault(body: unknown): Vault | undefined {
-  const vault = parseMembers(body)
-  if (vault?.policyHash !== (vault && toPolicyHash(vault.policy))) return undefined
-  return vault?.policyCid === (vault && toRawCid(toPolicyBytes(vault.policy))) ? vault : undefined
+  const vault = parseVaultInfo(body)
+  if (vault === undefined || !isPolicyForm(vault.policy)) return undefined
+  const bytes = toCanonicalJson(vault.policy)
+  const isIts = sha256(bytes) === `0x${vault.policyHash}` && vault.policyCid === toRawCid(bytes)
+  return isIts ? (vault as Vault) : undefined
+}
+
+function isPolicyForm(value: unknown): value is Policy {
+  try {
+    assertPolicyForm(value)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** 32 bytes, hex: what the key of a vault is derived from. */

@@ -1,6 +1,10 @@
 import { parsePolicy, VaultPolicyError } from '@countersign/policy'
+import { toCanonicalJson } from '@countersign/protocol'
+import { sha256 } from 'viem'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { toRawCid } from '../client/toRawCid.ts'
 import { isVaultError } from './errors.ts'
+import { prepare } from './prepare.ts'
 import { toPolicyFile } from './vault.ts'
 import { attestVault, attestWallet, createVault, listVaults } from './vaultCalls.ts'
 import { type StartedVault, startVault, toFailure, toPolicy } from './vaults.fake.ts'
@@ -53,6 +57,22 @@ test('an answer of other rules is refused, though it is a vault', async () => {
   expect(error.details).toContain(weaker.policyHash)
 })
 
+test('a vault comes back by its rules and its address, in any case; what is at another address is refused', async () => {
+  const { client, vault, passkeys } = started
+  const policy = toPolicy(passkeys)
+  const address = `0x${vault.address.slice(2).toUpperCase()}` as const
+  expect(await createVault(client, policy, { address })).toEqual(vault)
+  const elsewhere = { address: `0x${'12'.repeat(20)}` } as const
+  expect(await toFailure(createVault(client, policy, elsewhere))).toMatchObject({
+    code: 'vault_not_found',
+    status: 404,
+  })
+  tamper((body) => ({ ...body, ...elsewhere }))
+  const error = await toFailure(createVault(client, policy, { address }))
+  expect(error.code).toBe('vault_mismatch')
+  expect(error.details).toContain(elsewhere.address)
+})
+
 test.each([
   ['policyHash', 'ab'.repeat(32)],
   ['policyCid', 'bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku'],
@@ -67,6 +87,18 @@ test.each([
   )
   expect((await toFailure(createVault(client, toPolicy(passkeys)))).code).toBe('response_invalid')
   expect((await toFailure(listVaults(client))).code).toBe('response_invalid')
+})
+
+test('a list judges no keys of witnesses and time sources, which takes long: a vault is judged where it is used', async () => {
+  const { client, vault } = started
+  const policy = { ...vault.policy, log: { witnesses: ['ff'.repeat(32)], quorum: 1 } }
+  const bytes = toCanonicalJson(policy)
+  const unjudged = { ...vault, policy, policyHash: sha256(bytes).slice(2), policyCid: toRawCid(bytes) }
+  tamper((body) => (Array.isArray(body.vaults) ? { vaults: [unjudged] } : body))
+  expect(await listVaults(client)).toEqual([unjudged])
+  expect(() => toPolicyFile(unjudged)).toThrow(VaultPolicyError)
+  await expect(prepare(client, unjudged, { kind: 'message', message: 'hello' })).rejects.toThrow(VaultPolicyError)
+  await expect(createVault(client, policy)).rejects.toThrow(VaultPolicyError)
 })
 
 test.each([

@@ -1,22 +1,33 @@
 import { createPolicy, type Policy } from '@countersign/policy'
+import type { VaultInfo } from '@countersign/protocol'
 import { createCall } from '../client/api.ts'
 import type { Connection } from '../client/connection.ts'
-import { members, text } from '../client/parseResources.ts'
+import { members, type Parse, text } from '../client/parseResources.ts'
 import { createVaultError } from './errors.ts'
-import { parseVault, toPolicyHash, type Vault } from './vault.ts'
+import { parseVault, parseVaultInfo, toPolicyHash, type Vault } from './vault.ts'
 
 /** What these calls use of a `ServiceClient`. */
 type Caller = Pick<Connection, 'config'>
 
+export type CreateVaultOptions = {
+  /** Of a vault that was made before: it comes back, also where the service has lost it and would make no such new one. */
+  address?: Vault['address'] | undefined
+}
+
 /** What attesting an address answers: the slug of its proof, the same each time. */
 export type AttestAddressResult = { attestationSlug: string }
 
-const parseVaults = members<{ vaults: Vault[] }>({
-  vaults(list) {
-    const vaults = Array.isArray(list) ? list.map(parseVault) : [undefined]
-    return vaults.every((vault) => vault !== undefined) ? vaults : undefined
-  },
-})
+function listOf<Item>(parse: Parse<Item>): Parse<{ vaults: Item[] }> {
+  return members({
+    vaults(list) {
+      const vaults = Array.isArray(list) ? list.map(parse) : [undefined]
+      return vaults.every((vault) => vault !== undefined) ? vaults : undefined
+    },
+  })
+}
+
+const parseVaults = listOf(parseVault)
+const parseInfos = listOf(parseVaultInfo)
 
 const parseSlug = members<{ slug: string }>({ slug: text })
 
@@ -31,21 +42,33 @@ export async function listVaults({ config }: Caller): Promise<Vault[]> {
   return vaults as Vault[]
 }
 
+/** What the service says of a vault of the user; undefined where there is no such vault. */
+export async function findVaultInfo({ config }: Caller, wallet: string): Promise<VaultInfo | undefined> {
+  const { vaults } = await createCall(config.apiBaseUrl)('GET /vaults', parseInfos)
+  return vaults.find(({ address }) => address === wallet)
+}
+
 /**
  * Makes a vault. It resolves only once the service has read the policy back from IPFS, and rejects with `vault_mismatch` unless the
- * answer is of exactly this policy. Idempotent: the same policy is the same vault. Give its owner `toPolicyFile` of it.
+ * answer is of exactly this policy, and of the address if one is given. Idempotent: the same policy is the same vault. Give its owner
+ * `toPolicyFile` of it.
  *
  * @example
  * const { approver } = await createPasskey({ name: 'ada@example.com' })
  * const vault = await createVault(client, { version: 1, log: null, approvers: [approver], rules })
  */
-export async function createVault({ config }: Caller, policy: Policy): Promise<Vault> {
+export async function createVault(
+  { config }: Caller,
+  policy: Policy,
+  { address }: CreateVaultOptions = {},
+): Promise<Vault> {
   // In its one spelling, or `vault_policy_malformed`: nothing was sent then.
   const wanted = createPolicy(policy)
   const call = createCall(config.apiBaseUrl)
-  const vault = (await call('POST /vaults', parseVault, { body: { policy: wanted } })) as Vault
-  if (vault.policyHash === toPolicyHash(wanted)) return vault
-  const details = `the answer is of policy ${vault.policyHash}`
+  const vault = (await call('POST /vaults', parseVault, { body: { policy: wanted, address } })) as Vault
+  const isOfAddress = address === undefined || vault.address === address.toLowerCase()
+  if (isOfAddress && vault.policyHash === toPolicyHash(wanted)) return vault
+  const details = `the answer is of policy ${vault.policyHash}, at ${vault.address}`
   throw createVaultError('vault_mismatch', 'the service answered another vault than that of the policy', { details })
 }
 

@@ -1,7 +1,7 @@
 import type { Policy } from '@countersign/policy'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { ServiceClient } from '../client/ServiceClient.ts'
-import { createTestService } from '../testing/createTestService.ts'
+import { installTestService } from '../testing/installTestService.fake.ts'
 import type { TestService } from '../testing/testService.ts'
 import { rule, toFailure } from './vaults.fake.ts'
 import { createVaultsStore, type VaultsStore } from './vaultsStore.ts'
@@ -10,13 +10,11 @@ const policy: Policy = { version: 1, log: null, approvers: [], rules: [rule] }
 
 let service: TestService
 let store: VaultsStore
-let uninstall: () => void
 /** After which request another tab signs in somebody else. */
 let switchAfter: string | undefined
 
 beforeEach(async () => {
-  service = createTestService()
-  uninstall = service.install()
+  service = installTestService()
   const installed = globalThis.fetch
   let isOther = false
   switchAfter = undefined
@@ -32,7 +30,6 @@ beforeEach(async () => {
   store.show(service.user.id)
   await expect.poll(() => store.getSnapshot().vaults).toEqual([])
 })
-afterEach(() => uninstall())
 
 const makings = () => service.requests.filter((request) => request === 'POST /vaults').length
 
@@ -55,6 +52,13 @@ test('somebody else’s vaults are not put into the list', async () => {
   switchAfter = 'GET /vaults'
   await store.refresh()
   expect(store.getSnapshot()).toMatchObject({ vaults: [vault], loading: false, error: { code: 'wallet_changed' } })
+})
+
+test('the address of a vault that comes back is compared', async () => {
+  const elsewhere = { address: `0x${'12'.repeat(20)}` } as const
+  expect((await toFailure(store.create(policy, elsewhere))).code).toBe('vault_not_found')
+  const { address } = await store.create(policy)
+  expect(await store.create(policy, { address })).toMatchObject({ address })
 })
 
 test('a session that has ended is the service’s 401', async () => {

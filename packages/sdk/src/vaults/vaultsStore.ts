@@ -6,7 +6,7 @@ import { createError, toServiceError } from '../client/errors.ts'
 import { parseSessionUser } from '../client/parseResources.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import type { Vault } from './vault.ts'
-import { createVault, listVaults } from './vaultCalls.ts'
+import { type CreateVaultOptions, createVault, listVaults } from './vaultCalls.ts'
 
 export type VaultsState = {
   /** Null until they were read, and while nobody is signed in. */
@@ -25,7 +25,7 @@ export type VaultsStore = Store<VaultsState> & {
    * Makes a vault and adds it to the list. Rejects if it was not made, and with `wallet_changed` unless it is certain to be that of the
    * user whose vaults are shown: only its owner can ever use it.
    */
-  create(policy: Policy): Promise<Vault>
+  create(policy: Policy, options?: CreateVaultOptions): Promise<Vault>
 }
 
 const NOTHING: VaultsState = { vaults: null, loading: false, error: null }
@@ -59,10 +59,10 @@ export function createVaultsStore(client: ServiceClient): VaultsStore {
       void refresh()
     },
     refresh,
-    async create(policy) {
+    async create(policy, options) {
       const owner = shown
       await verifyUser(client, owner)
-      const vault = await createVault(client, policy)
+      const vault = await createVault(client, policy, options)
       // Its key follows from the user whose session made it, and nothing in the answer says who that was.
       await verifyUser(client, owner)
       // A reading that is under way may not have it.

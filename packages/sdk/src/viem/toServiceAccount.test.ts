@@ -16,24 +16,18 @@ import {
 import { createNonceManager, jsonRpc } from 'viem/nonce'
 import { chainConfig } from 'viem/op-stack'
 import { verifyAuthorization } from 'viem/utils'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { ServiceClient } from '../client/ServiceClient.ts'
-import { createTestService } from '../testing/createTestService.ts'
-import type { TestService, TestServiceOptions } from '../testing/testService.ts'
+import { installTestService } from '../testing/installTestService.fake.ts'
+import type { TestService } from '../testing/testService.ts'
 import { type ToServiceAccountOptions, toServiceAccount } from './toServiceAccount.ts'
 
 const to: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
 
 let service: TestService
-let uninstall: () => void
-beforeEach(() => start({}))
-afterEach(() => uninstall())
-
-function start(options: TestServiceOptions): void {
-  uninstall?.()
-  service = createTestService(options)
-  uninstall = service.install()
-}
+beforeEach(() => {
+  service = installTestService()
+})
 
 function createAccount(options?: ToServiceAccountOptions) {
   return toServiceAccount(new ServiceClient(service.config), service.wallet, options)
@@ -250,7 +244,7 @@ describe('what is signed off the chain', () => {
   })
 
   test('an authorization, under either name of its code', async () => {
-    start({ implementations: [getAddress(to)] })
+    service = installTestService({ implementations: [getAddress(to)] })
     const onSigned = vi.fn()
     const wallet = createWallet({ onSigned })
     const authorization = await wallet.signAuthorization({ contractAddress: to, executor: 'self' })

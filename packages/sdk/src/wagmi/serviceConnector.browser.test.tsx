@@ -14,27 +14,22 @@ import {
   WagmiProvider,
 } from 'wagmi'
 import type { SignedEvent } from '../client/notifySigned.ts'
-import { createTestService } from '../testing/createTestService.ts'
+import { installTestService } from '../testing/installTestService.fake.ts'
 import type { TestService } from '../testing/testService.ts'
 import { serviceConnector } from './serviceConnector.ts'
 
 const to = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
 
 let service: TestService
-let uninstall: () => void
 let logins: string[]
 let signed: SignedEvent[]
 beforeEach(() => {
   localStorage.clear()
   logins = []
   signed = []
-  service = createTestService({ chainId: sepolia.id, signedIn: false })
-  uninstall = service.install()
+  service = installTestService({ chainId: sepolia.id, signedIn: false })
 })
-afterEach(() => {
-  uninstall()
-  localStorage.clear()
-})
+afterEach(() => localStorage.clear())
 
 /** What an app has: it knows nothing of the service but the connector. */
 function Wallet() {

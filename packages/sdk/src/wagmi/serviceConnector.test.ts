@@ -21,7 +21,7 @@ import { mainnet, sepolia } from 'viem/chains'
 import { createSiweMessage } from 'viem/siwe'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ServiceClient } from '../client/ServiceClient.ts'
-import { createTestService } from '../testing/createTestService.ts'
+import { installTestService } from '../testing/installTestService.fake.ts'
 import type { TestService, TestServiceOptions } from '../testing/testService.ts'
 import { isVaultError } from '../vaults/errors.ts'
 import { toVaultClient } from '../vaults/toVaultClient.ts'
@@ -32,19 +32,13 @@ import { type ServiceConnectorParameters, serviceConnector } from './serviceConn
 const to: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
 
 let service: TestService
-let uninstall: () => void
 let store: Map<string, string>
 let account: Hex
 beforeEach(() => start({}))
-afterEach(() => {
-  uninstall()
-  vi.unstubAllGlobals()
-})
+afterEach(() => vi.unstubAllGlobals())
 
 function start(options: TestServiceOptions): void {
-  uninstall?.()
-  service = createTestService({ chainId: sepolia.id, ...options })
-  uninstall = service.install()
+  service = installTestService({ chainId: sepolia.id, ...options })
   store = new Map()
   account = getAddress(service.wallet.address)
 }

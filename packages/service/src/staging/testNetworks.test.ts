@@ -1,17 +1,22 @@
 import { expect, test } from 'vitest'
-import { isTestChain, refuseRealChains, testChainIds } from './testNetworks.ts'
+import { refuseRealChains, testChainIds } from './testNetworks.ts'
 
-test.each([11155111, 17000, 560048, 84532, 11155420, 421614, 31337, 1337, 31337n])('%s is a test network', (id) => {
-  expect(isTestChain(id)).toBe(true)
+function toFaults(chainIds: number[]): string[] {
+  const faults: string[] = []
+  refuseRealChains('CHAIN_ID', chainIds, (fault) => faults.push(fault))
+  return faults
+}
+
+test.each([11155111, 17000, 560048, 84532, 11155420, 421614, 31337, 1337])('%s is a test network', (id) => {
+  expect(toFaults([id])).toEqual([])
 })
 
-test.each([1, 10, 56, 137, 8453, 42161, 0, -1, 1.5, 2n ** 256n, 11155111n + 2n ** 64n])('%s is not', (id) => {
-  expect(isTestChain(id)).toBe(false)
+test.each([1, 10, 56, 137, 8453, 42161, 0, -1, 1.5])('%s is not', (id) => {
+  expect(toFaults([id])).toHaveLength(1)
 })
 
 test('each real chain of a setting is a fault that names those that will do', () => {
-  const faults: string[] = []
-  refuseRealChains('CHAIN_ID', [31337, 1, 8453], (fault) => faults.push(fault))
+  const faults = toFaults([31337, 1, 8453])
   expect(faults).toHaveLength(2)
   expect(faults[0]).toContain(
     `CHAIN_ID: 1 is not one of the test networks that staging may use: ${testChainIds.join(', ')}`,

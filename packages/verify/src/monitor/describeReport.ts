@@ -124,6 +124,8 @@ function describeFinding(finding: Finding): string {
       return `${log} could not be read${because}.`
     case 'witness-unavailable':
       return `A witness of the log ${finding.origin} could not be asked${because}.`
+    case 'witness-contradicts':
+      return `A witness of the log ${finding.origin} contradicts it${because}. The witness lies, or the service names a false key of the log.`
     case 'log-not-checked':
       return `${log} was not looked into${because}.`
     case 'log-unused':

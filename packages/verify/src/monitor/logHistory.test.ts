@@ -11,6 +11,7 @@ import {
   ending,
   history,
   kindsOf,
+  later,
   message,
   now,
   others,
@@ -282,7 +283,8 @@ describe('a second log, that no settings name', () => {
   test('goes on with what a start began in the first', async () => {
     stack.publish(...all)
     stack.append(signature())
-    const moved = createFakeLog([boot(0), ending('dropped')], undefined, spareOrigin)
+    const start = { ...boot(0), timeMs: later(1).getTime() }
+    const moved = createFakeLog([start, ending('dropped')], undefined, spareOrigin)
     moved.cosignedAtS = stack.log.cosignedAtS
     list(stack.log, moved)
     const logs = [{ entries: 4, dropped: 1 }, { entries: 0 }]

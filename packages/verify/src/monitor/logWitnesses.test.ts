@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import { apiBaseUrl, json } from '../network.fake.ts'
 import { hashOrigin } from './log/createLogSource.ts'
 import { createFakeLog, type FakeLog, origin, toEntry } from './log/log.fake.ts'
 import { createLogsMemory } from './log/logMemory.ts'
@@ -122,6 +123,44 @@ describe('witnesses that are asked themselves', () => {
     const report = await stack.look(answer(createFakeLog([boot(0), ...others(2)])))
     expect(report.conclusion).toBe('log-lies')
     expect(report.findings).toMatchObject([{ detail: expect.stringContaining('w1.test cosigned another tree of 3') }])
+  })
+
+  describe('and cosigned what the key of the log did not sign', () => {
+    /** As a witness makes it up that has no key but its own. */
+    function makeUp(): FakeLog {
+      const log = createFakeLog([boot(0), ...others(2)])
+      const { toNote } = log
+      return Object.assign(log, { toNote: () => toNote().replace(`— ${origin} `, '— another.example ') })
+    }
+
+    test('do not have it called a liar, and nothing is complete', async () => {
+      stack.publish(...all)
+      const report = await stack.look(answer(makeUp(), same(), same()))
+      expect(report).toMatchObject({
+        ...{ conclusion: 'incomplete', logs: [{ size: 4 }] },
+        findings: [{ kind: 'witness-contradicts', origin, detail: expect.stringMatching(/^w1\.test: /) }],
+      })
+    })
+
+    test.each([
+      ['a false one', createFakeLog([], 'other', spareOrigin).key],
+      ['none', 'no key'],
+    ])('are passed over for no service that names %s', async (_, key) => {
+      stack.publish(spared)
+      stack.serve([boot(0), toEntry(spared)])
+      const logs = [stack.log, { name: spareOrigin, key, entries: [] }].map(({ name, key, entries }) => {
+        return { origin: name, hash: hashOrigin(name), key, size: entries.length }
+      })
+      const begun = createFakeLog([boot(0)], undefined, spareOrigin)
+      begun.cosignedAtS = stack.log.cosignedAtS
+      stack.network.routes.unshift(
+        [`${apiBaseUrl}/log`, (url) => (url.pathname === '/log' ? json({ logs }) : stack.log.answer(url))],
+        [`${urls[0]}/${hashOrigin(spareOrigin)}`, () => new Response(begun.toNote())],
+      )
+      const { conclusion, findings } = await stack.look(answer(undefined))
+      expect(conclusion).toBe('incomplete')
+      expect(findings).toContainEqual(expect.objectContaining({ kind: 'witness-contradicts', origin: spareOrigin }))
+    })
   })
 
   test('and answer with what they did not cosign are not believed', async () => {

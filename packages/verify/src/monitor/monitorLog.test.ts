@@ -113,6 +113,17 @@ describe('signatures that are not in the log', () => {
     expect(report.findings).toMatchObject([{ kind: 'not-logged', txHash: nameSignature(unlogged.receipt).txHash }])
   })
 
+  test('from after it was first seen are too, however far ahead its start is dated', async () => {
+    stack.serve([{ ...boot(0), timeMs: later(86_400).getTime() }])
+    stack.log.cosignedAtS = later(3).getTime() / 1000
+    const [logs, change] = [createLogsMemory(), { manifests: stack.withPolicy() }]
+    stack.publish(old)
+    expect(kindsOf(await stack.look(change, logs, { now: () => later(3) }))).toEqual(['before-log'])
+    stack.node.mine({ hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: 1 })
+    stack.publish(unlogged)
+    expect(kindsOf(await stack.look(change, logs, { now: () => later(10) }))).toContain('not-logged')
+  })
+
   test('and without a receipt are of a key that is used elsewhere', async () => {
     stack.publish(...all)
     stack.node.mine({ hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: 2 })

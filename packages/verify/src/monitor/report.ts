@@ -22,6 +22,7 @@ import type { Conclusion } from '../conclude.ts'
  * - `log-stale`: no quorum of witnesses has cosigned a log for an hour
  * - `log-unavailable`: a log could not be asked
  * - `witness-unavailable`: a witness could not be asked
+ * - `witness-contradicts`: a witness cosigned what the log's key did not sign: it lies, or the service names a false key
  * - `log-not-checked`: there is a log, and not enough is known to look into it
  * - `log-unused`: the settings name a log that was never begun, as the service and enough witnesses say
  * - `before-log`: signatures that are older than the log
@@ -47,6 +48,7 @@ export type FindingKind =
   | 'log-stale'
   | 'log-unavailable'
   | 'witness-unavailable'
+  | 'witness-contradicts'
   | 'log-not-checked'
   | 'log-unused'
   | 'before-log'
@@ -108,6 +110,7 @@ export const severities: Readonly<Record<FindingKind, Severity>> = {
   'log-stale': 'gap',
   'log-unavailable': 'gap',
   'witness-unavailable': 'warning',
+  'witness-contradicts': 'gap',
   'log-not-checked': 'warning',
   'log-unused': 'note',
   'before-log': 'note',

@@ -44,9 +44,9 @@ describe.each(stageKinds)('whether a database has all that its proofs need, on %
   }
   /** As a fault of disks or hands would: past the rules of the database. */
   async function damage(statement: string) {
-    await sql.raw('alter table attestations disable trigger user').execute(subject.database.db)
-    await sql.raw(statement).execute(subject.database.db)
-    await sql.raw('alter table attestations enable trigger user').execute(subject.database.db)
+    await subject.query('alter table attestations disable trigger user')
+    await subject.query(statement)
+    await subject.query('alter table attestations enable trigger user')
   }
   async function publish(slug: string, status: 'confirmed' | 'final') {
     await sql`insert into publications (chain_id, account, nonce, contract, calldata, status, tx_hash, block_number, created_at)

@@ -20,6 +20,7 @@ test.each<[Partial<InspectedProof>, RegExp]>([
   [{ pinAttempts: 3, failure: 'pin_refused' }, /3 times in 90 s: .*IPFS_API_TOKEN/],
   [{ pinAttempts: 3, failure: 'something new' }, /something new/],
   [{ status: 'pin_failed', pinAttempts: 12, failure: 'pin_unavailable' }, /12 attempts.*receipt AAAA/],
+  [{ status: 'pin_failed', pinAttempts: 1, failure: 'receipt_too_large' }, /1 attempts: .*no verifier takes it$/],
   [{ status: 'pending_onchain', createdAt: NOW - 7_200_000, ipfsCid: 'bafk' }, /pinned, and waits 2 h/],
   [{ status: 'pending_onchain', ipfsCid: 'bafk', publication }, /nonce 7 \(pending\), 2 signed, the last 0xbb/],
   [{ status: 'onchain_failed', ipfsCid: 'bafk', failure: 'publish_cancelled' }, /nonce was used up.*bafk/],

@@ -7,7 +7,7 @@ const advice: Readonly<Record<string, string>> = {
   pin_refused: 'the pin service refuses: check IPFS_API_TOKEN and the account behind it',
   pin_mismatch: 'the pin service answers another CID or other bytes: do not trust it, use another',
   pin_not_found: 'the pin service does not hold what it took: look at its storage',
-  receipt_too_large: 'the receipt is larger than 256 KiB and can never be pinned; export it',
+  receipt_too_large: 'the receipt is larger than 256 KiB, so no pinner and no verifier takes it',
   publish_deadline: 'its time was over before it got into a transaction: look at the chain, the contract and the funds',
   publish_cancelled: 'its transaction was not mined in time, and its nonce was used up',
   publish_reverted: 'the contract refuses it, and it alone',
@@ -24,8 +24,10 @@ export function explain(proof: InspectedProof, now: number): string {
       ? `waits ${age} for its first pin; is a worker running?`
       : `could not be pinned ${proof.pinAttempts} times in ${age}${because}`
   }
-  if (proof.status === 'pin_failed')
-    return `pin given up after ${proof.pinAttempts} attempts${because}; export it with: receipt ${proof.slug}`
+  if (proof.status === 'pin_failed') {
+    const way = proof.failure === 'receipt_too_large' ? '' : `; export it with: receipt ${proof.slug}`
+    return `pin given up after ${proof.pinAttempts} attempts${because}${way}`
+  }
   if (proof.status === 'onchain_failed') return `not published${because}; its receipt is at ${proof.ipfsCid}`
   if (proof.status === 'complete') return `complete, ${age} old`
   if (proof.publication === undefined) return `pinned, and waits ${age} for a publication${because}`

@@ -7,7 +7,8 @@ const webhookStatuses: readonly string[] = ['pending', 'delivered', 'dead'] sati
 export const USAGE = `usage: npm run admin -- COMMAND
 
   proofs [--status STATUS] [--limit N] [--json]   lists proofs, the oldest first, and says why each is where it is
-  receipt SLUG [--out FILE]                       writes a receipt, also one whose pin failed, to FILE or the standard output
+  receipt SLUG [--out FILE]                       writes a receipt, also one whose pin failed, to FILE or the standard output:
+                                                  of version 1 as JSON, of version 2 as a CAR with all that it names
   collateral SLUG [--out FILE]                    writes the collateral that this receipt was verified with
   webhooks [--status WHICH] [--limit N] [--json]  lists webhooks, the oldest first, and says why each is where it is
   webhooks --retry ID                             sends those of this id that were given up again; "all" for every one

@@ -4,7 +4,7 @@ import type { Clock, IdentityProvider, KeyEnclave, Store } from '../ports.ts'
 import type { Login } from '../store/types.ts'
 import { type ProvisionWalletDeps, provisionWallet } from '../wallet/provisionWallet.ts'
 import { hashState, toLoginId, toLoginNonce } from './loginNonce.ts'
-import { toCancelled, toReturnTo } from './returnTo.ts'
+import { toReturnTo, toUnfinished } from './returnTo.ts'
 import { hashSid } from './session.ts'
 
 export type FinishLoginDeps = ProvisionWalletDeps & {
@@ -25,6 +25,8 @@ export type FinishLoginParameters = {
   loginSecret: string
   /** The session that the browser still had. */
   earlierSid: string | undefined
+  /** Called with the page that the sign-in came from, once that is known: a failure leads back to it too. */
+  onReturnTo(returnTo: string): void
   requestId: string
 }
 
@@ -51,8 +53,9 @@ export async function finishLogin(
   const login = await takeLogin(deps, parameters)
   const { codeVerifier, nonce } = login
   const returnTo = toAllowedPage(deps.allowedOrigins, login)
+  parameters.onReturnTo(returnTo)
   const answer = await provider.finish({ callbackUrl, state, nonce, codeVerifier })
-  if (answer === 'cancelled') return { cookie: undefined, returnTo: toCancelled(returnTo) }
+  if (answer === 'cancelled') return { cookie: undefined, returnTo: toUnfinished(returnTo, 'cancelled') }
   const { idToken, issuer, subject, email, name } = answer
   if (email === '') throw new CoordinatorError('oauth_exchange_failed', 'the provider gave no e-mail address')
   const { sid, grant, keyId, address, expiresAt } = await deps.enclave.openSession({ idToken, loginSecret })

@@ -1,6 +1,9 @@
 import { hash } from 'node:crypto'
 import { concatBytes, tags, toTagBytes } from '@countersign/protocol'
 
+/** A sign-in must be over within this time. */
+export const LOGIN_TTL_MS = 600_000
+
 /** The OpenID Connect nonce that binds an ID token to the browser that has the login secret. The enclave computes it too. */
 export function toLoginNonce(loginSecret: Uint8Array): string {
   return hash('sha256', concatBytes(toTagBytes(tags.login), loginSecret), 'base64url')

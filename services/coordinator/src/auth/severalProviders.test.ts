@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
-import { APP, createTestApp, type TestApp } from '../http/testApp.fake.ts'
+import { APP, codeOf, createTestApp, type TestApp } from '../http/testApp.fake.ts'
 
 const SESSION = '__Host-countersign-session'
 const CHOICE = '__Host-countersign-choice'
-const codeOf = async (response: Response) => `${response.status} ${((await response.json()) as { code: string }).code}`
 const meOf = async (user: ReturnType<TestApp['browser']>) => (await user.get('/auth/me')).json()
 
 describe('GET /auth', () => {

@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
-import { APP, createTestApp, OTHER_APP, signBody } from '../http/testApp.fake.ts'
+import { APP, codeOf, createTestApp, OTHER_APP, signBody } from '../http/testApp.fake.ts'
 
-const codeOf = async (response: Response) => `${response.status} ${((await response.json()) as { code: string }).code}`
 const SESSION = '__Host-countersign-session'
 const loginCookies = (jar: Map<string, string>) => [...jar.keys()].filter((name) => name.includes('-login-'))
 
@@ -117,6 +116,17 @@ describe('return_to', () => {
     const response = await test.request(`/auth/google?return_to=${encodeURIComponent(target)}`)
     expect(await codeOf(response)).toBe('400 invalid_request')
     expect([test.store.writes, response.headers.getSetCookie()]).toEqual([0, []])
+  })
+
+  test.each([
+    ['what is too long', `${APP}/${'a'.repeat(2048)}`],
+    ['what the parser makes too long, which the callback would refuse', `${APP}/${'ä'.repeat(1024)}`],
+  ])('%s is refused at the start, and the length is named as the reason', async (_, target) => {
+    const response = await createTestApp().request(`/auth/google?return_to=${encodeURIComponent(target)}`)
+    expect(await response.json()).toMatchObject({
+      code: 'invalid_request',
+      detail: 'return_to is longer than 2048 characters',
+    })
   })
 
   test('two of them are refused', async () => {

@@ -1,6 +1,5 @@
-import { LOGIN_TTL_MS } from '../http/cookies.ts'
 import type { Clock, IdentityProvider, Random, Store } from '../ports.ts'
-import { hashState, toLoginId, toLoginNonce } from './loginNonce.ts'
+import { hashState, LOGIN_TTL_MS, toLoginId, toLoginNonce } from './loginNonce.ts'
 
 export type StartLoginDeps = { store: Pick<Store, 'createLogin'>; clock: Clock; random: Random }
 export type StartLoginParameters = {

@@ -1,6 +1,6 @@
+import type { PinnerConfig } from '../ipfs/config.ts'
 import { createRemotePinner } from '../ipfs/createRemotePinner.ts'
 import { PinError } from '../ipfs/pinError.ts'
-import type { PinnerConfig } from '../pipeline/config.ts'
 import type { RemotePinner } from '../ports.ts'
 import { type Check, type Context, type Finding, fault, ok, skipped, warning } from './check.ts'
 import type { DatabaseView } from './database.ts'

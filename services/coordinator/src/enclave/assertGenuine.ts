@@ -8,7 +8,7 @@ import {
 } from '@countersign/protocol'
 import type { PlatformReader } from '../collateral/platformReader.ts'
 import type { Clock, CollateralStore } from '../ports.ts'
-import type { EnclavePolicy } from '../sign/checkBatch.ts'
+import type { EnclavePolicy } from './enclavePolicy.ts'
 import { notAttested } from './endpointError.ts'
 
 export type AssertGenuineDeps = {

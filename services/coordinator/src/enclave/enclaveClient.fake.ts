@@ -1,14 +1,9 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { createVerifier } from '@countersign/attestation'
 import { createSimulator, simulatedRoots } from '@countersign/attestation/simulator'
-import {
-  hashUnsignedTransaction,
-  type OpenSessionResponse,
-  type TransactionItem,
-  toPrefixedHex,
-} from '@countersign/protocol'
+import type { OpenSessionResponse } from '@countersign/protocol'
 import { expect, onTestFinished } from 'vitest'
-import { createWitness } from '../../../enclave/test/witness.ts'
+import { toItem } from '../../../enclave/test/items.ts'
 import { createPlatformReader } from '../collateral/platformReader.ts'
 import { createSimulatedCollateralStore } from '../collateral/simulatedCollateralStore.ts'
 import type { KeyEnclave } from '../ports.ts'
@@ -52,21 +47,6 @@ export function setUp(urls: readonly string[], changes: Partial<HttpEnclaveDeps>
 
 export const withCode = (code: string) => expect.objectContaining({ name: 'CoordinatorError', code })
 export const unavailable = withCode('enclave_unavailable')
-
-export function toItem({ sid, grant, keyId }: OpenSessionResponse, nonce = 0): TransactionItem {
-  const txMetadata = {
-    chainId: 1,
-    nonce,
-    to: `0x${'11'.repeat(20)}`,
-    value: '1',
-    data: '0x',
-    gas: '21000',
-    maxFeePerGas: '2',
-    maxPriorityFeePerGas: '1',
-  } as const
-  const digest = toPrefixedHex(hashUnsignedTransaction(txMetadata))
-  return { kind: 'transaction', statementVersion: 1, sid, grant, keyId, digest, txMetadata, witness: createWitness() }
-}
 
 export async function signOne(enclave: KeyEnclave, session: OpenSessionResponse) {
   const { results } = await enclave.signItems([toItem(session)])

@@ -7,12 +7,11 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { toItem } from '../../../enclave/test/items.ts'
 import { satelliteKey } from '../../../enclave/test/witness.ts'
 import { CoordinatorError } from '../errors.ts'
-
 import { createManualTime } from '../manualTime.fake.ts'
-import { setUp, toItem, unavailable, withCode } from './enclaveClient.fake.ts'
-
+import { setUp, unavailable, withCode } from './enclaveClient.fake.ts'
 import {
   type FakeEnclave,
   fakeConfig,

@@ -254,6 +254,7 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
     async call(call) {
       for (let isRepeated = false; ; isRepeated = true) {
         const known = await attestation()
+        rootSecrets.use(url)
         try {
           const answer = await post(known.pool, call)
           if (answer.status !== 200) throw refused(answer)

@@ -1,7 +1,8 @@
 import { type AddressInfo, createServer } from 'node:net'
 import type { OpenSessionResponse } from '@countersign/protocol'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { setUp, toItem, unavailable, withCode } from './enclaveClient.fake.ts'
+import { toItem } from '../../../enclave/test/items.ts'
+import { setUp, unavailable, withCode } from './enclaveClient.fake.ts'
 import { fakeConfig, fakeSession, fakeSettings, fakeSigned, startFakeEnclave } from './httpEnclave.fake.ts'
 
 describe('failures of an enclave', () => {
@@ -255,79 +256,6 @@ describe('failures of an enclave', () => {
     await enclave.stop()
     await expect(pending).resolves.toHaveProperty('config')
     await expect(enclave.openSession(token)).rejects.toEqual(withCode('shutting_down'))
-  })
-})
-
-describe('enclaves with different root secrets', () => {
-  const token = { idToken: 'token', loginSecret: '11'.repeat(32) }
-  const [right, wrong] = ['c1'.repeat(32), 'c2'.repeat(32)]
-  /** The second is called only where the first fails. */
-  async function startTwo(commitments: readonly (string | undefined)[], changes: Parameters<typeof setUp>[1] = {}) {
-    const fakes = [await startFakeEnclave(), await startFakeEnclave()] as const
-    for (const [index, fake] of fakes.entries()) {
-      onTestFinished(() => fake.close())
-      fake.commitment = commitments[index]
-    }
-    const client = setUp(
-      fakes.map(({ url }) => url),
-      { patienceMs: 3_600_000, ...changes },
-    )
-    const check = async () => (await client.enclave.check()).map(({ isUp }) => isUp)
-    return { fakes, check, ...client }
-  }
-
-  test('one with another secret than one that was attested before gets no user where that one fails', async () => {
-    const { fakes, enclave, lines } = await startTwo([right, wrong])
-    const [first, second] = fakes
-    expect(await enclave.openSession(token)).toEqual(fakeSession)
-    first.handlers['/open-session'] = () => ({ status: 503, body: {} })
-    await expect(enclave.openSession(token)).rejects.toEqual(unavailable)
-    expect(second.paths).toEqual(['/attest'])
-    const reason = `another root secret than ${first.url}`
-    expect(lines).toContainEqual(expect.objectContaining({ enclave: second.url, code: 'not_attested', reason }))
-  })
-
-  test('nobody knows which is right: neither is used, and one line names both', async () => {
-    const { fakes, enclave, lines, check } = await startTwo([right, wrong])
-    const [first, second] = fakes
-    expect(await enclave.openSession(token)).toEqual(fakeSession)
-    await check()
-    expect(await check()).toEqual([false, false])
-    await expect(enclave.openSession(token)).rejects.toEqual(unavailable)
-    expect([first, second].map(({ paths }) => paths.filter((path) => path === '/open-session').length)).toEqual([1, 0])
-    const addresses = { enclave: second.url, other: first.url }
-    const isLine = ({ msg }: { msg: string }) => msg === 'Refused two enclaves with different root secrets'
-    expect(lines.filter(isLine)).toEqual([expect.objectContaining({ ...addresses, commitment: wrong })])
-  })
-
-  test('one that is gone is still remembered; both are used again when it is back with the secret of the other', async () => {
-    const { fakes, enclave, check } = await startTwo([right, wrong])
-    const [, second] = fakes
-    await check()
-    second.handlers['/attest'] = () => ({ status: 503, body: {} })
-    expect(await check()).toEqual([false, false])
-    delete second.handlers['/attest']
-    second.commitment = right
-    // The first may be asked before the second has said that they agree.
-    await check()
-    expect(await check()).toEqual([true, true])
-    expect(await enclave.openSession(token)).toEqual(fakeSession)
-  })
-
-  test('a policy that names the right one leaves that in use', async () => {
-    const { check } = await startTwo([wrong, right], { policy: { commitments: [right] } })
-    await check()
-    expect(await check()).toEqual([false, true])
-  })
-
-  test.each([
-    ['the same secret', [right, right]],
-    ['one of an older release, which does not say', [right, undefined]],
-    ['both of an older release', [undefined, undefined]],
-  ])('%s: both are used', async (_, commitments) => {
-    const { check } = await startTwo(commitments)
-    await check()
-    expect(await check()).toEqual([true, true])
   })
 })
 

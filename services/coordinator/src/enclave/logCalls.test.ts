@@ -8,7 +8,8 @@ import {
 } from '@countersign/protocol'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createSigner, witnesses } from '../../../../packages/log/src/logs.fake.ts'
-import { setUp, toItem, unavailable, withCode } from './enclaveClient.fake.ts'
+import { toItem } from '../../../enclave/test/items.ts'
+import { setUp, unavailable, withCode } from './enclaveClient.fake.ts'
 import {
   type FakeEnclave,
   fakeConfig,

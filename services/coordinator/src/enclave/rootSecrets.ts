@@ -4,26 +4,34 @@ import type { Log } from '@countersign/service'
 export type RootSecrets = {
   /** The commitment that it has attested; undefined where its release answers none. */
   set(address: string, commitment: string | undefined): void
-  /** An enclave that has attested another root secret than this one, if there is any. */
+  /** This one is about to answer a call. */
+  use(address: string): void
+  /** An enclave that has, or had when it was used first, another root secret than this one, if there is any: itself, where it has changed its own. */
   findOther(address: string): string | undefined
 }
 
 /**
- * All enclaves must have one root secret. Where two differ, nobody here knows which is the right one, so neither is of use until they agree. An
- * enclave that falls silent is remembered: it is then that calls go to the other.
+ * All enclaves must have one root secret, and that which was used first for as long as this process lives: a host could start them anew with
+ * another, and bring the first back when users have paid to addresses of that. Where two differ, nobody here knows which is the right one, so
+ * neither is of use until they agree. An enclave that falls silent is remembered: it is then that calls go to the other.
  */
 export function createRootSecrets(log: Pick<Log, 'error'>): RootSecrets {
   const known = new Map<string, string>()
+  let first: { address: string; commitment: string } | undefined
 
   function findOther(address: string): string | undefined {
     const own = known.get(address)
     if (own === undefined) return undefined
     for (const [other, commitment] of known) if (commitment !== own) return other
-    return undefined
+    return own === first?.commitment ? undefined : first?.address
   }
 
   return {
     findOther,
+    use(address) {
+      const commitment = known.get(address)
+      if (commitment !== undefined) first ??= { address, commitment }
+    },
     set(address, commitment) {
       if (known.get(address) === commitment) return
       if (commitment === undefined) {

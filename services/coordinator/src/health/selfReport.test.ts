@@ -190,6 +190,16 @@ describe('the coordinator’s report on its own key', () => {
     expect(selfReport.current().selfAttestation.configHash).toBe(configHash)
   })
 
+  test('a failure is logged with its code and our own words', async () => {
+    const { selfReport, lines } = setUp({ reportSource: { mode: 'mock', getReport: failing } })
+    await selfReport.ready()
+    expect(lines.at(-1)).toMatchObject({
+      msg: 'Could not attest the coordinator',
+      code: 'evidence_busy',
+      reason: 'busy',
+    })
+  })
+
   test('a report for other data is not used, although it is genuine', async () => {
     const { selfReport } = setUp({
       reportSource: { mode: 'mock', getReport: () => working().getReport(new Uint8Array(64)) },

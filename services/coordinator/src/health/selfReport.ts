@@ -1,14 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { assertReportState, PolicyError, QuoteError, type VerifiedReport } from '@countersign/attestation'
 import type { ReportSource } from '@countersign/evidence'
-import {
-  computeSnpReportData,
-  computeSnpReportDataV2,
-  equalBytes,
-  fromHex,
-  ServiceError,
-  toHex,
-} from '@countersign/protocol'
+import { computeSnpReportData, computeSnpReportDataV2, equalBytes, fromHex, toHex } from '@countersign/protocol'
 import { assembleCoordinator, encodeBlock } from '@countersign/receipt'
 import type { Log } from '@countersign/service'
 import { createEd25519Signer } from '@countersign/service/ed25519'
@@ -16,6 +9,7 @@ import { CoordinatorError } from '../errors.ts'
 import { createMlDsa65Signer, toMlDsa65Bytes } from '../mlDsa65.ts'
 import type { Clock, Schedule, SelfReport } from '../ports.ts'
 import { systemSchedule } from '../system.ts'
+import { toReason } from '../toReason.ts'
 import { type SnpCertificates, toHexChain } from './snpCertificates.ts'
 import type { SnpRevocations } from './snpRevocations.ts'
 
@@ -73,10 +67,10 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
     } catch (error) {
       delayMs = Math.min(FIRST_RETRY_MS * 2 ** failures, REFRESH_MS)
       failures += 1
-      const code = error instanceof ServiceError ? error.code : error instanceof Error ? error.name : typeof error
+      const reason = toReason(error)
       // What AMD no longer vouches for must not be shown until it expires by itself.
-      if (code === 'certificate_revoked') inForce = undefined
-      log.warn({ msg: 'Could not attest the coordinator', code, delayMs })
+      if (reason.code === 'certificate_revoked') inForce = undefined
+      log.warn({ msg: 'Could not attest the coordinator', ...reason, delayMs })
     }
     if (!isStopped) callOff = schedule(() => (underWay = refresh()), delayMs)
   }
@@ -138,7 +132,7 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
       }
       return { ...inForce, expiresAt: new Date(inForce.expiresAt).toISOString() }
     },
-    sign: createEd25519Signer(Buffer.from(privateKey.export({ format: 'jwk' }).d ?? '', 'base64url')),
+    sign: createEd25519Signer(Buffer.from(privateKey.export({ format: 'jwk' }).d ?? '', 'base64url')).sign,
     signMlDsa65: createMlDsa65Signer(mlDsa65PrivateKey),
     ready: () => first,
     async stop() {

@@ -109,6 +109,7 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     limit(c, limiters.auth)
     const { providerId, provider } = getProvider(c)
     const returnTo = toReturnTo(allowedOrigins, c.req.queries('return_to') ?? [])
+    c.set('returnTo', returnTo)
     const header = c.req.header('cookie')
     const mustChoose = hasChoiceCookie(cookies, header)
     const started = startLogin(deps, { providerId, provider, returnTo, mustChoose })
@@ -141,6 +142,7 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
       state,
       loginSecret,
       earlierSid: readSessionCookie(cookies, header),
+      onReturnTo: (page) => c.set('returnTo', page),
       requestId: c.get('requestId') ?? '',
     })
     const { cookie, returnTo } = await finished.catch(reportProvider(c, providerId))

@@ -13,6 +13,8 @@ type Variables = {
   route: string
   /** The one address that rate limits count. */
   clientAddress: string
+  /** The page that a sign-in came from, which is on an allowed origin. */
+  returnTo: string
   /** The code of the failure that was answered. */
   failure: CoordinatorErrorCode
 }

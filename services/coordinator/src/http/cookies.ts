@@ -1,8 +1,7 @@
+import { LOGIN_TTL_MS } from '../auth/loginNonce.ts'
+
 /** How cookies are written; both follow from the configuration. */
 export type CookieRules = { isHttps: boolean; sameSite: 'none' | 'lax' | 'strict' }
-
-/** A sign-in must be over within this time. */
-export const LOGIN_TTL_MS = 600_000
 
 const SESSION = 'countersign-session'
 const LOGIN = 'countersign-login-'

@@ -49,7 +49,8 @@ async function listen(limits?: ServerLimits) {
   async function readToEnd(socket: Socket): Promise<string> {
     let text = ''
     socket.on('data', (chunk) => (text += chunk.toString('latin1')))
-    await once(socket, 'close')
+    // Not `once` of node:events: it rejects where a reset, which is a way to be cut off, comes before.
+    await new Promise((resolve) => socket.once('close', resolve))
     return text
   }
 

@@ -52,7 +52,8 @@ async function listen({ isDirect, ...changes }: Changes & { isDirect: boolean })
     socket.on('data', (chunk) => (text += chunk.toString('utf8')))
     if (isCut) socket.end(bytes)
     else socket.write(bytes)
-    await once(socket, 'close')
+    // Not `once` of node:events, which rejects where a reset comes before.
+    await new Promise((resolve) => socket.once('close', resolve))
     return text
   }
 

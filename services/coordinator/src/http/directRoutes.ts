@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { MAX_BODY_BYTES } from '../bodyLimit.ts'
 import type { RequestContext } from './context.ts'
 import { type Guards, isNamedTwice } from './guards.ts'
 import { PROBLEM_TYPE, type ProblemDeps, reportProblem } from './problem.ts'
-import { endedEarly, MAX_BODY_BYTES, parseJsonBody } from './readBody.ts'
+import { endedEarly, parseJsonBody } from './readBody.ts'
 
 /** What the handler of such a route gets. */
 type DirectContext = RequestContext & {

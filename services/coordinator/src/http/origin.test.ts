@@ -174,6 +174,10 @@ describe('what a foreign page has the browser of a visitor load is refused befor
       'a page that is opened ahead',
       { site: 'none', mode: 'navigate', dest: 'document', purpose: 'prefetch;prerender' },
     ],
+    [
+      'a page of this service that has another opened ahead',
+      { site: 'same-origin', mode: 'navigate', dest: 'document', purpose: 'prefetch;prerender' },
+    ],
   ]
   const welcome: [string, Record<string, string>][] = [
     ['a page that is opened from another site', { site, mode: 'navigate', dest: 'document' }],
@@ -182,6 +186,10 @@ describe('what a foreign page has the browser of a visitor load is refused befor
     ['a page of ours on another site', { site, mode: 'cors', dest: 'empty', origin: APP }],
     ['a page of ours on this site', { site: 'same-site', mode: 'cors', dest: 'empty', origin: OTHER_APP }],
     ['this service', { site: 'same-origin', mode: 'cors', dest: 'empty' }],
+    [
+      'a page of this service that is opened ahead',
+      { site: 'same-origin', mode: 'cors', dest: 'empty', purpose: 'prefetch;prerender' },
+    ],
     ['Node', { mode: 'cors' }],
     ['any other program', {}],
   ]

@@ -41,9 +41,12 @@ const FRAMES: ReadonlySet<string> = new Set(['iframe', 'frame', 'fencedframe', '
 export function assertNotPlanted(rules: OriginRules, head: RequestHead): void {
   const origin = head.header('origin')
   if (isPublicPath(head.path) || (origin !== undefined && rules.allowedOrigins.includes(origin))) return
-  const isPage = head.header('sec-fetch-mode') === 'navigate' && !FRAMES.has(head.header('sec-fetch-dest') ?? '')
-  const isForeign = head.header('sec-fetch-site') === 'cross-site'
-  if ((isForeign && !isPage) || head.header('sec-purpose') !== undefined) throw notAllowed()
+  const site = head.header('sec-fetch-site')
+  const isNavigation = head.header('sec-fetch-mode') === 'navigate'
+  const isPage = isNavigation && !FRAMES.has(head.header('sec-fetch-dest') ?? '')
+  // What a page of this origin reads while it is opened ahead is not asked for again by the click.
+  const isAhead = head.header('sec-purpose') !== undefined && (isNavigation || site !== 'same-origin')
+  if ((site === 'cross-site' && !isPage) || isAhead) throw notAllowed()
 }
 
 const EXPOSED =

@@ -13,9 +13,9 @@ export function parseWalletUse(body: unknown): ParsedWalletUse & { rest: unknown
   return { rest, wallet: parseWallet(wallet), approvals: parseApprovals(approvals) }
 }
 
-export function parseWallet(value: unknown): Hex | undefined {
+export function parseWallet(value: unknown, member = 'wallet'): Hex | undefined {
   if (value === undefined) return undefined
-  if (!isPrefixedHex(value, 20)) throw invalidRequest('wallet is not an address')
+  if (!isPrefixedHex(value, 20)) throw invalidRequest(`${member} is not an address`)
   return value.toLowerCase() as Hex
 }
 

@@ -64,7 +64,11 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
     advice: 'Approve again: an approval is for one vault, digest and kind, and ends in 24 hours. Nothing was signed.',
   },
   wallet_not_found: { title: 'The user has no wallet', advice: 'Provision one with `POST /wallet/provision`.' },
-  vault_not_found: { title: 'There is no such vault', advice: 'Use an address that `GET /vaults` lists.' },
+  vault_not_found: {
+    title: 'There is no such vault',
+    advice:
+      'Use an address that `GET /vaults` lists. To bring a vault back, sign in as its owner, and send its own policy and address.',
+  },
   proof_not_found: { title: 'There is no such proof', advice: 'Check the slug.' },
   not_found: { title: 'There is nothing here', advice: 'Check the path.' },
   method_not_allowed: { title: 'The method is not allowed here', advice: 'Use a method that `Allow` names.' },

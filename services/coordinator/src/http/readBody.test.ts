@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import { MAX_BODY_BYTES } from '../bodyLimit.ts'
 import type { CoordinatorError } from '../errors.ts'
-import { MAX_BODY_BYTES, readJsonBody } from './readBody.ts'
+import { readJsonBody } from './readBody.ts'
 import { APP, createTestApp, signBody, toDigest, txMetadata } from './testApp.fake.ts'
 
 const toRequest = (body: string | Uint8Array<ArrayBuffer> | ReadableStream, headers: Record<string, string> = {}) =>

@@ -1,7 +1,6 @@
 import { isBodyTooLarge, isPlainObject, parseStrictJson, readBounded, ServiceError } from '@countersign/protocol'
+import { MAX_BODY_BYTES } from '../bodyLimit.ts'
 import { CoordinatorError } from '../errors.ts'
-
-export const MAX_BODY_BYTES = 131_072
 
 /** Lists, objects and commas together; a signing has ten. So many brackets as fit would keep the thread for tens of milliseconds. */
 const MAX_PARTS = 1000

@@ -1,4 +1,4 @@
-import type { Endpoint } from '@countersign/protocol'
+import { type Endpoint, MAX_RETURN_TO_LENGTH } from '@countersign/protocol'
 import { createRoute, type RouteConfig, z } from '@hono/zod-openapi'
 import type { CoordinatorErrorCode } from '../errors.ts'
 import { json, pagesOf, problemsOf, text } from './responses.ts'
@@ -39,6 +39,13 @@ const session: CoordinatorErrorCode[] = [
   'rate_limited',
 ]
 const post: CoordinatorErrorCode[] = ['invalid_json', 'invalid_request', 'body_too_large', 'unsupported_media_type']
+const deriving: CoordinatorErrorCode[] = [
+  'grant_invalid',
+  'attestation_invalid',
+  'enclave_unavailable',
+  'collateral_stale',
+  'log_unavailable',
+]
 const signing: CoordinatorErrorCode[] = [
   'wallet_not_provisioned',
   'quota_spent',
@@ -72,7 +79,12 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
     request: {
       params: provider,
       query: z.object({
-        return_to: z.string().optional().openapi({ description: 'A page on an allowed origin to return to.' }),
+        return_to: z
+          .string()
+          .optional()
+          .openapi({
+            description: `A page on an allowed origin to return to, of at most ${MAX_RETURN_TO_LENGTH} characters.`,
+          }),
       }),
     },
     responses: {
@@ -198,12 +210,12 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
   'GET /vaults': {
     summary: 'The user’s vaults, oldest first',
     security: withSession,
-    responses: { 200: json('The vaults', vaultListSchema), ...problemsOf(...session) },
+    responses: { 200: json('The vaults', vaultListSchema), ...problemsOf(...session, ...deriving) },
   },
   'POST /vaults': {
     summary: 'Makes a vault',
     description:
-      'The address follows from the policy, which can never change. It is answered once the policy was read back from IPFS; keep the policy all the same, since without it the key is lost. Idempotent: the same policy again gives the same vault. A user can have 100.',
+      'The address follows from the policy, which can never change. It is answered once the policy was read back from IPFS; keep the policy all the same, since without it the key is lost. Idempotent: the same policy again gives the same vault. A user can have 100. With the `address` that was answered for a policy before, the vault is no new one: its rules are not judged as new ones are, and the limit does not hold for it.',
     security: withSession,
     request: { body: { content: { 'application/json': { schema: createVaultRequestSchema } }, required: true } },
     responses: {
@@ -212,13 +224,10 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
         ...session,
         ...post,
         'invalid_policy',
+        'vault_not_found',
         'too_many_vaults',
         'policy_not_pinned',
-        'grant_invalid',
-        'attestation_invalid',
-        'enclave_unavailable',
-        'collateral_stale',
-        'log_unavailable',
+        ...deriving,
       ),
     },
   },

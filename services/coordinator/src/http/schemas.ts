@@ -1,3 +1,4 @@
+import { SNP_REPORT_BYTES } from '@countersign/attestation'
 import {
   type Approval,
   type Hex,
@@ -87,7 +88,14 @@ const policySchema = z.looseObject({ version: z.literal(1) }).openapi('Policy', 
   description: 'The rules of a vault, each list in its order: `packages/policy/spec/policy-v1.md`.',
 })
 
-export const createVaultRequestSchema = z.strictObject({ policy: policySchema }).openapi('CreateVaultRequest')
+export const createVaultRequestSchema = z
+  .strictObject({
+    policy: policySchema,
+    address: anyCase(20)
+      .optional()
+      .openapi({ description: 'Of a vault that was made before, which the service may have lost since.' }),
+  })
+  .openapi('CreateVaultRequest')
 
 export const vaultInfoSchema = z
   .strictObject({
@@ -251,7 +259,7 @@ export const attestationSchema = z
   .strictObject({
     vendor: z.literal('amd-sev-snp'),
     mode: z.enum(['hardware', 'mock']),
-    report: hex(1184),
+    report: hex(SNP_REPORT_BYTES),
     certificates: z.strictObject({ ek: z.string(), ask: z.string(), ark: z.string() }),
     measurement: hex(48),
     publicKey: hex(32),

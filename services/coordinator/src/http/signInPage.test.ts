@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
 import { problems } from './problem.ts'
 import { isSignInPath, renderSignInPage } from './signInPage.ts'
-import { API, APP, createTestApp } from './testApp.fake.ts'
+import { API, APP, createTestApp, OTHER_APP } from './testApp.fake.ts'
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
 const html = { accept: BROWSER }
@@ -25,7 +25,8 @@ describe('a sign-in that fails, seen by a person', () => {
     expect(page).toContain(problems.oauth_state_invalid.advice)
     expect(page).toContain('<code>oauth_state_invalid</code>')
     expect(page).toContain('<code>abc-1</code>')
-    expect(page).toContain(`<a href="${APP}">Start again</a>`)
+    // Marked: without that the app would take the missing session for a cookie that the browser blocked.
+    expect(page).toContain(`<a href="${APP}/?sign_in=failed">Start again</a>`)
     expect(page).toMatch(/^<!doctype html><html lang="en">/)
     expect(page).toMatch(/<title>[^<]+<\/title>/)
     expect(page.match(/<main>|<h1>/g)).toEqual(['<main>', '<h1>'])
@@ -76,6 +77,18 @@ describe('a sign-in that fails, seen by a person', () => {
     await expectPage(internal, 500, 'internal')
     store.isDown = true
     await expectPage(await request('/auth/google', { headers: html }), 503, 'database_unavailable')
+  })
+
+  test('leads back to the page that the sign-in came from, where that is known', async () => {
+    const { browser, google, enclave } = createTestApp()
+    const user = browser()
+    const path = `/auth/google?return_to=${encodeURIComponent(`${OTHER_APP}/pay`)}`
+    const link = `<a href="${OTHER_APP}/pay?sign_in=failed">Start again</a>`
+    const { callback } = await user.start(path)
+    enclave.failure = new CoordinatorError('enclave_unavailable', 'x')
+    expect(await readPage(await user.get(callback, html))).toContain(link)
+    google.isDown = true
+    expect(await readPage(await user.get(path, html))).toContain(link)
   })
 
   test('also when there were too many, and when the service is stopping', async () => {

@@ -12,6 +12,7 @@ import {
   createFakeSelfReport,
   type FakeIdentity,
 } from '../ports.fake.ts'
+import type { Schedule } from '../ports.ts'
 import type { Asked, SigningRequest } from '../sign/request.ts'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
 
@@ -207,6 +208,18 @@ function createBrowser(request: TestApp['request']) {
     },
   }
   return browser
+}
+
+/** Time that passes in one turn of the event loop, however long. */
+export const scheduleAtOnce: Schedule = (task) => {
+  const timer = setImmediate(task)
+  return () => clearImmediate(timer)
+}
+
+/** The status of a problem and its code, as `404 not_found`. */
+export async function codeOf(response: Response): Promise<string> {
+  const { code } = (await response.json()) as { code: string }
+  return `${response.status} ${code}`
 }
 
 type Json = Record<string, unknown>

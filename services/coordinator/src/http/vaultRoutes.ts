@@ -1,32 +1,34 @@
 import { readMembers } from '@countersign/protocol'
 import { invalidRequest } from '../errors.ts'
-import type { Store } from '../ports.ts'
 import { type CreateVaultDeps, createVault } from '../vault/createVault.ts'
+import { createListVaults, type ListVaultsDeps } from '../vault/listVaults.ts'
 import { toVaultInfo } from '../vault/toVaultInfo.ts'
 import { addRoutes, type HttpApp } from './addRoute.ts'
 import type { Limiters } from './limiters.ts'
+import { parseWallet } from './parseWalletUse.ts'
 import { readJsonBody } from './readBody.ts'
 import { routes } from './routes.ts'
 import type { GetSignedIn } from './signedIn.ts'
 
-export type VaultRoutesDeps = CreateVaultDeps & {
-  store: Pick<Store, 'listVaults'>
-  limiters: Limiters
-  getSignedIn: GetSignedIn
-}
+export type VaultRoutesDeps = CreateVaultDeps &
+  ListVaultsDeps & {
+    limiters: Limiters
+    getSignedIn: GetSignedIn
+  }
 
 /** As many as 16 KiB of policy can have: a list of digits has one for every two bytes. */
 const MAX_POLICY_PARTS = 8_192
 
 export function registerVaultRoutes(app: HttpApp, deps: VaultRoutesDeps): void {
   const { limiters, getSignedIn } = deps
+  const listVaults = createListVaults(deps)
 
   addRoutes(app, [
     {
       route: routes['GET /vaults'],
       async handle(c) {
-        const { user } = await getSignedIn(c, limiters.own)
-        return c.json({ vaults: (await deps.store.listVaults(user.id)).map(toVaultInfo) })
+        const { sid, session } = await getSignedIn(c, limiters.own)
+        return c.json({ vaults: (await listVaults({ sid, session })).map(toVaultInfo) })
       },
     },
     {
@@ -34,8 +36,10 @@ export function registerVaultRoutes(app: HttpApp, deps: VaultRoutesDeps): void {
       async handle(c) {
         const { sid, session } = await getSignedIn(c, limiters.sign)
         const body = await readJsonBody(c.req.raw, { maxParts: MAX_POLICY_PARTS })
-        const { policy } = readMembers(body, { required: ['policy'] }, invalidRequest)
-        return c.json(toVaultInfo(await createVault(deps, { sid, session, policy })), 201)
+        const names = { required: ['policy'], optional: ['address'] } as const
+        const { policy, address: given } = readMembers(body, names, invalidRequest)
+        const address = parseWallet(given, 'address')
+        return c.json(toVaultInfo(await createVault(deps, { sid, session, policy, address })), 201)
       },
     },
   ])

@@ -1,11 +1,11 @@
-import { createPolicy, hashPolicy, type Policy, type Rule, type TimeSource } from '@countersign/policy'
+import { createPolicy, hashPolicy, type Policy, type Rule, type TimeSource, toPolicyBytes } from '@countersign/policy'
 import { quicknet, toHex, type VaultInfo } from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import { createPasskey } from '../../../../packages/policy/src/passkey.fake.ts'
 import { CoordinatorError } from '../errors.ts'
 import { MAX_VAULTS } from '../vault/createVault.ts'
-import { createTestApp, signBody, signed, toDigest, txMetadata } from './testApp.fake.ts'
+import { createTestApp, scheduleAtOnce, signBody, signed, toDigest, txMetadata } from './testApp.fake.ts'
 
 const payment: Rule = {
   kind: 'transaction',
@@ -47,11 +47,7 @@ const approval = passkey.approve(
 )
 
 async function setUp(changes: Parameters<typeof createTestApp>[0] = {}) {
-  const schedule = (task: () => void) => {
-    const timer = setImmediate(task)
-    return () => clearImmediate(timer)
-  }
-  const app = createTestApp({ ...changes, deps: { schedule } })
+  const app = createTestApp({ ...changes, deps: { schedule: scheduleAtOnce } })
   const user = app.browser()
   await user.signIn()
   const create = (body: unknown = { policy }, by = user) => by.post('/vaults', body)
@@ -167,6 +163,66 @@ describe('POST /vaults', () => {
     enclave.changeVault = (vault) => ({ ...vault, ...change })
     expect(await problemOf(await create())).toMatchObject({ status: 502, code: 'attestation_invalid' })
     expect(store.rows.vaults.size).toBe(0)
+  })
+
+  test('an address that was changed in the database is neither listed nor answered: what is paid there is lost', async () => {
+    const { create, user, vault, store } = await setUp()
+    const { address } = await vault()
+    const [row] = store.rows.vaults.values()
+    if (row === undefined) throw new Error('no vault')
+    expect((await user.get('/vaults')).status).toBe(200)
+    const mismatch = { status: 403, code: 'key_binding_mismatch' }
+    for (const change of [{ address: `0x${'66'.repeat(20)}` }, { kmsKeyId: '66'.repeat(16) }] as const) {
+      store.rows.vaults.set(address, { ...row, ...change })
+      expect(await problemOf(await create())).toMatchObject(mismatch)
+      expect(await problemOf(await user.get('/vaults'))).toMatchObject(mismatch)
+    }
+    // Rules of somebody else under the hash of its own.
+    store.rows.vaults.set(address, { ...row, policy: { ...row.policy, text: '{}' } })
+    expect(await problemOf(await user.get('/vaults'))).toMatchObject({ status: 502, code: 'attestation_invalid' })
+  })
+
+  test('those of another user, under whose name a session was put, are not listed', async () => {
+    const { browser, user, create, store } = await setUp()
+    const bob = browser()
+    await bob.signIn('/auth/other')
+    await create({ policy }, bob)
+    expect((await bob.get('/vaults')).status).toBe(200)
+    const [row] = store.rows.vaults.values()
+    const [owner] = store.rows.users.values()
+    for (const [id, one] of store.rows.vaults) store.rows.vaults.set(id, { ...one, userId: owner?.id ?? '' })
+    expect(row?.userId).not.toBe(owner?.id)
+    expect(await problemOf(await user.get('/vaults'))).toMatchObject({ status: 403, code: 'key_binding_mismatch' })
+  })
+
+  test('the enclave is asked for what is listed once in a session, of a vault that exists', async () => {
+    const { browser, user, vault, enclave } = await setUp()
+    await vault()
+    const before = enclave.derived.length
+    const list = async (by = user) => (await by.get('/vaults')).status
+    expect([await list(), await list()]).toEqual([200, 200])
+    expect(enclave.derived.slice(before)).toMatchObject([{ isKnown: true }])
+    enclave.failure = new CoordinatorError('enclave_unavailable', 'down')
+    expect(await list()).toBe(200)
+    enclave.failure = undefined
+    const elsewhere = browser()
+    await elsewhere.signIn()
+    expect(await list(elsewhere)).toBe(200)
+    expect(enclave.derived.slice(before)).toHaveLength(2)
+  })
+
+  test('a vault from before is answered, though no such one could be made today', async () => {
+    const { create, vault, store, enclave } = await setUp()
+    await vault()
+    const [first] = store.rows.vaults.values()
+    const [asked] = enclave.derived
+    if (first === undefined || asked === undefined) throw new Error('no vault')
+    const text = Buffer.from(toPolicyBytes(manySources)).toString()
+    const { address, keyId: kmsKeyId, policy: hash } = await enclave.deriveVault({ ...asked, policy: text })
+    store.rows.vaults.set(address, { ...first, id: 'before', address, kmsKeyId, policy: { hash, text } })
+    const response = await create({ policy: manySources })
+    expect([response.status, ((await response.json()) as VaultInfo).address]).toEqual([201, address])
+    expect(enclave.derived.at(-1)).toMatchObject({ policy: text, isKnown: true })
   })
 
   test('what the enclave refuses has its own code', async () => {

@@ -1,6 +1,6 @@
 import type { Log } from '@countersign/service'
-import type { ReceiptSource } from '../pipeline/config.ts'
 import type { ReadBlock } from '../ports.ts'
+import type { ReceiptSource } from './config.ts'
 import { createGatewayReader } from './gatewayReader.ts'
 import { createKuboPinner } from './kubo.ts'
 import { PinError } from './pinError.ts'

@@ -1,5 +1,5 @@
-import type { PinnerConfig } from '../pipeline/config.ts'
 import type { RemotePinner } from '../ports.ts'
+import type { PinnerConfig } from './config.ts'
 import type { Fetch } from './exchange.ts'
 import { createKuboPinner } from './kubo.ts'
 import { createPinataPinner } from './pinata.ts'

@@ -1,4 +1,5 @@
 import { isCid } from '@countersign/receipt'
+import { type MediaRange, parseMediaRanges } from '../parseMediaRanges.ts'
 import type { GetBlock } from '../ports.ts'
 import { toReceiptCar } from './receiptCar.ts'
 
@@ -79,12 +80,12 @@ function describe(cid: string, format: Format): Record<string, string> {
 function chooseFormat({ format, accept }: GatewayRequest): Format | undefined {
   if (format) return formats.find((known) => known === format)
   if (!accept?.trim()) return 'json'
-  const ranges = accept.split(',').map(parseRange)
+  const ranges = parseMediaRanges(accept)
   const refused = ranges.filter(({ quality }) => quality === 0).map(({ type }) => type)
   // By weight, and among equals what is named before what is merely allowed: `application/vnd.ipld.raw, */*` is raw.
   const wanted = ranges
     .filter(({ quality }) => quality > 0)
-    .toSorted((left, right) => right.quality - left.quality || right.precision - left.precision)
+    .toSorted((left, right) => right.quality - left.quality || toPrecision(right) - toPrecision(left))
   for (const range of wanted) {
     const found = formats.find((known) => !refused.includes(mediaTypes[known]) && covers(range, known))
     if (found) return found
@@ -92,23 +93,12 @@ function chooseFormat({ format, accept }: GatewayRequest): Format | undefined {
   return undefined
 }
 
-type Range = { type: string; parameters: Map<string, string>; quality: number; precision: number }
-
-/** RFC 9110 §12.5.1. What cannot be read has no weight. */
-function parseRange(text: string): Range {
-  const [type = '', ...rest] = text.split(';').map((part) => part.trim().toLowerCase())
-  const parameters = new Map(
-    rest.map((part): [string, string] => {
-      const [name = '', value = ''] = part.split('=', 2)
-      return [name.trim(), value.trim().replace(/^"(.*)"$/, '$1')]
-    }),
-  )
-  const weight = parameters.get('q') ?? '1'
-  const quality = /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(weight) ? Number(weight) : 0
-  return { type, parameters, quality, precision: type === '*/*' ? 0 : type.endsWith('/*') ? 1 : 2 }
+function toPrecision({ type }: MediaRange): number {
+  if (type === '*/*') return 0
+  return type.endsWith('/*') ? 1 : 2
 }
 
-function covers({ type, parameters }: Range, format: Format): boolean {
+function covers({ type, parameters }: MediaRange, format: Format): boolean {
   if (type === '*/*' || type === 'application/*') return true
   if (type !== mediaTypes[format]) return false
   // CARs of one block are in any order and without duplicates; their version is 1.

@@ -1,11 +1,8 @@
-import { existsSync } from 'node:fs'
-import { extname, join } from 'node:path'
-import { type Hex, isPrefixedHex, isSafeUrl } from '@countersign/protocol'
+import { type Hex, isPrefixedHex } from '@countersign/protocol'
 import {
   ConfigError,
   type Env,
   type Fault,
-  type Mode,
   readInteger,
   readMode,
   readSecret,
@@ -14,15 +11,8 @@ import {
   refuseRealChains,
   settingNames,
 } from '@countersign/service'
+import { type PinnerConfig, type PinnerContext, readPinner } from '../ipfs/config.ts'
 import { readWebhooks, type WebhookConfig } from '../webhook/readWebhooks.ts'
-
-export type PinnerConfig =
-  | { kind: 'helia'; listen: string | undefined }
-  | { kind: 'kubo'; apiUrl: string; token: string | undefined }
-  | { kind: 'pinata'; apiUrl: string | undefined; gatewayUrl: string; pinsUrl: string | undefined; token: string }
-
-/** Where receipts are read by a process that does not pin them. */
-export type ReceiptSource = Extract<PinnerConfig, { kind: 'kubo' }> | { kind: 'gateway'; gatewayUrl: string }
 
 /** What it takes to publish proofs. */
 export type PipelineConfig = {
@@ -42,19 +32,8 @@ export type PipelineConfig = {
   retentionMs: number | undefined
 }
 
-const PINATA_GATEWAY = 'https://gateway.pinata.cloud'
-
-type Context = {
-  readFile(path: string): string
-  mode: Mode
-  /** Images leave its code out. */
-  hasEmbeddedNode?(): boolean
-}
-
-const HELIA = join(import.meta.dirname, `../ipfs/helia${extname(import.meta.filename)}`)
-
 /** Publishing is asked for by naming a chain: `RPC_URL`. Without it this process publishes nothing. */
-export function readPipeline(env: Env, context: Context, fault: Fault): PipelineConfig | undefined {
+export function readPipeline(env: Env, context: PinnerContext, fault: Fault): PipelineConfig | undefined {
   if (env.RPC_URL === undefined || env.RPC_URL === '') return undefined
   if (env.CHAIN_ID === undefined || env.CHAIN_ID === '') fault('CHAIN_ID: missing')
   const contract = env.ATTESTATIONS_ADDRESS ?? ''
@@ -144,54 +123,12 @@ function readGasPerDay(env: Env, fault: Fault): bigint | undefined {
   return gas === undefined ? undefined : BigInt(gas)
 }
 
-function readPrivateKey(env: Env, { readFile }: Context, fault: Fault): Hex {
+function readPrivateKey(env: Env, { readFile }: PinnerContext, fault: Fault): Hex {
   const text = readSecret(env, 'PUBLISHER_PRIVATE_KEY', readFile, fault)
   if (text === undefined) return '0x'
   // The message never quotes the key.
   if (!isPrefixedHex(text, 32)) fault('PUBLISHER_PRIVATE_KEY: expected 0x and 64 hex digits')
   return text as Hex
-}
-
-function readPinner(env: Env, context: Context, fault: Fault): PinnerConfig {
-  const { readFile, mode, hasEmbeddedNode = () => existsSync(HELIA) } = context
-  const kind = env.IPFS_PINNER || 'helia'
-  const secret = readSecret(env, 'IPFS_API_TOKEN', readFile, fault)
-  const token = secret || undefined
-  if (env.IPFS_PINS_URL && kind !== 'pinata') fault('IPFS_PINS_URL: only for IPFS_PINNER=pinata')
-  if (kind === 'helia') {
-    if (!hasEmbeddedNode()) fault('IPFS_PINNER: images have no embedded IPFS node; expected kubo or pinata')
-    return { kind, listen: env.IPFS_LISTEN || undefined }
-  }
-  if (kind === 'kubo') {
-    const apiUrl = readUrl(env, 'IPFS_API_URL', 'http://127.0.0.1:5001', fault)
-    if (mode !== 'development' && !isSafeUrl(apiUrl)) {
-      fault('IPFS_API_URL: expected https, or http on loopback')
-    }
-    return { kind, apiUrl, token }
-  }
-  if (kind !== 'pinata') fault('IPFS_PINNER: expected helia, kubo or pinata')
-  if (secret === '') fault('IPFS_API_TOKEN: missing')
-  const apiUrl = env.IPFS_API_URL ? readUrl(env, 'IPFS_API_URL', '', fault) : undefined
-  const gatewayUrl = readUrl(env, 'IPFS_GATEWAY_URL', PINATA_GATEWAY, fault)
-  const pinsUrl = env.IPFS_PINS_URL ? readUrl(env, 'IPFS_PINS_URL', '', fault) : undefined
-  if (pinsUrl !== undefined && !isSafeUrl(pinsUrl)) {
-    fault('IPFS_PINS_URL: expected https, or http on loopback, because the token goes there too')
-  }
-  return { kind: 'pinata', apiUrl, gatewayUrl, pinsUrl, token: token ?? '' }
-}
-
-/** The Kubo that is named, or a gateway. A coordinator beside workers has no block of its own. */
-export function readReceiptSource(
-  env: Env,
-  { ipfsGatewayUrl, ...context }: Context & { ipfsGatewayUrl: string | undefined },
-  fault: Fault,
-): ReceiptSource | undefined {
-  if (env.IPFS_PINNER === 'kubo' && env.IPFS_API_URL) {
-    const pinner = readPinner(env, context, fault)
-    return pinner.kind === 'kubo' ? pinner : undefined
-  }
-  const gatewayUrl = ipfsGatewayUrl ?? (env.IPFS_PINNER === 'pinata' ? PINATA_GATEWAY : undefined)
-  return gatewayUrl === undefined ? undefined : { kind: 'gateway', gatewayUrl }
 }
 
 /** Undefined where no metrics are served. */

@@ -1,6 +1,6 @@
 import type { Hex } from '@countersign/protocol'
 import type { FakeChainFault } from '@countersign/testing'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ChainError } from '../chain/chainError.ts'
 import { encodePublish } from '../chain/encodePublish.ts'
 import type { Chain } from '../ports.ts'
@@ -40,10 +40,8 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
   beforeEach(async () => {
     scene = await createScene(publishing)
   })
-  afterEach(() => scene.node.stop())
 
   async function restage(options: Parameters<typeof createScene>[1]) {
-    await scene.node.stop()
     scene = await createScene(publishing, options)
   }
   const claimOnly = (count: number) => scene.claimOnly(count)

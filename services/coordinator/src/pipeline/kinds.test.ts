@@ -9,7 +9,6 @@ import {
   hashEnclaveConfig,
   hashMessage,
   hashTypedData,
-  hashUnsignedTransaction,
   type Opening,
   toCanonicalJson,
   toEnclaveVersion,
@@ -17,9 +16,11 @@ import {
   toPrefixedHex,
 } from '@countersign/protocol'
 import { checkReceipt, parseBlock, parseReceiptCar } from '@countersign/receipt'
+import { createTx, toDigest } from '@countersign/testing/stack'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createSigningEnclave, createTestWalletKey, type SigningEnclave } from '../../test/signingEnclave.ts'
+import { exportReceipt } from '../admin/exportReceipt.ts'
 import { encodePublish } from '../chain/encodePublish.ts'
 import { createPlatformReader } from '../collateral/platformReader.ts'
 import { createSimulatedCollateralStore } from '../collateral/simulatedCollateralStore.ts'
@@ -27,6 +28,7 @@ import { createFakeSatellite } from '../entropy/entropy.fake.ts'
 import { createSelfReport } from '../health/selfReport.ts'
 import { createSnpCertificates } from '../health/snpCertificates.ts'
 import { getIpfsBlock } from '../ipfs/gateway.ts'
+import { PinError } from '../ipfs/pinError.ts'
 import { createFakeClock, createFakeLog } from '../ports.fake.ts'
 import type { Block, Pinner, SelfReport } from '../ports.ts'
 import { createSignatureChecker, type SignatureChecker } from '../sign/checkSignatures.ts'
@@ -45,16 +47,6 @@ const key = createTestWalletKey('kinds')
 const satellite = createFakeSatellite()
 const settings = createEnclaveSettings([{ kind: 'satellite', key: satellite.publicKey }], [`0x${'22'.repeat(20)}`])
 
-const txMetadata = {
-  chainId: 31337,
-  nonce: 0,
-  to: `0x${'11'.repeat(20)}` as const,
-  value: '1',
-  data: '0x' as const,
-  gas: '21000',
-  maxFeePerGas: '2',
-  maxPriorityFeePerGas: '1',
-}
 const authorization = { chainId: 31337, address: `0x${'22'.repeat(20)}` as const, nonce: 3 }
 const typedData = {
   domain: { name: 'Permit', chainId: 1 },
@@ -67,8 +59,12 @@ const toMessage = (message: Hex): Asked => ({
   content: { message },
   digest: toPrefixedHex(hashMessage(message)),
 })
+const toTransaction = (nonce: number): Asked => {
+  const txMetadata = createTx(nonce)
+  return { kind: 'transaction', txMetadata, digest: toDigest(txMetadata) }
+}
 const asked: Record<string, Asked> = {
-  transaction: { kind: 'transaction', txMetadata, digest: toPrefixedHex(hashUnsignedTransaction(txMetadata)) },
+  transaction: toTransaction(0),
   authorization: { kind: 'authorization', authorization, digest: toPrefixedHex(hashAuthorization(authorization)) },
   message: toMessage('0x68656c6c6f'),
   'typed-data': { kind: 'typed-data', content: typedData, digest: toPrefixedHex(hashTypedData(typedData)) },
@@ -160,21 +156,25 @@ describe('every kind of signature, from the enclave to its blocks', () => {
     return requests.map((request) => results.get(request) as SigningResult)
   }
 
-  const createStage = (changed = pinner) =>
+  const createStage = (changed = pinner, { pinDeadlineMs = 3_600_000 } = {}) =>
     createPinStage({
       store: createPinningStore({ db: subject.database.db, jobs: subject.jobs }),
       pinner: changed,
       clock,
       random: () => 0.5,
       log,
-      pinDeadlineMs: 3_600_000,
+      pinDeadlineMs,
     })
 
   async function check(slug: string, opening?: Opening) {
     const cid = (await subject.store.findProof(slug))?.ipfsCid ?? ''
     const car = await getIpfsBlock({ getBlock: async (one) => blocks.get(one) }, { method: 'GET', cid, format: 'car' })
     if (car.body === null) throw new Error('no blocks')
-    const { bytes, collateral, blocks: given } = parseReceiptCar(car.body)
+    return checkCar(car.body, { cid, ...(opening && { opening: toCanonicalJson(opening) }) })
+  }
+
+  function checkCar(car: Uint8Array, options: { cid?: string; opening?: Uint8Array } = {}) {
+    const { bytes, collateral, blocks: given } = parseReceiptCar(car)
     const coordinator = parseBlock('coordinator', given.coordinator as Uint8Array)
     return checkReceipt(bytes, collateral as Uint8Array, {
       roots: simulatedRoots(),
@@ -183,9 +183,8 @@ describe('every kind of signature, from the enclave to its blocks', () => {
         configHashes: [toHex(hashEnclaveConfig(enclave.config))],
         coordinatorConfigHashes: [coordinator.configHash],
       },
-      cid,
       blocks: given,
-      ...(opening && { opening: toCanonicalJson(opening) }),
+      ...options,
     })
   }
 
@@ -237,14 +236,28 @@ describe('every kind of signature, from the enclave to its blocks', () => {
     }
   })
 
-  test('RECEIPTS=1: a transaction keeps its receipt of version 1 beside others of its batch', async () => {
-    const other = { ...txMetadata, nonce: 7 }
-    const transaction: Asked = {
-      kind: 'transaction',
-      txMetadata: other,
-      digest: toPrefixedHex(hashUnsignedTransaction(other)),
+  test('a pin that was given up: the file that an operator exports verifies, with nothing from IPFS', async () => {
+    const [result] = await sign([toMessage('0x99')])
+    const { slug, opening } = result as SigningResult
+    const down: typeof pinner = {
+      pin: () => Promise.reject(new PinError('pin_unavailable')),
+      read: pinner.read,
     }
-    const results = await sign([transaction, toMessage('0x11')], 1)
+    const stage = createStage(down, { pinDeadlineMs: 0 })
+    let outcome = await stage.pin(slug)
+    while (outcome === 'retried') outcome = await stage.pin(slug)
+    expect((await subject.store.findProof(slug))?.status).toBe('pin_failed')
+    const exported = await exportReceipt(subject.database.db, slug)
+    if ('fault' in exported) throw new Error(exported.fault)
+    const { verdict, steps } = await checkCar(exported.bytes, { opening: toCanonicalJson(opening) })
+    expect([verdict, steps.filter(({ status }) => status === 'fail')]).toEqual(['mock', []])
+    const passed = steps.filter(({ status }) => status === 'pass').map(({ id }) => id)
+    const wanted = ['blocks', 'opening', 'statement', 'inclusion', 'quote', 'release']
+    expect(passed).toEqual(expect.arrayContaining(wanted))
+  })
+
+  test('RECEIPTS=1: a transaction keeps its receipt of version 1 beside others of its batch', async () => {
+    const results = await sign([toTransaction(7), toMessage('0x11')], 1)
     const stage = createStage()
     const versions: unknown[] = []
     for (const { slug } of results) {

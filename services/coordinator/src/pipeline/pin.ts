@@ -1,6 +1,7 @@
 import { equalBytes } from '@countersign/protocol'
 import { ReceiptError, type ReceiptErrorCode } from '@countersign/receipt'
 import type { Log } from '@countersign/service'
+import { toBackoffMs } from '../backoff.ts'
 import { CoordinatorError } from '../errors.ts'
 import { PinError, type PinErrorCode, untilAborted } from '../ipfs/pinError.ts'
 import { isAhead } from '../isAhead.ts'
@@ -9,7 +10,6 @@ import type { PinWork } from '../store/findPins.ts'
 import type { PinningStore } from '../store/pinning.ts'
 import { toReason } from '../toReason.ts'
 import { assembleReceipt, createReleaseAssembler, type ReceiptBlocks, toBlock } from './assembleReceipt.ts'
-import { toBackoffMs } from './backoff.ts'
 import { pinBlock } from './pinBlock.ts'
 
 export type PinDeps = {

@@ -1,6 +1,6 @@
 import type { FakeChainFault } from '@countersign/testing'
 import { sql } from 'kysely'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ChainError } from '../chain/chainError.ts'
 import { encodePublish } from '../chain/encodePublish.ts'
 import { CoordinatorError } from '../errors.ts'
@@ -20,12 +20,11 @@ import {
   gwei,
   publisher,
   type Scene,
+  SEND,
   startTestPublishing,
   stranger,
   type TestPublishing,
 } from './publishing.fake.ts'
-
-const SEND = { methods: ['eth_sendRawTransaction'] }
 
 test.each([
   [[], []],
@@ -65,7 +64,6 @@ describe.each(stageKinds)('publishing on %s', (kind) => {
   beforeEach(async () => {
     scene = await createScene(publishing)
   })
-  afterEach(() => scene.node.stop())
 
   const testOnPostgres: (name: string, run: () => Promise<void>) => void = kind === 'postgres' ? test : () => {}
 
@@ -294,7 +292,6 @@ describe.each(stageKinds)('publishing on %s', (kind) => {
   })
 
   test.each(['before', 'after'] as const)('a crash %s any call: run again, one event each', async (when) => {
-    await scene.node.stop()
     scene = await createScene(publishing, { confirmations: 1, finalityDepth: 1 })
     let total = 0
     for (let at = 1; ; at++) {

@@ -1,6 +1,6 @@
 import type { Hex } from '@countersign/protocol'
 import { sql } from 'kysely'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ChainError } from '../chain/chainError.ts'
 import type { Chain } from '../ports.ts'
 import { stageKinds } from '../store/store.fake.ts'
@@ -28,7 +28,6 @@ describe.each(stageKinds)('proofs that cannot be published now, on %s', (kind) =
   beforeEach(async () => {
     scene = await createScene(publishing)
   })
-  afterEach(() => scene.node.stop())
 
   /** One proof in each publication. */
   const publishSingly = () => sql`update attestations set publish_limit = 1`.execute(publishing.subject.database.db)

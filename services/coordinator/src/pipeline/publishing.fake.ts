@@ -2,7 +2,7 @@ import type { Hex, ProofStatus } from '@countersign/protocol'
 import type { Log, LogLine } from '@countersign/service'
 import { type FakeChain, type StartFakeChainParameters, startFakeChain } from '@countersign/testing'
 import { sql } from 'kysely'
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { ChainError } from '../chain/chainError.ts'
 import { type CreateViemChainParameters, createViemChain } from '../chain/viemChain.ts'
 import type { Chain } from '../ports.ts'
@@ -72,7 +72,7 @@ export const codeOf = (run: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => (error instanceof ChainError ? error.code : error),
   )
 
-/** Empty tables, a chain of its own, a clock that is moved by hand, and both stages. */
+/** For one test: empty tables, a chain of its own, a clock that is moved by hand, and both stages. */
 export async function createScene(
   { subject, wallet }: TestPublishing,
   { confirmations = 6, ...chainOptions }: StartFakeChainParameters & { confirmations?: number } = {},
@@ -83,6 +83,7 @@ export async function createScene(
   let now = NOW
   const clock = { now: () => now }
   const node: FakeChain = await startFakeChain({ now: clock.now, ...chainOptions })
+  onTestFinished(() => node.stop())
   const lines: LogLine[] = []
   const write = (line: LogLine) => void lines.push(line)
   const log: Log = { info: write, warn: write, error: write }

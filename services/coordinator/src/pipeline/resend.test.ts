@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ChainError } from '../chain/chainError.ts'
 import { stageKinds } from '../store/store.fake.ts'
 import {
@@ -24,7 +24,6 @@ describe.each(stageKinds)('sending again on %s', (kind) => {
   beforeEach(async () => {
     scene = await createScene(publishing, { checksBaseFee: true })
   })
-  afterEach(() => scene.node.stop())
 
   /** From the next block on, and known. */
   function raiseBaseFee(wei: bigint) {

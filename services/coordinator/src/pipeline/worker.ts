@@ -1,7 +1,7 @@
 import { isPlainObject } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
+import { createGatherer } from '../gather.ts'
 import type { Chain, Clock, Pinner } from '../ports.ts'
-import { createGatherer } from '../sign/gather.ts'
 import { CONFIRM_QUEUE, PIN_QUEUE, POLICY_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
 import type { PipelineStore } from '../store/openStore.ts'
 import type { PublicationStore } from '../store/publications.ts'

@@ -1,3 +1,4 @@
+import type { AttestationReceiptV1 } from '@countersign/receipt'
 import type { Proof } from '../store/types.ts'
 
 /** Published, and not yet final. */
@@ -15,4 +16,17 @@ export const completeProof: Proof = {
   receipt: null,
   createdAt: 0,
   isFinal: false,
+}
+
+/** The same of what this receipt is about. */
+export function toCompleteProof(receipt: AttestationReceiptV1): Proof {
+  return {
+    ...completeProof,
+    txHash: receipt.transaction.txHash,
+    chainId: receipt.transaction.chainId,
+    walletAddress: receipt.transaction.from,
+    ipfsCid: receipt.signer.collateral,
+    receipt: Buffer.from(JSON.stringify(receipt)),
+    createdAt: Date.parse('2026-06-15T12:00:00.000Z'),
+  }
 }

@@ -1,6 +1,6 @@
 import { isSlug } from '@countersign/protocol'
+import { createGatherer } from '../gather.ts'
 import type { Store } from '../ports.ts'
-import { createGatherer } from '../sign/gather.ts'
 import type { ProofState } from '../store/types.ts'
 import { proofNotFound } from './proofNotFound.ts'
 import { type ProofView, toProofView } from './toProofView.ts'

@@ -1,8 +1,8 @@
 import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
+import { createGatherer } from '../gather.ts'
 import { untilAborted } from '../ipfs/pinError.ts'
 import type { ReadBlock, Store } from '../ports.ts'
-import { createGatherer } from '../sign/gather.ts'
 import { toReason } from '../toReason.ts'
 
 export type WithReceiptsDeps = {

@@ -1,4 +1,5 @@
 import { type Authorization, createEnclaveSettings, type Hex } from '@countersign/protocol'
+import { createTx } from '@countersign/testing/stack'
 import { describe, expect, test } from 'vitest'
 import { fakeConfig } from '../enclave/httpEnclave.fake.ts'
 import { CoordinatorError } from '../errors.ts'
@@ -15,16 +16,7 @@ const request = (digit: string): SigningRequest => ({
   asked: {
     kind: 'transaction',
     digest: `0x${digit.repeat(64)}`,
-    txMetadata: {
-      chainId: 1,
-      nonce: 0,
-      to: `0x${'11'.repeat(20)}`,
-      value: '1',
-      data: '0x',
-      gas: '21000',
-      maxFeePerGas: '2',
-      maxPriorityFeePerGas: '1',
-    },
+    txMetadata: createTx(0),
   },
 })
 

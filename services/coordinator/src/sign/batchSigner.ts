@@ -1,8 +1,8 @@
 import { type Authorization, assertAuthorizationAllowed, ServiceError } from '@countersign/protocol'
 import { CoordinatorError, toPublicCode } from '../errors.ts'
+import { createGatherer } from '../gather.ts'
 import type { KeyEnclave } from '../ports.ts'
 import { countBytes } from './countBytes.ts'
-import { createGatherer } from './gather.ts'
 import type { SigningRequest, SigningResult } from './request.ts'
 import { type SignDeps, signBatch } from './signBatch.ts'
 

@@ -1,45 +1,15 @@
 import { createVerifier, parseQuote, vendorRoots } from '@countersign/attestation'
 import { createSimulator, simulatedRoots } from '@countersign/attestation/simulator'
-import {
-  type EnclaveConfig,
-  fromHex,
-  hashEnclaveConfig,
-  type SignedBatch,
-  type TransactionItem,
-  toHex,
-} from '@countersign/protocol'
-import { createTx, toDigest } from '@countersign/testing/stack'
+import { type EnclaveConfig, fromHex, hashEnclaveConfig, type SignedBatch, toHex } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { createSigningEnclave, createTestWalletKey } from '../../test/signingEnclave.ts'
-import { createFakeWitness } from '../ports.fake.ts'
-import { checkBatch, type EnclavePolicy, type SigningTimes } from './checkBatch.ts'
+import type { EnclavePolicy } from '../enclave/enclavePolicy.ts'
+import { checkBatch, type SigningTimes } from './checkBatch.ts'
+import { createEnclave, createItem, NOW } from './checks.fake.ts'
 
-const NOW = Date.parse('2026-06-15T12:00:00.000Z')
 const DAY_MS = 86_400_000
-const COORDINATOR = 'c0'.repeat(32)
-const alice = createTestWalletKey('alice')
-const bob = createTestWalletKey('bob')
 const simulator = createSimulator({ at: new Date(NOW) })
 const collateral = simulator.collateral()
 const verifier = createVerifier({ roots: simulatedRoots() })
-
-function createItem(nonce: number, wallet = alice): TransactionItem {
-  const txMetadata = createTx(nonce)
-  return {
-    kind: 'transaction',
-    statementVersion: 1,
-    sid: '51'.repeat(32),
-    grant: 'grant',
-    keyId: wallet.keyId,
-    digest: toDigest(txMetadata),
-    txMetadata,
-    witness: createFakeWitness(0),
-  }
-}
-
-function createEnclave() {
-  return createSigningEnclave({ clock: { now: () => NOW }, coordinatorKey: COORDINATOR, wallets: [alice, bob] })
-}
 
 describe('checkBatch', () => {
   type Input = { batch: SignedBatch; config: EnclaveConfig; policy: EnclavePolicy; at: SigningTimes }

@@ -1,4 +1,4 @@
-import { assertQuotePolicy, type Collateral, type QuotePolicy, type Verifier } from '@countersign/attestation'
+import { assertQuotePolicy, type Collateral, type Verifier } from '@countersign/attestation'
 import {
   computeTdxReportData,
   type EnclaveConfig,
@@ -8,16 +8,10 @@ import {
   type SignedBatch,
   toHex,
 } from '@countersign/protocol'
+import type { EnclavePolicy } from '../enclave/enclavePolicy.ts'
 import { CoordinatorError } from '../errors.ts'
 import type { SigningBatch } from '../store/types.ts'
 import { type BatchTree, hashBatchTree } from './hashBatchTree.ts'
-
-export type EnclavePolicy = Omit<QuotePolicy, 'reportData'> & {
-  /** Configurations to accept. Left out in mock mode only. */
-  configHashes?: readonly string[]
-  /** Root secrets to accept, each by its commitment. Left out: any, as long as all enclaves have the same. */
-  commitments?: readonly string[]
-}
 
 export type CheckBatchDeps = {
   verifier: Verifier

@@ -11,39 +11,11 @@ import {
   toHex,
   toPrefixedHex,
 } from '@countersign/protocol'
-import { createTx, toDigest } from '@countersign/testing/stack'
 import { describe, expect, test } from 'vitest'
-import {
-  createSigningEnclave,
-  createTestWalletKey,
-  type SignedItem,
-  type SignedItemV2,
-} from '../../test/signingEnclave.ts'
+import type { SignedItem, SignedItemV2 } from '../../test/signingEnclave.ts'
 import { createFakeWitness } from '../ports.fake.ts'
 import { assertItemSigned, type ExpectedItem } from './checkItem.ts'
-
-const NOW = Date.parse('2026-06-15T12:00:00.000Z')
-const COORDINATOR = 'c0'.repeat(32)
-const alice = createTestWalletKey('alice')
-const bob = createTestWalletKey('bob')
-
-function createItem(nonce: number, wallet = alice): TransactionItem {
-  const txMetadata = createTx(nonce)
-  return {
-    kind: 'transaction',
-    statementVersion: 1,
-    sid: '51'.repeat(32),
-    grant: 'grant',
-    keyId: wallet.keyId,
-    digest: toDigest(txMetadata),
-    txMetadata,
-    witness: createFakeWitness(0),
-  }
-}
-
-function createEnclave() {
-  return createSigningEnclave({ clock: { now: () => NOW }, coordinatorKey: COORDINATOR, wallets: [alice, bob] })
-}
+import { alice, bob, COORDINATOR, createEnclave, createItem, NOW } from './checks.fake.ts'
 
 describe('a statement of version 1', () => {
   async function sign() {

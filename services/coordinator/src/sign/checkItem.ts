@@ -56,14 +56,14 @@ export type CheckedItem = { stated: Stated; claim: SignatureClaim | undefined; o
 
 /** The statement is about what was asked, and it is in the batch that the quote covers. Throws `attestation_invalid`. */
 export function assertItemSigned(expected: ExpectedItem, result: Result, batch: SignedBatch): CheckedItem {
-  const { item, call } = expected
+  const { item } = expected
   try {
     const isOld = item.kind === 'transaction' && item.statementVersion === 1
     const checked = isOld ? assertVersion1({ ...expected, item }, result) : assertVersion2(expected, result)
     const { statement } = checked.stated
     if (hashLeafFast(statement) !== batch.leaves[result.leafIndex])
       throw invalidAnswer('the statement is not in the batch')
-    assertSignedAt(Date.parse(statement.signedAt), Date.parse(item.witness.timestamp), call)
+    assertSignedAt(Date.parse(statement.signedAt), expected)
     return checked
   } catch (cause) {
     // Not the error itself: one about an opening could show some of it.
@@ -214,7 +214,8 @@ function isSame(left: unknown, right: unknown): boolean {
 }
 
 /** Verifiers refuse a signature that is not dated shortly after its sample; one that is not from now has a wrong clock. */
-function assertSignedAt(signedAt: number, sampledAt: number, { beganAt, endedAt }: ExpectedItem['call']) {
+export function assertSignedAt(signedAt: number, { item, call: { beganAt, endedAt } }: ExpectedItem) {
+  const sampledAt = Date.parse(item.witness.timestamp)
   if (signedAt < beganAt - SAMPLE_TOLERANCE_MS) throw invalidAnswer('the enclave’s clock is behind')
   if (signedAt > endedAt + SAMPLE_TOLERANCE_MS) throw invalidAnswer('the enclave’s clock is ahead')
   if (signedAt < sampledAt - SAMPLE_TOLERANCE_MS) throw invalidAnswer('the signature is older than its sample')

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { fromHex, hashSignedTransaction, hashUnsignedTransaction, type TxMetadata, toHex } from '@countersign/protocol'
+import { fromHex, hashSignedTransaction, hashUnsignedTransaction, toHex } from '@countersign/protocol'
+import { createTx } from '@countersign/testing/stack'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestWalletKey, signTestDigest } from '../../test/signingEnclave.ts'
@@ -9,16 +10,7 @@ import { createSignatureChecker, type SignatureChecker, type SignatureClaim } fr
 
 const wallet = createTestWalletKey('alice')
 const other = createTestWalletKey('bob')
-const txMetadata: TxMetadata = {
-  chainId: 31337,
-  nonce: 1,
-  to: `0x${'11'.repeat(20)}`,
-  value: '1',
-  data: '0x',
-  gas: '21000',
-  maxFeePerGas: '2',
-  maxPriorityFeePerGas: '1',
-}
+const txMetadata = createTx(1)
 
 function claim(changes: Partial<SignatureClaim> = {}): SignatureClaim {
   const digest = hashUnsignedTransaction(txMetadata)

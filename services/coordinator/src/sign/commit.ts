@@ -1,11 +1,11 @@
 import { type Hex, SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
 import { hashPart, type SelfAttestation, toReceiptRelease } from '@countersign/receipt'
 import { CoordinatorError } from '../errors.ts'
+import { createGatherer, type Progress } from '../gather.ts'
 import type { Clock, Random, SelfReport, Store } from '../ports.ts'
 import { toDigest } from '../store/digest.ts'
 import type { AnyWitness, Signing, StoredSigning } from '../store/types.ts'
 import type { Stated } from './checkItem.ts'
-import { createGatherer, type Progress } from './gather.ts'
 import type { Releaser } from './release.ts'
 import type { VerifiedBatch } from './verifyBatch.ts'
 

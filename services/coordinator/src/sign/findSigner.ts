@@ -1,8 +1,8 @@
 import { hashSid, notAuthenticated, sessionExpired } from '../auth/session.ts'
 import { CoordinatorError } from '../errors.ts'
+import { createGatherer } from '../gather.ts'
 import type { Clock, Store } from '../ports.ts'
 import type { AskedSigner, FoundSigner, Signer } from '../store/types.ts'
-import { createGatherer } from './gather.ts'
 
 export type SignerFinder = {
   /** Throws `not_authenticated`, `session_expired`, `key_binding_mismatch` or `vault_not_found`. */

@@ -11,9 +11,9 @@ import type {
   TxMetadata,
   TypedData,
 } from '@countersign/protocol'
+import type { Progress } from '../gather.ts'
 import type { AnyWitness, StoredPolicy } from '../store/types.ts'
 import type { ExpectedItem } from './checkItem.ts'
-import type { Progress } from './gather.ts'
 
 /** What is to be signed, parsed; `digest` is that of the rest. */
 export type Asked = { digest: Hex } & (

@@ -557,6 +557,27 @@ describe('one that does not hold does not fail the others', () => {
   })
 })
 
+describe('a statement that is dated by a wrong clock is dropped, not given away', () => {
+  test.each([
+    ['5 s ahead', 5_000, 'signed'],
+    ['more than that ahead', 5_001, 'attestation_invalid'],
+    ['5 s behind', -5_000, 'signed'],
+    ['more than that behind', -5_001, 'attestation_invalid'],
+  ])('%s', async (_, ms, outcome) => {
+    const service = createService()
+    service.signing.stateV2 = (signed) => {
+      const signedAt = new Date(NOW.getTime() + ms).toISOString()
+      return signed.opening === undefined ? signed : { ...signed, statement: { ...signed.statement, signedAt } }
+    }
+    expect(await service.sign(createTransfer(0), message)).toEqual(['signed', outcome])
+    await settleDown()
+    const [transfer, dated] = leavesOf(service)
+    const isSigned = outcome === 'signed'
+    expect(service.enclave.asked()).toEqual(isSigned ? [transfer, dated] : [transfer])
+    expect(service.enclave.dropped).toEqual(isSigned ? [] : [dated])
+  })
+})
+
 describe('two who ask for the same digest', () => {
   const winner: SigningResult = { signature: `0x${'77'.repeat(65)}`, slug: 'AAAAAAAAAAAAAAAAAAAAAA' }
 

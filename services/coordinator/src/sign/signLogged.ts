@@ -6,7 +6,7 @@ import { findLogKey } from '../enclave/findLogKey.ts'
 import { CoordinatorError, invalidAnswer } from '../errors.ts'
 import type { Claim, EnclaveTerms, LogKeeper, Schedule } from '../ports.ts'
 import { toReason } from '../toReason.ts'
-import { assertItemSigned, type CheckedItem } from './checkItem.ts'
+import { assertItemSigned, assertSignedAt, type CheckedItem } from './checkItem.ts'
 import { countBytes } from './countBytes.ts'
 import { findInLog, type LoggedItem, toTimes } from './logEntries.ts'
 import type { Releases } from './releases.ts'
@@ -80,10 +80,18 @@ type Run = SignLoggedDeps & {
 
 async function signWithLog(run: Run, placed: readonly Placing[]): Promise<void> {
   const { logged, missing } = findInLog(run.appended, placed)
-  await Promise.all([
-    missing.length > 0 && giveUp(run, toFailures(missing, invalidAnswer('the statement is not in the log'))),
-    logged.length > 0 && recordAndRelease(run, logged),
-  ])
+  const failures = toFailures(missing, invalidAnswer('the statement is not in the log'))
+  const usable = logged.filter((item) => {
+    try {
+      // Before it is asked for: what the enclave has given away cannot be dropped, and readers of the log would look for it for ever.
+      assertSignedAt(item.place.timeMs, item.expected)
+      return true
+    } catch (reason) {
+      failures.push({ item, reason })
+      return false
+    }
+  })
+  await Promise.all([failures.length > 0 && giveUp(run, failures), usable.length > 0 && recordAndRelease(run, usable)])
 }
 
 async function recordAndRelease(run: Run, logged: readonly LoggedItem[]): Promise<void> {
@@ -171,7 +179,8 @@ function assertReleased(
 
 type Failure = { item: Pick<LoggedItem, 'request' | 'leaf'>; reason: unknown }
 
-const toFailures = (items: readonly Failure['item'][], reason: unknown) => items.map((item) => ({ item, reason }))
+const toFailures = (items: readonly Failure['item'][], reason: unknown): Failure[] =>
+  items.map((item) => ({ item, reason }))
 
 /** Nobody gets these: the enclave is told, the claims fall, and then their callers may try again. */
 async function giveUp({ logging, bootId, answer, log }: Run, failures: readonly Failure[]): Promise<void> {

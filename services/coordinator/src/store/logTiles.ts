@@ -3,19 +3,18 @@ import {
   type EntryBundle,
   encodeBundle,
   type ReadNode,
+  TILE_HEIGHT,
   TILE_WIDTH,
   type Tile,
   type TreeNode,
 } from '@countersign/log'
-import { hashTree } from '@countersign/protocol'
+import { HASH_BYTES, hashTree } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { toBytes } from './bytes.ts'
 import { PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
 import { toList } from './toList.ts'
 
-const HASH_BYTES = 32
-const TILE_HEIGHT = 8
 const MAX_NODES = 16_384
 
 /** So many hashes of the tiles of one level. Level 0 has those of the entries. */

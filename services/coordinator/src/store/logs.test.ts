@@ -33,7 +33,6 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
   })
 
   const testOnPostgres: (name: string, run: () => Promise<void>) => void = kind === 'postgres' ? test : () => {}
-  const query = async (text: string) => (await sql.raw(text).execute(subject.database.db)).rows
   const append = (parameters: Parameters<TestLog['toAppend']>[0] = {}) =>
     subject.logStore.appendLog(log.toAppend(parameters))
   const readEntries = async (width = log.entries.length) => {
@@ -291,7 +290,7 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
       await subject.store.insertSignings({ batch: createTestBatch(), signings, now: NOW })
       const claim = createTestClaim(wallet.id, { digest })
       expect(await claimAt(claim)).toEqual({ lost: [claim.leaf] })
-      expect(await query(`select 1 from claims where leaf = '\\x${claim.leaf}'`)).toEqual([])
+      expect(await subject.query(`select 1 from claims where leaf = '\\x${claim.leaf}'`)).toEqual([])
     })
 
     testOnPostgres('are compared with what is signed by key, and not with all of it', async () => {
@@ -326,7 +325,7 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
       await append({ claims: over, now: NOW - 1 })
       await claimAt(fresh)
       await subject.logStore.deleteClaims(NOW)
-      const left = await query(`select encode(leaf, 'hex') as leaf from claims`)
+      const left = await subject.query(`select encode(leaf, 'hex') as leaf from claims`)
       const leaves = new Set(left.map((row) => (row as { leaf: string }).leaf))
       expect(over.filter(({ leaf }) => leaves.has(leaf))).toEqual([])
       expect(leaves.has(fresh.leaf)).toBe(true)
@@ -335,7 +334,7 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
     testOnPostgres('that somebody holds are left for the next time, and nobody waits', async () => {
       const [held, free] = [createTestClaim(wallet.id), createTestClaim(wallet.id)]
       await append({ claims: [held, free], now: NOW - 1 })
-      const find = ({ leaf }: Claim) => query(`select 1 from claims where leaf = '\\x${leaf}'`)
+      const find = ({ leaf }: Claim) => subject.query(`select 1 from claims where leaf = '\\x${leaf}'`)
       await subject.database.db.transaction().execute(async (other) => {
         await sql`select 1 from claims where leaf = ${Buffer.from(held.leaf, 'hex')} for update`.execute(other)
         await subject.logStore.deleteClaims(NOW)
@@ -348,7 +347,7 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
     testOnPostgres('that are lost are deleted by key, in a table that was small when it was counted', async () => {
       const claims = Array.from({ length: 200 }, () => createTestClaim(wallet.id))
       await append({ claims })
-      await query('analyze claims')
+      await subject.query('analyze claims')
       const lost = rival(claims[0] as Claim)
       const [read] = await countRead(['claims'], async (logStore) => {
         expect(await logStore.appendLog(log.toAppend({ claims: [lost] }))).toEqual({ lost: [lost.leaf] })
@@ -364,10 +363,10 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
     ])('that are none are not taken: %s', async (_, changes) => {
       const [good, bad] = [createTestClaim(wallet.id), createTestClaim(wallet.id, changes)]
       await expect(append({ claims: [bad, good] })).rejects.toThrow('not a claim')
-      expect(await query(`select 1 from claims where leaf = '\\x${good.leaf}'`)).toEqual([])
-      await expect(query(`select take_claims(1, '\\x00'::bytea, '\\x0011'::bytea, now(), now())`)).rejects.toThrow(
-        'not claims',
-      )
+      expect(await subject.query(`select 1 from claims where leaf = '\\x${good.leaf}'`)).toEqual([])
+      await expect(
+        subject.query(`select take_claims(1, '\\x00'::bytea, '\\x0011'::bytea, now(), now())`),
+      ).rejects.toThrow('not claims')
     })
 
     test('coordinators from before the change still write, and their claims meet ours', async () => {
@@ -402,7 +401,7 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
     test.each(['logs', 'log_entries', 'log_nodes', 'log_checkpoints', 'log_notes'])(
       'to delete from %s',
       async (table) => {
-        await expect(query(`delete from ${table}`)).rejects.toThrow(`${table} are immutable`)
+        await expect(subject.query(`delete from ${table}`)).rejects.toThrow(`${table} are immutable`)
       },
     )
 
@@ -415,14 +414,14 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
       [`log_checkpoints set note = 'another'`],
       [`log_notes set note = 'another', hash = sha256('another')`],
     ])('to change %s', async (change) => {
-      await expect(query(`update ${change}`)).rejects.toThrow('are immutable')
+      await expect(subject.query(`update ${change}`)).rejects.toThrow('are immutable')
     })
 
     test('a note under a wrong hash, and an entry of another length', async () => {
       const columns = '(hash, log_id, size, note, created_at)'
       const values = `select sha256('other'), log_id, size, 'note', now() from log_notes limit 1`
-      await expect(query(`insert into log_notes ${columns} ${values}`)).rejects.toThrow('log_notes_check')
-      await expect(query(`insert into log_entries values (1, 999999, 'short')`)).rejects.toThrow(
+      await expect(subject.query(`insert into log_notes ${columns} ${values}`)).rejects.toThrow('log_notes_check')
+      await expect(subject.query(`insert into log_entries values (1, 999999, 'short')`)).rejects.toThrow(
         'log_entries_entry_check',
       )
     })

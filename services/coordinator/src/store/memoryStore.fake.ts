@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { fromHex, hashEntropy, type SignedSummary, toEventHash, toHex, toSignedSummary } from '@countersign/protocol'
-import { CoordinatorError } from '../errors.ts'
+import { CoordinatorError, vaultKeyChanged } from '../errors.ts'
 import type { Store } from '../ports.ts'
 import { toDigest } from './digest.ts'
 import type { Login, Proof, Session, Signing, StoredSigning, User, Vault, Wallet } from './types.ts'
@@ -107,8 +107,11 @@ export function createMemoryStore() {
       const { userId, policy } = vault
       const earlier = await store.findVault({ userId, policyHash: policy.hash })
       const count = [...rows.vaults.values()].filter((one) => one.userId === userId).length
-      if (earlier === undefined && count >= limit) {
+      if (earlier === undefined && limit !== null && count >= limit) {
         throw new CoordinatorError('too_many_vaults', 'the user has too many vaults')
+      }
+      if (earlier !== undefined && (earlier.address !== vault.address || earlier.kmsKeyId !== vault.kmsKeyId)) {
+        throw vaultKeyChanged()
       }
       const created = earlier ?? { ...vault, id: randomUUID(), createdAt: now, isPinned: false }
       rows.vaults.set(vault.address, { ...created, isPinned: created.isPinned || fake.isPinning })

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createCompleteProofs } from './finalProofs.fake.ts'
 import { countReceipts, createRetentionStore, type RetentionStore } from './retention.ts'
@@ -24,8 +23,7 @@ describe.each(databaseKinds)('receipts that leave the database, on %s', (kind) =
     if (proof === undefined) throw new Error('there is no proof')
     return proof
   }
-  const run = (text: string) => sql.raw(text).execute(subject.database.db)
-  const update = (slug: string, set: string) => run(`update attestations set ${set} where slug = '${slug}'`)
+  const update = (slug: string, set: string) => subject.query(`update attestations set ${set} where slug = '${slug}'`)
   const listAll = async (before: number) => {
     const all: string[] = []
     for (let after = '-1', isOver = false; !isOver; ) {

@@ -28,13 +28,12 @@ describe.each(databaseKinds)('the rules of the database on %s', (kind) => {
   }, 60_000)
   afterAll(() => subject.stop())
 
-  const run = (text: string) => sql.raw(text).execute(subject.database.db)
   const insert = async () => {
     const signing = createTestSigning(wallet)
     await subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })
     return signing
   }
-  const update = (slug: string, set: string) => run(`update attestations set ${set} where slug = '${slug}'`)
+  const update = (slug: string, set: string) => subject.query(`update attestations set ${set} where slug = '${slug}'`)
 
   /** What a row must have to be in each state; receipt and CID are the same throughout. */
   const pinned = `receipt_bytes = '{"version":1}', ipfs_cid = 'bafkcid'`
@@ -102,7 +101,7 @@ describe.each(databaseKinds)('the rules of the database on %s', (kind) => {
     const values = columns.split(/,\s+/).map((name) => ({ ...fresh, ...changes })[name] ?? name)
     const ofSlug = `pending_transaction_id from attestations where slug = '${slug}'`
     const row = table === 'attestations' ? `slug = '${slug}'` : `id = (select ${ofSlug})`
-    return run(`insert into ${table} (${columns}) select ${values.join(', ')} from ${table} where ${row}`)
+    return subject.query(`insert into ${table} (${columns}) select ${values.join(', ')} from ${table} where ${row}`)
   }
 
   test('a signing is of a wallet, an attestation of a signing and a verification: also among others that are', async () => {
@@ -169,12 +168,12 @@ describe.each(databaseKinds)('the rules of the database on %s', (kind) => {
   ])('of a final publication no proof changes: %s', async (change) => {
     const { slug } = await insert()
     await moveTo(slug, 'pending_onchain')
-    await run(`with made as (
+    await subject.query(`with made as (
         insert into publications (chain_id, account, nonce, contract, calldata, created_at)
         select 1, decode(repeat('00', 20), 'hex'), count(*), decode(repeat('00', 20), 'hex'), '', now() from publications returning id
       ) update attestations set publication_id = made.id from made where slug = '${slug}'`)
     const settle = (status: string) =>
-      run(`update publications set status = '${status}', tx_hash = decode(repeat('ab', 32), 'hex'), block_number = 7
+      subject.query(`update publications set status = '${status}', tx_hash = decode(repeat('ab', 32), 'hex'), block_number = 7
         where id = (select publication_id from attestations where slug = '${slug}')`)
     await settle('confirmed')
     await moveTo(slug, 'complete')
@@ -215,7 +214,7 @@ describe.each(databaseKinds)('the rules of the database on %s', (kind) => {
     'user_id = gen_random_uuid()',
     `created_at = 'epoch'`,
   ])('a wallet never changes: %s', async (change) => {
-    await expect(run(`update wallets set ${change} where id = '${wallet.id}'`)).rejects.toMatchObject(
+    await expect(subject.query(`update wallets set ${change} where id = '${wallet.id}'`)).rejects.toMatchObject(
       RESTRICT_VIOLATION,
     )
     expect(await subject.store.findWallet(wallet.userId)).toEqual(wallet)
@@ -223,7 +222,7 @@ describe.each(databaseKinds)('the rules of the database on %s', (kind) => {
 
   test('a wallet is not deleted and made anew', async () => {
     const { id } = await createTestWallet(subject.store)
-    await expect(run(`delete from wallets where id = '${id}'`)).rejects.toMatchObject(RESTRICT_VIOLATION)
+    await expect(subject.query(`delete from wallets where id = '${id}'`)).rejects.toMatchObject(RESTRICT_VIOLATION)
   })
 
   test.each([
@@ -236,12 +235,12 @@ describe.each(databaseKinds)('the rules of the database on %s', (kind) => {
     [`self_attestations set json = 'another', hash = sha256('another')`],
   ])('evidence never changes: %s', async (change) => {
     await insert()
-    await expect(run(`update ${change}`)).rejects.toMatchObject(RESTRICT_VIOLATION)
+    await expect(subject.query(`update ${change}`)).rejects.toMatchObject(RESTRICT_VIOLATION)
   })
 
   test('a collateral under a wrong hash is refused', async () => {
     const text = `insert into collaterals (hash, bytes) values (decode('${randomHex(32)}', 'hex'), 'bytes')`
-    await expect(run(text)).rejects.toMatchObject(CHECK_VIOLATION)
+    await expect(subject.query(text)).rejects.toMatchObject(CHECK_VIOLATION)
   })
 
   test('a proof starts as pending_pin', async () => {
@@ -249,6 +248,6 @@ describe.each(databaseKinds)('the rules of the database on %s', (kind) => {
     const copy = `insert into attestations select pending_transaction_id, 'copy', verification_id, statement, leaf_index, path,
       witness, entropy_hash, release, 'pin_failed', null, null, null, null, created_at
       from attestations where slug = '${signing.slug}'`
-    await expect(run(copy)).rejects.toMatchObject(RESTRICT_VIOLATION)
+    await expect(subject.query(copy)).rejects.toMatchObject(RESTRICT_VIOLATION)
   })
 })

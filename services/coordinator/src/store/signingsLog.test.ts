@@ -1,12 +1,12 @@
 import { parseTlogProof } from '@countersign/log'
-import { createEnclaveSettings, type Hex, hashLeaf, type Signed, toHex } from '@countersign/protocol'
+import { createEnclaveSettings, type Hex, hashLeaf, toHex } from '@countersign/protocol'
 import { parseBlock } from '@countersign/receipt'
-import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { assembleReceipt } from '../pipeline/assembleReceipt.ts'
 import { createTestLog, type TestLog } from './logs.fake.ts'
 import { createPinningStore } from './pinning.ts'
 import {
+  createTestAuthorization,
   createTestBatch,
   createTestRelease,
   createTestSigningV2,
@@ -30,16 +30,7 @@ describe.each(databaseKinds)('signings with a log on %s', (kind) => {
   }, 60_000)
   afterAll(() => subject.stop())
 
-  const query = async (text: string) => (await sql.raw(text).execute(subject.database.db)).rows
   const find = (slug: string) => createPinningStore({ db: subject.database.db, jobs: subject.jobs }).findPin(slug)
-  const authorization = (): Signed => {
-    const address: Hex = `0x${'22'.repeat(20)}`
-    const digest: Hex = `0x${randomHex(32)}`
-    return {
-      kind: 'authorization',
-      subject: { chainId: 5, address, nonce: 1, digest, signature: `0x${'11'.repeat(64)}1b` },
-    }
-  }
   const digestOf = ({ signed }: SigningV2) => (signed.subject as { digest: Hex }).digest
   const leafOf = ({ statement }: SigningV2) => toHex(hashLeaf(statement))
 
@@ -49,7 +40,7 @@ describe.each(databaseKinds)('signings with a log on %s', (kind) => {
     log.fill(before)
     const coordinatorKey = randomHex(32)
     const signings = Array.from({ length: count }, (_, place): SigningV2 => {
-      const signing = createTestSigningV2(wallet, authorization())
+      const signing = createTestSigningV2(wallet, createTestAuthorization())
       const statement = { ...signing.statement, coordinatorKey }
       return { ...signing, statement, logIndex: before + 1 + place }
     })
@@ -80,7 +71,7 @@ describe.each(databaseKinds)('signings with a log on %s', (kind) => {
     subject.store.insertSignings({ batch, signings, now: NOW })
   const countClaims = async (signings: readonly SigningV2[]) => {
     const leaves = signings.map((signing) => `'\\x${leafOf(signing)}'`)
-    return (await query(`select 1 from claims where leaf in (${leaves})`)).length
+    return (await subject.query(`select 1 from claims where leaf in (${leaves})`)).length
   }
 
   test('the receipt has the key and a proof that the entry is in the log', async () => {
@@ -104,7 +95,7 @@ describe.each(databaseKinds)('signings with a log on %s', (kind) => {
     await insert(batch, [first])
     await subject.logStore.insertNote({ hash: log.hash, size: log.entries.length, note, now: NOW })
     await Promise.all(rest.map((signing) => insert(batch, [signing])))
-    expect(await query(`select 1 from log_notes where note = '${note}'`)).toHaveLength(1)
+    expect(await subject.query(`select 1 from log_notes where note = '${note}'`)).toHaveLength(1)
     expect(await subject.logStore.findCosigned(log.hash)).toEqual({ size: log.entries.length, note })
   })
 
@@ -147,7 +138,7 @@ describe.each(databaseKinds)('signings with a log on %s', (kind) => {
     // Before the commit the claims of the first stand in the way, after it their signings.
     expect(answers.map((answer) => ('lost' in answer ? answer.lost.length : -1))).toEqual(Array(8).fill(40))
     expect(
-      await query(`select 1 from claims where wallet_id = '${wallet.id}' and log_id not in (
+      await subject.query(`select 1 from claims where wallet_id = '${wallet.id}' and log_id not in (
       select log_id from log_checkpoints where size > 300)`),
     ).toEqual([])
   })
@@ -184,7 +175,7 @@ describe.each(databaseKinds)('signings with a log on %s', (kind) => {
     const [first, second] = signings as [SigningV2, SigningV2]
     await insert(batch, [first])
     // As on a standby that was promoted before it had them. Rows are kept from deletion; this is none.
-    await query('truncate logs, log_entries, log_nodes, log_checkpoints, log_notes cascade')
+    await subject.query('truncate logs, log_entries, log_nodes, log_checkpoints, log_notes cascade')
     await expect(insert(batch, [second])).rejects.toMatchObject({ code: 'log_unavailable' })
     await subject.logStore.appendLog(log.toAppend())
     expect(await insert(batch, [second])).toMatchObject([{ slug: second.slug }])
@@ -214,9 +205,13 @@ describe.each(databaseKinds)('signings with a log on %s', (kind) => {
     const { signings, batch } = await sign()
     await insert(batch, signings)
     const { slug } = signings[0] as SigningV2
-    await expect(query(`update attestations set log_index = 0 where slug = '${slug}'`)).rejects.toThrow('immutable')
-    await expect(query(`update attestations set log_index = null where slug = '${slug}'`)).rejects.toThrow('immutable')
-    await expect(query('update verifications set log_note = null')).rejects.toThrow('immutable')
+    await expect(subject.query(`update attestations set log_index = 0 where slug = '${slug}'`)).rejects.toThrow(
+      'immutable',
+    )
+    await expect(subject.query(`update attestations set log_index = null where slug = '${slug}'`)).rejects.toThrow(
+      'immutable',
+    )
+    await expect(subject.query('update verifications set log_note = null')).rejects.toThrow('immutable')
   })
 
   test('signings without a log are stored as before, and have none', async () => {

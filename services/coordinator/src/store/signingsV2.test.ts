@@ -1,9 +1,9 @@
 import { type Hex, type Signed, toEventHash } from '@countersign/protocol'
-import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { assembleReceipt } from '../pipeline/assembleReceipt.ts'
 import { createPinningStore } from './pinning.ts'
 import {
+  createTestAuthorization,
   createTestBatch,
   createTestRelease,
   createTestSigning,
@@ -26,20 +26,11 @@ describe.each(databaseKinds)('signings of version 2 on %s', (kind) => {
   }, 60_000)
   afterAll(() => subject.stop())
 
-  const authorization = (): Signed => {
-    const signature: Hex = `0x${'11'.repeat(64)}1b`
-    const address: Hex = `0x${'22'.repeat(20)}`
-    return {
-      kind: 'authorization',
-      subject: { chainId: 5, address, nonce: 1, digest: `0x${randomHex(32)}`, signature },
-    }
-  }
   const insert = (signings: Signing[], batch: SigningBatch = createTestBatch()) => {
     const release = createTestRelease(signings[0]?.statement.coordinatorKey ?? '')
     return subject.store.insertSignings({ batch: { release, ...batch }, signings, now: NOW })
   }
   const find = (slug: string) => createPinningStore({ db: subject.database.db, jobs: subject.jobs }).findPin(slug)
-  const query = async (text: string) => (await sql.raw(text).execute(subject.database.db)).rows
 
   test('an off-chain signing is stored as its commitment, and found with its kind', async () => {
     const signing = createTestSigningV2(wallet)
@@ -54,7 +45,7 @@ describe.each(databaseKinds)('signings of version 2 on %s', (kind) => {
   })
 
   test('an authorization is found again by its digest, and a second one is its first', async () => {
-    const signed = authorization()
+    const signed = createTestAuthorization()
     const [first, second] = [createTestSigningV2(wallet, signed), createTestSigningV2(wallet, signed)]
     const stored = await insert([first])
     expect(stored).toMatchObject([{ digest: (signed.subject as { digest: Hex }).digest, slug: first.slug }])
@@ -80,7 +71,7 @@ describe.each(databaseKinds)('signings of version 2 on %s', (kind) => {
   test('kinds and versions share one transaction; each is answered', async () => {
     const batch = createTestBatch()
     const { coordinatorKey } = createTestSigning(wallet).statement
-    const news = [createTestSigningV2(wallet), createTestSigningV2(wallet, authorization())]
+    const news = [createTestSigningV2(wallet), createTestSigningV2(wallet, createTestAuthorization())]
     const released = news.map((signing) => ({ ...signing, statement: { ...signing.statement, coordinatorKey } }))
     const signings = [...released, createTestSigning(wallet)]
     const stored = await insert(signings, batch)
@@ -95,7 +86,7 @@ describe.each(databaseKinds)('signings of version 2 on %s', (kind) => {
     const { coordinatorKey } = signing.statement
     const [again, twice, twiceAgain, good, delegation] = [
       ...[signing.signed, ...Array(2).fill({ kind: 'off-chain', subject: { commitment: randomHex(32) } }), undefined],
-      authorization(),
+      createTestAuthorization(),
     ].map((signed?: Signed) => {
       const next = createTestSigningV2(wallet, signed)
       return { ...next, statement: { ...next.statement, coordinatorKey } }
@@ -128,7 +119,7 @@ describe.each(databaseKinds)('signings of version 2 on %s', (kind) => {
       return JSON.stringify([signatures, coordinator, collateral].map((one) => JSON.stringify(one)))
     })
     expect(new Set(shared).size).toBe(1)
-    expect(await query(`select 1 from releases where boot_id = '\\x${batch.bootId}'`)).toHaveLength(1)
+    expect(await subject.query(`select 1 from releases where boot_id = '\\x${batch.bootId}'`)).toHaveLength(1)
   })
 
   test('two coordinators that share a batch have a release each', async () => {
@@ -199,7 +190,7 @@ describe.each(databaseKinds)('signings of version 2 on %s', (kind) => {
       ['an unknown kind', `'message', null, null, '\\x${hash}', 0, null, ${commitment}`],
     ])('an off-chain row with %s', async (_, values) => {
       await expect(
-        query(`insert into pending_transactions ${columns} values ('${wallet.id}', ${values}, now())`),
+        subject.query(`insert into pending_transactions ${columns} values ('${wallet.id}', ${values}, now())`),
       ).rejects.toThrow('pending_transactions_kind')
     })
 
@@ -210,7 +201,7 @@ describe.each(databaseKinds)('signings of version 2 on %s', (kind) => {
       ['chain 0', `'authorization', ${digest}, ${signature}, '\\x${hash}', 0, null, '{}'`],
     ])('a public row with %s', async (_, values) => {
       await expect(
-        query(`insert into pending_transactions ${columns} values ('${wallet.id}', ${values}, now())`),
+        subject.query(`insert into pending_transactions ${columns} values ('${wallet.id}', ${values}, now())`),
       ).rejects.toThrow('pending_transactions_kind')
     })
 
@@ -218,11 +209,13 @@ describe.each(databaseKinds)('signings of version 2 on %s', (kind) => {
       const signing = createTestSigningV2(wallet)
       await insert([signing])
       for (const table of ['releases', 'coordinator_blocks']) {
-        await expect(query(`delete from ${table}`)).rejects.toThrow('immutable')
+        await expect(subject.query(`delete from ${table}`)).rejects.toThrow('immutable')
       }
-      await expect(query(`update releases set settings = '{}'`)).rejects.toThrow('immutable')
+      await expect(subject.query(`update releases set settings = '{}'`)).rejects.toThrow('immutable')
       await expect(
-        query(`update attestations set version = 1, release = '\\x${'00'.repeat(64)}' where slug = '${signing.slug}'`),
+        subject.query(
+          `update attestations set version = 1, release = '\\x${'00'.repeat(64)}' where slug = '${signing.slug}'`,
+        ),
       ).rejects.toThrow('never changes')
     })
   })

@@ -12,6 +12,7 @@ import {
 } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import { createTestPglite, startPostgres } from '@countersign/testing'
+import { sql } from 'kysely'
 import type { LogStore, Store } from '../ports.ts'
 import { createStore } from './createStore.ts'
 import { type Jobs, openJobs } from './jobs.ts'
@@ -35,6 +36,8 @@ export type TestStore = {
   options: OpenDatabaseOptions
   /** Another store on the same database, with other jobs if given. */
   withJobs(jobs: Jobs): Store
+  /** The rows of a statement that the store has no word for. */
+  query(text: string): Promise<unknown[]>
   stop(): Promise<void>
 }
 
@@ -54,6 +57,7 @@ export async function startTestStore(kind: DatabaseKind): Promise<TestStore> {
     jobs,
     options,
     withJobs: (others) => createStore({ database, jobs: others }),
+    query: async (text) => (await sql.raw(text).execute(database.db)).rows,
     async stop() {
       await store.close()
       await postgres?.stop()
@@ -203,6 +207,15 @@ export function createTestRelease(coordinatorKey: string): Release {
     coordinator: Buffer.from('{"coordinator":true}'),
     ed25519: randomBytes(64),
     mlDsa65: randomBytes(3_309),
+  }
+}
+
+export function createTestAuthorization(): Signed {
+  const address: Hex = `0x${'22'.repeat(20)}`
+  const digest: Hex = `0x${randomHex(32)}`
+  return {
+    kind: 'authorization',
+    subject: { chainId: 5, address, nonce: 1, digest, signature: `0x${'11'.repeat(64)}1b` },
   }
 }
 

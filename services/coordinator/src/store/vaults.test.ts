@@ -30,7 +30,7 @@ describe.each(databaseKinds)('vaults on %s', (kind) => {
   afterAll(() => subject.stop())
 
   const createPolicy = (text = `{"rules":"${randomHex(8)}"}`): StoredPolicy => ({ hash: hash('sha256', text), text })
-  const createVaultOf = (userId: string, changes: { policy?: StoredPolicy; limit?: number } = {}) => ({
+  const createVaultOf = (userId: string, changes: { policy?: StoredPolicy; limit?: number | null } = {}) => ({
     userId,
     address: `0x${randomHex(20)}` as const,
     kmsKeyId: randomHex(16),
@@ -107,6 +107,15 @@ describe.each(databaseKinds)('vaults on %s', (kind) => {
     const refused = settled.flatMap((result) => (result.status === 'rejected' ? [result.reason.code] : []))
     expect([made.length, refused]).toEqual([3, Array(3).fill('too_many_vaults')])
     for (const one of made) expect(await subject.store.createVault(one)).toMatchObject({ address: one.address })
+  })
+
+  test('one that was made before is stored beyond the limit, and counts for the next new one', async () => {
+    const { user } = await createOwner()
+    await subject.store.createVault(createVaultOf(user.id, { limit: 1 }))
+    const before = createVaultOf(user.id, { limit: null })
+    expect(await subject.store.createVault(before)).toMatchObject({ address: before.address })
+    const next = createVaultOf(user.id, { limit: 2 })
+    await expect(subject.store.createVault(next)).rejects.toEqual(withCode('too_many_vaults'))
   })
 
   test('signers: the own wallet without an address or with its own, a vault by its address once its policy is pinned', async () => {

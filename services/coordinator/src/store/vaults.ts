@@ -1,6 +1,6 @@
 import { type Hex, toHex, toPrefixedHex } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
-import { CoordinatorError } from '../errors.ts'
+import { CoordinatorError, vaultKeyChanged } from '../errors.ts'
 import { toBytes } from './bytes.ts'
 import { type Jobs, POLICY_QUEUE } from './jobs.ts'
 import type { Tables } from './tables.ts'
@@ -41,8 +41,8 @@ export type CreateVaultParameters = {
   address: Hex
   kmsKeyId: string
   policy: StoredPolicy
-  /** Vaults of a user. */
-  limit: number
+  /** New vaults of a user; null for one that was made before. */
+  limit: number | null
   now: number
 }
 
@@ -60,12 +60,13 @@ export async function createVault(
     )
     await sql`insert into wallets (user_id, address, kms_key_id, policy_hash, created_at)
       select ${userId}::uuid, ${toBytes(address)}::bytea, ${toBytes(kmsKeyId)}::bytea, ${hash}::bytea, ${at}::timestamptz
-      where (select count(*) from wallets where user_id = ${userId}::uuid and policy_hash is not null) < ${limit}::integer
+      where ${limit}::integer is null
+        or (select count(*) from wallets where user_id = ${userId}::uuid and policy_hash is not null) < ${limit}::integer
       on conflict do nothing`.execute(transaction)
     const vault = await findVault(transaction, { userId, policyHash: policy.hash })
     if (vault === undefined) throw new CoordinatorError('too_many_vaults', 'the user has too many vaults')
     if (vault.address !== address || vault.kmsKeyId !== kmsKeyId) {
-      throw new CoordinatorError('key_binding_mismatch', 'the key of this vault has changed')
+      throw vaultKeyChanged()
     }
     if (!vault.isPinned) await jobs.insert(transaction, POLICY_QUEUE, [{ data: { hash: policy.hash } }])
     return vault

@@ -27,7 +27,6 @@ describe.each(databaseKinds)('webhooks on %s', (kind) => {
   }, 60_000)
   afterAll(() => subject.stop())
 
-  const run = (text: string) => sql.raw(text).execute(subject.database.db)
   const count = async () =>
     Number((await sql<{ n: string }>`select count(*) as n from webhook_events`.execute(subject.database.db)).rows[0]?.n)
   const events = () => createWebhookEvents(subject.database.db)
@@ -101,7 +100,7 @@ describe.each(databaseKinds)('webhooks on %s', (kind) => {
     const { slug, statement } = createTestSigning(wallet)
     const signing = { ...createTestSigning(wallet), slug, statement }
     await subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })
-    const set = (text: string) => run(`update attestations set ${text} where slug = '${slug}'`)
+    const set = (text: string) => subject.query(`update attestations set ${text} where slug = '${slug}'`)
     const pinned = `receipt_bytes = '{}', ipfs_cid = 'bafkcid'`
     if (status === 'pin_failed') await set(`status = 'pin_failed', failure = 'pin_refused'`)
     else {
@@ -163,7 +162,7 @@ describe.each(databaseKinds)('webhooks on %s', (kind) => {
     const claims = await Promise.all([claim(id), claim(id), claim(id)])
     expect(claims.flat()).toHaveLength(1)
     expect(await claim(id)).toEqual([])
-    await run(`update webhook_deliveries set due_at = now() - interval '1 second' where receiver_id = ${id}`)
+    await subject.query(`update webhook_deliveries set due_at = now() - interval '1 second' where receiver_id = ${id}`)
     expect(await claim(id)).toMatchObject([{ attempts: 2 }])
   })
 
@@ -197,7 +196,7 @@ describe.each(databaseKinds)('webhooks on %s', (kind) => {
   })
 
   test('nothing is sent again to a receiver that the settings name no more', async () => {
-    await run('delete from webhook_events')
+    await subject.query('delete from webhook_events')
     const [id = 0] = await register('https://gone.example')
     await signIn()
     const [one] = (await claim(id)) as [DueWebhook]
@@ -212,7 +211,7 @@ describe.each(databaseKinds)('webhooks on %s', (kind) => {
 
   test('a backlog of any size is counted from the indexes, and no further than anybody reads', async () => {
     const [id = 0] = await register('https://full.example')
-    await run(`with e as (
+    await subject.query(`with e as (
         insert into webhook_events (type, data, created_at)
         select 'session.created', '{}', now() from generate_series(1, 20100) returning id
       )
@@ -220,7 +219,7 @@ describe.each(databaseKinds)('webhooks on %s', (kind) => {
       select id, ${id}, case when n % 2 = 0 then 'pending' else 'dead' end, case when n % 2 = 0 then null else now() end,
         timestamptz '2025-01-01' + n * interval '1 second'
       from (select id, row_number() over () as n from e) as numbered`)
-    await run('analyze webhook_deliveries')
+    await subject.query('analyze webhook_deliveries')
     expect(await countWebhooks(subject.database.db)).toEqual([
       {
         receiver: 'https://full.example',
@@ -232,7 +231,7 @@ describe.each(databaseKinds)('webhooks on %s', (kind) => {
     const { rows } = await sql<Record<string, string>>`explain select min(queued_at) from webhook_deliveries
       where receiver_id = ${sql.lit(id)} and status = 'pending'`.execute(subject.database.db)
     expect(rows.flatMap(Object.values).join('\n')).toMatch(/Limit[\s\S]*webhook_deliveries_pending/)
-    await run('delete from webhook_events')
+    await subject.query('delete from webhook_events')
   }, 60_000)
 
   test('receivers that the settings name no more get nothing new, and come back with what waited for them', async () => {
@@ -274,18 +273,18 @@ describe.each(databaseKinds)('webhooks on %s', (kind) => {
           `.execute(subject.database.db)
       ).rows
       const settled = status === 'pending' ? 'null' : age(days)
-      await run(`update webhook_deliveries set status = '${status}', queued_at = ${age(days)}, settled_at = ${settled}
+      await subject.query(`update webhook_deliveries set status = '${status}', queued_at = ${age(days)}, settled_at = ${settled}
         where event_id = '${latest?.event_id}' and receiver_id in (${ids.join()})`)
       return latest?.event_id ?? ''
     }
 
     test('delivered ones go after two days, others after 30, and an event with the last of its rows', async () => {
       const [id = 0, other = 0] = await register('https://one.example', 'https://two.example')
-      await run('delete from webhook_events')
+      await subject.query('delete from webhook_events')
       await add('delivered', 1, [id, other])
       await add('delivered', 3, [id, other])
       const mixed = await add('dead', 3, [id, other])
-      await run(
+      await subject.query(
         `update webhook_deliveries set status = 'delivered' where event_id = '${mixed}' and receiver_id = ${id}`,
       )
       await add('pending', 29, [id, other])
@@ -298,9 +297,9 @@ describe.each(databaseKinds)('webhooks on %s', (kind) => {
 
     test('what was sent again counts from then, however old the event is', async () => {
       const [id = 0] = await register('https://one.example')
-      await run('delete from webhook_events')
+      await subject.query('delete from webhook_events')
       const event = await add('dead', 29, [id])
-      await run(`update webhook_deliveries set queued_at = ${age(31)} where event_id = '${event}'`)
+      await subject.query(`update webhook_deliveries set queued_at = ${age(31)} where event_id = '${event}'`)
       expect(await retryWebhooks(subject.database.db, { id: event })).toBe(1)
       expect(await webhooks.forget(term())).toEqual({ undelivered: 0, isOver: true })
       expect(await claim(id)).toMatchObject([{ event: { id: event } }])
@@ -308,7 +307,7 @@ describe.each(databaseKinds)('webhooks on %s', (kind) => {
 
     test('says that there is more than it takes at once, and leaves nothing to two that do it together', async () => {
       const [id = 0, other = 0] = await register('https://one.example', 'https://two.example')
-      await run('delete from webhook_events')
+      await subject.query('delete from webhook_events')
       for (let index = 0; index < 5; index++) await add('delivered', 3, [id, other])
       const small = createWebhookStore(subject.database.db, { maxForgotten: 4 })
       expect(await small.forget(term())).toEqual({ undelivered: 0, isOver: false })

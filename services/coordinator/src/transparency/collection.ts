@@ -6,6 +6,7 @@ import {
   type VerifiedSignature,
   type WitnessPolicy,
 } from '@countersign/log'
+import { SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
 import type { CosignedNote } from '../ports.ts'
 import { readCosignatures, readLogSignature, readNote } from './readCosignature.ts'
 
@@ -21,12 +22,12 @@ export type Collection = {
   refusals: Map<string, string>
 }
 
-/** The enclave refuses times that are 65 seconds ahead of it, and its clock may be five behind ours. */
-const MAX_AHEAD_MS = 60_000
-
-/** Whether it would keep the enclave from releasing anything: one witness whose clock is ahead must not, where others are enough. */
+/**
+ * Whether it is further ahead than signatures may be. A quorum of such would move the enclave's time there, so that all it signs next is
+ * refused here; one that is ahead must not, where others are enough.
+ */
 export function isDatedAhead({ timestampS }: Pick<Cosignature, 'timestampS'>, now: number): boolean {
-  return 1000 * timestampS - now > MAX_AHEAD_MS
+  return 1000 * timestampS - now > SAMPLE_TOLERANCE_MS
 }
 
 /** Of a note of the database: its text, and what holds of the lines below it. Undefined where the log did not sign it. */

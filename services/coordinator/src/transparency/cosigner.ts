@@ -1,5 +1,5 @@
 import type { NoteKey, WitnessPolicy } from '@countersign/log'
-import { toHex } from '@countersign/protocol'
+import { SAMPLE_TOLERANCE_MS, toHex } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, CosignedNote, LogStore, Schedule, WitnessCount } from '../ports.ts'
@@ -246,7 +246,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
 
   function judgeTime(answer: WitnessAnswer): WitnessAnswer {
     if (answer.outcome !== 'cosigned' || !isDatedAhead(answer.cosignature, clock.now())) return answer
-    return { outcome: 'unavailable', reason: 'its clock is more than a minute ahead of ours' }
+    return { outcome: 'unavailable', reason: `its clock is more than ${SAMPLE_TOLERANCE_MS / 1000} s ahead of ours` }
   }
 
   /** A witness that is ahead of what we asked with has seen a newer checkpoint of ours, or one that the database has lost. */

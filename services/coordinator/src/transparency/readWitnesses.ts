@@ -1,11 +1,9 @@
 import { LogError, type NoteKey, parseVkey } from '@countersign/log'
-import { isSafeUrl } from '@countersign/protocol'
+import { isSafeUrl, MAX_WITNESSES } from '@countersign/protocol'
 import { type Env, type Fault, readList } from '@countersign/service'
 
 /** A witness: its key, and where it is asked. */
 export type WitnessSite = { key: NoteKey; url: string }
-
-const MAX_WITNESSES = 32
 
 /**
  * `LOG_WITNESSES`: a verifier key and a URL for each, with `@` between them. Which of them count, and how many are enough, is in the enclave's settings:

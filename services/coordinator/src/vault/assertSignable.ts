@@ -1,7 +1,7 @@
 import { canSignOnChains, canTellTime, type Policy, type Rule, type SignedChains } from '@countersign/policy'
 import type { EntropySetting } from '@countersign/protocol'
+import { MAX_BODY_BYTES } from '../bodyLimit.ts'
 import { CoordinatorError } from '../errors.ts'
-import { MAX_BODY_BYTES } from '../http/readBody.ts'
 
 /** A request to sign a transaction at its largest, without data and approvals. */
 const REQUEST_BYTES = 1_024

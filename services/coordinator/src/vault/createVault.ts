@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto'
-import { assertPolicy, type Policy, toPolicyBytes, VaultPolicyError } from '@countersign/policy'
-import { fromHex, toAddress } from '@countersign/protocol'
-import { CoordinatorError, invalidAnswer } from '../errors.ts'
+import { assertPolicy, MAX_POLICY_BYTES, type Policy } from '@countersign/policy'
+import { type Hex, ServiceError, toCanonicalJson } from '@countersign/protocol'
+import { CoordinatorError } from '../errors.ts'
 import type { Clock, KeyEnclave, Schedule, Store } from '../ports.ts'
 import type { Session, StoredPolicy, Vault } from '../store/types.ts'
 import { assertSignable, type SignableTerms } from './assertSignable.ts'
+import { deriveVaultKey } from './deriveVaultKey.ts'
 
 export type CreateVaultDeps = SignableTerms & {
   store: Pick<Store, 'createVault' | 'findVault'>
@@ -13,6 +14,8 @@ export type CreateVaultDeps = SignableTerms & {
   schedule: Schedule
 }
 
+type CreateVaultParameters = { sid: string; session: Session; policy: unknown; address: Hex | undefined }
+
 export const MAX_VAULTS = 100
 /** How often the store is asked whether a worker has pinned the policy, and for how long. */
 const POLL_MS = 200
@@ -20,36 +23,63 @@ const PATIENCE_MS = 15_000
 
 /**
  * `POST /vaults`. A lost policy is a lost key: the address is answered only once the policy's block was read back from where a worker
- * has pinned it. Asked again, it answers the vault that is there, or goes on waiting; but a policy with more time sources than a new
- * one may have is refused before anything is looked up. Throws `invalid_policy`, `too_many_vaults` and `policy_not_pinned`.
+ * has pinned it. Asked again, it answers the vault that is there, even one that could not be made today, or goes on waiting. So it is
+ * with one that the database has lost, for a caller who has its `address`: nobody is told that of a vault that was never made. Throws
+ * `invalid_policy`, `too_many_vaults`, `policy_not_pinned`, `vault_not_found` where the address is another, and `key_binding_mismatch`
+ * where the enclave derives another key than is stored.
  */
 export async function createVault(
   deps: CreateVaultDeps,
-  { sid, session, policy: value }: { sid: string; session: Session; policy: unknown },
+  { sid, session, policy: value, address }: CreateVaultParameters,
 ): Promise<Vault> {
   const { userId, grant } = session
   const policy = toStoredPolicy(value)
   const earlier = await deps.store.findVault({ userId, policyHash: policy.hash })
-  if (earlier?.isPinned) return earlier
-  assertSignable(value as Policy, deps)
-  const derived = await deps.enclave.deriveVault({ sid, grant, policy: policy.text })
-  const { address, keyId: kmsKeyId } = derived
-  if (derived.policy !== policy.hash || toAddress(fromHex(derived.publicKey)) !== address) {
-    throw invalidAnswer('vault')
+  const isKnown = address !== undefined || earlier?.isPinned === true
+  if (!isKnown) assertSignable(toPolicy(value, { isNew: true }), deps)
+  const key = await deriveVaultKey(deps.enclave, { sid, grant, policy, isKnown })
+  if (address !== undefined) {
+    if (key.address !== address) {
+      const details = 'the user has no vault of this policy at this address'
+      throw new CoordinatorError('vault_not_found', 'no such vault', { details })
+    }
+    // Only now: it may have many sources of time, and who was never told the address is not to keep this thread busy with them.
+    toPolicy(value, { isNew: false })
   }
-  const vault = { userId, address, kmsKeyId, policy, limit: MAX_VAULTS, now: deps.clock.now() }
+  const vault = { userId, ...key, policy, limit: isKnown ? null : MAX_VAULTS, now: deps.clock.now() }
   return waitUntilPinned(deps, await deps.store.createVault(vault))
 }
 
+/** Of any value that is not too large to be a policy: one that is stored under its hash was a policy when it was new. */
 function toStoredPolicy(value: unknown): StoredPolicy {
-  try {
-    assertPolicy(value, { isNew: true })
-    const bytes = toPolicyBytes(value)
-    return { hash: hash('sha256', bytes, 'hex'), text: Buffer.from(bytes).toString('utf8') }
-  } catch (error) {
-    if (!(error instanceof VaultPolicyError)) throw error
-    throw new CoordinatorError('invalid_policy', error.message, { details: error.details })
+  const bytes = toBytes(value)
+  if (bytes.length > MAX_POLICY_BYTES) {
+    const details = `more than ${MAX_POLICY_BYTES} bytes`
+    throw new CoordinatorError('invalid_policy', 'the policy is too large', { details })
   }
+  return { hash: hash('sha256', bytes, 'hex'), text: Buffer.from(bytes).toString('utf8') }
+}
+
+function toBytes(value: unknown): Uint8Array {
+  try {
+    return toCanonicalJson(value)
+  } catch (error) {
+    throw toPolicyProblem(error)
+  }
+}
+
+function toPolicy(value: unknown, { isNew }: { isNew: boolean }): Policy {
+  try {
+    assertPolicy(value, { isNew })
+    return value
+  } catch (error) {
+    throw toPolicyProblem(error)
+  }
+}
+
+function toPolicyProblem(error: unknown): unknown {
+  if (!(error instanceof ServiceError)) return error
+  return new CoordinatorError('invalid_policy', error.message, { details: error.details })
 }
 
 async function waitUntilPinned({ store, schedule }: CreateVaultDeps, created: Vault): Promise<Vault> {

@@ -1,4 +1,3 @@
-import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { toWebhookMessage, type WebhookEvent } from '@countersign/protocol'
 import { createEd25519Signer } from '@countersign/service/ed25519'
 
@@ -13,13 +12,13 @@ export type WebhookSigner = {
 export function createWebhookSigner(seeds: readonly Uint8Array[]): WebhookSigner {
   const signers = seeds.map(createEd25519Signer)
   return {
-    publicKeys: seeds.map(toPublicKey),
+    publicKeys: signers.map(({ publicKey }) => publicKey),
     sign(event, now) {
       const { type, id, timestamp: happenedAt, data } = event
       const body = Buffer.from(JSON.stringify({ type, id, timestamp: happenedAt, data }))
       const timestamp = Math.floor(now / 1000)
       const message = toWebhookMessage({ id, timestamp, body })
-      const signatures = signers.map((sign) => `v1a,${Buffer.from(sign(message)).toString('base64')}`)
+      const signatures = signers.map(({ sign }) => `v1a,${Buffer.from(sign(message)).toString('base64')}`)
       const headers = {
         'content-type': 'application/json',
         'user-agent': 'countersign',
@@ -30,12 +29,4 @@ export function createWebhookSigner(seeds: readonly Uint8Array[]): WebhookSigner
       return { headers, body }
     },
   }
-}
-
-/** DER PrivateKeyInfo of Ed25519 (RFC 8410 §7), less the seed. */
-const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex')
-
-function toPublicKey(seed: Uint8Array): Uint8Array {
-  const privateKey = createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: 'der', type: 'pkcs8' })
-  return createPublicKey(privateKey).export({ type: 'spki', format: 'der' }).subarray(-32)
 }

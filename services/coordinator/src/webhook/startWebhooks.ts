@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { Log } from '@countersign/service'
-import { toBackoffMs } from '../pipeline/backoff.ts'
+import { toBackoffMs } from '../backoff.ts'
 import type { Clock } from '../ports.ts'
 import type { DueWebhook, WebhookStore } from '../store/webhooks.ts'
 import { toReason } from '../toReason.ts'

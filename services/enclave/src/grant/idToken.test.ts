@@ -172,7 +172,7 @@ describe('a good token', () => {
     ['Ed25519', 'Ed25519', 'ed25519'] as const,
   ])('%s, signed by jose and by Node', async (alg, name, kid) => {
     const { privateKey } = pairs[name]
-    const expected = { issuer: issuer.issuer, subject: 'user-1' }
+    const expected = { issuer: issuer.issuer, subject: 'user-1', issuedAt: NOW_S * 1000 }
     const fromJose = await new SignJWT(claims()).setProtectedHeader({ alg, kid, typ: 'JWT' }).sign(privateKey)
     expect(await createVerifier().verify({ idToken: fromJose, loginSecret: SECRET })).toEqual(expected)
     const fromNode = signText(JSON.stringify({ alg, kid }), JSON.stringify(claims()), privateKey, alg)
@@ -185,7 +185,17 @@ describe('a good token', () => {
     expect(await createVerifier().verify({ idToken, loginSecret: SECRET })).toEqual({
       issuer: second.issuer,
       subject: 'user-1',
+      issuedAt: NOW_S * 1000,
     })
+  })
+
+  test.each([
+    [-600, -600],
+    [5, 0],
+  ])('issued %i s from now: as of then, and not later than now', async (fromNowS, expectedS) => {
+    const idToken = token(claims({ iat: NOW_S + fromNowS }))
+    const { issuedAt } = await createVerifier().verify({ idToken, loginSecret: SECRET })
+    expect(issuedAt).toBe(1000 * (NOW_S + expectedS))
   })
 
   test.each<[string, Members]>([

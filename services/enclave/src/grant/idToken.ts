@@ -98,7 +98,7 @@ export function createIdTokenVerifier(parameters: CreateIdTokenVerifierParameter
       usedNonces.use({ nonce, issuedAt, now })
       // Not ahead by more than the skew, so never refused.
       time.raise(issuedAt)
-      return { issuer: iss, subject: sub }
+      return { issuer: iss, subject: sub, issuedAt: Math.min(issuedAt, now) }
     },
   }
 }

@@ -3,6 +3,7 @@ import { toOwner } from '../keys/deriveKey.ts'
 import type { KeyWorker } from '../keys/keyWorker.ts'
 import type { Clock, IdTokenVerifier, Random } from '../ports.ts'
 import { toSidHash } from './grant.ts'
+import { idTokenInvalid } from './idTokenError.ts'
 
 export type OpenSessionDeps = {
   idTokens: IdTokenVerifier
@@ -17,12 +18,14 @@ export type OpenSessionDeps = {
  * secret is fresh, so nothing known before sign-in is valid after it.
  */
 export async function openSession(deps: OpenSessionDeps, request: OpenSessionRequest): Promise<OpenSessionResponse> {
-  const identity = await deps.idTokens.verify({
+  const { issuedAt, ...identity } = await deps.idTokens.verify({
     idToken: request.idToken,
     loginSecret: new Uint8Array(Buffer.from(request.loginSecret, 'hex')),
   })
+  // Not from now on: a host that sets the clock ahead for the sign-in alone would have sessions that last longer.
+  const exp = issuedAt + deps.sessionTtlMs
+  if (exp <= deps.time.now()) throw idTokenInvalid('iat')
   const sid = Buffer.from(deps.random(32)).toString('hex')
-  const exp = deps.time.now() + deps.sessionTtlMs
   const { grant, keyId, address } = await deps.keyWorker.openGrant({
     owner: toOwner(identity),
     sidHash: toSidHash(sid),

@@ -4,6 +4,7 @@ import {
   cosign,
   createOpenLog,
   createSignedItem,
+  given,
   kindsOf,
   NOW,
   origins,
@@ -13,11 +14,10 @@ import {
   toBatch,
   toLeaf,
   toPlacements,
+  withCode,
 } from '../../test/statementLog.ts'
 
 const [first = ''] = origins
-const withCode = (code: string) => expect.objectContaining({ code })
-const given = expect.objectContaining({ statement: expect.anything(), subject: expect.anything() })
 
 describe('a statement that ended', () => {
   test('one that was erased is never made again, though the clock stands still', async () => {

@@ -9,6 +9,8 @@ import {
   createOpenLog,
   createSignedItem,
   createTestLog,
+  fromNothing,
+  given,
   keyOf,
   kindsOf,
   NOW,
@@ -21,14 +23,12 @@ import {
   toBatch,
   toLeaf,
   toPlacements,
+  withCode,
   witnesses,
 } from '../../test/statementLog.ts'
 
 const [first = ''] = origins
-const withCode = (code: string) => expect.objectContaining({ code })
-const empty = { origin: first, checkpoint: null, hashes: [] }
 const other = 'ef'.repeat(32)
-const given = expect.objectContaining({ statement: expect.anything(), subject: expect.anything() })
 
 describe('release', () => {
   test('a quorum opens the log, and gives statements for what it covers and nothing else', async () => {
@@ -96,7 +96,7 @@ describe('release', () => {
   test('much later by the clocks of a quorum than by ours: nothing is released, and the log does not open', async () => {
     const lateS = NOW / 1000 + 66
     const closed = createTestLog()
-    const { log: started } = await closed.statementLog.call({ start: empty })
+    const { log: started } = await closed.statementLog.call({ start: fromNothing })
     const boot = cosign(started?.checkpoint ?? '', witnesses, lateS)
     expect(() => release(closed.statementLog, boot)).toThrow(withCode('time_unknown'))
     expect(() => closed.statementLog.assertOpen()).toThrow(withCode('log_unavailable'))
@@ -138,7 +138,7 @@ describe('release', () => {
     })
     async function signOne() {
       const log = createTestLog({ setting: threeOfFour })
-      const { log: started } = await log.statementLog.call({ start: empty })
+      const { log: started } = await log.statementLog.call({ start: fromNothing })
       release(log.statementLog, cosign(started?.checkpoint ?? '', four))
       const item = createSignedItem()
       const { checkpoint } = await sign(log, [item])
@@ -185,7 +185,7 @@ describe('release', () => {
     const item = createSignedItem()
     await sign(log, [item])
     const elsewhere = createTestLog({ bootId: new Uint8Array(16).fill(4) })
-    const { log: answer } = await elsewhere.statementLog.call({ start: empty })
+    const { log: answer } = await elsewhere.statementLog.call({ start: fromNothing })
     const theirs = cosign(answer?.checkpoint ?? '', witnesses)
     expect(() => release(log.statementLog, { ...theirs, leaves: [toLeaf(item)] })).toThrow(withCode('log_refused'))
   })

@@ -24,6 +24,8 @@ import {
   createOpenLog,
   createSignedItem,
   createTestLog,
+  fromNothing,
+  given,
   keyring,
   keyWorker,
   kindsOf,
@@ -35,14 +37,12 @@ import {
   toBatch,
   toLeaf,
   toPlacements,
+  withCode,
   witnesses,
 } from '../../test/statementLog.ts'
 
 const [first, second] = origins as [string, string]
-const withCode = (code: string) => expect.objectContaining({ code })
-const empty = { origin: first, checkpoint: null, hashes: [] }
 const other = 'ef'.repeat(32)
-const given = expect.objectContaining({ statement: expect.anything(), subject: expect.anything() })
 const items = (count: number) => Array.from({ length: count }, () => createSignedItem())
 
 /** The frontier of all that a log has appended. */
@@ -57,7 +57,7 @@ describe('the start of a log', () => {
   test('from nothing: the boot is the first entry, signed by the key of the origin, and nothing is open yet', async () => {
     const { statementLog } = createTestLog()
     expect(await statementLog.call({})).toEqual({ bootId: toHex(bootId), log: null })
-    const { log } = await statementLog.call({ start: empty })
+    const { log } = await statementLog.call({ start: fromNothing })
     expect(log).toMatchObject({ origin: first, from: 0, isOpen: false })
     const entry = { kind: 'boot', bootId: toHex(bootId), configHash: toHex(configHash), timeMs: NOW }
     expect(log?.entries.map((bytes) => decodeLogEntry(fromHex(bytes)))).toEqual([entry])
@@ -72,9 +72,14 @@ describe('the start of a log', () => {
 
   test('a second start of the same origin repeats, whatever it says, and two at once are one', async () => {
     const { statementLog } = createTestLog()
-    const [one, two] = await Promise.all([statementLog.call({ start: empty }), statementLog.call({ start: empty })])
+    const [one, two] = await Promise.all([
+      statementLog.call({ start: fromNothing }),
+      statementLog.call({ start: fromNothing }),
+    ])
     expect(two).toEqual(one)
-    const third = await statementLog.call({ start: { ...empty, checkpoint: 'nonsense', hashes: ['00'.repeat(32)] } })
+    const third = await statementLog.call({
+      start: { ...fromNothing, checkpoint: 'nonsense', hashes: ['00'.repeat(32)] },
+    })
     expect(third).toEqual(one)
   })
 
@@ -135,7 +140,7 @@ describe('the start of a log', () => {
       throw new Error('time_unknown')
     }
     const { statementLog } = createTestLog({ time: { now: () => NOW, assertKnown, raise: () => true } })
-    await expect(statementLog.call({ start: empty })).rejects.toThrow('time_unknown')
+    await expect(statementLog.call({ start: fromNothing })).rejects.toThrow('time_unknown')
     expect((await statementLog.call({})).log).toBeNull()
   })
 })
@@ -306,13 +311,13 @@ describe('another origin', () => {
     const { checkpoint } = await sign(log, [waiting, released])
     const leaves = [toLeaf(waiting), toLeaf(released)]
     release(statementLog, { ...cosign(checkpoint), leaves: leaves.slice(1) })
-    const { log: answer } = await statementLog.call({ start: { ...empty, origin: second } })
+    const { log: answer } = await statementLog.call({ start: { ...fromNothing, origin: second } })
     expect(answer).toMatchObject({ origin: second, from: 0, isOpen: false })
     // That they are no more is said here: the other log is left.
     expect(await readEntries(log)).toMatchObject([{ kind: 'boot' }, { kind: 'dropped', leaf: leaves[0] }])
     expect(() => statementLog.assertOpen()).toThrow(withCode('log_unavailable'))
     expect(() => release(statementLog, { ...cosign(checkpoint, witnesses), leaves })).toThrow(withCode('log_refused'))
-    await expect(statementLog.call({ start: empty })).rejects.toEqual(withCode('log_refused'))
+    await expect(statementLog.call({ start: fromNothing })).rejects.toEqual(withCode('log_refused'))
     release(statementLog, cosign(answer?.checkpoint ?? ''))
     expect(() => statementLog.assertOpen()).not.toThrow()
     log.clock.elapsedMs = 60_000
@@ -327,7 +332,7 @@ describe('another origin', () => {
     const [one, two] = [createSignedItem(), createSignedItem({ signedAtMs: NOW + 1 })]
     const rooms = [one, two].map((item) => statementLog.reserve([item] as never))
     rooms[0]?.hold([one], other)
-    await statementLog.call({ start: { ...empty, origin: second } })
+    await statementLog.call({ start: { ...fromNothing, origin: second } })
     expect(() => rooms[1]?.hold([two], other)).toThrow(withCode('log_unavailable'))
     const batch = toBatch([one, two])
     statementLog.append(batch)
@@ -340,7 +345,7 @@ describe('another origin', () => {
   test('starts at once come one after the other: a boot that has left a log does not start it a second time', async () => {
     const { statementLog } = createTestLog()
     const [one, two, three] = await Promise.allSettled(
-      [first, second, first].map((origin) => statementLog.call({ start: { ...empty, origin } })),
+      [first, second, first].map((origin) => statementLog.call({ start: { ...fromNothing, origin } })),
     )
     expect(one?.status).toBe('fulfilled')
     expect(two).toMatchObject({ value: { log: { origin: second, from: 0 } } })

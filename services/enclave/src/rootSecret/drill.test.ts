@@ -7,9 +7,7 @@ import { promisify } from 'node:util'
 import {
   enclavePaths,
   fromHex,
-  hashUnsignedTransaction,
   type OpenSessionResponse,
-  type SignItemsResponse,
   tags,
   toHex,
   toShareContext,
@@ -24,8 +22,9 @@ import { createKeyFile, readKeyFile } from '../../../../apps/custodian/src/keyFi
 import { callEnclave, createTestCoordinator } from '../../test/coordinator.ts'
 import { type EnclaveProcess, spawnEnclave, startEnclave } from '../../test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../../test/issuer.ts'
+import { signOne, toItem } from '../../test/items.ts'
 import { measurement } from '../../test/peers.ts'
-import { createWitness, satelliteKey } from '../../test/witness.ts'
+import { satelliteKey } from '../../test/witness.ts'
 
 const run = promisify(execFile)
 const TOOL = toPath('apps/custodian/src/cli.ts')
@@ -80,26 +79,7 @@ async function openSession({ url }: EnclaveProcess): Promise<OpenSessionResponse
   return body
 }
 
-async function sign({ url }: EnclaveProcess, { sid, grant, keyId }: OpenSessionResponse) {
-  const txMetadata = {
-    chainId: 1,
-    nonce: 0,
-    to: `0x${'11'.repeat(20)}`,
-    value: '1',
-    data: '0x',
-    gas: '21000',
-    maxFeePerGas: '2',
-    maxPriorityFeePerGas: '1',
-  } as const
-  const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}`
-  const items = [
-    { kind: 'transaction', statementVersion: 1, sid, grant, keyId, digest, txMetadata, witness: createWitness() },
-  ]
-  const { body } = await callEnclave(url, coordinator, enclavePaths.sign, { items })
-  const [result] = (body as SignItemsResponse).results
-  if (result === undefined || 'error' in result) return result?.error
-  return 'subject' in result ? result.subject : result.statement.signature
-}
+const sign = (enclave: EnclaveProcess, session: OpenSessionResponse) => signOne(enclave, coordinator, toItem(session))
 
 const custodian = (...parameters: string[]) =>
   run(process.execPath, ['-C', 'source', TOOL, ...parameters], {

@@ -8,12 +8,12 @@ import {
   type Hex,
   hashLeaf,
   hashTree,
-  hashUnsignedTransaction,
   type SignItem,
   type SignItemsResponse,
   toHex,
 } from '@countersign/protocol'
 import { createLog } from '@countersign/service'
+import { createTx, toDigest } from '@countersign/testing/stack'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { beacon, createRound } from '../../test/beacon.ts'
 import { permit } from '../../test/typedData.ts'
@@ -34,16 +34,6 @@ const bootId = new Uint8Array(16).fill(3)
 const sid = 'ab'.repeat(32)
 const coordinatorKey = 'cd'.repeat(32)
 const simulator = createSimulator({ at: new Date(NOW) })
-const txMetadata = {
-  chainId: 1,
-  nonce: 0,
-  to: `0x${'11'.repeat(20)}`,
-  value: '1',
-  data: '0x',
-  gas: '21000',
-  maxFeePerGas: '2',
-  maxPriorityFeePerGas: '1',
-} as const
 
 let keyWorker: KeyWorker
 let granted: { sid: string; grant: string; keyId: string }
@@ -103,9 +93,8 @@ const toAuthorization = (nonce = 0): SignItem => ({
   authorization: { chainId: 1, address: implementation, nonce },
 })
 const toTransaction = (nonce: number, statementVersion: 1 | 2): SignItem => {
-  const metadata = { ...txMetadata, nonce }
-  const digest: Hex = `0x${toHex(hashUnsignedTransaction(metadata))}`
-  return { ...sample(), kind: 'transaction', digest, txMetadata: metadata, statementVersion }
+  const txMetadata = createTx(nonce)
+  return { ...sample(), kind: 'transaction', digest: toDigest(txMetadata), txMetadata, statementVersion }
 }
 const outcomesOf = ({ results }: SignItemsResponse) =>
   results.map((result) =>

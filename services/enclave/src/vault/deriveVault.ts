@@ -17,8 +17,8 @@ export type DeriveVaultDeps = {
 }
 
 /**
- * The vault of a session's user under a policy. One that could never sign here is refused: what is sent to its address would be
- * locked in.
+ * The vault of a session's user under a policy. A new one that could never sign here is refused: what is sent to its address would be
+ * locked in. One that exists keeps its key, whatever has become of the settings and of what new policies may have.
  */
 export async function deriveVault(deps: DeriveVaultDeps, request: VaultRequest): Promise<VaultResponse> {
   deps.time.assertKnown()
@@ -27,6 +27,9 @@ export async function deriveVault(deps: DeriveVaultDeps, request: VaultRequest):
   // Before the policy is read, which takes longer: whoever has no session is not to keep this thread busy.
   const vault = await deps.keyWorker.describeVault({ sid, grant, policy: name, now: deps.time.now() })
   if ('fault' in vault) throw new EnclaveError(vault.fault, 'no valid session')
+  const { keyId, address, publicKey } = vault
+  const response = { keyId, address, publicKey, policy: name }
+  if (request.isKnown) return response
   const policy = readNewPolicy(request.policy)
   const { settings, chainIds } = deps
   const chains = { chainIds, isChainRequired: chainIds !== undefined }
@@ -35,8 +38,7 @@ export async function deriveVault(deps: DeriveVaultDeps, request: VaultRequest):
     throw new EnclaveError('policy_not_supported', 'this enclave cannot do what the policy asks for')
   }
   deps.policyTexts.add(request.policy)
-  const { keyId, address, publicKey } = vault
-  return { keyId, address, publicKey, policy: name }
+  return response
 }
 
 function readNewPolicy(text: string): Policy {

@@ -163,6 +163,15 @@ test('a schedule goes by the time of the sample, of a source that settings and p
   expect(await unsafe.sign([toPayment(vault, 0, unsigned)], [toText(timed)])).toEqual(['policy_refused'])
 })
 
+test('a vault that exists has its key, whatever the settings are now; a session it needs all the same', async () => {
+  const text = toText(limited)
+  const { derive } = startEnclave({ chainIds: [11155111] })
+  await expect(derive(text)).rejects.toMatchObject({ code: 'policy_not_supported' })
+  const known = { isKnown: true }
+  expect(await derive(text, known)).toEqual(await startEnclave().derive(text))
+  await expect(derive(text, { ...known, grant: '' })).rejects.toMatchObject({ code: 'grant_invalid' })
+})
+
 test('no vault is derived', async () => {
   const { derive, deps } = startEnclave()
   const text = toText(limited)

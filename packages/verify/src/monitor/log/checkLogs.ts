@@ -8,7 +8,7 @@ import { type AwaitShownDeps, awaitShown } from './awaitShown.ts'
 import { compareWitnesses, isEnough } from './compareWitnesses.ts'
 import type { ListedLog, LogSource } from './createLogSource.ts'
 import { LogFault, lies, withholds } from './logFault.ts'
-import type { KnownLog, LogsMemory } from './logMemory.ts'
+import { type KnownLog, type LogsMemory, listEntries } from './logMemory.ts'
 import { matchEntries } from './matchEntries.ts'
 import { type PlannedLog, planLogs } from './planLogs.ts'
 import { readLog, type SeenLog } from './readLog.ts'
@@ -118,9 +118,9 @@ async function lookAt(
   const { source, planned, keyIds, maxEntries, witnessUrls: urls, accepted } = parameters
   const { origin, key, policies, isGuessed, listed, isExpected } = planned
   const witnesses = [...new Set(policies.flatMap((policy) => policy.witnesses))]
-  const words = await askWitnesses(deps, { urls, origin, witnesses })
+  const words = await askWitnesses(deps, { urls, origin, key, witnesses })
   const findings = words.flatMap((word): Finding[] =>
-    'fault' in word ? [{ kind: 'witness-unavailable', origin, detail: `${word.host}: ${word.fault}` }] : [],
+    'fault' in word ? [{ kind: word.kind, origin, detail: `${word.host}: ${word.fault}` }] : [],
   )
   if (listed === undefined || listed.size === 0 || key === undefined) {
     const isBegun = words.some((word) => 'root' in word && word.size > 0)
@@ -175,7 +175,7 @@ async function checkProofs(source: LogSource, log: SeenLog, receipts: readonly R
 
 /** Receipts that are in no log: from before there was one, or from an enclave that writes none. */
 function findUnlogged(logs: readonly SeenLog[], receipts: readonly ReceiptFacts[]): Finding[] {
-  const boots = logs.flatMap(({ entries }) => [...entries.values()].filter(({ kind }) => kind === 'boot'))
+  const boots = logs.flatMap(listEntries).filter(({ entry }) => entry.kind === 'boot')
   const firstMs = boots.reduce((first, { timeMs }) => Math.min(first, timeMs), Number.POSITIVE_INFINITY)
   const unlogged = receipts.filter(({ log }) => log === undefined)
   const before = unlogged.filter(({ signedAtMs }) => signedAtMs < firstMs)

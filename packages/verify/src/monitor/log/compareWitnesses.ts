@@ -31,23 +31,27 @@ export type CompareParameters = {
   policies: readonly WitnessPolicy[]
 }
 
-/** The largest tree that a quorum of some policy has cosigned; 0 where no quorum was asked. */
+/** The largest tree that a quorum of each policy has cosigned, as a log must show it; 0 where too few of one were asked. */
 export function findCosignedSize(words: readonly WitnessWord[], policies: readonly WitnessPolicy[]): number {
-  const sizes = new Map<string, number>()
-  for (const word of words) {
-    if ('root' in word) sizes.set(word.witness, Math.max(word.size, sizes.get(word.witness) ?? 0))
-  }
-  const quorum = Math.min(...policies.map((policy) => policy.quorum))
-  return [...sizes.values()].toSorted((a, b) => b - a)[quorum - 1] ?? 0
+  const sizes = policies.map(({ witnesses, quorum }) => {
+    const own = witnesses.map((witness) =>
+      Math.max(0, ...words.map((word) => ('root' in word && word.witness === witness ? word.size : 0))),
+    )
+    return own.toSorted((a, b) => b - a)[quorum - 1] ?? 0
+  })
+  return Math.min(...sizes)
 }
 
-/** So many know of no more than this size that the rest is no quorum of any policy. */
+/** So many know of no more than this size that the rest is no quorum of any policy. Who knows of nothing does not say whose witness it is. */
 export function isEnough(
   words: readonly WitnessWord[],
   { policies, size }: { policies: readonly WitnessPolicy[]; size: number },
 ): boolean {
-  const count = new Set(
-    words.flatMap((word) => ('size' in word && word.size <= size ? ['root' in word ? word.witness : word.host] : [])),
-  ).size
-  return policies.length > 0 && policies.every(({ witnesses, quorum }) => witnesses.length - count < quorum)
+  const known = words.flatMap((word) => ('size' in word && word.size <= size ? [word] : []))
+  const isMet = ({ witnesses, quorum }: WitnessPolicy) => {
+    const own = known.filter((word) => !('root' in word) || witnesses.includes(word.witness))
+    const count = new Set(own.map((word) => ('root' in word ? word.witness : word.host))).size
+    return witnesses.length - count < quorum
+  }
+  return policies.length > 0 && policies.every(isMet)
 }

@@ -73,6 +73,13 @@ export function computeKnownRoot({ tiles, tail }: KnownTree): Uint8Array {
   return computeFrontierRoot({ size: countLeaves({ tiles, tail }), hashes })
 }
 
+/** The entries that are kept, in their order, each with its time: its date, or when it was first seen, if that was earlier. */
+export function listEntries({ entries, ahead }: Pick<KnownLog, 'entries' | 'ahead'>) {
+  return [...entries]
+    .toSorted(([a], [b]) => a - b)
+    .map(([index, entry]) => ({ index, entry, timeMs: ahead.get(index) ?? entry.timeMs }))
+}
+
 /** The text of a file that keeps what was seen. Its hash is against accidents: who can write the file can write another. */
 export function formatMonitorState(memory: LogsMemory): string {
   const logs = [...memory.known.values()].map(({ origin, note, cosignedAt, keyIds, tiles, tail, entries, ahead }) => ({

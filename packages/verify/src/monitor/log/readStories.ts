@@ -1,5 +1,6 @@
-import type { LogEntry, StatementEntry } from '@countersign/log'
+import type { StatementEntry } from '@countersign/log'
 import type { Finding } from '../report.ts'
+import { listEntries } from './logMemory.ts'
 import type { SeenLog } from './readLog.ts'
 
 /** What logs say of one statement of one start of an enclave, `log-v1.md` §1. */
@@ -93,26 +94,41 @@ function isSignature({ entry }: Placed): boolean {
 }
 
 /** The entries of these keys, each with the start that wrote it. */
-function placeEntries({ origin, entries, ahead }: SeenLog, keyIds: ReadonlySet<string>): Placed[] {
+function placeEntries(log: SeenLog, keyIds: ReadonlySet<string>): Placed[] {
+  const { origin } = log
   let bootId = ''
-  return sortEntries(entries).flatMap(([index, entry]) => {
+  return listEntries(log).flatMap(({ index, entry, timeMs }) => {
     if (entry.kind === 'boot') bootId = entry.bootId
-    const timeMs = ahead.get(index) ?? entry.timeMs
     return entry.kind !== 'boot' && keyIds.has(entry.keyId) ? [{ origin, index, timeMs, bootId, entry }] : []
   })
 }
 
+type PlacedBoot = { bootId: string; timeMs: number; datedMs: number; isOver: boolean }
+
 /** Starts after which another one wrote to the log that they wrote to last, or whose log is stale. */
 function findOver(logs: StoriesParameters['logs']): ReadonlySet<string> {
-  const last = new Map<string, { timeMs: number; isOver: boolean }>()
-  for (const { entries, isStale } of logs) {
-    const boots = sortEntries(entries).flatMap(([, entry]) => (entry.kind === 'boot' ? [entry] : []))
-    for (const [at, { bootId, timeMs }] of boots.entries()) {
-      const isOver = isStale || boots.slice(at).some((later) => later.bootId !== bootId)
-      if (timeMs >= (last.get(bootId)?.timeMs ?? 0)) last.set(bootId, { timeMs, isOver })
-    }
-  }
-  return new Set([...last].filter(([, { isOver }]) => isOver).map(([bootId]) => bootId))
+  const boots = logs.flatMap(placeBoots)
+  const isLast = (boot: PlacedBoot) => !boots.some((other) => other.bootId === boot.bootId && isLater(other, boot))
+  const live = new Set(boots.filter((boot) => !boot.isOver && isLast(boot)).map(({ bootId }) => bootId))
+  return new Set(boots.map(({ bootId }) => bootId).filter((bootId) => !live.has(bootId)))
+}
+
+function placeBoots(log: StoriesParameters['logs'][number]): PlacedBoot[] {
+  const boots = listEntries(log).flatMap(({ entry, timeMs }) =>
+    entry.kind === 'boot' ? [{ bootId: entry.bootId, timeMs, datedMs: entry.timeMs }] : [],
+  )
+  return boots.map((boot, at) => {
+    const isOver = log.isStale || boots.slice(at).some((later) => later.bootId !== boot.bootId)
+    return { ...boot, isOver }
+  })
+}
+
+/**
+ * Only where both times say so. The host sets the clock that dates a boot, and can have one log cosigned anew before a look and another
+ * not, which moves when each was first seen.
+ */
+function isLater(boot: PlacedBoot, than: PlacedBoot): boolean {
+  return boot.timeMs >= than.timeMs && boot.datedMs > than.datedMs
 }
 
 /** Starts that wrote to more than one log. */
@@ -121,8 +137,4 @@ function findMoved(logs: readonly SeenLog[]): ReadonlySet<string> {
     ...new Set([...entries.values()].flatMap((entry) => (entry.kind === 'boot' ? [entry.bootId] : []))),
   ])
   return new Set(boots.filter((bootId, index) => boots.indexOf(bootId) !== index))
-}
-
-function sortEntries(entries: ReadonlyMap<number, LogEntry>): [number, LogEntry][] {
-  return [...entries].toSorted(([a], [b]) => a - b)
 }

@@ -1,6 +1,3 @@
-import type { Policy } from '@countersign/policy'
-import { UNLIMITED } from './template.ts'
-
 /** Chains that take nothing but gas. Arbitrum counts its price of data into the gas. */
 const GAS_ONLY: readonly number[] = [1, 137, 17000, 31337, 42161, 421614, 560048, 11155111]
 
@@ -10,14 +7,4 @@ const GAS_ONLY: readonly number[] = [1, 137, 17000, 31337, 42161, 421614, 560048
  */
 export function mayTakeDataFee(chainId: number): boolean {
   return !GAS_ONLY.includes(chainId)
-}
-
-/** Whether a policy limits fees on a chain that may take more than it limits. */
-export function hasFeeBesideLimit({ rules }: Policy): boolean {
-  return rules.some(
-    (rule) =>
-      rule.kind === 'transaction' &&
-      rule.maxFeeWei !== UNLIMITED &&
-      (rule.chainIds === 'any' || rule.chainIds.some(mayTakeDataFee)),
-  )
 }

@@ -24,7 +24,7 @@ export type GathererParameters<Request, Result> = {
   limit: number
   /** What each counts, and how much one batch may hold: more only of a single request. */
   weight?: { of(request: Request): number; limit: number }
-  /** Batches that wait for the enclave at one time. */
+  /** Batches under way at one time. */
   slots: number
 }
 

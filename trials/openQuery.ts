@@ -1,4 +1,4 @@
-import { openDatabase } from '../../../services/coordinator/src/store/openDatabase.ts'
+import { openDatabase } from '../services/coordinator/src/store/openDatabase.ts'
 
 /** Sends SQL of our own, past the store. */
 export type Query = <Row = Record<string, unknown>>(text: string, values?: readonly unknown[]) => Promise<Row[]>

@@ -1,6 +1,6 @@
 import { type Environment, type LogFields, mains, type Service, startService } from '@countersign/testing/launcher'
 
-/** One process of the cluster, which may be killed, frozen and started again at the same address. */
+/** One process, which may be killed, frozen and started again at the same address. */
 export type Member = {
   name: string
   kind: 'coordinator' | 'worker' | 'enclave' | 'witness'

@@ -1,0 +1,37 @@
+import { createVerifier } from '@countersign/attestation'
+import { GOLDEN_SIGNED_AT } from '../spec/createSpecFiles.ts'
+import {
+  createReceiptSimulator,
+  type SimulatedAttestation,
+  type SimulatedAttestationOptions,
+} from './simulator/index.ts'
+import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from './v1/checkReceipt.ts'
+import type { StepId } from './v1/steps.ts'
+
+/* A simulated service, and a reader who knows its roots and keys as simulated. */
+
+export const service = createReceiptSimulator()
+export const verifier = createVerifier({ roots: service.roots })
+
+type Files = Pick<SimulatedAttestation, 'bytes' | 'collateral' | 'anchors'> & Pick<CheckReceiptOptions, 'blocks'>
+
+export function check({ bytes, collateral, anchors, blocks = {} }: Files, changes: Partial<CheckReceiptOptions> = {}) {
+  const { roots, mockEntropyKeys } = service
+  return checkReceipt(bytes, collateral, { roots, verifier, anchors, mockEntropyKeys, blocks, ...changes })
+}
+
+/** The same evidence, seen by a reader who takes the simulated roots and the satellite for the real ones. */
+export function asHardware(): Partial<CheckReceiptOptions> {
+  const roots = service.roots.map((root) => ({ ...root, mode: 'hardware' as const }))
+  return { roots, verifier: createVerifier({ roots }), mockEntropyKeys: [] }
+}
+
+export const issue = (options: Partial<SimulatedAttestationOptions>) =>
+  service.issueV2({ signedAt: GOLDEN_SIGNED_AT, ...options })
+
+export type Steps = Pick<ReceiptCheck, 'steps'>
+
+export const stepOf = ({ steps }: Steps, id: StepId) => steps.find((step) => step.id === id)
+export const statusOf = (result: Steps, id: StepId) => stepOf(result, id)?.status
+export const detailOf = (result: Steps, id: StepId) => stepOf(result, id)?.detail
+export const failures = ({ steps }: Steps) => steps.filter(({ status }) => status === 'fail').map(({ id }) => id)

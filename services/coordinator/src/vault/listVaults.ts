@@ -1,0 +1,69 @@
+import { hash } from 'node:crypto'
+import { vaultKeyChanged } from '../errors.ts'
+import { createGatherer } from '../gather.ts'
+import type { KeyEnclave, Store } from '../ports.ts'
+import type { Session, Vault } from '../store/types.ts'
+import { deriveVaultKey } from './deriveVaultKey.ts'
+
+export type ListVaultsDeps = {
+  store: Pick<Store, 'listVaults'>
+  enclave: Pick<KeyEnclave, 'deriveVault'>
+}
+
+type ListVaultsParameters = { sid: string; session: Pick<Session, 'userId' | 'grant'> }
+type Checking = ListVaultsParameters & { vault: Vault; name: string }
+
+/** Beyond this the oldest are derived again. A hundred bytes each, about. */
+const MAX_VERIFIED = 10_000
+/** Calls of the enclave for lists at one time: those of signing and sign-in go by the same connections. */
+const SLOTS = 4
+
+/**
+ * `GET /vaults`, oldest first. People pay to what is listed, so each vault is what the enclave derives, once in a session: the session secret is
+ * what no thief of the database has. Throws `key_binding_mismatch`.
+ */
+export function createListVaults({ store, enclave }: ListVaultsDeps) {
+  /** Hashes of session and vault. */
+  const verified = new Set<string>()
+  const checks = createGatherer<Checking, void>({
+    async run(asked, { answer }) {
+      for (const one of asked) {
+        await verify(one)
+        answer(one, { status: 'fulfilled', value: undefined })
+      }
+    },
+    // Lists that are asked for at the same time wait for one call.
+    keyOf: ({ name }) => name,
+    limit: 1,
+    slots: SLOTS,
+  })
+
+  async function verify({
+    vault: { address, kmsKeyId, policy },
+    name,
+    sid,
+    session: { grant },
+  }: Checking): Promise<void> {
+    const derived = await deriveVaultKey(enclave, { sid, grant, policy, isKnown: true })
+    if (derived.address !== address || derived.kmsKeyId !== kmsKeyId) {
+      throw vaultKeyChanged()
+    }
+    verified.add(name)
+    const [oldest = ''] = verified
+    if (verified.size > MAX_VERIFIED) verified.delete(oldest)
+  }
+
+  return async (parameters: ListVaultsParameters): Promise<Vault[]> => {
+    const vaults = await store.listVaults(parameters.session.userId)
+    // One after the other: where the enclave does not answer, one call says so.
+    for (const vault of vaults) {
+      const name = toName(parameters.sid, vault)
+      if (!verified.has(name)) await checks.add({ ...parameters, vault, name })
+    }
+    return vaults
+  }
+}
+
+function toName(sid: string, { address, kmsKeyId, policy }: Vault): string {
+  return hash('sha256', JSON.stringify([sid, address, kmsKeyId, policy.hash, policy.text]), 'base64')
+}
