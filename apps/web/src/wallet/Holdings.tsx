@@ -47,7 +47,7 @@ export function BalanceLine({ balance, chainName }: { balance: Balance; chainNam
         </p>
         <p className="balance-amount" aria-live="polite" aria-busy={isLoading}>
           {wei === null ? (
-            <span className={isLoading ? 'skeleton skeleton-amount' : ''}>{isLoading ? 'Reading …' : 'Not known'}</span>
+            <span className="balance-unit">{isLoading ? 'Reading …' : 'Not known'}</span>
           ) : (
             <span title={`${formatEther(wei)} ETH`}>
               {toShortEther(wei)} <span className="balance-unit">ETH</span>

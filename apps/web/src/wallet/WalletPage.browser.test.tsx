@@ -348,6 +348,13 @@ describe('when things fail', () => {
     expect(service.transactions).toEqual([])
   })
 
+  test('the chain’s node does not answer: the balance reads so', async () => {
+    const intercept = (url: string) => (url.startsWith('https://rpc.test') ? new Promise<never>(() => {}) : undefined)
+    const { screen } = await openWallet({ intercept })
+    await expect.element(screen.getByText('Reading …')).toBeVisible()
+    await expectAccessible()
+  })
+
   test('the chain’s node is down: told at the balance, and there is a way on', async () => {
     // Each question is asked twice.
     const prepare = (service: TestService) => {
