@@ -182,6 +182,21 @@ describe('POST /vaults', () => {
     expect(await problemOf(await user.get('/vaults'))).toMatchObject({ status: 502, code: 'attestation_invalid' })
   })
 
+  test.each([
+    ['address', { address: `0x${'66'.repeat(20)}` }],
+    ['key', { kmsKeyId: '66'.repeat(16) }],
+    ['policy', { policy: { hash: toHex(hashPolicy(policy)), text: '{}' } }],
+  ] as const)('nor is one that gets another %s while its policy is being pinned', async (_, change) => {
+    const { create, store } = await setUp()
+    const { findVault } = store
+    // Where the row is read again, it is that of the thief.
+    store.findVault = async (parameters) => {
+      const found = await findVault(parameters)
+      return found?.isPinned ? { ...found, ...change } : found
+    }
+    expect(await problemOf(await create())).toMatchObject({ status: 403, code: 'key_binding_mismatch' })
+  })
+
   test('those of another user, under whose name a session was put, are not listed', async () => {
     const { browser, user, create, store } = await setUp()
     const bob = browser()

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { assertPolicy, MAX_POLICY_BYTES, type Policy } from '@countersign/policy'
 import { type Hex, ServiceError, toCanonicalJson } from '@countersign/protocol'
-import { CoordinatorError } from '../errors.ts'
+import { CoordinatorError, vaultKeyChanged } from '../errors.ts'
 import type { Clock, KeyEnclave, Schedule, Store } from '../ports.ts'
 import type { Session, StoredPolicy, Vault } from '../store/types.ts'
 import { assertSignable, type SignableTerms } from './assertSignable.ts'
@@ -46,8 +46,12 @@ export async function createVault(
     // Only now: it may have many sources of time, and who was never told the address is not to keep this thread busy with them.
     toPolicy(value, { isNew: false })
   }
-  const vault = { userId, ...key, policy, limit: isKnown ? null : MAX_VAULTS, now: deps.clock.now() }
-  return waitUntilPinned(deps, await deps.store.createVault(vault))
+  const wanted = { userId, ...key, policy, limit: isKnown ? null : MAX_VAULTS, now: deps.clock.now() }
+  const vault = await waitUntilPinned(deps, await deps.store.createVault(wanted))
+  // By now it is what the database says, which was read again and again meanwhile.
+  const isSame = vault.address === key.address && vault.kmsKeyId === key.kmsKeyId && vault.policy.text === policy.text
+  if (!isSame) throw vaultKeyChanged()
+  return vault
 }
 
 /** Of any value that is not too large to be a policy: one that is stored under its hash was a policy when it was new. */
