@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { findFreePorts, type LocalChain, startChain } from '@countersign/testing'
 import { createPublicClient, encodeAbiParameters, encodeFunctionData, getContract, http } from 'viem'
 import { generatePrivateKey } from 'viem/accounts'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { serviceAttestations } from './abi.ts'
 import { DeployError, type DeployParameters, deployServiceAttestations } from './deployContract.ts'
 
@@ -120,8 +120,15 @@ test('other code on chain than was compiled', async () => {
 })
 
 test('no code on chain within the time', async () => {
-  const rpcUrl = await startLiar((method, answer) => (method === 'eth_getCode' ? { ...answer, result: '0x' } : answer))
-  expect(await failureOf({ rpcUrl, timeoutMs: 200 })).toMatch(/^there is no code at 0x/)
+  // Only the wait for the code takes time here.
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const rpcUrl = await startLiar((method, answer) => {
+    if (method !== 'eth_getCode') return answer
+    vi.advanceTimersByTime(6_000)
+    return { ...answer, result: '0x' }
+  })
+  expect(await failureOf({ rpcUrl })).toMatch(/^there is no code at 0x/)
 })
 
 test('a node that is a block behind is asked again', async () => {

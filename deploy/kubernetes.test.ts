@@ -142,7 +142,7 @@ describe('the Kubernetes manifests', () => {
           (response) => response.text(),
           () => '',
         )
-      await expect.poll(ask, { timeout: 10_000 }).toBe('signings 1\n')
+      await expect.poll(ask).toBe('signings 1\n')
       // One caller that hangs up does not end it.
       await new Promise<void>((resolve) =>
         connect(to, '127.0.0.1', function (this: { resetAndDestroy(): void }) {

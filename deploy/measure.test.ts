@@ -185,7 +185,7 @@ describe('the staged tree runs', () => {
       PORT: '0',
     })
     const address = () => /"address":"(http:[^"]+)"/.exec(output())?.[1]
-    await expect.poll(address, { timeout: 20_000 }).toBeDefined()
+    await expect.poll(address).toBeDefined()
     expect(await fetch(`${address()}/health`).then((response) => response.json())).toMatchObject({ status: 'waiting' })
     child.kill('SIGTERM')
     expect(await ended).toBe(0)

@@ -96,8 +96,8 @@ describe.skipIf(NGINX === undefined)('the web app by nginx', () => {
     ours = createWebServer({ folder: join(folder, 'dist'), configText })
     await new Promise<void>((resolve) => ours.listen(0, '127.0.0.1', resolve))
     ourPort = (ours.address() as AddressInfo).port
-    await vi.waitFor(async () => expect((await ask(port, '/health')).status).toBe(200), { timeout: 10_000 })
-  }, 20_000)
+    await vi.waitFor(async () => expect((await ask(port, '/health')).status).toBe(200), { timeout: 30_000 })
+  })
   afterAll(async () => {
     const ended = once(nginx, 'exit')
     nginx.kill('SIGTERM')

@@ -106,7 +106,8 @@ describe('an install that fails says what is wrong, runs no command, and can be 
 
   test('a registry that never answers: npm is ended when its time is over', async () => {
     const checkout = createCheckout()
-    const { code, err } = await checkout.run(HELLO, { STUB: 'hang', COUNTERSIGN_SETUP_TIMEOUT_S: '1' })
+    // Long enough for npm to have begun, on a busy machine too.
+    const { code, err } = await checkout.run(HELLO, { STUB: 'hang', COUNTERSIGN_SETUP_TIMEOUT_S: '5' })
     expect([code, err]).toEqual([1, expect.stringContaining('npm did not finish in time')])
     expect(isAlive(checkout.calls()[0]?.pid ?? 0)).toBe(false)
   })
@@ -136,13 +137,16 @@ describe('an install that fails says what is wrong, runs no command, and can be 
 describe('the lock', () => {
   test('of two at once one installs, the other waits and says so', async () => {
     const checkout = createCheckout()
-    const both = await Promise.all([HELLO, HELLO].map((command) => checkout.run(command, { STUB: 'slow' })))
-    expect(both).toMatchObject([
+    const runs = [HELLO, HELLO].map((command) => checkout.start(command, { STUB: 'wait' }))
+    const whoWait = () => runs.filter(({ output }) => output.err.includes('Another set-up is running here'))
+    await expect.poll(whoWait).toHaveLength(1)
+    checkout.write('go', '')
+    expect(await Promise.all(runs.map(({ ended }) => ended))).toMatchObject([
       { code: 0, out: 'hello\n' },
       { code: 0, out: 'hello\n' },
     ])
     expect(checkout.calls()).toHaveLength(1)
-    expect(both.filter(({ err }) => err.includes('Another set-up is running here'))).toHaveLength(1)
+    expect(whoWait()).toHaveLength(1)
   })
 
   test.each([

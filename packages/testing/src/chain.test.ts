@@ -229,7 +229,7 @@ test('a process that stops its chain ends, wherever it runs, and leaves no file'
     cwd: folder,
     env: { HOME: join(folder, 'nowhere') },
     stdio: ['ignore', 'pipe', 'inherit'],
-    timeout: 30_000,
+    timeout: 100_000,
   })
   let output = ''
   child.stdout.on('data', (chunk) => {

@@ -34,7 +34,7 @@ describe('startPostgres', () => {
   let postgres: TestPostgres
   beforeAll(async () => {
     postgres = await startPostgres()
-  }, 60_000)
+  })
   afterAll(() => postgres.stop())
 
   test('is durable unless told otherwise', async () => {
@@ -123,4 +123,4 @@ test('two servers run side by side, and stop frees the port', async () => {
   const socket = connect(Number(new URL(first.url).port), '127.0.0.1')
   const [error] = await once(socket, 'error')
   expect(error).toMatchObject({ code: 'ECONNREFUSED' })
-}, 60_000)
+})

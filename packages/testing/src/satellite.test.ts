@@ -99,12 +99,16 @@ test('too-many: one more than asked for', async () => {
   expect(await getSamples(2)).toHaveLength(3)
 })
 
-test('slow: late, but it comes; and stopping does not wait for it', async () => {
+test('slow: late, but it comes, at once when that ends; and stopping does not wait for it', async () => {
   satellite.setFault('slow', { delayMs: 1 })
   expect(await getSamples(1)).toHaveLength(1)
   satellite.setFault('slow', { delayMs: 3_600_000 })
-  const waiting = expect(ask(1)).rejects.toThrow()
+  const late = getSamples(1)
   while (satellite.requests < 2) await setImmediate()
+  satellite.setFault('slow', { delayMs: 3_600_000 })
+  expect(await late).toHaveLength(1)
+  const waiting = expect(ask(1)).rejects.toThrow()
+  while (satellite.requests < 3) await setImmediate()
   await satellite.stop()
   await waiting
 })

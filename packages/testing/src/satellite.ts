@@ -41,7 +41,7 @@ export type Satellite = {
   url: string
   /** 32 bytes, hex. */
   publicKey: string
-  /** From the next request on; without a fault it behaves again. `delayMs` is for `slow`. */
+  /** From the next request on; without a fault it behaves again. `delayMs` is for `slow`: what waits by then is answered at once. */
   setFault(fault?: SatelliteFault, options?: { delayMs?: number }): void
   /** Requests so far, whatever the answer was. */
   readonly requests: number
@@ -79,7 +79,8 @@ export async function startSatellite(parameters: StartSatelliteParameters = {}):
     keys.set(satellite, key)
     return key
   }
-  const timers = new Set<NodeJS.Timeout>()
+  /** Late answers, each with its timer. */
+  const late = new Map<() => void, NodeJS.Timeout>()
   let fault: SatelliteFault | undefined
   let delayMs = 0
   let requests = 0
@@ -124,11 +125,12 @@ export async function startSatellite(parameters: StartSatelliteParameters = {}):
     const body = JSON.stringify({ samples: createSamples(count) })
     if (fault === 'truncated') return send(response, 200, body.slice(0, body.length / 2))
     if (fault !== 'slow') return send(response, 200, body)
-    const timer = setTimeout(() => {
-      timers.delete(timer)
+    const answerNow = () => {
+      clearTimeout(late.get(answerNow))
+      late.delete(answerNow)
       send(response, 200, body)
-    }, delayMs)
-    timers.add(timer)
+    }
+    late.set(answerNow, setTimeout(answerNow, delayMs))
   }
 
   const server = createServer(answer)
@@ -139,12 +141,13 @@ export async function startSatellite(parameters: StartSatelliteParameters = {}):
     setFault(next, options = {}) {
       fault = next
       delayMs = options.delayMs ?? 0
+      for (const answerNow of [...late.keys()]) answerNow()
     },
     get requests() {
       return requests
     },
     async stop() {
-      for (const timer of timers) clearTimeout(timer)
+      for (const timer of late.values()) clearTimeout(timer)
       await stop()
     },
   }

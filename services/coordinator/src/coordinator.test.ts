@@ -424,11 +424,12 @@ describe.each(stageKinds)('the backend as processes, on %s', (kind) => {
   })
 
   test('a satellite that answers late holds up nothing but signings', async () => {
-    backend.satellite.setFault('slow', { delayMs: 800 })
+    // As late as it takes to read all else: that is little of what the coordinator waits for it.
+    backend.satellite.setFault('slow', { delayMs: 60_000 })
     const waiting = refused.map((own) => alice.sign(createTx(own)))
     expect(await readMeanwhile(waiting)).toBe(0)
-    for (const each of waiting) await read(each)
     backend.satellite.setFault()
+    for (const each of waiting) await read(each)
     await assertNothingLost()
   })
 

@@ -81,7 +81,7 @@ test('a vault whose coordinator was killed before its policy was pinned, and who
   while ((await countUnpinned()).length > 0) await wait()
   expect(await (await owner.get('/vaults')).json()).toMatchObject({ vaults: [{ policy }] })
   await worker.kill('SIGKILL')
-}, 60_000)
+})
 
 test('a publisher frozen for longer than its lease, and woken, publishes nothing twice', async () => {
   await backend.stopCoordinator('SIGKILL')

@@ -288,7 +288,7 @@ describe('a process that cannot serve ends', () => {
       ENTROPY_PUBLIC_KEY: satelliteKey,
       PORT: new URL(enclave.url).port,
     })
-    const [code] = await once(child, 'exit')
+    const [code] = await once(child, 'close')
     expect(code).toBe(1)
     expect(output.join()).toContain('EADDRINUSE')
   })
@@ -344,7 +344,7 @@ describe('a process that cannot serve ends', () => {
     try {
       const { child, output, ended } = await spawnJoiner()
       const countTries = () => messagesOf(output).filter((msg) => msg === 'Could not learn the time').length
-      await expect.poll(countTries, { timeout: 30_000 }).toBe(3)
+      await expect.poll(countTries).toBeGreaterThanOrEqual(3)
       child.kill('SIGTERM')
       expect(await ended).toEqual([0, null])
       expect(messagesOf(output).slice(-2)).toEqual(ending)
@@ -374,7 +374,7 @@ describe('a process that cannot serve ends', () => {
 describe('start refused, with every fault listed', () => {
   const refuse = async (env: Record<string, string>) => {
     const { child, output } = spawnEnclave(env)
-    const [code] = await once(child, 'exit')
+    const [code] = await once(child, 'close')
     return { code, faults: output.map((line) => JSON.parse(line).fault as string | undefined).filter(Boolean) }
   }
 

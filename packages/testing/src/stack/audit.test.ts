@@ -4,7 +4,7 @@ import { type Hex, type ProofPayload, readBounded, serviceAttestationsAbi } from
 import { CID } from 'multiformats/cid'
 import { create as createDigest } from 'multiformats/hashes/digest'
 import { encodeAbiParameters, encodeEventTopics } from 'viem/utils'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { listen } from '../listen.ts'
 import { type Audit, audit, type SeenProof } from './audit.ts'
 import { waitForCompleteProofs, waitForProofs } from './waitForProofs.ts'
@@ -120,10 +120,15 @@ test.each<[string, Parameters<typeof run>, RegExp]>([
 })
 
 test('proofs are read until they are terminal, refused, or late', async () => {
+  // The clock of the limit moves with the questions alone.
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
   const statuses = ['pending_pin', 'pending_onchain', 'complete']
   const get = async (url: string) => {
     if (url.endsWith('/none')) return new Response('', { status: 404 })
-    const status = url.endsWith('/late') ? 'pending_pin' : (statuses.shift() ?? 'complete')
+    const isLate = url.endsWith('/late')
+    if (isLate) vi.advanceTimersByTime(100)
+    const status = isLate ? 'pending_pin' : (statuses.shift() ?? 'complete')
     return Response.json({ slug: 'one', status })
   }
   const read = await waitForProofs({ url: 'http://service', slugs: ['one', 'none', 'late'], timeoutMs: 250, get })

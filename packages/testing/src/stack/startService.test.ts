@@ -153,5 +153,5 @@ test('it ends with the process that started it, even if that one is killed', asy
       return false
     }
   }
-  await expect.poll(isThere, { timeout: 10_000 }).toBe(false)
+  await expect.poll(isThere).toBe(false)
 })

@@ -25,7 +25,7 @@ describe.each(stageKinds)('whether a database has all that its proofs need, on %
     subject = await startTestStore(kind)
     pinning = createPinningStore({ db: subject.database.db, jobs: subject.jobs })
     wallet = await createTestWallet(subject.store)
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
   // Rows are kept from deletion; this is none.
   beforeEach(() => sql`truncate pending_transactions, attestations, publications cascade`.execute(subject.database.db))

@@ -24,7 +24,7 @@ describe('a receipt as a file', () => {
   beforeAll(async () => {
     subject = await startTestStore('pglite')
     wallet = await createTestWallet(subject.store)
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
 
   const write = (slug: string) => exportReceipt(subject.database.db, slug)

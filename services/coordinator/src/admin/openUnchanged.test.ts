@@ -8,7 +8,7 @@ import { openUnchanged } from './openUnchanged.ts'
 let postgres: Awaited<ReturnType<typeof startPostgres>>
 beforeAll(async () => {
   postgres = await startPostgres({ isDurable: false })
-}, 60_000)
+})
 afterAll(() => postgres.stop())
 
 const open = (databaseUrl: string) => openUnchanged({ databaseUrl, dataDir: '/nowhere' })

@@ -2,6 +2,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import type { OpenSessionResponse } from '@countersign/protocol'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { toItem } from '../../../enclave/test/items.ts'
+import { holdTimeLimits } from '../timeLimits.fake.ts'
 import { setUp, unavailable, withCode } from './enclaveClient.fake.ts'
 import { fakeConfig, fakeSession, fakeSettings, fakeSigned, startFakeEnclave } from './httpEnclave.fake.ts'
 
@@ -50,11 +51,15 @@ describe('failures of an enclave', () => {
 
   test('slow: the next one is asked when the time is over', async () => {
     const [slow, good] = await startTwo()
-    slow.handlers['/sign'] = () => new Promise(() => {})
-    const { enclave, lines } = setUp([slow.url, good.url], { timeoutMs: 300 })
+    const limits = holdTimeLimits()
+    slow.handlers['/sign'] = () => {
+      limits.end()
+      return new Promise(() => {})
+    }
+    const { enclave, lines } = setUp([slow.url, good.url])
     await expect(enclave.signItems(items)).resolves.toHaveProperty('config')
     expect(lines).toContainEqual(expect.objectContaining({ code: 'timed_out' }))
-    const alone = setUp([slow.url], { timeoutMs: 300 })
+    const alone = setUp([slow.url])
     await expect(alone.enclave.signItems(items)).rejects.toEqual(unavailable)
   })
 

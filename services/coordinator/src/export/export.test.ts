@@ -34,7 +34,7 @@ describe('exports', () => {
   beforeAll(async () => {
     subject = await startTestStore('postgres')
     folder = await mkdtemp(join(tmpdir(), 'countersign-export-'))
-  }, 60_000)
+  })
   afterAll(async () => {
     await subject.stop()
     await rm(folder, { recursive: true })

@@ -20,7 +20,7 @@ describe('the public log', () => {
     await subject.logStore.appendLog(log.toAppend({ from: COSIGNED }))
     const note = log.toNote(COSIGNED, 2)
     await subject.logStore.insertNote({ hash: log.hash, size: COSIGNED, note, now: NOW })
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
   beforeEach(() => {
     app = createTestApp({ deps: { logStore: subject.logStore } })

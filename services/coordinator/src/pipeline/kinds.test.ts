@@ -105,7 +105,7 @@ describe('every kind of signature, from the enclave to its blocks', () => {
     const witness = satellite.createWitness({ timestampMs: clock.now() })
     const wallet = { userId: user.id, address: key.address, kmsKeyId: key.keyId, witness, now: clock.now() }
     walletId = (await subject.store.createWallet(wallet)).id
-  }, 60_000)
+  })
   afterAll(async () => {
     await signatures.stop()
     await selfReport.stop()

@@ -10,7 +10,7 @@ describe('the receipt that rows give', () => {
   beforeAll(async () => {
     subject = await startTestStore('postgres')
     makeCid = createMakeCid(createPinningStore({ db: subject.database.db, jobs: subject.jobs }))
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
 
   test('is the published one, or is told from it', async () => {

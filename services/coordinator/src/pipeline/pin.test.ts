@@ -99,7 +99,7 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
     subject = await startTestStore(kind)
     pinning = createPinningStore({ db: subject.database.db, jobs: subject.jobs })
     wallet = await createTestWallet(subject.store)
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
   beforeEach(async () => {
     const started = await startService('kubo')

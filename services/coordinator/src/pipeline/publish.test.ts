@@ -9,6 +9,7 @@ import { CONFIRM_QUEUE, openJobs } from '../store/jobs.ts'
 import { openDatabase } from '../store/openDatabase.ts'
 import { createPublicationStore } from '../store/publications.ts'
 import { stageKinds } from '../store/store.fake.ts'
+import { holdTimeLimits } from '../timeLimits.fake.ts'
 import { takeGroup, withMargin } from './publish.ts'
 import {
   Crash,
@@ -180,8 +181,14 @@ describe.each(stageKinds)('publishing on %s', (kind) => {
   test.each(halfway)('the node is %s when it is sent the transaction: one event all the same', async (fault) => {
     await scene.addProofs(3)
     const isTaken = ['slow', 'truncated', 'wrong-hash', 'reset-after-accept'].includes(fault)
-    scene.node.setFault(fault, { ...SEND, delayMs: 5_000 })
-    expect(await scene.publish({ chain: scene.connect({ timeoutMs: 500 }) })).toEqual({ published: 3 })
+    scene.node.setFault(fault, { ...SEND, delayMs: 3_600_000 })
+    const limits = holdTimeLimits()
+    const run = scene.publish()
+    if (fault === 'slow') {
+      await expect.poll(() => scene.node.mempool()).toHaveLength(1)
+      limits.end()
+    }
+    expect(await run).toEqual({ published: 3 })
     expect(scene.node.mempool()).toHaveLength(isTaken ? 1 : 0)
     expect(await scene.publications()).toMatchObject([{ status: 'pending', transactions: [{ isSent: false }] }])
     scene.node.setFault()

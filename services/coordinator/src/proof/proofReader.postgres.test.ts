@@ -23,7 +23,7 @@ describe('reading proofs at two coordinators, while a worker settles them', () =
   beforeAll(async () => {
     subject = await startTestStore('postgres')
     publications = createPublicationStore({ db: subject.database.db, jobs: subject.jobs })
-  }, 60_000)
+  })
   afterAll(async () => {
     for (const close of closes) await close()
     await subject.stop()

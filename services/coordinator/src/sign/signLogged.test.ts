@@ -12,7 +12,7 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { createTx, toDigest } from '@countersign/testing/stack'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createSigningEnclave, createTestWalletKey } from '../../test/signingEnclave.ts'
 import { createPlatformReader } from '../collateral/platformReader.ts'
 import { createSimulatedCollateralStore } from '../collateral/simulatedCollateralStore.ts'
@@ -637,10 +637,12 @@ describe('two who ask for the same digest', () => {
       })
     }
     const runs = [first, second].map(({ start }) => start([request]))
-    await vi.waitFor(async () => {
-      for (const { time } of [first, second]) time.pass(50)
-      expect(runs.flatMap(({ outcomes }) => outcomes())).toEqual(['signed', 'signed'])
-    })
+    await expect
+      .poll(() => {
+        for (const { time } of [first, second]) time.pass(50)
+        return runs.flatMap(({ outcomes }) => outcomes())
+      })
+      .toEqual(['signed', 'signed'])
     expect(first.store.rows.proofs.size).toBe(1)
     expect(first.enclave.asked().length + second.enclave.asked().length).toBe(1)
     expect(

@@ -14,7 +14,7 @@ describe.each(databaseKinds)('collateral in the database, on %s', (kind) => {
   let subject: TestStore
   beforeAll(async () => {
     subject = await startTestStore(kind)
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
   beforeEach(() => subject.database.db.deleteFrom('collateral_cache').execute())
 

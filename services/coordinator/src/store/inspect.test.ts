@@ -19,7 +19,7 @@ describe.each(databaseKinds)('what an operator sees, and what the sweep finds, o
   beforeAll(async () => {
     subject = await startTestStore(kind)
     wallet = await createTestWallet(subject.store)
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
 
   async function sign(now: number) {

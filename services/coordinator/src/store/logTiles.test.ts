@@ -34,7 +34,7 @@ describe('tiles and proofs of a log with 65,537 entries', () => {
       await subject.logStore.appendLog({ origin, key, bootId, from, entries, checkpoint, ...rest })
       from = to
     }
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
 
   const toHashes = ({ level, index, width }: Tile) => {

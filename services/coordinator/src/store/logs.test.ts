@@ -26,7 +26,7 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
   beforeAll(async () => {
     subject = await startTestStore(kind)
     wallet = await createTestWallet(subject.store)
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
   beforeEach(() => {
     log = createTestLog()

@@ -20,7 +20,10 @@ const KEY_DIGITS = 96
 const MAX_DELETED = 1_024
 
 /** The rows of logs. Failures of the database itself throw `database_unavailable`. */
-export function createLogStore({ db, kind }: Pick<Database, 'db' | 'kind'>): LogStore {
+export function createLogStore(
+  { db, kind }: Pick<Database, 'db' | 'kind'>,
+  { askerWaitMs = ASKER_WAIT_MS } = {},
+): LogStore {
   const fetchNodes = createNodeReader(db)
   return {
     appendLog: guard((parameters) => appendLog(db, parameters)),
@@ -32,7 +35,7 @@ export function createLogStore({ db, kind }: Pick<Database, 'db' | 'kind'>): Log
     insertNote: guard((parameters) => insertNote(db, parameters)),
     readTiles: guard((hash, tiles) => readTiles(db, hash, tiles)),
     readBundle: guard((hash, bundle) => readBundle(db, hash, bundle)),
-    exclusively: (hash, run) => (kind === 'pglite' ? run() : exclusively(db, hash, run)),
+    exclusively: (hash, run) => (kind === 'pglite' ? run() : exclusively({ db, askerWaitMs }, hash, run)),
   }
 }
 
@@ -161,11 +164,15 @@ async function insertNote(
 }
 
 /** The lock is that of a transaction, so it ends with the connection, however this process dies; and by itself if it freezes. */
-async function exclusively<Result>(db: Kysely<Tables>, hash: string, run: () => Promise<Result>): Promise<Result> {
+async function exclusively<Result>(
+  { db, askerWaitMs }: { db: Kysely<Tables>; askerWaitMs: number },
+  hash: string,
+  run: () => Promise<Result>,
+): Promise<Result> {
   const transaction = await guard(() => db.startTransaction().execute())()
   try {
     await guard(() =>
-      sql`select set_config('lock_timeout', ${String(ASKER_WAIT_MS)}, true),
+      sql`select set_config('lock_timeout', ${String(askerWaitMs)}, true),
         pg_advisory_xact_lock(${ASKER_LOCK}::integer, ${toBytes(hash).readInt32BE()}::integer)`.execute(transaction),
     )().catch((error: unknown) => {
       if (toErrorCode(error) !== LOCK_NOT_AVAILABLE) throw error

@@ -18,7 +18,7 @@ describe('openStore on PostgreSQL', () => {
   beforeAll(async () => {
     // As some operators have it, for speed: then a commit is told before it is anywhere but in the server's memory.
     postgres = await startPostgres({ settings: { synchronous_commit: 'off' } })
-  }, 60_000)
+  })
   afterAll(() => postgres.stop())
 
   test('connections are counted: used, idle, waited for; the embedded database has none', async () => {
@@ -65,7 +65,7 @@ describe('openStore on PostgreSQL', () => {
       '0015-gas-of-a-day',
     ])
     await database.close()
-  }, 60_000)
+  })
 
   test('a change of the schema may take longer than any other statement, and so may the wait for it', async () => {
     // The driver gives a statement five seconds more for the way.
@@ -80,7 +80,7 @@ describe('openStore on PostgreSQL', () => {
     const other = await openDatabase(options)
     await long
     await Promise.all([database.close(), other.close()])
-  }, 60_000)
+  })
 
   test('a change of the schema gives up a table that others hold, which would stop all that come later, and says so', async () => {
     const databaseUrl = await postgres.createDatabase()
@@ -94,7 +94,7 @@ describe('openStore on PostgreSQL', () => {
     })
     await openDatabase({ databaseUrl }).then((again) => again.close())
     await database.close()
-  }, 60_000)
+  })
 
   test('a database made by a newer program is refused and left alone', async () => {
     const databaseUrl = await postgres.createDatabase()
@@ -186,7 +186,7 @@ describe('openStore on a server that fails over', () => {
   beforeAll(async () => {
     folder = join(await mkdtemp(join(tmpdir(), 'failover-')), 'postgres')
     postgres = await startPostgres({ folder })
-  }, 60_000)
+  })
   afterAll(async () => {
     await postgres.stop()
     await removePostgres(folder)
@@ -219,7 +219,7 @@ describe('openStore on a server that fails over', () => {
     await sql`select 1`.execute(database.db)
     process.kill(pid, 'SIGCONT')
     await database.close()
-  }, 30_000)
+  })
 })
 
 describe('openStore on PGlite', () => {
@@ -244,7 +244,7 @@ describe('openStore on PGlite', () => {
     const again = await openStore({ dataDir })
     expect(await again.upsertUser({ ...user, now: NOW })).toEqual(user)
     await again.close()
-  }, 60_000)
+  })
 
   test('a directory that cannot be opened is not left locked', async () => {
     const dataDir = join(folder, 'broken')
@@ -252,5 +252,5 @@ describe('openStore on PGlite', () => {
     await writeFile(join(dataDir, 'database'), 'a file, not a folder')
     await expect(openStore({ dataDir })).rejects.toThrow()
     expect(await readdir(dataDir)).toEqual(['database'])
-  }, 60_000)
+  })
 })

@@ -38,7 +38,7 @@ describe.each(databaseKinds)('pinning on %s', (kind) => {
     subject = await startTestStore(kind)
     pinning = createPinningStore({ db: subject.database.db, jobs: subject.jobs })
     wallet = await createTestWallet(subject.store)
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
   // At most one waits in there, so that one of an earlier test would hide that of the next.
   beforeEach(() => sql`delete from pgboss.job`.execute(subject.database.db))

@@ -20,7 +20,7 @@ describe.each(databaseKinds)('proofs on %s', (kind) => {
   let subject: TestStore
   beforeAll(async () => {
     subject = await startTestStore(kind)
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
 
   /** One after the other, so that their order is known. */

@@ -13,7 +13,7 @@ describe.each(databaseKinds)('receipts that leave the database, on %s', (kind) =
   beforeAll(async () => {
     subject = await startTestStore(kind)
     retention = createRetentionStore(subject.database.db)
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
 
   const complete = (parameters: Partial<Parameters<typeof createCompleteProofs>[1]> = {}) =>

@@ -25,7 +25,7 @@ describe.each(databaseKinds)('the rules of the database on %s', (kind) => {
   beforeAll(async () => {
     subject = await startTestStore(kind)
     wallet = await createTestWallet(subject.store)
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
 
   const insert = async () => {

@@ -20,7 +20,7 @@ describe.each(databaseKinds)('signers on %s', (kind) => {
   let subject: TestStore
   beforeAll(async () => {
     subject = await startTestStore(kind)
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
 
   async function createSigner({ hasWallet = true, expiresAt = NOW + 43_200_000 } = {}) {

@@ -23,7 +23,7 @@ describe.each(databaseKinds)('signings on %s', (kind) => {
   beforeAll(async () => {
     subject = await startTestStore(kind)
     wallet = await createTestWallet(subject.store)
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
 
   // PGlite has one connection, so there is nobody else to lose to.

@@ -27,7 +27,7 @@ describe.each(databaseKinds)('signings with a log on %s', (kind) => {
   beforeAll(async () => {
     subject = await startTestStore(kind)
     wallet = await createTestWallet(subject.store)
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
 
   const find = (slug: string) => createPinningStore({ db: subject.database.db, jobs: subject.jobs }).findPin(slug)

@@ -23,7 +23,7 @@ describe.each(databaseKinds)('signings of version 2 on %s', (kind) => {
   beforeAll(async () => {
     subject = await startTestStore(kind)
     wallet = await createTestWallet(subject.store)
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
 
   const insert = (signings: Signing[], batch: SigningBatch = createTestBatch()) => {

@@ -23,7 +23,7 @@ describe.each(databaseKinds)('the store on %s', (kind) => {
   let subject: TestStore
   beforeAll(async () => {
     subject = await startTestStore(kind)
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
 
   const createLogin = async (changes: Partial<Login> = {}) => {

@@ -23,7 +23,7 @@ describe.each(databaseKinds)('jobs that are finished, on %s', (kind) => {
   beforeAll(async () => {
     subject = await startTestStore(kind)
     wallet = await createTestWallet(subject.store)
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
 
   const setState = (slug: string, state: string) =>

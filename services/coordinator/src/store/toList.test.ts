@@ -23,7 +23,7 @@ describe('prepared statements on PostgreSQL', () => {
   let subject: TestStore
   beforeAll(async () => {
     subject = await startTestStore('postgres')
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
 
   /** Of each that was run often. The connection is always the same where one call follows the other. */

@@ -26,7 +26,7 @@ describe.each(databaseKinds)('vaults on %s', (kind) => {
   beforeAll(async () => {
     subject = await startTestStore(kind)
     pinning = createPinningStore({ db: subject.database.db, jobs: subject.jobs })
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
 
   const createPolicy = (text = `{"rules":"${randomHex(8)}"}`): StoredPolicy => ({ hash: hash('sha256', text), text })

@@ -24,7 +24,7 @@ describe.each(databaseKinds)('webhooks on %s', (kind) => {
   beforeAll(async () => {
     subject = await startTestStore(kind)
     webhooks = createWebhookStore(subject.database.db)
-  }, 60_000)
+  })
   afterAll(() => subject.stop())
 
   const count = async () =>
@@ -232,7 +232,7 @@ describe.each(databaseKinds)('webhooks on %s', (kind) => {
       where receiver_id = ${sql.lit(id)} and status = 'pending'`.execute(subject.database.db)
     expect(rows.flatMap(Object.values).join('\n')).toMatch(/Limit[\s\S]*webhook_deliveries_pending/)
     await subject.query('delete from webhook_events')
-  }, 60_000)
+  })
 
   test('receivers that the settings name no more get nothing new, and come back with what waited for them', async () => {
     const [one, two] = [receiver('https://one.example'), receiver('https://two.example')]

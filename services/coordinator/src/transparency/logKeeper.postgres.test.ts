@@ -14,7 +14,7 @@ describe.each(stageKinds)('on %s', (kind) => {
   let made = 0
   beforeAll(async () => {
     ;[database, older] = await Promise.all([startTestStore(kind), startTestStore(kind)])
-  }, 60_000)
+  })
   afterAll(async () => {
     await Promise.all([database.stop(), older.stop()])
   })
@@ -29,13 +29,10 @@ describe.each(stageKinds)('on %s', (kind) => {
 
   async function untilOpen(enclave: FakeEnclaveLog = rig.enclave) {
     await expect
-      .poll(
-        () => {
-          rig.time.pass(1_000)
-          return enclave.current?.isOpen
-        },
-        { timeout: 10_000 },
-      )
+      .poll(() => {
+        rig.time.pass(1_000)
+        return enclave.current?.isOpen
+      })
       .toBe(true)
   }
 

@@ -21,13 +21,10 @@ afterEach(() => rig.stop())
 /** Until the enclave's log is open. */
 async function untilOpen(enclave: FakeEnclaveLog = rig.enclave, time = rig.time) {
   await expect
-    .poll(
-      () => {
-        time.pass(1_000)
-        return enclave.current?.isOpen
-      },
-      { timeout: 10_000 },
-    )
+    .poll(() => {
+      time.pass(1_000)
+      return enclave.current?.isOpen
+    })
     .toBe(true)
 }
 
@@ -459,13 +456,10 @@ describe('an origin that cannot be used', () => {
 /** Until the log of this origin is open. */
 async function untilOpenOn(origin: string) {
   await expect
-    .poll(
-      () => {
-        rig.time.pass(1_000)
-        return rig.enclave.current?.isOpen === true && rig.enclave.current.origin
-      },
-      { timeout: 10_000 },
-    )
+    .poll(() => {
+      rig.time.pass(1_000)
+      return rig.enclave.current?.isOpen === true && rig.enclave.current.origin
+    })
     .toBe(origin)
 }
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { toWebhookMessage, verifyEd25519, type WebhookEvent } from '@countersign/protocol'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { createFakeLog } from '../ports.fake.ts'
 import type { DueWebhook, NamedReceiver, WebhookOutcome, WebhookStore } from '../store/webhooks.ts'
 import { createWebhookSigner } from './createWebhookSigner.ts'
@@ -157,7 +157,7 @@ describe('a failure', () => {
     }
     memory.add(1, [toEvent(1)])
     await start(memory, async () => {}, { store: { ...memory.store, claim } })
-    await vi.waitFor(() => expect(memory.outcomes).toHaveLength(1), { timeout: 5_000 })
+    await expect.poll(() => memory.outcomes).toHaveLength(1)
   })
 })
 
@@ -205,7 +205,7 @@ test('a receiver that is late gets fewer at a time, and more again when it is no
     underWay -= 1
     if (isLate) throw new WebhookFailure('timed_out')
   })
-  await vi.waitFor(() => expect(memory.outcomes).toHaveLength(300), { timeout: 5_000 })
+  await expect.poll(() => memory.outcomes).toHaveLength(300)
   expect(peaks[0]).toBe(32)
   expect(memory.claims.filter((limit) => limit === 1).length).toBeGreaterThan(10)
   expect(peaks[2]).toBe(32)

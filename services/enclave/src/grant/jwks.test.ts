@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { exportJWK, generateKeyPair, type JWK } from 'jose'
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { EnclaveError } from '../errors.ts'
 import {
   createFakeClock,
@@ -245,13 +245,16 @@ describe('how the keys are fetched', () => {
     ['never answers', () => {}],
     ['answers drop by drop', (response) => void response.writeHead(200, json).write('{"keys":')],
   ])('an issuer that %s is given up after the time limit', async (_name, answer) => {
+    // The time is over when the request has arrived, however busy the machine is.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
     const closed = new Promise((resolve) => {
       issuer.answers.set(JWKS_PATH, (_request, response) => {
         response.on('close', resolve)
         answer(response)
+        vi.advanceTimersByTime(500)
       })
     })
-    // Long enough for the request to arrive first, on a busy machine too.
     expect(await faultOf(createSource({ timeoutMs: 500 })(es256('one')))).toBe('issuer_unavailable: timeout')
     await closed
   })

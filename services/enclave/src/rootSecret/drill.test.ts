@@ -116,7 +116,7 @@ test('genesis, a second enclave that joins, both lost, a third recovered by two 
 
   // A second genesis would be a second set of wallets.
   const again = spawnEnclave({ PORT: '0', MOCK_ATTESTATION: 'true', QUOTE_SOURCE: 'mock', ...toEnv('genesis') })
-  expect(await once(again.child, 'exit')).toEqual([1, null])
+  expect(await once(again.child, 'close')).toEqual([1, null])
   expect(again.output.join()).toContain('there is a backup already')
   expect(await readFile(backupPath, 'utf8')).toBe(backup)
 
@@ -140,7 +140,7 @@ test('genesis, a second enclave that joins, both lost, a third recovered by two 
   const two = await custodian('submit', backupPath, '--key', keyPaths[1] as string, ...consent)
   expect(two.stdout).toContain('it has recovered the root secret')
 
-  await expect.poll(() => find(third, 'Started the enclave'), { timeout: 10_000 }).toBeDefined()
+  await expect.poll(() => find(third, 'Started the enclave')).toBeDefined()
   expect(await sign(third, session)).toBe(signature)
   expect(await openSession(third)).toMatchObject({ address: session.address, keyId: session.keyId })
   for (const enclave of [second, third]) {
