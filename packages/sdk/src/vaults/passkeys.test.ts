@@ -9,8 +9,6 @@ import { type Prepared, parsePrepared } from './prepared.ts'
 import { createVault } from './vaultCalls.ts'
 import { bob, type StartedVault, startVault, toFailure, toPolicy } from './vaults.fake.ts'
 
-afterEach(() => vi.unstubAllGlobals())
-
 describe('createPasskey', () => {
   let authenticator: TestPasskeys
   let uninstall: () => void
@@ -19,7 +17,11 @@ describe('createPasskey', () => {
     authenticator = createTestPasskeys({ origin: 'https://vault.example' })
     uninstall = authenticator.install()
   })
-  afterEach(() => uninstall())
+  // In this order: what was stubbed last goes first.
+  afterEach(() => {
+    vi.unstubAllGlobals()
+    uninstall()
+  })
 
   test('asks for a discoverable key of ES256 with user verification, of this page', async () => {
     const create = vi.spyOn(navigator.credentials, 'create')
@@ -104,7 +106,10 @@ describe('approve', () => {
     started = await startVault()
     prepared = await prepare(started.client, started.vault, { kind: 'transaction', to: bob, value: '1' })
   })
-  afterEach(() => started.stop())
+  afterEach(() => {
+    vi.unstubAllGlobals()
+    started.stop()
+  })
 
   const judge = (approval: unknown, changes: object = {}) =>
     checkApprovals(

@@ -1,5 +1,5 @@
 import type { Policy } from '@countersign/policy'
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { ServiceClient } from '../client/ServiceClient.ts'
 import { installTestService } from '../testing/installTestService.fake.ts'
 import type { TestService } from '../testing/testService.ts'
@@ -16,6 +16,10 @@ let switchAfter: string | undefined
 beforeEach(async () => {
   service = installTestService()
   const installed = globalThis.fetch
+  // Before the service is taken out, which leaves what is put before it. The next file in this process has the same `fetch`.
+  onTestFinished(() => {
+    globalThis.fetch = installed
+  })
   let isOther = false
   switchAfter = undefined
   globalThis.fetch = async (input, init) => {
