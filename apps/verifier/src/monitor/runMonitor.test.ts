@@ -360,6 +360,7 @@ describe('bad input ends with 2', () => {
     ['no wallet', ['--rpc', rpcUrl]],
     ['no node', [wallet]],
     ['an address that is cut', [wallet.slice(0, -1), ...options]],
+    ['an address whose capitals do not match', ['0x70997970C51812dc3A010C7d01b50e0d17dc79c8', ...options]],
     ['a name', ['vitalik.eth', ...options]],
     ['a node that is no URL', [wallet, '--rpc', 'node']],
     ['a node with credentials', [wallet, '--rpc', 'https://me:secret@rpc.test']],

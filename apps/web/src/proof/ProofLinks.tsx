@@ -59,6 +59,9 @@ export function ProofLinks({ proof, config }: { proof: ProofPayload; config: Web
   )
 }
 
+/** Within a sentence: a name in capitals keeps them. */
+const toWithin = (title: string) => `${title.charAt(0).toLowerCase()}${title.slice(1)}`
+
 function LinkedFact(props: {
   title: string
   text: string
@@ -71,13 +74,13 @@ function LinkedFact(props: {
     <div>
       <dt>{title}</dt>
       <dd>
-        <span>{toPrintable(text)}</span> <CopyButton text={text} what={`the ${title.toLowerCase()}`} />
+        <span>{toPrintable(text)}</span> <CopyButton text={text} what={`the ${toWithin(title)}`} />
         {children === undefined ? null : <span className="fact-note">{children}</span>}
         {href === undefined ? null : (
           <span className="fact-note">
             <a href={href} target="_blank" rel="noreferrer noopener">
               {linkText}
-              <span className="visually-hidden"> of the {title.toLowerCase()}, in a new tab</span>
+              <span className="visually-hidden"> of the {toWithin(title)}, in a new tab</span>
             </a>
           </span>
         )}

@@ -121,6 +121,9 @@ describe('a complete proof', () => {
     expect(hrefs).toContain(`${gatewayUrl}/ipfs/${issue.cid}`)
     expect(hrefs).toContain(`https://explorer.test/tx/${honest.txHash}`)
     expect(hrefs).toContain(`https://explorer.test/tx/${honest.onchainTxHash}`)
+    expect(links.map(({ textContent }) => textContent)).toContain(
+      'Open the raw receipt of the receipt (CID), in a new tab',
+    )
     const saved = links.filter(({ download }) => download !== '')
     expect(saved.map(({ download }) => download)).toEqual([
       `${issue.cid}.json`,

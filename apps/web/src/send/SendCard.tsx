@@ -3,6 +3,7 @@ import { useRef, useSyncExternalStore } from 'react'
 import { useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
 import { ErrorNotice } from '../ui/Notice.tsx'
+import { isOfEarlierUser } from '../words/explainError.ts'
 import { toChainName } from '../words/format.ts'
 import { toServiceError } from '../words/toServiceError.ts'
 import { type Draft, prepareAgain } from './prepareDraft.ts'
@@ -68,9 +69,8 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
     } catch (caught) {
       const error = toServiceError(caught)
       if (error.status === 401) onSessionLost()
-      // Also where no signature is known of: its answer may have been lost. The history of another user would not tell, and their
-      // page would take the place of the notice.
-      else if (error.code !== 'wallet_changed' || error.retryable !== false) onChanged()
+      // Also where no signature is known of: its answer may have been lost. The page of another user would take the place of the notice.
+      else if (!isOfEarlierUser(error)) onChanged()
       if (error.signed !== undefined) noteUnsettled(error.signed)
       session.set({ step: { name: 'form' }, failure: error })
     }

@@ -45,7 +45,6 @@ describe('parseSignFields', () => {
 
   const twice = JSON.stringify(order).replace('"amount":"1"', '"amount":"1","amount":"9"')
   const elsewhere = JSON.stringify({ ...order, domain: { ...order.domain, chainId: 1 } })
-  const members = 'It needs domain, types, primaryType, message.'
   test.each<[string, SignKind, string, string]>([
     ['no text', 'text', '', 'Write the message first.'],
     ['too long a text', 'text', 'x'.repeat(17_000), 'This is longer than the service signs.'],
@@ -63,13 +62,25 @@ describe('parseSignFields', () => {
       'no domain',
       'typed-data',
       JSON.stringify({ ...order, domain: {} }),
-      `This cannot be signed in one way only: domain is empty. ${members}`,
+      'This cannot be signed in one way only: domain is empty.',
+    ],
+    [
+      'a struct that lacks a value',
+      'typed-data',
+      JSON.stringify({ ...order, message: {} }),
+      'This cannot be signed in one way only: a struct has not exactly its members.',
+    ],
+    [
+      'a member too many',
+      'typed-data',
+      JSON.stringify({ ...order, extra: 1 }),
+      'This cannot be signed in one way only: not exactly the expected members. It needs domain, types, primaryType, message.',
     ],
     [
       'a list',
       'typed-data',
       '[]',
-      `This cannot be signed in one way only: not exactly the expected members. ${members}`,
+      'This cannot be signed in one way only: not exactly the expected members. It needs domain, types, primaryType, message.',
     ],
     ['nested too deeply', 'typed-data', '['.repeat(30) + ']'.repeat(30), 'This is nested too deeply to be signed.'],
   ])('%s: what is wrong, in these words', (_, kind, text, error) => {

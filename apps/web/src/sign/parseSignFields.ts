@@ -1,6 +1,7 @@
 import {
   hashMessage,
   hashTypedData,
+  isPlainObject,
   isPrefixedHex,
   parseStrictJson,
   ServiceError,
@@ -72,7 +73,10 @@ function parseTypedData(text: string, chainId: number): { shown: ShownContent } 
   } catch (error) {
     if (toCode(error) === 'message_too_large') return { error: TOO_LONG }
     const details = error instanceof ServiceError && error.details ? error.details : 'it cannot be hashed'
-    return { error: `This cannot be signed in one way only: ${details}. It needs ${MEMBERS.join(', ')}.` }
+    const names = isPlainObject(value) ? Object.keys(value) : []
+    const isWhole = names.length === MEMBERS.length && MEMBERS.every((name) => names.includes(name))
+    const needs = isWhole ? '' : ` It needs ${MEMBERS.join(', ')}.`
+    return { error: `This cannot be signed in one way only: ${details}.${needs}` }
   }
   const asked = content.domain.chainId as string | number | undefined
   // EIP-712, "Definition of domainSeparator": a wallet refuses another chain than its own.

@@ -11,6 +11,7 @@ import { UnsettledNotice } from '../send/UnsettledNotice.tsx'
 import { usePaymentForm } from '../send/usePaymentForm.ts'
 import { useUnsettled } from '../send/useUnsettled.ts'
 import { Field } from '../ui/Field.tsx'
+import { isOfEarlierUser } from '../words/explainError.ts'
 import { toServiceError } from '../words/toServiceError.ts'
 import { PendingView } from './PendingView.tsx'
 import { type PendingPayment, type PreparedPayment, readPending, writePending } from './pendingPayment.ts'
@@ -92,11 +93,13 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
       payment.clear()
       setStep({ name: 'sent', draft: toShownPayment(prepared.content, config.tokens ?? []), result })
       onChanged()
-    } catch (error) {
+    } catch (caught) {
+      const error = toServiceError(caught)
+      // Also where no signature is known of: its answer may have been lost. The page of another user would take the place of the notice.
+      if (error.status !== 401 && !isOfEarlierUser(error)) onChanged()
       fail(error)
       // It stays: the same payment again has the same number and the same signature, so it can never be a second one.
       setStep({ name: 'pending', pending })
-      onChanged()
     }
   }
 

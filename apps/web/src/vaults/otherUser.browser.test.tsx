@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
+import { answerBob, confirm } from '../send/sendForm.fake.ts'
 import { closeWallet, openWallet } from '../wallet/openWallet.fake.tsx'
-import { installPasskeys } from './openVault.fake.ts'
+import { installPasskeys, openVault, pay } from './openVault.fake.ts'
 
 installPasskeys()
 afterEach(closeWallet)
@@ -39,4 +40,26 @@ test('somebody else has signed in while the vaults were read: the page becomes t
   const { screen } = await openWallet({ path: '/vaults', intercept })
   await expect.element(screen.getByText('Bob')).toBeVisible()
   await expect.element(screen.getByText('You have no vault yet.')).toBeVisible()
+})
+
+test('a lost answer, and somebody else has signed in: that the payment may have been signed stays in sight', async () => {
+  let isConfirmed = false
+  let isOther = false
+  const intercept = (url: string, pass: () => Promise<Response>) => {
+    if (isConfirmed && url.includes('/sign/')) {
+      isOther = true
+      return Promise.reject(new TypeError('Failed to fetch'))
+    }
+    if (!isOther) return undefined
+    return url.includes('/vaults') ? Promise.resolve(Response.json({ vaults: [] })) : answerBob(url, pass)
+  }
+  const { screen, service } = await openVault({ intercept })
+  await pay(screen, '0.05')
+  await expect.element(confirm(screen)).toBeVisible()
+  isConfirmed = true
+  const count = () => service.requests.filter((request) => request === 'GET /wallet/transactions').length
+  const before = count()
+  await confirm(screen).click()
+  await expect.element(screen.getByRole('alert').getByText(/Sign in as yourself/)).toBeVisible()
+  expect(count()).toBe(before)
 })

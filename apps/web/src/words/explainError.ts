@@ -193,10 +193,23 @@ const MAY_BE_SIGNED: Explanation = {
 const BY_EARLIER_USER =
   'The answer was lost, and somebody else is signed in now. Sign in as yourself and look in your history before you send again.'
 
+/**
+ * It may have been signed, for somebody who is no longer signed in: neither the history of this user nor their page would tell. A vault
+ * is not there when the service is asked again.
+ */
+export function isOfEarlierUser({
+  code,
+  retryable,
+  cause,
+}: Pick<ServiceError, 'code' | 'retryable' | 'cause'>): boolean {
+  const isOtherVault = cause instanceof Error && 'code' in cause && cause.code === 'vault_not_found'
+  return retryable === false && (code === 'wallet_changed' || isOtherVault)
+}
+
 /** What a failure means for the person in front of it. Codes that need no words of their own get the service's. */
-export function explainError(error: Pick<ServiceError, 'code' | 'message' | 'retryable'>): Explanation {
+export function explainError(error: Pick<ServiceError, 'code' | 'message' | 'retryable' | 'cause'>): Explanation {
   if (LOST_ANSWERS.has(error.code) && error.retryable === false) {
-    return error.code === 'wallet_changed' ? { ...MAY_BE_SIGNED, advice: BY_EARLIER_USER } : MAY_BE_SIGNED
+    return isOfEarlierUser(error) ? { ...MAY_BE_SIGNED, advice: BY_EARLIER_USER } : MAY_BE_SIGNED
   }
   if (Object.hasOwn(EXPLANATIONS, error.code)) return EXPLANATIONS[error.code as keyof typeof EXPLANATIONS]
   return {
