@@ -241,10 +241,17 @@ describe('paying once', () => {
     await expect.poll(count).toBeGreaterThan(before)
   })
 
-  test('a lost answer, and somebody else has signed in: that it may have been signed stays in sight', async () => {
+  const refuse = (status: number, code: string) => (url: string) =>
+    /\/(?:auth|wallet)\/me$/.test(url) ? Promise.resolve(Response.json({ code }, { status })) : undefined
+
+  test.each([
+    ['somebody else has signed in', answerBob],
+    ['somebody without a wallet has signed in', refuse(404, 'wallet_not_found')],
+    ['nobody is signed in', refuse(401, 'not_authenticated')],
+  ])('a lost answer, and %s: that it may have been signed stays in sight', async (_, answer) => {
     let isOther = false
     const intercept = (url: string, pass: () => Promise<Response>) => {
-      if (!url.endsWith('/sign/digest')) return isOther ? answerBob(url, pass) : undefined
+      if (!url.endsWith('/sign/digest')) return isOther ? answer(url, pass) : undefined
       isOther = true
       return Promise.reject(new TypeError('Failed to fetch'))
     }

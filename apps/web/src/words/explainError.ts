@@ -1,4 +1,4 @@
-import type { SdkErrorCode, ServiceError } from '@countersign/sdk'
+import { type SdkErrorCode, ServiceError } from '@countersign/sdk'
 
 /** A failure in the words of someone who wants to go on. */
 export type Explanation = {
@@ -191,26 +191,23 @@ const MAY_BE_SIGNED: Explanation = {
     'The answer of the service was lost. Wait until the history shows the payment, or does not, before you send again: a signature is public, and anyone can broadcast it.',
 }
 const BY_EARLIER_USER =
-  'The answer was lost, and somebody else is signed in now. Sign in as yourself and look in your history before you send again.'
+  'The answer was lost, and you may no longer be signed in. Sign in as yourself and look in your history before you send again.'
+/** What the service says to whoever is here instead, when the SDK looks and asks again. */
+const TO_ANOTHER_USER = /^(wallet_changed|wallet_not_ready|vault_not_found|not_authenticated|session_expired)$/
 
-/**
- * It may have been signed, for somebody who is no longer signed in: neither the history of this user nor their page would tell. A vault
- * is not there when the service is asked again.
- */
-export function isOfEarlierUser({
-  code,
-  retryable,
-  cause,
-}: Pick<ServiceError, 'code' | 'retryable' | 'cause'>): boolean {
-  const isOtherVault = cause instanceof Error && 'code' in cause && cause.code === 'vault_not_found'
-  return retryable === false && (code === 'wallet_changed' || isOtherVault)
+type Failure = Pick<ServiceError, 'code' | 'message' | 'retryable' | 'cause'>
+
+const isLost = ({ code, retryable }: Failure) => retryable === false && LOST_ANSWERS.has(code)
+
+/** It may have been signed, for somebody who is no longer signed in: neither the history that is read now nor its page would tell. */
+export function isOfEarlierUser(error: Failure): boolean {
+  const { code } = error.cause instanceof ServiceError ? error.cause : error
+  return isLost(error) && TO_ANOTHER_USER.test(code)
 }
 
 /** What a failure means for the person in front of it. Codes that need no words of their own get the service's. */
-export function explainError(error: Pick<ServiceError, 'code' | 'message' | 'retryable' | 'cause'>): Explanation {
-  if (LOST_ANSWERS.has(error.code) && error.retryable === false) {
-    return isOfEarlierUser(error) ? { ...MAY_BE_SIGNED, advice: BY_EARLIER_USER } : MAY_BE_SIGNED
-  }
+export function explainError(error: Failure): Explanation {
+  if (isLost(error)) return isOfEarlierUser(error) ? { ...MAY_BE_SIGNED, advice: BY_EARLIER_USER } : MAY_BE_SIGNED
   if (Object.hasOwn(EXPLANATIONS, error.code)) return EXPLANATIONS[error.code as keyof typeof EXPLANATIONS]
   return {
     title: error.message === '' ? 'The service refused' : error.message,

@@ -1,7 +1,7 @@
 import { ServiceError } from '@countersign/sdk'
 import { HttpRequestError } from 'viem'
 import { describe, expect, test } from 'vitest'
-import { explainError } from './explainError.ts'
+import { explainError, isOfEarlierUser } from './explainError.ts'
 import { toAgo, toChainName, toDateTime, toShortAddress, toShortAmount, toShortEther, toShortHex } from './format.ts'
 import { toServiceError } from './toServiceError.ts'
 
@@ -76,6 +76,23 @@ describe('explainError', () => {
     expect(explain(false).title).toBe('It may have been signed')
     // The history on this page is no longer that of the user who asked.
     expect(explain(false).advice).toContain('Sign in as yourself')
+  })
+
+  test.each(['wallet_not_ready', 'vault_not_found', 'not_authenticated', 'session_expired'])(
+    'a lost answer, and %s when the service was asked again: the history of whoever is here now does not tell',
+    (code) => {
+      const cause = new ServiceError(code, 'x')
+      const lost = (retryable: boolean) => new ServiceError('network_unreachable', 'x', { retryable, cause })
+      expect(explainError(lost(false)).advice).toContain('Sign in as yourself')
+      expect([lost(false), lost(true), cause].map(isOfEarlierUser)).toEqual([true, false, false])
+    },
+  )
+
+  test('a lost answer, and the second lost too: the history tells', () => {
+    const cause = new ServiceError('request_timeout', 'x')
+    const lost = new ServiceError('network_unreachable', 'x', { retryable: false, cause })
+    expect(isOfEarlierUser(lost)).toBe(false)
+    expect(explainError(lost).advice).toContain('until the history shows')
   })
 
   test('a code without words of its own keeps those of the service', () => {

@@ -56,9 +56,10 @@ describe('failures of an enclave', () => {
       limits.end()
       return new Promise(() => {})
     }
-    const { enclave, lines } = setUp([slow.url, good.url])
+    const { enclave, lines } = setUp([slow.url, good.url], { timeoutMs: 300 })
     await expect(enclave.signItems(items)).resolves.toHaveProperty('config')
     expect(lines).toContainEqual(expect.objectContaining({ code: 'timed_out' }))
+    expect(AbortSignal.timeout).toHaveBeenCalledWith(300)
     const alone = setUp([slow.url])
     await expect(alone.enclave.signItems(items)).rejects.toEqual(unavailable)
   })

@@ -18,7 +18,7 @@ describe('what one coordinator does at a time for a log', () => {
   })
 
   /** One that waits for as long as the others need, on a busy machine too. */
-  const createPatient = (database: Database) => createLogStore(database, { askerWaitMs: 60_000 })
+  const createPatient = (database: Database) => createLogStore(database, { askerWaitMs: 25_000 })
 
   /** Begins, and says when it runs; ends when told. */
   function hold(hash: string, database = subject.database) {

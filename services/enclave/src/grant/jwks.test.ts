@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { exportJWK, generateKeyPair, type JWK } from 'jose'
-import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { EnclaveError } from '../errors.ts'
 import {
   createFakeClock,
@@ -241,22 +241,38 @@ describe('how the keys are fetched', () => {
     expect(await faultOf(createSource()(es256('31')))).toBe('none')
   })
 
-  test.each<[string, (response: Parameters<typeof sendJson>[0]) => void]>([
-    ['never answers', () => {}],
-    ['answers drop by drop', (response) => void response.writeHead(200, json).write('{"keys":')],
-  ])('an issuer that %s is given up after the time limit', async (_name, answer) => {
-    // The time is over when the request has arrived, however busy the machine is.
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    onTestFinished(() => void vi.useRealTimers())
-    const closed = new Promise((resolve) => {
-      issuer.answers.set(JWKS_PATH, (_request, response) => {
-        response.on('close', resolve)
-        answer(response)
-        vi.advanceTimersByTime(500)
+  describe('the time limit, over when the test says so, however busy the machine is', () => {
+    const endLimit = () => vi.advanceTimersByTime(500)
+    beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
+    afterEach(() => void vi.useRealTimers())
+
+    test('an issuer that never answers is given up', async () => {
+      const closed = new Promise((resolve) => {
+        issuer.answers.set(JWKS_PATH, (_request, response) => {
+          response.on('close', resolve)
+          endLimit()
+        })
       })
+      expect(await faultOf(createSource({ timeoutMs: 500 })(es256('one')))).toBe('issuer_unavailable: timeout')
+      await closed
     })
-    expect(await faultOf(createSource({ timeoutMs: 500 })(es256('one')))).toBe('issuer_unavailable: timeout')
-    await closed
+
+    test('so is one that answers drop by drop', async () => {
+      const closed = new Promise((resolve) => {
+        issuer.answers.set(JWKS_PATH, (_request, response) => {
+          response.on('close', resolve)
+          response.writeHead(200, json).write('{"keys":')
+        })
+      })
+      const endInBody: Fetch = async (url, init) => {
+        const response = await fetch(url, init)
+        if (String(url).endsWith(JWKS_PATH)) setImmediate(endLimit)
+        return response
+      }
+      const source = createSource({ fetch: endInBody, timeoutMs: 500 })
+      expect(await faultOf(source(es256('one')))).toBe('issuer_unavailable: timeout')
+      await closed
+    })
   })
 
   test('the time limit holds even for a fetch that ignores its signal', async () => {
