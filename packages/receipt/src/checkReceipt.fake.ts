@@ -1,12 +1,12 @@
 import { createVerifier } from '@countersign/attestation'
 import { GOLDEN_SIGNED_AT } from '../spec/createSpecFiles.ts'
+import type { StepId } from './check/steps.ts'
+import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from './checkReceipt.ts'
 import {
   createReceiptSimulator,
   type SimulatedAttestation,
   type SimulatedAttestationOptions,
 } from './simulator/index.ts'
-import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from './v1/checkReceipt.ts'
-import type { StepId } from './v1/steps.ts'
 
 /* A simulated service, and a reader who knows its roots and keys as simulated. */
 

@@ -1,36 +1,15 @@
 export { assertBlockSize } from './canonicalCodec.ts'
-export { ReceiptError, type ReceiptErrorCode } from './errors.ts'
-export { type AnyReceipt, nameSignature, type ReceiptView, type SignatureName } from './receiptView.ts'
-export type { Anchors } from './v1/anchors.ts'
-export { assemble, type EvidenceMode, hashPart, type ReceiptRecords, toReceiptRelease } from './v1/assemble.ts'
-export { canonicalBytes, parseReceipt } from './v1/canonicalBytes.ts'
+export type { Anchors } from './check/anchors.ts'
 export {
   type ChainLog,
   type ChainReader,
   DEFAULT_MAXIMUM_EVENT_DELAY_S,
   type TimeBound,
   type TimePolicy,
-} from './v1/checkChain.ts'
-export type { CoordinatorPolicy, GivenRevocations } from './v1/checkMachine.ts'
-export { DSTACK_SECRET } from './v1/checkMeasurement.ts'
-export {
-  type CheckReceiptOptions,
-  checkReceipt,
-  parseAnyReceipt,
-  type ReceiptCheck,
-  type Verdict,
-} from './v1/checkReceipt.ts'
-export { MAX_COLLATERAL_BYTES, type SignerPolicy } from './v1/checkSigner.ts'
-export { isCid, toCid, toCidHash } from './v1/cid.ts'
-export {
-  type AttestationReceiptV1,
-  MAX_RECEIPT_BYTES,
-  RECEIPT_SPEC,
-  RECEIPT_VERSION,
-  receiptSchema,
-  type SelfAttestation,
-  type Witness,
-} from './v1/schema.ts'
+} from './check/checkChain.ts'
+export type { CoordinatorPolicy, GivenRevocations } from './check/checkMachine.ts'
+export { DSTACK_SECRET } from './check/checkMeasurement.ts'
+export { MAX_COLLATERAL_BYTES, type SignerPolicy } from './check/checkSigner.ts'
 export {
   anchorSteps,
   isStepOf,
@@ -40,7 +19,28 @@ export {
   type StepStatus,
   stepTitles,
   vaultSteps,
-} from './v1/steps.ts'
+} from './check/steps.ts'
+export {
+  type CheckReceiptOptions,
+  checkReceipt,
+  parseAnyReceipt,
+  type ReceiptCheck,
+  type Verdict,
+} from './checkReceipt.ts'
+export { isCid, toCid, toCidHash } from './cid.ts'
+export { ReceiptError, type ReceiptErrorCode } from './errors.ts'
+export { type AnyReceipt, nameSignature, type ReceiptView, type SignatureName } from './receiptView.ts'
+export { assemble, type EvidenceMode, hashPart, type ReceiptRecords, toReceiptRelease } from './v1/assemble.ts'
+export { canonicalBytes, parseReceipt } from './v1/canonicalBytes.ts'
+export {
+  type AttestationReceiptV1,
+  MAX_RECEIPT_BYTES,
+  RECEIPT_SPEC,
+  RECEIPT_VERSION,
+  receiptSchema,
+  type SelfAttestation,
+  type Witness,
+} from './v1/schema.ts'
 export {
   type AttestationRecords,
   assembleAttestation,

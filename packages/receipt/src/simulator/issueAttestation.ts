@@ -48,8 +48,8 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { ml_dsa65 } from '@noble/post-quantum/ml-dsa.js'
+import { toCid } from '../cid.ts'
 import type { ReceiptRecords } from '../v1/assemble.ts'
-import { toCid } from '../v1/cid.ts'
 import {
   assembleAttestation,
   assembleBatch,

@@ -9,11 +9,11 @@ import { ServiceError, toCanonicalJson } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createSpecFiles, GOLDEN_SIGNED_AT, readSpecFile } from '../../spec/createSpecFiles.ts'
 import { createTamperings, tamper } from '../../spec/tampered.ts'
+import { anchorSteps, requiredSteps, type Step, type StepId, stepTitles } from '../check/steps.ts'
 import { failures, service, statusOf } from '../checkReceipt.fake.ts'
+import { type CheckReceiptOptions, checkReceipt } from '../checkReceipt.ts'
+import { toCid } from '../cid.ts'
 import { createReceiptSimulator } from '../simulator/index.ts'
-import { type CheckReceiptOptions, checkReceipt } from './checkReceipt.ts'
-import { toCid } from './cid.ts'
-import { anchorSteps, requiredSteps, type Step, type StepId, stepTitles } from './steps.ts'
 
 const honest = await service.issue({ signedAt: GOLDEN_SIGNED_AT, treeSize: 5, leafIndex: 2, batchSequence: 3 })
 const options: CheckReceiptOptions = {

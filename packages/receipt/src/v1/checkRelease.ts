@@ -1,8 +1,8 @@
 import { fromHex, hashLeaf, verifyEd25519 } from '@countersign/protocol'
+import { failIf, needs, type Transcript } from '../check/transcript.ts'
+import { toCidHash } from '../cid.ts'
 import { hashPart, toReceiptRelease } from './assemble.ts'
-import { toCidHash } from './cid.ts'
 import type { AttestationReceiptV1 } from './schema.ts'
-import { failIf, needs, type Transcript } from './transcript.ts'
 
 /** release: that the coordinator let this signature go, with this evidence. */
 export async function checkRelease({ run }: Transcript, receipt: AttestationReceiptV1): Promise<void> {

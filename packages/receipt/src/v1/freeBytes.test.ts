@@ -13,14 +13,14 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { p384 } from '@noble/curves/nist.js'
 import { describe, expect, test } from 'vitest'
 import { readSpecFile } from '../../spec/createSpecFiles.ts'
+import type { StepId } from '../check/steps.ts'
+import { checkReceipt } from '../checkReceipt.ts'
+import { toCid } from '../cid.ts'
 import { createFreeForms, createQuoteForms, toPem } from '../quoteForms.fake.ts'
 import { createReceiptSimulator } from '../simulator/index.ts'
 import { assemble } from './assemble.ts'
 import { canonicalBytes } from './canonicalBytes.ts'
-import { checkReceipt } from './checkReceipt.ts'
-import { toCid } from './cid.ts'
 import type { AttestationReceiptV1 } from './schema.ts'
-import type { StepId } from './steps.ts'
 
 /*
  * Which bytes of a receipt are free: what anybody can change, without a key, so that every step still passes. The page of the

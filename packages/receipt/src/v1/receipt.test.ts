@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { toCanonicalJson } from '@countersign/protocol'
 import { base32 } from 'multiformats/bases/base32'
 import { describe, expect, test } from 'vitest'
+import { isCid, toCid, toCidHash } from '../cid.ts'
 import * as receiptPackage from '../index.ts'
 import { createReceiptSimulator } from '../simulator/index.ts'
 import { canonicalBytes, parseReceipt } from './canonicalBytes.ts'
-import { isCid, toCid, toCidHash } from './cid.ts'
 
 const { receipt, bytes } = await createReceiptSimulator().issue({ signedAt: new Date('2026-06-15T12:00:00.123Z') })
 

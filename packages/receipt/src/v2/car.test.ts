@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { MAX_BLOCK_BYTES } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { issueGolden } from '../../spec/createSpecFiles.ts'
-import { toCid } from '../v1/cid.ts'
+import { toCid } from '../cid.ts'
 import {
   CAR_HEADER_BYTES,
   encodeCar,

@@ -1,6 +1,6 @@
 import { concatBytes, equalBytes, fromHex, MAX_BLOCK_BYTES } from '@countersign/protocol'
+import { fromCidHash, toCid, toCidHash } from '../cid.ts'
 import { ReceiptError } from '../errors.ts'
-import { fromCidHash, toCid, toCidHash } from '../v1/cid.ts'
 
 /*
  * CAR, version 1 (https://ipld.io/specs/transport/car/carv1/), of blocks that have CIDs of our one kind. With one root of that kind

@@ -1,6 +1,6 @@
 import { type AttestationReceiptV2, ServiceError } from '@countersign/protocol'
-import { toCid } from '../v1/cid.ts'
-import { failIf, needs, type Transcript } from '../v1/transcript.ts'
+import { failIf, needs, type Transcript } from '../check/transcript.ts'
+import { toCid } from '../cid.ts'
 import { type Blocks, parseBlock } from './blocks.ts'
 
 /** The bytes of the blocks that a receipt names, directly or through its release. Collateral is given apart, as for version 1. */

@@ -19,8 +19,8 @@ import { GOLDEN_SIGNED_AT, goldenSignings, issueGolden, parseGolden } from '../.
 import { createLogTamperings, goldenLog } from '../../spec/tamperedLog.ts'
 import { tamperV2 } from '../../spec/tamperedV2.ts'
 import { asHardware, check, failures, issue, service, stepOf } from '../checkReceipt.fake.ts'
+import type { CheckReceiptOptions } from '../checkReceipt.ts'
 import { createSimulatedLog, type SimulatedAttestation } from '../simulator/index.ts'
-import type { CheckReceiptOptions } from '../v1/checkReceipt.ts'
 import { approved, approveWith } from '../vaults.fake.ts'
 
 const honest = await issueGolden({ kind: 'transaction' }, { log: goldenLog })

@@ -12,8 +12,8 @@ import {
 } from '@countersign/log'
 import { isCosigned } from '@countersign/policy'
 import { type AttestationReceiptV2, type BatchBlock, hashLeaf, toHex } from '@countersign/protocol'
-import { toTime } from '../v1/checkWitness.ts'
-import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../v1/transcript.ts'
+import { toTime } from '../check/checkWitness.ts'
+import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../check/transcript.ts'
 
 /** Where the entry of a signature is in a log, and who cosigned it. */
 export type Logged = {

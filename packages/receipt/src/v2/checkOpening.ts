@@ -8,7 +8,7 @@ import {
   toHex,
   toPrefixedHex,
 } from '@countersign/protocol'
-import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../v1/transcript.ts'
+import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../check/transcript.ts'
 import { checkSignature } from './checkSignature.ts'
 
 /**

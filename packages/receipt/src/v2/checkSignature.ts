@@ -1,5 +1,5 @@
 import { fromHex, recoverPublicKey, type StatementV2, toAddress, toHex } from '@countersign/protocol'
-import { failIf } from '../v1/transcript.ts'
+import { failIf } from '../check/transcript.ts'
 
 /** That a signature over a digest is of the key and the wallet in the statement, in a sentence. */
 export function checkSignature(signed: { digest: string; signature: string; statement: StatementV2 }): string {

@@ -13,8 +13,8 @@ import {
   toHex,
   toPrefixedHex,
 } from '@countersign/protocol'
-import { checkTransaction } from '../v1/checkTransaction.ts'
-import { failIf, type Transcript } from '../v1/transcript.ts'
+import { checkTransaction } from '../check/checkTransaction.ts'
+import { failIf, type Transcript } from '../check/transcript.ts'
 import { checkOpening, refuseOpening } from './checkOpening.ts'
 import { checkSignature } from './checkSignature.ts'
 

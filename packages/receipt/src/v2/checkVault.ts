@@ -19,8 +19,8 @@ import {
   type OpeningContent,
   toHex,
 } from '@countersign/protocol'
-import { toCid, toCidHash } from '../v1/cid.ts'
-import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../v1/transcript.ts'
+import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../check/transcript.ts'
+import { toCid, toCidHash } from '../cid.ts'
 
 /**
  * vault-policy → vault-rule → vault-approvals: what the enclave had to check before a vault signed, checked again. A wallet without a

@@ -1,8 +1,8 @@
 import { ServiceError } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { checkReceipt } from '../checkReceipt.ts'
 import { createReceiptSimulator } from '../simulator/index.ts'
 import type { ChainLog, ChainReader } from './checkChain.ts'
-import { checkReceipt } from './checkReceipt.ts'
 import { createEvent, encodeCid } from './event.fake.ts'
 
 const service = createReceiptSimulator()

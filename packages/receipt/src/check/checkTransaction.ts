@@ -1,5 +1,4 @@
 import {
-  assertStatement,
   fromHex,
   hashSignedTransaction,
   hashUnsignedTransaction,
@@ -10,7 +9,6 @@ import {
   toHex,
   toPrefixedHex,
 } from '@countersign/protocol'
-import type { AttestationReceiptV1 } from './schema.ts'
 import { failIf, type Transcript } from './transcript.ts'
 
 /** digest → signature → tx-hash: the transaction, which both versions have in one form. `publicKey` is whose it is said to be. */
@@ -41,27 +39,5 @@ export async function checkTransaction(
     const hash = toPrefixedHex(hashSignedTransaction(readMetadata(), signature))
     failIf(hash !== transaction.txHash, `The signed transaction hashes to ${hash}, not to the stated hash.`)
     return [`The signed bytes hash to ${hash}.`, undefined]
-  })
-}
-
-/** statement: what the enclave said of the transaction. */
-export async function checkStatement({ run }: Transcript, receipt: AttestationReceiptV1): Promise<void> {
-  const { transaction, signer } = receipt
-  const { statement } = signer
-  await run('statement', () => {
-    assertStatement(statement)
-    const pairs: [string, unknown, unknown][] = [
-      ['key id', statement.keyId, signer.keyId],
-      ['address', statement.address, transaction.from],
-      ['public key', statement.publicKey, signer.publicKey],
-      ['digest', statement.digest, transaction.digestSigned],
-      ['signature', statement.signature, transaction.signature],
-      ['transaction hash', statement.txHash, transaction.txHash],
-      ['chain', statement.chainId, transaction.chainId],
-      ['time of signing', statement.signedAt, transaction.signedAt],
-      ['time of issue', statement.signedAt, receipt.issuedAt],
-    ]
-    for (const [what, said, stated] of pairs) failIf(said !== stated, `The statement has another ${what}.`)
-    return [`Key ${statement.keyId} signed at ${statement.signedAt}.`, undefined]
   })
 }

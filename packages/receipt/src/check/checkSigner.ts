@@ -21,10 +21,10 @@ import {
   parseCanonicalJson,
   toHex,
 } from '@countersign/protocol'
+import { toCid } from '../cid.ts'
 import type { ReceiptView } from '../receiptView.ts'
 import type { Anchors } from './anchors.ts'
 import { checkMeasurement } from './checkMeasurement.ts'
-import { toCid } from './cid.ts'
 import { failIf, needs, StepFailure, StepSkip, type Transcript } from './transcript.ts'
 
 export type SignerPolicy = Omit<QuotePolicy, 'measurements' | 'events' | 'platforms' | 'reportData'>

@@ -10,10 +10,10 @@ import {
 } from '@countersign/attestation'
 import { fromHex } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { checkReceipt, type Verdict } from '../checkReceipt.ts'
 import { createReceiptSimulator, type SimulatedIssueOptions } from '../simulator/index.ts'
 import type { Anchors } from './anchors.ts'
 import { DSTACK_SECRET } from './checkMeasurement.ts'
-import { checkReceipt, type Verdict } from './checkReceipt.ts'
 import type { StepId, StepStatus } from './steps.ts'
 
 const service = createReceiptSimulator()
