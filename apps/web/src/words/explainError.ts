@@ -16,7 +16,6 @@ type ServiceCode =
   | 'wallet_not_provisioned'
   | 'chain_not_allowed'
   | 'unsupported_transaction'
-  | 'message_too_large'
   | 'rate_limited'
   | 'quota_spent'
   | 'attestation_invalid'
@@ -28,25 +27,21 @@ type ServiceCode =
   | 'database_unavailable'
   | 'shutting_down'
 
-const NOTHING_SIGNED = 'Nothing was signed.'
+/** Only where a message or typed data is to be signed: the page for that has the words. */
+export type OffChainCode =
+  | 'unsupported_method'
+  | 'invalid_message'
+  | 'invalid_typed_data'
+  | 'opening_mismatch'
+  | 'message_too_large'
 
-const EXPLANATIONS: Record<SdkErrorCode | ServiceCode, Explanation> = {
+export const NOTHING_SIGNED = 'Nothing was signed.'
+
+const EXPLANATIONS: Record<Exclude<SdkErrorCode, OffChainCode> | ServiceCode, Explanation> = {
   wallet_not_ready: { title: 'The wallet is not there yet', advice: 'Wait a moment, then try again.' },
   wallet_changed: {
     title: 'Somebody else is signed in now',
     advice: `It may have happened in another tab. Load this page again to see whose wallet it is. ${NOTHING_SIGNED}`,
-  },
-  unsupported_method: {
-    title: 'This is not signed here',
-    advice: `Transactions, messages and typed data are signed, bare hashes are not. ${NOTHING_SIGNED}`,
-  },
-  invalid_message: {
-    title: 'This message cannot be signed',
-    advice: `It holds half a character, or bytes that cannot be read. ${NOTHING_SIGNED}`,
-  },
-  invalid_typed_data: {
-    title: 'This request cannot be read in one way only',
-    advice: `The app that made it should correct it, or ask for the chain that this wallet is on. ${NOTHING_SIGNED}`,
   },
   invalid_request: {
     title: 'The service could not use this request',
@@ -78,11 +73,6 @@ const EXPLANATIONS: Record<SdkErrorCode | ServiceCode, Explanation> = {
     title: 'The service answered with a wrong signature',
     advice:
       'It is not this wallet’s signature over what you agreed to, so nothing was sent. Do not trust this service until its operator has explained it.',
-  },
-  opening_mismatch: {
-    title: 'The service answered with a wrong opening',
-    advice:
-      'What was signed is right, but its proof could never be opened with what came along. Do not trust this service until its operator has explained it.',
   },
   fees_absurd: {
     title: 'The network asks for absurd fees',
@@ -145,10 +135,6 @@ const EXPLANATIONS: Record<SdkErrorCode | ServiceCode, Explanation> = {
   unsupported_transaction: {
     title: 'The service does not sign this kind of transaction',
     advice: 'Change it and try again. Nothing was signed.',
-  },
-  message_too_large: {
-    title: 'This is longer than the service signs',
-    advice: `Sign something shorter. ${NOTHING_SIGNED}`,
   },
   rate_limited: { title: 'Too many requests', advice: 'Wait a minute, then try again.' },
   quota_spent: {
