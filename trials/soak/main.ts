@@ -1,4 +1,5 @@
 import { createWriteStream } from 'node:fs'
+import { finished } from 'node:stream/promises'
 import { readArguments } from '../../scripts/readArguments.ts'
 
 const USAGE = `usage: npm run soak -- [--minutes N] [--seed N] [--calm] [--rate N] [--users N] [--witnesses] [--log FILE]
@@ -67,7 +68,7 @@ if (!isValid) {
     say: (line) => console.log(`${((Date.now() - startedAt) / 1000).toFixed(1).padStart(7)} s  ${line}`),
     onLine: (name, line) => log?.write(`${name} ${line}\n`),
   })
-  log?.end()
+  if (log) await finished(log.end())
   const { chaos, outside, counts, memory, lost, duplicated, invalid, unknown, changed, deaths } = report
   const settled = `${(report.settledMs / 1000).toFixed(1)} s`
   const kills = chaos.kills + chaos.databaseKills
@@ -96,5 +97,6 @@ MiB after the warm-up and at the end: resident as it runs, resident after a coll
       console.log(`| ${[name, ...pairs].join(' | ')} |`)
     }
   }
-  process.exitCode = faults.some((list) => list.length > 0) || hasGrown ? 1 : 0
+  // Said outright: once Node never came to the end of its own cleaning up, with the chain's machine code in its process.
+  process.exit(faults.some((list) => list.length > 0) || hasGrown ? 1 : 0)
 }
