@@ -5,7 +5,7 @@ import { CoordinatorError, vaultKeyChanged } from '../errors.ts'
 import type { Clock, KeyEnclave, Schedule, Store } from '../ports.ts'
 import type { Session, StoredPolicy, Vault } from '../store/types.ts'
 import { assertSignable, type SignableTerms } from './assertSignable.ts'
-import { deriveVaultKey } from './deriveVaultKey.ts'
+import { assertDerived, deriveVaultKey } from './deriveVaultKey.ts'
 
 export type CreateVaultDeps = SignableTerms & {
   store: Pick<Store, 'createVault' | 'findVault'>
@@ -49,8 +49,8 @@ export async function createVault(
   const wanted = { userId, ...key, policy, limit: isKnown ? null : MAX_VAULTS, now: deps.clock.now() }
   const vault = await waitUntilPinned(deps, await deps.store.createVault(wanted))
   // By now it is what the database says, which was read again and again meanwhile.
-  const isSame = vault.address === key.address && vault.kmsKeyId === key.kmsKeyId && vault.policy.text === policy.text
-  if (!isSame) throw vaultKeyChanged()
+  assertDerived(vault, key)
+  if (vault.policy.text !== policy.text) throw vaultKeyChanged()
   return vault
 }
 

@@ -1,7 +1,9 @@
-import { fromHex, type Hex, toAddress } from '@countersign/protocol'
-import { invalidAnswer } from '../errors.ts'
+import { fromHex, toAddress } from '@countersign/protocol'
+import { invalidAnswer, vaultKeyChanged } from '../errors.ts'
 import type { KeyEnclave } from '../ports.ts'
-import type { StoredPolicy } from '../store/types.ts'
+import type { StoredPolicy, Vault } from '../store/types.ts'
+
+type VaultKey = Pick<Vault, 'address' | 'kmsKeyId'>
 
 type DeriveVaultKeyParameters = {
   sid: string
@@ -15,11 +17,16 @@ type DeriveVaultKeyParameters = {
 export async function deriveVaultKey(
   enclave: Pick<KeyEnclave, 'deriveVault'>,
   { sid, grant, policy, isKnown }: DeriveVaultKeyParameters,
-): Promise<{ address: Hex; kmsKeyId: string }> {
+): Promise<VaultKey> {
   const derived = await enclave.deriveVault({ sid, grant, policy: policy.text, ...(isKnown && { isKnown }) })
   const { address, keyId: kmsKeyId } = derived
   if (derived.policy !== policy.hash || toAddress(fromHex(derived.publicKey)) !== address) {
     throw invalidAnswer('vault')
   }
   return { address, kmsKeyId }
+}
+
+/** People pay to the address of a vault, so what the database says of it must be what the enclave derives. Throws `key_binding_mismatch`. */
+export function assertDerived({ address, kmsKeyId }: VaultKey, derived: VaultKey): void {
+  if (address !== derived.address || kmsKeyId !== derived.kmsKeyId) throw vaultKeyChanged()
 }

@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto'
-import { vaultKeyChanged } from '../errors.ts'
 import { createGatherer } from '../gather.ts'
 import type { KeyEnclave, Store } from '../ports.ts'
 import type { Session, Vault } from '../store/types.ts'
-import { deriveVaultKey } from './deriveVaultKey.ts'
+import { assertDerived, deriveVaultKey } from './deriveVaultKey.ts'
 
 export type ListVaultsDeps = {
   store: Pick<Store, 'listVaults'>
@@ -38,16 +37,8 @@ export function createListVaults({ store, enclave }: ListVaultsDeps) {
     slots: SLOTS,
   })
 
-  async function verify({
-    vault: { address, kmsKeyId, policy },
-    name,
-    sid,
-    session: { grant },
-  }: Checking): Promise<void> {
-    const derived = await deriveVaultKey(enclave, { sid, grant, policy, isKnown: true })
-    if (derived.address !== address || derived.kmsKeyId !== kmsKeyId) {
-      throw vaultKeyChanged()
-    }
+  async function verify({ vault, name, sid, session: { grant } }: Checking): Promise<void> {
+    assertDerived(vault, await deriveVaultKey(enclave, { sid, grant, policy: vault.policy, isKnown: true }))
     verified.add(name)
     const [oldest = ''] = verified
     if (verified.size > MAX_VERIFIED) verified.delete(oldest)
