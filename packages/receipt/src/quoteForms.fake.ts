@@ -63,7 +63,7 @@ export function createFreeForms(
     ['a zero after the quote', concatBytes(quote, new Uint8Array(1))],
     ['zeros after the quote, up to 64 KiB', concatBytes(quote, new Uint8Array(65_536 - quote.length))],
     ['no NUL at the end of the PCK chain', rebuild({ pem: parsed.pckChain })],
-    ['no line feed at the end of the PCK chain', rebuild({ pem: `${parsed.pckChain.slice(0, -1)}\0` })],
+    ['neither line feed nor NUL at the end of the PCK chain', rebuild({ pem: parsed.pckChain.slice(0, -1) })],
   ]
 }
 

@@ -146,8 +146,12 @@ function readQeReport(raw: Bytes): QeReport {
   }
 }
 
-/** Some quoting services end the PEM text with a NUL, as a C string; nothing else may follow it. */
+/**
+ * The last certificate ends the chain, or a line feed follows it, or a line feed and a NUL: some quoting services write a C string. A NUL
+ * without the line feed is refused, since it would differ from the line feed alone in one byte.
+ */
 function toPckChain(bytes: Bytes): string {
+  if (bytes.at(-1) === 0 && bytes.at(-2) !== 0x0a) throw malformed('PCK chain ends in NUL without a line feed')
   const text = new TextDecoder('latin1').decode(bytes.at(-1) === 0 ? bytes.subarray(0, -1) : bytes)
   if (!/^[\n -~]*$/.test(text)) throw malformed('PCK chain is not PEM')
   return text

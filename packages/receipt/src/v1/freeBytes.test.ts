@@ -6,6 +6,7 @@ import {
   PolicyError,
   parseCollateral,
   parsePem,
+  parseQuote,
   QuoteError,
 } from '@countersign/attestation'
 import { concatBytes, fromHex, toCanonicalJson, toHex } from '@countersign/protocol'
@@ -207,6 +208,21 @@ describe('an event log is measured only by what it hashes to', () => {
   })
 })
 
+test('the three endings of a PCK chain differ in length, so that no single byte turns one into another', () => {
+  const isRead = (ending: string) => {
+    try {
+      parsePem(parseQuote(Uint8Array.from(rebuild({ pem: `${parsed.pckChain.slice(0, -1)}${ending}` }))).pckChain)
+      return true
+    } catch (error) {
+      if (error instanceof QuoteError) return false
+      throw error
+    }
+  }
+  const bytes = Array.from({ length: 256 }, (_, code) => String.fromCharCode(code))
+  const endings = ['', ...bytes, ...bytes.flatMap((first) => ['\0', '\n', first].map((second) => `${first}${second}`))]
+  expect(new Set(endings.filter(isRead))).toEqual(new Set(['', '\n', '\n\0']))
+})
+
 describe('what looks alike and is not free', () => {
   const { selfAttestation } = golden.coordinator
   const order = ed25519.Point.CURVE().n
@@ -232,6 +248,11 @@ describe('what looks alike and is not free', () => {
       () => withQuote(concatBytes(rebuild({}), Uint8Array.of(0, 1))),
     ],
     ['more than 64 KiB of quote and zeros', 'format', () => zeros(65_537 - quoteLength)],
+    [
+      'a NUL without a line feed after the PCK chain',
+      'quote',
+      () => withQuote(rebuild({ pem: `${parsed.pckChain.slice(0, -1)}\0` })),
+    ],
     ['two NULs after the PCK chain', 'quote', () => withQuote(rebuild({ pem: `${pckChain}\0` }))],
     ['two line feeds after the PCK chain', 'quote', () => withQuote(rebuild({ pem: `${parsed.pckChain}\n\0` }))],
     ['a space after the PCK chain', 'quote', () => withQuote(rebuild({ pem: `${parsed.pckChain} \0` }))],
