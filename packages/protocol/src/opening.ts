@@ -89,7 +89,7 @@ export function assertOpening(value: unknown): asserts value is Opening {
   }
 }
 
-/** Reads an opening from a file. White space and the order of members are free, since each half is hashed in canonical form. */
+/** Reads an opening from a file. White space, the order of members and escapes in strings are free: each half is hashed in canonical form. */
 export function parseOpening(bytes: Uint8Array): Opening {
   let value: unknown
   try {
@@ -97,8 +97,16 @@ export function parseOpening(bytes: Uint8Array): Opening {
   } catch (cause) {
     throw malformed(cause instanceof ServiceError ? cause.code : 'not JSON', cause)
   }
+  assertCanonicalNumbers(new TextDecoder().decode(bytes))
   assertOpening(value)
   return value
+}
+
+/** `31337.0` and `3.1337e4` parse to the number that was committed to, and `9007199254740993` to its neighbour. `text` is valid JSON. */
+function assertCanonicalNumbers(text: string): void {
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g)) {
+    if (!token.startsWith('"') && String(Number(token)) !== token) throw malformed('a number is not in canonical form')
+  }
 }
 
 function assertContent(value: unknown): void {

@@ -3,10 +3,20 @@ import { readFileSync } from 'node:fs'
 import { hashMessage, hashTypedData, recoverAddress } from 'viem'
 import { hashAuthorization } from 'viem/utils'
 import { expect, test } from 'vitest'
+import { withCode } from '../test/withCode.ts'
 import { createVectorsV2, toVectorFileV2 } from '../vectors/createVectorsV2.ts'
 import v1 from '../vectors/protocol-v1.vectors.json' with { type: 'json' }
 import vault from '../vectors/vault-v1.vectors.json' with { type: 'json' }
-import { type AuthorizationSubject, assertOpening, assertStatementV2, tags, verifyDrandWitness } from './index.ts'
+import {
+  type AuthorizationSubject,
+  assertOpening,
+  assertStatementV2,
+  computeCommitment,
+  parseOpening,
+  tags,
+  toHex,
+  verifyDrandWitness,
+} from './index.ts'
 
 const file = readFileSync(new URL('../vectors/protocol-v2.vectors.json', import.meta.url), 'utf8')
 const vectors = JSON.parse(file) as ReturnType<typeof createVectorsV2>
@@ -46,6 +56,23 @@ test('openings', () => {
     const s = hash('sha256', 'countersign/opening-signature/v1\0', ...signature)
     expect([contentCommitment, signatureCommitment]).toEqual([c, s])
     expect(commitment).toBe(hash('sha256', 'countersign/opening/v1\0', unhex(c), unhex(s)))
+  }
+})
+
+test('files of one opening', () => {
+  const commitment = vectors.openings[1]?.commitment
+  const judge = (text: string) => {
+    try {
+      return toHex(computeCommitment(parseOpening(new TextEncoder().encode(text)))) === commitment
+    } catch (error) {
+      expect(error).toEqual(withCode('opening_malformed'))
+      return false
+    }
+  }
+  for (const { name, text, isAccepted } of vectors.openingTexts) {
+    // Every parser reads the same value, so that only a rule tells them apart.
+    expect([name, JSON.parse(text)]).toEqual([name, vectors.openings[1]?.opening])
+    expect([name, judge(text)]).toEqual([name, isAccepted])
   }
 })
 

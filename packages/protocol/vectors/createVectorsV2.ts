@@ -61,6 +61,7 @@ export function createVectorsV2() {
     tags: version2Tags.map((tag) => ({ tag, bytes: toHex(toTagBytes(tag)) })),
     drand: beacon,
     openings,
+    openingTexts: createOpeningTexts(openings[1].opening),
     subjects: subjects.map((signed) => ({
       ...signed,
       json: text(toCanonicalJson(signed.subject)),
@@ -144,6 +145,23 @@ function createOpenings() {
     }
   })
   return openings as [(typeof openings)[number], (typeof openings)[number]]
+}
+
+/** Files of one opening: those with another spelling of a number are refused, though JSON parsers read the same value. */
+function createOpeningTexts({ content, signature }: Opening) {
+  const json = text(toCanonicalJson({ content, signature }))
+  const respell = (number: string) => json.replace('"chainId":1', `"chainId":${number}`)
+  return [
+    { name: 'canonical form', text: json, isAccepted: true },
+    { name: 'white space', text: json.replaceAll('{', '{ '), isAccepted: true },
+    { name: 'another order of members', text: JSON.stringify({ signature, content }), isAccepted: true },
+    { name: 'an escape in a string', text: json.replace('"Vectors"', '"V\\u0065ctors"'), isAccepted: true },
+    { name: 'a number with a fraction of zero', text: respell('1.0'), isAccepted: false },
+    { name: 'a number with an exponent', text: respell('1e0'), isAccepted: false },
+    { name: 'a number with a negative exponent', text: respell('10e-1'), isAccepted: false },
+    { name: 'a number that rounds to the one', text: respell('1.0000000000000000000001'), isAccepted: false },
+    { name: 'a member twice', text: respell('1,"chainId":1'), isAccepted: false },
+  ]
 }
 
 function createSubjects(commitment: string): Signed[] {
