@@ -3,7 +3,7 @@ import type { WitnessPolicy } from '@countersign/log'
 
 /**
  * What the reader trusts, from anywhere but the receipt: a release manifest, or their own reading of the code. All hex is
- * lower case. One that is missing or empty makes its step a skip, never a pass; so does a measurement that leaves a register open.
+ * lower case. A list that is missing or empty makes its step a skip, never a pass; so does a measurement that leaves a register open.
  */
 export type Anchors = {
   measurements?: readonly TdMeasurement[]
@@ -14,12 +14,15 @@ export type Anchors = {
   configHashes?: readonly string[]
   /** `MEASUREMENT:HOST_DATA`; a measurement alone leaves the code unknown. */
   coordinatorMeasurements?: readonly string[]
-  /** Patch levels by product of AMD; a product that is not named is refused. */
+  /**
+   * Patch levels by product of AMD. Every product that is not named fails, so `{}` accepts none. Left out, or without a level above zero
+   * for the product, the step is a skip.
+   */
   coordinatorMinimumTcb?: NonNullable<ReportPolicy['minimumTcb']>
   /** Ids of chips. Unlike the other anchors, one that is missing leaves nothing unknown but the machine. */
   coordinatorChips?: readonly string[]
   coordinatorConfigHashes?: readonly string[]
-  /** Ed25519 keys of entropy sources. */
+  /** Keys of entropy sources: Ed25519 of satellites, BLS of beacons. With any named, the key of a simulated source must be among them too. */
   entropyKeys?: readonly string[]
   /** Whose cosignatures of a log count, and how many are enough; each policy must be met, beside that of the enclave's settings. */
   logWitnesses?: readonly WitnessPolicy[]

@@ -42,9 +42,11 @@ export async function checkWitness(
 
   return run('entropy-key', () => {
     const { publicKey } = entropy
+    const { entropyKeys = [] } = anchors
+    const isForeign = entropyKeys.length > 0 && !entropyKeys.includes(publicKey)
+    failIf(isForeign, `The key ${publicKey} is not among those you trust.`)
     if (mockEntropyKeys.includes(publicKey)) return [`${publicKey} is of a simulated source: MOCK.`, 'mock' as const]
-    if (!anchors.entropyKeys?.length) throw new StepSkip(`No entropy keys to hold ${publicKey} against.`)
-    failIf(!anchors.entropyKeys.includes(publicKey), `The key ${publicKey} is not among those you trust.`)
+    if (entropyKeys.length === 0) throw new StepSkip(`No entropy keys to hold ${publicKey} against.`)
     return [`The key ${publicKey} is among those you trust.`, undefined]
   })
 }

@@ -156,11 +156,11 @@ export const manifestRows: readonly SubjectRow[] = [
     expected: failed({ 'coordinator-measurement': '' }, OFFLINE),
   },
   {
-    name: 'another entropy key is no matter for a simulated satellite',
+    name: 'another entropy key than that of the simulated satellite',
     category: 'manifest',
     ...files,
     manifest: { ...manifest, entropyKeys: ['00'.repeat(32)] },
-    expected: unboundedOffline,
+    expected: failed({ 'entropy-key': '' }, OFFLINE),
   },
   {
     name: 'an evaluation that is just reached',
