@@ -11,18 +11,22 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { z } from 'zod'
 import { goldenVaults } from '../src/vaults.fake.ts'
 import { createTamperings } from './tampered.ts'
+import { createEvidenceTamperings } from './tamperedEvidence.ts'
 import { createLogTamperings, goldenLog } from './tamperedLog.ts'
 import { createTamperingsV2, type GoldenBlocks } from './tamperedV2.ts'
 import { createVaultTamperings } from './tamperedVault.ts'
 
-/** When the golden receipt was signed. */
+/** When the golden receipts were signed. */
 export const GOLDEN_SIGNED_AT = new Date('2026-06-15T12:00:00.123Z')
+
+/** Their place in their batch. */
+const golden = { signedAt: GOLDEN_SIGNED_AT, treeSize: 5, leafIndex: 2, batchSequence: 3 }
 
 /** The files beside the prose that another implementation can be tested with, by their path in this folder. */
 export async function createSpecFiles(): Promise<Map<string, string>> {
   const service = createReceiptSimulator()
-  const issue = await service.issue({ signedAt: GOLDEN_SIGNED_AT, treeSize: 5, leafIndex: 2, batchSequence: 3 })
-  const { bytes, collateral, cid, anchors, receipt } = issue
+  const { bytes, collateral, cid, anchors, receipt } = await service.issue(golden)
+  const tamperings = [...createTamperings(receipt), ...(await createEvidenceTamperings(service, receipt, golden))]
   const decode = (block: Uint8Array) => new TextDecoder().decode(block)
   const schema = z.toJSONSchema(receiptSchema, { target: 'draft-2020-12' })
   return new Map([
@@ -36,7 +40,7 @@ export async function createSpecFiles(): Promise<Map<string, string>> {
       'golden/expected.json',
       toJson({ cid, anchors, roots: service.roots, mockEntropyKeys: service.mockEntropyKeys, verdict: 'mock' }),
     ],
-    ['golden/tampered.json', toJson(createTamperings(receipt))],
+    ['golden/tampered.json', toJson(tamperings)],
     ...(await createSpecFilesV2()),
   ])
 }
@@ -53,9 +57,7 @@ export function issueGolden(
   signing: SimulatedSigning,
   { vault, log }: Pick<SimulatedAttestationOptions, 'vault' | 'log'> = {},
 ) {
-  const batch = { treeSize: 5, leafIndex: 2, batchSequence: 3 }
-  const parts = { ...(vault && { vault }), ...(log && { log }) }
-  return createReceiptSimulator().issueV2({ signedAt: GOLDEN_SIGNED_AT, ...batch, signing, ...parts })
+  return createReceiptSimulator().issueV2({ ...golden, signing, ...(vault && { vault }), ...(log && { log }) })
 }
 
 export function parseGolden({ bytes, blocks }: SimulatedAttestation): GoldenBlocks {

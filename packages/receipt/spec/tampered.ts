@@ -25,6 +25,8 @@ export function createTamperings(golden: AttestationReceiptV1): Tampering[] {
     one('hex in upper case', 'format', ['transaction', 'txHash'], `0x${transaction.txHash.slice(2).toUpperCase()}`),
     one('an amount with a leading zero', 'format', ['transaction', 'value'], `0${transaction.value}`),
     one('another type of statement', 'format', ['signer', 'statement', 'type'], 'countersign/login/v1'),
+    one('a line feed in the name of the source', 'format', ['entropy', 'source'], `${entropy.source}\n`),
+    one('a letter outside ASCII in the name of the source', 'format', ['entropy', 'source'], `${entropy.source}é`),
     one('other instructions', 'format', ['verification', 'instructions'], 'Trust me.'),
     one('other trust anchors', 'format', ['verification', 'trustAnchors', 'intelRootSha256'], '00'.repeat(32)),
 
@@ -51,6 +53,14 @@ export function createTamperings(golden: AttestationReceiptV1): Tampering[] {
     one('another key id', 'statement', ['signer', 'keyId'], flip(signer.keyId, 0)),
     one('a statement about another hash', 'statement', ['signer', 'statement', 'txHash'], flip(transaction.txHash, 5)),
     one('a day that does not exist', 'statement', ['signer', 'statement', 'signedAt'], '2026-02-30T12:00:00.000Z'),
+    {
+      name: 'a day that does not exist, in every place',
+      changes: [['transaction', 'signedAt'], ['signer', 'statement', 'signedAt'], ['issuedAt']].map((path) => ({
+        path,
+        value: '2026-02-30T12:00:00.000Z',
+      })),
+      step: 'statement',
+    },
 
     one('a path cut short', 'inclusion', ['signer', 'inclusion', 'path'], signer.inclusion.path.slice(1)),
     one('an index outside the tree', 'inclusion', ['signer', 'inclusion', 'leafIndex'], signer.inclusion.treeSize),
@@ -101,6 +111,7 @@ export function createTamperings(golden: AttestationReceiptV1): Tampering[] {
     one('another signature of the sample', 'entropy', ['entropy', 'signatureHex'], flip(entropy.signatureHex, 3)),
     one('another source key', 'entropy', ['entropy', 'publicKey'], flip(entropy.publicKey, 3)),
     one('another time of the sample', 'entropy', ['entropy', 'timestamp'], '2026-06-15T11:59:59.000Z'),
+    one('a day of the sample that does not exist', 'entropy', ['entropy', 'timestamp'], '2026-02-30T12:00:00.000Z'),
     one('another sequence number', 'entropy', ['entropy', 'sequence'], entropy.sequence + 1),
 
     one(
@@ -141,6 +152,12 @@ export function createTamperings(golden: AttestationReceiptV1): Tampering[] {
       'release',
       ['coordinator', 'selfAttestation', 'fetchedAt'],
       '2026-06-15T11:58:00.000Z',
+    ),
+    one(
+      'a day of the coordinator’s report that does not exist',
+      'release',
+      ['coordinator', 'selfAttestation', 'fetchedAt'],
+      '2026-02-30T12:00:00.000Z',
     ),
   ]
 }

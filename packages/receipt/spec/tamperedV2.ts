@@ -54,6 +54,7 @@ export function createTamperingsV2(golden: GoldenBlocks): TamperingV2[] {
     inReceipt('a subject of another kind', 'format', ['kind'], 'off-chain'),
     inReceipt('a statement of version 1', 'format', ['signer', 'statement', 'type'], 'countersign/signing/v1'),
     inReceipt('hex in upper case', 'format', ['subject', 'txHash'], `0x${subject.txHash.slice(2).toUpperCase()}`),
+    inReceipt('a line feed in the name of the source', 'format', ['entropy', 'source'], `${entropy.source}\n`),
     inReceipt('the size of the tree repeated', 'format', ['signer', 'inclusion', 'treeSize'], batch.treeSize),
 
     inReceipt('another batch', 'blocks', ['signer', 'batch'], toOtherCid(signer.batch)),

@@ -20,7 +20,7 @@ export function createCodec<Value>(format: {
     const result = schema.safeParse(value)
     if (result.success) return result.data
     if (readVersion(value) !== version) throw new ReceiptError('receipt_version_unsupported', `not a ${title}`)
-    const issue = result.error.issues[0]
+    const issue = findIssue(result.error.issues)
     throw new ReceiptError('receipt_malformed', 'malformed receipt', {
       details: `${issue?.path.join('.') || 'receipt'}: ${issue?.message ?? 'invalid'}`,
     })
@@ -35,6 +35,13 @@ export function createCodec<Value>(format: {
       return assertValue(parseJsonOf(bytes))
     },
   }
+}
+
+/** The first fault. Of a union, that of the member with the fewest: zod itself only says that none fits. */
+function findIssue([issue]: readonly z.core.$ZodIssue[]): z.core.$ZodIssue | undefined {
+  if (issue?.code !== 'invalid_union') return issue
+  const inner = findIssue(issue.errors.toSorted((one, other) => one.length - other.length)[0] ?? [])
+  return inner === undefined ? issue : { ...inner, path: [...issue.path, ...inner.path] }
 }
 
 /** The format that canonical bytes say they are of; undefined for bytes that are no such thing. */

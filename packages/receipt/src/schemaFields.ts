@@ -19,7 +19,10 @@ export const ethereum = (bytes: number) => toHexType(z.string().regex(new RegExp
 const decimal = z.string().regex(/^(?:0|[1-9][0-9]{0,77})$/)
 export const natural = z.int().min(0)
 export const time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+/** In code points: both zod and JSON Schema count them. */
 export const text = (length: number) => z.string().min(1).max(length)
+/** As `isSourceName` of the protocol has it. */
+export const sourceName = z.string().regex(/^[ -~]{1,256}$/, { error: 'expected 1 to 256 printable ASCII characters' })
 export const cid = z.string().regex(/^b[a-z2-7]{58}$/)
 export const tcbStatus = z.enum(tcbStatuses)
 
@@ -57,7 +60,7 @@ export const certificates = z.strictObject({ ek: hexUpTo(16_384), ask: hexUpTo(1
 
 /** An entropy sample with its source's signature. */
 export const witness = z.strictObject({
-  source: text(256),
+  source: sourceName,
   valueHex: hex(32),
   signatureHex: hex(64),
   publicKey: hex(32),

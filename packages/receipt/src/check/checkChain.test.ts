@@ -2,8 +2,9 @@ import { ServiceError } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { checkReceipt } from '../checkReceipt.ts'
 import { createReceiptSimulator } from '../simulator/index.ts'
-import type { ChainLog, ChainReader } from './checkChain.ts'
+import { type ChainLog, type ChainReader, checkChain } from './checkChain.ts'
 import { createEvent, encodeCid } from './event.fake.ts'
+import { createTranscript } from './transcript.ts'
 
 const service = createReceiptSimulator()
 const signedAt = new Date('2026-06-15T12:00:00.123Z')
@@ -70,6 +71,20 @@ describe('the chain points to the receipt', () => {
     const at = (ms: number) => [{ ...log, blockTime: new Date(signedAt.getTime() + ms) }]
     expect(await stepOf(check({ getLogs: async () => at(-5_000) }), 'time')).toMatchObject({ status: 'pass' })
     expect(await stepOf(check({ getLogs: async () => at(-5_001) }), 'time')).toMatchObject({ status: 'fail' })
+  })
+
+  test('a day of the coordinator’s report that does not exist fails the time bracket', async () => {
+    const { view } = await check({})
+    if (view === undefined) throw new Error('no view')
+    const { coordinator } = view
+    const selfAttestation = { ...coordinator.selfAttestation, fetchedAt: '2026-02-30T12:00:00.000Z' }
+    const transcript = createTranscript()
+    await checkChain(
+      transcript,
+      { ...view, coordinator: { ...coordinator, selfAttestation } },
+      { chain: undefined, anchors, policy: {}, cid, isEventDue: true },
+    )
+    expect(transcript.steps.find(({ id }) => id === 'time')).toMatchObject({ status: 'fail' })
   })
 
   test('a node that cannot be asked proves nothing: incomplete', async () => {

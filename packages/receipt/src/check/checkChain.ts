@@ -2,8 +2,10 @@ import {
   attestationPublishedTopic,
   type EventLog,
   type Hex,
+  MAX_SAMPLE_AGE_MS,
   parseAttestationPublished,
   readAttestationPublished,
+  SAMPLE_TOLERANCE_MS,
   ServiceError,
 } from '@countersign/protocol'
 import type { ReceiptView } from '../receiptView.ts'
@@ -20,11 +22,6 @@ export type ChainReader = {
   /** `unknown` when the node does not have it, or is of another chain. */
   getTransactionState(query: { chainId: number; txHash: Hex }): Promise<'mined' | 'pending' | 'unknown'>
 }
-
-/** Clocks of satellite, enclave and chain may differ by this much. */
-const TOLERANCE_MS = 5_000
-/** The service never uses a sample older than this. */
-const MAX_SAMPLE_AGE_MS = 60_000
 
 export type TimePolicy = {
   /** An event that came longer than this after the signing does not bound its time from above. */
@@ -101,13 +98,13 @@ export async function checkChain(
     const sampled = toTime(entropy.timestamp, 'The time of the sample')
     const signed = toTime(transaction.signedAt, 'The time of signing')
     const attested = toTime(coordinator.selfAttestation.fetchedAt, 'The time of the coordinator’s report')
-    failIf(sampled > signed + TOLERANCE_MS, 'The entropy sample is younger than the signature.')
-    failIf(signed - sampled > MAX_SAMPLE_AGE_MS + TOLERANCE_MS, 'The entropy sample was too old when it was used.')
-    failIf(attested > signed + TOLERANCE_MS, 'The coordinator attested itself only after the signature.')
+    failIf(sampled > signed + SAMPLE_TOLERANCE_MS, 'The entropy sample is younger than the signature.')
+    failIf(signed - sampled > MAX_SAMPLE_AGE_MS, 'The entropy sample was too old when it was used.')
+    failIf(attested > signed + SAMPLE_TOLERANCE_MS, 'The coordinator attested itself only after the signature.')
     const order = `The sample was ${((signed - sampled) / 1000).toFixed(1)} s old at signing`
     if (event === undefined) return [`${order}.`, undefined]
     const published = event.blockTime.getTime()
-    failIf(published < signed - TOLERANCE_MS, 'The event is older than the signature.')
+    failIf(published < signed - SAMPLE_TOLERANCE_MS, 'The event is older than the signature.')
     return [`${order}, and the event followed ${((published - signed) / 1000).toFixed(1)} s later.`, undefined]
   })
 

@@ -124,6 +124,35 @@ const cases: readonly Case[] = [
     expected: ['failed', 'coordinator-policy', 'fail', 'platform_not_allowed'],
   },
   {
+    name: 'floors for no product',
+    anchors: { coordinatorMinimumTcb: {} },
+    expected: ['failed', 'coordinator-policy', 'fail', 'platform_not_allowed'],
+  },
+  {
+    name: 'a floor that names no part',
+    anchors: { coordinatorMinimumTcb: { Milan: {} } },
+    expected: ['unknown-code', 'coordinator-policy', 'skip'],
+  },
+  ...[26n, 63n].map(
+    (bit): Case => ({
+      name: `bit ${bit} of the guest policy`,
+      issue: { report: { ...guest, policy: (1n << 17n) | (1n << bit) }, certificates: { tcb } },
+      expected: ['failed', 'coordinator-policy', 'fail', 'attributes_not_allowed'],
+    }),
+  ),
+  {
+    name: 'bits 21 to 25 of the guest policy',
+    issue: { report: { ...guest, policy: (1n << 17n) | (0x1fn << 21n) }, certificates: { tcb } },
+    expected: ['verified', 'coordinator-policy', 'pass'],
+  },
+  {
+    name: 'a VLEK without listed chips',
+    issue: vlek,
+    without: 'coordinatorChips',
+    isSimulated: true,
+    expected: ['failed', 'coordinator-policy', 'fail', 'signing_key_not_allowed'],
+  },
+  {
     name: 'the alias check not completed',
     issue: { report: { ...guest, platformInfo: 0x05n }, certificates: { tcb } },
     expected: ['failed', 'coordinator-policy', 'fail', 'alias_check_missing'],

@@ -208,6 +208,18 @@ const dstackCases: readonly Case[] = [
     expected: foreign('event_not_allowed'),
   },
   {
+    name: 'the secret is dstack’s, RTMR3 is named, and another named event has another payload',
+    issue: onDstack,
+    anchors: (measured) => ({ measurements: [measured], events: { ...events, 'instance-id': ['22'] } }),
+    expected: foreign('event_not_allowed'),
+  },
+  {
+    name: 'the secret is not dstack’s, RTMR3 is named, and the events are of another application',
+    issue: { ...onDstack, config: attested },
+    anchors: (measured) => ({ measurements: [measured], events: { ...events, 'app-id': ['ee'] } }),
+    expected: known,
+  },
+  {
     name: 'on simulated silicon, which records no events',
     issue: { ...honest, config: dstack },
     anchors: trusting(whole),

@@ -8,7 +8,7 @@ import {
 import { ServiceError, toCanonicalJson } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createSpecFiles, GOLDEN_SIGNED_AT, readSpecFile } from '../../spec/createSpecFiles.ts'
-import { createTamperings, tamper } from '../../spec/tampered.ts'
+import { type Tampering, tamper } from '../../spec/tampered.ts'
 import { anchorSteps, requiredSteps, type Step, type StepId, stepTitles } from '../check/steps.ts'
 import { failures, service, statusOf } from '../checkReceipt.fake.ts'
 import { type CheckReceiptOptions, checkReceipt } from '../checkReceipt.ts'
@@ -105,7 +105,7 @@ describe('the golden files', () => {
     for (const [path, text] of await createSpecFiles()) expect([path, readSpecFile(path)]).toEqual([path, text])
   })
 
-  const tamperings = createTamperings(honest.receipt)
+  const tamperings: Tampering[] = JSON.parse(readSpecFile('golden/tampered.json'))
 
   test('have at least 30 tampered neighbours, and every step that a receipt alone can fail has one', () => {
     expect(tamperings.length).toBeGreaterThanOrEqual(30)
@@ -140,6 +140,13 @@ describe('a stranger’s anchors come from the stranger', () => {
       expect(result).toMatchObject({ verdict: 'unknown-code', isKnownCode: false })
       expect(statusOf(result, step)).toBe('skip')
     }
+  })
+
+  test('the key of a simulated source passes where no key is named, and fails where another is', async () => {
+    const judge = (entropyKeys: string[]) => check({ anchors: { ...honest.anchors, entropyKeys } })
+    const [none, other] = [await judge([]), await judge(['00'.repeat(32)])]
+    expect([none.verdict, statusOf(none, 'entropy-key')]).toEqual(['mock', 'pass'])
+    expect([other.verdict, ...failures(other)]).toEqual(['failed', 'entropy-key'])
   })
 
   test('a measurement of the firmware alone leaves the code unknown', async () => {

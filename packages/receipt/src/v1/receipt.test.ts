@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto'
 import { toCanonicalJson } from '@countersign/protocol'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { base32 } from 'multiformats/bases/base32'
 import { describe, expect, test } from 'vitest'
+import schema from '../../spec/receipt-v1.schema.json' with { type: 'json' }
 import { isCid, toCid, toCidHash } from '../cid.ts'
 import * as receiptPackage from '../index.ts'
 import { createReceiptSimulator } from '../simulator/index.ts'
 import { canonicalBytes, parseReceipt } from './canonicalBytes.ts'
 
 const { receipt, bytes } = await createReceiptSimulator().issue({ signedAt: new Date('2026-06-15T12:00:00.123Z') })
+
+const validate = new Ajv2020({ strict: false }).compile(schema)
 
 test('the exports of the package', () => {
   expect(Object.keys(receiptPackage).sort()).toMatchInlineSnapshot(`
@@ -92,6 +96,19 @@ describe('canonical form', () => {
     expect(() => parseReceipt(new Uint8Array(262_145))).toThrow(expect.objectContaining({ code: 'receipt_too_large' }))
     const large = { ...receipt, transaction: { ...receipt.transaction, data: `0x${'00'.repeat(131_072)}` as const } }
     expect(() => canonicalBytes(large)).toThrow(expect.objectContaining({ code: 'receipt_too_large' }))
+  })
+
+  test.each([
+    ['😀', 256, true],
+    ['😀', 257, false],
+    ['é', 256, true],
+    ['é', 257, false],
+  ])('a text of %s has as many characters as code points, by the schema too: %d', (character, count, isAccepted) => {
+    const config = { ...receipt.signer.config, caSet: character.repeat(count) }
+    const changed = { ...receipt, signer: { ...receipt.signer, config } }
+    expect(validate(changed)).toBe(isAccepted)
+    if (isAccepted) expect(parseReceipt(toCanonicalJson(changed))).toEqual(changed)
+    else expect(() => canonicalBytes(changed)).toThrow(expect.objectContaining({ code: 'receipt_malformed' }))
   })
 
   test('nothing personal is inside: no e-mail, user, slug or session', () => {

@@ -22,6 +22,7 @@ import {
   natural,
   quoteHex,
   reportHex,
+  sourceName,
   text,
   time,
   toReadonly,
@@ -31,7 +32,7 @@ import {
 
 const drandWitness = z.strictObject({
   kind: z.literal('drand'),
-  source: text(256),
+  source: sourceName,
   chainHash: hex(32),
   valueHex: hex(32),
   signatureHex: hex(48),
@@ -154,7 +155,7 @@ export const blockSchemas: {
     // The key of a log: its origin, its id, and a byte for the kind before the 32 of the key.
     logKey: z
       .string()
-      .regex(/^[^\s+]{1,255}\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}$/)
+      .regex(/^[^\s+]{1,255}\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}$/u)
       .optional(),
   }),
   coordinator: z.strictObject({
