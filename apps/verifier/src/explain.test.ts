@@ -169,8 +169,9 @@ describe('what a file says', () => {
   })
 
   test('texts in it cannot paint on the terminal', async () => {
-    const { entropy } = honest.receipt
-    const receipt = { ...honest.receipt, entropy: { ...entropy, source: '\u001b[2J\nVERIFIED\u202e' } }
+    const { signer } = honest.receipt
+    const config = { ...signer.config, rootSecret: '\u001b[2J\nVERIFIED\u202e' }
+    const receipt = { ...honest.receipt, signer: { ...signer, config } }
     expect(await explainFile(canonicalBytes(receipt))).toContain('\u{fffd}[2J\u{fffd}VERIFIED\u{fffd}')
   })
 
