@@ -58,6 +58,7 @@ async function start(env: Env): Promise<RunningService> {
   const tls = config.listen.kind === 'https' ? createTlsIdentity(clock.now()) : undefined
   const peers = {
     config: enclave,
+    settings: config.settings,
     quoteSource,
     fetchCollateral: createCollateralSource({ fetch: fetchCollateral, clock: time }),
     verifier: createVerifier({ roots: peerRoots }),
