@@ -170,9 +170,9 @@ function createApprovals() {
 
 /** Of the first approver, with a signature that holds. */
 function createRefusedApprovals() {
-  const kind = 'transaction'
+  const kind = 'transaction' as const
   const digest = sample('digest 0')
-  const request = { vaultAddress, policyHash: hashPolicy(full), kind, digest, expiresMs: nowMs + 3_600_000 } as const
+  const request = { vaultAddress, policyHash: hashPolicy(full), kind, digest, expiresMs: nowMs + 3_600_000 }
   const withMember = (member: string) => (text: string) => text.replace('}', `,${member}}`)
   return [
     { why: 'half of a surrogate pair, escaped, in a member that is passed over', member: '"more":"\\ud800"' },
