@@ -28,6 +28,7 @@ const files: Record<string, string> = {
   }),
   'root-secret-policy.json': JSON.stringify({
     measurements: [measurement],
+    platforms: [{ ppid: hex(16) }],
     custodians: { threshold: 2, keys: [x25519(), x25519(), x25519()] },
   }),
   'publisher-key': `0x${hex(32)}\n`,

@@ -16,7 +16,13 @@ describe('commands', () => {
       kind: 'check',
       backup: 'b.json',
       policy: 'p.json',
+      backupPolicy: 'p.json',
+      allowedLosses: [],
       isMock: false,
+    })
+    expect(parse('check b.json --policy p.json --enclave https://e:8090 --allow-loss log')).toMatchObject({
+      enclave: 'https://e:8090',
+      allowedLosses: ['log'],
     })
     const submit = `submit b.json --key a.key --enclave https://e:8090 --policy p.json --config-hash ${hash}`
     const read = {
@@ -27,6 +33,7 @@ describe('commands', () => {
       key: 'a.key',
       enclave: 'https://e:8090',
       configHash: hash,
+      allowedLosses: [],
       isMock: false,
     }
     expect(parse(submit)).toEqual(read)
@@ -34,6 +41,11 @@ describe('commands', () => {
       ...read,
       backupPolicy: 'old.json',
       isMock: true,
+    })
+    const losses = ['log', 'entropy', 'issuer:https://a.example=one']
+    expect(parse(`${submit} ${losses.map((loss) => `--allow-loss ${loss}`).join(' ')}`)).toEqual({
+      ...read,
+      allowedLosses: losses,
     })
   })
 
@@ -55,7 +67,10 @@ describe('commands', () => {
     'check b.json',
     'check --policy p.json',
     'check b.json --policy',
-    'check b.json --policy p.json --enclave https://e',
+    'check b.json --policy p.json --enclave http://e',
+    `check b.json --policy p.json --config-hash ${hash}`,
+    'check b.json --policy p.json --allow-loss logs',
+    'check b.json --policy p.json --allow-loss issuer:https://a.example',
     'check b.json --polcy p.json',
     'submit b.json',
     `submit b.json --key a --enclave http://e:8090 --policy p --config-hash ${hash}`,

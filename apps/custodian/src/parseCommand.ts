@@ -7,14 +7,19 @@ A custodian keeps one share of a root secret, sealed to a key that only the cust
 
   keygen FILE
       Creates a key file that only you can read (mode 0600), and prints the public key for the policy.
-  check BACKUP --policy FILE [--key FILE]
+  check BACKUP --policy FILE [--key FILE] [--enclave URL] [--backup-policy FILE] [--allow-loss LOSS]
       Verifies that a genuine enclave of the policy made the backup, for the policy's custodians, and that
-      it is unchanged. With --key, also that this key opens its share.
-  submit BACKUP --key FILE --enclave URL --policy FILE --config-hash HEX [--backup-policy FILE]
-      Verifies the backup and the waiting enclave, and sends the enclave this key's share, sealed to it.
+      it is unchanged. Shows that enclave's configuration. With --key, also that this key opens its share.
+      With --enclave, does all that submit does before it sends: use it to see what you would consent to.
+  submit BACKUP --key FILE --enclave URL --policy FILE --config-hash HEX [--backup-policy FILE] [--allow-loss LOSS]
+      Verifies the backup and the waiting enclave, shows the enclave's configuration and how it differs
+      from the backup's, and sends the enclave this key's share, sealed to it.
       --policy and --config-hash say which enclave you consent to: take them from your own build and your
       own files, never from the enclave. --backup-policy is the policy under which the backup was made,
-      where the enclave has another.
+      where the enclave has another. A policy must list platforms,
+      except with --mock and for --backup-policy.
+      --allow-loss consents to a configuration without something that the backup's has: log, entropy
+      (signed samples) or issuer:ISSUER=AUDIENCE. Repeat it for each. Without it submit refuses.
 
   --mock    simulated silicon, for drills: it proves nothing about hardware
   --help    this text
@@ -26,17 +31,10 @@ export type Command =
   | { kind: 'help' }
   | { kind: 'fault'; fault: string }
   | { kind: 'keygen'; file: string }
-  | { kind: 'check'; backup: string; policy: string; key?: string; isMock: boolean }
-  | {
-      kind: 'submit'
-      backup: string
-      policy: string
-      backupPolicy: string
-      key: string
-      enclave: string
-      configHash: string
-      isMock: boolean
-    }
+  | ({ kind: 'check'; key?: string; enclave?: string } & Files)
+  | ({ kind: 'submit'; key: string; enclave: string; configHash: string } & Files)
+
+type Files = { backup: string; policy: string; backupPolicy: string; allowedLosses: readonly string[]; isMock: boolean }
 
 const OPTIONS = {
   policy: { type: 'string' },
@@ -44,13 +42,14 @@ const OPTIONS = {
   key: { type: 'string' },
   enclave: { type: 'string' },
   'config-hash': { type: 'string' },
+  'allow-loss': { type: 'string', multiple: true },
   mock: { type: 'boolean' },
 } as const
 
 const ALLOWED: Record<string, readonly string[]> = {
   keygen: [],
-  check: ['policy', 'key', 'mock'],
-  submit: ['policy', 'backup-policy', 'key', 'enclave', 'config-hash', 'mock'],
+  check: ['policy', 'backup-policy', 'key', 'enclave', 'allow-loss', 'mock'],
+  submit: ['policy', 'backup-policy', 'key', 'enclave', 'config-hash', 'allow-loss', 'mock'],
 }
 
 export function parseCommand(parameters: string[]): Command {
@@ -65,15 +64,23 @@ export function parseCommand(parameters: string[]): Command {
   const foreign = Object.keys(values).find((option) => !allowed.includes(option))
   if (foreign !== undefined) return fault(`${name} has no --${foreign}`)
   const { policy, key, enclave, 'config-hash': configHash, mock: isMock = false } = values
+  const { 'allow-loss': allowedLosses = [] } = values
   if (name === 'keygen') return { kind: 'keygen', file }
   if (!policy) return fault(`${name} needs --policy`)
   if (key === '') return fault(`${name} has an empty --key`)
-  if (name === 'check') return { kind: 'check', backup: file, policy, ...(key === undefined ? {} : { key }), isMock }
+  const needsEnclave = name === 'submit' || enclave !== undefined
+  if (needsEnclave && (!enclave || !isSafeUrl(enclave))) {
+    return fault(`${name} needs --enclave: https, or http on loopback`)
+  }
+  const foreignLoss = allowedLosses.find((loss) => !/^(?:log|entropy|issuer:.+=.+)$/.test(loss))
+  if (foreignLoss !== undefined) return fault('--allow-loss is log, entropy or issuer:ISSUER=AUDIENCE')
+  const files = { backup: file, policy, backupPolicy: values['backup-policy'] ?? policy, allowedLosses, isMock }
+  if (name === 'check') {
+    return { kind: 'check', ...files, ...(key === undefined ? {} : { key }), ...(enclave ? { enclave } : {}) }
+  }
   if (!key) return fault('submit needs --key')
-  if (!enclave || !isSafeUrl(enclave)) return fault('submit needs --enclave: https, or http on loopback')
   if (!configHash || !/^[0-9a-f]{64}$/.test(configHash)) return fault('submit needs --config-hash: 32 bytes of hex')
-  const backupPolicy = values['backup-policy'] ?? policy
-  return { kind: 'submit', backup: file, policy, backupPolicy, key, enclave, configHash, isMock }
+  return { kind: 'submit', ...files, key, enclave: enclave ?? '', configHash }
 }
 
 function fault(text: string): Command {

@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { createVerifier, PolicyError, QuoteError, type Verifier, vendorRoots } from '@countersign/attestation'
 import {
+  assertSettingsOf,
   computeRecoveryReportData,
+  type EnclaveSettings,
   equalBytes,
   fromHex,
   hashEnclaveConfig,
@@ -34,6 +36,8 @@ import {
   verifyPeerEvidence,
 } from '@countersign/root-secret'
 import { open, seal, type X25519Pair } from '@countersign/root-secret/sealing'
+import { type ConfigLine, toPrintable } from '@countersign/verify'
+import { describeDifference, describeEnclave, type Enclave, findLosses } from './consent.ts'
 import { CustodianError } from './custodianError.ts'
 import { createKeyFile, readKeyFile } from './keyFile.ts'
 import type { Command } from './parseCommand.ts'
@@ -63,27 +67,28 @@ export async function runCommand(deps: CustodianDeps, command: Of<'keygen' | 'ch
   else await submit(deps, command)
 }
 
-async function check(deps: CustodianDeps, { backup: path, policy, key, isMock }: Of<'check'>) {
-  const backup = parseBackup(await readText(path))
-  const verifier = await chooseVerifier(isMock)
-  await verifyBackup({ verifier, isMock, madeUnder: await readPolicy(policy) }, backup)
+async function check(deps: CustodianDeps, command: Of<'check'>) {
+  const verified = await readVerifiedBackup(command)
+  const { backup } = verified
   deps.print(`The backup holds: ${nameBackup(backup)}`)
-  deps.print(`Made at ${backup.createdAt} by an enclave with the configuration ${backup.configHash}.`)
+  deps.print(`Made at ${backup.createdAt} by this enclave:`)
+  printLines(deps, describeEnclave(toMaker(verified)))
   deps.print(`${backup.threshold} of ${backup.shares.length} custodians can recover the root secret.`)
-  if (key === undefined) return
-  const { index, share } = openShare(backup, await readKeyFile(key))
-  share.fill(0)
-  deps.print(`Your key opens share ${index + 1}.`)
+  if (command.key !== undefined) {
+    const { index, share } = openShare(backup, await readKeyFile(command.key))
+    share.fill(0)
+    deps.print(`Your key opens share ${index + 1}.`)
+  }
+  if (command.enclave === undefined) return
+  await verifyEnclave(deps, { ...command, enclave: command.enclave }, verified)
+  deps.print('Nothing was sent.')
 }
 
 async function submit(deps: CustodianDeps, command: Of<'submit'>) {
-  const backup = parseBackup(await readText(command.backup))
-  const { isMock } = command
-  const verifier = await chooseVerifier(isMock)
-  await verifyBackup({ verifier, isMock, madeUnder: await readPolicy(command.backupPolicy) }, backup)
+  const verified = await readVerifiedBackup(command)
+  const { backup } = verified
   const pair = await readKeyFile(command.key)
-  const policy = await readPolicy(command.policy)
-  const recipient = await verifyEnclave(deps, { command, backup, verifier, policy })
+  const recipient = await verifyEnclave(deps, command, verified)
   const { index, share } = openShare(backup, pair)
   const aad = toSubmissionContext({ backupHash: hashBackup(backup), configHash: fromHex(command.configHash), index })
   const sealed = seal(share, { recipient, sender: pair, info: toTagBytes(tags.rootSubmission), aad })
@@ -95,6 +100,33 @@ async function submit(deps: CustodianDeps, command: Of<'submit'>) {
   // Nothing proves this answer: an attacker on the network can forge it, or drop it.
   deps.print(`The enclave answered that it has your share: ${held} of ${needed}.`)
   if (held >= needed) deps.print('With your share it has recovered the root secret, and starts.')
+}
+
+type VerifiedBackup = {
+  backup: Backup
+  madeUnder: ParsedRootSecretPolicy
+  /** Of the waiting enclave. */
+  policy: ParsedRootSecretPolicy
+  verifier: Verifier
+}
+
+/** An older policy may lack platforms: its backup must stay readable, to be recovered under a policy that has them. */
+async function readVerifiedBackup(command: Of<'check' | 'submit'>): Promise<VerifiedBackup> {
+  const { isMock } = command
+  const policy = await readPolicy(command.policy, { requirePlatforms: !isMock && command.enclave !== undefined })
+  const backup = parseBackup(await readText(command.backup))
+  const verifier = await chooseVerifier(isMock)
+  const madeUnder = await readPolicy(command.backupPolicy, { requirePlatforms: false })
+  await verifyBackup({ verifier, isMock, madeUnder }, backup)
+  return { backup, madeUnder, policy, verifier }
+}
+
+function toMaker({ backup, madeUnder }: VerifiedBackup): Enclave {
+  return { config: backup.evidence.config, settings: backup.settings, policy: madeUnder.policy }
+}
+
+function printLines(deps: CustodianDeps, lines: readonly ConfigLine[]) {
+  for (const [name, value] of lines) deps.print(`  ${name.padEnd(26)} ${toPrintable(value)}`)
 }
 
 const ATTEMPTS = 12
@@ -114,24 +146,20 @@ async function callWithRetries(deps: CustodianDeps, ...call: Parameters<CallPeer
   }
 }
 
-type WaitingEnclave = {
-  command: Of<'submit'>
-  backup: Backup
-  verifier: Verifier
-  policy: ParsedRootSecretPolicy
-}
+type Request = Pick<Of<'submit'>, 'enclave' | 'allowedLosses' | 'isMock'> & { configHash?: string }
 
-/** The key of the waiting enclave, after verifying that it is the one the custodian named. Nothing it claims about itself decides. */
-async function verifyEnclave(deps: CustodianDeps, { command, backup, verifier, policy }: WaitingEnclave) {
+/**
+ * The key of the waiting enclave, after showing the custodian which enclave it is and verifying that it is the one that the
+ * custodian named. Its quote covers everything that is shown.
+ */
+async function verifyEnclave(deps: CustodianDeps, command: Request, verified: VerifiedBackup) {
+  const { backup, policy, verifier } = verified
   const nonce = deps.random(32)
   const answer = parseRecoveryResponse(
     await callWithRetries(deps, command.enclave, rootSecretPaths.recovery, { nonce: toHex(nonce) }),
   )
-  const { evidence } = answer
+  const { evidence, settings } = answer
   const configHash = hashEnclaveConfig(evidence.config)
-  if (toHex(configHash) !== command.configHash) {
-    throw new CustodianError(`the enclave has another configuration: ${toHex(configHash)}`)
-  }
   if (evidence.config.rootSecret !== toRootSecretName(policy.policyHash)) {
     throw new CustodianError('the enclave has another policy for the root secret')
   }
@@ -150,6 +178,23 @@ async function verifyEnclave(deps: CustodianDeps, { command, backup, verifier, p
     if (!(cause instanceof QuoteError || cause instanceof PolicyError)) throw cause
     const details = cause.details === undefined ? cause.code : `${cause.code}, ${cause.details}`
     throw new CustodianError(`the enclave's quote does not hold (${details})`, { cause })
+  }
+  const maker = toMaker(verified)
+  const waiting = { config: evidence.config, settings, policy: policy.policy }
+  deps.print('The enclave that would get the root secret. This tool computed the hash:')
+  printLines(deps, describeEnclave(waiting))
+  const difference = describeDifference(maker, waiting)
+  deps.print(
+    difference.length === 0 ? "Nothing differs from the backup's enclave." : "Differs from the backup's enclave:",
+  )
+  printLines(deps, difference)
+  if (command.configHash !== undefined && toHex(configHash) !== command.configHash) {
+    throw new CustodianError(`the enclave has another configuration than --config-hash: ${toHex(configHash)}`)
+  }
+  const losses = findLosses(maker, waiting).filter((loss) => !command.allowedLosses.includes(loss))
+  if (losses.length > 0) {
+    const flags = losses.map((loss) => `--allow-loss ${toPrintable(loss)}`).join(' ')
+    throw new CustodianError(`the new configuration loses what the old one had. To consent to it, add ${flags}`)
   }
   return publicKey
 }
@@ -182,8 +227,8 @@ async function chooseVerifier(isMock: boolean): Promise<Verifier> {
   return createVerifier({ roots: [createSimulator({ at: new Date() }).intelRoot] })
 }
 
-async function readPolicy(path: string): Promise<ParsedRootSecretPolicy> {
-  const parsed = parseRootSecretPolicy(await readText(path))
+async function readPolicy(path: string, options: { requirePlatforms: boolean }): Promise<ParsedRootSecretPolicy> {
+  const parsed = parseRootSecretPolicy(await readText(path), options)
   if ('faults' in parsed) throw new CustodianError(`the policy ${path}: ${parsed.faults.join('; ')}`)
   return parsed
 }
@@ -200,13 +245,14 @@ const toTypeError = (details: string) => new TypeError(details)
 
 function parseRecoveryResponse(value: unknown): RecoveryResponse {
   return parseAnswer(() => {
-    const { publicKey, backupHash, evidence } = readMembers(
-      value,
-      { required: ['publicKey', 'backupHash', 'evidence'] },
-      toTypeError,
-    )
+    const required = ['publicKey', 'backupHash', 'evidence', 'settings'] as const
+    const members = readMembers(value, { required }, toTypeError)
+    const { publicKey, backupHash } = members
     if (!isHex(publicKey, 32) || !isHex(backupHash, 32)) throw new TypeError('not 32 bytes of hex')
-    return { publicKey, backupHash, evidence: parsePeerEvidence(evidence) }
+    const evidence = parsePeerEvidence(members.evidence)
+    const settings = members.settings as EnclaveSettings
+    assertSettingsOf(evidence.config, settings)
+    return { publicKey, backupHash, evidence, settings }
   })
 }
 

@@ -1,5 +1,5 @@
 import { createPublicKey, verify } from 'node:crypto'
-import { type Approval, fromHex, type Hex, toHex } from '@countersign/protocol'
+import { type Approval, type ApprovalReason, fromHex, type Hex, toHex } from '@countersign/protocol'
 import { p256 } from '@noble/curves/nist.js'
 import { describe, expect, test } from 'vitest'
 import { hashApprovals } from './approval.ts'
@@ -53,6 +53,8 @@ describe('approvals that are valid', () => {
 
   test.each<[string, AssertionChanges]>([
     ['without crossOrigin', { clientData: { crossOrigin: undefined } }],
+    ['with an escaped surrogate pair', { clientDataText: (text) => text.replace('}', ',"more":"\\ud83d\\ude00"}') }],
+    ['with the letters of an escape', { clientDataText: (text) => text.replace('}', ',"more":"\\\\ud800"}') }],
     [
       'with members that a browser adds',
       { clientData: { other_keys_can_be_added_here: 'do not compare', tokenBinding: { status: 'supported' } } },
@@ -147,6 +149,13 @@ describe('refused, each with one part wrong and signed so', () => {
       approve(0, { clientDataText: (text) => `\ufeff${text}` }),
       'client_data_malformed',
     ],
+    ...['"more":"\\ud800"', '"more":["\\udc00\\ud800"]', '"more":{"a":{"\\uDFFF":1}}'].map(
+      (member): [string, Approval, ApprovalReason] => [
+        `half of a surrogate pair in a member that nobody reads: ${member}`,
+        approve(0, { clientDataText: (text) => text.replace('}', `,${member}}`) }),
+        'client_data_malformed',
+      ],
+    ),
     ['client data that is a list', approve(0, { clientDataText: (text) => `[${text}]` }), 'client_data_malformed'],
     ['client data that is null', approve(0, { clientDataText: () => 'null' }), 'client_data_malformed'],
     ['members on the prototype', approve(0, { clientDataText: (text) => `{"__proto__":${text}}` }), 'client_data_type'],

@@ -15,7 +15,7 @@ export function checkClientData(
   } catch {
     return 'client_data_malformed'
   }
-  if (!isPlainObject(data)) return 'client_data_malformed'
+  if (!isPlainObject(data) || !isWellFormed(data)) return 'client_data_malformed'
   const member = (name: string) => (Object.hasOwn(data, name) ? data[name] : undefined)
   if (member('type') !== 'webauthn.get') return 'client_data_type'
   if (member('challenge') !== toBase64Url(expected.challenge)) return 'challenge_mismatch'
@@ -23,6 +23,19 @@ export function checkClientData(
   const crossOrigin = member('crossOrigin')
   const isFramed = (crossOrigin !== undefined && crossOrigin !== false) || Object.hasOwn(data, 'topOrigin')
   return isFramed ? 'cross_origin' : undefined
+}
+
+/** With the `u` flag a surrogate that has its partner is one character of another category. */
+const LONE_SURROGATE = /\p{Surrogate}/u
+
+/**
+ * Whether every name and every text in it is Unicode. JSON can escape half of a surrogate pair, which has no UTF-8: readers keep,
+ * replace or refuse it, and one that replaces it may see a name twice.
+ */
+function isWellFormed(value: unknown): boolean {
+  if (typeof value === 'string') return !LONE_SURROGATE.test(value)
+  if (typeof value !== 'object' || value === null) return true
+  return Object.entries(value).flat().every(isWellFormed)
 }
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'

@@ -29,6 +29,14 @@ test('approvals are valid, and none is left over', () => {
   }
 })
 
+test('approvals that are refused, each for its reason alone', () => {
+  for (const { policy, digest, reason, ...vector } of vectors.refusedApprovals) {
+    const parameters = { ...vector, policy: policyAt(policy).policy as Policy, digest: fromHex(digest.slice(2)) }
+    expect(checkApprovals({ verifyEs256 }, parameters)).toEqual({ valid: false, reason, index: 0 })
+  }
+  expect(vectors.refusedApprovals).toHaveLength(3)
+})
+
 // From here on the file is held against node:crypto and the naive evaluator, not against the code that made it.
 
 const unhex = (hex: string) => Buffer.from(hex.replace(/^0x/, ''), 'hex')

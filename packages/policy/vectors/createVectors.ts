@@ -5,7 +5,15 @@
 import { writeFileSync } from 'node:fs'
 import { type Hex, toHex, toPrefixedHex } from '@countersign/protocol'
 import { sha256 } from '@noble/hashes/sha2.js'
-import { checkPolicy, hashApprovals, hashPolicy, type Policy, type PolicyRequest, toPolicyBytes } from '../src/index.ts'
+import {
+  type Approver,
+  checkPolicy,
+  hashApprovals,
+  hashPolicy,
+  type Policy,
+  type PolicyRequest,
+  toPolicyBytes,
+} from '../src/index.ts'
 import { alice, ETHER, full, limited, passkeys, satellite, scheduled, token } from '../src/policies.fake.ts'
 
 const sample = (name: string) => sha256(new TextEncoder().encode(name))
@@ -41,6 +49,7 @@ export function createVectors() {
       verdict: checkPolicy((policies[policy] as (typeof policies)[number]).policy, request),
     })),
     approvals: createApprovals(),
+    refusedApprovals: createRefusedApprovals(),
   }
 }
 
@@ -139,19 +148,41 @@ function createRequests(): { policy: number; request: PolicyRequest }[] {
   ]
 }
 
+const nowMs = Date.UTC(2027, 0, 1)
+const vaultAddress = toPrefixedHex(sample('vault').subarray(0, 20))
+const findPasskey = ({ publicKey }: Approver) =>
+  passkeys.find(({ approver }) => approver.publicKey === publicKey) as (typeof passkeys)[number]
+
 function createApprovals() {
-  const nowMs = Date.UTC(2027, 0, 1)
-  const vaultAddress = toPrefixedHex(sample('vault').subarray(0, 20))
   return (['transaction', 'message', 'typed-data'] as const).map((kind, index) => {
     const digest = sample(`digest ${index}`)
     const expiresMs = nowMs + 3_600_000 * (index + 1)
     // One approver, then two, then all three of the second policy.
-    const approvals = full.approvers.slice(0, index + 1).map(({ publicKey }, approver) => {
-      const passkey = passkeys.find((one) => one.approver.publicKey === publicKey) as (typeof passkeys)[number]
-      return passkey.approve({ vaultAddress, policyHash: hashPolicy(full), kind, digest, expiresMs }, approver)
-    })
+    const approvals = full.approvers
+      .slice(0, index + 1)
+      .map((one, approver) =>
+        findPasskey(one).approve({ vaultAddress, policyHash: hashPolicy(full), kind, digest, expiresMs }, approver),
+      )
     const hash = toHex(hashApprovals(approvals))
     return { policy: 1, vaultAddress, kind, digest: toPrefixedHex(digest), nowMs, required: index + 1, approvals, hash }
+  })
+}
+
+/** Of the first approver, with a signature that holds. */
+function createRefusedApprovals() {
+  const kind = 'transaction' as const
+  const digest = sample('digest 0')
+  const request = { vaultAddress, policyHash: hashPolicy(full), kind, digest, expiresMs: nowMs + 3_600_000 }
+  const withMember = (member: string) => (text: string) => text.replace('}', `,${member}}`)
+  return [
+    { why: 'half of a surrogate pair, escaped, in a member that is passed over', member: '"more":"\\ud800"' },
+    { why: 'half of a surrogate pair, escaped, in a name', member: '"more":{"\\udfff":1}' },
+    { why: 'a member twice', member: '"more":1,"m\\u006fre":2' },
+  ].map(({ why, member }) => {
+    const changes = { clientDataText: withMember(member) }
+    const approvals = [findPasskey(full.approvers[0] as Approver).approve(request, 0, changes)]
+    const reason = 'client_data_malformed'
+    return { why, policy: 1, vaultAddress, kind, digest: toPrefixedHex(digest), nowMs, required: 1, approvals, reason }
   })
 }
 

@@ -3,6 +3,7 @@ import { concatBytes } from './bytes.ts'
 import { toCanonicalJson } from './canonicalJson.ts'
 import type { EnclaveConfig } from './configHash.ts'
 import { toField, toU32be } from './fields.ts'
+import type { EnclaveSettings } from './settings.ts'
 import { tags, toTagBytes } from './tags.ts'
 
 /*
@@ -42,8 +43,13 @@ export type TransferResponse = SealedBytes & { evidence: PeerEvidence }
 
 export type RecoveryRequest = { nonce: string }
 
-/** The quote is over `computeRecoveryReportData`. */
-export type RecoveryResponse = { publicKey: string; backupHash: string; evidence: PeerEvidence }
+/** The quote is over `computeRecoveryReportData`. The settings are those that the configuration names. */
+export type RecoveryResponse = {
+  publicKey: string
+  backupHash: string
+  evidence: PeerEvidence
+  settings: EnclaveSettings
+}
 
 /** A share of the custodian at this place of the backup, sealed to the enclave's key by the custodian's. */
 export type ShareRequest = SealedBytes & { index: number }

@@ -1,5 +1,14 @@
 import { hash } from 'node:crypto'
-import { isHex, type PeerEvidence, parseStrictJson, readMembers, toCanonicalJson, toHex } from '@countersign/protocol'
+import {
+  assertSettingsOf,
+  type EnclaveSettings,
+  isHex,
+  type PeerEvidence,
+  parseStrictJson,
+  readMembers,
+  toCanonicalJson,
+  toHex,
+} from '@countersign/protocol'
 import { parsePeerEvidence } from './peerEvidence.ts'
 
 /** A custodian's share: to whose key it is sealed, and how it is known when it comes back. */
@@ -13,6 +22,8 @@ export type BackupBody = {
   /** Of the policy under which it was made. */
   policyHash: string
   configHash: string
+  /** Those that the configuration names. Version 0.1.0 did not write them. */
+  settings?: EnclaveSettings
   threshold: number
   /** By which the secret is recognised. */
   commitment: string
@@ -68,7 +79,7 @@ const MEMBERS = [
 const toTypeError = (details: string) => new TypeError(details)
 
 function readBackup(value: unknown): Backup {
-  const members = readMembers(value, { required: MEMBERS }, toTypeError)
+  const members = readMembers(value, { required: MEMBERS, optional: ['settings'] }, toTypeError)
   const { version, createdAt, policyHash, configHash, threshold, commitment, shares } = members
   if (version !== VERSION) throw new TypeError('version')
   if (typeof createdAt !== 'string' || new Date(createdAt).toISOString() !== createdAt) throw new TypeError('createdAt')
@@ -77,10 +88,12 @@ function readBackup(value: unknown): Backup {
   if (typeof threshold !== 'number' || !Number.isInteger(threshold) || threshold < 2 || threshold > shares.length) {
     throw new TypeError('threshold')
   }
-  return {
-    ...createBackupBody({ createdAt, policyHash, configHash, threshold, commitment, shares: shares.map(readShare) }),
-    evidence: parsePeerEvidence(members.evidence),
-  }
+  const evidence = parsePeerEvidence(members.evidence)
+  const body = { createdAt, policyHash, configHash, threshold, commitment, shares: shares.map(readShare) }
+  if (!Object.hasOwn(members, 'settings')) return { ...createBackupBody(body), evidence }
+  const settings = members.settings as EnclaveSettings
+  assertSettingsOf(evidence.config, settings)
+  return { ...createBackupBody({ ...body, settings }), evidence }
 }
 
 function readShare(value: unknown): BackupShare {

@@ -4,10 +4,11 @@ import { parseRootSecretPolicy } from './policy.ts'
 const key = (first: string) => `${first.padStart(2, '0')}${'07'.repeat(31)}`
 const registers = ['mrTd', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3', 'mrConfigId', 'mrOwner', 'mrOwnerConfig']
 const measurement = Object.fromEntries(registers.map((name) => [name, '11'.repeat(48)]))
+const parse = (text: string, requirePlatforms = false) => parseRootSecretPolicy(text, { requirePlatforms })
 const policy = { measurements: [measurement], custodians: { threshold: 2, keys: [key('9'), key('a')] } }
 
 test('a policy is read, with its hash', () => {
-  expect(parseRootSecretPolicy(JSON.stringify(policy))).toEqual({
+  expect(parse(JSON.stringify(policy))).toEqual({
     policy,
     policyHash: expect.stringMatching(/^[0-9a-f]{64}$/),
   })
@@ -15,8 +16,8 @@ test('a policy is read, with its hash', () => {
 
 test('its hash does not depend on order or white space', () => {
   const { custodians, measurements } = policy
-  const one = parseRootSecretPolicy(JSON.stringify(policy))
-  const other = parseRootSecretPolicy(JSON.stringify({ custodians, measurements }, undefined, 2))
+  const one = parse(JSON.stringify(policy))
+  const other = parse(JSON.stringify({ custodians, measurements }, undefined, 2))
   expect(other).toEqual(one)
 })
 
@@ -51,14 +52,19 @@ describe('refused', () => {
     ['seventeen custodians', custodians({ keys: seventeen })],
     ['a misspelt member of custodians', custodians({ treshold: 2 })],
   ])('a policy with %s', (_, value) => {
-    expect(parseRootSecretPolicy(JSON.stringify(value))).toEqual({
+    expect(parse(JSON.stringify(value))).toEqual({
       faults: expect.arrayContaining([expect.any(String)]),
     })
   })
 
+  test('a policy for real silicon without platforms, by name', () => {
+    expect(parse(JSON.stringify(policy), true)).toEqual({ faults: [expect.stringMatching(/^platforms /)] })
+    expect(parse(JSON.stringify({ ...policy, platforms: [{ ppid: '11'.repeat(16) }] }), true)).toHaveProperty('policy')
+  })
+
   test('a measurement that leaves registers open, with their names', () => {
     const { mrOwner: _, mrOwnerConfig: __, ...six } = measurement
-    expect(parseRootSecretPolicy(JSON.stringify({ ...policy, measurements: [measurement, six] }))).toEqual({
+    expect(parse(JSON.stringify({ ...policy, measurements: [measurement, six] }))).toEqual({
       faults: ['measurements[1] leaves out mrOwner, mrOwnerConfig'],
     })
   })
@@ -67,6 +73,6 @@ describe('refused', () => {
     ['no JSON', '{'],
     ['a member twice', JSON.stringify(policy).replace('"threshold":2', '"threshold":3,"threshold":2')],
   ])('%s', (_, text) => {
-    expect(parseRootSecretPolicy(text)).toEqual({ faults: ['is not JSON, or has a member twice'] })
+    expect(parse(text)).toEqual({ faults: ['is not JSON, or has a member twice'] })
   })
 })

@@ -14,6 +14,7 @@ export type RootSecretPolicy = {
   measurements: readonly TdMeasurement[]
   statuses?: readonly TcbStatus[]
   minimumTcbEvaluationDataNumber?: number
+  /** Required unless the silicon is simulated. */
   platforms?: readonly TdPlatform[]
   custodians: {
     /** How many shares make the secret. */
@@ -38,8 +39,14 @@ const MEMBERS: Record<string, { isValid(value: unknown): boolean; isRequired?: b
   custodians: { isValid: isCustodians, isRequired: true },
 }
 
-/** Reads a policy from its JSON text, or lists everything that is wrong with it. */
-export function parseRootSecretPolicy(text: string): ParsedRootSecretPolicy | { faults: string[] } {
+/**
+ * Reads a policy from its JSON text, or lists everything that is wrong with it. `requirePlatforms` is for every policy that decides
+ * who gets a real secret: without a list of machines, a quoting key leaked from any TDX machine is enough to get it.
+ */
+export function parseRootSecretPolicy(
+  text: string,
+  { requirePlatforms }: { requirePlatforms: boolean },
+): ParsedRootSecretPolicy | { faults: string[] } {
   let value: unknown
   try {
     value = parseStrictJson(new TextEncoder().encode(text), { maxLength: MAX_BYTES })
@@ -55,6 +62,9 @@ export function parseRootSecretPolicy(text: string): ParsedRootSecretPolicy | { 
     if ((isRequired || Object.hasOwn(value, name)) && !isValid(value[name])) {
       faults.push(`${name} is not what it should be, or empty`)
     }
+  }
+  if (requirePlatforms && !Object.hasOwn(value, 'platforms')) {
+    faults.push('platforms is required: list the machines that may hold the root secret')
   }
   if (faults.length === 0) faults.push(...findOpenMeasurements(value as RootSecretPolicy))
   if (faults.length > 0) return { faults }

@@ -299,7 +299,7 @@ describe('sign', () => {
 
   test('before the time is known, nothing is signed: 503', async () => {
     const alice = await openSession(startApp(), 'alice')
-    const app = startApp({ time: createTime(clock) })
+    const app = startApp({ time: createTime({ clock, elapsedMs: () => 0 }) })
     const request = { items: [toItem(alice)] }
     const unknown = { status: 503, body: { error: { code: 'time_unknown' } } }
     expect(await send(app, { path: enclavePaths.sign, request })).toMatchObject(unknown)
@@ -579,7 +579,7 @@ describe('the root secret', () => {
   })
 
   test('goes to nobody before the time is known: by the host’s clock alone, expired evidence could pass', async () => {
-    const app = startApp({ donor, time: createTime(clock) })
+    const app = startApp({ donor, time: createTime({ clock, elapsedMs: () => 0 }) })
     for (const path of [rootSecretPaths.challenge, rootSecretPaths.transfer]) {
       expect(await ask(app, path)).toMatchObject({ status: 503, body: { error: { code: 'time_unknown' } } })
     }
@@ -588,7 +588,7 @@ describe('the root secret', () => {
   test('goes to nobody before sessions can be opened: a genesis that did not start is done again, with another secret', async () => {
     const aheadMs = 600_000
     let nowMs = at.getTime() + aheadMs
-    const time = createTime({ now: () => nowMs })
+    const time = createTime({ clock: { now: () => nowMs }, elapsedMs: () => 0 })
     nowMs -= aheadMs
     time.learn(nowMs)
     const app = startApp({ donor, time })

@@ -240,15 +240,18 @@ describe('ROOT_SECRET=attested', () => {
     expect(faults).toEqual(['ROOT_SECRET_POLICY_FILE: is not JSON, or has a member twice'])
   })
 
+  const real = {
+    ...attested,
+    ROOT_SECRET_POLICY_FILE: 'real.json',
+    NODE_ENV: 'production',
+    MOCK_ATTESTATION: 'false',
+    QUOTE_SOURCE: 'configfs',
+    LISTEN: 'https',
+    CALLER_POLICY_FILE: 'policy.json',
+  }
+  files['real.json'] = JSON.stringify({ ...policy, platforms: [{ ppid: '44'.repeat(16) }] })
+
   test('production takes it', () => {
-    const real = {
-      ...attested,
-      NODE_ENV: 'production',
-      MOCK_ATTESTATION: 'false',
-      QUOTE_SOURCE: 'configfs',
-      LISTEN: 'https',
-      CALLER_POLICY_FILE: 'policy.json',
-    }
     expect(faultsOf(real)).toEqual([])
     expect(read(real).rootSecret).toMatchObject({
       from: { kind: 'join', urls: ['https://a.example:8090', 'http://127.0.0.1:8091'] },
@@ -256,8 +259,14 @@ describe('ROOT_SECRET=attested', () => {
     })
   })
 
+  test.each(['production', 'development'])('real silicon in %s needs platforms in its policy', (NODE_ENV) => {
+    expect(faultsOf({ ...real, NODE_ENV, ROOT_SECRET_POLICY_FILE: 'root.json' })).toEqual([
+      expect.stringMatching(/^ROOT_SECRET_POLICY_FILE: platforms /),
+    ])
+  })
+
   test.each<[string, Record<string, string | undefined>]>([
-    ['ROOT_SECRET', { MOCK_ATTESTATION: 'false', QUOTE_SOURCE: 'dstack' }],
+    ['ROOT_SECRET', { ROOT_SECRET_POLICY_FILE: 'real.json', MOCK_ATTESTATION: 'false', QUOTE_SOURCE: 'dstack' }],
     ['ROOT_SECRET_POLICY_FILE', { ROOT_SECRET_POLICY_FILE: undefined }],
     ['ROOT_SECRET_POLICY_FILE', { ROOT_SECRET_POLICY_FILE: 'missing.json' }],
     ['ROOT_SECRET_FROM', { ROOT_SECRET_FROM: undefined }],

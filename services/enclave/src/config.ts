@@ -62,7 +62,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   const isMock = readBoolean(env, 'MOCK_ATTESTATION', fault)
 
   const listen = readListen(env, fault)
-  const rootSecret = readRootSecret(env, deps.readFile, fault)
+  const rootSecret = readRootSecret(env, { ...deps, isMock }, fault)
   const quoteSource = readQuoteSource(env, fault)
   const { issuers, faults: issuerFaults } = parseIssuers(env.OIDC_ISSUERS ?? '')
   for (const text of issuerFaults) fault(`OIDC_ISSUERS: ${text}`)
@@ -134,9 +134,13 @@ function readListen(env: Env, fault: Fault): Listen {
   return { kind: kind === 'https' ? 'https' : 'http', host: env.HOST ?? '127.0.0.1', port }
 }
 
-function readRootSecret(env: Env, readFile: (path: string) => string, fault: Fault): RootSecretSource | AttestedSource {
+function readRootSecret(
+  env: Env,
+  { readFile, isMock }: { readFile(path: string): string; isMock: boolean },
+  fault: Fault,
+): RootSecretSource | AttestedSource {
   const value = env.ROOT_SECRET ?? ''
-  const attested = readAttestedSource(env, { readFile, isAttested: value === 'attested' }, fault)
+  const attested = readAttestedSource(env, { readFile, isAttested: value === 'attested', isMock }, fault)
   if (attested !== undefined) return attested
   const socket = env.DSTACK_SOCKET ? { socketPath: env.DSTACK_SOCKET } : {}
   if (value === 'dstack') return { kind: 'dstack', ...socket }

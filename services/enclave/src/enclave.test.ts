@@ -216,6 +216,28 @@ describe('the time', () => {
     }
   })
 
+  test('a host that stops the clock does not keep a session alive', async () => {
+    // As a minute that passes while the clock stands still.
+    const stopClock = `process.once('SIGUSR2', () => {
+      const [now, monotonic] = [Date.now(), performance.now.bind(performance)]
+      Date.now = () => now
+      performance.now = () => monotonic() + 62_000
+      console.log('{"msg":"stopped the clock"}')
+    })`
+    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(stopClock)}`
+    const stopped = await start({ SESSION_TTL_S: '60', NODE_OPTIONS })
+    const item = toItem(await login(stopped, 'alice'))
+    const signAt = async (timeMs: number) => {
+      const request = { items: [{ ...item, witness: createWitness(timeMs) }] }
+      return (await callEnclave(stopped.url, coordinator, enclavePaths.sign, request, timeMs)).body
+    }
+    expect(await signAt(Date.now())).toMatchObject({ results: [{ statement: {} }] })
+    stopped.child.kill('SIGUSR2')
+    await expect.poll(() => stopped.output.join()).toContain('stopped the clock')
+    expect(await signAt(Date.now())).not.toHaveProperty('results.0.statement')
+    expect(await signAt(Date.now() + 62_000)).toEqual({ batches: [], results: [{ error: 'session_expired' }] })
+  })
+
   test('until the issuers have told it nothing is opened or signed; attestations are answered', async () => {
     issuer.isDown = true
     try {

@@ -27,6 +27,7 @@ import { createTime } from './time/time.ts'
 import { createPolicyTexts } from './vault/policyTexts.ts'
 
 const clock = { now: () => Date.now() }
+const elapsedMs = () => performance.now()
 const random = (length: number) => new Uint8Array(randomBytes(length))
 /** How often is looked for statements that nobody fetched. */
 const EXPIRE_INTERVAL_MS = 1_000
@@ -43,7 +44,7 @@ async function start(env: Env): Promise<RunningService> {
   }
   const { rootSecret, enclave } = config
   const bootId = random(16)
-  const time = createTime(clock)
+  const time = createTime({ clock, elapsedMs })
   const configHash = hashEnclaveConfig(enclave)
   const shutdown = createShutdown()
   const keyWorker = await createKeyWorker({
@@ -58,6 +59,7 @@ async function start(env: Env): Promise<RunningService> {
   const tls = config.listen.kind === 'https' ? createTlsIdentity(clock.now()) : undefined
   const peers = {
     config: enclave,
+    settings: config.settings,
     quoteSource,
     fetchCollateral: createCollateralSource({ fetch: fetchCollateral, clock: time }),
     verifier: createVerifier({ roots: peerRoots }),
@@ -78,7 +80,7 @@ async function start(env: Env): Promise<RunningService> {
           bootId,
           configHash,
           time,
-          elapsedMs: () => performance.now(),
+          elapsedMs,
           log,
         })
   const app = createApp({
@@ -123,7 +125,7 @@ async function start(env: Env): Promise<RunningService> {
     log,
   }
   const learning = learnTime({ ...timeDeps, clock }, signal)
-  const keeping = keepTime({ ...timeDeps, isNeeded: samples.isFilling }, signal)
+  const keeping = keepTime(timeDeps, signal)
   if (statementLog !== undefined) {
     const timer = setInterval(statementLog.expire, EXPIRE_INTERVAL_MS)
     shutdown.add(() => clearInterval(timer))

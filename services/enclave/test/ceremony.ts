@@ -61,6 +61,7 @@ export type SubmitOptions = {
   madeUnder?: ParsedRootSecretPolicy
   configHash?: string
   backup?: Backup
+  allowedLosses?: string[]
   isMock?: boolean
   change?(path: string, body: unknown): unknown
 }
@@ -99,6 +100,7 @@ export async function submit(folder: string, app: App, options: SubmitOptions) {
     key: path('key'),
     enclave: 'http://127.0.0.1:1',
     configHash: options.configHash ?? toHex(peer.configHash),
+    allowedLosses: options.allowedLosses ?? [],
     isMock: options.isMock ?? true,
   })
   return printed

@@ -2,11 +2,20 @@ import { randomBytes } from 'node:crypto'
 import { createVerifier, parseQuote, toTdMeasurement } from '@countersign/attestation'
 import { createSimulator, type SimulatedQuoteOptions } from '@countersign/attestation/simulator'
 import { createSimulatedQuoteSource, type QuoteSource } from '@countersign/evidence'
-import { type EnclaveConfig, hashEnclaveConfig, toHex, toRootSecretName } from '@countersign/protocol'
+import {
+  createEnclaveSettings,
+  type EnclaveConfig,
+  type EnclaveSettings,
+  hashEnclaveConfig,
+  toEnclaveVersion,
+  toHex,
+  toRootSecretName,
+} from '@countersign/protocol'
 import { type ParsedRootSecretPolicy, parseRootSecretPolicy, type RootSecretPolicy } from '@countersign/root-secret'
 import { createX25519Pair, type X25519Pair } from '@countersign/root-secret/sealing'
 import { createLog } from '@countersign/service'
 import { createRootSecretHolder } from '../src/rootSecret/rootSecretHolder.ts'
+import { satelliteKey } from './witness.ts'
 
 /** Simulated enclaves of one service, as far as they deal with the root secret. No process, no thread, no network. */
 
@@ -24,14 +33,18 @@ export function createTestPolicy(changes: Partial<RootSecretPolicy> = {}): Parse
   const keys = custodians.map(({ publicKey }) => toHex(publicKey))
   const parsed = parseRootSecretPolicy(
     JSON.stringify({ measurements: [measurement], custodians: { threshold: 2, keys }, ...changes }),
+    { requirePlatforms: false },
   )
   if ('faults' in parsed) throw new Error(parsed.faults.join())
   return parsed
 }
 
-export function createTestConfig(
+export const testSettings = createEnclaveSettings([{ kind: 'satellite', key: satelliteKey }])
+
+function createTestConfig(
   { policyHash }: ParsedRootSecretPolicy,
-  changes: Partial<EnclaveConfig> = {},
+  { version = '0.0.0', ...changes }: Partial<EnclaveConfig> = {},
+  settings: EnclaveSettings = testSettings,
 ): EnclaveConfig {
   return {
     issuers: [{ issuer: 'https://issuer.example', audience: 'a', jwksOrigin: 'https://issuer.example' }],
@@ -39,7 +52,7 @@ export function createTestConfig(
     rootSecret: toRootSecretName(policyHash),
     quoteSource: 'mock',
     callerPolicy: 'any',
-    version: '0.0.0',
+    version: toEnclaveVersion(version, settings),
     ...changes,
   }
 }
@@ -47,6 +60,7 @@ export function createTestConfig(
 export type TestPeerOptions = {
   policy?: ParsedRootSecretPolicy
   config?: Partial<EnclaveConfig>
+  settings?: EnclaveSettings
   quote?: Partial<SimulatedQuoteOptions>
   silicon?: typeof simulator
 }
@@ -55,8 +69,8 @@ export type TestPeer = ReturnType<typeof createTestPeer>
 
 /** Everything that donor, joiner and recovery are made of; `secrets` shows which secrets the holder took in. */
 export function createTestPeer(options: TestPeerOptions = {}) {
-  const { policy = createTestPolicy(), quote = {}, silicon = simulator } = options
-  const config = createTestConfig(policy, options.config)
+  const { policy = createTestPolicy(), settings = testSettings, quote = {}, silicon = simulator } = options
+  const config = createTestConfig(policy, options.config, settings)
   const secrets: string[] = []
   const lines: string[] = []
   let now = at.getTime()
@@ -76,6 +90,7 @@ export function createTestPeer(options: TestPeerOptions = {}) {
     policyHash: policy.policyHash,
     parsed: policy,
     config,
+    settings,
     configHash: hashEnclaveConfig(config),
     quoteSource,
     fetchCollateral: async () => silicon.collateral(),

@@ -9,7 +9,7 @@ import {
   toHex,
   toPrefixedHex,
 } from '@countersign/protocol'
-import { createPasskey } from '../../../packages/policy/src/passkey.fake.ts'
+import { type AssertionChanges, createPasskey } from '../../../packages/policy/src/passkey.fake.ts'
 import { alice, limited, passkeys } from '../../../packages/policy/src/policies.fake.ts'
 import { createGrant, toSidHash } from '../src/grant/grant.ts'
 import { createKeyring, toOwner } from '../src/keys/deriveKey.ts'
@@ -81,11 +81,13 @@ export function approve(
     kind = 'transaction',
     approver = 0,
     expiresMs = now + 60_000,
+    changes = {},
   }: {
     digest: string
     kind?: ApprovalKind
     approver?: number
     expiresMs?: number
+    changes?: AssertionChanges
   },
 ) {
   const passkey = passkeys.find((one) => one.approver.publicKey === policy.approvers[approver]?.publicKey)
@@ -96,7 +98,7 @@ export function approve(
     digest: fromHex(digest.slice(2)),
     expiresMs,
   }
-  return (passkey ?? createPasskey({ seed: 9, rpId: 'vault.example' })).approve(request, approver)
+  return (passkey ?? createPasskey({ seed: 9, rpId: 'vault.example' })).approve(request, approver, changes)
 }
 
 /** What the key worker does with an item. No policy is remembered, as in an enclave that has just started. */

@@ -1,9 +1,9 @@
 import { parseQuote, parseReport } from '@countersign/attestation'
 import { parseCheckpoint, parseNote, parseTlogProof } from '@countersign/log'
 import { describePolicy, type Policy, parsePolicy } from '@countersign/policy'
-import { type AttestationReceiptV2, type EntropySetting, fromHex, ServiceError } from '@countersign/protocol'
+import { type AttestationReceiptV2, fromHex, ServiceError } from '@countersign/protocol'
 import { type Blocks, parseBlock, type ReceiptFiles, toCid } from '@countersign/receipt'
-import { describeConfig } from './describeConfig.ts'
+import { describeConfig, describeSettings } from '@countersign/verify'
 import { describeQuote } from './describeQuote.ts'
 import { describeReport } from './describeReport.ts'
 import { describeCertificates, describeOr, type Line, list } from './lines.ts'
@@ -40,12 +40,8 @@ export function describeAttestation(receipt: AttestationReceiptV2, { bytes, bloc
       ['batch', `${sequence} of boot ${bootId}`],
       ['signatures in it', treeSize],
       ...describeConfig(config),
-      ...list('  takes samples of', settings.entropy.map(nameSource)),
-      ...list('  code it may authorize', settings.implementations),
+      ...describeSettings(settings),
       ['log', logKey ?? 'none'],
-      ...(settings.log === null
-        ? []
-        : list(`witnesses, ${settings.log.quorum} of which must cosign`, settings.log.witnesses)),
       '',
       ...describeOr('TDX QUOTE', () => describeQuote(parseQuote(fromHex(quoteHex)))),
     ]),
@@ -59,10 +55,6 @@ export function describeAttestation(receipt: AttestationReceiptV2, { bytes, bloc
       ...describeOr('SEV-SNP REPORT', () => describeReport(parseReport(fromHex(reportHex)))),
     ]),
   ]
-}
-
-function nameSource(source: EntropySetting): string {
-  return source.kind === 'unsigned' ? 'a source that does not sign' : `${source.kind}, key ${source.key}`
 }
 
 /** The rules of a vault in words, where the block is there and is the one that is named. */

@@ -1,7 +1,7 @@
 import { parseQuote, parseReport } from '@countersign/attestation'
 import { fromHex } from '@countersign/protocol'
 import type { AttestationReceiptV1 } from '@countersign/receipt'
-import { describeConfig } from './describeConfig.ts'
+import { describeConfig } from '@countersign/verify'
 import { describeQuote } from './describeQuote.ts'
 import { describeReport } from './describeReport.ts'
 import { describeCertificates, describeOr, type Line } from './lines.ts'

@@ -260,6 +260,11 @@ describe('approvals', () => {
     ['for longer than a day', { expiresMs: expiresMs + 86_400_001 }, 'more than 24 hours'],
     ['at another origin', { changes: { clientData: { origin: 'https://evil.example' } } }, 'does not name'],
     ['in a frame', { changes: { clientData: { crossOrigin: true } } }, 'in a frame'],
+    [
+      'with half of a surrogate pair in a member that nobody reads',
+      { changes: { clientDataText: (text) => text.replace('}', ',"more":"\\ud800"}') } },
+      'cannot be read',
+    ],
     ['without verifying the user', { changes: { flags: 0x01 } }, 'did not verify'],
     ['that are none', { by: [] }, '1 more is needed'],
   ])('%s', async (_, options, sentence) => {

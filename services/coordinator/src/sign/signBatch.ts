@@ -1,4 +1,4 @@
-import type { Placed, SignedBatch, SignItem, SignItemError, SignItemResult } from '@countersign/protocol'
+import type { Placed, PolicyRefusal, SignedBatch, SignItem, SignItemError, SignItemResult } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { CoordinatorError, type CoordinatorErrorCode, invalidAnswer } from '../errors.ts'
 import type { Clock, EnclaveTerms, Entropy, KeyEnclave, SelfReport } from '../ports.ts'
@@ -174,6 +174,19 @@ function noSample() {
   return new CoordinatorError('entropy_unavailable', 'no entropy sample is available')
 }
 
+/**
+ * `assertAllowed` found it due by our clock. Samples are bought ahead, so the one that was sent may be from before that: a later one
+ * is enough.
+ */
+function isOnlyEarly({ reasons, rules }: PolicyRefusal): boolean {
+  return reasons.join() === 'nonce_not_due' && rules.some((rule) => rule.reasons.length === 0)
+}
+
+function sampleTooEarly() {
+  const details = 'the schedule allows this transaction as soon as a sample proves the time'
+  return new CoordinatorError('entropy_unavailable', 'no entropy sample is late enough', { details })
+}
+
 const ITEM_ERRORS: Record<SignItemError['error'], CoordinatorErrorCode> = {
   invalid_request: 'internal',
   invalid_tx_metadata: 'invalid_tx_metadata',
@@ -198,7 +211,7 @@ const ITEM_ERRORS: Record<SignItemError['error'], CoordinatorErrorCode> = {
 
 function toItemError(result: SignItemError, { vault }: SigningRequest): CoordinatorError {
   if (result.error === 'policy_refused' && vault !== undefined) {
-    return policyRefused(vault.rules, result.details)
+    return isOnlyEarly(result.details) ? sampleTooEarly() : policyRefused(vault.rules, result.details)
   }
   if (result.error === 'approvals_missing') return approvalsMissing(result.missing)
   const details = result.error === 'approval_invalid' ? `approvals[${result.index}]: ${result.reason}` : result.error

@@ -4,6 +4,7 @@ import {
   type Hex,
   hashMessage,
   type Opening,
+  type PolicyRefusal,
   quicknet,
   type SignedBatch,
   type SignItem,
@@ -15,6 +16,7 @@ import { createTx, toDigest } from '@countersign/testing/stack'
 import { describe, expect, test } from 'vitest'
 import { createPasskey } from '../../../../packages/policy/src/passkey.fake.ts'
 import { createSigningEnclave, createTestWalletKey, type SignedItemV2 } from '../../test/signingEnclave.ts'
+import { coordinatorErrors } from '../errors.ts'
 import { createFakeClock, createFakeEntropy, createFakeLog, createFakeWitness } from '../ports.fake.ts'
 import { assertItemSigned, type ExpectedItem } from './checkItem.ts'
 import type { SigningRequest } from './request.ts'
@@ -181,6 +183,19 @@ describe('an enclave that does not know a policy', () => {
       { code: 'grant_invalid' },
       { code: 'enclave_unavailable' },
     ])
+  })
+
+  test('a payment that is due may be asked for again, where the sample was bought before', async () => {
+    const refusal = (rules: PolicyRefusal['rules']) =>
+      [
+        { error: 'policy_refused', details: { reasons: ['nonce_not_due'], rules, nearest: 0 } },
+      ] satisfies SignItemError[]
+    const matching = { rule: 1, reasons: [] }
+    const early = await run([request(0)], [refusal([{ rule: 0, reasons: [{ code: 'value_above_max' }] }, matching])])
+    expect(early.failures).toMatchObject([{ code: 'entropy_unavailable' }])
+    expect(coordinatorErrors.entropy_unavailable.retryable).toBe(true)
+    const never = await run([request(0)], [refusal([{ rule: 0, reasons: [{ code: 'value_above_max' }] }])])
+    expect(never.failures).toMatchObject([{ code: 'policy_refused' }])
   })
 
   test('what it refuses is told in words', async () => {

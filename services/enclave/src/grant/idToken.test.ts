@@ -526,7 +526,7 @@ describe('the time', () => {
   const YEAR_S = 31_536_000
   const create = (startedAtS: number) => {
     clock = createFakeClock(startedAtS * 1000)
-    const time = createTime(clock)
+    const time = createTime({ clock, elapsedMs: () => 0 })
     return { time, verifier: createVerifier({ time }) }
   }
   /** As the issuer's server would, at that time. */

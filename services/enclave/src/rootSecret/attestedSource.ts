@@ -27,7 +27,7 @@ const SETTINGS = [
 
 export function readAttestedSource(
   env: Env,
-  { readFile, isAttested }: { readFile(path: string): string; isAttested: boolean },
+  { readFile, isAttested, isMock }: { readFile(path: string): string; isAttested: boolean; isMock: boolean },
   fault: Fault,
 ): AttestedSource | undefined {
   if (!isAttested) {
@@ -36,7 +36,7 @@ export function readAttestedSource(
   }
   const source: AttestedSource = {
     kind: 'attested',
-    policy: readPolicy(env, readFile, fault),
+    policy: readPolicy(env, { readFile, isMock }, fault),
     from: readFrom(env, fault),
     collateralUrl: (env.COLLATERAL_URL || INTEL_PCS).replace(/\/+$/, ''),
   }
@@ -46,7 +46,11 @@ export function readAttestedSource(
   return source
 }
 
-function readPolicy(env: Env, readFile: (path: string) => string, fault: Fault): ParsedRootSecretPolicy {
+function readPolicy(
+  env: Env,
+  { readFile, isMock }: { readFile(path: string): string; isMock: boolean },
+  fault: Fault,
+): ParsedRootSecretPolicy {
   const none: ParsedRootSecretPolicy = {
     policy: { measurements: [], custodians: { threshold: 0, keys: [] } },
     policyHash: '',
@@ -63,7 +67,7 @@ function readPolicy(env: Env, readFile: (path: string) => string, fault: Fault):
     fault('ROOT_SECRET_POLICY_FILE: cannot be read')
     return none
   }
-  const parsed = parseRootSecretPolicy(text)
+  const parsed = parseRootSecretPolicy(text, { requirePlatforms: !isMock })
   if (!('faults' in parsed)) return parsed
   for (const text of parsed.faults) fault(`ROOT_SECRET_POLICY_FILE: ${text}`)
   return none

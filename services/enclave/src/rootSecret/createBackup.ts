@@ -1,5 +1,5 @@
 import { lstat } from 'node:fs/promises'
-import { computeBackupReportData, fromHex, hashEnclaveConfig, toHex } from '@countersign/protocol'
+import { computeBackupReportData, type EnclaveSettings, fromHex, hashEnclaveConfig, toHex } from '@countersign/protocol'
 import {
   type Backup,
   BackupError,
@@ -14,6 +14,7 @@ import { createEvidence, type EvidenceDeps } from './createEvidence.ts'
 import type { RootSecretHolder } from './rootSecretHolder.ts'
 
 export type CreateBackupDeps = EvidenceDeps & {
+  settings: EnclaveSettings
   policy: RootSecretPolicy
   policyHash: string
   holder: Pick<RootSecretHolder, 'share'>
@@ -33,6 +34,7 @@ export async function createBackup(deps: CreateBackupDeps): Promise<Backup> {
     createdAt: new Date(deps.clock.now()).toISOString(),
     policyHash: deps.policyHash,
     configHash: toHex(configHash),
+    settings: deps.settings,
     threshold,
     commitment: toHex(commitment),
     shares: shares.map(({ enc, ciphertext, hash }, index) => ({

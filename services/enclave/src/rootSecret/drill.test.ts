@@ -156,3 +156,71 @@ test('genesis, a second enclave that joins, both lost, a third recovered by two 
   const written = [...outputs, checked.stdout, one.stdout, two.stdout, backup].join('\n')
   for (const value of [secret, ...keys.map((key) => key.trim())]) expect(written).not.toContain(value)
 })
+
+test('an upgrade without the issuer’s client and signed entropy: the tool shows it, and sends nothing until both losses are named', async () => {
+  const before = parseBackup(await readFile(backupPath, 'utf8'))
+  const env = {
+    ...toEnv('recover'),
+    ENTROPY_PUBLIC_KEY: '',
+    ENTROPY_ALLOW_UNSIGNED: 'true',
+    OIDC_ISSUERS: `${issuer.url}=another`,
+  }
+  const enclave = await startEnclave(env, 'Waiting for custodians')
+  running.push(enclave)
+  const { configHash } = find(enclave, 'Waiting for custodians')
+  const held = async () => (await (await fetch(`${enclave.url}/health`)).json()).shares.held
+  const to = ['--enclave', enclave.url, '--policy', policyPath, '--mock']
+  const losses = ['entropy', `issuer:${issuer.url}=${issuer.audience}`].flatMap((loss) => ['--allow-loss', loss])
+
+  const looked = await custodian('check', backupPath, ...to).catch((error) => error)
+  expect(looked).toMatchObject({ code: 1, stderr: expect.stringContaining(losses.join(' ')) })
+  for (const line of [
+    `configuration hash         ${configHash}`,
+    `- configuration hash       ${before.configHash}`,
+    `- accepts sign-ins of      ${issuer.url} for ${issuer.audience}`,
+    `+ accepts sign-ins of      ${issuer.url} for another`,
+    '+ takes samples of         a source that does not sign',
+  ]) {
+    expect(looked.stdout).toContain(line)
+  }
+  const consent = ['submit', backupPath, '--key', keyPaths[0] as string, ...to, '--config-hash', configHash]
+  for (const named of [[], losses.slice(0, 2), losses.slice(2)]) {
+    await expect(custodian(...consent, ...named)).rejects.toMatchObject({ code: 1 })
+  }
+  expect(await held()).toBe(0)
+  expect((await custodian('check', backupPath, ...to, ...losses)).stdout).toContain('Nothing was sent.')
+  expect(await held()).toBe(0)
+  await custodian(...consent, ...losses)
+  expect(await held()).toBe(1)
+})
+
+test('real silicon: an enclave does not start, and a custodian does not submit, under a policy without platforms', async () => {
+  const production = {
+    ...toEnv('recover'),
+    NODE_ENV: 'production',
+    QUOTE_SOURCE: 'configfs',
+    LISTEN: 'https',
+    CALLER_POLICY_FILE: join(folder, 'missing.json'),
+    MOCK_QUOTE_LATENCY_MS: '',
+  }
+  const withPlatforms = join(folder, 'with-platforms.json')
+  const policy = JSON.parse(await readFile(policyPath, 'utf8'))
+  await writeFile(withPlatforms, JSON.stringify({ ...policy, platforms: [{ ppid: '11'.repeat(16) }] }))
+  const faultsOf = async (path: string) => {
+    const { child, output } = spawnEnclave({ ...production, ROOT_SECRET_POLICY_FILE: path })
+    const [code] = await once(child, 'close')
+    expect(code).toBe(1)
+    return output.join('\n')
+  }
+  expect(await faultsOf(policyPath)).toContain('ROOT_SECRET_POLICY_FILE: platforms is required')
+  expect(await faultsOf(withPlatforms)).not.toContain('ROOT_SECRET_POLICY_FILE')
+
+  const consent = ['--key', keyPaths[0] as string, '--enclave', 'https://127.0.0.1:9', '--config-hash', '00'.repeat(32)]
+  const submitted = custodian('submit', backupPath, ...consent, '--policy', policyPath)
+  await expect(submitted).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('platforms is required'),
+  })
+  const listed = custodian('submit', backupPath, ...consent, '--policy', withPlatforms, '--backup-policy', policyPath)
+  await expect(listed).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('of simulated silicon') })
+})

@@ -17,7 +17,7 @@ import { type Recovery, type RecoveryDeps, startRecovery } from './recovery.ts'
 import type { RootSecretHolder } from './rootSecretHolder.ts'
 
 export type ObtainDeps = Omit<JoinDeps, 'policy' | 'holder'> &
-  Pick<RecoveryDeps, 'health'> & { holder: RootSecretHolder }
+  Pick<RecoveryDeps, 'health' | 'settings'> & { holder: RootSecretHolder }
 
 /** An enclave that waits for custodians, and what is left to do after they have submitted. */
 export type PendingRecovery = Omit<Recovery, 'needsNewBackup'> & { finish(): Promise<void> }

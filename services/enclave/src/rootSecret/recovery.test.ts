@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createVerifier, vendorRoots } from '@countersign/attestation'
 import {
   computeBackupReportData,
+  createEnclaveSettings,
   enclavePaths,
   fromHex,
   rootSecretPaths,
@@ -69,7 +70,7 @@ describe('recovery', () => {
     const peer = createTestPeer({ policy, config: { version: '0.0.1' } })
     const { app, recovered } = await recover(folder, peer)
     // One who was not told of the upgrade does not give his share.
-    await expect(submit(folder, app, { peer: lost })).rejects.toThrow('another configuration')
+    await expect(submit(folder, app, { peer: lost })).rejects.toThrow('another policy')
     const configHash = toHex(peer.configHash)
     await expect(submit(folder, app, { peer, policy: lost.parsed, configHash })).rejects.toThrow('another policy')
     for (const pair of custodians.slice(0, 2)) await submit(folder, app, { peer, madeUnder: lost.parsed, pair })
@@ -232,6 +233,8 @@ describe('a backup that was changed is refused by the enclave and by the custodi
     ['the time', (backup) => ({ ...backup, createdAt: '2026-06-15T12:00:01.000Z' })],
     ['the policy', (backup) => ({ ...backup, policyHash: flip(backup.policyHash) })],
     ['the configuration', (backup) => ({ ...backup, configHash: flip(backup.configHash) })],
+    ['the settings', (backup) => ({ ...backup, settings: createEnclaveSettings([{ kind: 'unsigned' }]) })],
+    ['the settings left out', ({ settings: _, ...backup }) => backup],
     ['a custodian left out', (backup) => ({ ...backup, shares: backup.shares.slice(1) })],
     ['a custodian twice', (backup) => ({ ...backup, shares: [backup.shares[0], ...backup.shares] })],
     ['the quote', (backup) => ({ ...backup, evidence: { ...backup.evidence, quote: flip(backup.evidence.quote) } })],

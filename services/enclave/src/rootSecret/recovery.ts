@@ -1,6 +1,7 @@
 import type { Verifier } from '@countersign/attestation'
 import {
   computeRecoveryReportData,
+  type EnclaveSettings,
   enclavePaths,
   fromHex,
   hashEnclaveConfig,
@@ -30,6 +31,7 @@ import { createEvidenceForCaller, type EvidenceDeps } from './createEvidence.ts'
 import { RootSecretError, type RootSecretHolder } from './rootSecretHolder.ts'
 
 export type RecoveryDeps = EvidenceDeps & {
+  settings: EnclaveSettings
   backup: Backup
   policy: ParsedRootSecretPolicy
   /** With the roots of our own mode only. */
@@ -85,7 +87,7 @@ export async function startRecovery(deps: RecoveryDeps): Promise<Recovery> {
   async function attest({ nonce }: RecoveryRequest): Promise<RecoveryResponse> {
     const reportData = computeRecoveryReportData({ nonce: fromHex(nonce), publicKey, backupHash, configHash })
     const evidence = await createEvidenceForCaller(deps, reportData)
-    return { publicKey: toHex(publicKey), backupHash: nameBackup(backup), evidence }
+    return { publicKey: toHex(publicKey), backupHash: nameBackup(backup), evidence, settings: deps.settings }
   }
 
   async function addShare({ index, enc, ciphertext }: ShareRequest): Promise<ShareResponse> {

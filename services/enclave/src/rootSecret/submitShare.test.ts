@@ -1,12 +1,14 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { computeBackupReportData, rootSecretPaths, toHex } from '@countersign/protocol'
+import { computeBackupReportData, createEnclaveSettings, rootSecretPaths, toHex } from '@countersign/protocol'
 import { type Backup, hashBackup, nameBackup, toBackupFile, verifyBackup } from '@countersign/root-secret'
 import { createX25519Pair } from '@countersign/root-secret/sealing'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { call, genesis, recover, type SubmitOptions, submit, toBackupPath } from '../../test/ceremony.ts'
-import { createTestPeer } from '../../test/peers.ts'
+import { createTestPeer, createTestPolicy, type TestPeerOptions } from '../../test/peers.ts'
+import { satelliteKey } from '../../test/witness.ts'
+import { createBackup } from './createBackup.ts'
 import { createEvidence } from './createEvidence.ts'
 
 let folder = ''
@@ -56,6 +58,99 @@ describe('a drill with simulated silicon gets no share of a real backup', () => 
   })
 })
 
+describe('a custodian sees what he consents to', () => {
+  const satellite = { kind: 'satellite', key: satelliteKey } as const
+  const log = { origins: ['log.example/a'], witnesses: [satelliteKey], quorum: 1 }
+  const issuer = (name: string) => ({ issuer: name, audience: 'a', jwksOrigin: name })
+  const [kept, dropped] = [issuer('https://a.example'), issuer('https://b.example')]
+  const old = {
+    settings: createEnclaveSettings([satellite], [], log),
+    config: { issuers: [kept, dropped] },
+  }
+
+  async function startUpgrade(changes: TestPeerOptions) {
+    await genesis(folder, createTestPeer(old))
+    const peer = createTestPeer({ ...old, ...changes })
+    const { app } = await recover(folder, peer)
+    return { peer, app }
+  }
+
+  const unsigned = { kind: 'unsigned' } as const
+  test.each<[string, TestPeerOptions, string[]]>([
+    ['the log', { settings: createEnclaveSettings([satellite]) }, ['log']],
+    ['signed entropy', { settings: createEnclaveSettings([unsigned], [], log) }, ['entropy']],
+    ['entropy that is always signed', { settings: createEnclaveSettings([satellite, unsigned], [], log) }, ['entropy']],
+    ['an issuer', { config: { issuers: [kept] } }, ['issuer:https://b.example=a']],
+    [
+      'an audience of an issuer, and the log',
+      {
+        settings: createEnclaveSettings([satellite]),
+        config: { issuers: [kept, { ...dropped, audience: 'b' }] },
+      },
+      ['log', 'issuer:https://b.example=a'],
+    ],
+  ])('and his tool refuses to lose %s, unless he names it', async (_, changes, losses) => {
+    const { peer, app } = await startUpgrade(changes)
+    const all = ['log', 'entropy', 'issuer:https://a.example=a', 'issuer:https://b.example=a']
+    for (const loss of losses) {
+      const allowedLosses = all.filter((name) => name !== loss)
+      await expect(submit(folder, app, { peer, allowedLosses })).rejects.toThrow(`add --allow-loss ${loss}`)
+    }
+    expect(peer.lines.join()).not.toContain('Got a share')
+    const printed = await submit(folder, app, { peer, allowedLosses: losses })
+    expect(printed.at(-1)).toContain('1 of 2')
+  })
+
+  test('the hash that the tool computed, and each line that differs', async () => {
+    const settings = createEnclaveSettings([satellite], [`0x${'11'.repeat(20)}`], {
+      ...log,
+      origins: ['log.example/b'],
+    })
+    const { peer, app } = await startUpgrade({ settings, config: { ...old.config, callerPolicy: 'other' } })
+    const printed = await submit(folder, app, { peer })
+    const [lines, difference] = [printed, printed.slice(printed.findIndex((line) => line.startsWith('Differs')))].map(
+      (list) => list.map((line) => line.trim().split(/ {2,}/).join(': ')),
+    )
+    const hash = (of: TestPeerOptions) => toHex(createTestPeer(of).configHash)
+    expect(lines).toContain(`configuration hash: ${toHex(peer.configHash)}`)
+    expect(lines).toContain('accepts sign-ins of: https://b.example for a, keys from https://b.example')
+    expect(difference?.slice(1, -1)).toEqual([
+      `- configuration hash: ${hash(old)}`,
+      '- caller policy: any',
+      `- version: ${createTestPeer(old).config.version}`,
+      '- code it may authorize: none',
+      '- logs signatures in: log.example/a',
+      `+ configuration hash: ${toHex(peer.configHash)}`,
+      '+ caller policy: other',
+      `+ version: ${peer.config.version}`,
+      `+ code it may authorize: 0x${'11'.repeat(20)}`,
+      '+ logs signatures in: log.example/b',
+    ])
+  })
+
+  test('with settings that are not those of the enclave’s configuration, nothing is sent', async () => {
+    const { peer, app } = await startUpgrade({ settings: createEnclaveSettings([satellite]) })
+    const change = (path: string, body: unknown) =>
+      path === '/recovery answer' ? { ...(body as object), settings: old.settings } : body
+    await expect(submit(folder, app, { peer, change })).rejects.toThrow('not the answer of an enclave')
+    expect(peer.lines.join()).not.toContain('Got a share')
+  })
+
+  test('of a backup without settings, an enclave without a log and signed entropy may lose both', async () => {
+    const maker = createTestPeer(old)
+    await maker.holder.generate()
+    const { evidence: _, settings: __, ...body } = await createBackup(maker)
+    const reportData = computeBackupReportData({ backupHash: hashBackup(body), configHash: maker.configHash })
+    await writeFile(toBackupPath(folder), toBackupFile({ ...body, evidence: await createEvidence(maker, reportData) }))
+    const same = createTestPeer(old)
+    expect((await submit(folder, (await recover(folder, same)).app, { peer: same })).at(-1)).toContain('1 of 2')
+    const peer = createTestPeer({ ...old, settings: createEnclaveSettings([unsigned]) })
+    const { app } = await recover(folder, peer)
+    await expect(submit(folder, app, { peer })).rejects.toThrow('add --allow-loss log --allow-loss entropy')
+    expect((await submit(folder, app, { peer, allowedLosses: ['log', 'entropy'] })).at(-1)).toContain('1 of 2')
+  })
+})
+
 describe('a custodian gives his share to nobody else', () => {
   type Answer = { publicKey: string; backupHash: string; evidence: Record<string, unknown> }
   let backup: Backup
@@ -68,7 +163,15 @@ describe('a custodian gives his share to nobody else', () => {
 
   test.each<[string, Partial<SubmitOptions>, string]>([
     ['an enclave of another configuration than he named', { configHash: '00'.repeat(32) }, 'another configuration'],
-    ['without --mock, simulated silicon', { isMock: false }, 'the backup is not accepted'],
+    [
+      'without --mock, simulated silicon',
+      {
+        isMock: false,
+        policy: createTestPolicy({ platforms: [{ ppid: '11'.repeat(16) }] }),
+        madeUnder: createTestPolicy(),
+      },
+      'the backup is not accepted',
+    ],
     [
       'under a key that the quote does not cover',
       {

@@ -28,8 +28,6 @@ export type Samples = {
   use(witness: EntropyWitness | DrandWitness, use: SampleUse): SampleFault | undefined
   /** Which of the sources a sample is of, once `use` has accepted it. */
   findSource(witness: EntropyWitness | DrandWitness): EntropySetting | undefined
-  /** Whether so many are remembered that some should be forgotten soon, which a later floor allows. */
-  isFilling(): boolean
 }
 
 /** By value alone: statements name nothing else of a sample. */
@@ -102,7 +100,7 @@ export function createSamples(deps: {
 
   function forget() {
     const until = toSecond(oldest())
-    // Of a source that does not sign, the floor may stay for an hour, and the seconds grow many.
+    // A floor that is behind leaves many seconds.
     if (until <= forgottenUntil) return
     forgottenUntil = until
     for (const [second, values] of seconds) {
@@ -116,11 +114,6 @@ export function createSamples(deps: {
     findSource(witness) {
       if (isDrandWitness(witness)) return findBeacon(witness)
       return satellites.find(({ key }) => key === witness.publicKey) ?? unsigned
-    },
-
-    isFilling() {
-      forget()
-      return known.size >= limit / 2
     },
 
     use(witness, use) {

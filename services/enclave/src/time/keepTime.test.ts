@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { EnclaveError } from '../errors.ts'
 import { createFakeClock } from '../grant/issuers.fake.ts'
-import { createSamples } from '../sign/samples.ts'
 import { keepTime } from './keepTime.ts'
 import { createTime } from './time.ts'
 
@@ -12,18 +11,17 @@ const DAY_MS = 24 * HOUR_MS
 /** Keeps the time for `durationMs` of a clock that is moved by the pauses alone. */
 function setUp({ startedAt = NOW, isKnown = true } = {}) {
   const clock = createFakeClock(startedAt)
-  const time = createTime(clock)
+  const time = createTime({ clock, elapsedMs: () => 0 })
   if (isKnown) time.learn(NOW)
   const lines: object[] = []
   const write = (line: object) => void lines.push(line)
-  async function keepFor(durationMs: number, deps: { fetchDate?(): Promise<number>; isNeeded?(): boolean } = {}) {
+  async function keepFor(durationMs: number, deps: { fetchDate?(): Promise<number> } = {}) {
     const stopping = new AbortController()
     const asked: number[] = []
     let passedMs = 0
     await keepTime(
       {
         time,
-        isNeeded: deps.isNeeded ?? (() => false),
         async fetchDate() {
           asked.push(passedMs)
           return (await deps.fetchDate?.()) ?? NOW + passedMs
@@ -49,25 +47,11 @@ test('the issuers are asked every hour, and the floor follows', async () => {
   expect(lines).toEqual([])
 })
 
-test('while it is needed they are asked every 30 seconds, and not more often', async () => {
-  const { keepFor } = setUp()
-  let needed = 3
-  const asked = await keepFor(HOUR_MS, {
-    isNeeded: () => needed > 0,
-    async fetchDate() {
-      needed -= 1
-      return NOW
-    },
-  })
-  expect(asked).toEqual([30_000, 60_000, 90_000])
-})
-
 test('one question at a time: a slow issuer is not asked again meanwhile', async () => {
   const { time, keepFor } = setUp()
   const { promise: answered, resolve: answer } = Promise.withResolvers<number>()
   let questions = 0
-  const kept = keepFor(60_000, {
-    isNeeded: () => true,
+  const kept = keepFor(2 * HOUR_MS, {
     fetchDate() {
       questions += 1
       return answered
@@ -75,9 +59,9 @@ test('one question at a time: a slow issuer is not asked again meanwhile', async
   })
   await new Promise(setImmediate)
   expect([questions, time.floor()]).toEqual([1, NOW])
-  answer(NOW + 30_000)
-  expect(await kept).toEqual([30_000, 60_000])
-  expect(time.floor()).toBe(NOW + 30_000)
+  answer(NOW + HOUR_MS)
+  expect(await kept).toEqual([HOUR_MS, 2 * HOUR_MS])
+  expect(time.floor()).toBe(NOW + HOUR_MS)
 })
 
 test.each([
@@ -125,35 +109,6 @@ test('an issuer that is down is asked again, and a fault of our own ends it', as
 
 test('nothing is asked before the time is known: the first answer is taken elsewhere', async () => {
   const { time, keepFor } = setUp({ isKnown: false })
-  expect(await keepFor(DAY_MS, { isNeeded: () => true })).toEqual([])
+  expect(await keepFor(DAY_MS)).toEqual([])
   expect(time.isKnown()).toBe(false)
-})
-
-test('without sign-ins and signed samples, the memory of samples does not stay full', async () => {
-  const { clock, time, keepFor } = setUp()
-  const samples = createSamples({ sources: [{ kind: 'unsigned' }], time, limit: 4 })
-  let made = 0
-  const useOne = () => {
-    made += 1
-    return samples.use(
-      {
-        source: 'orbitport',
-        valueHex: made.toString(16).padStart(64, '0'),
-        timestamp: new Date(clock.now()).toISOString(),
-        sequence: 0,
-        publicKey: '00'.repeat(32),
-        signatureHex: '00'.repeat(64),
-      },
-      { keyId: '1c'.repeat(16), kind: 'transaction', digest: `0x${'00'.repeat(32)}` },
-    )
-  }
-  expect(samples.isFilling()).toBe(false)
-  const outcomes = [await useOne(), await useOne(), await useOne(), await useOne(), await useOne()]
-  expect(outcomes).toEqual([undefined, undefined, undefined, undefined, 'entropy_memory_full'])
-  clock.advance(DAY_MS)
-  expect(await useOne()).toBe('entropy_memory_full')
-  expect(samples.isFilling()).toBe(true)
-  await keepFor(30_000, { isNeeded: samples.isFilling, fetchDate: async () => clock.now() })
-  expect(samples.isFilling()).toBe(false)
-  expect(await useOne()).toBeUndefined()
 })

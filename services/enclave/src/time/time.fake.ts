@@ -1,10 +1,10 @@
 import type { Clock } from '../ports.ts'
 import { createTime, type Time } from './time.ts'
 
-/** The time of a boot at `bootedAt`, known since then. */
+/** The time of a boot at `bootedAt`, known since then. It goes by the clock alone. */
 export function createKnownTime(clock: Clock, bootedAt = clock.now()): Time {
   let isBooted = false
-  const time = createTime({ now: () => (isBooted ? clock.now() : bootedAt) })
+  const time = createTime({ clock: { now: () => (isBooted ? clock.now() : bootedAt) }, elapsedMs: () => 0 })
   isBooted = true
   time.learn(0)
   return time

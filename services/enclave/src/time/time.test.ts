@@ -10,7 +10,7 @@ const unknown = expect.objectContaining({ code: 'time_unknown' })
 
 describe('the floor', () => {
   test('nothing is known before the issuers have told the time', () => {
-    const time = createTime(createFakeClock(NOW))
+    const time = createTime({ clock: createFakeClock(NOW), elapsedMs: () => 0 })
     expect(() => time.assertKnown()).toThrow(unknown)
     expect(() => time.bootedAt()).toThrow(unknown)
     time.learn(NOW)
@@ -20,7 +20,7 @@ describe('the floor', () => {
 
   test('a clock behind counts for nothing, at the start and after', () => {
     const clock = createFakeClock(NOW - YEAR_MS)
-    const time = createTime(clock)
+    const time = createTime({ clock, elapsedMs: () => 0 })
     time.learn(NOW)
     expect([time.now(), time.bootedAt()]).toEqual([NOW, NOW])
     clock.advance(YEAR_MS + 1_000)
@@ -30,14 +30,14 @@ describe('the floor', () => {
   })
 
   test('a clock ahead counts: expiries come early, never late', () => {
-    const time = createTime(createFakeClock(NOW + YEAR_MS))
+    const time = createTime({ clock: createFakeClock(NOW + YEAR_MS), elapsedMs: () => 0 })
     time.learn(NOW)
     expect([time.now(), time.bootedAt()]).toEqual([NOW + YEAR_MS, NOW + YEAR_MS])
   })
 
   test('a first answer far ahead is taken, and opens nothing: nothing of today is from after that boot', () => {
     const clock = createFakeClock(NOW)
-    const time = createTime(clock)
+    const time = createTime({ clock, elapsedMs: () => 0 })
     time.learn(NOW + 10 * YEAR_MS)
     expect([time.now(), time.bootedAt()]).toEqual([NOW + 10 * YEAR_MS, NOW + 10 * YEAR_MS])
     expect(time.learn(NOW)).toBe(0)
@@ -45,7 +45,7 @@ describe('the floor', () => {
   })
 
   test('verified times raise it, up to 65 s beyond what it is; nothing lowers it', () => {
-    const time = createTime(createFakeClock(NOW - YEAR_MS))
+    const time = createTime({ clock: createFakeClock(NOW - YEAR_MS), elapsedMs: () => 0 })
     time.learn(NOW)
     expect(time.raise(NOW + 65_001)).toBe(false)
     expect(time.now()).toBe(NOW)
@@ -58,7 +58,7 @@ describe('the floor', () => {
 
   test('samples raise it too, and let no later sample in; what others tell does', () => {
     const clock = createFakeClock(NOW)
-    const time = createTime(clock)
+    const time = createTime({ clock, elapsedMs: () => 0 })
     time.learn(NOW - 1_000)
     expect(time.latestSample()).toBe(NOW + 65_000)
     time.raiseBySample(NOW + 65_000)
@@ -70,9 +70,53 @@ describe('the floor', () => {
     expect([time.floor(), time.latestSample()]).toEqual([NOW + 65_000, NOW + 85_000])
   })
 
+  describe('goes on by monotonic time', () => {
+    const HOUR_MS = 3_600_000
+    function setUp() {
+      const clock = createFakeClock(NOW)
+      let elapsed = 5_000
+      const time = createTime({ clock, elapsedMs: () => elapsed })
+      const pass = (durationMs: number) => {
+        elapsed += durationMs
+      }
+      time.learn(NOW)
+      return { clock, time, pass }
+    }
+
+    test.each([
+      ['stopped', 0],
+      ['set back', -YEAR_MS],
+    ])('while the clock is %s', (_, advanceMs) => {
+      const { clock, time, pass } = setUp()
+      clock.advance(advanceMs)
+      pass(12 * HOUR_MS)
+      // A thousandth slow: 43.2 s of 12 h.
+      const later = NOW + 12 * HOUR_MS - 43_200
+      expect([time.now(), time.floor(), time.latestSample()]).toEqual([later, later, later + 65_000])
+      expect(time.raise(later + 10_000)).toBe(true)
+      pass(1_000)
+      expect(time.now()).toBe(later + 10_999)
+    })
+
+    test('and never overtakes a clock that is right, though it runs fast', () => {
+      const { clock, time, pass } = setUp()
+      clock.advance(30 * 24 * HOUR_MS)
+      pass(30 * 24 * HOUR_MS * 1.0009)
+      expect(time.now()).toBe(clock.now())
+    })
+
+    test('but a time of a sample holds as it is: no source moves the time for longer than its lead', () => {
+      const { clock, time, pass } = setUp()
+      time.raiseBySample(NOW + 65_000)
+      pass(65_000)
+      clock.advance(65_000)
+      expect(time.now()).toBe(NOW + 65_000)
+    })
+  })
+
   test('a boot within a second counts from the next: what was issued in that second may be from before it', () => {
     const clock = createFakeClock(NOW + 400)
-    const time = createTime(clock)
+    const time = createTime({ clock, elapsedMs: () => 0 })
     expect(time.learn(NOW)).toBe(600)
     expect(() => time.assertKnown()).not.toThrow()
     expect(() => time.bootedAt()).toThrow(unknown)
@@ -84,7 +128,7 @@ describe('the floor', () => {
 describe('learning it', () => {
   function setUp(answers: (number | Error)[], startedAt = NOW) {
     const clock = createFakeClock(startedAt)
-    const time = createTime(clock)
+    const time = createTime({ clock, elapsedMs: () => 0 })
     const waits: number[] = []
     const lines: object[] = []
     const stopping = new AbortController()

@@ -3,8 +3,8 @@ import { EnclaveError } from '../errors.ts'
 import type { Clock } from '../ports.ts'
 
 /**
- * The time that the enclave goes by. The clock is the host's, who may have set it back: others' signed and authenticated times
- * give a floor, and it is never earlier than that.
+ * The enclave's time: the clock, or the floor if that is later. The clock is the host's, who may set it back or stop it. The floor
+ * comes from signed and authenticated times of others, and monotonic time carries it on.
  */
 export type Time = Clock & {
   /** Clock or floor, whichever is later. Every expiry is judged by it, and signatures are dated by it. */
@@ -33,14 +33,32 @@ export type Time = Clock & {
   raiseBySample(verifiedMs: number): void
 }
 
+export type TimeDeps = {
+  clock: Clock
+  /** Monotonic milliseconds since any moment, which the host cannot set. */
+  elapsedMs(): number
+}
+
+/**
+ * Monotonic time counts a thousandth slow. Oscillators are off by less, so the floor never overtakes the true time by itself, and a
+ * floor that a wrong clock pushed ahead is caught up with.
+ */
+const MONOTONIC_RATE = 0.999
+
 /** Made when the enclave starts: `bootedAt` counts from here. */
-export function createTime(clock: Clock): Time {
+export function createTime({ clock, elapsedMs }: TimeDeps): Time {
   const startedAt = clock.now()
-  /** By issuers, ID tokens and witnesses. */
-  let told = 0
+  const passedMs = () => Math.floor(MONOTONIC_RATE * elapsedMs())
+  /** By issuers, ID tokens and witnesses, less the monotonic time at which they told it. */
+  let toldLessPassed = Number.NEGATIVE_INFINITY
+  /** One key signs all samples of a source. So their times hold as they are, and a lead of theirs ends by itself. */
   let sampled = 0
   let bootedAt: number | undefined
-  const floor = () => Math.max(told, sampled)
+  const told = () => toldLessPassed + passedMs()
+  const takeTold = (timeMs: number) => {
+    toldLessPassed = Math.max(toldLessPassed, timeMs - passedMs())
+  }
+  const floor = () => Math.max(told(), sampled)
   const now = () => Math.max(clock.now(), floor())
   return {
     now,
@@ -56,16 +74,16 @@ export function createTime(clock: Clock): Time {
       return bootedAt
     },
     learn(dateMs) {
-      told = Math.max(told, dateMs)
-      bootedAt ??= Math.ceil(Math.max(startedAt, told) / 1000) * 1000
+      takeTold(dateMs)
+      bootedAt ??= Math.ceil(Math.max(startedAt, told()) / 1000) * 1000
       return Math.max(0, bootedAt - now())
     },
     raise(verifiedMs) {
       if (verifiedMs > now() + MAX_SAMPLE_AGE_MS) return false
-      told = Math.max(told, verifiedMs)
+      takeTold(verifiedMs)
       return true
     },
-    latestSample: () => Math.max(clock.now(), told) + MAX_SAMPLE_AGE_MS,
+    latestSample: () => Math.max(clock.now(), told()) + MAX_SAMPLE_AGE_MS,
     raiseBySample(verifiedMs) {
       sampled = Math.max(sampled, verifiedMs)
     },

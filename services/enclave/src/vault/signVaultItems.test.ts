@@ -205,6 +205,6 @@ test('no vault is derived', async () => {
   expect(await codeOf(startEnclave({ chainIds: [11155111] }).derive(text))).toBe('policy_not_supported')
   expect(await codeOf(startEnclave({ chainIds: [1, 11155111] }).derive(text))).toBe('derived')
   const request = { sid, grant: session.grant, policy: text }
-  const unknown = { ...deps, time: createTime({ now: () => NOW }) }
+  const unknown = { ...deps, time: createTime({ clock: { now: () => NOW }, elapsedMs: () => 0 }) }
   expect(await codeOf(deriveVault(unknown, request))).toBe('time_unknown')
 })

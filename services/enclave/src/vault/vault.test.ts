@@ -122,6 +122,12 @@ describe('approvals: no signature', () => {
     ['with another expiry', [{ ...approval, expiresMs: approval.expiresMs + 1 }], 0, 'challenge_mismatch'],
     ['that has expired', [approve(vault, { digest, expiresMs: now })], 0, 'approval_expired'],
     ['for too long', [approve(vault, { digest, expiresMs: now + 86_400_001 })], 0, 'approval_too_long'],
+    [
+      'with half of a surrogate pair in a member that nobody reads',
+      [approve(vault, { digest, changes: { clientDataText: (text) => text.replace('}', ',"more":"\\ud800"}') } })],
+      0,
+      'client_data_malformed',
+    ],
     ['of an approver who is none', [approve(vault, { digest, approver: 2 })], 0, 'approver_unknown'],
     ['in the name of another', [{ ...approval, approver: 1 }], 0, 'approval_signature_invalid'],
     [

@@ -1,0 +1,61 @@
+import {
+  type EnclaveConfig,
+  type EnclaveSettings,
+  type EntropySetting,
+  hashEnclaveConfig,
+  ServiceError,
+  toHex,
+} from '@countersign/protocol'
+
+/** A name and its value. The text may be the enclave's: print it with `toPrintable`. */
+export type ConfigLine = [name: string, value: string]
+
+/** Whose sign-ins the enclave accepts, and what else decides for whom it signs. The hash is computed from the configuration. */
+export function describeConfig(config: EnclaveConfig): ConfigLine[] {
+  return [
+    ['configuration hash', hashOrFault(config)],
+    ...config.issuers.map(
+      ({ issuer, audience, jwksOrigin }): ConfigLine => [
+        '  accepts sign-ins of',
+        `${issuer} for ${audience}, keys from ${jwksOrigin}`,
+      ],
+    ),
+    ['  authorities', config.caSet],
+    ['  root secret', config.rootSecret],
+    ['  quotes from', config.quoteSource],
+    ['  caller policy', config.callerPolicy],
+    ['  version', config.version],
+  ]
+}
+
+/** The settings that the version of a configuration names by their hash. */
+export function describeSettings({ entropy, implementations, log }: EnclaveSettings): ConfigLine[] {
+  return [
+    ...list('  takes samples of', entropy.map(nameSource)),
+    ...list('  code it may authorize', implementations),
+    ...list('  logs signatures in', log?.origins ?? []),
+    ...(log === null
+      ? []
+      : [
+          ['  needs cosignatures of', `${log.quorum} of ${log.witnesses.length} witnesses`] satisfies ConfigLine,
+          ...list('  witness', log.witnesses),
+        ]),
+  ]
+}
+
+function list(name: string, values: readonly string[]): ConfigLine[] {
+  return values.length === 0 ? [[name, 'none']] : values.map((value) => [name, value])
+}
+
+function nameSource(source: EntropySetting): string {
+  return source.kind === 'unsigned' ? 'a source that does not sign' : `${source.kind}, key ${source.key}`
+}
+
+function hashOrFault(config: EnclaveConfig): string {
+  try {
+    return toHex(hashEnclaveConfig(config))
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    return `none: ${error.details}`
+  }
+}
