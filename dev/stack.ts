@@ -245,7 +245,7 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
       import('./webConfig.ts'),
     ])
     const anchors = await readAnchors({ url: publicUrl, enclave: enclave.fields, satellite })
-    const manifest = createDevManifest(chain, anchors, log?.settings.witnesses)
+    const manifest = createDevManifest(chain, anchors, logged.witnesses)
     const manifestFile = toShownPath(await writeManifest(stateDir, manifest))
     web?.service.send({
       web: createWebConfig({ publicUrl, demoUrl, chain, manifest, manifestFile }),

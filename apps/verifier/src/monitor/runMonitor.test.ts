@@ -4,6 +4,7 @@ import { nameSignature, toCid } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { issue, issueGoldenV2, signedAt, toManifest } from '../../../../packages/verify/src/issues.fake.ts'
 import {
+  answerAsWitness,
   createFakeLog,
   type FakeLog,
   logReceipt,
@@ -335,6 +336,7 @@ describe('with a log', () => {
     expect(looks.stderr).toContain('RangeError: no such time')
     expect(looks.stdout.match(/There is no transaction yet/g)).toHaveLength(2)
     expect(looks.stdout.match(/complete up to size 2 and nonce 1/g)).toHaveLength(1)
+    // The other wallet has no receipt, and the log has entries.
     expect(looks.exitCode).toBe(3)
     faults = 1
     expect(await run(withLog, [], readClock)).toMatchObject({ exitCode: 3 })
@@ -342,10 +344,8 @@ describe('with a log', () => {
 
   test('asks witnesses past the service', async () => {
     for (const [place, url] of ['https://w1.test', 'https://w2.test'].entries()) {
-      const ahead = fork([...history.entries, signature('5e')])
-      ahead.cosignedAtS = now.getTime() / 1000
-      ahead.cosigners = [place]
-      network.routes.push([url, () => new Response(ahead.toNote())])
+      const ahead = Object.assign(fork([...history.entries, signature('5e')]), { cosigners: [] })
+      network.routes.push([url, (asked) => answerAsWitness(asked, { place, logs: [ahead], at: now })])
     }
     const urls = ['--witness-url', 'https://w1.test', '--witness-url', 'https://w2.test']
     const pauses = Array.from({ length: 30 }, () => () => {})

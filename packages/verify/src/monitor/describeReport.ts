@@ -69,13 +69,15 @@ function toHeadline(report: MonitorReport): string {
 }
 
 function describeLog({ origin, size, cosignedAt, entries, proven, dropped }: LogReport): string {
+  const has = `The log ${origin} has ${size} entries, cosigned ${cosignedAt.toISOString()}`
+  if (entries === undefined) return `${has}. Which of them are of this wallet is not known.`
   const found =
     entries === 0
       ? 'no signature of this wallet'
       : `${entries} ${entries === 1 ? 'signature' : 'signatures'} of this wallet`
   const parts =
     entries === 0 ? '' : `, ${proven} with a proof${dropped === 0 ? '' : `, ${dropped} erased before anybody got them`}`
-  return `The log ${origin} has ${size} entries, cosigned ${cosignedAt.toISOString()}: ${found}${parts}.`
+  return `${has}: ${found}${parts}.`
 }
 
 function describeFinding(finding: Finding): string {
@@ -137,12 +139,20 @@ function describeFinding(finding: Finding): string {
     case 'witness-contradicts':
       return `A witness of the log ${finding.origin} contradicts it${because}. The witness lies, or the service names a false key of the log.`
     case 'log-not-checked':
-      return `${log} was not looked into${because}.`
+      return `${log} was not checked${because}${toSilent(finding)}. Signatures in it may be missing here.`
     case 'log-unused':
-      return `${log} was never begun, say the service and its witnesses.`
+      return `${log} is not in use: its witnesses state that they cosigned nothing of it.`
+    case 'key-unknown':
+      return `${log} has ${finding.count} ${finding.count === 1 ? 'entry' : 'entries'} about signatures, and no proof of this wallet shows which key is its own. Any of them may be of this wallet.`
     case 'before-log':
       return `${finding.count} ${finding.count === 1 ? 'signature is' : 'signatures are'} from before there was a log.`
   }
+}
+
+function toSilent({ witnesses = [] }: Finding): string {
+  return witnesses.length === 0
+    ? ''
+    : `. No such answer from ${witnesses.map((key) => `witness ${key.slice(0, 16)}…`).join(', ')}`
 }
 
 function toPlace({ kind, nonces }: Finding): string {

@@ -1,8 +1,7 @@
-import { encodeBundle, encodeLogEntry, type LogEntry } from '@countersign/log'
+import { encodeBundle, encodeLogEntry, hashOrigin, type LogEntry } from '@countersign/log'
 import { parseBlock } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { apiBaseUrl } from '../network.fake.ts'
-import { hashOrigin } from './log/createLogSource.ts'
 import { createFakeLog, type FakeLog, origin, toEntry } from './log/log.fake.ts'
 import { createLogsMemory, formatMonitorState, type LogsMemory, parseMonitorState } from './log/logMemory.ts'
 import {
@@ -122,7 +121,7 @@ describe('two checkpoints of one log', () => {
       {
         kind: 'log-withholds',
         origin: 'log.example/enclave-b',
-        detail: 'the service does not list it, and it was begun',
+        detail: 'the service does not show it, and it was begun',
       },
     ])
   })

@@ -46,12 +46,18 @@ export async function lookAtLogs(
         ...{ headTime, graceS, mined },
         receipts: [...judged.receipts, ...rest.receipts],
         unread: judged.unread + rest.unread,
-        witnessUrls: request.witnessUrls ?? [],
+        witnessUrls: listWitnessUrls(request),
         maxEntries: request.maxLogEntries ?? MAX_LOG_ENTRIES,
       },
     ),
   )
   return { logs: checked?.logs, findings: [...rest.findings, ...(checked?.findings ?? [])] }
+}
+
+/** The reader's, and those of the manifests. Who answers there is shown by the signatures. */
+function listWitnessUrls({ manifests, witnessUrls = [] }: MonitorRequest): string[] {
+  const urls = [...witnessUrls, ...manifests.flatMap((manifest) => manifest.witnessUrls ?? [])]
+  return [...new Set(urls.map((url) => url.replace(/\/+$/, '')))]
 }
 
 /** Why there is, or may be, a log that no address was given of. The look is at the chain, and what is not on it does not end it. */

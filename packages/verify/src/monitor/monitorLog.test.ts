@@ -62,10 +62,10 @@ describe('an honest log', () => {
   test.each([
     ['on the chain', all],
     ['off it', [message]],
-  ])('that receipts of what is %s name, and that no address is known of, is a warning', async (_, issues) => {
+  ])('that receipts of what is %s name, and that no address is known of, is a gap', async (_, issues) => {
     stack.publish(...issues)
     const report = await lookAtChain([gatewayUrl])
-    expect(report).toMatchObject({ conclusion: 'complete', logs: undefined })
+    expect(report).toMatchObject({ conclusion: 'incomplete', logs: undefined })
     expect(kindsOf(report)).toEqual(['log-not-checked'])
     expect(describeReport(report).unseen).toContain('signed messages')
   })
@@ -88,6 +88,28 @@ describe('an honest log', () => {
   })
 })
 
+describe('a wallet without an accepted receipt', () => {
+  test('leaves a gap: each signature in the log may be of its key', async () => {
+    const report = await stack.look({ manifests: stack.withPolicy() })
+    expect(report).toMatchObject({ conclusion: 'incomplete', logs: [{ origin, size: 4, entries: undefined }] })
+    expect(report.findings).toContainEqual({ kind: 'key-unknown', origin, count: 3 })
+    expect(describeReport(report).logs.join()).not.toContain('no signature')
+  })
+
+  test('leaves the gap also if its receipts are not accepted, which may name another key', async () => {
+    stack.publish(...all)
+    const report = await stack.look({ manifests: stack.withPolicy(), allowMock: false })
+    expect(report).toMatchObject({ conclusion: 'incomplete', logs: [{ entries: undefined }] })
+    expect(kindsOf(report)).toEqual(expect.arrayContaining(['receipt-not-accepted', 'key-unknown']))
+  })
+
+  test('has no signature in a log that has none, but its enclave may have other logs', async () => {
+    stack.serve([boot(0)])
+    const report = await stack.look({ manifests: stack.withPolicy() })
+    expect([report.conclusion, kindsOf(report)]).toEqual(['incomplete', ['log-not-checked', 'wallet-unknown']])
+  })
+})
+
 describe('signatures that are not in the log', () => {
   test('from before it are explained and counted', async () => {
     stack.serve([boot(0)])
@@ -107,13 +129,13 @@ describe('signatures that are not in the log', () => {
     stack.publish(old)
     const report = await stack.look({ manifests: stack.withPolicy() })
     expect(report).toMatchObject({ conclusion: 'not-in-manifest', proven: 0 })
-    expect(kindsOf(report)).toEqual(['receipt-not-listed', 'before-log'])
+    expect(kindsOf(report)).toEqual(['receipt-not-listed', 'before-log', 'log-not-checked'])
   })
 
   test('nor looked for where no receipt names its witnesses', async () => {
     stack.publish(old)
     const report = await stack.look()
-    expect(report).toMatchObject({ conclusion: 'complete', logs: [] })
+    expect(report).toMatchObject({ conclusion: 'incomplete', logs: [] })
     expect(kindsOf(report)).toEqual(['log-not-checked'])
   })
 
@@ -129,7 +151,7 @@ describe('signatures that are not in the log', () => {
     stack.log.cosignedAtS = later(3).getTime() / 1000
     const [logs, change] = [createLogsMemory(), { manifests: stack.withPolicy() }]
     stack.publish(old)
-    expect(kindsOf(await stack.look(change, logs, { now: () => later(3) }))).not.toContain('not-logged')
+    expect(kindsOf(await stack.look(change, logs, { now: () => later(3) }))).toContain('before-log')
     stack.node.mine({ hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: 1 })
     stack.publish(unlogged)
     expect(kindsOf(await stack.look(change, logs, { now: () => later(10) }))).toContain('not-logged')

@@ -27,8 +27,9 @@ import type { Conclusion } from '../conclude.ts'
  * - `log-unavailable`: a log could not be asked
  * - `witness-unavailable`: a witness could not be asked
  * - `witness-contradicts`: a witness cosigned what the log's key did not sign: it lies, or the service names a false key
- * - `log-not-checked`: there is a log, and not enough is known to look into it
- * - `log-unused`: the settings name a log that was never begun, as the service and enough witnesses say
+ * - `log-not-checked`: there is a log, or may be one, and not enough is known to read it
+ * - `log-unused`: nothing was released under an origin that the settings name: so many witnesses state that they cosigned nothing
+ * - `key-unknown`: a log has signatures, and no accepted receipt names the key of this wallet
  * - `before-log`: signatures that are older than the log
  */
 export type FindingKind =
@@ -59,6 +60,7 @@ export type FindingKind =
   | 'witness-contradicts'
   | 'log-not-checked'
   | 'log-unused'
+  | 'key-unknown'
   | 'before-log'
 
 export type Finding = {
@@ -80,6 +82,8 @@ export type Finding = {
   count?: number
   /** 32 bytes of hex: that of a boot entry. */
   configHash?: string
+  /** Keys of witnesses that did not state that they cosigned nothing of the log. */
+  witnesses?: readonly string[]
   /** More, for who looks into it. */
   detail?: string
 }
@@ -93,8 +97,8 @@ export type LogReport = {
   size: number
   /** When a quorum of its witnesses had cosigned that. */
   cosignedAt: Date
-  /** Signatures of this wallet's key in it, how many of them have a receipt, and how many were erased before anybody got them. */
-  entries: number
+  /** Signatures of this wallet's key in it, how many of them have a receipt, and how many were erased before anybody got them. Undefined where no accepted receipt names the key. */
+  entries: number | undefined
   proven: number
   dropped: number
 }
@@ -125,8 +129,9 @@ export const severities: Readonly<Record<FindingKind, Severity>> = {
   'log-unavailable': 'gap',
   'witness-unavailable': 'warning',
   'witness-contradicts': 'gap',
-  'log-not-checked': 'warning',
+  'log-not-checked': 'gap',
   'log-unused': 'note',
+  'key-unknown': 'gap',
   'before-log': 'note',
 }
 

@@ -3,9 +3,9 @@ import { equalBytes } from '@countersign/protocol'
 import type { FetchBytes } from '../../fetchBytes.ts'
 import type { JudgedFacts } from '../judgeSteps.ts'
 import type { Finding, LogReport } from '../report.ts'
-import { askWitnesses } from './askWitnesses.ts'
+import { askWitnesses, type WitnessWord } from './askWitnesses.ts'
 import { type AwaitShownDeps, awaitShown } from './awaitShown.ts'
-import { compareWitnesses, isEnough } from './compareWitnesses.ts'
+import { compareWitnesses, findSilent } from './compareWitnesses.ts'
 import type { ListedLog, LogSource } from './createLogSource.ts'
 import { LogFault, lies, withholds } from './logFault.ts'
 import { type KnownLog, type LogsMemory, listEntries } from './logMemory.ts'
@@ -85,9 +85,7 @@ export async function checkLogs(
       findings.push({ kind: error.kind, origin: planned.origin, detail: error.message })
     }
   }
-  if (seen.length > 0 && keyIds.size === 0) {
-    findings.push({ kind: 'log-not-checked', detail: 'no receipt names the key of this wallet yet' })
-  }
+  const isKeyKnown = accepted.length > 0
   const matched = matchEntries({
     isWhole,
     ...{ logs: seen, keyIds, unread: parameters.unread, mined: parameters.mined },
@@ -96,7 +94,8 @@ export async function checkLogs(
   })
   return {
     logs: seen.map(({ origin, size, cosignedAt }) => {
-      return { origin, size, cosignedAt, ...(matched.counts.get(origin) ?? { entries: 0, proven: 0, dropped: 0 }) }
+      const counts = matched.counts.get(origin) ?? { entries: 0, proven: 0, dropped: 0 }
+      return { origin, size, cosignedAt, ...counts, ...(isKeyKnown ? {} : { entries: undefined }) }
     }),
     findings: [
       ...findings,
@@ -106,6 +105,7 @@ export async function checkLogs(
         seen,
         receipts.filter(({ isAccepted, isNotListed }) => isAccepted || isNotListed),
       ),
+      ...findUnknown(seen, accepted),
     ],
   }
 }
@@ -128,21 +128,18 @@ async function lookAt(
   },
 ): Promise<{ log?: CurrentLog; findings: readonly Finding[] }> {
   const { source, planned, keyIds, maxEntries, witnessUrls: urls, accepted } = parameters
-  const { origin, key, policies, isGuessed, listed, isExpected } = planned
-  const witnesses = [...new Set(policies.flatMap((policy) => policy.witnesses))]
+  const { origin, key, policies, releasePolicies, isGuessed, listed, isExpected } = planned
+  const witnesses = [...new Set([...policies, ...releasePolicies].flatMap((policy) => policy.witnesses))]
   const words = await askWitnesses(deps, { urls, origin, key, witnesses })
   const findings = words.flatMap((word): Finding[] =>
     'fault' in word ? [{ kind: word.kind, origin, detail: `${word.host}: ${word.fault}` }] : [],
   )
   if (listed === undefined || listed.size === 0 || key === undefined) {
-    const isBegun = words.some((word) => 'root' in word && word.size > 0)
-    if (isExpected || isBegun) throw withholds('the service does not list it, and it was begun')
-    // An enclave may write to it all the same, and witnesses cosign it: the service alone would know.
-    const detail = 'the service says that it was never begun, and too few witnesses were asked'
-    const unused: Finding = isEnough(words, { policies, size: 0 })
-      ? { kind: 'log-unused', origin }
-      : { kind: 'log-not-checked', origin, detail }
-    return { findings: [...findings, unused] }
+    const sizes = words.flatMap((word) => ('size' in word ? [word.size] : []))
+    const cosigned = Math.max(0, ...sizes)
+    if (cosigned > 0) throw withholds(`the service does not show it, and its witnesses cosigned ${cosigned} entries`)
+    if (isExpected) throw withholds('the service does not show it, and it was begun')
+    return { findings: [...findings, checkUnused(words, planned)] }
   }
   if (listed.key !== key) throw lies('the service names another key of it than its receipts')
   if (policies.length === 0) {
@@ -166,6 +163,34 @@ async function lookAt(
   if (isStale) findings.push({ kind: 'log-stale', origin, detail })
   if (log.cosignedAt.getTime() - now.getTime() > STALE_MS) findings.push({ kind: 'log-ahead', origin, detail })
   return { log: { ...log, isStale }, findings }
+}
+
+/**
+ * An enclave may write to a log that the service does not show, and witnesses cosign it. Nothing was released under its origin if so many
+ * witnesses state that they cosigned nothing that the others are no quorum.
+ */
+function checkUnused(words: readonly WitnessWord[], { origin, releasePolicies: policies }: PlannedLog): Finding {
+  const unchecked = (why: string) =>
+    ({ kind: 'log-not-checked', origin, detail: `the service does not show it, and ${why}` }) as const
+  if (policies.length === 0) return unchecked('its witnesses are not known')
+  const witnesses = findSilent(words, { policies, size: 0 })
+  if (witnesses.length === 0) return { kind: 'log-unused', origin }
+  const why =
+    words.length === 0 ? 'no address of a witness is given' : 'too few witnesses state that they cosigned nothing of it'
+  return { ...unchecked(why), witnesses }
+}
+
+/** What cannot be known before a receipt names the logs of the enclave, and the wallet's key: any signature in a log may be of it. */
+function findUnknown(logs: readonly SeenLog[], receipts: readonly ReceiptFacts[]): Finding[] {
+  const isNamed = receipts.some(({ log }) => log !== undefined)
+  const detail = 'no receipt of this wallet names the logs of its enclave yet'
+  return [
+    ...(logs.length === 0 || isNamed ? [] : [{ kind: 'log-not-checked', detail } as const]),
+    ...(receipts.length > 0 ? [] : logs).flatMap(({ origin, size, entries }): Finding[] => {
+      const boots = [...entries.values()].filter(({ kind }) => kind === 'boot').length
+      return size === boots ? [] : [{ kind: 'key-unknown', origin, count: size - boots }]
+    }),
+  ]
 }
 
 /** Each receipt has a place in a tree that a quorum cosigned: it must be this tree, and this place. */

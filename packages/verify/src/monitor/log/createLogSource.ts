@@ -1,5 +1,6 @@
 import {
   type EntryBundle,
+  hashOrigin,
   LOG_ENTRY_BYTES,
   MAX_NOTE_BYTES,
   TILE_WIDTH,
@@ -7,8 +8,7 @@ import {
   toBundlePath,
   toTilePath,
 } from '@countersign/log'
-import { isBodyTooLarge, isNatural, isPlainObject, parseJson, toHex } from '@countersign/protocol'
-import { sha256 } from '@noble/hashes/sha2.js'
+import { isBodyTooLarge, isNatural, isPlainObject, parseJson } from '@countersign/protocol'
 import { VerifierError } from '../../errors.ts'
 import type { FetchBytes } from '../../fetchBytes.ts'
 import { LogFault, lies, withholds } from './logFault.ts'
@@ -109,11 +109,6 @@ export function createLogSource(deps: LogSourceDeps, base: string) {
 
 /** An origin has no spaces. */
 const toPrefix = (origin: string) => `${origin} `
-
-/** How a log is named in paths. */
-export function hashOrigin(origin: string): string {
-  return toHex(sha256(new TextEncoder().encode(origin)))
-}
 
 function readList(bytes: Uint8Array, host: string): ListedLog[] {
   const malformed = () => new LogFault('log-unavailable', `${host} does not answer /log with a list of logs`)
