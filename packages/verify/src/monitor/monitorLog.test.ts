@@ -105,7 +105,7 @@ describe('a wallet without an accepted receipt', () => {
   test('has no signature in a log that has none, but its enclave may have other logs', async () => {
     stack.serve([boot(0)])
     const report = await stack.look({ manifests: stack.withPolicy() })
-    expect([report.conclusion, kindsOf(report)]).toEqual(['incomplete', ['log-not-checked']])
+    expect([report.conclusion, kindsOf(report)]).toEqual(['incomplete', ['logs-unknown']])
   })
 })
 
@@ -122,7 +122,7 @@ describe('signatures that are not in the log', () => {
     stack.serve([boot(0)])
     stack.publish(old)
     const report = await stack.look({ manifests: stack.withPolicy() })
-    expect([report.conclusion, kindsOf(report)]).toEqual(['incomplete', ['before-log', 'log-not-checked']])
+    expect([report.conclusion, kindsOf(report)]).toEqual(['incomplete', ['before-log', 'logs-unknown']])
   })
 
   test('nor looked for where no receipt names its witnesses', async () => {
