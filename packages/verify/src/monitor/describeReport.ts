@@ -142,8 +142,10 @@ function describeFinding(finding: Finding): string {
       return `${log} was not checked${because}${toSilent(finding)}. Signatures in it may be missing here.`
     case 'log-unused':
       return `${log} is not in use: its witnesses state that they cosigned nothing of it.`
+    case 'logs-unknown':
+      return 'No proof of this wallet names the logs of its enclave yet. There may be others than those read here.'
     case 'key-unknown':
-      return `${log} has ${finding.count} ${finding.count === 1 ? 'entry' : 'entries'} about signatures, and no proof of this wallet shows which key is its own. Any of them may be of this wallet.`
+      return `No proof of this wallet shows which key is its own. ${log} has ${finding.count} ${finding.count === 1 ? 'entry' : 'entries'} about signatures, and any of them may be of this wallet.`
     case 'before-log':
       return `${finding.count} ${finding.count === 1 ? 'signature is' : 'signatures are'} from before there was a log.`
   }

@@ -106,7 +106,7 @@ describe('a wallet without an accepted receipt', () => {
   test('has no signature in a log that has none, but its enclave may have other logs', async () => {
     stack.serve([boot(0)])
     const report = await stack.look({ manifests: stack.withPolicy() })
-    expect([report.conclusion, kindsOf(report)]).toEqual(['incomplete', ['log-not-checked', 'wallet-unknown']])
+    expect([report.conclusion, kindsOf(report)]).toEqual(['incomplete', ['logs-unknown', 'wallet-unknown']])
   })
 })
 
@@ -129,7 +129,7 @@ describe('signatures that are not in the log', () => {
     stack.publish(old)
     const report = await stack.look({ manifests: stack.withPolicy() })
     expect(report).toMatchObject({ conclusion: 'not-in-manifest', proven: 0 })
-    expect(kindsOf(report)).toEqual(['receipt-not-listed', 'before-log', 'log-not-checked'])
+    expect(kindsOf(report)).toEqual(['receipt-not-listed', 'before-log', 'logs-unknown'])
   })
 
   test('nor looked for where no receipt names its witnesses', async () => {

@@ -29,6 +29,7 @@ import type { Conclusion } from '../conclude.ts'
  * - `witness-contradicts`: a witness cosigned what the log's key did not sign: it lies, or the service names a false key
  * - `log-not-checked`: there is a log, or may be one, and not enough is known to read it
  * - `log-unused`: nothing was released under an origin that the settings name: so many witnesses state that they cosigned nothing
+ * - `logs-unknown`: logs were read, and no accepted receipt names all logs of the enclave
  * - `key-unknown`: a log has signatures, and no accepted receipt names the key of this wallet
  * - `before-log`: signatures that are older than the log
  */
@@ -60,6 +61,7 @@ export type FindingKind =
   | 'witness-contradicts'
   | 'log-not-checked'
   | 'log-unused'
+  | 'logs-unknown'
   | 'key-unknown'
   | 'before-log'
 
@@ -131,6 +133,7 @@ export const severities: Readonly<Record<FindingKind, Severity>> = {
   'witness-contradicts': 'gap',
   'log-not-checked': 'gap',
   'log-unused': 'note',
+  'logs-unknown': 'gap',
   'key-unknown': 'gap',
   'before-log': 'note',
 }

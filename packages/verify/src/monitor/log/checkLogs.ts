@@ -183,9 +183,8 @@ function checkUnused(words: readonly WitnessWord[], { origin, releasePolicies: p
 /** What cannot be known before a receipt names the logs of the enclave, and the wallet's key: any signature in a log may be of it. */
 function findUnknown(logs: readonly SeenLog[], receipts: readonly ReceiptFacts[]): Finding[] {
   const isNamed = receipts.some(({ log }) => log !== undefined)
-  const detail = 'no receipt of this wallet names the logs of its enclave yet'
   return [
-    ...(logs.length === 0 || isNamed ? [] : [{ kind: 'log-not-checked', detail } as const]),
+    ...(logs.length === 0 || isNamed ? [] : [{ kind: 'logs-unknown' } as const]),
     ...(receipts.length > 0 ? [] : logs).flatMap(({ origin, size, entries }): Finding[] => {
       const boots = [...entries.values()].filter(({ kind }) => kind === 'boot').length
       return size === boots ? [] : [{ kind: 'key-unknown', origin, count: size - boots }]
