@@ -8,11 +8,11 @@ import { TEST_TOKEN } from './testToken.ts'
 
 type Chain = Pick<DevChain, 'url' | 'chainId' | 'contract'>
 
-/** What a verifier of this stack's proofs may trust: this stack, and nothing else. With a log, `witnesses` are their verifier keys. */
+/** What a verifier of this stack's proofs may trust: this stack, and nothing else. With a log, `witnesses` are its witnesses. */
 export function createDevManifest(
   { chainId, contract }: Chain,
   anchors: StackAnchors,
-  witnesses: readonly string[] | undefined,
+  witnesses: readonly { vkey: string; url: string }[] | undefined,
 ): Manifest {
   const minimumTcb = parseMinimumTcbTexts([anchors.coordinatorTcb])
   return {
@@ -24,7 +24,9 @@ export function createDevManifest(
       ...(minimumTcb === undefined ? {} : { minimumTcb }),
     },
     entropyKeys: [anchors.entropyKey],
-    ...(witnesses === undefined ? {} : { log: toPolicy(witnesses) }),
+    ...(witnesses === undefined
+      ? {}
+      : { log: toPolicy(witnesses.map(({ vkey }) => vkey)), witnessUrls: witnesses.map(({ url }) => url) }),
     contracts: [{ chainId, address: contract.toLowerCase() }],
   }
 }

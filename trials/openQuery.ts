@@ -16,3 +16,19 @@ export async function openQuery(databaseUrl: string): Promise<{ query: Query; cl
     close,
   }
 }
+
+/** Creates another database on the same server, empty or as a copy: then nobody may be connected to the original. */
+export async function createDatabase(databaseUrl: string, template = 'template1'): Promise<string> {
+  const name = `other_${Math.random().toString(36).slice(2)}`
+  const admin = new URL(databaseUrl)
+  admin.pathname = '/postgres'
+  const { query, close } = await openQuery(admin.href)
+  try {
+    await query(`create database ${name} template ${template}`)
+  } finally {
+    await close()
+  }
+  const url = new URL(databaseUrl)
+  url.pathname = `/${name}`
+  return url.href
+}

@@ -29,8 +29,13 @@ test('enclave, coordinator and witness are killed: one history, every answer sta
 }, 300_000)
 
 // All of them: npm run log:attacks.
-test('with a made-up frontier nothing is released, and a spare takes over', async () => {
-  const names = ['frontier made up by the coordinator'] as const
-  const results = await runAttacks({ names, say() {} })
-  expect(results).toEqual(names.map((name) => ({ name, faults: [] })))
-}, 300_000)
+test.each([
+  ['with a made-up frontier nothing is released, and a spare takes over', 'frontier made up by the coordinator'],
+  ['the monitor finds signatures in secret on the spare origin by default', 'secret use of the spare origin'],
+] as const)(
+  '%s',
+  async (_, name) => {
+    expect(await runAttacks({ names: [name], say() {} })).toEqual([{ name, faults: [] }])
+  },
+  300_000,
+)

@@ -5,14 +5,15 @@ import { type Backend, type BackendLog, startBackend } from '@countersign/testin
 import { createTx, createUser, type Scope, type TestUser, withScope } from '@countersign/testing/stack'
 import { createSigner } from '../../packages/log/src/logs.fake.ts'
 import { callEnclave, createTestCoordinator } from '../../services/enclave/test/coordinator.ts'
-import { openQuery, type Query } from '../openQuery.ts'
+import { createDatabase, openQuery, type Query } from '../openQuery.ts'
 import { createLogSigner, createOtherCheckpoint } from './fork.ts'
 import { judgeLog } from './judgeLog.ts'
 import { type LogRows, readLogs } from './readLogs.ts'
 import { readNewest } from './readNewest.ts'
+import { secretUse } from './secretUse.ts'
 
 /** What one attack came to: the faults, of which there should be none. */
-type Attack = (parameters: { scope: Scope; say(line: string): void }) => Promise<string[]>
+export type Attack = (parameters: { scope: Scope; say(line: string): void }) => Promise<string[]>
 
 const QUORUM = 2
 /** How long is looked whether something is released that must not be. */
@@ -24,6 +25,7 @@ export const attacks = {
   'second enclave on the same origin': secondEnclave,
   'origin that the witnesses do not know': unknownOrigin,
   'frontier made up by the coordinator': madeUpFrontier,
+  'secret use of the spare origin': secretUse,
 } as const satisfies Record<string, Attack>
 
 export type AttackName = keyof typeof attacks
@@ -267,22 +269,6 @@ function toOtherHashes(note: string): string[] {
 /** The lines of signatures below a note, without that of the log. */
 function toLines(note: string): string[] {
   return note.split('\n').filter((line) => line.startsWith('\u2014 ') && !line.startsWith('\u2014 log.'))
-}
-
-/** Another one on the same server. */
-async function createDatabase(databaseUrl: string, template = 'template1'): Promise<string> {
-  const name = `other_${Math.random().toString(36).slice(2)}`
-  const admin = new URL(databaseUrl)
-  admin.pathname = '/postgres'
-  const { query, close } = await openQuery(admin.href)
-  try {
-    await query(`create database ${name} template ${template}`)
-  } finally {
-    await close()
-  }
-  const url = new URL(databaseUrl)
-  url.pathname = `/${name}`
-  return url.href
 }
 
 /** As it is now. Nobody may be connected to it. */

@@ -7,6 +7,7 @@ import {
   createLeafReader,
   formatAddCheckpoint,
   formatCheckpoint,
+  hashOrigin,
   openNote,
   parseCheckpoint,
   parseNote,
@@ -18,7 +19,6 @@ import { createRandom } from '@countersign/testing'
 import { type Service, startService, toPath } from '@countersign/testing/launcher'
 import { log, origin } from '../../packages/log/src/logs.fake.ts'
 import { createKeyFile, readSigners } from '../../services/witness/src/signers.ts'
-import { toFileName } from '../../services/witness/src/store.ts'
 import { createWitnessFolder } from '../../services/witness/src/witnessFolder.ts'
 
 export type KillsParameters = { kills: number; seed: number; say(line: string): void }
@@ -131,7 +131,7 @@ export async function runKills({ kills, seed, say }: KillsParameters): Promise<K
 
 /** The root of the newest checkpoint; that of nothing, where there is none. */
 async function readStored(address: string): Promise<string> {
-  const response = await fetch(`${address}/${toFileName(origin)}/checkpoint`)
+  const response = await fetch(`${address}/${hashOrigin(origin)}/checkpoint`)
   const text = await response.text()
   return response.status === 404 ? '' : toHex(parseCheckpoint(parseNote(text).text).root)
 }

@@ -76,3 +76,13 @@ export {
   readQuorumTimes,
   type WitnessPolicy,
 } from './witnessPolicy.ts'
+export {
+  formatWitnessStatement,
+  hashOrigin,
+  MAX_WITNESS_STATEMENT_BYTES,
+  openWitnessStatement,
+  parseStatementPath,
+  toStatementMessage,
+  toStatementPath,
+  type WitnessStatement,
+} from './witnessStatement.ts'

@@ -1,9 +1,9 @@
 import { createHash, createHmac, createPrivateKey, createPublicKey, verify } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { fromHex } from '@countersign/protocol'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createVectors, toVectorFile } from '../vectors/createVectors.ts'
-import { assertLogged, parseVkey } from './index.ts'
+import { assertLogged, openWitnessStatement, parseCheckpoint, parseNote, parseVkey } from './index.ts'
 import { withCode } from './withCode.fake.ts'
 
 const file = readFileSync(new URL('../vectors/log-v1.vectors.json', import.meta.url), 'utf8')
@@ -24,6 +24,40 @@ test('every entry is in the log, and under no proof but its own', () => {
   }
 })
 
+describe('statements of witnesses', () => {
+  const { question, accepted, refused } = vectors.statements
+  const { origin, nonce, timestampS } = question
+  const { witnesses } = vectors.policy
+  const open = (statement: string, now = new Date(timestampS * 1000)) =>
+    openWitnessStatement(new TextEncoder().encode(statement), { origin, nonce, witnesses, now })
+
+  test('that hold say who knows what, also five minutes off', () => {
+    for (const { statement, size } of accepted) {
+      expect(open(statement)).toMatchObject({ witness: witnesses[0] })
+      expect(open(statement).known?.size ?? null).toBe(size)
+      for (const skewMs of [-300_000, 300_000]) open(statement, new Date(timestampS * 1000 + skewMs))
+    }
+  })
+
+  test.each(refused)('with $name are refused', ({ statement, code }) => {
+    expect(() => open(statement)).toThrow(withCode(code))
+  })
+
+  test('are signed in a domain of their own: never a checkpoint, a note or a cosignature', () => {
+    for (const [at, message] of vectors.statements.messages.entries()) {
+      const tag = Buffer.from('countersign/witness-statement/v1\0').toString('hex')
+      expect(message.startsWith(tag)).toBe(true)
+      const { signature, ...rest } = JSON.parse(accepted[at]?.statement ?? '') as Record<string, unknown>
+      expect(JSON.parse(Buffer.from(message.slice(tag.length), 'hex').toString())).toEqual(rest)
+      expect(
+        verify(null, Buffer.from(message, 'hex'), toKey(witnesses[0] ?? ''), Buffer.from(`${signature}`, 'hex')),
+      ).toBe(true)
+      expect(() => parseCheckpoint(Buffer.from(message, 'hex').toString())).toThrow(withCode('checkpoint_malformed'))
+      expect(() => parseNote(Buffer.from(message, 'hex').toString())).toThrow(withCode('note_malformed'))
+    }
+  })
+})
+
 // From here on the file is held against node:crypto, not against the code that made it.
 
 const sha256 = (...parts: (Uint8Array | string)[]) =>
@@ -31,6 +65,11 @@ const sha256 = (...parts: (Uint8Array | string)[]) =>
     .update(Buffer.concat(parts.map((part) => Buffer.from(part as string))))
     .digest()
 const one = Uint8Array.of(1)
+
+function toKey(publicKey: string) {
+  const spki = Buffer.from(`302a300506032b6570032100${publicKey}`, 'hex')
+  return createPublicKey({ key: spki, format: 'der', type: 'spki' })
+}
 
 function rootOf(leaves: readonly Buffer[]): Buffer {
   if (leaves.length === 1) return leaves[0] as Buffer
@@ -42,9 +81,7 @@ function rootOf(leaves: readonly Buffer[]): Buffer {
 test('leaves are SHA-256 of a zero byte and the entry, roots those of RFC 6962, signatures Ed25519 over the text', () => {
   const leaves = vectors.entries.map(({ bytes }) => sha256(Uint8Array.of(0), Buffer.from(bytes, 'hex')))
   expect(leaves.map((leaf) => leaf.toString('hex'))).toEqual(vectors.entries.map(({ logLeaf }) => logLeaf))
-  const publicKey = Buffer.from(vectors.log.split('+').slice(2).join('+'), 'base64').subarray(1)
-  const spki = Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), publicKey])
-  const key = createPublicKey({ key: spki, format: 'der', type: 'spki' })
+  const key = toKey(Buffer.from(vectors.log.split('+').slice(2).join('+'), 'base64').subarray(1).toString('hex'))
   for (const { size, root, note } of vectors.checkpoints) {
     expect(root).toBe(rootOf(leaves.slice(0, size)).toString('hex'))
     const [text = '', line = ''] = note.split('\n\n')

@@ -16,11 +16,16 @@ import {
   formatAddCheckpoint,
   formatCheckpoint,
   formatTlogProof,
+  formatWitnessStatement,
   hashLogEntry,
+  hashOrigin,
   type LogEntry,
+  type LogErrorCode,
+  toStatementMessage,
   toVkey,
+  type WitnessStatement,
 } from '../src/index.ts'
-import { createSigner, hash, log, origin, TIME_S, toCosigned, witnesses } from '../src/logs.fake.ts'
+import { createSigner, hash, log, origin, type Signer, TIME_S, toCosigned, witnesses } from '../src/logs.fake.ts'
 
 const timeMs = TIME_S * 1_000
 const short = (name: string) => toHex(hash(name).subarray(0, 16))
@@ -40,6 +45,61 @@ function deriveKey(rootSecret: Uint8Array, origin: string) {
   const seed = new Uint8Array(hkdfSync('sha256', rootSecret, '', info, 32))
   const { key } = createSigner(origin, 'ed25519', seed)
   return { rootSecret: toHex(rootSecret), origin, info: toHex(info), seed: toHex(seed), vkey: toVkey(key) }
+}
+
+const [witness] = witnesses as [Signer, ...Signer[]]
+
+/** `spec/log-v1.md` §4, signed by the first witness. */
+function signStatement(statement: WitnessStatement): string {
+  return formatWitnessStatement(statement, witness.sign(toStatementMessage(statement)))
+}
+
+/** Two statements that hold, and what a reader refuses. */
+function createStatements(checkpoint: string) {
+  const question = { origin, nonce: long('nonce'), timestampS: TIME_S }
+  const none: WitnessStatement = {
+    ...{ witness: toHex(witness.key.publicKey), originHash: hashOrigin(origin), nonce: question.nonce },
+    ...{ timestampS: TIME_S, checkpoint: null },
+  }
+  const known = { ...none, checkpoint }
+  const other = 'log.example/enclave-b'
+  const change = (text: string, from: string | RegExp, to: string) => text.replace(from, to)
+  const invalid = {
+    'another signature': formatWitnessStatement(none, witness.sign(toStatementMessage(known))),
+    'a known checkpoint made none': change(signStatement(known), /"checkpoint":".*?","/, '"checkpoint":null,"'),
+    'another time than was signed': change(signStatement(none), String(TIME_S), String(TIME_S + 1)),
+    'the key of no witness': change(signStatement(none), none.witness, toHex(log.key.publicKey)),
+    'the key of another witness': change(
+      signStatement(none),
+      none.witness,
+      toHex(witnesses[1]?.key.publicKey as Uint8Array),
+    ),
+    'another origin': signStatement({ ...none, originHash: hashOrigin(other) }),
+    'another nonce': signStatement({ ...none, nonce: long('another nonce') }),
+    'made 301 seconds before': signStatement({ ...none, timestampS: TIME_S - 301 }),
+    'dated 301 seconds ahead': signStatement({ ...none, timestampS: TIME_S + 301 }),
+    'a checkpoint of another origin': signStatement({ ...none, checkpoint: change(checkpoint, origin, other) }),
+    'signed without the tag': formatWitnessStatement(none, witness.sign(toStatementMessage(none).slice(33))),
+  }
+  const malformed = {
+    'white space': `${signStatement(none)}\n`,
+    'no signature': change(signStatement(none), /,"signature":"[0-9a-f]+"/, ''),
+    'one more member': change(signStatement(none), '{', '{"a":1,'),
+    'a size in place of the checkpoint': change(signStatement(none), '"checkpoint":null', '"checkpoint":0'),
+    'a hash that is too short': change(signStatement(none), none.originHash, none.originHash.slice(2)),
+    nothing: '',
+  }
+  const toCases = (texts: Readonly<Record<string, string>>, code: LogErrorCode) =>
+    Object.entries(texts).map(([name, statement]) => ({ name, statement, code }))
+  return {
+    question,
+    messages: [none, known].map((one) => toHex(toStatementMessage(one))),
+    accepted: [
+      { statement: signStatement(none), size: null },
+      { statement: signStatement(known), size: entries.length },
+    ],
+    refused: [...toCases(invalid, 'witness_statement_invalid'), ...toCases(malformed, 'witness_statement_malformed')],
+  }
 }
 
 /** Every vector, as plain JSON. Signatures are Ed25519, which signs the same way each time. */
@@ -88,6 +148,7 @@ export function createVectors() {
     proofs: leaves.map((_, index) =>
       formatTlogProof({ index, proof: createInclusionProof(read, { index, size }), checkpoint: cosigned }),
     ),
+    statements: createStatements(checkpoints[4]?.note ?? ''),
   }
 }
 

@@ -27,7 +27,8 @@ describe('a manifest', () => {
       },
     }
     expect(parse(withFloors)).toEqual(withFloors)
-    const withLog = { ...good, log: { witnesses, quorum: 2 } }
+    const witnessUrls = ['https://w1.example/witness', 'http://127.0.0.1:8095']
+    const withLog = { ...good, log: { witnesses, quorum: 2 }, witnessUrls }
     expect(parse(withLog)).toEqual(withLog)
   })
 
@@ -159,6 +160,25 @@ describe('a manifest', () => {
       'a floor in the wrong place',
       { ...good, enclave: { ...enclave, minimumTcb: { Milan: {} } } },
       'enclave.minimumTcb: unknown member',
+    ],
+    ...[
+      ...[
+        'http://w1.example',
+        'ftp://w1.example',
+        'w1.example',
+        'https://me:secret@w1.example',
+        'https://w1.example?a',
+      ],
+      ...['https://w1.example#a', 1],
+    ].map((url): [string, unknown, string] => [
+      `${url} as the address of a witness`,
+      { ...good, witnessUrls: [url] },
+      'witnessUrls[0]: not an https URL',
+    ]),
+    [
+      'the addresses of 33 witnesses',
+      { ...good, witnessUrls: Array.from({ length: 33 }, (_, at) => `https://w${at}.example`) },
+      'witnessUrls: more than 32',
     ],
     ['witnesses without a quorum', { ...good, log: { witnesses } }, 'log.quorum: missing'],
     ['a quorum without witnesses', { ...good, log: { quorum: 1 } }, 'log.witnesses: missing'],

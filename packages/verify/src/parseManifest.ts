@@ -10,7 +10,7 @@ import {
   type TdPlatform,
 } from '@countersign/attestation'
 import { assertWitnessPolicy, type WitnessPolicy } from '@countersign/log'
-import { parseStrictJson, ServiceError } from '@countersign/protocol'
+import { isSafeUrl, MAX_WITNESSES, parseStrictJson, ServiceError } from '@countersign/protocol'
 import { DEFAULT_MAXIMUM_EVENT_DELAY_S } from '@countersign/receipt'
 import { z } from 'zod'
 import { VerifierError } from './errors.ts'
@@ -47,6 +47,8 @@ export type Manifest = {
   entropyKeys: readonly string[]
   /** Whose cosignatures of a log count (Ed25519 keys), and how many are enough, beside what the enclave's settings ask for. */
   log?: WitnessPolicy
+  /** Addresses of witnesses, which a monitor asks what they cosigned: https, or http on this machine. */
+  witnessUrls?: readonly string[]
   /** At most one on each chain. */
   contracts: readonly ManifestContract[]
   /** How long after the signing an event may come, in seconds: less than the default, which only a reader lengthens. */
@@ -80,6 +82,10 @@ const snpMeasurement = z.custom<string>((value) => readSnpMeasurement(value) !==
 })
 const payload = text(/^(?:[0-9a-f]{2})*$/, 'not lower-case hex')
 const address = text(/^0x[0-9a-f]{40}$/, 'not 0x and 20 bytes of lower-case hex')
+
+const witnessUrl = z.custom<string>((value) => typeof value === 'string' && isPlainUrl(value), {
+  error: 'not an https URL, or http on this machine, without a user, query or fragment',
+})
 
 const platform = z.custom<TdPlatform>(isTdPlatform, {
   error: 'not one of fmspc (6 bytes), ppid and platformInstanceId (16 bytes), in lower-case hex',
@@ -117,6 +123,9 @@ const schema = object({
   entropyKeys: list(entropyKey),
   log: object({ witnesses: list(hex(32)), quorum: natural })
     .refine(isWitnessPolicy, { error: 'not 1 to 32 Ed25519 keys, each once, and a quorum of more than half of them' })
+    .optional(),
+  witnessUrls: list(witnessUrl)
+    .max(MAX_WITNESSES, { error: `more than ${MAX_WITNESSES}` })
     .optional(),
   contracts: list(object({ chainId, address, fromBlock: natural.optional() })).refine(
     (contracts) => new Set(contracts.map((contract) => contract.chainId)).size === contracts.length,
@@ -160,6 +169,12 @@ export function findManifestFaults(value: unknown): ManifestFault[] {
   // zod passes over this name in a record, so that nothing would have looked at what stands under it.
   const hasProto = Object.hasOwn((value as Manifest).enclave.events ?? {}, '__proto__')
   return hasProto ? [{ member: 'enclave.events.__proto__', fault: 'not a name of an event' }] : []
+}
+
+function isPlainUrl(text: string): boolean {
+  if (!isSafeUrl(text)) return false
+  const { username, password, search, hash } = new URL(text)
+  return [username, password, search, hash].every((part) => part === '')
 }
 
 function isWitnessPolicy(policy: WitnessPolicy): boolean {

@@ -1,6 +1,6 @@
 import { readFileSync, statfsSync, writeSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { toVkey } from '@countersign/log'
+import { hashOrigin, toVkey } from '@countersign/log'
 import { createLog, createShutdown, type Env, type RunningService, runProgram } from '@countersign/service'
 import packageJson from '../package.json' with { type: 'json' }
 import { readConfig } from './config.ts'
@@ -21,9 +21,9 @@ async function start(env: Env): Promise<RunningService> {
   // Before what was cosigned is read: from here on nobody else changes it.
   shutdown.add(await holdFolder(folder))
   const signers = readSigners(await readFile(toKeyPath(folder), 'utf8'))
-  const store = openStore(toStorePath(folder), logs.keys())
+  const store = openStore(toStorePath(folder))
   const metrics = createMetrics({
-    readSizes: () => [...logs.keys()].map((origin) => [origin, store.latest(origin)?.checkpoint.size ?? 0]),
+    readSizes: () => [...logs.keys()].map((origin) => [origin, store.latest(hashOrigin(origin))?.checkpoint.size ?? 0]),
     readDisk() {
       const { bavail, blocks, bsize } = statfsSync(folder)
       return { freeBytes: bavail * bsize, sizeBytes: blocks * bsize }

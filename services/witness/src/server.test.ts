@@ -1,9 +1,8 @@
 import { connect } from 'node:net'
-import { MAX_ADD_CHECKPOINT_BYTES } from '@countersign/log'
+import { hashOrigin, MAX_ADD_CHECKPOINT_BYTES } from '@countersign/log'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { origin } from '../../../packages/log/src/logs.fake.ts'
 import { type RunningServer, serveMetrics, serveWitness } from './server.ts'
-import { toFileName } from './store.ts'
 import { createTestWitness, type LoggedLine, toRequest } from './witness.fake.ts'
 
 const statuses: number[] = []
@@ -29,7 +28,7 @@ describe('over http', () => {
     const cosigned = await post(toRequest({ oldSize: 0, size: 5 }))
     expect([cosigned.status, cosigned.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
     expect(await cosigned.text()).toMatch(/^(— witness\.example\/w1 \S+\n){2}$/)
-    const monitored = await call(`/${toFileName(origin)}/checkpoint`)
+    const monitored = await call(`/${hashOrigin(origin)}/checkpoint`)
     expect([monitored.status, (await monitored.text()).split('\n')[1]]).toEqual([200, '5'])
     expect(statuses).toEqual([409, 200])
     // A log that wants no other kind is answered that one.
@@ -43,6 +42,11 @@ describe('over http', () => {
     ['GET', '/add-checkpoint', 405],
     ['POST', `/${'0'.repeat(64)}/checkpoint`, 405],
     ['GET', `/${'0'.repeat(64)}/checkpoint`, 404],
+    ['GET', `/${'0'.repeat(64)}/statement/${'a'.repeat(64)}`, 200],
+    ['POST', `/${'0'.repeat(64)}/statement/${'a'.repeat(64)}`, 405],
+    ['GET', `/${'0'.repeat(64)}/statement/${'a'.repeat(63)}`, 404],
+    ['GET', `/${'0'.repeat(64)}/statement/${'A'.repeat(64)}`, 404],
+    ['GET', `/${'0'.repeat(64)}/statement/${'a'.repeat(64)}?x`, 404],
     ['GET', '/', 404],
     ['GET', '/metrics', 404],
     ['POST', '/add-checkpoint?x', 404],
@@ -52,6 +56,13 @@ describe('over http', () => {
     ['GET', '/health', 200],
   ])('%s %s: %i', async (method, path, status) => {
     expect((await call(path, { method })).status).toBe(status)
+  })
+
+  test('pages of any site may read a statement, and no copy of it is kept', async () => {
+    const { headers } = await call(`/${hashOrigin(origin)}/statement/${'0'.repeat(64)}`)
+    const names = ['content-type', 'access-control-allow-origin', 'cache-control']
+    expect(names.map((name) => headers.get(name))).toEqual(['application/json', '*', 'no-store'])
+    expect((await call('/health')).headers.get('access-control-allow-origin')).toBeNull()
   })
 
   test('413: a body beyond the limit is not read to its end, with a length and without', async () => {
@@ -91,6 +102,7 @@ describe('over http', () => {
     const broken = {
       addCheckpoint: async () => Promise.reject(new Error('no space left on device')),
       getCheckpoint: async () => ({ status: 404, body: '' }),
+      getStatement: async () => ({ status: 404, body: '' }),
     }
     const logged: LoggedLine[] = []
     const write = (line: LoggedLine) => void logged.push(line)

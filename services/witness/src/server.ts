@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { COSIGNATURES_HEADER, MAX_ADD_CHECKPOINT_BYTES } from '@countersign/log'
+import { COSIGNATURES_HEADER, MAX_ADD_CHECKPOINT_BYTES, parseStatementPath } from '@countersign/log'
 import { isBodyTooLarge, readBounded } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import type { Reply, Witness } from './witness.ts'
@@ -58,8 +58,11 @@ async function answer({ witness }: ServeDeps, request: IncomingMessage): Promise
     return witness.addCheckpoint(body, { isEd25519Only: request.headers[COSIGNATURES_HEADER] === 'ed25519' })
   }
   const [, originHash] = /^\/([0-9a-f]{64})\/checkpoint$/.exec(url) ?? []
-  if (originHash === undefined && url !== '/health') return { status: 404, body: 'not found\n' }
+  const question = parseStatementPath(url)
+  const isKnown = question !== undefined || originHash !== undefined || url === '/health'
+  if (!isKnown) return { status: 404, body: 'not found\n' }
   if (method !== 'GET') return { status: 405, body: 'use GET\n' }
+  if (question !== undefined) return witness.getStatement(question)
   return originHash === undefined ? { status: 200, body: 'ok\n' } : witness.getCheckpoint(originHash)
 }
 
@@ -74,11 +77,12 @@ async function readBody(request: IncomingMessage): Promise<Uint8Array | undefine
   }
 }
 
-function send(request: IncomingMessage, response: ServerResponse, { status, body, type }: Reply): void {
+function send(request: IncomingMessage, response: ServerResponse, { status, body, type, isForPages }: Reply): void {
   response.writeHead(status, {
     'content-type': type ?? 'text/plain; charset=utf-8',
     'content-length': Buffer.byteLength(body),
     'cache-control': 'no-store',
+    ...(isForPages ? { 'access-control-allow-origin': '*' } : {}),
     // What was not read of a body is not read any more.
     ...(request.complete ? {} : { connection: 'close' }),
   })

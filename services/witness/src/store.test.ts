@@ -1,10 +1,10 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseCheckpoint } from '@countersign/log'
+import { hashOrigin, parseCheckpoint } from '@countersign/log'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { origin, toCosigned, toText } from '../../../packages/log/src/logs.fake.ts'
-import { type Files, openStore, toFileName } from './store.ts'
+import { type Files, openStore } from './store.ts'
 
 const toStored = (size: number) => {
   const text = toText(size)
@@ -19,27 +19,27 @@ describe('on a disk', () => {
     folder = await mkdtemp(join(tmpdir(), 'countersign-witness-'))
   })
   afterEach(() => rm(folder, { recursive: true, force: true }))
-  const path = () => join(folder, toFileName(origin))
+  const path = () => join(folder, hashOrigin(origin))
 
   test('what was saved is there after a start', async () => {
-    const store = openStore(folder, [origin])
-    expect(store.latest(origin)).toBeUndefined()
+    const store = openStore(folder)
+    expect(store.latest(hashOrigin(origin))).toBeUndefined()
     store.save(older)
     store.save(newer)
-    expect(store.latest(origin)?.checkpoint.size).toBe(8)
-    const again = openStore(folder, [origin, 'other.example'])
-    expect(again.latest(origin)?.note).toBe(newer.note)
-    expect(again.latest('other.example')).toBeUndefined()
-    expect(await readdir(folder)).toEqual([toFileName(origin)])
+    expect(store.latest(hashOrigin(origin))?.checkpoint.size).toBe(8)
+    const again = openStore(folder)
+    expect(again.latest(hashOrigin(origin))?.note).toBe(newer.note)
+    expect(again.latest(hashOrigin('other.example'))).toBeUndefined()
+    expect(await readdir(folder)).toEqual([hashOrigin(origin)])
   })
 
   test('what a dying process left beside the file is passed over', async () => {
-    openStore(folder, [origin]).save(older)
+    openStore(folder).save(older)
     await writeFile(`${path()}.new`, newer.note.slice(0, 20))
-    const store = openStore(folder, [origin])
-    expect(store.latest(origin)?.note).toBe(older.note)
+    const store = openStore(folder)
+    expect(store.latest(hashOrigin(origin))?.note).toBe(older.note)
     store.save(newer)
-    expect(openStore(folder, [origin]).latest(origin)?.note).toBe(newer.note)
+    expect(openStore(folder).latest(hashOrigin(origin))?.note).toBe(newer.note)
   })
 
   test.each([
@@ -49,11 +49,11 @@ describe('on a disk', () => {
     ['no checkpoint', 'a text\n\n— x AAAAAAA=\n'],
   ])('a file that is %s is not taken for none', async (_, text) => {
     await writeFile(path(), text)
-    expect(() => openStore(folder, [origin])).toThrow()
+    expect(() => openStore(folder)).toThrow()
   })
 
   test('a folder that is gone is not made again', () => {
-    expect(() => openStore(join(folder, 'gone'), [origin])).toThrow('ENOENT')
+    expect(() => openStore(join(folder, 'gone'))).toThrow('ENOENT')
   })
 })
 
@@ -63,7 +63,7 @@ describe('on a disk', () => {
  */
 function createWeakDisk(text: string, failAt: number) {
   const folder = '/w'
-  const path = `${folder}/${toFileName(origin)}`
+  const path = `${folder}/${hashOrigin(origin)}`
   type Inode = { now: string; durable: string[] }
   const names = new Map<string, { now: Inode; durable: Inode[] }>()
   const first = { now: text, durable: [text] }
@@ -107,6 +107,7 @@ function createWeakDisk(text: string, failAt: number) {
       open -= 1
     },
     readFileSync: () => text,
+    readdirSync: () => [hashOrigin(origin)],
     renameSync(from: string, to: string) {
       const moved = names.get(from)?.now as Inode
       const entry = names.get(to)
@@ -122,16 +123,16 @@ function createWeakDisk(text: string, failAt: number) {
 describe('when the power fails', () => {
   test('at any step the old checkpoint or the new one is left, whole; after the answer only the new one', () => {
     const whole = createWeakDisk(older.note, Number.POSITIVE_INFINITY)
-    openStore(whole.folder, [origin], whole.files).save(newer)
+    openStore(whole.folder, whole.files).save(newer)
     expect(whole.afterFailure()).toEqual([newer.note])
     expect(whole.countOpen()).toBe(0)
     // The folder is synced at the start too.
     expect(whole.steps()).toBe(6)
     for (let failAt = 2; failAt <= whole.steps(); failAt++) {
       const disk = createWeakDisk(older.note, failAt)
-      const store = openStore(disk.folder, [origin], disk.files)
+      const store = openStore(disk.folder, disk.files)
       expect(() => store.save(newer)).toThrow('power failure')
-      expect(store.latest(origin)?.note).toBe(older.note)
+      expect(store.latest(hashOrigin(origin))?.note).toBe(older.note)
       expect(disk.countOpen()).toBe(0)
       for (const left of disk.afterFailure()) expect([older.note, newer.note]).toContain(left)
     }

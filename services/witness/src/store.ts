@@ -1,12 +1,11 @@
-import { createHash } from 'node:crypto'
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Checkpoint, parseCheckpoint, parseNote } from '@countersign/log'
-import { readCode } from '@countersign/service'
+import { type Checkpoint, hashOrigin, parseCheckpoint, parseNote } from '@countersign/log'
 
-/** The newest checkpoint of each log that this witness may have cosigned. */
+/** The newest checkpoint of each log that this witness may have cosigned, also of logs that it no longer accepts. */
 export type Store = {
-  latest(origin: string): Stored | undefined
+  /** By the SHA-256 of the origin, in hex. */
+  latest(originHash: string): Stored | undefined
   /** Once it has returned, what was saved would survive a power failure. Until then nothing of it may leave the process. */
   save(stored: Stored): void
 }
@@ -17,7 +16,7 @@ export type Stored = { checkpoint: Checkpoint; note: string }
 /** What a store does to files; only tests have others. */
 export type Files = Pick<
   typeof import('node:fs'),
-  'openSync' | 'writeFileSync' | 'fsyncSync' | 'closeSync' | 'renameSync' | 'readFileSync'
+  'openSync' | 'writeFileSync' | 'fsyncSync' | 'closeSync' | 'renameSync' | 'readFileSync' | 'readdirSync'
 >
 
 /**
@@ -28,18 +27,18 @@ export type Files = Pick<
  */
 export function openStore(
   folder: string,
-  origins: Iterable<string>,
-  files: Files = { openSync, writeFileSync, fsyncSync, closeSync, renameSync, readFileSync },
+  files: Files = { openSync, writeFileSync, fsyncSync, closeSync, renameSync, readFileSync, readdirSync },
 ): Store {
   // The folder is made with the key: one that is not there was lost, and with it what the key has cosigned.
   syncFile(folder, 'r')
   const latest = new Map<string, Stored>()
-  for (const origin of origins) {
-    const note = readNote(join(folder, toFileName(origin)), files)
-    if (note === undefined) continue
+  for (const name of files.readdirSync(folder)) {
+    // A process that died may have left a draft.
+    if (!/^[0-9a-f]{64}$/.test(name)) continue
+    const note = files.readFileSync(join(folder, name), 'utf8')
     const checkpoint = parseCheckpoint(parseNote(note).text)
-    if (checkpoint.origin !== origin) throw new Error(`the file of ${origin} has the checkpoint of another log`)
-    latest.set(origin, { checkpoint, note })
+    if (hashOrigin(checkpoint.origin) !== name) throw new Error(`the file ${name} has the checkpoint of another log`)
+    latest.set(name, { checkpoint, note })
   }
 
   function syncFile(path: string, flags: 'r' | 'w', text?: string) {
@@ -53,28 +52,15 @@ export function openStore(
   }
 
   return {
-    latest: (origin) => latest.get(origin),
+    latest: (originHash) => latest.get(originHash),
     save(stored) {
-      const { origin } = stored.checkpoint
-      const path = join(folder, toFileName(origin))
+      // Origins may hold anything; their hashes are names of files.
+      const name = hashOrigin(stored.checkpoint.origin)
+      const path = join(folder, name)
       syncFile(`${path}.new`, 'w', stored.note)
       files.renameSync(`${path}.new`, path)
       syncFile(folder, 'r')
-      latest.set(origin, stored)
+      latest.set(name, stored)
     },
-  }
-}
-
-/** Origins may hold anything; their hashes are names of files, and how monitors ask for them. */
-export function toFileName(origin: string): string {
-  return createHash('sha256').update(origin).digest('hex')
-}
-
-function readNote(path: string, files: Files): string | undefined {
-  try {
-    return files.readFileSync(path, 'utf8')
-  } catch (error) {
-    if (readCode(error) === 'ENOENT') return undefined
-    throw error
   }
 }

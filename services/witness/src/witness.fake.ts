@@ -1,4 +1,4 @@
-import { formatAddCheckpoint } from '@countersign/log'
+import { formatAddCheckpoint, hashOrigin } from '@countersign/log'
 import { leaves, log, origin, toCosigned, toText } from '../../../packages/log/src/logs.fake.ts'
 import { createConsistencyProof, createLeafReader } from '../../../packages/log/src/treeNodes.ts'
 import type { LogList } from './logList.ts'
@@ -34,7 +34,7 @@ export function createMemoryStore(): Store & { saved: Map<string, Stored> } {
   return {
     saved,
     latest: (name) => saved.get(name),
-    save: (stored) => void saved.set(stored.checkpoint.origin, stored),
+    save: (stored) => void saved.set(hashOrigin(stored.checkpoint.origin), stored),
   }
 }
 

@@ -1,14 +1,18 @@
 import {
   formatAddCheckpoint,
   formatCheckpoint,
+  hashOrigin,
   MAX_NOTE_SIGNATURES,
+  type Note,
   openNote,
+  openWitnessStatement,
   parseNote,
   signNote,
 } from '@countersign/log'
+import { toHex } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createSigner, hash, log, origin, toCosigned, toText, witnesses } from '../../../packages/log/src/logs.fake.ts'
-import { type Stored, toFileName } from './store.ts'
+import type { Stored } from './store.ts'
 import { createMemoryStore, createTestWitness, keyFile, NOW_S, signers, toBody, toRequest } from './witness.fake.ts'
 import type { Reply, Witness } from './witness.ts'
 
@@ -40,7 +44,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
   test('200: an empty tree first', async () => {
     const { witness, store } = createTestWitness()
     assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 0, size: 0 })), toText(0))
-    expect(store.latest(origin)?.checkpoint.size).toBe(0)
+    expect(store.latest(hashOrigin(origin))?.checkpoint.size).toBe(0)
     assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 0, size: 3 })), toText(3))
   })
 
@@ -60,7 +64,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
     await witness.addCheckpoint(body)
     expect(await witness.addCheckpoint(body)).toMatchObject({ status: 409, body: '8\n' })
     expect(await witness.addCheckpoint(toBody({ oldSize: 0, size: 5 }))).toMatchObject({ status: 409, body: '8\n' })
-    expect(store.latest(origin)?.checkpoint.size).toBe(8)
+    expect(store.latest(hashOrigin(origin))?.checkpoint.size).toBe(8)
   })
 
   test.each([
@@ -68,9 +72,9 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
     ['another root of the same size', { oldSize: 5, size: 5, history: 'fork' }],
   ])('422: %s; the record stays, and the log line has the evidence', async (_, step) => {
     const { witness, store, lines } = await createAtFive()
-    const before = store.latest(origin)
+    const before = store.latest(hashOrigin(origin))
     expect(await witness.addCheckpoint(toBody(step))).toMatchObject({ status: 422 })
-    expect(store.latest(origin)).toEqual(before)
+    expect(store.latest(hashOrigin(origin))).toEqual(before)
     expect(lines.at(-1)).toMatchObject({ isFork: step.size === 5 })
     expect(openNote(String(lines.at(-1)?.checkpoint), [log.key]).text).toBe(toText(step.size, 'fork'))
     assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 5, size: 9 })), toText(9))
@@ -87,7 +91,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
   ])('422: %s', async (_, text) => {
     const { witness, store } = await createAtFive()
     expect(await witness.addCheckpoint(encode(text))).toMatchObject({ status: 422 })
-    expect(store.latest(origin)?.checkpoint.size).toBe(5)
+    expect(store.latest(hashOrigin(origin))?.checkpoint.size).toBe(5)
   })
 
   test('422: only two roots of one size are a fork, and the line has both; a proof that does not hold may be anybody’s', async () => {
@@ -122,7 +126,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
     const checkpoint = signNote(formatCheckpoint({ origin, size: 0, root: hash('x'), extensions: [] }), [log])
     const empty = formatAddCheckpoint({ oldSize: 0, proof: [], checkpoint })
     expect(await witness.addCheckpoint(encode(empty))).toMatchObject({ status: 422 })
-    expect(store.latest(origin)).toBeUndefined()
+    expect(store.latest(hashOrigin(origin))).toBeUndefined()
   })
 
   test('404: a log that is not known, whoever signed it', async () => {
@@ -146,7 +150,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
     const { witness, store } = createTestWitness()
     const body = encode(formatAddCheckpoint({ oldSize: 0, proof: [], checkpoint }))
     expect(await witness.addCheckpoint(body)).toMatchObject({ status: 403 })
-    expect(store.latest(origin)).toBeUndefined()
+    expect(store.latest(hashOrigin(origin))).toBeUndefined()
   })
 
   const request = toRequest({ oldSize: 0, size: 5 })
@@ -168,7 +172,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
     const { witness, store } = createTestWitness()
     expect(text).not.toBe(request)
     expect(await witness.addCheckpoint(encode(text))).toMatchObject({ status: 400 })
-    expect(store.latest(origin)).toBeUndefined()
+    expect(store.latest(hashOrigin(origin))).toBeUndefined()
   })
 
   test('400: bytes that are no text', async () => {
@@ -182,7 +186,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
     assertCosigns(await witness.addCheckpoint(body), text, 1)
     // After a start, of what was stored.
     const restarted = createTestWitness({ store })
-    const { body: cosigned } = await restarted.witness.getCheckpoint(toFileName(origin))
+    const { body: cosigned } = await restarted.witness.getCheckpoint(hashOrigin(origin))
     expect(openNote(cosigned, [log.key, ...keys]).verified).toHaveLength(2)
   })
 
@@ -190,7 +194,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
     const { witness, store } = createTestWitness()
     const checkpoint = signNote(toText(5), [createSigner('stranger'), log, log, log])
     await witness.addCheckpoint(encode(formatAddCheckpoint({ oldSize: 0, proof: [], checkpoint })))
-    expect(store.latest(origin)?.note).toBe(toCosigned(toText(5)))
+    expect(store.latest(hashOrigin(origin))?.note).toBe(toCosigned(toText(5)))
   })
 })
 
@@ -231,7 +235,7 @@ describe('the record', () => {
       const steps = ['a', 'b', 'a', 'b'].map((history) => ({ oldSize: 0, size: 1 + round, history }))
       const replies = await Promise.all(steps.map((step) => witness.addCheckpoint(toBody(step))))
       expect(replies.map(({ status }) => status)).toEqual([200, 409, 409, 409])
-      expect(store.latest(origin)?.note).toBe(toCosigned(toText(1 + round, 'a')))
+      expect(store.latest(hashOrigin(origin))?.note).toBe(toCosigned(toText(1 + round, 'a')))
     }
   })
 
@@ -240,7 +244,7 @@ describe('the record', () => {
     const steps = [20, 8, 12].map((size) => ({ oldSize: 5, size }))
     const replies = await Promise.all(steps.map((step) => witness.addCheckpoint(toBody(step))))
     expect(replies.map(({ status }) => status)).toEqual([200, 409, 409])
-    expect(store.latest(origin)?.checkpoint.size).toBe(20)
+    expect(store.latest(hashOrigin(origin))?.checkpoint.size).toBe(20)
   })
 
   test('strangers who ask without end do not hold up the log: their signatures are made once, beside it', async () => {
@@ -256,7 +260,7 @@ describe('the record', () => {
     const { witness } = createTestWitness({ signers: slow })
     const only = { isEd25519Only: true }
     assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 0, size: 5 }), only), toText(5), 1)
-    for (let call = 0; call < 40; call++) void witness.getCheckpoint(toFileName(origin))
+    for (let call = 0; call < 40; call++) void witness.getCheckpoint(hashOrigin(origin))
     expect(asked).toBe(1)
     for (let call = 0; call < 40; call++) void witness.addCheckpoint(toBody({ oldSize: 5, size: 5 }))
     assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 5, size: 8 }), only), toText(8), 1)
@@ -277,7 +281,7 @@ describe('the record', () => {
 })
 
 describe('for monitors', () => {
-  const get = (witness: Witness, name = origin) => witness.getCheckpoint(toFileName(name))
+  const get = (witness: Witness, name = origin) => witness.getCheckpoint(hashOrigin(name))
 
   test('the newest checkpoint is served with the signatures of the log and of the witness', async () => {
     const { witness, store } = await createAtFive()
@@ -314,6 +318,46 @@ describe('for monitors', () => {
     const { witness } = createTestWitness()
     expect(await get(witness)).toMatchObject({ status: 404 })
     expect(await get(witness, 'other.example')).toMatchObject({ status: 404 })
+  })
+})
+
+describe('statements', () => {
+  const nonce = 'ab'.repeat(32)
+  const witness = toHex(keys[0]?.publicKey as Uint8Array)
+  async function ask(asked: Witness, name = origin) {
+    const { status, body } = await asked.getStatement({ originHash: hashOrigin(name), nonce })
+    expect(status).toBe(200)
+    const expected = { origin: name, nonce, witnesses: [witness], now: new Date(NOW_S * 1_000) }
+    return openWitnessStatement(encode(body), expected)
+  }
+
+  test('name the newest checkpoint with the signature of the log, also after a start', async () => {
+    const { witness: asked, store } = await createAtFive()
+    for (const one of [asked, createTestWitness({ store }).witness]) {
+      const { witness: signed, known } = await ask(one)
+      expect([signed, known?.size]).toEqual([witness, 5])
+      expect(openNote(known?.note as Note, [log.key]).text).toBe(toText(5))
+    }
+  })
+
+  test('say that nothing was cosigned of a log that sent nothing, or that is not known', async () => {
+    const { witness: asked } = createTestWitness()
+    expect(await ask(asked)).toEqual({ witness, known: undefined })
+    expect(await ask(asked, 'other.example')).toEqual({ witness, known: undefined })
+  })
+
+  test('name what was cosigned of a log that is no longer on the list', async () => {
+    const { store } = await createAtFive()
+    expect((await ask(createTestWitness({ store, logs: new Map() }).witness)).known?.size).toBe(5)
+  })
+
+  test('name nothing that could not be recorded', async () => {
+    const save = () => {
+      throw new Error('no space left on device')
+    }
+    const { witness: asked } = createTestWitness({ store: { ...createMemoryStore(), save } })
+    await expect(asked.addCheckpoint(toBody({ oldSize: 0, size: 5 }))).rejects.toThrow('no space')
+    expect(await ask(asked)).toEqual({ witness, known: undefined })
   })
 })
 

@@ -4,6 +4,8 @@ import {
   emptyRoot,
   formatNote,
   formatSignatureLines,
+  formatWitnessStatement,
+  hashOrigin,
   LogError,
   type Note,
   type NoteSignature,
@@ -13,21 +15,31 @@ import {
   parseNote,
   toNoteSignature,
   toSignedMessage,
+  toStatementMessage,
+  type WitnessStatement,
 } from '@countersign/log'
-import { equalBytes } from '@countersign/protocol'
+import { equalBytes, toHex } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { isSignatureByOpenSsl } from '@countersign/service/ed25519ByOpenSsl'
 import type { LogList } from './logList.ts'
 import type { Signer } from './signers.ts'
-import { type Store, type Stored, toFileName } from './store.ts'
+import type { Store, Stored } from './store.ts'
 
-export type Reply = { status: number; body: string; type?: string }
+export type Reply = {
+  status: number
+  body: string
+  type?: string
+  /** Pages of any site may read it. */
+  isForPages?: boolean
+}
 
 export type Witness = {
   /** The one call of c2sp.org/tlog-witness. With `isEd25519Only` nothing else is signed: ML-DSA-44 takes ten times as long. */
   addCheckpoint(body: Uint8Array, options?: CosignOptions): Promise<Reply>
   /** The newest checkpoint of the log whose origin has this SHA-256, cosigned: for monitors. */
   getCheckpoint(originHash: string): Promise<Reply>
+  /** What this witness knows of that log, signed: `log-v1.md` §4. It answers for every origin, also for one that it does not accept. */
+  getStatement(question: Pick<WitnessStatement, 'originHash' | 'nonce'>): Promise<Reply>
 }
 
 type CosignOptions = { isEd25519Only?: boolean }
@@ -54,6 +66,7 @@ const MAX_AGE_MS = 60_000
  * and recorded without a pause, so that between the check and the record nothing changes.
  */
 export function createWitness({ logs, store, signers, clock, log, onFork = () => {} }: WitnessDeps): Witness {
+  const { key, sign } = signers.find((signer) => signer.key.type === 'cosignature-ed25519') as Signer
   /** By origin: what is recorded, with every kind of cosignature, for monitors. */
   const cosigned = new Map<string, { note: string; atMs: number; whole: Promise<Note> }>()
   /** By origin: checkpoints that were refused, and logged. */
@@ -85,7 +98,7 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
     const { origin, size, root } = checkpoint
     if (oldSize > size) return refuse(400, 'the old size is larger than that of the checkpoint')
     if (size === 0 && !equalBytes(root, emptyRoot)) return refuse(422, 'another root of the empty tree')
-    const recorded = store.latest(origin)
+    const recorded = store.latest(hashOrigin(origin))
     const latest = recorded?.checkpoint
     const latestSize = latest?.size ?? 0
     if (oldSize !== latestSize) return { status: 409, body: `${latestSize}\n`, type: 'text/x.tlog.size' }
@@ -157,10 +170,17 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
       }
     },
     async getCheckpoint(originHash) {
-      const origin = [...logs.keys()].find((one) => toFileName(one) === originHash)
-      const stored = origin === undefined ? undefined : store.latest(origin)
+      const stored = store.latest(originHash)
       if (stored === undefined) return refuse(404, 'there is no checkpoint of such a log')
       return { status: 200, body: formatNote(await cosignForMonitors(stored)) }
+    },
+    async getStatement({ originHash, nonce }) {
+      const statement = {
+        ...{ witness: toHex(key.publicKey), originHash, nonce, timestampS: Math.floor(clock.now() / 1000) },
+        checkpoint: store.latest(originHash)?.note ?? null,
+      }
+      const body = formatWitnessStatement(statement, await sign(toStatementMessage(statement)))
+      return { status: 200, body, type: 'application/json', isForPages: true }
     },
   }
 }

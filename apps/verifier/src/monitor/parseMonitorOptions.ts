@@ -110,7 +110,7 @@ function toAddress(text: string): string {
   throw invalid('an address is mistyped', `capitals and small letters do not match: ${text}`)
 }
 
-/** What a witness does not know is not signed, nor is how new its word is: so nobody on the way may answer in its place. */
+/** Its answers are signed. Over https nobody on the way can suppress them unnoticed, or see who asks about which log. */
 function toWitnessUrl(text: string): string {
   const url = toBaseUrl('--witness-url', text)
   if (isSafeUrl(url)) return url

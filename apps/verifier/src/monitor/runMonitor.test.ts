@@ -4,6 +4,7 @@ import { nameSignature, toCid } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { issue, issueGoldenV2, signedAt, toManifest } from '../../../../packages/verify/src/issues.fake.ts'
 import {
+  answerAsWitness,
   createFakeLog,
   type FakeLog,
   logReceipt,
@@ -23,13 +24,14 @@ import { runMonitor } from './runMonitor.ts'
 
 const signed = await issue()
 const history = createFakeLog()
+const plain = { treeSize: 1, leafIndex: 0, batchSequence: 0 }
+const issued = await issueGoldenV2({ ...plain, signedAt, log: { origin } })
 const started: BootEntry = {
-  ...{ kind: 'boot', bootId: 'b0'.repeat(16), configHash: 'c0'.repeat(32) },
+  ...{ kind: 'boot', bootId: 'b0'.repeat(16), configHash: issued.anchors.configHashes[0] as string },
   timeMs: signedAt.getTime() - 1000,
 }
 history.append(started)
-const plain = { treeSize: 1, leafIndex: 0, batchSequence: 0 }
-const logged = logReceipt(history, await issueGoldenV2({ ...plain, signedAt, log: { origin } }))
+const logged = logReceipt(history, issued)
 const { from: wallet, txHash } = nameSignature(signed.receipt)
 const foreign = { hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: 1 }
 const hook = 'https://alerts.test/secret'
@@ -178,7 +180,7 @@ describe('following', () => {
     node.lie = (method) => answers[0]?.[method]
     const looks = await run([wallet, ...argv, '--follow', '--webhook', hook], [() => void answers.shift()])
     expect(looks).toMatchObject({ exitCode: 3, stderr: expect.stringMatching(fault) })
-    expect(told.map(({ exitCode: code }) => code)).toEqual([3])
+    expect(new Set(told.map(({ exitCode: code }) => code))).toEqual(new Set([3]))
   })
 })
 
@@ -289,10 +291,9 @@ describe('with a log', () => {
 
   test('a state that cannot be written is said, and hides no alarm', async () => {
     const state = ['--state', '/nowhere/state.json']
-    expect(await run([...withLog, ...state])).toMatchObject({
-      exitCode: 3,
-      stderr: expect.stringContaining('file_unwritable'),
-    })
+    const { exitCode, stdout, stderr } = await run([...withLog, ...state, '--json'])
+    expect({ exitCode, stderr }).toEqual({ exitCode: 3, stderr: expect.stringContaining('file_unwritable') })
+    expect(JSON.parse(stdout)).toMatchObject({ exitCode: 3, error: { code: 'file_unwritable' } })
     log.append(signature('5e'))
     expect(await run([...withLog, ...state])).toMatchObject({ exitCode: 4 })
   })
@@ -335,17 +336,16 @@ describe('with a log', () => {
     expect(looks.stderr).toContain('RangeError: no such time')
     expect(looks.stdout.match(/There is no transaction yet/g)).toHaveLength(2)
     expect(looks.stdout.match(/complete up to size 2 and nonce 1/g)).toHaveLength(1)
-    expect(looks.exitCode).toBe(0)
+    // The other wallet has no receipt, and the log has entries.
+    expect(looks.exitCode).toBe(3)
     faults = 1
     expect(await run(withLog, [], readClock)).toMatchObject({ exitCode: 3 })
   })
 
   test('asks witnesses past the service', async () => {
     for (const [place, url] of ['https://w1.test', 'https://w2.test'].entries()) {
-      const ahead = fork([...history.entries, signature('5e')])
-      ahead.cosignedAtS = now.getTime() / 1000
-      ahead.cosigners = [place]
-      network.routes.push([url, () => new Response(ahead.toNote())])
+      const ahead = Object.assign(fork([...history.entries, signature('5e')]), { cosigners: [] })
+      network.routes.push([url, (asked) => answerAsWitness(asked, { place, logs: [ahead], at: now })])
     }
     const urls = ['--witness-url', 'https://w1.test', '--witness-url', 'https://w2.test']
     const pauses = Array.from({ length: 30 }, () => () => {})

@@ -13,6 +13,7 @@ import {
 } from '@countersign/protocol'
 import type { ReceiptView } from '../receiptView.ts'
 import type { Anchors } from './anchors.ts'
+import { NOT_IN_MANIFEST } from './steps.ts'
 import { failIf, StepFailure, StepSkip, type Transcript } from './transcript.ts'
 
 /** entropy → entropy-key: the witness. Answers `mock` when a simulated source signed it. */
@@ -44,7 +45,7 @@ export async function checkWitness(
     const { publicKey } = entropy
     const { entropyKeys = [] } = anchors
     const isForeign = entropyKeys.length > 0 && !entropyKeys.includes(publicKey)
-    failIf(isForeign, `The key ${publicKey} is not among those you trust.`)
+    failIf(isForeign, `The key ${publicKey} is not among those you trust.`, NOT_IN_MANIFEST)
     if (mockEntropyKeys.includes(publicKey)) return [`${publicKey} is of a simulated source: MOCK.`, 'mock' as const]
     if (entropyKeys.length === 0) throw new StepSkip(`No entropy keys to hold ${publicKey} against.`)
     return [`The key ${publicKey} is among those you trust.`, undefined]

@@ -25,6 +25,8 @@ const UNSEEN_WITH_LOG =
 
 const HEADLINES: Readonly<Record<Exclude<MonitorConclusion, 'complete'>, string>> = {
   'used-elsewhere': 'The key is used elsewhere.',
+  'receipt-failed': 'A receipt does not verify.',
+  'not-in-manifest': 'Not in your manifest.',
   hidden: 'Something is hidden.',
   'log-lies': 'The log lies.',
   incomplete: 'Not complete.',
@@ -67,13 +69,15 @@ function toHeadline(report: MonitorReport): string {
 }
 
 function describeLog({ origin, size, cosignedAt, entries, proven, dropped }: LogReport): string {
+  const has = `The log ${origin} has ${size} entries, cosigned ${cosignedAt.toISOString()}`
+  if (entries === undefined) return `${has}. Which of them are of this wallet is not known.`
   const found =
     entries === 0
       ? 'no signature of this wallet'
       : `${entries} ${entries === 1 ? 'signature' : 'signatures'} of this wallet`
   const parts =
     entries === 0 ? '' : `, ${proven} with a proof${dropped === 0 ? '' : `, ${dropped} erased before anybody got them`}`
-  return `The log ${origin} has ${size} entries, cosigned ${cosignedAt.toISOString()}: ${found}${parts}.`
+  return `${has}: ${found}${parts}.`
 }
 
 function describeFinding(finding: Finding): string {
@@ -87,7 +91,9 @@ function describeFinding(finding: Finding): string {
     case 'no-receipt':
       return `${at} was used without a receipt${what}: the key is used elsewhere${detail === undefined ? '' : `, and the node does not show by what (${detail})`}.`
     case 'receipt-failed':
-      return `${at} has a receipt that does not hold${what}${because}. The key may be used elsewhere.`
+      return `${at} has a receipt that does not verify${what}${because}. The key may be used elsewhere.`
+    case 'receipt-not-listed':
+      return `${at} has a genuine receipt that your manifest does not cover${what}${because}`
     case 'awaited':
       return `${at} has no receipt yet${what}. If none comes, the key is used elsewhere.`
     case 'receipt-unavailable':
@@ -104,6 +110,8 @@ function describeFinding(finding: Finding): string {
       return `${at} was used in block ${blockNumber} by code on the account, with no signature of its key.`
     case 'code':
       return `The account runs code${detail === undefined ? '' : ` of ${detail} (EIP-7702)`}. It can move all that the account holds, without a signature of its key.`
+    case 'wallet-unknown':
+      return 'No accepted receipt names this address, so nothing shows that it is a wallet of this service.'
     case 'not-logged':
       return `The signature${what} has a receipt and is in no log, though there was one: an enclave that writes no log has the key. The key is used elsewhere.`
     case 'hidden':
@@ -120,6 +128,10 @@ function describeFinding(finding: Finding): string {
       return `${log} withholds what it has${because}.`
     case 'log-stale':
       return `${log} is stale: no quorum of its witnesses cosigned it since ${detail}. What was signed since then may be missing.`
+    case 'log-ahead':
+      return `${log} is dated ahead of your clock: a quorum of its witnesses cosigned it at ${detail}. Nothing shows that it is current.`
+    case 'boot-not-listed':
+      return `${entry}: an enclave started with the configuration ${finding.configHash}, which is not in your manifest${finding.count === 1 ? '' : ` (${finding.count} starts)`}.`
     case 'log-unavailable':
       return `${log} could not be read${because}.`
     case 'witness-unavailable':
@@ -127,12 +139,22 @@ function describeFinding(finding: Finding): string {
     case 'witness-contradicts':
       return `A witness of the log ${finding.origin} contradicts it${because}. The witness lies, or the service names a false key of the log.`
     case 'log-not-checked':
-      return `${log} was not looked into${because}.`
+      return `${log} was not checked${because}${toSilent(finding)}. Signatures in it may be missing here.`
     case 'log-unused':
-      return `${log} was never begun, say the service and its witnesses.`
+      return `${log} is not in use: its witnesses state that they cosigned nothing of it.`
+    case 'logs-unknown':
+      return 'No proof of this wallet names the logs of its enclave yet. There may be others than those read here.'
+    case 'key-unknown':
+      return `No proof of this wallet shows which key is its own. ${log} has ${finding.count} ${finding.count === 1 ? 'entry' : 'entries'} about signatures, and any of them may be of this wallet.`
     case 'before-log':
       return `${finding.count} ${finding.count === 1 ? 'signature is' : 'signatures are'} from before there was a log.`
   }
+}
+
+function toSilent({ witnesses = [] }: Finding): string {
+  return witnesses.length === 0
+    ? ''
+    : `. No such answer from ${witnesses.map((key) => `witness ${key.slice(0, 16)}…`).join(', ')}`
 }
 
 function toPlace({ kind, nonces }: Finding): string {

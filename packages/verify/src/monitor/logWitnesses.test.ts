@@ -1,7 +1,16 @@
+import { hashOrigin } from '@countersign/log'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { apiBaseUrl, json } from '../network.fake.ts'
-import { hashOrigin } from './log/createLogSource.ts'
-import { createFakeLog, type FakeLog, origin, toEntry } from './log/log.fake.ts'
+import { emptyManifest } from '../parseManifest.ts'
+import {
+  answerAsWitness,
+  createFakeLog,
+  type FakeLog,
+  type FakeWitness,
+  origin,
+  toEntry,
+  toWitnessKey,
+} from './log/log.fake.ts'
 import { createLogsMemory } from './log/logMemory.ts'
 import {
   all,
@@ -9,6 +18,7 @@ import {
   createLoggedWallet,
   history,
   kindsOf,
+  manifests,
   now,
   others,
   signature,
@@ -23,19 +33,14 @@ beforeEach(() => {
 
 describe('witnesses that are asked themselves', () => {
   const urls = ['https://w1.test', 'https://w2.test', 'https://w3.test']
-  /** Each answers with what this log has, and cosigns it when it is asked; undefined for nothing. */
+  /** Each has cosigned what this log has; undefined for nothing. */
   function answer(...logs: readonly (FakeLog | undefined)[]) {
-    for (const [place, log] of logs.entries()) {
-      if (log !== undefined) Object.assign(log, { cosigners: [place], cosignedAtS: now.getTime() / 1000 })
-      stack.network.routes.push([
-        urls[place] as string,
-        ({ pathname }) =>
-          log === undefined || pathname !== `/${hashOrigin(origin)}/checkpoint`
-            ? new Response(null, { status: 404 })
-            : new Response(log.toNote()),
-      ])
-    }
+    for (const [place, log] of logs.entries()) speak(place, { logs: log === undefined ? [] : [log] })
     return { witnessUrls: urls.slice(0, logs.length) }
+  }
+  function speak(place: number, said: Partial<FakeWitness> = {}, url = urls[place] as string) {
+    for (const log of said.logs ?? []) log.cosigners = []
+    stack.network.routes.unshift([url, (asked) => answerAsWitness(asked, { place, logs: [], at: now, ...said })])
   }
   const same = () => createFakeLog(history.entries)
   const longer = () => createFakeLog([...history.entries, signature()])
@@ -51,10 +56,7 @@ describe('witnesses that are asked themselves', () => {
     stack.publish(...all)
     stack.log.cosignedAtS = now.getTime() / 1000 - 86_400
     const [one] = answer(same(), undefined, undefined).witnessUrls
-    stack.network.routes.push([
-      'https://also-w1.test',
-      () => new Response(Object.assign(same(), { cosigners: [0], cosignedAtS: stack.log.cosignedAtS }).toNote()),
-    ])
+    speak(0, { logs: [same()] }, 'https://also-w1.test')
     expect(kindsOf(await stack.look({ witnessUrls: urls }))).toEqual(['log-stale'])
     expect(kindsOf(await stack.look({ witnessUrls: [one, 'https://also-w1.test'] as string[] }))).toEqual(['log-stale'])
   })
@@ -152,41 +154,110 @@ describe('witnesses that are asked themselves', () => {
         return { origin: name, hash: hashOrigin(name), key, size: entries.length }
       })
       const begun = createFakeLog([boot(0)], undefined, spareOrigin)
-      begun.cosignedAtS = stack.log.cosignedAtS
-      stack.network.routes.unshift(
-        [`${apiBaseUrl}/log`, (url) => (url.pathname === '/log' ? json({ logs }) : stack.log.answer(url))],
-        [`${urls[0]}/${hashOrigin(spareOrigin)}`, () => new Response(begun.toNote())],
-      )
-      const { conclusion, findings } = await stack.look(answer(undefined))
+      stack.network.routes.unshift([
+        `${apiBaseUrl}/log`,
+        (url) => (url.pathname === '/log' ? json({ logs }) : stack.log.answer(url)),
+      ])
+      const { conclusion, findings } = await stack.look(answer(begun))
       expect(conclusion).toBe('incomplete')
       expect(findings).toContainEqual(expect.objectContaining({ kind: 'witness-contradicts', origin: spareOrigin }))
     })
   })
 
-  test('and answer with what they did not cosign are not believed', async () => {
-    stack.publish(...all)
-    const change = answer(createFakeLog(longer().entries, 'other'))
-    const report = await stack.look(change)
-    expect(report).toMatchObject({ conclusion: 'complete', findings: [{ kind: 'witness-unavailable' }] })
+  describe('about an origin that the settings name and the service does not show', () => {
+    beforeEach(() => {
+      stack.publish(spared)
+      stack.serve([boot(0), toEntry(spared)])
+    })
+    const unchecked = (...places: readonly number[]) => {
+      const witnesses = places.map((place) => toWitnessKey(place))
+      return { kind: 'log-not-checked', origin: spareOrigin, witnesses: expect.toSatisfy(isSet(witnesses)) }
+    }
+    const isSet = (expected: readonly string[]) => (found: readonly string[]) =>
+      [...found].toSorted().join() === [...expected].toSorted().join()
+    const unused = { kind: 'log-unused', origin: spareOrigin }
+    const withWitnesses = (...witnessUrls: string[]) => ({
+      manifests: [...manifests, { ...emptyManifest, witnessUrls }],
+    })
+
+    test('leave a gap where nobody is asked', async () => {
+      expect(await stack.look()).toMatchObject({ conclusion: 'incomplete', findings: [unchecked(0, 1, 2)] })
+    })
+
+    test('close the gap if n − quorum + 1 of them state that they cosigned nothing, at the addresses of a manifest', async () => {
+      const { witnessUrls } = answer(undefined, undefined)
+      const report = await stack.look(withWitnesses(...witnessUrls))
+      expect(report).toMatchObject({ conclusion: 'complete', findings: [unused] })
+      expect(await stack.look({ witnessUrls })).toMatchObject({ conclusion: 'complete', findings: [unused] })
+    })
+
+    test('leave it, and are named, if fewer answer', async () => {
+      const { witnessUrls } = answer(undefined)
+      expect(await stack.look({ witnessUrls })).toMatchObject({ conclusion: 'incomplete', findings: [unchecked(1, 2)] })
+      // The others are down.
+      const report = await stack.look(withWitnesses(...urls))
+      expect(report.conclusion).toBe('incomplete')
+      expect(report.findings).toContainEqual(expect.objectContaining(unchecked(1, 2)))
+      expect(kindsOf(report).filter((kind) => kind === 'witness-unavailable')).toHaveLength(4)
+    })
+
+    test('count once each, at however many addresses', async () => {
+      answer(undefined)
+      speak(0, {}, 'https://also-w1.test')
+      const report = await stack.look(withWitnesses(urls[0] as string, 'https://also-w1.test'))
+      expect(report).toMatchObject({ conclusion: 'incomplete', findings: [unchecked(1, 2)] })
+    })
+
+    const later301 = new Date(now.getTime() + 301_000)
+    test.each<[string, Partial<FakeWitness>]>([
+      ['a key that is no witness’s', { seed: 'other' }],
+      ['another nonce', { change: { nonce: '00'.repeat(32) } }],
+      ['another origin', { change: { originHash: hashOrigin(origin) } }],
+      ['a date five minutes off', { at: later301 }],
+      ['the key of another witness', { change: { witness: createFakeLog().witnesses[0] as string } }],
+    ])('do not count with %s', async (_, said) => {
+      answer(undefined)
+      speak(1, said)
+      const report = await stack.look(withWitnesses(...urls.slice(0, 2)))
+      expect(report.conclusion).toBe('incomplete')
+      expect(report.findings).toContainEqual(expect.objectContaining({ kind: 'log-not-checked', origin: spareOrigin }))
+      expect(report.findings).toContainEqual(
+        expect.objectContaining({ kind: 'witness-unavailable', origin: spareOrigin }),
+      )
+    })
+
+    test('do not count where they only answer 404', async () => {
+      for (const url of urls) stack.network.routes.unshift([url, () => new Response(null, { status: 404 })])
+      const report = await stack.look(withWitnesses(...urls))
+      expect(report.conclusion).toBe('incomplete')
+      expect(report.findings).toContainEqual(expect.objectContaining(unchecked(0, 1, 2)))
+    })
+
+    test('find what was signed under it in secret', async () => {
+      const begun = createFakeLog([boot(0), signature()], undefined, spareOrigin)
+      answer(undefined)
+      speak(1, { logs: [begun] })
+      speak(2, { logs: [begun] })
+      expect(await stack.look(withWitnesses(...urls))).toMatchObject({
+        conclusion: 'incomplete',
+        findings: [
+          { kind: 'log-withholds', origin: spareOrigin, detail: expect.stringContaining('cosigned 2 entries') },
+        ],
+      })
+      // Two others that know nothing do not outvote it.
+      answer(undefined, undefined)
+      expect(kindsOf(await stack.look(withWitnesses(...urls)))).toEqual(['log-withholds'])
+      // Nor does the same witness at another address.
+      speak(2, {}, 'https://also-w3.test')
+      const change = withWitnesses(urls[0] as string, 'https://also-w3.test', urls[2] as string)
+      expect(kindsOf(await stack.look(change))).toEqual(['log-withholds'])
+    })
   })
 
-  test('know whether a log was begun that the service does not list', async () => {
-    stack.publish(spared)
-    stack.serve([boot(0), toEntry(spared)])
-    const onlySaid = { kind: 'log-not-checked', origin: spareOrigin, detail: expect.stringContaining('never begun') }
-    expect(await stack.look()).toMatchObject({ conclusion: 'complete', findings: [onlySaid] })
-    const unused = { kind: 'log-unused', origin: spareOrigin }
-    const change = answer(undefined, undefined)
-    expect((await stack.look(change)).findings).toContainEqual(unused)
-    // One address is one witness.
-    expect((await stack.look({ witnessUrls: [urls[0], urls[0]] as string[] })).findings).toContainEqual(onlySaid)
-    const begun = createFakeLog([boot(0)], undefined, spareOrigin)
-    begun.cosignedAtS = stack.log.cosignedAtS
-    stack.network.routes.unshift([`${urls[1]}/${hashOrigin(spareOrigin)}`, () => new Response(begun.toNote())])
-    const report = await stack.look({ witnessUrls: urls.slice(0, 2) })
-    expect(report).toMatchObject({
-      conclusion: 'incomplete',
-      findings: [{ kind: 'log-withholds', origin: spareOrigin, detail: expect.stringContaining('it was begun') }],
-    })
+  test('and answer with what they did not sign are not believed', async () => {
+    stack.publish(...all)
+    speak(0, { logs: [longer()], seed: 'other' })
+    const report = await stack.look({ witnessUrls: urls.slice(0, 1) })
+    expect(report).toMatchObject({ conclusion: 'complete', findings: [{ kind: 'witness-unavailable' }] })
   })
 })

@@ -30,7 +30,7 @@ export async function lookAtLogs(
 ): Promise<LookedAtLogs> {
   const { request, judged, judgeRest, headTime, graceS, mined } = parameters
   const { now, logs: memory = createLogsMemory(), logTime = createLogTime() } = deps
-  const { logWitnesses: policies = [] } = toAnchors(request.manifests)
+  const { logWitnesses: policies = [], configHashes = [] } = toAnchors(request.manifests)
   const { log: base } = request
   if (base === undefined) {
     const detail = await findLog(parameters)
@@ -42,15 +42,22 @@ export async function lookAtLogs(
     checkLogs(
       { ...deps, memory },
       {
-        ...{ source: createLogSource({ ...deps, memory, isOver }, base), policies, headTime, graceS, mined },
+        ...{ source: createLogSource({ ...deps, memory, isOver }, base), policies, configHashes },
+        ...{ headTime, graceS, mined },
         receipts: [...judged.receipts, ...rest.receipts],
         unread: judged.unread + rest.unread,
-        witnessUrls: request.witnessUrls ?? [],
+        witnessUrls: listWitnessUrls(request),
         maxEntries: request.maxLogEntries ?? MAX_LOG_ENTRIES,
       },
     ),
   )
   return { logs: checked?.logs, findings: [...rest.findings, ...(checked?.findings ?? [])] }
+}
+
+/** The reader's, and those of the manifests. Who answers there is shown by the signatures. */
+function listWitnessUrls({ manifests, witnessUrls = [] }: MonitorRequest): string[] {
+  const urls = [...witnessUrls, ...manifests.flatMap((manifest) => manifest.witnessUrls ?? [])]
+  return [...new Set(urls.map((url) => url.replace(/\/+$/, '')))]
 }
 
 /** Why there is, or may be, a log that no address was given of. The look is at the chain, and what is not on it does not end it. */

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { parseNote, parseVkey, toVkey } from '@countersign/log'
+import { hashOrigin, parseNote, parseVkey, toVkey } from '@countersign/log'
 import { createSigner } from '../../../../packages/log/src/logs.fake.ts'
 import { createMemoryStore } from '../../../witness/src/witness.fake.ts'
 import { createWitness, type Reply } from '../../../witness/src/witness.ts'
@@ -35,7 +35,7 @@ export async function startTestWitness(name: string, origins: readonly string[],
     key: Buffer.from(signer.key.publicKey).toString('hex'),
     site: undefined as unknown as WitnessSite,
     /** The sizes that it cosigned of a log. */
-    getSize: (origin: string) => store.latest(origin)?.checkpoint.size ?? 0,
+    getSize: (origin: string) => store.latest(hashOrigin(origin))?.checkpoint.size ?? 0,
     stop: async () => {},
     /** Closes its port. */
     kill: async () => {},

@@ -1,23 +1,23 @@
 import {
-  findCosignatures,
+  hashOrigin,
   LogError,
-  MAX_NOTE_BYTES,
+  MAX_WITNESS_STATEMENT_BYTES,
   type Note,
   openNote,
-  parseCheckpoint,
-  parseNote,
+  openWitnessStatement,
   parseVkey,
+  toStatementPath,
 } from '@countersign/log'
+import { toHex } from '@countersign/protocol'
 import { VerifierError } from '../../errors.ts'
 import type { FetchBytes } from '../../fetchBytes.ts'
 import { mapSome } from '../mapSome.ts'
-import { hashOrigin } from './createLogSource.ts'
 
-/** The newest that a witness has cosigned of a log, in its own words. */
+/** What a witness states about a log, signed and for this question. */
 export type WitnessWord =
   | { host: string; witness: string; size: number; root: Uint8Array }
-  /** It knows of no checkpoint. */
-  | { host: string; size: 0 }
+  /** It has cosigned no checkpoint. */
+  | { host: string; witness: string; size: 0 }
   | { host: string; kind: 'witness-unavailable' | 'witness-contradicts'; fault: string }
 
 export type AskWitnessesParameters = {
@@ -28,36 +28,29 @@ export type AskWitnessesParameters = {
   witnesses: readonly string[]
 }
 
-/** Asks witnesses themselves, past the service, for the newest that they cosigned (`GET /<SHA-256 of the origin>/checkpoint`). Each address is asked once. */
+/** Asks witnesses themselves, past the service, for the newest checkpoint that they cosigned: `log-v1.md` §4. Each address is asked once. */
 export async function askWitnesses(
-  { fetchBytes }: { fetchBytes: FetchBytes },
+  { fetchBytes, now }: { fetchBytes: FetchBytes; now: () => Date },
   { urls, origin, key, witnesses }: AskWitnessesParameters,
 ): Promise<WitnessWord[]> {
-  return mapSome([...new Set(urls)], async (base): Promise<WitnessWord> => {
+  return mapSome(urls, async (base): Promise<WitnessWord> => {
     const { host } = new URL(base)
     const unavailable = (fault: string) => ({ host, kind: 'witness-unavailable', fault }) as const
+    const nonce = toHex(crypto.getRandomValues(new Uint8Array(32)))
+    const url = `${base}${toStatementPath({ originHash: hashOrigin(origin), nonce })}`
     try {
-      const url = `${base}/${hashOrigin(origin)}/checkpoint`
-      const note = parseNote(
-        new TextDecoder().decode(await fetchBytes({ url, maxBytes: MAX_NOTE_BYTES, accept: 'text/plain' })),
-      )
-      const { origin: named, size, root } = parseCheckpoint(note.text)
-      const [own] = findCosignatures(note, witnesses)
-      if (named !== origin || own === undefined) {
-        return unavailable('answers with what none of the witnesses cosigned of this log')
-      }
+      const bytes = await fetchBytes({ url, maxBytes: MAX_WITNESS_STATEMENT_BYTES, accept: 'application/json' })
+      const { witness, known } = openWitnessStatement(bytes, { origin, nonce, witnesses, now: now() })
+      if (known === undefined) return { host, witness, size: 0 }
+      const { size, root, note } = known
       if (key !== undefined && !isSigned(note, key)) {
-        return {
-          host,
-          kind: 'witness-contradicts',
-          fault: `cosigned ${size} entries that the key of the log did not sign`,
-        }
+        const fault = `cosigned ${size} entries that the key of the log did not sign`
+        return { host, kind: 'witness-contradicts', fault }
       }
-      return { host, witness: own.witness, size, root }
+      return { host, witness, size, root }
     } catch (error) {
-      if (error instanceof VerifierError && error.status === 404) return { host, size: 0 }
       if (error instanceof VerifierError) return unavailable(error.details ?? error.message)
-      if (error instanceof LogError) return unavailable(`answers with no checkpoint: ${error.message}`)
+      if (error instanceof LogError) return unavailable(`${error.message}: ${error.details}`)
       throw error
     }
   })

@@ -2,10 +2,10 @@ import type { WitnessPolicy } from '@countersign/log'
 import { equalBytes } from '@countersign/protocol'
 import type { FetchBytes } from '../../fetchBytes.ts'
 import type { JudgedFacts } from '../judgeSteps.ts'
-import type { Finding, FindingKind, LogReport } from '../report.ts'
-import { askWitnesses } from './askWitnesses.ts'
+import type { Finding, LogReport } from '../report.ts'
+import { askWitnesses, type WitnessWord } from './askWitnesses.ts'
 import { type AwaitShownDeps, awaitShown } from './awaitShown.ts'
-import { compareWitnesses, isEnough } from './compareWitnesses.ts'
+import { compareWitnesses, findSilent } from './compareWitnesses.ts'
 import type { ListedLog, LogSource } from './createLogSource.ts'
 import { LogFault, lies, withholds } from './logFault.ts'
 import { type KnownLog, type LogsMemory, listEntries } from './logMemory.ts'
@@ -21,6 +21,8 @@ export type CheckLogsParameters = {
   source: LogSource
   /** The reader's own, beside those of the settings. */
   policies: readonly WitnessPolicy[]
+  /** Configurations that the reader's manifests list. */
+  configHashes: readonly string[]
   /** Where witnesses can be asked themselves. */
   witnessUrls: readonly string[]
   /** All receipts of the wallet that could be read. */
@@ -37,12 +39,9 @@ export type CheckLogsParameters = {
 
 export type CheckedLogs = { logs: readonly LogReport[]; findings: readonly Finding[] }
 
-/** What is said of a log that was not read to its end. */
-const UNREAD = new Set<FindingKind>(['log-lies', 'log-withholds', 'log-unavailable', 'log-not-checked'])
-
 type CurrentLog = SeenLog & { isStale: boolean }
 
-/** Witnesses cosign at least this often what they are asked to. */
+/** Witnesses cosign at least this often what they are asked to, and their clocks differ by less from the reader's. */
 const STALE_MS = 3_600_000
 
 /**
@@ -66,24 +65,27 @@ export async function checkLogs(
   const keyIds = new Set(receipts.map(({ keyId }) => keyId))
   const findings: Finding[] = []
   const seen: CurrentLog[] = []
+  /** Whether each log that was begun, or so the service says, was read to its end. */
+  let isWhole = true
   for (const planned of plan) {
     try {
       const found = await lookAt(deps, { ...parameters, planned, keyIds, accepted })
       findings.push(...found.findings)
-      if (found.log === undefined) continue
+      if (found.log === undefined) {
+        if ((planned.listed?.size ?? 0) > 0) isWhole = false
+        continue
+      }
       seen.push(found.log)
       deps.memory.known.set(planned.origin, found.log)
     } catch (error) {
       if (!(error instanceof LogFault)) throw error
+      isWhole = false
       // Where the log was only not asked for more, the next look need not fetch these again.
       if (error.kind !== 'log-unavailable') source.forgetBundles(planned.origin)
       findings.push({ kind: error.kind, origin: planned.origin, detail: error.message })
     }
   }
-  if (seen.length > 0 && keyIds.size === 0) {
-    findings.push({ kind: 'log-not-checked', detail: 'no receipt names the key of this wallet yet' })
-  }
-  const isWhole = findings.every(({ kind }) => !UNREAD.has(kind))
+  const isKeyKnown = accepted.length > 0
   const matched = matchEntries({
     isWhole,
     ...{ logs: seen, keyIds, unread: parameters.unread, mined: parameters.mined },
@@ -92,9 +94,19 @@ export async function checkLogs(
   })
   return {
     logs: seen.map(({ origin, size, cosignedAt }) => {
-      return { origin, size, cosignedAt, ...(matched.counts.get(origin) ?? { entries: 0, proven: 0, dropped: 0 }) }
+      const counts = matched.counts.get(origin) ?? { entries: 0, proven: 0, dropped: 0 }
+      return { origin, size, cosignedAt, ...counts, ...(isKeyKnown ? {} : { entries: undefined }) }
     }),
-    findings: [...findings, ...matched.findings, ...findUnlogged(seen, accepted)],
+    findings: [
+      ...findings,
+      ...findUnlistedBoots(seen, parameters.configHashes),
+      ...matched.findings,
+      ...findUnlogged(
+        seen,
+        receipts.filter(({ isAccepted, isNotListed }) => isAccepted || isNotListed),
+      ),
+      ...findUnknown(seen, accepted),
+    ],
   }
 }
 
@@ -116,21 +128,18 @@ async function lookAt(
   },
 ): Promise<{ log?: CurrentLog; findings: readonly Finding[] }> {
   const { source, planned, keyIds, maxEntries, witnessUrls: urls, accepted } = parameters
-  const { origin, key, policies, isGuessed, listed, isExpected } = planned
-  const witnesses = [...new Set(policies.flatMap((policy) => policy.witnesses))]
+  const { origin, key, policies, releasePolicies, isGuessed, listed, isExpected } = planned
+  const witnesses = [...new Set([...policies, ...releasePolicies].flatMap((policy) => policy.witnesses))]
   const words = await askWitnesses(deps, { urls, origin, key, witnesses })
   const findings = words.flatMap((word): Finding[] =>
     'fault' in word ? [{ kind: word.kind, origin, detail: `${word.host}: ${word.fault}` }] : [],
   )
   if (listed === undefined || listed.size === 0 || key === undefined) {
-    const isBegun = words.some((word) => 'root' in word && word.size > 0)
-    if (isExpected || isBegun) throw withholds('the service does not list it, and it was begun')
-    // An enclave may write to it all the same, and witnesses cosign it: the service alone would know.
-    const detail = 'the service says that it was never begun, and too few witnesses were asked'
-    const unused: Finding = isEnough(words, { policies, size: 0 })
-      ? { kind: 'log-unused', origin }
-      : { kind: 'log-not-checked', origin, detail }
-    return { findings: [...findings, unused] }
+    const sizes = words.flatMap((word) => ('size' in word ? [word.size] : []))
+    const cosigned = Math.max(0, ...sizes)
+    if (cosigned > 0) throw withholds(`the service does not show it, and its witnesses cosigned ${cosigned} entries`)
+    if (isExpected) throw withholds('the service does not show it, and it was begun')
+    return { findings: [...findings, checkUnused(words, planned)] }
   }
   if (listed.key !== key) throw lies('the service names another key of it than its receipts')
   if (policies.length === 0) {
@@ -150,8 +159,37 @@ async function lookAt(
   const { isFresh } = log === first ? checked : await check(log)
   const now = deps.now()
   const isStale = !isFresh && now.getTime() - log.cosignedAt.getTime() > STALE_MS
-  const stale: Finding = { kind: 'log-stale', origin, detail: log.cosignedAt.toISOString() }
-  return { log: { ...log, isStale }, findings: [...findings, ...(isStale ? [stale] : [])] }
+  const detail = log.cosignedAt.toISOString()
+  if (isStale) findings.push({ kind: 'log-stale', origin, detail })
+  if (log.cosignedAt.getTime() - now.getTime() > STALE_MS) findings.push({ kind: 'log-ahead', origin, detail })
+  return { log: { ...log, isStale }, findings }
+}
+
+/**
+ * An enclave may write to a log that the service does not show, and witnesses cosign it. Nothing was released under its origin if so many
+ * witnesses state that they cosigned nothing that the others are no quorum.
+ */
+function checkUnused(words: readonly WitnessWord[], { origin, releasePolicies: policies }: PlannedLog): Finding {
+  const unchecked = (why: string) =>
+    ({ kind: 'log-not-checked', origin, detail: `the service does not show it, and ${why}` }) as const
+  if (policies.length === 0) return unchecked('its witnesses are not known')
+  const witnesses = findSilent(words, { policies, size: 0 })
+  if (witnesses.length === 0) return { kind: 'log-unused', origin }
+  const why =
+    words.length === 0 ? 'no address of a witness is given' : 'too few witnesses state that they cosigned nothing of it'
+  return { ...unchecked(why), witnesses }
+}
+
+/** What cannot be known before a receipt names the logs of the enclave, and the wallet's key: any signature in a log may be of it. */
+function findUnknown(logs: readonly SeenLog[], receipts: readonly ReceiptFacts[]): Finding[] {
+  const isNamed = receipts.some(({ log }) => log !== undefined)
+  return [
+    ...(logs.length === 0 || isNamed ? [] : [{ kind: 'logs-unknown' } as const]),
+    ...(receipts.length > 0 ? [] : logs).flatMap(({ origin, size, entries }): Finding[] => {
+      const boots = [...entries.values()].filter(({ kind }) => kind === 'boot').length
+      return size === boots ? [] : [{ kind: 'key-unknown', origin, count: size - boots }]
+    }),
+  ]
 }
 
 /** Each receipt has a place in a tree that a quorum cosigned: it must be this tree, and this place. */
@@ -171,6 +209,23 @@ async function checkProofs(source: LogSource, log: SeenLog, receipts: readonly R
     if (!isIt || entry.timeMs !== signedAtMs) throw lies(`its entry ${logged.index} is not that of ${txHash}`)
   }
   if (largest > log.size) throw withholds(`it shows ${log.size} entries, and a receipt is in a tree of ${largest}`)
+}
+
+/** Configurations that enclaves started with and that the manifests don't list, once for each log. */
+function findUnlistedBoots(logs: readonly SeenLog[], configHashes: readonly string[]): Finding[] {
+  // A reader who lists none accepts no receipt either.
+  if (configHashes.length === 0) return []
+  const found = new Map<string, Finding & { count: number }>()
+  for (const { origin, ...log } of logs) {
+    for (const { index, entry } of listEntries(log)) {
+      if (entry.kind !== 'boot' || configHashes.includes(entry.configHash)) continue
+      const { configHash } = entry
+      const name = `${origin} ${configHash}`
+      const known = found.get(name) ?? { kind: 'boot-not-listed', origin, index, configHash, count: 0 }
+      found.set(name, { ...known, count: known.count + 1 })
+    }
+  }
+  return [...found.values()]
 }
 
 /** Receipts that are in no log: from before there was one, or from an enclave that writes none. */

@@ -21,8 +21,9 @@ export async function compareWitnesses(
     if (equalBytes(roots.get(size) as Uint8Array, root)) continue
     throw lies(`it shows two histories: the witness at ${host} cosigned another tree of ${size} entries`)
   }
-  // Of a log that is there, an address that knows of none says nothing: it may be no witness at all.
-  return { isFresh: isEnough(known, { policies, size: log.size }) }
+  // A witness that knows nothing of a log that is there may be new.
+  const informed = words.filter((word) => 'root' in word)
+  return { isFresh: policies.length > 0 && findSilent(informed, { policies, size: log.size }).length === 0 }
 }
 
 export type CompareParameters = {
@@ -42,16 +43,20 @@ export function findCosignedSize(words: readonly WitnessWord[], policies: readon
   return Math.min(...sizes)
 }
 
-/** So many know of no more than this size that the rest is no quorum of any policy. Who knows of nothing does not say whose witness it is. */
-export function isEnough(
+/** The witnesses of the first policy that is not met: they did not state that they cosigned no more than this size, and are enough for a quorum. Empty where every policy is met. */
+export function findSilent(
   words: readonly WitnessWord[],
   { policies, size }: { policies: readonly WitnessPolicy[]; size: number },
-): boolean {
-  const known = words.flatMap((word) => ('size' in word && word.size <= size ? [word] : []))
-  const isMet = ({ witnesses, quorum }: WitnessPolicy) => {
-    const own = known.filter((word) => !('root' in word) || witnesses.includes(word.witness))
-    const count = new Set(own.map((word) => ('root' in word ? word.witness : word.host))).size
-    return witnesses.length - count < quorum
+): readonly string[] {
+  const stated = words.flatMap((word) => ('size' in word ? [word] : []))
+  const isAnswered = (witness: string) => {
+    const own = stated.filter((word) => word.witness === witness)
+    // At two addresses one witness may say two things.
+    return own.length > 0 && own.every((word) => word.size <= size)
   }
-  return policies.length > 0 && policies.every(isMet)
+  for (const { witnesses, quorum } of policies) {
+    const silent = witnesses.filter((witness) => !isAnswered(witness))
+    if (silent.length >= quorum) return silent
+  }
+  return []
 }

@@ -1,5 +1,6 @@
 import {
   type EntryBundle,
+  hashOrigin,
   LOG_ENTRY_BYTES,
   MAX_NOTE_BYTES,
   TILE_WIDTH,
@@ -7,11 +8,10 @@ import {
   toBundlePath,
   toTilePath,
 } from '@countersign/log'
-import { isNatural, isPlainObject, parseJson, toHex } from '@countersign/protocol'
-import { sha256 } from '@noble/hashes/sha2.js'
+import { isBodyTooLarge, isNatural, isPlainObject, parseJson } from '@countersign/protocol'
 import { VerifierError } from '../../errors.ts'
 import type { FetchBytes } from '../../fetchBytes.ts'
-import { LogFault, withholds } from './logFault.ts'
+import { LogFault, lies, withholds } from './logFault.ts'
 import type { LogsMemory } from './logMemory.ts'
 
 /** A log as the service lists it. */
@@ -65,6 +65,8 @@ export function createLogSource(deps: LogSourceDeps, base: string) {
       if (!(error instanceof VerifierError)) throw error
       const detail = `${path || '/log'}: ${error.details ?? error.message}`
       if (error.status === 404 || error.status === 410) throw withholds(detail)
+      // A part of a log has a largest size. Only the list is no part of one.
+      if (path !== '' && isBodyTooLarge(error.cause)) throw lies(detail)
       throw new LogFault('log-unavailable', detail)
     }
   }
@@ -107,11 +109,6 @@ export function createLogSource(deps: LogSourceDeps, base: string) {
 
 /** An origin has no spaces. */
 const toPrefix = (origin: string) => `${origin} `
-
-/** How a log is named in paths. */
-export function hashOrigin(origin: string): string {
-  return toHex(sha256(new TextEncoder().encode(origin)))
-}
 
 function readList(bytes: Uint8Array, host: string): ListedLog[] {
   const malformed = () => new LogFault('log-unavailable', `${host} does not answer /log with a list of logs`)

@@ -8,13 +8,18 @@ import {
   encodeTile,
   formatCheckpoint,
   formatTlogProof,
+  formatWitnessStatement,
   hashLogEntry,
+  hashOrigin,
   type LogEntry,
   type NoteKeyType,
+  parseStatementPath,
   parseTilePath,
   signNote,
   TILE_WIDTH,
+  toStatementMessage,
   toVkey,
+  type WitnessStatement,
 } from '@countersign/log'
 import { hashLeaf, hashTree, toHex } from '@countersign/protocol'
 import { encodeBlock, toCid } from '@countersign/receipt'
@@ -22,7 +27,6 @@ import type { SimulatedAttestation } from '@countersign/receipt/simulator'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { json } from '../../network.fake.ts'
-import { hashOrigin } from './createLogSource.ts'
 
 export const origin = 'log.example/enclave-a'
 
@@ -95,6 +99,36 @@ export function createFakeLog(given: readonly LogEntry[] = [], seed = developmen
   }
 
   return log
+}
+
+/** A witness as a server that has cosigned what these logs have, and answers at this time; `change` makes it lie. */
+export function answerAsWitness(
+  url: URL,
+  { place, logs, at, change = {}, seed = developmentSeed }: FakeWitness,
+): Response {
+  const question = parseStatementPath(url.pathname)
+  if (question === undefined) return new Response(null, { status: 404 })
+  const { hex, sign } = createSigner(seed, `w${place + 1}.example`, 'cosignature-ed25519')
+  const log = logs.find(({ name }) => hashOrigin(name) === question.originHash)
+  const statement = {
+    ...{ witness: hex, ...question, timestampS: Math.floor(at.getTime() / 1000) },
+    ...{ checkpoint: log?.toNote() ?? null, ...change },
+  }
+  return new Response(formatWitnessStatement(statement, sign(toStatementMessage(statement))))
+}
+
+/** Of one of the three. */
+export function toWitnessKey(place: number): string {
+  return createSigner(developmentSeed, `w${place + 1}.example`, 'cosignature-ed25519').hex
+}
+
+export type FakeWitness = {
+  /** Of the three. */
+  place: number
+  logs: readonly FakeLog[]
+  at: Date
+  change?: Partial<WitnessStatement>
+  seed?: string
 }
 
 /** The receipt with its entry in this log, and the proof of that. */

@@ -10,6 +10,8 @@ export type PlannedLog = {
   key: string | undefined
   /** Each must be met. None where nobody names its witnesses. */
   policies: readonly WitnessPolicy[]
+  /** Those of all settings that name it, and the reader's: an enclave with any of these settings could have released something under it. */
+  releasePolicies: readonly WitnessPolicy[]
   /** No settings name it: the witnesses are those of others, which most likely did not change. */
   isGuessed: boolean
   /** There are receipts in it, or it was seen before: it must be there. */
@@ -31,15 +33,18 @@ export function planLogs({ receipts, listed, memory, policies }: PlanParameters)
   const logged = receipts.toSorted((a, b) => a.signedAtMs - b.signedAtMs).flatMap(({ log }) => log ?? [])
   const settings = new Map(logged.flatMap(({ setting }) => setting.origins.map((origin) => [origin, setting])))
   const keys = new Map(logged.map(({ origin, key }) => [origin, key]))
+  const distinct = [...new Map(logged.map(({ setting }) => [JSON.stringify(setting), setting])).values()]
   const newest = logged.at(-1)?.setting
   const origins = new Set([...settings.keys(), ...listed.map(({ origin }) => origin), ...memory.known.keys()])
   return [...origins].map((origin) => {
     const own = listed.find((log) => log.origin === origin)
     const stated = settings.get(origin) ?? newest
+    const named = distinct.filter(({ origins }) => origins.includes(origin))
     return {
       origin,
       key: keys.get(origin) ?? own?.key,
       policies: [...(stated === undefined ? [] : [stated]), ...policies],
+      releasePolicies: [...(named.length > 0 || stated === undefined ? named : [stated]), ...policies],
       isGuessed: !settings.has(origin),
       isExpected: keys.has(origin) || memory.known.has(origin),
       listed: own,

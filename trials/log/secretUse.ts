@@ -1,0 +1,111 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { type Backend, readAnchors, startBackend } from '@countersign/testing'
+import { toPath } from '@countersign/testing/launcher'
+import { createUser, type Scope, type TestUser, waitForCompleteProofs } from '@countersign/testing/stack'
+import { startContract } from '../../contracts/startContract.ts'
+import { createDevManifest } from '../../dev/webConfig.ts'
+import { createDatabase } from '../openQuery.ts'
+
+const READY_MS = 90_000
+const MONITOR = toPath('apps/verifier/src/monitor/cli.ts')
+
+type Look = { exitCode: number; conclusion: string; kinds: string[] }
+
+/**
+ * A second enclave with the same configuration, and a second coordinator with an empty database, open the spare origin and sign there. The
+ * operator shows neither. A monitor that knows only the manifest must find it: the witnesses cosigned the spare.
+ */
+export async function secretUse({ scope, say }: { scope: Scope; say(line: string): void }): Promise<string[]> {
+  const { chain, address: contract, env } = await startContract()
+  scope.add(chain, ({ stop }) => stop())
+  const backend = scope.add(await startBackend({ kind: 'postgres', env, log: {} }), ({ stop }) => stop())
+  await backend.untilReady(READY_MS)
+  const manifest = join(await scope.createFolder(), 'manifest.json')
+  const { url, satellite, witnesses } = backend
+  const anchors = await readAnchors({ url, enclave: backend.enclaveFields(), satellite })
+  await writeFile(manifest, JSON.stringify(createDevManifest({ ...chain, contract }, anchors, witnesses)))
+  const faults: string[] = []
+  const look = (address: string, ...more: string[]) =>
+    runMonitor([address, '--rpc', chain.url, '--api', url, '--manifest', manifest, '--allow-mock', ...more])
+  const expectLook = async (name: string, address: string, expected: Look) => {
+    const { exitCode, stdout } = await look(address, '--json')
+    const found = { exitCode, ...readLook(stdout) }
+    say(`${name}: exit code ${exitCode}\n${(await look(address)).stdout}`)
+    if (JSON.stringify(found) !== JSON.stringify(expected)) faults.push(`${name}: ${JSON.stringify(found)}`)
+  }
+
+  const alice = createUser(backend)
+  const wallet = await signIn(alice, 'alice')
+  const { slug } = (await (await alice.post('/sign/message', { message: '0x6869' })).json()) as { slug: string }
+  await waitForCompleteProofs({ url, slugs: [slug] })
+  await expectLook('honest', wallet, { exitCode: 0, conclusion: 'complete', kinds: ['log-unused'] })
+
+  await signInSecret(backend)
+  await expectLook('secret use', wallet, { exitCode: 3, conclusion: 'incomplete', kinds: ['log-withholds'] })
+  // Of two that cosigned the spare, one may be left, or none: then too few answer.
+  const lost = witnesses.slice(0, 2)
+  await Promise.all(lost.map((witness) => witness.kill('SIGKILL')))
+  const { exitCode } = await look(wallet)
+  if (exitCode !== 3) faults.push(`with one witness left: exit code ${exitCode}`)
+  await Promise.all(lost.map((witness) => witness.start()))
+
+  // The log has an entry of this wallet's key, and nobody publishes the receipt that would show it.
+  await backend.stopCoordinator('SIGTERM')
+  await backend.startCoordinator({ WORKER: 'off' })
+  await backend.untilReady(READY_MS)
+  const bob = createUser(backend)
+  const other = await signIn(bob, 'bob')
+  await sign(bob)
+  const unknown = { exitCode: 3, conclusion: 'incomplete', kinds: ['key-unknown', 'logs-unknown', 'wallet-unknown'] }
+  await expectLook('wallet without receipts', other, unknown)
+  return faults
+}
+
+/** Alice's key signs a message in the enclave that nobody knows of. */
+async function signInSecret(backend: Backend): Promise<void> {
+  const changes = {
+    ENCLAVE_URL: await backend.startSecondEnclave(),
+    DATABASE_URL: await createDatabase(backend.databaseUrl ?? ''),
+    WORKER: 'off',
+  }
+  const second = await backend.startSecond(changes)
+  const until = performance.now() + READY_MS
+  while ((await fetch(`${second.url}/health/ready`)).status !== 200) {
+    if (performance.now() > until) throw new Error('the spare origin was not opened')
+    await setTimeout(250)
+  }
+  const alice = createUser(second)
+  await signIn(alice, 'alice')
+  await sign(alice)
+  await second.stop()
+}
+
+async function signIn(user: TestUser, name: string): Promise<string> {
+  await user.signIn(name)
+  const { address } = (await (await user.get('/wallet/me')).json()) as { address: string }
+  return address
+}
+
+async function sign(user: TestUser): Promise<void> {
+  const { status } = await user.post('/sign/message', { message: '0x736563726574' })
+  if (status !== 200) throw new Error(`a message was answered with ${status}`)
+}
+
+function runMonitor(argv: readonly string[]): Promise<{ exitCode: number; stdout: string }> {
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, ['-C', 'source', MONITOR, ...argv], (_, stdout) => {
+      resolve({ exitCode: child.exitCode ?? -1, stdout })
+    })
+  })
+}
+
+function readLook(json: string): Omit<Look, 'exitCode'> {
+  const { looks } = JSON.parse(json) as {
+    looks: { report: { conclusion: string; findings: { kind: string }[] } }[]
+  }
+  const [{ report }] = looks as [(typeof looks)[number]]
+  return { conclusion: report.conclusion, kinds: report.findings.map(({ kind }) => kind).toSorted() }
+}
