@@ -44,8 +44,8 @@ export async function checkWitness(
     const { publicKey } = entropy
     if (mockEntropyKeys.includes(publicKey)) return [`${publicKey} is of a simulated source: MOCK.`, 'mock' as const]
     if (!anchors.entropyKeys?.length) throw new StepSkip(`No entropy keys to hold ${publicKey} against.`)
-    failIf(!anchors.entropyKeys.includes(publicKey), `The key ${publicKey} is not among those you trust.`)
-    return [`The key ${publicKey} is among those you trust.`, undefined]
+    failIf(!anchors.entropyKeys.includes(publicKey), `The key ${publicKey} is not among the anchors.`)
+    return [`The key ${publicKey} is among the anchors.`, undefined]
   })
 }
 
