@@ -215,7 +215,7 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
   },
   subject: {
     pass: 'The receipt is about the signature that was asked for.',
-    fail: 'The receipt may be genuine, but it is the receipt of another signature than the one you asked about.',
+    fail: 'This is the receipt of another signature than the one you asked about.',
     action: 'The pointer to it leads to the wrong receipt. Do not take it for a proof of yours.',
   },
 }
