@@ -103,6 +103,31 @@ describe.skipIf(!executablePath)('the web app as it is deployed, on all else tha
     expect(stack.faults).toEqual([])
   }, 300_000)
 
+  test('offline, a part that does not load leaves the page as it is, and loads when the connection is back', async () => {
+    const page = await openApp()
+    await signIn(page, 'Alice')
+    await page.context().setOffline(true)
+    await page.getByRole('button', { name: 'Receive' }).click()
+    await page.getByRole('button', { name: 'Check all transactions' }).click()
+    const retries = page.getByRole('button', { name: 'Try again' })
+    await expect.poll(() => retries.count()).toBe(2)
+    await page.getByRole('heading', { name: 'Your address' }).waitFor()
+    expect(await findSerious(page)).toEqual([])
+    await page.context().setOffline(false)
+    await retries.first().click()
+    await page.getByRole('img', { name: 'QR code of your address' }).waitFor()
+    await retries.click()
+    await page.getByText(/complete up to nonce/).waitFor()
+
+    // A whole page: the menu stays.
+    await page.context().setOffline(true)
+    await page.getByRole('link', { name: 'Verify', exact: true }).click()
+    await retries.waitFor()
+    await page.context().setOffline(false)
+    await retries.click()
+    await page.getByRole('heading', { name: 'Verify a receipt' }).waitFor()
+  }, 180_000)
+
   test('an API that lies about a proof is caught by the page', async () => {
     const list = await openApp()
     await signIn(list, 'Alice')

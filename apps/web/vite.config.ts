@@ -6,6 +6,10 @@ export default defineConfig({
   // Workspace packages export their TypeScript under `source`.
   resolve: { conditions: ['source', ...defaultClientConditions] },
   worker: { format: 'es' },
-  // A browser without it loads the same scripts, a little later.
-  build: { modulePreload: { polyfill: false } },
+  build: {
+    // A browser without it loads the same scripts, a little later.
+    modulePreload: { polyfill: false },
+    // Vite loads the styles of a lazy part once: after a failure, a second attempt would show the part without them.
+    cssCodeSplit: false,
+  },
 })

@@ -1,4 +1,5 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
+import { isAddress } from '@countersign/protocol'
 import {
   emptyManifest,
   findManifestFaults,
@@ -43,6 +44,13 @@ export function toHexOption(flag: string, text: string, bytes: number): string {
   if (hex === undefined) throw invalid(`${flag} is not hex`, text)
   if (hex.length !== 2 * bytes) throw invalid(`${flag} is not ${bytes} bytes of hex`, `${hex.length} digits`)
   return hex
+}
+
+/** A mistyped address is rejected: nothing would be found there, and that would look like a clean result. */
+export function toAddressOption(flag: string, text: string): string {
+  const address = `0x${toHexOption(flag, text, 20)}`
+  if (isAddress(`0x${text.replace(/^0x/, '')}`)) return address
+  throw invalid(`${flag} is mistyped`, `wrong checksum (EIP-55): ${text}`)
 }
 
 export function toUrl(flag: string, text: string): URL {

@@ -14,6 +14,8 @@ const WITNESSES = [
   '3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c',
 ] as const
 
+const CONTRACT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+
 describe('the command line', () => {
   test('verify may be left out', () => {
     expect(parse('receipt.json')).toEqual(parse('verify', 'receipt.json'))
@@ -90,6 +92,7 @@ describe('the command line', () => {
     expect(options).toMatchObject({
       anchors: { enclave: { measurements: [{ mrTd: 'ab'.repeat(48) }, { mrTd: 'cd'.repeat(48) }] } },
     })
+    expect(parse('r', '--rpc', 'http://a', '--contract', CONTRACT)).toMatchObject({ contract: CONTRACT.toLowerCase() })
     expect(parse('r', '--rpc', 'http://127.0.0.1/?key=1', '--contract', 'AB'.repeat(20))).toMatchObject({
       rpc: 'http://127.0.0.1/?key=1',
       contract: `0x${'ab'.repeat(20)}`,
@@ -220,6 +223,11 @@ describe('the command line', () => {
     ['a quorum of half', ['r', ...WITNESSES.flatMap((key) => ['--witness', key]), '--quorum', '1'], 'more than half'],
     ['a quorum of none', ['r', '--witness', WITNESSES[0], '--quorum', '0'], 'more than half'],
     ['a quorum that is no number', ['r', '--witness', WITNESSES[0], '--quorum', '1e0'], 'more than half'],
+    [
+      'a contract with a wrong checksum',
+      ['r', '--rpc', 'http://a', '--contract', CONTRACT.replace('C8', 'c8')],
+      'checksum',
+    ],
     ['a short contract', ['r', '--rpc', 'http://a', '--contract', '0xab'], '2 digits'],
     ['a contract without a node', ['r', '--contract', `0x${'ab'.repeat(20)}`], 'a node'],
     ['a URL without a protocol', ['r', '--api', 'wallet.example'], 'wallet.example'],

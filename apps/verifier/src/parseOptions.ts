@@ -11,7 +11,16 @@ import {
   parseMinimumTcbTexts,
   parsePlatformText,
 } from '@countersign/verify'
-import { invalid, parseFlags, toBaseUrl, toHexOption, toNumber, toUrl, toWitnesses } from './optionValues.ts'
+import {
+  invalid,
+  parseFlags,
+  toAddressOption,
+  toBaseUrl,
+  toHexOption,
+  toNumber,
+  toUrl,
+  toWitnesses,
+} from './optionValues.ts'
 
 export type VerifyOptions = {
   subject: string
@@ -130,7 +139,7 @@ function toVerifyOptions({ now }: { now: () => Date }, values: Values, subject: 
     api: values.api === undefined ? undefined : toBaseUrl('--api', values.api),
     gateways: (values.ipfs ?? []).map((url) => toBaseUrl('--ipfs', url)),
     rpc: values.rpc === undefined ? undefined : toUrl('--rpc', values.rpc).href,
-    contract: values.contract === undefined ? undefined : `0x${toHexOption('--contract', values.contract, 20)}`,
+    contract: values.contract === undefined ? undefined : toAddressOption('--contract', values.contract),
     collateralFiles: values.collateral ?? [],
     at: values.at === undefined ? undefined : toTime(values.at, now),
     revocationsFile: values.revocations,

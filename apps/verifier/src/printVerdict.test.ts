@@ -121,7 +121,7 @@ describe('the verdict for people', () => {
 
   test('a step that passed on mock evidence says so beside its title', () => {
     const text = print({ steps: [toStep('quote', 'pass', 'MOCK evidence, correct in itself.')] })
-    expect(text).toContain('✓ The quote is genuine Intel hardware (MOCK)\n')
+    expect(text).toContain('✓ The quote verifies up to a known root key (MOCK)\n')
   })
 
   test('steps are numbered and marked under the headings of the page, with their details below', () => {

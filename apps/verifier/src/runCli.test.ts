@@ -173,7 +173,7 @@ describe('code that is known only in part', () => {
     expect((await runWith(mrTd, rtmr0, rtmr1, rtmr2)).exitCode).toBe(2)
     const { exitCode, stdout } = await runWith(mrTd, rtmr0, rtmr1, rtmr2, rtmr3)
     expect(exitCode).toBe(2)
-    expect(stdout.replace(/\s+/g, ' ')).toContain('you did not name MRCONFIGID, MROWNER and MROWNERCONFIG.')
+    expect(stdout.replace(/\s+/g, ' ')).toContain('they do not name MRCONFIGID, MROWNER and MROWNERCONFIG.')
     expect((await runWith(mrTd, rtmr0, rtmr1, rtmr2, rtmr3, '0', '', '0')).exitCode).toBe(2)
   })
 

@@ -1,12 +1,12 @@
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { ConfigContext, type WebConfig } from './config.ts'
 import { type IncomingSession, IncomingSessionsContext } from './incoming/incomingSession.ts'
 import { parseRoute, type Route, usePath } from './router.tsx'
 import { isSending, type SendSession, SendSessionsContext } from './send/sendSession.ts'
 import { NotFoundPage } from './shell/NotFoundPage.tsx'
-import { PageBoundary } from './shell/PageBoundary.tsx'
 import { Shell } from './shell/Shell.tsx'
 import { isUnkept, type SignSession, SignSessionsContext } from './sign/signSession.ts'
+import { createLazyPart } from './ui/createLazyPart.tsx'
 import { useWarningBeforeLeaving } from './ui/useWarningBeforeLeaving.ts'
 
 const loadVaults = () => import('./vaults/VaultPages.tsx')
@@ -25,11 +25,12 @@ const loaders = {
   not_found: () => undefined,
 } satisfies Record<Route['page'], () => unknown>
 
-const WalletPage = lazy(() => loaders.wallet().then((module) => ({ default: module.WalletPage })))
-const ProofPage = lazy(() => loaders.proof().then((module) => ({ default: module.ProofPage })))
-const SignPage = lazy(() => loaders.sign().then((module) => ({ default: module.SignPage })))
-const VerifyPage = lazy(() => loaders.verify().then((module) => ({ default: module.VerifyPage })))
-const VaultPages = lazy(() => loadVaults().then((module) => ({ default: module.VaultPages })))
+const skeleton = <PageSkeleton />
+const WalletPage = createLazyPart(() => loaders.wallet().then((module) => module.WalletPage), skeleton)
+const ProofPage = createLazyPart(() => loaders.proof().then((module) => module.ProofPage), skeleton)
+const SignPage = createLazyPart(() => loaders.sign().then((module) => module.SignPage), skeleton)
+const VerifyPage = createLazyPart(() => loaders.verify().then((module) => module.VerifyPage), skeleton)
+const VaultPages = createLazyPart(() => loadVaults().then((module) => module.VaultPages), skeleton)
 
 /** Starts loading the script of a page, beside the configuration. A failure is reported when the page is shown. */
 export function preloadPage(path: string): void {
@@ -50,11 +51,7 @@ export function App({ config }: { config: WebConfig }) {
         <SignSessionsContext value={signSessions}>
           <IncomingSessionsContext value={incomingSessions}>
             <Shell>
-              <PageBoundary key={path}>
-                <Suspense fallback={<PageSkeleton />}>
-                  <Page route={parseRoute(path)} />
-                </Suspense>
-              </PageBoundary>
+              <Page key={path} route={parseRoute(path)} />
             </Shell>
           </IncomingSessionsContext>
         </SignSessionsContext>
@@ -89,7 +86,7 @@ function PageSkeleton() {
   return (
     <div className="card">
       <p className="visually-hidden" role="status">
-        Fetching the page
+        Loading the page…
       </p>
       <div className="skeleton skeleton-line" />
       <div className="skeleton skeleton-title" />

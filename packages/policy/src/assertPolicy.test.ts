@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { toCanonicalJson } from '@countersign/protocol'
+import { type Hex, toCanonicalJson } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import {
   assertPolicy,
@@ -34,6 +34,48 @@ const withArgument = (argument: object) => withRule({ ...tokenTransfer, argument
 const withApprover = (changes: object) => ({ ...simple, approvers: [{ ...approver, ...changes }] })
 const without = (value: object, name: string) =>
   Object.fromEntries(Object.entries(value).filter(([key]) => key !== name))
+
+describe('addresses as people copy them', () => {
+  // In ascending order with their capitals, in descending order without.
+  const [first, second]: readonly Hex[] = [
+    '0xDAFEA492D9c6733ae3d56b7Ed1ADB60692c98Bc5',
+    '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
+  ]
+  const [low, high] = [second, first].map((address) => address?.toLowerCase())
+  const withAddresses = (one: unknown, other: unknown) =>
+    withRule(
+      { ...payment, to: [one, other] },
+      { ...tokenTransfer, arguments: [{ at: 0, type: 'address', oneOf: [one, other] }] },
+      { kind: 'typed-data', domains: [{ verifyingContract: one }], primaryTypes: 'any', approvals: 1 },
+    ) as Policy
+
+  test('are lower case in the policy, and so is the order of their lists', () => {
+    const policy = createPolicy(withAddresses(first, second))
+    expect(parsePolicy(toPolicyBytes(policy))).toEqual(policy)
+    expect(policy.rules).toContainEqual({ ...payment, to: [low, high] })
+    expect(policy.rules).toContainEqual(expect.objectContaining({ domains: [{ verifyingContract: high }] }))
+    expect(policy).toEqual(createPolicy(withAddresses(high, low)))
+  })
+
+  test('are rejected with a wrong checksum, by their place', () => {
+    const wrong = first?.replace('c5', 'C5')
+    const places = [withAddresses(second, wrong), withRule(...withAddresses(wrong, second).rules.slice(1))]
+    const where = ['rules[0].to[1]', 'rules[0].arguments[0].oneOf[0]']
+    for (const [index, policy] of places.entries()) {
+      const details = `${where[index]} has a wrong address checksum (EIP-55)`
+      const refusal = expect.objectContaining({ code: 'vault_policy_malformed', details })
+      expect(() => createPolicy(policy as Policy)).toThrow(refusal)
+    }
+  })
+
+  test('are one address in two spellings, which a list may not repeat', () => {
+    expect(() => createPolicy(withAddresses(first, high))).toThrow(withCode('vault_policy_malformed'))
+  })
+
+  test('are no policy before that', () => {
+    expect(() => assertPolicy(withRule({ ...payment, to: [first] }))).toThrow(withCode('vault_policy_malformed'))
+  })
+})
 
 describe('a policy that is one', () => {
   test.each([

@@ -13,8 +13,9 @@ import {
 import { sha256 } from '@noble/hashes/sha2.js'
 import { assertApprover } from './assertApprover.ts'
 import { assertRule } from './assertRule.ts'
-import { compareCanonical } from './canonicalOrder.ts'
+import { sortCanonical } from './canonicalOrder.ts'
 import { VaultPolicyError } from './errors.ts'
+import { lowerAddresses } from './lowerAddresses.ts'
 import type { Policy, Rule, TimeSource } from './policy.ts'
 import { assertItems, assertList, assertNatural, malformed } from './policyFields.ts'
 
@@ -94,21 +95,29 @@ export function hashPolicy(policy: Policy): Uint8Array<ArrayBuffer> {
   return sha256(toPolicyBytes(policy))
 }
 
-/** Puts every list of a policy in its order. An approver's index is that in the policy that this returns. */
+/**
+ * Checks a policy as a person or app writes it, and returns it in its one spelling: addresses in lower case, every list in its order. An
+ * approver's index is that in the policy that this returns.
+ */
 export function createPolicy(policy: Policy): Policy {
-  let sorted: unknown
+  const normalised = normalisePolicy(policy)
+  assertPolicy(normalised)
+  return normalised
+}
+
+/** The same for a value that may be no policy. Throws `vault_policy_malformed` for an address with a wrong checksum (EIP-55). */
+export function normalisePolicy(value: unknown): unknown {
+  const lowered = lowerAddresses(value)
   try {
-    sorted = sortLists(policy)
+    return sortLists(lowered)
   } catch (cause) {
     throw malformed('not JSON without loss', cause)
   }
-  assertPolicy(sorted)
-  return sorted
 }
 
 /** From the inside out, since the order of a list depends on the bytes of its items. */
 function sortLists(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sortLists).sort(compareCanonical)
+  if (Array.isArray(value)) return sortCanonical(value.map(sortLists))
   if (typeof value !== 'object' || value === null) return value
   // A member that is undefined is one that is not there.
   const members = Object.entries(value).filter(([, member]) => member !== undefined)

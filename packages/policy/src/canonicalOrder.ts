@@ -5,6 +5,13 @@ export function compareCanonical(left: unknown, right: unknown): number {
   return compareBytes(toCanonicalJson(left), toCanonicalJson(right))
 }
 
+/** The items in ascending order. */
+export function sortCanonical(items: readonly unknown[]): unknown[] {
+  if (items.length < 2) return [...items]
+  const encoded = items.map((item) => ({ item, bytes: toCanonicalJson(item) }))
+  return encoded.sort((left, right) => compareBytes(left.bytes, right.bytes)).map(({ item }) => item)
+}
+
 /** Whether each item comes after the one before: in order, and none twice. */
 export function isAscending(items: readonly unknown[]): boolean {
   // Nothing to compare, nothing to encode.

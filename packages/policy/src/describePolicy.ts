@@ -169,7 +169,9 @@ function describeNotes({ approvers, log, rules, schedule, time }: Policy): strin
     notes.push('A call may move any amount of a token unless a word of it has a maximum.')
   if (log !== null) {
     const quorum = toShare(log.quorum, log.witnesses.length, 'witness', 'witnesses')
-    notes.push(`Nothing is released before ${quorum} cosigned the log. Without so many, the funds are locked for ever.`)
+    notes.push(
+      `The enclave releases a signature only after ${quorum} cosigned the log. If fewer remain, the funds are locked permanently.`,
+    )
   }
   if (approvers.length > 0) {
     const domains = toEnumeration([...new Set(approvers.map(({ rpId }) => rpId))])

@@ -23,6 +23,7 @@ test('exports', () => {
       "isCosigned",
       "isDue",
       "mayTakeDataFee",
+      "normalisePolicy",
       "parsePolicy",
       "toDueMs",
       "toPolicyBytes",

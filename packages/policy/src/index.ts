@@ -6,6 +6,7 @@ export {
   createPolicy,
   hashPolicy,
   MAX_POLICY_BYTES,
+  normalisePolicy,
   parsePolicy,
   toPolicyBytes,
 } from './assertPolicy.ts'

@@ -70,6 +70,7 @@ test('exports', () => {
       "hashTypedData",
       "hashUnsignedTransaction",
       "hashWitness",
+      "isAddress",
       "isBodyTooLarge",
       "isDrandWitness",
       "isEd25519Key",

@@ -104,6 +104,7 @@ export {
   toMethodAndPath,
   type WalletUse,
 } from './http.ts'
+export { isAddress } from './isAddress.ts'
 export { isPrefixedHex } from './isPrefixedHex.ts'
 export { isLoopbackHost, isLoopbackUrl, isSafeUrl } from './loopback.ts'
 export { isMajority } from './majority.ts'

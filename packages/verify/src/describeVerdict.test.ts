@@ -30,8 +30,17 @@ describe('the verdict', () => {
     describeVerdict({ ...judged, verdict }, { anchorSource, lies, status: 'complete' })
 
   test('against the operator’s anchors says whose they are', () => {
-    expect(say('verified', 'operator').title).toContain('operator’s own anchors')
-    expect(say('verified', 'visitor').title).toContain('you named')
+    expect(say('verified', 'operator').title).toContain('against the operator’s anchors')
+    expect(say('verified', 'visitor').title).toContain('against your anchors')
+  })
+
+  test('names the anchors by their source and no other way', () => {
+    for (const verdict of ['verified', 'mock', 'unknown-code', 'late', 'unbounded', 'incomplete', 'failed'] as const) {
+      const { title, sentence } = say(verdict, 'operator')
+      expect(`${title} ${sentence}`).not.toMatch(/\byours?\b|you (?:named|trust)/)
+    }
+    expect(say('mock', 'operator').sentence).toContain('the operator’s anchors')
+    expect(say('mock', 'visitor').sentence).toContain('your anchors')
   })
 
   test('only a verified receipt without lies is good', () => {

@@ -8,7 +8,7 @@ const VERDICTS: Readonly<Record<Verdict, string>> = {
     'Every required step holds on genuine hardware, code and settings are those that the anchors name, and the chain had the receipt soon after the signing.',
   mock: 'A part of this evidence is simulated. It proves nothing about hardware.',
   'unknown-code':
-    'Nothing failed, but an anchor is missing: nothing says that the code which ran, or its machine, is one you trust.',
+    'Nothing failed, but an anchor is missing: nothing says that the code that ran, or its machine, is the right one.',
   late: 'Every other step holds, but the event came too long after the stated time of signing. The signature may have been made at any time before the event, even with keys that leaked meanwhile.',
   unbounded:
     'Every other step holds, but no event was seen, so nothing shows that the signature was made when it says. It may be younger.',
@@ -17,6 +17,12 @@ const VERDICTS: Readonly<Record<Verdict, string>> = {
 }
 
 export type AnchorSource = 'operator' | 'visitor'
+
+/** One name for the same anchors. */
+const anchorNames = {
+  operator: 'the operator’s anchors',
+  visitor: 'your anchors',
+} as const satisfies Record<AnchorSource, string>
 
 export type VerdictDescription = {
   tone: 'good' | 'warning' | 'bad'
@@ -105,13 +111,14 @@ function describeBare(judged: Judged, { anchorSource, lies }: VerdictContext): W
       return anchorSource === 'operator'
         ? {
             tone: 'good',
-            title: 'Verified, against the operator’s own anchors',
-            sentence: `${sentence} Those are the operator’s; whether it is the right code you can only tell with anchors of your own.`,
+            title: `Verified, against ${anchorNames.operator}`,
+            sentence: `${sentence} Whether it is the right code, only anchors from another source can show.`,
           }
-        : { tone: 'good', title: 'Verified: genuine hardware, running code you named', sentence }
+        : { tone: 'good', title: `Verified, against ${anchorNames.visitor}`, sentence }
     case 'mock': {
-      const whose = anchorSource === 'operator' ? 'this operator names' : 'you named'
-      const anchors = isKnownCode ? `Code and settings are those that ${whose}.` : 'Not every anchor is given either.'
+      const anchors = isKnownCode
+        ? `Code and settings are those that ${anchorNames[anchorSource]} name.`
+        : 'Not every anchor is given either.'
       return { tone: 'warning', title: 'Nothing failed, on MOCK evidence', sentence: `${sentence} ${anchors}` }
     }
     case 'unknown-code':

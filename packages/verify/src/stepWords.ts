@@ -100,23 +100,23 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
   },
   'report-data': {
     pass: 'The processor vouched for this very signature, not for some other.',
-    fail: 'The quote is genuine, but it was made for something else than this signature.',
+    fail: 'The quote was made for something else than this signature.',
     action: DISTRUST,
   },
   'quote-policy': {
     pass: 'The enclave could not be looked into, and its processor was up to date.',
-    fail: 'The hardware is genuine, but the enclave was not in a state that keeps its secrets.',
+    fail: 'The enclave was not in a state that keeps its secrets.',
     action: 'Read the reason above; only an outdated platform can be accepted, with --tcb-status.',
   },
   platform: {
     pass: 'The enclave ran on a machine, or a kind of machine, that the anchors name.',
-    fail: 'The hardware is genuine, but it is not one of the machines that the anchors name.',
+    fail: 'The enclave did not run on one of the machines that the anchors name.',
     skip: 'No anchor says which machines are the right ones. None need say so: this counts for nothing.',
     action: 'Ask the operator which machines the enclaves run on, and why this one is not among them.',
   },
   measurement: {
     pass: 'The program in the enclave is one that the anchors name.',
-    fail: 'Genuine hardware ran other code than the anchors name.',
+    fail: 'The enclave ran other code than the anchors name.',
     skip: 'The anchors do not say, or not for every part of it, which program is the right one.',
     action: ASK_THE_RELEASE,
   },
@@ -145,7 +145,7 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
   },
   'coordinator-policy': {
     pass: 'The coordinator’s machine could not be looked into or moved elsewhere, and its firmware is recent enough.',
-    fail: 'The coordinator’s hardware is genuine, but its machine could be looked into or moved.',
+    fail: 'The coordinator’s machine could be looked into or moved.',
     skip: 'Nothing says how recent the coordinator’s firmware must be, so that known weaknesses may be open in it.',
     action: DISTRUST,
   },
@@ -215,7 +215,7 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
   },
   subject: {
     pass: 'The receipt is about the signature that was asked for.',
-    fail: 'The receipt may be genuine, but it is the receipt of another signature than the one you asked about.',
+    fail: 'This is the receipt of another signature than the one you asked about.',
     action: 'The pointer to it leads to the wrong receipt. Do not take it for a proof of yours.',
   },
 }
@@ -223,7 +223,7 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
 /** Where the code of a failure says more than its step. */
 export const codeWords: Readonly<Record<string, Partial<Pick<StepWords, 'fail' | 'action'>>>> = {
   tcb_status_not_accepted: {
-    fail: 'The hardware is genuine, but Intel rates its firmware or settings as not up to date.',
+    fail: 'Intel rates the processor’s firmware or settings as not up to date.',
     action: 'If you accept that, name the status with --tcb-status.',
   },
   tcb_evaluation_too_old: {
@@ -232,14 +232,14 @@ export const codeWords: Readonly<Record<string, Partial<Pick<StepWords, 'fail' |
       'Known weaknesses may be missing from it. If the receipt is older than the manifest, use that of its release.',
   },
   tcb_too_old: {
-    fail: 'The coordinator’s hardware is genuine, but its firmware is older than the manifest asks for.',
+    fail: 'The coordinator’s firmware is older than the manifest asks for.',
     action: 'Known weaknesses may be open in it. If the receipt is older than the manifest, use that of its release.',
   },
   platform_not_allowed: {
-    fail: 'The hardware is genuine, but the anchors do not accept this machine or kind of processor.',
+    fail: 'The anchors do not accept this machine or kind of processor.',
   },
   alias_check_missing: {
-    fail: 'The coordinator’s hardware is genuine, but its firmware does not say that nobody rewired its memory.',
+    fail: 'The coordinator’s firmware does not say that nobody rewired its memory.',
     action: 'Whoever has the machine in hand may read what it keeps. Ask the operator for newer firmware.',
   },
   chip_not_listed: {

@@ -1,6 +1,6 @@
-import { isSafeUrl, toChecksumAddress } from '@countersign/protocol'
+import { isSafeUrl } from '@countersign/protocol'
 import { emptyManifest, type Manifest } from '@countersign/verify'
-import { invalid, parseFlags, toBaseUrl, toHexOption, toNumber, toUrl, toWitnesses } from '../optionValues.ts'
+import { invalid, parseFlags, toAddressOption, toBaseUrl, toNumber, toUrl, toWitnesses } from '../optionValues.ts'
 
 export type MonitorOptions = {
   addresses: readonly string[]
@@ -60,7 +60,7 @@ export function parseMonitorOptions(argv: readonly string[]): MonitorOptions | u
     if (argv.length === 1) return undefined
     throw invalid('nothing was looked at', '--help stands alone')
   }
-  const addresses = [...new Set(positionals.map(toAddress))]
+  const addresses = [...new Set(positionals.map((text) => toAddressOption('an address', text)))]
   if (addresses.length === 0) throw invalid('nothing to look at', 'name the address of a wallet, or see --help')
   if (addresses.length > MAX_ADDRESSES) throw invalid('too many wallets', `at most ${MAX_ADDRESSES}`)
   if (values.rpc === undefined) throw invalid('a node is needed', '--rpc')
@@ -82,7 +82,7 @@ export function parseMonitorOptions(argv: readonly string[]): MonitorOptions | u
     addresses,
     rpc: toUrl('--rpc', values.rpc).href,
     eventsRpc: values['events-rpc'] === undefined ? undefined : toUrl('--events-rpc', values['events-rpc']).href,
-    contract: values.contract === undefined ? undefined : `0x${toHexOption('--contract', values.contract, 20)}`,
+    contract: values.contract === undefined ? undefined : toAddressOption('--contract', values.contract),
     gateways: (values.ipfs ?? []).map((url) => toBaseUrl('--ipfs', url)),
     api,
     log,
@@ -99,15 +99,6 @@ export function parseMonitorOptions(argv: readonly string[]): MonitorOptions | u
     intervalS: toNumber('--interval', values.interval) ?? DEFAULT_INTERVAL_S,
     webhook: values.webhook === undefined ? undefined : toUrl('--webhook', values.webhook).href,
   }
-}
-
-/** Of a mistyped address there is nothing to find, and nothing found would be in order. All in capitals it has no checksum (EIP-55). */
-function toAddress(text: string): string {
-  const address = `0x${toHexOption('an address', text, 20)}`
-  const digits = text.replace(/^0x/, '')
-  if (digits === digits.toLowerCase() || digits === digits.toUpperCase()) return address
-  if (digits === toChecksumAddress(address).slice(2)) return address
-  throw invalid('an address is mistyped', `capitals and small letters do not match: ${text}`)
 }
 
 /** Its answers are signed. Over https nobody on the way can suppress them unnoticed, or see who asks about which log. */

@@ -77,12 +77,12 @@ export function AnchorForm({ anchors }: { anchors: Anchors }) {
   return (
     <Fold
       title="What it is held against"
-      note={source === 'operator' ? 'The operator’s own anchors' : 'Your own anchors'}
+      note={source === 'operator' ? 'The operator’s anchors' : 'Your anchors'}
       isOpen={operator.fault !== undefined}
     >
       <p>
-        Genuine hardware runs anybody’s program. Anchors say which program, settings, entropy source and contract are
-        the right ones. They must come from someone other than the receipt.
+        Hardware runs anyone’s program. Anchors say which program, settings, entropy source and contract are the right
+        ones. They must come from someone other than the receipt.
       </p>
       {operator.fault === undefined ? null : (
         <Notice tone="warning" title="The operator’s anchors cannot be read">

@@ -114,6 +114,16 @@ describe('the visitor’s anchors', () => {
     })
   })
 
+  test.each([
+    ['with its checksum', '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', undefined],
+    ['without 0x', '70997970C51812dc3A010C7d01b50e0d17dc79C8', undefined],
+    ['with a wrong checksum', '0x70997970C51812dc3A010C7d01b50e0d17dc79c8', ['address']],
+  ])('a contract %s', (_, address, fields) => {
+    const { trust, faults } = parseAnchorForm({ ...empty, address }, operator)
+    expect(faults && Object.keys(faults)).toEqual(fields)
+    if (trust) expect(trust.manifest.contracts).toMatchObject([{ address: `0x${address.slice(-40).toLowerCase()}` }])
+  })
+
   test('a contract without any node to ask is a fault', () => {
     expect(parseAnchorForm({ ...empty, address: contract.address }, noTrust).faults).toHaveProperty('rpcUrl')
   })

@@ -1,3 +1,4 @@
+import { isAddress, isPrefixedHex } from '@countersign/protocol'
 import {
   emptyManifest,
   findManifestFaults,
@@ -103,6 +104,9 @@ function parseContract({ address, rpcUrl, chainId }: AnchorFields, { node }: Tru
   const chain = chainId.trim() === '' ? (node?.chainId ?? 0) : Number(chainId)
   if (url === undefined) faults.rpcUrl = 'This is not an http or https URL without credentials.'
   if (!Number.isSafeInteger(chain) || chain < 1) faults.chainId = 'This is not the number of a chain.'
+  const typed = `0x${address.trim().replace(/^0x/, '')}`
+  if (isPrefixedHex(typed, 20) && !isAddress(typed))
+    faults.address = 'The checksum of this address is wrong. Copy it again.'
   return { address: `0x${toHex(address.trim())}`, rpcUrl: url ?? '', chainId: chain }
 }
 

@@ -1,9 +1,13 @@
 import type { Hex } from '@countersign/sdk'
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { useConfig } from '../config.ts'
+import { createLazyPart } from '../ui/createLazyPart.tsx'
 
 /** Brings the verifier with it, so that it is fetched only for those who ask. */
-const MonitorResult = lazy(() => import('./MonitorResult.tsx').then((module) => ({ default: module.MonitorResult })))
+const MonitorResult = createLazyPart(
+  () => import('./MonitorResult.tsx').then((module) => module.MonitorResult),
+  <p role="status">Loading the verifier…</p>,
+)
 
 /** Whether all that this wallet has on the chain has a proof, checked by this browser. */
 export function MonitorCard({ address }: { address: Hex }) {
@@ -14,9 +18,7 @@ export function MonitorCard({ address }: { address: Hex }) {
     <section className="card" aria-labelledby="monitor-heading">
       <h2 id="monitor-heading">Are all proofs there?</h2>
       {isAsked ? (
-        <Suspense fallback={<p role="status">Fetching the verifier …</p>}>
-          <MonitorResult address={address} />
-        </Suspense>
+        <MonitorResult address={address} />
       ) : (
         <>
           <p>Your browser can look through the chain for a use of this wallet that has no proof.</p>

@@ -31,9 +31,9 @@ export function IndependentCheck(props: { subject: CommandSubject; anchors: Pick
       </div>
       <p className="fine-print">
         {source === 'operator' && localManifest !== undefined
-          ? `It trusts what the local stack wrote to ${localManifest}, and accepts its simulated evidence as MOCK.`
+          ? `It uses the operator’s anchors, which the local stack wrote to ${localManifest}, and accepts its simulated evidence as MOCK.`
           : source === 'operator'
-            ? 'Add what you trust with --manifest release.json; without anchors the best verdict is “genuine hardware, unknown code”. The operator’s anchors are left out on purpose.'
+            ? 'Add anchors of your own with --manifest release.json; without anchors the best verdict is “unknown code”. The operator’s anchors are left out on purpose.'
             : 'The anchors that you entered are in it.'}
       </p>
     </Fold>

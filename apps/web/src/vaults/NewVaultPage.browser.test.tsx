@@ -1,22 +1,25 @@
 import { ServiceClient } from '@countersign/sdk/client'
 import type { TestService } from '@countersign/sdk/testing'
-import { createVault } from '@countersign/sdk/vaults/client'
+import { createVault, listVaults } from '@countersign/sdk/vaults/client'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
+import { toKey } from '../../../../packages/policy/src/policies.fake.ts'
 import { expectAccessible } from '../shell/expectAccessible.fake.ts'
 import { closeWallet, openWallet } from '../wallet/openWallet.fake.tsx'
 import { button, installPasskeys } from './openVault.fake.ts'
 import { toPolicy } from './template.ts'
 
-installPasskeys()
+const passkeys = installPasskeys()
 afterEach(closeWallet)
 
+const FRIEND = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const WITNESSES = [1, 2, 3].map(toKey)
 /** The base point of Ed25519: a key of the right form. */
 const ENTROPY_KEY = '5866666666666666666666666666666666666666666666666666666666666666'
 
 test('a schedule that would begin by a wrong clock is not made; with the clock set right it is', async () => {
   const prepare = async (service: TestService) => {
     const terms = { template: 'limit', limitWei: 1n, feeWei: 1n, recipients: null, approvals: 0, agent: null } as const
-    const context = { chainId: 31337, approvers: [], time: [], startsAtMs: 0 }
+    const context = { chainId: 31337, approvers: [], log: null, time: [], startsAtMs: 0 }
     await createVault(new ServiceClient(service.config), toPolicy(terms, context))
   }
   const config = { trust: { entropyKeys: [ENTROPY_KEY] } }
@@ -46,4 +49,53 @@ test('a schedule that would begin by a wrong clock is not made; with the clock s
   await button(screen, 'Read the rules').click()
   await button(screen, 'Make it without a spare').click()
   await expect.element(screen.getByRole('heading', { name: 'The vault is made' })).toBeVisible()
+})
+
+test('no passkey is made for rules that would be rejected', async () => {
+  const { screen } = await openWallet({ path: '/vaults/new' })
+  await screen.getByRole('radio', { name: /^Only to a list/ }).click()
+  await screen.getByLabelText('Each payment needs').selectOptions('one passkey')
+  const list = screen.getByLabelText('Addresses that can be paid')
+  for (const address of ['', FRIEND.replace('C8', 'c8')]) {
+    await list.fill(address)
+    await button(screen, 'Make a passkey').click()
+    await expect.element(list).toHaveAttribute('aria-invalid', 'true')
+    await expect.element(list).toHaveFocus()
+  }
+  expect(passkeys().credentialIds).toHaveLength(0)
+  // As an address is copied.
+  await list.fill(FRIEND)
+  await button(screen, 'Make a passkey').click()
+  await expect.element(screen.getByText(/^Passkey 1, made here/)).toBeVisible()
+})
+
+test('no passkey is made where the witnesses of the manifest are none', async () => {
+  const log = { witnesses: [...WITNESSES, 'ff'.repeat(32)], quorum: 3 }
+  const { screen } = await openWallet({ path: '/vaults/new', config: { trust: { log } } })
+  await screen.getByLabelText('Without approval up to, in ETH').fill('0.1')
+  await button(screen, 'Make a passkey').click()
+  await expect.element(screen.getByText(/log\.witnesses\[3\]/)).toBeVisible()
+  expect(passkeys().credentialIds).toHaveLength(0)
+})
+
+test.each([
+  ['three witnesses are required, with a warning', WITNESSES, 2],
+  ['two witnesses are not', WITNESSES.slice(0, 2), 2],
+])('before the vault is made: %s', async (_, witnesses, quorum) => {
+  const trust = { log: { witnesses, quorum } }
+  const { screen, service } = await openWallet({ path: '/vaults/new', config: { trust } })
+  await screen.getByRole('radio', { name: /^A limit for each payment/ }).click()
+  await screen.getByLabelText('Each payment at most, in ETH').fill('0.1')
+  await button(screen, 'Read the rules').click()
+  await expect.element(button(screen, 'Make this vault')).toBeVisible()
+  const isLogged = witnesses.length >= 3
+  expect(screen.getByText('Without its witnesses, this vault is locked permanently').elements()).toHaveLength(
+    isLogged ? 1 : 0,
+  )
+  await expectAccessible()
+  expect(service.requests).not.toContain('POST /vaults')
+  await button(screen, 'Make this vault').click()
+  await expect.element(screen.getByRole('heading', { name: 'The vault is made' })).toBeVisible()
+  const [vault] = await listVaults(new ServiceClient(service.config))
+  expect(vault?.policy.log).toEqual(isLogged ? { witnesses: witnesses.toSorted(), quorum } : null)
 })

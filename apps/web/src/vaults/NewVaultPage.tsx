@@ -1,4 +1,4 @@
-import { type Policy, VaultPolicyError } from '@countersign/policy'
+import { type Approver, type Policy, VaultPolicyError } from '@countersign/policy'
 import { MAX_SAMPLE_AGE_MS } from '@countersign/protocol'
 import type { ServiceError, WalletInfo } from '@countersign/sdk'
 import type { Vault } from '@countersign/sdk/vaults'
@@ -12,6 +12,7 @@ import { EMPTY_DRAFT, type NewVaultDraft, readDraft, writeDraft } from './newVau
 import { PasskeyPicker } from './PasskeyPicker.tsx'
 import { parseVaultFields, type VaultFieldErrors } from './parseVaultFields.ts'
 import { RulesReview } from './RulesReview.tsx'
+import { readPolicyLog } from './readPolicyLog.ts'
 import { TemplateForm } from './TemplateForm.tsx'
 import { toPolicy } from './template.ts'
 import { readTimeSources } from './timeSources.ts'
@@ -66,21 +67,31 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
 
   function review(event: FormEvent) {
     event.preventDefault()
+    // First all that needs no passkey: none is asked for where the rules would be rejected with it.
+    if (readPolicy([]) === undefined) return
+    if (passkeys.length < approvals) return setFault(tellMissing(approvals))
+    const policy = readPolicy(passkeys.map(({ approver }) => approver))
+    if (policy !== undefined) setStep({ name: 'rules', policy })
+  }
+
+  /** The policy of the form, or undefined, with the reason on the page. Without approvers, the same rules without approvals. */
+  function readPolicy(given: readonly Approver[]): Policy | undefined {
     setFailure(null)
     setFault(null)
     const parsed = parseVaultFields(fields)
     wantsFocus.current = 'errors' in parsed
-    if ('errors' in parsed) return setErrors(parsed.errors)
-    if (passkeys.length < approvals) return setFault(tellMissing(approvals))
-    if (fields.template === 'agent' && time.length === 0) return setFault('This page knows no clock for a schedule.')
-    // Those that a rule never asks for would only be published.
-    const approvers = approvals === 0 ? [] : passkeys.map(({ approver }) => approver)
+    if ('errors' in parsed) return void setErrors(parsed.errors)
+    if (fields.template === 'agent' && time.length === 0)
+      return void setFault('This page knows no clock for a schedule.')
+    // Passkeys that no rule asks for would only be published.
+    const approvers = approvals === 0 ? [] : given
+    const terms = approvers.length === 0 ? { ...parsed.terms, approvals: 0 } : parsed.terms
+    const log = readPolicyLog(config)
     try {
-      const context = { chainId: config.chainId, approvers, time, startsAtMs: toStart(Date.now()) }
-      setStep({ name: 'rules', policy: toPolicy(parsed.terms, context) })
+      return toPolicy(terms, { chainId: config.chainId, approvers, log, time, startsAtMs: toStart(Date.now()) })
     } catch (error) {
       if (!(error instanceof VaultPolicyError)) throw error
-      setFault(`These rules cannot be made: ${error.details ?? error.message}.`)
+      return void setFault(`A vault can’t have these rules: ${error.details ?? error.message}.`)
     }
   }
 
@@ -144,6 +155,7 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
         {approvals === 0 ? null : (
           <PasskeyPicker
             {...{ passkeys, approvals }}
+            canMake={() => readPolicy([]) !== undefined}
             onChange={(next) => {
               setDraft((before) => ({ ...before, passkeys: next }))
               setFault(null)

@@ -15,17 +15,19 @@ export type PasskeyPickerProps = {
   passkeys: readonly ChosenPasskey[]
   /** How many approve. */
   approvals: number
+  /** Asked before a passkey is created: nobody could use one whose vault is rejected. */
+  canMake: () => boolean
   onChange: (passkeys: readonly ChosenPasskey[]) => void
 }
 
 /** The passkeys of a new vault: made here, or brought from another device. */
-export function PasskeyPicker({ passkeys, approvals, onChange }: PasskeyPickerProps) {
+export function PasskeyPicker({ passkeys, approvals, canMake, onChange }: PasskeyPickerProps) {
   const { user } = useService()
   const [isAsking, setIsAsking] = useState(false)
   const [failure, setFailure] = useState<ServiceError | null>(null)
 
   async function make() {
-    if (isAsking) return
+    if (isAsking || !canMake()) return
     setIsAsking(true)
     setFailure(null)
     try {
@@ -79,7 +81,7 @@ export function PasskeyPicker({ passkeys, approvals, onChange }: PasskeyPickerPr
 }
 
 /** A lost passkey cannot be replaced, so one more than is needed belongs to every vault. */
-function SpareNotice({ passkeys, approvals }: Omit<PasskeyPickerProps, 'onChange'>) {
+function SpareNotice({ passkeys, approvals }: Pick<PasskeyPickerProps, 'passkeys' | 'approvals'>) {
   if (passkeys.length > approvals) return null
   if (passkeys.length < approvals) {
     const missing = approvals - passkeys.length

@@ -46,6 +46,14 @@ export function RulesReview({ policy, isMaking, failure, onMake, onChange }: Rul
           <p>If one is lost, so is all that needs it. Go back and make one more, on another device.</p>
         </Notice>
       )}
+      {policy.log === null ? null : (
+        <Notice tone="warning" title="Without its witnesses, this vault is locked permanently">
+          <p>
+            Every payment needs {policy.log.quorum} of the service’s {policy.log.witnesses.length} witnesses. If fewer
+            remain, nobody can move the funds: not you, not your passkeys, not the service. Witnesses can’t be replaced.
+          </p>
+        </Notice>
+      )}
       {failure === null ? null : <VaultErrorNotice error={failure} />}
       <p className="fine-print">
         The rules become public, on IPFS, under no name. The address is shown once they can be read there again.

@@ -43,7 +43,8 @@ export async function openVault({
     const client = new ServiceClient(service.config)
     const made = await Promise.all(Array.from({ length: approvals }, () => createPasskey({ name: 'Ada' })))
     const terms = { template: 'approval', limitWei: parseEther('0.1'), feeWei: parseEther('0.01') } as const
-    const context = { chainId: 31337, approvers: made.map(({ approver }) => approver), time: [], startsAtMs: 0 }
+    const approvers = made.map(({ approver }) => approver)
+    const context = { chainId: 31337, approvers, log: null, time: [], startsAtMs: 0 }
     vault = await createVault(client, toPolicy({ ...terms, recipients: null, approvals, agent: null }, context))
     await client.signAndSend({ to: vault.address, value: '5' })
   }

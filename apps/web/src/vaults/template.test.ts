@@ -2,13 +2,14 @@ import { checkPolicy, describePolicy } from '@countersign/policy'
 import type { Hex } from '@countersign/sdk'
 import { parseEther } from 'viem'
 import { describe, expect, test } from 'vitest'
-import { alice, beacon, bob, passkeys, satellite, token } from '../../../../packages/policy/src/policies.fake.ts'
+import { alice, beacon, bob, passkeys, satellite, toKey, token } from '../../../../packages/policy/src/policies.fake.ts'
 import { toTransferData } from '../token/transferData.ts'
+import { readPolicyLog } from './readPolicyLog.ts'
 import { type Terms, toPolicy } from './template.ts'
 
 const startsAtMs = Date.UTC(2027, 0, 1)
 const context = {
-  ...{ chainId: 1, startsAtMs, time: [satellite, beacon] },
+  ...{ chainId: 1, startsAtMs, log: null, time: [satellite, beacon] },
   approvers: passkeys.slice(0, 2).map(({ approver }) => approver),
 }
 const base: Terms = {
@@ -125,4 +126,36 @@ describe('an agent with a schedule', () => {
 test('an address that is there twice, in another spelling too, is there once', () => {
   const repeated: Terms = { ...list, recipients: [alice, alice.toUpperCase().replace('0X', '0x') as Hex] }
   expect(toPolicy(repeated, { ...context, approvers: [] }).rules[0]).toMatchObject({ to: [alice] })
+})
+
+describe('the log of the service', () => {
+  const witnesses = [1, 2, 3].map(toKey)
+  const policiesWith = (trust: unknown) =>
+    [base, limit, list, agent].map((terms) => {
+      const approvers = terms.approvals === 0 ? [] : context.approvers
+      return toPolicy(terms, { ...context, approvers, log: readPolicyLog({ trust }) }).log
+    })
+
+  test('with three witnesses is required by every template', () => {
+    const log = { witnesses: witnesses.toSorted(), quorum: 2 }
+    expect(policiesWith({ log: { witnesses, quorum: 2 } })).toEqual([log, log, log, log])
+  })
+
+  test.each([
+    ['no manifest', undefined],
+    ['a manifest without a log', {}],
+    ['two witnesses', { log: { witnesses: witnesses.slice(1), quorum: 2 } }],
+    ['no witnesses', { log: { quorum: 2 } }],
+  ])('with %s is required by no template', (_, trust) => {
+    expect(policiesWith(trust)).toEqual([null, null, null, null])
+  })
+
+  test.each([
+    ['a quorum of a minority', { witnesses, quorum: 1 }],
+    ['no quorum', { witnesses }],
+    ['a witness twice', { witnesses: [...witnesses.slice(1), witnesses[1]], quorum: 2 }],
+    ['a witness that is no key', { witnesses: [...witnesses, 'ff'.repeat(32)], quorum: 3 }],
+  ])('with %s is no part of a policy: the templates fail', (_, log) => {
+    expect(() => policiesWith({ log })).toThrow(expect.objectContaining({ code: 'vault_policy_malformed' }))
+  })
 })

@@ -1,4 +1,11 @@
-import { type Approver, createPolicy, type Policy, type Rule, type TimeSource } from '@countersign/policy'
+import {
+  type Approver,
+  createPolicy,
+  type Policy,
+  type PolicyLog,
+  type Rule,
+  type TimeSource,
+} from '@countersign/policy'
 import type { Hex } from '@countersign/sdk'
 
 /** The four ways to make a vault. */
@@ -22,6 +29,8 @@ export type Terms = {
 export type PolicyContext = {
   chainId: number
   approvers: readonly Approver[]
+  /** The witnesses of the service's log, whose cosignatures the vault requires. */
+  log: PolicyLog | null
   /** What tells the time to a schedule. */
   time: readonly TimeSource[]
   startsAtMs: number
@@ -35,11 +44,11 @@ const TRANSFER: Hex = '0xa9059cbb'
  * The rules of a vault. What needs no passkey is bounded in everything; what a passkey approves is bounded as little as the template
  * allows, so that coins of other chains and tokens that somebody sent by mistake can leave again.
  */
-export function toPolicy(terms: Terms, { chainId, approvers, time, startsAtMs }: PolicyContext): Policy {
+export function toPolicy(terms: Terms, { chainId, approvers, log, time, startsAtMs }: PolicyContext): Policy {
   const { agent } = terms
   return createPolicy({
     version: 1,
-    log: null,
+    log,
     approvers,
     rules: toRules(terms, chainId),
     ...(agent === null ? {} : { time, schedule: { startsAtMs, everyS: agent.everyS, count: agent.count } }),

@@ -59,6 +59,7 @@ describe('making a vault', () => {
 
   test('a second passkey on the same device is no spare', async () => {
     const { screen } = await openWallet({ path: '/vaults/new' })
+    await screen.getByLabelText('Without approval up to, in ETH').fill('0.1')
     await button(screen, 'Make a passkey').click()
     await button(screen, 'Make another passkey').click()
     await expect.element(screen.getByText('This device has one of these passkeys already')).toBeVisible()
@@ -67,6 +68,7 @@ describe('making a vault', () => {
 
   test('a dialog that is closed changes nothing', async () => {
     const { screen } = await openWallet({ path: '/vaults/new' })
+    await screen.getByLabelText('Without approval up to, in ETH').fill('0.1')
     passkeys().cancelNext()
     await button(screen, 'Make a passkey').click()
     await expect.element(screen.getByText('The passkey was not used')).toBeVisible()
@@ -299,7 +301,7 @@ describe('on the device of an approver', () => {
     const make = async (service: TestService) => {
       const { approver } = await createPasskey({ name: 'Ada' })
       const terms = { template: 'approval', limitWei: 1n, feeWei: 1n, recipients: null, approvals: 1 } as const
-      const context = { chainId, approvers: [approver], time: [], startsAtMs: 0 }
+      const context = { chainId, approvers: [approver], log: null, time: [], startsAtMs: 0 }
       const client = new ServiceClient(service.config)
       const vault = await createVault(client, toPolicy({ ...terms, agent: null }, context))
       const prepared = await prepare(client, vault, { kind: 'transaction', to: recipient, value: '7', gas: 21_000n })

@@ -1,8 +1,12 @@
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { Address } from '../ui/Address.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
+import { createLazyPart } from '../ui/createLazyPart.tsx'
 
-const QrCode = lazy(() => import('../ui/QrCode.tsx').then((module) => ({ default: module.QrCode })))
+const QrCode = createLazyPart(
+  () => import('../ui/QrCode.tsx').then((module) => module.QrCode),
+  <div className="qr-code skeleton" />,
+)
 
 export type ReceiveAddressProps = { address: string; chainName: string; title: 'Your address' | 'Address of the vault' }
 
@@ -34,9 +38,7 @@ function Receive({ address, chainName, what }: { address: string; chainName: str
       </button>
       {isOpen ? (
         <div className="receive">
-          <Suspense fallback={<div className="qr-code skeleton" />}>
-            <QrCode text={address} label={`QR code of ${what}`} />
-          </Suspense>
+          <QrCode text={address} label={`QR code of ${what}`} />
           <p className="fine-print">
             Whoever pays you scans this or copies {what}. It must be on {chainName}: what is sent on another chain does
             not arrive here.

@@ -54,36 +54,28 @@ export async function checkCoordinator(
     }
     const trusted = anchors.coordinatorMeasurements.map(readSnpMeasurement)
     const sameMeasurement = trusted.filter((code) => code?.measurement === measurement)
-    failIf(
-      sameMeasurement.length === 0,
-      `The measurement ${measurement} is not among those you trust.`,
-      NOT_IN_MANIFEST,
-    )
+    failIf(sameMeasurement.length === 0, `The measurement ${measurement} is not among the anchors.`, NOT_IN_MANIFEST)
     const isKnown = sameMeasurement.some((code) => code?.hostData === hostData)
     // A host can put the hash of more code there, so that one measurement is not one program.
     if (!isKnown && sameMeasurement.some((code) => code?.hostData === undefined)) {
       throw new StepSkip(
-        `The measurement ${measurement} is among those you trust, but HOST_DATA to hold ${hostData} against was not given.`,
+        `The measurement ${measurement} is among the anchors, but HOST_DATA to hold ${hostData} against was not given.`,
       )
     }
     failIf(
       !isKnown,
-      `HOST_DATA ${hostData} is not among those you trust with the measurement ${measurement}.`,
+      `HOST_DATA ${hostData} is not among the anchors with the measurement ${measurement}.`,
       NOT_IN_MANIFEST,
     )
-    return [`The measurement ${measurement} with HOST_DATA ${hostData} is among those you trust.`, undefined]
+    return [`The measurement ${measurement} with HOST_DATA ${hostData} is among the anchors.`, undefined]
   })
 
   await run('coordinator-config', () => {
     const { configHash } = selfAttestation
     const trusted = anchors.coordinatorConfigHashes
     if (!trusted?.length) throw new StepSkip(`No coordinator configuration hashes to hold ${configHash} against.`)
-    failIf(
-      !trusted.includes(configHash),
-      `The configuration ${configHash} is not among those you trust.`,
-      NOT_IN_MANIFEST,
-    )
-    return [`The configuration ${configHash} is among those you trust.`, undefined]
+    failIf(!trusted.includes(configHash), `The configuration ${configHash} is not among the anchors.`, NOT_IN_MANIFEST)
+    return [`The configuration ${configHash} is among the anchors.`, undefined]
   })
 
   return verified?.root

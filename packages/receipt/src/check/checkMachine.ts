@@ -47,7 +47,7 @@ export async function checkMachine(
     assertReportChip(report, chips)
     const chip = toHex(report.body.chipId)
     if (chips === undefined) throw new StepSkip(`No chips to hold ${chip} against.`)
-    return [`The chip ${chip} is among those you trust.`, undefined]
+    return [`The chip ${chip} is among the anchors.`, undefined]
   })
 
   await run('coordinator-revocation', async () => {

@@ -36,15 +36,15 @@ export function checkMeasurement(
     .map((measurement) => findOpenRegisters(measurement, events))
     .toSorted((one, other) => one.length - other.length)
   if (open.length > 0) {
-    throw new StepSkip(`${mrTd} is among those you trust, but you did not name ${describeRegisters(open)}.`)
+    throw new StepSkip(`${mrTd} is among the anchors, but they do not name ${describeRegisters(open)}.`)
   }
   const openEvents = findOpenEvents(events)
   // RTMR3 alone does not show whose application it was and who gave it its key. Simulated silicon records no events.
   if (isDstack && openEvents.length > 0 && quote.root.mode === 'hardware') {
     const names = joinWords(openEvents)
-    throw new StepSkip(`All registers are among those you trust, but of dstack’s events you did not name ${names}.`)
+    throw new StepSkip(`All registers are among the anchors, but of dstack’s events they do not name ${names}.`)
   }
-  const known = `${mrTd} and all else that can hold code are among those you trust.`
+  const known = `${mrTd} and all else that can hold code are among the anchors.`
   return isDstack ? `${known} ${DSTACK_SECRET}` : known
 }
 

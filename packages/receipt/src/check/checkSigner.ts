@@ -109,10 +109,12 @@ export async function checkSigner(
     if (!anchors.platforms?.length) throw new StepSkip(`No machines to hold ${identity} against.`)
     const listed = findPlatform(platform, anchors.platforms)
     if (listed === undefined) {
-      throw new PolicyError('platform_not_allowed', 'not among the machines you trust', { details: identity })
+      throw new PolicyError('platform_not_allowed', 'not among the machines that the anchors name', {
+        details: identity,
+      })
     }
     const [[name, id]] = Object.entries(listed) as [[string, string]]
-    return [`The machine is among those you trust, by its ${name} ${id}.`, undefined]
+    return [`The machine is among the anchors, by its ${name} ${id}.`, undefined]
   })
 
   await run('measurement', () => {
@@ -125,12 +127,8 @@ export async function checkSigner(
     if (signer.settings !== undefined) assertSettingsOf(signer.config, signer.settings)
     const hash = toHex(configHash)
     if (!anchors.configHashes?.length) throw new StepSkip(`No configuration hashes to hold ${hash} against.`)
-    failIf(
-      !anchors.configHashes.includes(hash),
-      `The configuration ${hash} is not among those you trust.`,
-      NOT_IN_MANIFEST,
-    )
-    return [`The configuration ${hash} is among those you trust.`, undefined]
+    failIf(!anchors.configHashes.includes(hash), `The configuration ${hash} is not among the anchors.`, NOT_IN_MANIFEST)
+    return [`The configuration ${hash} is among the anchors.`, undefined]
   })
 
   return verified

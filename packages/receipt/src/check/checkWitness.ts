@@ -45,10 +45,10 @@ export async function checkWitness(
     const { publicKey } = entropy
     const { entropyKeys = [] } = anchors
     const isForeign = entropyKeys.length > 0 && !entropyKeys.includes(publicKey)
-    failIf(isForeign, `The key ${publicKey} is not among those you trust.`, NOT_IN_MANIFEST)
+    failIf(isForeign, `The key ${publicKey} is not among the anchors.`, NOT_IN_MANIFEST)
     if (mockEntropyKeys.includes(publicKey)) return [`${publicKey} is of a simulated source: MOCK.`, 'mock' as const]
     if (entropyKeys.length === 0) throw new StepSkip(`No entropy keys to hold ${publicKey} against.`)
-    return [`The key ${publicKey} is among those you trust.`, undefined]
+    return [`The key ${publicKey} is among the anchors.`, undefined]
   })
 }
 

@@ -106,13 +106,13 @@ const registerCases: readonly Case[] = [
     name: `${name} not named`,
     issue: honest,
     anchors: trusting(without(whole, name)),
-    expected: open(`you did not name ${name.toUpperCase()}`),
+    expected: open(`they do not name ${name.toUpperCase()}`),
   })),
   ...(['mrConfigId', 'mrOwner', 'mrOwnerConfig'] as const).map((name) => ({
     name: `foreign ${name} where only MRTD and RTMRs are named`,
     issue: { ...honest, quote: toQuote({ ...registers, [name]: 9 }) },
     anchors: trusting(without(whole, 'mrConfigId', 'mrOwner', 'mrOwnerConfig')),
-    expected: open('you did not name MRCONFIGID, MROWNER and MROWNERCONFIG.'),
+    expected: open('they do not name MRCONFIGID, MROWNER and MROWNERCONFIG.'),
   })),
   {
     name: 'MRTD alone',
@@ -130,7 +130,7 @@ const registerCases: readonly Case[] = [
     name: 'zeros in what is not named',
     issue: { ...honest, quote: toQuote(zeros) },
     anchors: trusting(without(toMeasurement(zeros), 'mrOwner')),
-    expected: open('you did not name MROWNER.'),
+    expected: open('they do not name MROWNER.'),
   },
   {
     name: 'zeros named, the register in use',
@@ -169,19 +169,19 @@ const dstackCases: readonly Case[] = [
     name: `${name} not named, nor RTMR3`,
     issue: onDstack,
     anchors: trustingEvents(without(events, name)),
-    expected: open('you did not name RTMR3 (for RTMR3 the events compose-hash, app-id and key-provider will do).'),
+    expected: open('they do not name RTMR3 (for RTMR3 the events compose-hash, app-id and key-provider will do).'),
   })),
   ...codeEvents.map((name) => ({
     name: `${name} not named beside RTMR3`,
     issue: onDstack,
     anchors: (measured: Required<TdMeasurement>) => ({ measurements: [measured], events: without(events, name) }),
-    expected: open(`of dstack’s events you did not name ${name}.`),
+    expected: open(`of dstack’s events they do not name ${name}.`),
   })),
   {
     name: 'no events named beside RTMR3',
     issue: onDstack,
     anchors: (measured) => ({ measurements: [measured] }),
-    expected: open('of dstack’s events you did not name compose-hash, app-id and key-provider.'),
+    expected: open('of dstack’s events they do not name compose-hash, app-id and key-provider.'),
   },
   {
     name: 'the secret is not dstack’s, and RTMR3 is named without events',

@@ -68,7 +68,7 @@ export async function checkLog(
       const count = cosigners.filter((witness) => policy.witnesses.includes(witness)).length
       failIf(
         !isCosigned(policy, cosigners),
-        `Of the witnesses that you trust ${count} cosigned, and ${policy.quorum} are needed.`,
+        `Of the anchors’ witnesses ${count} cosigned, and ${policy.quorum} are needed.`,
         NOT_IN_MANIFEST,
       )
     }

@@ -1,6 +1,7 @@
 import {
   checkApprovals,
   checkPolicy,
+  createPolicy,
   describeApprovalsFault,
   describeRefusal,
   hashApprovals,
@@ -72,7 +73,7 @@ function toVault(value: unknown): TestVault {
 
 function readPolicy(value: unknown): Uint8Array {
   try {
-    return toPolicyBytes(value as Policy)
+    return toPolicyBytes(createPolicy(value as Policy))
   } catch (error) {
     if (!(error instanceof VaultPolicyError)) throw error
     throw new ProblemFailure({ code: 'invalid_policy', detail: error.details })

@@ -1,5 +1,5 @@
 import { parsePolicy, VaultPolicyError } from '@countersign/policy'
-import { toCanonicalJson } from '@countersign/protocol'
+import { type Hex, toCanonicalJson } from '@countersign/protocol'
 import { sha256 } from 'viem'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { toRawCid } from '../client/toRawCid.ts'
@@ -30,6 +30,19 @@ test('the same rules in another order are the same vault, and the list has it on
   const policy = toPolicy([...passkeys].reverse())
   expect(await createVault(client, { ...policy, rules: [...policy.rules].reverse() })).toEqual(vault)
   expect(await listVaults(client)).toEqual([vault])
+})
+
+test('addresses of rules may have a checksum: the vault has them in lower case, and a wrong one is refused before anything is sent', async () => {
+  const { client, service, passkeys } = started
+  const friend = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+  const rule = { kind: 'transaction', chainIds: 'any', maxValueWei: '1', maxFeeWei: '1', approvals: 0 } as const
+  const withRecipient = (to: Hex) => ({ ...toPolicy(passkeys), rules: [{ ...rule, to: [to] }] })
+  const vault = await createVault(client, withRecipient(friend))
+  expect(vault.policy.rules).toEqual([{ ...rule, to: [friend.toLowerCase()] }])
+  const before = service.requests.length
+  const refused = createVault(client, withRecipient(friend.replace('C8', 'c8') as Hex))
+  await expect(refused).rejects.toMatchObject({ code: 'vault_policy_malformed' })
+  expect(service.requests).toHaveLength(before)
 })
 
 test('the owner’s file is the policy as it is hashed', () => {

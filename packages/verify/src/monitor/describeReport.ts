@@ -35,7 +35,7 @@ const HEADLINES: Readonly<Record<Exclude<MonitorConclusion, 'complete'>, string>
 
 const CONCLUSIONS: Readonly<Partial<Record<Conclusion, string>>> = {
   mock: 'it is of simulated hardware',
-  'unknown-code': 'it is of code that you gave no anchor for',
+  'unknown-code': 'no anchor names its code',
   late: 'its event came too long after the signing',
   unbounded: 'no event bounds its time',
   incomplete: 'a part of its evidence could not be judged',

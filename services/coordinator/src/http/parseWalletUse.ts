@@ -1,5 +1,5 @@
 import { assertApprovals, VaultPolicyError } from '@countersign/policy'
-import { type Approval, type Hex, isPlainObject, isPrefixedHex } from '@countersign/protocol'
+import { type Approval, type Hex, isAddress, isPlainObject, isPrefixedHex } from '@countersign/protocol'
 import { invalidRequest } from '../errors.ts'
 
 /** Which wallet is to sign, and who approves. */
@@ -16,6 +16,7 @@ export function parseWalletUse(body: unknown): ParsedWalletUse & { rest: unknown
 export function parseWallet(value: unknown, member = 'wallet'): Hex | undefined {
   if (value === undefined) return undefined
   if (!isPrefixedHex(value, 20)) throw invalidRequest(`${member} is not an address`)
+  if (!isAddress(value)) throw invalidRequest(`${member} has a wrong address checksum (EIP-55)`)
   return value.toLowerCase() as Hex
 }
 

@@ -215,7 +215,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
   'POST /vaults': {
     summary: 'Makes a vault',
     description:
-      'The address follows from the policy, which can never change. It is answered once the policy was read back from IPFS; keep the policy all the same, since without it the key is lost. Idempotent: the same policy again gives the same vault. A user can have 100. With the `address` that was answered for a policy before, the vault is no new one: its rules are not judged as new ones are, and the limit does not hold for it.',
+      'The address follows from the policy, which can never change. Addresses in the policy may have the checksum of EIP-55, and its lists any order: the answer has the policy in its one spelling. It is answered once the policy was read back from IPFS; keep the policy all the same, since without it the key is lost. Idempotent: the same policy again gives the same vault. A user can have 100. With the `address` that was answered for a policy before, the vault is no new one: its rules are not judged as new ones are, and the limit does not hold for it.',
     security: withSession,
     request: { body: { content: { 'application/json': { schema: createVaultRequestSchema } }, required: true } },
     responses: {

@@ -1,6 +1,7 @@
 import { createPolicy, hashPolicy, type Policy, type Rule, type TimeSource, toPolicyBytes } from '@countersign/policy'
-import { quicknet, toHex, type VaultInfo } from '@countersign/protocol'
+import { type Hex, quicknet, toHex, type VaultInfo } from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
+import { getAddress } from 'viem'
 import { describe, expect, test } from 'vitest'
 import { createPasskey } from '../../../../packages/policy/src/passkey.fake.ts'
 import { CoordinatorError } from '../errors.ts'
@@ -23,6 +24,9 @@ const policy = createPolicy({
   approvers: [passkey.approver],
   rules: [payment, { ...payment, maxValueWei: '9000000000000000', approvals: 1 }, { kind: 'message', approvals: 1 }],
 })
+const FRIEND = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const MISTYPED = FRIEND.replace('C8', 'c8')
+const friend = FRIEND.toLowerCase() as Hex
 const manySources = createPolicy({
   ...policy,
   rules: [payment],
@@ -73,6 +77,25 @@ describe('POST /vaults', () => {
     expect(store.rows.vaults.size).toBe(1)
   })
 
+  test('addresses with a checksum and lists in another order make the same vault, whose policy the enclave gets in its one spelling', async () => {
+    const { create, enclave, store } = await setUp()
+    const to = [`0x${'70'.repeat(20)}`, friend] as const
+    const listed = createPolicy({ ...policy, rules: [...policy.rules, { ...payment, to }] })
+    const texts: string[] = []
+    const { deriveVault } = enclave
+    enclave.deriveVault = (request) => {
+      texts.push(request.policy)
+      return deriveVault(request)
+    }
+    const rules = policy.rules.toReversed()
+    const given = { ...policy, rules: [...rules, { ...payment, to: [FRIEND, to[0]] }] }
+    const vault = (await (await create({ policy: given })).json()) as VaultInfo
+    expect(vault).toMatchObject({ policy: listed, policyHash: toHex(hashPolicy(listed)) })
+    expect(await (await create({ policy: listed, address: getAddress(vault.address) })).json()).toEqual(vault)
+    expect(new Set(texts)).toEqual(new Set([new TextDecoder().decode(toPolicyBytes(listed))]))
+    expect(store.rows.vaults.size).toBe(1)
+  })
+
   test('a policy that is not pinned in time: policy_not_pinned, no address, nothing listed; later the vault', async () => {
     const { create, user, store } = await setUp()
     store.isPinning = false
@@ -94,7 +117,9 @@ describe('POST /vaults', () => {
     ['a member too many', { policy, name: 'Savings' }, 'invalid_request'],
     ['a policy that is a text', { policy: JSON.stringify(policy) }, 'invalid_policy'],
     ['an unknown member', { policy: { ...policy, label: 'x' } }, 'invalid_policy'],
-    ['lists in another order', { policy: { ...policy, rules: policy.rules.toReversed() } }, 'invalid_policy'],
+    ['a wrong checksum', { policy: { ...policy, rules: [{ ...payment, to: [MISTYPED] }] } }, 'invalid_policy'],
+    ['an address twice', { policy: { ...policy, rules: [{ ...payment, to: [FRIEND, friend] }] } }, 'invalid_policy'],
+    ['a vault’s address with a wrong checksum', { policy, address: MISTYPED }, 'invalid_request'],
     ['no rules', { policy: { ...policy, rules: [] } }, 'invalid_policy'],
     ['an unknown version', { policy: { ...policy, version: 2 } }, 'invalid_policy'],
     ['more than 8 sources of time', { policy: manySources }, 'invalid_policy'],

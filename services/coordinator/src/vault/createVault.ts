@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { assertPolicy, MAX_POLICY_BYTES, type Policy } from '@countersign/policy'
+import { assertPolicy, MAX_POLICY_BYTES, normalisePolicy, type Policy } from '@countersign/policy'
 import { type Hex, ServiceError, toCanonicalJson } from '@countersign/protocol'
 import { CoordinatorError, vaultKeyChanged } from '../errors.ts'
 import type { Clock, KeyEnclave, Schedule, Store } from '../ports.ts'
@@ -30,10 +30,10 @@ const PATIENCE_MS = 15_000
  */
 export async function createVault(
   deps: CreateVaultDeps,
-  { sid, session, policy: value, address }: CreateVaultParameters,
+  { sid, session, policy: given, address }: CreateVaultParameters,
 ): Promise<Vault> {
   const { userId, grant } = session
-  const policy = toStoredPolicy(value)
+  const { value, policy } = toStoredPolicy(given)
   const earlier = await deps.store.findVault({ userId, policyHash: policy.hash })
   const isKnown = address !== undefined || earlier?.isPinned === true
   if (!isKnown) assertSignable(toPolicy(value, { isNew: true }), deps)
@@ -54,19 +54,20 @@ export async function createVault(
   return vault
 }
 
-/** Of any value that is not too large to be a policy: one that is stored under its hash was a policy when it was new. */
-function toStoredPolicy(value: unknown): StoredPolicy {
-  const bytes = toBytes(value)
-  if (bytes.length > MAX_POLICY_BYTES) {
-    const details = `more than ${MAX_POLICY_BYTES} bytes`
-    throw new CoordinatorError('invalid_policy', 'the policy is too large', { details })
-  }
-  return { hash: hash('sha256', bytes, 'hex'), text: Buffer.from(bytes).toString('utf8') }
-}
-
-function toBytes(value: unknown): Uint8Array {
+/**
+ * Accepts any value that is not too large to be a policy: one that is stored under its hash was a policy when it was new. Only the
+ * normalised policy is stored and reaches the enclave.
+ */
+function toStoredPolicy(given: unknown): { value: unknown; policy: StoredPolicy } {
   try {
-    return toCanonicalJson(value)
+    // First the size and depth: sorting takes longer.
+    if (toCanonicalJson(given).length > MAX_POLICY_BYTES) {
+      const details = `more than ${MAX_POLICY_BYTES} bytes`
+      throw new CoordinatorError('invalid_policy', 'the policy is too large', { details })
+    }
+    const value = normalisePolicy(given)
+    const bytes = toCanonicalJson(value)
+    return { value, policy: { hash: hash('sha256', bytes, 'hex'), text: Buffer.from(bytes).toString('utf8') } }
   } catch (error) {
     throw toPolicyProblem(error)
   }
