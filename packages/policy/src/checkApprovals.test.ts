@@ -141,6 +141,17 @@ describe('refused, each with one part wrong and signed so', () => {
       approve(0, { clientDataText: (text) => text.replace('}', ',"\\u0074ype":"webauthn.get"}') }),
       'client_data_malformed',
     ],
+    [
+      'a token binding of no known status',
+      approve(0, { clientData: { tokenBinding: { status: 'absent' } } }),
+      'client_data_malformed',
+    ],
+    ['a token binding of null', approve(0, { clientData: { tokenBinding: null } }), 'client_data_malformed'],
+    [
+      'a token binding whose status is a list',
+      approve(0, { clientData: { tokenBinding: { status: ['present'] } } }),
+      'client_data_malformed',
+    ],
     ['client data that is no JSON', approve(0, { clientDataText: (text) => `${text},` }), 'client_data_malformed'],
     [
       'client data with a byte order mark',
