@@ -1,6 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
+import { parseEnv } from 'node:util'
+import { ConfigError, settingNames } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
+import { inspectConfig } from '../services/coordinator/src/config.ts'
+import { readConfig } from '../services/enclave/src/config.ts'
 
 const LABEL = '[A-Z]\\d+'
 const SHOWN = RegExp(`\\[${LABEL}\\]|\\(said|\\]\\(`)
@@ -53,13 +57,99 @@ function checkModel(markdown: string, read: (path: string) => string | undefined
 
 const root = join(import.meta.dirname, '..')
 
+const page = readFileSync(join(root, 'docs/security-model.md'), 'utf8')
+
 test('every sentence of the table of parties has a test, and every test that the page names exists', () => {
   const read = (path: string) => (existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : undefined)
-  expect(checkModel(readFileSync(join(root, 'docs/security-model.md'), 'utf8'), read)).toEqual([])
+  expect(checkModel(page, read)).toEqual([])
+})
+
+describe('settings that no hash covers', () => {
+  const key = 'ab'.repeat(32)
+  // The base point, the simulator's key, and two of RFC 8032 §7.1.
+  const witnesses = [
+    `58${'66'.repeat(31)}`,
+    '18edb664c40ab63537e6172fec37395f602afbba7a6c1b983ea80ba0b7f35f11',
+    'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a',
+    '3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c',
+  ]
+  const deps = { version: '0', readFile: (path: string) => path }
+  const env: Record<string, string | undefined> = {
+    ...parseEnv(readFileSync(join(root, '.env.example'), 'utf8')),
+    LOG_ORIGINS: 'a',
+    LOG_SERVICE_ORIGINS: 'a,b',
+    LOG_WITNESSES: witnesses.slice(1).join(),
+  }
+  /** What the hashes of both services cover. The coordinator has one even where a setting has a fault; for the enclave it is what it was. */
+  function toCovered(changes: Record<string, string>): unknown[] {
+    const { LOG_WITNESSES: _, ...coordinatorEnv } = { ...env, ...changes }
+    const { configHash } = inspectConfig(coordinatorEnv, deps).config
+    try {
+      return [configHash, readConfig({ ...env, ...changes }, deps).enclave]
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      return [configHash, readConfig(env, deps).enclave]
+    }
+  }
+  /** A change of each covered setting. */
+  const covered: Record<string, Record<string, string>> = {
+    OIDC_ISSUERS: { OIDC_ISSUERS: 'https://other.example=countersign' },
+    'OIDC_<ID>_ISSUER': { OIDC_GOOGLE_ISSUER: 'http://localhost:9999' },
+    'OIDC_<ID>_CLIENT_ID': { OIDC_GOOGLE_CLIENT_ID: 'other' },
+    CALLER_POLICY_FILE: {
+      CALLER_POLICY_FILE: JSON.stringify({ measurements: ['ab'.repeat(48)], configHashes: [key] }),
+    },
+    ENCLAVE_POLICY_FILE: {
+      ENCLAVE_POLICY_FILE: JSON.stringify({ measurements: [{ mrTd: 'ab'.repeat(48) }], configHashes: [key] }),
+    },
+    ROOT_SECRET: { ROOT_SECRET: 'dstack' },
+    QUOTE_SOURCE: { QUOTE_SOURCE: 'configfs', MOCK_ATTESTATION: 'false' },
+    ENTROPY_PUBLIC_KEY: { ENTROPY_PUBLIC_KEY: `58${'66'.repeat(31)}` },
+    ENTROPY_DRAND: { ENTROPY_DRAND: 'quicknet' },
+    ENTROPY_ALLOW_UNSIGNED: { ENTROPY_ALLOW_UNSIGNED: 'true' },
+    ENTROPY_SOURCE: { ENTROPY_SOURCE: 'drand', RECEIPTS: '2' },
+    ENTROPY_MAX_AGE_S: { ENTROPY_MAX_AGE_S: '59' },
+    IMPLEMENTATIONS: { IMPLEMENTATIONS: `0x${'11'.repeat(20)}` },
+    LOG_SERVICE_ORIGINS: { LOG_SERVICE_ORIGINS: 'a,b,c' },
+    LOG_WITNESSES: { LOG_WITNESSES: witnesses.join(), LOG_QUORUM: '3' },
+    LOG_QUORUM: { LOG_QUORUM: '3' },
+  }
+  /** The tests of the enclave's configuration show it: it needs `ROOT_SECRET=attested`, which changes the hash as well. */
+  const coveredElsewhere = ['ROOT_SECRET_POLICY_FILE']
+  const [, table = ''] = page.split(/^## Settings that no hash covers$/m)
+  const rows =
+    table
+      .split('\n## ')[0]
+      ?.split('\n')
+      .filter((line) => line.startsWith('| `')) ?? []
+  const listed = rows.flatMap((row) =>
+    [...(row.split('|')[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),
+  )
+
+  test('every setting is covered by a hash or listed, and none is both', () => {
+    const template = [
+      ...readFileSync(join(root, '.env.example'), 'utf8').matchAll(/^(?:# )?(OIDC_[A-Z]+)(_[A-Z_]+)=/gm),
+    ]
+    const providers = template
+      .map(([, , member]) => `OIDC_<ID>${member}`)
+      .filter((name) => name !== 'OIDC_<ID>_ISSUERS')
+    const all = new Set([...settingNames, ...providers, 'OIDC_<ID>_PRIVATE_KEY', 'NODE_ENV'])
+    const found = [...listed, ...Object.keys(covered), ...coveredElsewhere]
+    expect(found.toSorted()).toEqual([...all].toSorted())
+  })
+
+  test.each(Object.entries(covered))('another %s is another hash', (_, changes) => {
+    expect(toCovered(changes)).not.toEqual(toCovered({}))
+  })
+
+  test.each(listed)('another %s is the same hash', (name) => {
+    const set = name.replace('<ID>', 'GOOGLE')
+    for (const value of ['7', 'b', 'true']) expect(toCovered({ [set]: value })).toEqual(toCovered({}))
+  })
 })
 
 describe('checkModel', () => {
-  const page = (changes: { row?: string; listed?: string; leads?: string; more?: string } = {}) =>
+  const toPage = (changes: { row?: string; listed?: string; leads?: string; more?: string } = {}) =>
     [
       '| Party | Can | Cannot |',
       '| ----- | --- | ------ |',
@@ -85,11 +175,11 @@ describe('checkModel', () => {
     'b/b.test.ts': "test.each([['a stranger'], ['a friend']])(`%s is refused`, () => {})",
     'c.t.sol': 'function test_publish() public {}',
   }
-  const check = (changes?: Parameters<typeof page>[0]) => checkModel(page(changes), (path) => files[path])
+  const check = (changes?: Parameters<typeof toPage>[0]) => checkModel(toPage(changes), (path) => files[path])
 
   test('a page that shows everything has no fault', () => expect(check()).toEqual([]))
 
-  test.each<[string, Parameters<typeof page>[0], string]>([
+  test.each<[string, Parameters<typeof toPage>[0], string]>([
     ['a test of another name', { listed: '| [C1] | all may asks |' }, 'C1: a.test.ts has no test “all may asks”'],
     ['a part of a name', { listed: '| [C1] | all may |' }, 'C1: a.test.ts has no test “all may”'],
     ['a text that is no test', { listed: '| [C1] | no test |' }, 'C1: a.test.ts has no test “no test”'],

@@ -91,7 +91,8 @@ async function test(names: readonly Name[], executablePath: string): Promise<voi
       const folder = join(work, name)
       await mkdir(folder)
       await copyExample(join(root, 'examples', name), { to: folder, replaced })
-      await runNpm(folder, 'install', ...packed.map(({ tarball }) => tarball))
+      // The repository's own legacy-peer-deps would hide a conflict that apps have.
+      await runNpm(folder, 'install', '--no-legacy-peer-deps', ...packed.map(({ tarball }) => tarball))
       // Next.js builds when it starts.
       await runNpm(folder, 'run', 'build', '--if-present')
       await EXAMPLES[name]({ folder, url: stack.webUrl, browser, startServer: () => startServer(folder, stack.webUrl) })

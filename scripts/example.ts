@@ -43,7 +43,12 @@ async function start(name: string): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-example-'))
   try {
     const packed = await packAll(root, { packages: readPublished(root), folder })
-    const installed = await runNpm(example, ['install', '--no-save', ...packed.map(({ tarball }) => tarball)])
+    const installed = await runNpm(example, [
+      'install',
+      '--no-save',
+      '--no-legacy-peer-deps',
+      ...packed.map(({ tarball }) => tarball),
+    ])
     if (installed !== 0) return installed
   } finally {
     await rm(folder, { recursive: true, force: true })

@@ -1,15 +1,15 @@
 // Checks and packs what is to be published, and publishes it if asked to:
 //   npm run release -- --help
 
-import { execFile, execFileSync, spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { applyChangesets, listChangesets } from './packages/applyChangesets.ts'
+import { applyChangesets } from './packages/applyChangesets.ts'
 import { findFaults } from './packages/findFaults.ts'
 import { packAll } from './packages/packAll.ts'
-import { publishAll } from './packages/publishAll.ts'
+import { createPublishDeps, publishAll } from './packages/publishAll.ts'
 import { type Packed, readPublished } from './packages/readPublished.ts'
 import { tryInstalled } from './packages/tryInstalled.ts'
 import { readArguments, refuseArguments } from './readArguments.ts'
@@ -20,7 +20,8 @@ Without options nothing leaves this machine: it checks every package that is to 
 empty project and runs them there.
   --bump      instead turns the files of .changeset/ into the next version and its changelogs, to be committed
   --out DIR   leaves the tarballs that passed in an empty or new folder, for scripts/publish.ts
-  --publish   then publishes the tarballs that passed to the npm registry, with the token in NPM_TOKEN or as a trusted publisher
+  --publish   then publishes the tarballs that passed to the registry of npm's configuration, with the token in NPM_TOKEN or as
+              a trusted publisher
   --help      says this
 
 Example: npm run release
@@ -69,16 +70,12 @@ async function release({ out, isPublishing }: { out: string | undefined; isPubli
     for (const { manifest } of packed) console.log(`${manifest.name}@${manifest.version} is ready`)
     if (out !== undefined) cpSync(folder, out, { recursive: true })
     if (!isPublishing) return true
-    publishAll({ runNpm, isClean, env: process.env, waiting: listChangesets(root), say: console.log }, packed)
+    publishAll(createPublishDeps(root), packed)
     return true
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
-
-const runNpm = (args: readonly string[], env: NodeJS.ProcessEnv) =>
-  spawnSync('npm', args, { cwd: root, env, stdio: ['ignore', 'ignore', 'inherit'] }).status === 0
-const isClean = () => execFileSync('git', ['status', '--porcelain'], { cwd: root, encoding: 'utf8' }) === ''
 
 const { values } = readArguments(
   { bump: { type: 'boolean' }, out: { type: 'string' }, publish: { type: 'boolean' } },

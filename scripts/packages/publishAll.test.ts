@@ -18,6 +18,7 @@ function publish(change: Partial<PublishDeps> = {}, { has = [''], refuses = '' }
       calls.push({ args, env })
       return args[0] === 'view' ? has.includes(args[1] ?? '') : args[1] !== refuses
     },
+    readNpmConfig: (name) => (name === 'registry' ? 'https://registry.example/npm' : undefined),
     env: { NPM_TOKEN: TOKEN, HOME: '/home' },
     isClean: () => true,
     waiting: [],
@@ -67,13 +68,16 @@ test('nothing follows one that was refused', () => {
   expect(String(error)).toMatch(/protocol@0\.1\.0 was not published/)
 })
 
-test('the token is only in the environment of what publishes, for the npm registry alone', () => {
-  const { calls, said } = publish()
+test.each<[string, PublishDeps['readNpmConfig'], string]>([
+  ['registry', (name) => (name === 'registry' ? 'https://registry.example/npm' : undefined), '//registry.example/npm/'],
+  ['scope', (name) => (name === '@countersign:registry' ? 'https://ours.example:8443/' : 'x'), '//ours.example:8443/'],
+])('npm’s own %s decides where to, and only what publishes has the token', (_, readNpmConfig, key) => {
+  const { calls, said } = publish({ readNpmConfig })
   for (const { args, env } of calls) {
     const holders = Object.entries(env).filter(([, value]) => value?.includes(TOKEN))
-    const names = args[0] === 'publish' ? ['npm_config_//registry.npmjs.org/:_authToken'] : []
+    const names = args[0] === 'publish' ? [`npm_config_${key}:_authToken`] : []
     expect(holders.map(([name]) => name)).toEqual(names)
-    expect(args.slice(-2)).toEqual(['--registry', 'https://registry.npmjs.org/'])
+    expect(args).not.toContain('--registry')
   }
   expect(JSON.stringify([said, calls.map(({ args }) => args)])).not.toContain(TOKEN)
 })

@@ -1,16 +1,36 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { listChangesets } from './applyChangesets.ts'
 import type { Packed } from './readPublished.ts'
-
-const REGISTRY = 'https://registry.npmjs.org/'
 
 export type PublishDeps = {
   /** Runs npm; whether it ended with 0. */
   runNpm(args: readonly string[], env: NodeJS.ProcessEnv): boolean
+  /** What npm's own configuration says for a name; undefined if nothing. */
+  readNpmConfig(name: string): string | undefined
   env: NodeJS.ProcessEnv
   /** Whether everything in the checkout is committed. */
   isClean(): boolean
   /** Files of `.changeset/` that no version has yet. */
   waiting: readonly string[]
   say(text: string): void
+}
+
+/** What publishing needs of this machine, for the checkout at `root`. */
+export function createPublishDeps(root: string): PublishDeps {
+  const read = (command: string, args: readonly string[]) =>
+    execFileSync(command, args, { cwd: root, encoding: 'utf8' })
+  return {
+    runNpm: (args, env) =>
+      spawnSync('npm', args, { cwd: root, env, stdio: ['ignore', 'ignore', 'inherit'] }).status === 0,
+    readNpmConfig(name) {
+      const value = read('npm', ['config', 'get', name]).trim()
+      return value === 'undefined' ? undefined : value
+    },
+    env: process.env,
+    isClean: () => read('git', ['status', '--porcelain']) === '',
+    waiting: listChangesets(root),
+    say: console.log,
+  }
 }
 
 /** Publishes, each after what it depends on. What the registry has is left out, so that a release that was cut short can be repeated. */
@@ -22,16 +42,24 @@ export function publishAll(deps: PublishDeps, packed: readonly Packed[]): void {
     throw new Error('NPM_TOKEN is not set, and this is no trusted publisher: nothing was published')
   if (!deps.isClean()) throw new Error('not everything is committed: nothing was published')
   if (deps.waiting.length > 0) throw new Error('changesets wait for a version (--bump): nothing was published')
-  // By the environment: arguments can be read by everybody on the machine. It is a token for this registry and no other.
-  const withToken = !token ? env : { ...env, [`npm_config_${REGISTRY.replace('https:', '')}:_authToken`]: token }
+  // In the environment: anyone on the machine can read arguments. npm sends the token only to the registry that it publishes to.
+  const withToken = !token ? env : { ...env, [`npm_config_${toCredentialsKey(deps, packed)}:_authToken`]: token }
   for (const { manifest, tarball } of packed) {
     const id = `${manifest.name}@${manifest.version}`
-    if (deps.runNpm(['view', id, 'version', '--registry', REGISTRY], env)) {
+    if (deps.runNpm(['view', id, 'version'], env)) {
       deps.say(`${id} was published before`)
       continue
     }
-    if (!deps.runNpm(['publish', tarball, '--registry', REGISTRY], withToken))
-      throw new Error(`${id} was not published`)
+    if (!deps.runNpm(['publish', tarball], withToken)) throw new Error(`${id} was not published`)
     deps.say(`${id} is published`)
   }
+}
+
+/** npm's name for the registry of our packages in its settings of credentials: the address without its scheme, with a slash at its end. */
+function toCredentialsKey(deps: PublishDeps, [first]: readonly Packed[]): string {
+  const [scope] = first?.manifest.name.split('/') ?? []
+  const registry = deps.readNpmConfig(`${scope}:registry`) ?? deps.readNpmConfig('registry')
+  if (registry === undefined) throw new Error('npm names no registry: nothing was published')
+  const { host, pathname } = new URL(registry)
+  return `//${host}${pathname.replace(/\/*$/, '/')}`
 }

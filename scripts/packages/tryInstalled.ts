@@ -6,8 +6,8 @@ import { copyExample } from './copyExample.ts'
 import type { Packed } from './readPublished.ts'
 import { startRegistry } from './startRegistry.ts'
 
-/** What runs beside our packages in the project: their peers, and the types of the script. */
-const BESIDE = ['viem', 'react', '@wagmi/core', '@tanstack/query-core', '@types/node']
+/** What an app installs next to our packages: their peers, the peers of wagmi, and the types of the script. */
+const BESIDE = ['viem', 'react', 'wagmi', '@tanstack/react-query', '@tanstack/query-core', '@types/node']
 /** Where the service in memory is, in place of the local stack. */
 const PLACES = { 'http://localhost:8080': 'https://service.test', 'http://localhost:8545': 'https://rpc.test' }
 /** Of the verifier: all that the golden receipt shows is well, but no anchor says whose code it is, and it is simulated. */
@@ -37,7 +37,9 @@ export async function tryInstalled(root: string, packed: readonly Packed[]): Pro
       '--no-fund',
       '--loglevel=error',
     ]
-    await run('npm', ['install', '--engine-strict', ...settings, ...names, ...versions])
+    // As in any app: with npm's checks of peers. Nested, so that a package finds only what it and the app name, wherever npm would put the rest.
+    const strict = ['--engine-strict', '--no-legacy-peer-deps', '--install-strategy=nested']
+    await run('npm', ['install', ...strict, ...settings, ...names, ...versions])
 
     await writeFile(join(project, 'entries.mjs'), packed.flatMap(toImports).join('\n'))
     await run(process.execPath, ['entries.mjs'])

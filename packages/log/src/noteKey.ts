@@ -51,7 +51,7 @@ export function parseVkey(vkey: string): NoteKey {
   const [type] = (Object.keys(TYPES) as NoteKeyType[]).filter((one) => TYPES[one].byte === bytes[0])
   if (type === undefined) throw malformed('the type is unknown')
   const key = createNoteKey({ name, type, publicKey: bytes.slice(1) })
-  if (key.id !== id) throw malformed('the id is not that of the key')
+  if (key.id !== id) throw malformed(`wrong key id: expected ${key.id}, found ${id}`)
   return key
 }
 

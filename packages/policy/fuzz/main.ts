@@ -1,4 +1,5 @@
 import { readRunsAndSeed } from '../../../scripts/readRunsAndSeed.ts'
+import { compareApprovals } from './randomApprovals.ts'
 import { checkRandomHistories } from './randomHistories.ts'
 import { checkRandomPolicies } from './randomPolicies.ts'
 
@@ -6,7 +7,8 @@ const USAGE = `usage: npm run fuzz:policy -- [--runs N] [--seed N]
 
 Asks random policies about random requests, and compares each verdict with that of a second evaluator; spoils each policy in one way,
 which must be refused. Then plays a tenth as many histories of scheduled vaults on a model of chains: no more may run than the
-schedule says.
+schedule says. Then checks a tenth as many approvals, valid and faulty, with our verifier and with the one of @simplewebauthn/server: ours may
+accept none that the other rejects.
   --runs N   policies, each with a request (default 100000)
   --seed N   chooses them (default 1)
   --help     says this
@@ -24,5 +26,9 @@ const histories = Math.ceil(runs / 10)
 const { signed, executed, full } = checkRandomHistories({ runs: histories, seed })
 console.log(
   `${histories} histories: ${signed} signed, ${executed} executed, ${full} times as many as allowed, never more`,
+)
+const { accepted, stricter, rejected } = await compareApprovals({ runs: histories, seed })
+console.log(
+  `${histories} approvals: ${accepted} accepted by both verifiers, ${stricter} only by the other, ${rejected} by none, 0 only by ours`,
 )
 console.log(`${Math.round(performance.now() - startedAt)} ms`)

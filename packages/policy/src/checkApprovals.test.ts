@@ -71,9 +71,15 @@ describe('approvals that are valid', () => {
     expect(check([approve(0, changes)])).toEqual({ valid: true })
   })
 
-  test('at the last millisecond before its end, and 24 hours before it', () => {
+  test('at the last millisecond before its end', () => {
     expect(check([good], { nowMs: good.expiresMs - 1 })).toEqual({ valid: true })
-    expect(check([good], { nowMs: good.expiresMs - MAX_APPROVAL_MS })).toEqual({ valid: true })
+  })
+
+  test('up to 86,400 seconds before its end, and not a millisecond more', () => {
+    expect(check([good], { nowMs: good.expiresMs - 86_400_000 })).toEqual({ valid: true })
+    const early = { valid: false, reason: 'approval_too_long', index: 0 }
+    expect(check([good], { nowMs: good.expiresMs - 86_400_001 })).toEqual(early)
+    expect(MAX_APPROVAL_MS / 1000).toBe(86_400)
   })
 
   test('by node:crypto as by noble', () => {
@@ -143,6 +149,17 @@ describe('refused, each with one part wrong and signed so', () => {
       approve(0, { clientDataText: (text) => text.replace('}', ',"\\u0074ype":"webauthn.get"}') }),
       'client_data_malformed',
     ],
+    [
+      'a token binding of no known status',
+      approve(0, { clientData: { tokenBinding: { status: 'absent' } } }),
+      'client_data_malformed',
+    ],
+    ['a token binding of null', approve(0, { clientData: { tokenBinding: null } }), 'client_data_malformed'],
+    [
+      'a token binding whose status is a list',
+      approve(0, { clientData: { tokenBinding: { status: ['present'] } } }),
+      'client_data_malformed',
+    ],
     ['client data that is no JSON', approve(0, { clientDataText: (text) => `${text},` }), 'client_data_malformed'],
     [
       'client data with a byte order mark',
@@ -185,11 +202,7 @@ describe('refused, each with one part wrong and signed so', () => {
     ['its end moved after signing', { ...good, expiresMs: good.expiresMs + 1 }, 'challenge_mismatch'],
     ['ended now', approve(0, {}, { expiresMs: nowMs }), 'approval_expired'],
     ['ended long ago', approve(0, {}, { expiresMs: 0 }), 'approval_expired'],
-    [
-      'ending a millisecond after 24 hours',
-      approve(0, {}, { expiresMs: nowMs + MAX_APPROVAL_MS + 1 }),
-      'approval_too_long',
-    ],
+    ['ending a millisecond after 24 hours', approve(0, {}, { expiresMs: nowMs + 86_400_001 }), 'approval_too_long'],
     ['of an approver that is none', { ...good, approver: 3 }, 'approver_unknown'],
     ['an s of zero', approve(0, { signature: ({ r }) => toDer({ r, s: 0n }) }), 'approval_signature_invalid'],
     ['an r of zero', approve(0, { signature: ({ s }) => toDer({ r: 0n, s }) }), 'approval_signature_invalid'],

@@ -3,7 +3,8 @@ import { MAX_CLIENT_DATA_BYTES } from './approval.ts'
 
 /**
  * Why client data are not those of an approval: WebAuthn §7.2, steps 10 to 14, over the raw bytes that the signature covers. Undefined
- * where they are. Members that are not known are passed over: §5.8.1 lets browsers add some.
+ * where they are. Members that are not known are passed over: §5.8.1 lets browsers add some. `tokenBinding` is reserved there; of a
+ * form that Level 2 does not define, other verifiers reject it.
  */
 export function checkClientData(
   bytes: Uint8Array,
@@ -17,6 +18,7 @@ export function checkClientData(
   }
   if (!isPlainObject(data) || !isWellFormed(data)) return 'client_data_malformed'
   const member = (name: string) => (Object.hasOwn(data, name) ? data[name] : undefined)
+  if (!isTokenBinding(member('tokenBinding'))) return 'client_data_malformed'
   if (member('type') !== 'webauthn.get') return 'client_data_type'
   if (member('challenge') !== toBase64Url(expected.challenge)) return 'challenge_mismatch'
   if (!expected.origins.some((origin) => origin === member('origin'))) return 'origin_not_allowed'
@@ -36,6 +38,13 @@ function isWellFormed(value: unknown): boolean {
   if (typeof value === 'string') return !LONE_SURROGATE.test(value)
   if (typeof value !== 'object' || value === null) return true
   return Object.entries(value).flat().every(isWellFormed)
+}
+
+/** WebAuthn Level 2, §5.8.1. */
+function isTokenBinding(value: unknown): boolean {
+  if (value === undefined) return true
+  const status = isPlainObject(value) && Object.hasOwn(value, 'status') ? value.status : undefined
+  return status === 'present' || status === 'supported'
 }
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'

@@ -232,6 +232,23 @@ describe.each(stageKinds)('the backend as processes, on %s', (kind) => {
     expect(await read(alice.sign(createTx(own)))).toEqual(first)
   })
 
+  test('a transaction that is signed again without its record has the same signature and an unrelated slug', async () => {
+    const { nonce: own, ...first } = await sign(bob)
+    await backend.withDatabase(async (query) => {
+      const digest = Buffer.from(fromHex(toDigest(createTx(own)).slice(2)))
+      const [row] = await query('select id from pending_transactions where digest = $1', [digest])
+      // Past the triggers that keep records as they are, as with a database from before the signature.
+      await query('set session_replication_role = replica')
+      await query('delete from attestations where pending_transaction_id = $1', [row?.id])
+      await query('delete from pending_transactions where id = $1', [row?.id])
+    })
+    const again = await read<SignResult>(bob.sign(createTx(own)))
+    expect(again.signature).toBe(first.signature)
+    expect(again.slug).not.toBe(first.slug)
+    expect(Buffer.from(again.slug, 'base64url')).toHaveLength(16)
+    expect(await refusal(backend.call(`/proof/${first.slug}`))).toEqual([404, 'proof_not_found'])
+  })
+
   test('50 identical signings at one time are one', async () => {
     nonce += 1
     const results = await Promise.all(times(50, () => read<SignResult>(alice.sign(createTx(nonce)))))

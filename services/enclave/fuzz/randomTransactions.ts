@@ -1,4 +1,12 @@
-import { hashLeaf, type TxMetadata, toHex, toPrefixedHex } from '@countersign/protocol'
+import {
+  type Hex,
+  hashLeaf,
+  type SignItem,
+  type TransactionItem,
+  type TxMetadata,
+  toHex,
+  toPrefixedHex,
+} from '@countersign/protocol'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import fc from 'fast-check'
 import { keccak256, serializeTransaction } from 'viem'
@@ -53,7 +61,9 @@ const txMetadata = fc
     return { ...rest, maxFeePerGas: String(high), maxPriorityFeePerGas: String(low) }
   })
 
-function createSession(subject: string) {
+export type Session = ReturnType<typeof createSession>
+
+export function createSession(subject: string) {
   const owner = toOwner({ issuer: 'https://issuer.example', subject })
   const { keyId, address } = keyring.describe(owner)
   const grant = createGrant(keyring.grantKey, { owner, sidHash: toSidHash(sid), keyId, address, exp: now + 1 })
@@ -65,6 +75,26 @@ function createSession(subject: string) {
     address: privateKeyToAccount(`0x${privateKey}`).address.toLowerCase(),
   }
 }
+
+/** The enclave's signature for a session; throws if it refuses. */
+export function signFor(session: Session, item: Asked, implementations: readonly Hex[] = []): Hex {
+  const { grant, keyId } = session
+  const signed = signItem(
+    { keyring, now, random, implementations, policies, verifyEs256 },
+    { ...item, sid, grant, keyId, witness },
+    { coordinatorKey },
+  )
+  const subject = 'subject' in signed ? signed.subject : undefined
+  if (subject !== undefined && 'signature' in subject) return subject.signature
+  const opened = 'opening' in signed ? signed.opening?.signature : undefined
+  if (typeof opened === 'object') return opened.signature
+  throw new Error(`not signed: ${JSON.stringify(signed)}`)
+}
+
+type Asked =
+  | Pick<TransactionItem & { statementVersion: 2 }, 'kind' | 'statementVersion' | 'digest' | 'txMetadata'>
+  | Pick<Extract<SignItem, { kind: 'authorization' }>, 'kind' | 'authorization'>
+  | Pick<Extract<SignItem, { kind: 'typed-data' }>, 'kind' | 'content'>
 
 /** Signs random transactions of 50 users, and throws where viem or noble would have made another address, digest or signature. */
 export function checkRandomTransactions({ runs, seed }: { runs: number; seed: number }): void {

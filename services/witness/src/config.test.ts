@@ -65,6 +65,12 @@ describe('a list of logs (logs/v0)', () => {
   })
 })
 
+test('a key with the id of another names both ids', () => {
+  const faults: string[] = []
+  parseLogList(list.replace(`+${log.key.id}+`, '+00000000+'), (fault) => void faults.push(fault))
+  expect(faults).toEqual([expect.stringContaining(`expected ${log.key.id}, found 00000000`)])
+})
+
 describe('the key file', () => {
   const random = (length: number) => new Uint8Array(length).fill(3)
 

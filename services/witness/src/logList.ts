@@ -17,7 +17,8 @@ export function parseLogList(text: string, fault: Fault): LogList {
     const [, word = '', value = ''] = /^(\S+) +(.+)$/.exec(line) ?? []
     const current = logs.at(-1)
     const at = `line ${index + 2}`
-    if (word === 'vkey') logs.push({ key: readKey(value, () => fault(`${at}: no verifier key`)), origin: undefined })
+    if (word === 'vkey')
+      logs.push({ key: readKey(value, (details) => fault(`${at}: no verifier key: ${details}`)), origin: undefined })
     else if (current === undefined) fault(`${at}: expected vkey first`)
     else if (word === 'origin' && current.origin === undefined) current.origin = value
     else if (word !== 'qpd' && word !== 'contact') fault(`${at}: expected vkey, origin, qpd or contact`)
@@ -33,12 +34,12 @@ export function parseLogList(text: string, fault: Fault): LogList {
   return list
 }
 
-function readKey(vkey: string, fault: () => void): NoteKey | undefined {
+function readKey(vkey: string, fault: Fault): NoteKey | undefined {
   try {
     return parseVkey(vkey)
   } catch (error) {
     if (!(error instanceof LogError)) throw error
-    fault()
+    fault(error.details ?? error.message)
     return undefined
   }
 }

@@ -1,5 +1,11 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseEnv, promisify } from 'node:util'
 import { hashOrigin, MAX_ADD_CHECKPOINT_BYTES } from '@countersign/log'
+import { startService } from '@countersign/testing/launcher'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { origin } from '../../../packages/log/src/logs.fake.ts'
 import { type RunningServer, serveMetrics, serveWitness } from './server.ts'
@@ -122,4 +128,27 @@ describe('over http', () => {
     expect((await fetch(`${metrics.address}/add-checkpoint`, { method: 'POST' })).status).toBe(404)
     await metrics.close()
   })
+})
+
+test('the example in docs/operations.md starts', async () => {
+  const page = await readFile(join(import.meta.dirname, '../../../docs/operations.md'), 'utf8')
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-witness-example-'))
+  const move = (text: string) => text.replaceAll('/var/lib/', `${folder}/`).replaceAll('/etc/witness/', `${folder}/`)
+  try {
+    const [, keyArguments = ''] = /^npm run witness:key -- (.*?) *#/m.exec(page) ?? []
+    const newKey = join(import.meta.dirname, 'newKey.ts')
+    await promisify(execFile)(process.execPath, ['-C', 'source', newKey, ...move(keyArguments).split(' ')])
+    const [logs = ''] = /^ *logs\/v0\n(?: *\S.*\n|\n)*? *vkey .*\n/m.exec(page) ?? []
+    await writeFile(join(folder, 'logs'), logs)
+    const [, settings = ''] = /^(WITNESS_DIR=.*) npm run witness$/m.exec(page) ?? []
+    const env = { ...parseEnv(move(settings).replaceAll(' ', '\n')), PORT: '0' } as Record<string, string>
+    const witness = startService({ name: 'witness', main: join(import.meta.dirname, 'main.ts'), env })
+    try {
+      expect(await witness.started).toMatchObject({ msg: 'Started the witness', logs: 1 })
+    } finally {
+      await witness.stop()
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 })

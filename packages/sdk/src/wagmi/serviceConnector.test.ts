@@ -1,25 +1,22 @@
 import { type Hex, ServiceError } from '@countersign/protocol'
+import { type BaseError, getAddress, http, SwitchChainError, verifyMessage, verifyTypedData } from 'viem'
+import { mainnet, sepolia } from 'viem/chains'
+import { createSiweMessage } from 'viem/siwe'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ChainNotConfiguredError, type Config, createConfig, createStorage } from 'wagmi'
 import {
-  ChainNotConfiguredError,
-  type Config,
   connect,
-  createConfig,
-  createStorage,
   disconnect,
   getConnection,
   getConnectorClient,
-  mock,
   reconnect,
   sendTransaction,
   signMessage,
   signTypedData,
   switchChain,
   waitForTransactionReceipt,
-} from '@wagmi/core'
-import { type BaseError, getAddress, http, SwitchChainError, verifyMessage, verifyTypedData } from 'viem'
-import { mainnet, sepolia } from 'viem/chains'
-import { createSiweMessage } from 'viem/siwe'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+} from 'wagmi/actions'
+import { mock } from 'wagmi/connectors'
 import { ServiceClient } from '../client/ServiceClient.ts'
 import { installTestService } from '../testing/installTestService.fake.ts'
 import type { TestService, TestServiceOptions } from '../testing/testService.ts'

@@ -1,5 +1,5 @@
-import { ChainNotConfiguredError, createConnector } from '@wagmi/core'
 import { type Address, type EIP1193Provider, getAddress, SwitchChainError } from 'viem'
+import { ChainNotConfiguredError, createConnector } from 'wagmi'
 import type { ServiceClientConfig } from '../client/connection.ts'
 import type { SignedEvent } from '../client/notifySigned.ts'
 import { ServiceClient } from '../client/ServiceClient.ts'

@@ -153,6 +153,29 @@ describe('signing', () => {
     expect(sent.times).toBe(1)
   })
 
+  test('a slug is 128 random bits and nothing of what is signed', async () => {
+    const signWith = async (seed: string, nonce: number) => {
+      const { toDeps } = createService()
+      const drawn: Uint8Array[] = []
+      const source = createFakeRandom(seed)
+      const random = (length: number) => {
+        const bytes = source(length)
+        drawn.push(bytes)
+        return bytes
+      }
+      const [settled] = await collect(toDeps({ random }), [createRequest(nonce)])
+      if (settled?.status !== 'fulfilled') throw settled?.reason
+      expect(drawn).toHaveLength(1)
+      expect(drawn[0]).toHaveLength(16)
+      expect(settled.value.slug).toBe(Buffer.from(drawn[0] as Uint8Array).toString('base64url'))
+      return settled.value
+    }
+    const [one, again, other] = [await signWith('a', 0), await signWith('b', 0), await signWith('a', 1)]
+    // One transaction with two draws, and two transactions with one draw.
+    expect([again.signature === one.signature, again.slug === one.slug]).toEqual([true, false])
+    expect([other.signature === one.signature, other.slug === one.slug]).toEqual([false, true])
+  })
+
   test('what was signed meanwhile is answered as it was signed first', async () => {
     const { sign, store } = createService()
     const [first] = await sign(createRequest(0))

@@ -19,6 +19,7 @@ import {
 import { keccak256, recoverAddress } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
+import { compareExecutions } from '../../fuzz/randomExecutions.ts'
 import { checkRandomTransactions, toDigest, toViem } from '../../fuzz/randomTransactions.ts'
 import { createRound } from '../../test/beacon.ts'
 import { permit } from '../../test/typedData.ts'
@@ -106,6 +107,12 @@ describe('random transactions', () => {
   // `npm run fuzz:sign` tries 20,000.
   test('address, digest and signature equal an independent implementation’s on the derived key, 500 times', () => {
     checkRandomTransactions({ runs: 500, seed: 1 })
+  }, 240_000)
+
+  // `npm run fuzz:sign` tries 2,000.
+  test('signed transactions, permits and authorizations do the same in a second EVM, 150 times', async () => {
+    const { executed, reverted, rejected } = await compareExecutions({ runs: 150, seed: 1 })
+    expect(Math.min(executed, reverted, rejected)).toBeGreaterThan(15)
   }, 240_000)
 
   test('each mutated field is refused: the digest is of another transaction', () => {
