@@ -53,7 +53,7 @@ export function parseOptions(args: readonly string[], { arch: ownArch }: { arch:
   const { image = 'enclave', arch = 'x64', libraries, json, out, check, stage, tree } = values
   const faults: string[] = []
   if (!imageNames.includes(image as ImageName)) faults.push(`--image: expected ${imageNames.join(', ')}`)
-  if (!architectures.some((known) => known === arch)) faults.push(`--arch: expected ${architectures.join(' or ')}`)
+  if (!architectures.includes(arch as Architecture)) faults.push(`--arch: expected ${architectures.join(' or ')}`)
   if (libraries && arch !== ownArch) faults.push('--libraries: those of another architecture are not here')
   if (tree !== undefined && (stage !== undefined || libraries))
     faults.push('--tree: goes with neither --stage nor --libraries')

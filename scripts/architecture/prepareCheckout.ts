@@ -39,7 +39,8 @@ function copySources(root: string, folder: string): void {
   const paths = listed.filter((path) => path !== '' && existsSync(join(root, path)))
   const copied = join(folder, '.countersign/copied.json')
   const earlier: string[] = existsSync(copied) ? JSON.parse(readFileSync(copied, 'utf8')) : []
-  for (const path of new Set(earlier).difference(new Set(paths))) rmSync(join(folder, path), { force: true })
+  const kept = new Set(paths)
+  for (const path of earlier) if (!kept.has(path)) rmSync(join(folder, path), { force: true })
   for (const path of paths) {
     cpSync(join(root, path), join(folder, path), { preserveTimestamps: true, verbatimSymlinks: true })
   }
