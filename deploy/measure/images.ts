@@ -1,8 +1,9 @@
 import { listScripts } from '../launcher/launchers.ts'
 
-/** TDX and SEV-SNP machines are x64, and so is the launcher. */
-export const architectures = ['x64'] as const
-export type Architecture = (typeof architectures)[number]
+/** Tests on arm64 stage a tree for arm64, because they run it. */
+export type Architecture = 'arm64' | 'x64'
+/** Those of images: TDX and SEV-SNP machines are x64, and so is the launcher. */
+export const architectures: readonly Architecture[] = ['x64']
 
 /** What runs in an image. */
 export type Image = {
@@ -20,9 +21,9 @@ export type Image = {
 
 const nothing = () => []
 
-/** libsecp256k1: as machine code, and as WebAssembly, which is the fallback. */
+/** libsecp256k1: as machine code, which the package has for x64 only, and as WebAssembly, which is the fallback. */
 const secp256k1 = {
-  secp256k1: (arch: Architecture) => [`prebuilds/linux-${arch}/secp256k1.glibc.node`],
+  secp256k1: (arch: Architecture) => (arch === 'x64' ? ['prebuilds/linux-x64/secp256k1.glibc.node'] : []),
   // Looks for the addon of the package that calls it.
   'node-gyp-build': nothing,
   'tiny-secp256k1': () => ['lib/secp256k1.wasm'],

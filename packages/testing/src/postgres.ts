@@ -193,7 +193,7 @@ type NewCluster = Omit<Cluster, 'port' | 'settings'>
 async function copyCluster({ version, ...cluster }: NewCluster & { version: string }): Promise<string> {
   const { folder, account } = cluster
   const { uid = userInfo().uid } = account ?? {}
-  const made = join(tmpdir(), `countersign-postgres-cluster-${version}-${uid}`)
+  const made = join(tmpdir(), `countersign-postgres-cluster-${version}-${process.arch}-${uid}`)
   if (!(await isOf(uid, made))) {
     const draft = await mkdtemp(`${made}-`)
     await createCluster({ ...cluster, folder: draft })
