@@ -83,6 +83,7 @@ async function test(names: readonly Name[], executablePath: string): Promise<voi
     const port = new URL(stack.webUrl).port
     const replaced = {
       'http://localhost:8080': stack.apiUrl,
+      'http://localhost:5173': stack.webUrl,
       'http://localhost:8545': stack.chainUrl,
       '--port 3000': `--port ${port}`,
     }

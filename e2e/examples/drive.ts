@@ -103,11 +103,12 @@ const GOLDEN = 'node_modules/@countersign/receipt/spec/golden/receipt.json'
 /** What the verifier says of it: all holds, but it is simulated. */
 const SIMULATED = 3
 
-export async function driveNode({ folder }: Example): Promise<void> {
+export async function driveNode({ folder, url }: Example): Promise<void> {
   for (const [version, node] of await findNodes()) {
     const paid = await run(folder, node, ['dist/pay.js'])
     assert.equal(paid.code, 0, `Node ${version}:\n${paid.output}`)
     assert.match(paid.output, /^Status {6}complete$/m)
+    assert.ok(paid.output.includes(`Proof       ${url}/proof/`), paid.output)
     const verifier = 'node_modules/@countersign/verifier/dist/cli.js'
     const verified = await run(folder, node, [verifier, 'verify', '--offline', '--', GOLDEN])
     assert.equal(verified.code, SIMULATED, `Node ${version}:\n${verified.output}`)

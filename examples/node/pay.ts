@@ -6,6 +6,7 @@ import { useSession } from './useSession.ts'
 
 // As `npm run dev` starts them.
 const apiBaseUrl = 'http://localhost:8080'
+const webUrl = 'http://localhost:5173'
 const rpcUrl = 'http://localhost:8545'
 
 useSession(apiBaseUrl, await signIn(apiBaseUrl, 'alice'))
@@ -23,7 +24,7 @@ const { txHash, attestationSlug } = await client.signAndSend({
   value: '0.001',
 })
 console.log(`Transaction ${txHash}`)
-console.log(`Proof       ${apiBaseUrl}/proof/${attestationSlug}`)
+console.log(`Proof       ${webUrl}/proof/${attestationSlug}`)
 
 const deadline = Date.now() + 60_000
 let proof = await client.api.getProof(attestationSlug)

@@ -3,7 +3,7 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createSimulator } from '@countersign/attestation/simulator'
 import { toCanonicalJson } from '@countersign/protocol'
-import { canonicalBytes } from '@countersign/receipt'
+import { canonicalBytes, encodeReceiptCar, stepTitles } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import { contract, issue, signedAt, slug, toChain, toProof } from '../../../packages/verify/src/issues.fake.ts'
 import { findClosedUrl, serveBlocks, serveRpc, startLoopback } from '../../../packages/verify/src/loopback.fake.ts'
@@ -36,7 +36,11 @@ async function runIn(folder: string, argv: readonly string[]): Promise<Result> {
 }
 
 /** The program as people run it: a process takes a second to start, so only what depends on one is tried this way. */
-async function verifyInProcess(argv: readonly string[], content: Files = files): Promise<Result> {
+async function verifyInProcess(
+  argv: readonly string[],
+  content: Files = files,
+  onOutput: (stdout: string) => void = () => {},
+): Promise<Result> {
   const folder = await createFolder(content)
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, ['-C', 'source', cli, ...argv], {
@@ -47,6 +51,7 @@ async function verifyInProcess(argv: readonly string[], content: Files = files):
     const result = { stdout: '', stderr: '' }
     child.stdout.on('data', (chunk) => {
       result.stdout += chunk
+      onOutput(result.stdout)
     })
     child.stderr.on('data', (chunk) => {
       result.stderr += chunk
@@ -99,6 +104,18 @@ describe('a process of its own', { timeout: TIMEOUT_MS }, () => {
     expect(exitCode).toBe(7)
   })
 
+  test('prints each step as it finishes, to a pipe too', async () => {
+    const last = Promise.withResolvers<void>()
+    const node = serveRpc(toChain(honest))
+    // The chain answers once the step before it has been read.
+    const { url } = await startLoopback((request, response) => void last.promise.then(() => node(request, response)))
+    const argv = ['receipt.json', '--allow-mock', ...anchors, '--rpc', url, '--contract', contract]
+    const { exitCode } = await verifyInProcess(argv, files, (stdout) => {
+      if (stdout.includes(stepTitles.release)) last.resolve()
+    })
+    expect(exitCode).toBe(0)
+  })
+
   test('--json prints one object and nothing else', async () => {
     const { exitCode, stdout, stderr } = await verifyInProcess(['receipt.json', '--json', ...anchors])
     expect({ exitCode, stderr }).toEqual({ exitCode: 3, stderr: '' })
@@ -111,6 +128,14 @@ describe('a process of its own', { timeout: TIMEOUT_MS }, () => {
 })
 
 describe('exit codes', () => {
+  test('1: a CAR with a changed block, as a JSON with a changed member', async () => {
+    const car = encodeReceiptCar({ bytes: honest.bytes, collateral: honest.collateral, blocks: {} })
+    const changed = { 'receipt.car': car.with(-1, (car.at(-1) as number) ^ 1) }
+    expectOneLine(await verify(['receipt.car', ...anchors], changed), { exitCode: 1, code: 'car_mismatch' })
+    const cut = { 'receipt.car': car.slice(0, -1) }
+    expectOneLine(await verify(['receipt.car', ...anchors], cut), { exitCode: 4, code: 'car_malformed' })
+  })
+
   test('3: simulated evidence, even with every anchor; it says MOCK', async () => {
     const { exitCode, stdout } = await verify(['verify', 'receipt.json', ...anchors])
     expect(exitCode).toBe(3)

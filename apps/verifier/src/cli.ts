@@ -12,15 +12,15 @@ process.on('uncaughtException', (error) => {
   process.exit(toErrorExitCode(error))
 })
 
-const { exitCode, stdout, stderr } = await runCli(
+const { exitCode, stderr } = await runCli(
   {
     fetch: globalThis.fetch,
     timeoutMs: 10_000,
     now: () => new Date(),
     isColored: process.stdout.isTTY === true && !process.env.NO_COLOR,
+    writeOut: (text) => void process.stdout.write(text),
   },
   process.argv.slice(2),
 )
 process.stderr.write(stderr)
-process.stdout.write(stdout)
 process.exitCode = exitCode

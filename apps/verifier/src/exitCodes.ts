@@ -1,4 +1,5 @@
 import { ServiceError } from '@countersign/protocol'
+import type { ReceiptErrorCode } from '@countersign/receipt'
 import type { Conclusion, Outcome, VerifierErrorCode } from '@countersign/verify'
 
 /** Scripts depend on these numbers; `help.ts` and the README say what each means. */
@@ -52,5 +53,7 @@ export function toExitCode({
 export function toErrorExitCode(error: unknown): ExitCode {
   if (!(error instanceof ServiceError)) return exitCodes.failed
   if (error.code === ('proof_not_found' satisfies VerifierErrorCode)) return exitCodes.noSuchProof
+  // A receipt that somebody changed, as a changed JSON is.
+  if (error.code === ('car_mismatch' satisfies ReceiptErrorCode)) return exitCodes.failed
   return UNAVAILABLE.includes(error.code) ? exitCodes.unavailable : exitCodes.badInput
 }

@@ -66,8 +66,8 @@ In scripts, end the options before a name that is not yours, and never leave out
 Exit codes
   0  every required step passed, on hardware (or mock, with --allow-mock), running code you trust, and
      the chain had the receipt soon after the signing
-  1  a step failed, the service says something false about the receipt, or this program failed
-     ("internal error")
+  1  a step failed, a CAR file was changed, the service says something false about the receipt, or this
+     program failed ("internal error")
   2  nothing failed, but you gave no anchor for some code, setting or patch level (or only a part of one)
   3  nothing failed, but the evidence is simulated
   4  bad input: options, an unreadable file, or what is no receipt or collateral

@@ -4,7 +4,7 @@ import { adviseOn, describeVerdict, toPrintable, type VerifierStep } from '@coun
 import { describe, expect, test } from 'vitest'
 import { toProof } from '../../../packages/verify/src/issues.fake.ts'
 import { honest } from './folder.fake.ts'
-import { printVerdict, printVerdictJson } from './printVerdict.ts'
+import { createStepPrinter, printVerdict, printVerdictJson } from './printVerdict.ts'
 import type { CliOutcome } from './verify.ts'
 import { wrapText } from './wrapText.ts'
 
@@ -42,7 +42,10 @@ function toStep(id: VerifierStep['id'], status: StepStatus, detail = 'Detail.', 
   return { id, title, status, detail, ...(code === undefined ? {} : { code }) }
 }
 
-const print = (changes?: Partial<CliOutcome>, isColored = false) => printVerdict(toOutcome(changes), { isColored })
+function print(changes?: Partial<CliOutcome>, isColored = false): string {
+  const outcome = toOutcome(changes)
+  return outcome.steps.map(createStepPrinter({ isColored })).join('') + printVerdict(outcome, { isColored })
+}
 const everyVerdict = ['verified', 'mock', 'unknown-code', 'late', 'unbounded', 'incomplete', 'failed'] as const
 
 describe('the verdict for people', () => {

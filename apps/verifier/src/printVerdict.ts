@@ -42,17 +42,29 @@ const MARKS = {
 const DETAIL_INDENT = 7
 const LABEL_COLUMNS = 12
 
-/** The whole transcript and the verdict, for people. */
-export function printVerdict(outcome: CliOutcome, { isColored }: { isColored: boolean }): string {
-  const paint: Paint = (color, text) => (isColored ? `\u001b[${SGR[color]}m${text}\u001b[0m` : text)
-  const groups = groupSteps(outcome.steps).filter(({ steps }) => steps.length > 0)
-  const steps = groups.flatMap((group) => group.steps)
-  const transcript = groups.flatMap((group) => [
-    group.title,
-    ...group.steps.map((step) => printStep(step, steps.indexOf(step) + 1, paint)),
-  ])
-  const conclusion = printConclusion({ ...outcome, steps }, paint)
-  return [...transcript, '', '─'.repeat(COLUMNS), ...conclusion, ''].join('\n')
+type PrintOptions = { isColored: boolean }
+
+/** Prints steps for people, each as it finishes: numbered, and under the heading of its group. */
+export function createStepPrinter(options: PrintOptions): (step: VerifierStep) => string {
+  const paint = createPaint(options)
+  let count = 0
+  let heading: string | undefined
+  return (step) => {
+    const title = groupSteps([step]).find(({ steps }) => steps.length > 0)?.title
+    const isNew = title !== heading
+    heading = title
+    count += 1
+    return `${isNew ? `${title}\n` : ''}${printStep(step, count, paint)}\n`
+  }
+}
+
+/** The verdict for people, below the steps. */
+export function printVerdict(outcome: CliOutcome, options: PrintOptions): string {
+  return ['', '─'.repeat(COLUMNS), ...printConclusion(outcome, createPaint(options)), ''].join('\n')
+}
+
+function createPaint({ isColored }: PrintOptions): Paint {
+  return (color, text) => (isColored ? `\u001b[${SGR[color]}m${text}\u001b[0m` : text)
 }
 
 /** The same for programs. */

@@ -1,19 +1,46 @@
 import { readFile } from 'node:fs/promises'
-import { describeError, type FetchDeps, toPrintable, toPrintableJson, VerifierError } from '@countersign/verify'
+import {
+  describeError,
+  type FetchDeps,
+  toPrintable,
+  toPrintableJson,
+  VerifierError,
+  type VerifierStep,
+} from '@countersign/verify'
 import { exitCodes, toErrorExitCode } from './exitCodes.ts'
 import { explain } from './explain.ts'
 import { flagHints } from './flagHints.ts'
 import { HELP } from './help.ts'
 import { parseOptions } from './parseOptions.ts'
-import { printVerdict, printVerdictJson } from './printVerdict.ts'
+import { createStepPrinter, printVerdict, printVerdictJson } from './printVerdict.ts'
 import { verify } from './verify.ts'
 
-export type CliDeps = FetchDeps & { now: () => Date; isColored: boolean }
+export type CliDeps = FetchDeps & {
+  now: () => Date
+  isColored: boolean
+  /** Gets the parts of `stdout` as they are ready. */
+  writeOut?: (text: string) => void
+}
 
 export type CliResult = { exitCode: number; stdout: string; stderr: string }
 
 /** The whole program, but for the process around it. It never throws. */
-export async function runCli(deps: CliDeps, argv: readonly string[]): Promise<CliResult> {
+export async function runCli({ writeOut = () => {}, ...deps }: CliDeps, argv: readonly string[]): Promise<CliResult> {
+  let steps = ''
+  const onText = (text: string) => {
+    steps += text
+    writeOut(text)
+  }
+  const { exitCode, stdout, stderr } = await run({ ...deps, onText }, argv)
+  writeOut(stdout)
+  return { exitCode, stdout: steps + stdout, stderr }
+}
+
+/** Steps go to `onText` as they finish; all else is in the result. */
+async function run(
+  { onText, ...deps }: Omit<CliDeps, 'writeOut'> & { onText: (text: string) => void },
+  argv: readonly string[],
+): Promise<CliResult> {
   const isJson = argv.includes('--json')
   try {
     const options = parseOptions(deps, argv)
@@ -27,7 +54,9 @@ export async function runCli(deps: CliDeps, argv: readonly string[]): Promise<Cl
       case 'explain':
         return succeed(await explain(options.file))
       case 'verify': {
-        const outcome = await verify(deps, options)
+        const printStep = createStepPrinter(deps)
+        const onStep = (step: VerifierStep) => (isJson ? undefined : onText(printStep(step)))
+        const outcome = await verify({ ...deps, onStep }, options)
         const { exitCode, problems, unwritten = [] } = outcome
         if (isJson) return { exitCode, stdout: printVerdictJson(outcome), stderr: '' }
         const lines = problems.map((problem) => `could not fetch: ${problem}`).concat(unwritten)

@@ -25,6 +25,8 @@ const EXIT_CODES = {
   late: 6,
   unbounded: 7,
 } as const
+/** Errors with an exit code that is neither that of bad input nor that of something unavailable. */
+const OWN_CODES: Readonly<Record<string, number>> = { proof_not_found: 8, car_mismatch: 1 }
 const UNAVAILABLE = ['proof_not_pinned', 'fetch_failed', 'chain_unavailable', 'event_not_found']
 
 async function toArguments(row: SubjectRow): Promise<string[]> {
@@ -76,7 +78,7 @@ describe('the command line judges each subject as the table says', () => {
     const wanted = toWanted(row, row.expected)
     if ('error' in wanted) {
       expect(error?.code).toBe(wanted.error)
-      expect(exitCode).toBe(wanted.error === 'proof_not_found' ? 8 : UNAVAILABLE.includes(wanted.error) ? 5 : 4)
+      expect(exitCode).toBe(OWN_CODES[wanted.error] ?? (UNAVAILABLE.includes(wanted.error) ? 5 : 4))
       return
     }
     expect(toFound({ ...outcome, lies: outcome.falseClaims })).toEqual(wanted)

@@ -15,6 +15,7 @@ import {
   releaseManifest,
   type Subject,
   VerifierError,
+  type VerifierStep,
   verify as verifyReceipt,
   withSource,
 } from '@countersign/verify'
@@ -32,8 +33,10 @@ export type CliOutcome = Outcome & {
 const BLOCK_NAMES = ['collateral', 'release', 'batch', 'coordinator', 'policy']
 const MAX_REVOCATIONS_BYTES = 4_194_304
 
+type CliVerifyDeps = FetchDeps & { now: () => Date; onStep: (step: VerifierStep) => void }
+
 /** Reads the files that the options name, and verifies. */
-export async function verify(deps: FetchDeps & { now: () => Date }, options: VerifyOptions): Promise<CliOutcome> {
+export async function verify(deps: CliVerifyDeps, options: VerifyOptions): Promise<CliOutcome> {
   const { api, gateways, rpc, contract, at, maximumEventDelayS } = options
   const manifests = [releaseManifest, ...(await readManifest(options.manifestFile)), options.anchors]
   const collaterals = await Promise.all(options.collateralFiles.map(readCollateralFile))
@@ -47,6 +50,7 @@ export async function verify(deps: FetchDeps & { now: () => Date }, options: Ver
     {
       fetchBytes,
       now: deps.now,
+      onProgress: (progress) => progress.kind === 'step' && deps.onStep(progress.step),
       ...(named.kind === 'file' ? { findBeside: (cid) => readBeside(named.path, cid) } : {}),
     },
     {

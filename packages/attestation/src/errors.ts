@@ -1,4 +1,4 @@
-import { ServiceError } from '@countersign/protocol'
+import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
 
 /*
  * ServiceError
@@ -71,7 +71,28 @@ export class QuoteError extends ServiceError<QuoteErrorCode> {
   override name = 'QuoteError'
 }
 
+/** A register or a runtime event that differs from the policy. Values are lower-case hex; `found` is empty if the event is missing. */
+export type Difference = { name: string; expected: readonly string[]; found: readonly string[] }
+
 /** The evidence is genuine, but it does not satisfy the reader's policy. */
 export class PolicyError extends ServiceError<PolicyErrorCode> {
   override name = 'PolicyError'
+  /** For `measurement_not_allowed` and `event_not_allowed`: each register or event that differs. */
+  readonly differences: readonly Difference[] | undefined
+
+  constructor(
+    code: PolicyErrorCode,
+    message: string,
+    { differences, ...options }: ServiceErrorOptions & { differences?: readonly Difference[] } = {},
+  ) {
+    super(code, message, differences === undefined ? options : { ...options, details: describe(differences) })
+    this.differences = differences
+  }
+}
+
+function describe(differences: readonly Difference[]): string {
+  const list = (values: readonly string[]) => values.join(' or ') || 'nothing'
+  return differences
+    .map(({ name, expected, found }) => `${name}: expected ${list(expected)}, found ${list(found)}`)
+    .join('; ')
 }

@@ -13,6 +13,7 @@ test('the exports of the package', () => {
       "arkMilan",
       "arkTurin",
       "assertCollateral",
+      "assertLaunch",
       "assertQuotePolicy",
       "assertReportChip",
       "assertReportPolicy",

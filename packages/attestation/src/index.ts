@@ -16,8 +16,9 @@ export {
   type VerifyReportParameters,
   type VerifyRevocationsParameters,
 } from './createVerifier.ts'
-export { PolicyError, type PolicyErrorCode, QuoteError, type QuoteErrorCode } from './errors.ts'
+export { type Difference, PolicyError, type PolicyErrorCode, QuoteError, type QuoteErrorCode } from './errors.ts'
 export {
+  assertLaunch,
   assertQuotePolicy,
   assertReportChip,
   assertReportPolicy,

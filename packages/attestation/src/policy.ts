@@ -1,6 +1,6 @@
 import { equalBytes, fromHex, isHex, type TcbStatus, toHex } from '@countersign/protocol'
 import { type AcceptedEvents, codeRegisters, type TdMeasurement, toTdMeasurement } from './codeRegisters.ts'
-import { PolicyError, type PolicyErrorCode } from './errors.ts'
+import { type Difference, PolicyError, type PolicyErrorCode } from './errors.ts'
 import { type SnpProduct, type SnpTcb, snpTcbParts } from './snp/endorsementKey.ts'
 import type { ParsedReport } from './snp/parseReport.ts'
 import { readSnpMeasurement } from './snp/snpMeasurement.ts'
@@ -73,17 +73,16 @@ export function assertQuotePolicy(verified: VerifiedQuote, policy: QuotePolicy =
       `FMSPC ${platform.fmspc}, PPID ${platform.ppid}`,
     )
   }
-  refuseIf(
-    policy.measurements !== undefined && !policy.measurements.some((allowed) => isMeasuredAs(body, allowed)),
-    'measurement_not_allowed',
-    'measurement not allowed',
-    toHex(body.mrTd),
-  )
-  for (const [name, allowed] of Object.entries(policy.events ?? {})) {
-    const payloads = verified.events?.get(name) ?? []
-    const isAllowed = payloads.length > 0 && payloads.every((payload) => allowed.includes(payload))
-    refuseIf(!isAllowed, 'event_not_allowed', 'runtime event not allowed', name)
+  if (policy.measurements !== undefined) {
+    const closest = findClosest(policy.measurements.map((allowed) => compareRegisters(body, allowed)))
+    refuseDifferences(closest, 'measurement_not_allowed', 'measurement not allowed')
   }
+  const otherEvents = Object.entries(policy.events ?? {}).flatMap(([name, expected]) => {
+    const found = verified.events?.get(name) ?? []
+    const isAllowed = found.length > 0 && found.every((payload) => expected.includes(payload))
+    return isAllowed ? [] : [{ name, expected, found }]
+  })
+  refuseDifferences(otherEvents, 'event_not_allowed', 'runtime event not allowed')
   refuseIf(
     policy.reportData !== undefined && !equalBytes(policy.reportData, body.reportData),
     'report_data_mismatch',
@@ -93,11 +92,22 @@ export function assertQuotePolicy(verified: VerifiedQuote, policy: QuotePolicy =
 
 /** Whether every register that a measurement names has the value that it names. */
 export function isMeasuredAs(body: TdReport, allowed: TdMeasurement): boolean {
+  return compareRegisters(body, allowed).length === 0
+}
+
+/** The registers that a measurement names and that have another value. */
+function compareRegisters(body: TdReport, allowed: TdMeasurement): Difference[] {
   const measured = toTdMeasurement(body)
-  return codeRegisters.every((name) => {
+  return codeRegisters.flatMap((name) => {
     const expected = allowed[name]
-    return expected === undefined || toHex(parseMeasurement(expected)) === measured[name]
+    if (expected === undefined || toHex(parseMeasurement(expected)) === measured[name]) return []
+    return [{ name: name.toUpperCase(), expected: [expected], found: [measured[name]] }]
   })
+}
+
+/** The differences from the entry that has the fewest: the reader most likely meant that one. */
+function findClosest(candidates: readonly Difference[][]): Difference[] {
+  return candidates.toSorted((one, other) => one.length - other.length)[0] ?? []
 }
 
 /** What a reader accepts of a genuine report. Every default is the strict choice; debuggable guests are never accepted. */
@@ -135,12 +145,7 @@ export function assertReportPolicy(verified: VerifiedReport, policy: ReportPolic
   assertReportState(verified, policy)
   assertReportChip(verified, policy.chips)
   assertLists(policy.measurements)
-  refuseIf(
-    policy.measurements !== undefined && !policy.measurements.some((allowed) => isLaunchedAs(verified, allowed)),
-    'measurement_not_allowed',
-    'measurement not allowed',
-    `${toHex(body.measurement)}:${toHex(body.hostData)}`,
-  )
+  if (policy.measurements !== undefined) assertLaunch(verified, policy.measurements)
   refuseIf(
     policy.reportData !== undefined && !equalBytes(policy.reportData, body.reportData),
     'report_data_mismatch',
@@ -148,16 +153,24 @@ export function assertReportPolicy(verified: VerifiedReport, policy: ReportPolic
   )
 }
 
-function isLaunchedAs({ body }: VerifiedReport, allowed: string): boolean {
-  const expected = readSnpMeasurement(allowed)
-  if (expected === undefined) {
-    throw new PolicyError(
-      'policy_invalid',
-      'a measurement of the policy is not MEASUREMENT:HOST_DATA in lower-case hex',
-    )
-  }
-  const { measurement, hostData = toHex(body.hostData) } = expected
-  return measurement === toHex(body.measurement) && hostData === toHex(body.hostData)
+/** Throws `PolicyError` unless the guest was launched as one of `measurements` says; one without HOST_DATA accepts any. */
+export function assertLaunch({ body }: VerifiedReport, measurements: readonly string[]): void {
+  const found = { measurement: toHex(body.measurement), hostData: toHex(body.hostData) }
+  const candidates = measurements.map((allowed) => {
+    const expected = readSnpMeasurement(allowed)
+    if (expected === undefined) {
+      throw new PolicyError(
+        'policy_invalid',
+        'a measurement of the policy is not MEASUREMENT:HOST_DATA in lower-case hex',
+      )
+    }
+    const { measurement, hostData = found.hostData } = expected
+    return [
+      { name: 'MEASUREMENT', expected: [measurement], found: [found.measurement] },
+      { name: 'HOST_DATA', expected: [hostData], found: [found.hostData] },
+    ].filter((register) => register.expected[0] !== register.found[0])
+  })
+  refuseDifferences(findClosest(candidates), 'measurement_not_allowed', 'measurement not allowed')
 }
 
 /** The part of a policy that is about the state of a machine, whichever it is and whatever runs on it. */
@@ -238,4 +251,8 @@ function parseMeasurement(text: string): Uint8Array {
 
 function refuseIf(condition: boolean, code: PolicyErrorCode, message: string, details?: string) {
   if (condition) throw new PolicyError(code, message, details === undefined ? {} : { details })
+}
+
+function refuseDifferences(differences: readonly Difference[], code: PolicyErrorCode, message: string) {
+  if (differences.length > 0) throw new PolicyError(code, message, { differences })
 }

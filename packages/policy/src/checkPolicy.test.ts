@@ -18,7 +18,7 @@ import {
   token,
   tokenTransfer,
 } from './policies.fake.ts'
-import type { Policy, Rule } from './policy.ts'
+import type { Policy, Rule, TransactionRule } from './policy.ts'
 
 const txMetadata: TxMetadata = {
   chainId: 1,
@@ -113,6 +113,35 @@ describe('several rules', () => {
     if (verdict.allowed) throw new Error('allowed')
     expect(verdict.rules.map(({ rule }) => rule)).toEqual(full.rules.map((_, index) => index))
     expect(full.rules[verdict.nearest ?? -1]).toMatchObject({ kind: 'transaction', to: 'any' })
+  })
+
+  test.each<[string, Partial<TransactionRule>, Partial<TransactionRule>, Partial<TxMetadata>]>([
+    [
+      'amount',
+      { maxValueWei: String(ETHER / 10n) },
+      { maxValueWei: String(5n * ETHER) },
+      { value: String(50n * ETHER) },
+    ],
+    ['fee', { maxFeeWei: '1' }, { maxFeeWei: '2' }, { maxFeePerGas: '1', gas: '21000' }],
+    [
+      'argument',
+      { ...tokenTransfer, arguments: [{ at: 1, type: 'uint256', max: '1' }] },
+      { ...tokenTransfer, arguments: [{ at: 1, type: 'uint256', max: '5' }] },
+      { to: token, data: `0xa9059cbb${'00'.repeat(63)}32` },
+    ],
+  ])('of rules that differ in the limit of the %s, the nearest has the highest', (_, low, high, changes) => {
+    const rules = [
+      { ...payment, ...low, approvals: 0 },
+      { ...payment, ...high, approvals: 1 },
+    ] as const
+    for (const policy of [
+      toPolicy(...rules),
+      { ...toPolicy(...rules), rules: toPolicy(...rules).rules.toReversed() },
+    ]) {
+      const verdict = checkPolicy(policy, toTransaction(changes))
+      if (verdict.allowed) throw new Error('allowed')
+      expect(policy.rules[verdict.nearest ?? -1]).toMatchObject({ approvals: 1 })
+    }
   })
 
   test('what must have cosigned comes with the verdict', () => {

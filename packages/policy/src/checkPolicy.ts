@@ -53,7 +53,7 @@ export function checkPolicy(policy: Policy, request: PolicyRequest): PolicyVerdi
     .map(({ rule }) => ({ rule, approvals: (policy.rules[rule] as Rule).approvals }))
     .sort((left, right) => left.approvals - right.approvals)
   if (best !== undefined && reasons.length === 0) return { allowed: true, ...best, log: policy.log }
-  return { allowed: false, reasons, rules, nearest: findNearest(rules) }
+  return { allowed: false, reasons, rules, nearest: findNearest(policy, rules) }
 }
 
 /** The request in its one spelling, or undefined: what it is about must be certain before any rule is asked. */
@@ -111,11 +111,32 @@ function matchRule(rule: Rule, request: PolicyRequest): RuleReason[] {
   return [{ code: 'kind_not_allowed' }]
 }
 
-/** The rule with the fewest reasons; one of another kind only where there is no other. */
-function findNearest(rules: readonly RuleVerdict[]): number | null {
+/**
+ * The rule with the fewest reasons; one of another kind only where there is no other. Among rules with the same reasons it is the one with
+ * the highest limit: the most that the request could have asked for.
+ */
+function findNearest(policy: Policy, rules: readonly RuleVerdict[]): number | null {
   const distance = ({ reasons }: RuleVerdict) =>
     reasons.some(({ code }) => code === 'kind_not_allowed') ? Number.POSITIVE_INFINITY : reasons.length
   let [nearest] = rules
-  for (const one of rules) if (nearest !== undefined && distance(one) < distance(nearest)) nearest = one
+  for (const one of rules) {
+    if (nearest === undefined || distance(one) > distance(nearest)) continue
+    if (distance(one) < distance(nearest) || hasHigherLimit(policy, one, nearest)) nearest = one
+  }
   return nearest?.rule ?? null
+}
+
+/** Whether two rules refuse for the same reasons, and the first limit in which they differ is higher in `one`. */
+function hasHigherLimit({ rules }: Policy, one: RuleVerdict, other: RuleVerdict): boolean {
+  if (compareCanonical(one.reasons, other.reasons) !== 0) return false
+  const limitOf = ({ rule }: RuleVerdict, reason: RuleReason) => BigInt(getLimit(rules[rule] as Rule, reason) ?? 0)
+  const different = one.reasons.find((reason) => limitOf(one, reason) !== limitOf(other, reason))
+  return different !== undefined && limitOf(one, different) > limitOf(other, different)
+}
+
+function getLimit(rule: Rule, reason: RuleReason): string | undefined {
+  if (rule.kind !== 'transaction') return undefined
+  if (reason.code === 'value_above_max') return rule.maxValueWei
+  if (reason.code === 'fee_above_max') return rule.maxFeeWei
+  return reason.code === 'argument_above_max' ? rule.arguments?.find(({ at }) => at === reason.at)?.max : undefined
 }

@@ -187,6 +187,12 @@ describe('why a request is refused', () => {
   test.each<[string, Policy, object, string[]]>([
     ['the amount', only, { value: String(ETHER) }, ['The amount is above the limit of 0.1 ETH.']],
     ['the fee', only, { maxFeePerGas: String(ETHER) }, ['The fee can be above the limit of 0.01 ETH.']],
+    [
+      'the amount, of two rules',
+      toPolicy(payment, { ...payment, maxValueWei: String(5n * ETHER), approvals: 1 }),
+      { value: String(50n * ETHER) },
+      ['The amount is above the limit of 5 ETH with one passkey.'],
+    ],
     ['the chain', only, { chainId: 10 }, ['The chain is not Ethereum.']],
     [
       'the recipient and data',

@@ -1,6 +1,6 @@
 import { nameChain, type RequestReason, type RuleReason } from '@countersign/protocol'
 import type { Policy, Rule, TransactionRule } from './policy.ts'
-import { toCapAmount } from './policyWords.ts'
+import { toCapAmount, toPasskeys } from './policyWords.ts'
 import type { PolicyVerdict } from './verdict.ts'
 
 /** Why a policy does not allow a request, in sentences: of the whole request first, then of the rule that came nearest. */
@@ -10,7 +10,7 @@ export function describeRefusal(policy: Policy, verdict: PolicyVerdict & { allow
   const ofRule = rules.find((one) => one.rule === nearest)?.reasons ?? []
   return [
     ...reasons.map(describeRequestReason),
-    ...(rule === undefined ? [] : ofRule.map((reason) => describeRuleReason(rule, reason))),
+    ...(rule === undefined ? [] : ofRule.map((reason) => describeRuleReason(policy, rule, reason))),
   ]
 }
 
@@ -27,7 +27,7 @@ function describeRequestReason(reason: RequestReason): string {
   }
 }
 
-function describeRuleReason(rule: Rule, reason: RuleReason): string {
+function describeRuleReason(policy: Policy, rule: Rule, reason: RuleReason): string {
   switch (reason.code) {
     case 'kind_not_allowed':
       return 'No rule is for this kind of signature.'
@@ -36,9 +36,9 @@ function describeRuleReason(rule: Rule, reason: RuleReason): string {
     case 'recipient_not_allowed':
       return 'The recipient is not on the list.'
     case 'value_above_max':
-      return `The amount is above the limit of ${describeCap(rule, 'maxValueWei')}.`
+      return `The amount is above the limit of ${describeCap(policy, rule, 'maxValueWei')}.`
     case 'fee_above_max':
-      return `The fee can be above the limit of ${describeCap(rule, 'maxFeeWei')}.`
+      return `The fee can be above the limit of ${describeCap(policy, rule, 'maxFeeWei')}.`
     case 'data_not_empty':
       return 'Only payments without data are allowed.'
     case 'data_length':
@@ -50,7 +50,7 @@ function describeRuleReason(rule: Rule, reason: RuleReason): string {
     case 'argument_not_allowed':
       return `Word ${reason.at + 1} of the call is not one of the allowed values.`
     case 'argument_above_max':
-      return `Word ${reason.at + 1} of the call is above its maximum.`
+      return `Word ${reason.at + 1} of the call is above its maximum${withApproval(policy, rule)}.`
     case 'domain_not_allowed':
       return 'The domain of the typed data is not on the list.'
     case 'domain_has_salt':
@@ -65,7 +65,12 @@ function describeChains(rule: Rule): string {
   return chainIds.map(nameChain).join(' or ')
 }
 
-function describeCap(rule: Rule, cap: 'maxValueWei' | 'maxFeeWei'): string {
+function describeCap(policy: Policy, rule: Rule, cap: 'maxValueWei' | 'maxFeeWei'): string {
   const transactionRule = rule as TransactionRule
-  return toCapAmount(transactionRule[cap], transactionRule)
+  return `${toCapAmount(transactionRule[cap], transactionRule)}${withApproval(policy, rule)}`
+}
+
+/** A limit is the limit of one rule: with more approvals, another may allow more. */
+function withApproval({ approvers }: Policy, { approvals }: Rule): string {
+  return approvals === 0 ? '' : ` with ${toPasskeys(approvals, approvers.length)}`
 }

@@ -1,5 +1,6 @@
 import type { EnclaveConfig } from './configHash.ts'
 import type { Hex } from './hex.ts'
+import type { PolicyRefusal } from './policyRefusal.ts'
 import type { ProofStatus } from './proofStatus.ts'
 import type { AttestationReceiptV2 } from './receiptV2.ts'
 import type { SignedSummary } from './signedSummary.ts'
@@ -139,6 +140,8 @@ export type Problem = {
   status: number
   code: string
   detail?: string
+  /** Only for `policy_refused`. */
+  refusal?: PolicyRefusal
   requestId: string
   /** Whether the same call may succeed later. */
   retryable: boolean

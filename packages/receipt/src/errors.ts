@@ -8,6 +8,8 @@ export type ReceiptErrorCode =
   | 'receipt_malformed'
   /** The file with the blocks of a receipt is not a CAR of ours. */
   | 'car_malformed'
+  /** The file is a CAR, but a block in it was changed or replaced. */
+  | 'car_mismatch'
 
 export class ReceiptError extends ServiceError<ReceiptErrorCode> {
   override name = 'ReceiptError'

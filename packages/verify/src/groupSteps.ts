@@ -7,6 +7,7 @@ type Group = {
   isHardware?: boolean
 }
 
+/** In the order in which the steps finish, so that they can be shown one by one. */
 const GROUPS: readonly Group[] = [
   { title: 'The bytes', ids: ['format', 'cid', 'blocks'] },
   {
@@ -17,10 +18,11 @@ const GROUPS: readonly Group[] = [
       'signature',
       'tx-hash',
       'statement',
+      'subject',
+      'log',
       'vault-policy',
       'vault-rule',
       'vault-approvals',
-      'subject',
     ],
   },
   {
@@ -43,7 +45,7 @@ const GROUPS: readonly Group[] = [
       'release',
     ],
   },
-  { title: 'The public record', ids: ['log', 'event', 'transaction', 'time', 'time-bound', 'reevaluation'] },
+  { title: 'The public record', ids: ['event', 'transaction', 'time', 'time-bound', 'reevaluation'] },
 ]
 
 export type StepGroup = { title: string; steps: readonly VerifierStep[] }

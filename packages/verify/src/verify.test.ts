@@ -260,7 +260,7 @@ describe('a receipt by its transaction', () => {
     const result = await verify({ subject })
     expect(result.verdict).toBe('failed')
     expect(statusOf(result, 'subject')).toBe('fail')
-    expect(progress.at(-1)).toMatchObject({ kind: 'step', step: { id: 'subject', status: 'fail' } })
+    expect(progress).toContainEqual({ kind: 'step', step: expect.objectContaining({ id: 'subject', status: 'fail' }) })
   })
 
   test('two events with different receipts leave the choice to the visitor', async () => {

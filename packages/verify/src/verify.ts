@@ -143,7 +143,11 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   } = request
   const onProgress = deps.onProgress ?? (() => {})
   const onPhase = (phase: Phase) => onProgress({ kind: 'phase', phase })
-  const onStep = (step: VerifierStep) => onProgress({ kind: 'step', step })
+  const steps: VerifierStep[] = []
+  const onStep = (step: VerifierStep) => {
+    steps.push(step)
+    onProgress({ kind: 'step', step })
+  }
 
   const files = (request.collaterals ?? []).map(parseCollateralFile)
   const chain =
@@ -161,6 +165,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
       : await loadCollateral({ ...finding, onFetch: () => onPhase('collateral') }, { cid, files, gateways: sources })
 
   onPhase('steps')
+  const subjectStep = receipt && checkSubject(loaded.transaction, receipt)
   const check = await checkReceipt(loaded.bytes, collateral.bytes, {
     ...toCheckOptions(request, chain),
     isEventDue: isEventDue && (proof === undefined || proof.status === 'complete'),
@@ -170,10 +175,12 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     ...(loaded.cid === undefined ? {} : { cid: loaded.cid }),
     ...(at === undefined || fresh === undefined ? {} : { reevaluation: { at, collateral: fresh.bytes } }),
     ...(revocations === undefined ? {} : { revocations: { list: revocations, at: at ?? deps.now() } }),
-    onStep,
+    onStep(step) {
+      onStep(step)
+      if (step.id === 'statement' && subjectStep !== undefined) onStep(subjectStep)
+    },
   })
-  const subjectStep = receipt && checkSubject(loaded.transaction, receipt)
-  if (subjectStep !== undefined) onStep(subjectStep)
+  if (subjectStep !== undefined && !steps.includes(subjectStep)) onStep(subjectStep)
   const judged = {
     ...check,
     verdict: subjectStep?.status === 'fail' ? 'failed' : check.verdict,
@@ -191,7 +198,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     timeBound: check.timeBound,
     cid: check.cid,
     conclusion: conclude({ ...judged, lies: findLies(claims) }),
-    steps: subjectStep === undefined ? check.steps : [...check.steps, subjectStep],
+    steps,
     receipt,
     view: check.view,
     policy: check.policy,

@@ -427,6 +427,29 @@ describe('GET /proof/:slug', () => {
     expect(bodies[0]).toContain('proof_not_found')
   })
 
+  test('a browser is redirected to the page of the web app; programs get JSON, and caches tell them apart', async () => {
+    const { request, store } = createTestApp()
+    store.rows.proofs.set(slug, completeProof)
+    const ask = (accept: string, path = `/proof/${slug}`) => request(path, { headers: { accept } })
+    const page = await ask('text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8')
+    expect([page.status, page.headers.get('location')]).toEqual([302, `${APP}/proof/${slug}`])
+    for (const accept of ['*/*', 'application/json', 'application/json, text/html', 'text/html;q=0.5, */*']) {
+      const response = await ask(accept)
+      expect([response.status, response.headers.get('vary')]).toEqual([200, 'Accept, Origin'])
+    }
+    expect(page.headers.get('vary')).toBe('Accept, Origin')
+    expect((await ask('text/html', '/proof/x')).status).toBe(404)
+  })
+
+  test.each([
+    ['the web app is on the origin of the service', [API]],
+    ['there is no web app', []],
+  ])('no redirect where %s', async (_, allowedOrigins) => {
+    const { request, store } = createTestApp({ config: { allowedOrigins } })
+    store.rows.proofs.set(slug, completeProof)
+    expect((await request(`/proof/${slug}`, { headers: { accept: 'text/html' } })).status).toBe(200)
+  })
+
   test('ETag: unchanged is 304, changed is 200; only a final proof is kept for a while', async () => {
     const { request, store } = createTestApp()
     store.rows.proofs.set(slug, { ...completeProof, status: 'pending_onchain' })
@@ -466,7 +489,7 @@ describe('GET /proof/:slug', () => {
     for (const { headers } of [got, asked, unchanged]) {
       expect([headers.get('cache-control'), headers.get('etag')]).toEqual([kept, etag])
       // A shared cache must not give one origin what another was allowed.
-      expect(headers.get('vary')).toBe('Origin')
+      expect(headers.get('vary')).toBe('Accept, Origin')
     }
     expect([await asked.text(), unchanged.headers.get('content-type')]).toEqual(['', null])
   })

@@ -55,7 +55,7 @@ import type { WarnOf } from './webhook/createWarner.ts'
 export type AppConfig = {
   /** Where browsers reach this service. `https` decides about `Secure`, `__Host-` and HSTS. */
   publicUrl: string
-  /** Exact origins; sign-in returns to the first by default. */
+  /** Exact origins. Sign-in returns to the first by default, and its page shows proofs to browsers. */
   allowedOrigins: readonly string[]
   cookieSameSite: 'none' | 'lax' | 'strict'
   sessionTtlMs: number
@@ -179,7 +179,9 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
     signQuotaPerDay: config.signQuotaPerDay,
   })
   const proofReader = createProofReader({ store: proofs, ipfsGatewayUrl })
-  const getProof = registerProofRoutes(app, { proofReader, proofEvents, limiters })
+  const [firstOrigin] = allowedOrigins
+  const pageOrigin = firstOrigin === ownOrigin ? undefined : firstOrigin
+  const getProof = registerProofRoutes(app, { proofReader, proofEvents, limiters, pageOrigin })
   registerExportRoutes(app, { ...shared, schedule })
   registerGatewayRoutes(app, shared)
   registerLogRoutes(app, shared)

@@ -1,4 +1,4 @@
-import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
+import { type PolicyRefusal, ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
 
 /** Every code that the HTTP interface answers, with its status and whether the same call may succeed later. */
 export const coordinatorErrors = {
@@ -56,8 +56,16 @@ export type CoordinatorErrorCode = keyof typeof coordinatorErrors
 /** A failure whose code and `details` the caller gets, so neither may reveal internals. */
 export class CoordinatorError extends ServiceError<CoordinatorErrorCode> {
   override name = 'CoordinatorError'
-  constructor(code: CoordinatorErrorCode, message: string, options?: ServiceErrorOptions) {
+  /** For `policy_refused`: the verdict of each rule. */
+  readonly refusal: PolicyRefusal | undefined
+
+  constructor(
+    code: CoordinatorErrorCode,
+    message: string,
+    options?: ServiceErrorOptions & { refusal?: PolicyRefusal },
+  ) {
     super(code, message, options)
+    this.refusal = options?.refusal
   }
 }
 

@@ -5,6 +5,7 @@ import { createServer as createHttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { createSelfSignedCertificate } from '@countersign/attestation/certificates'
 import { callerHeaders, enclavePaths, isBodyTooLarge, readBounded } from '@countersign/protocol'
+import { closeServer } from '@countersign/service'
 import { type ByteBudget, createByteBudget } from './byteBudget.ts'
 import { EnclaveError } from './errors.ts'
 import { type App, type Reply, toReply } from './serveCalls.ts'
@@ -35,8 +36,6 @@ const MAX_CONNECTIONS = 512
  * keep nobody out.
  */
 const MAX_STRANGERS = 448
-/** How long a stop waits for callers to close their connections. */
-const CLOSE_MS = 5_000
 const DAY_MS = 86_400_000
 
 export function createTlsIdentity(now: number): TlsIdentity {
@@ -108,13 +107,7 @@ export async function startServer(
   await start(server, listen)
   return {
     address: toAddress(server, listen),
-    async close() {
-      const closed = new Promise((resolve) => server.close(resolve))
-      server.closeIdleConnections()
-      const deadline = setTimeout(() => server.closeAllConnections(), CLOSE_MS)
-      await closed
-      clearTimeout(deadline)
-    },
+    close: () => closeServer(server),
   }
 }
 

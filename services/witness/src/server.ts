@@ -1,15 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { COSIGNATURES_HEADER, MAX_ADD_CHECKPOINT_BYTES, parseStatementPath } from '@countersign/log'
 import { isBodyTooLarge, readBounded } from '@countersign/protocol'
-import type { Log } from '@countersign/service'
+import { closeServer, type Log } from '@countersign/service'
 import type { Reply, Witness } from './witness.ts'
 
 export type RunningServer = { address: string; close(): Promise<void> }
 
 /** Logs keep a connection each. */
 const MAX_CONNECTIONS = 256
-/** How long a stop waits for callers to close their connections. */
-const CLOSE_MS = 5_000
 const LIMITS = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
@@ -99,12 +97,6 @@ async function startServer(server: Server, { host, port }: { host: string; port:
   const actual = typeof address === 'object' && address !== null ? address.port : port
   return {
     address: `http://${host.includes(':') ? `[${host}]` : host}:${actual}`,
-    async close() {
-      const closed = new Promise((resolve) => server.close(resolve))
-      server.closeIdleConnections()
-      const deadline = setTimeout(() => server.closeAllConnections(), CLOSE_MS)
-      await closed
-      clearTimeout(deadline)
-    },
+    close: () => closeServer(server),
   }
 }

@@ -40,6 +40,10 @@ const byCode: Readonly<Record<string, FailureWords>> = {
     title: 'This is not the CAR file of a receipt',
     advice: 'It may have been cut short. Get it again, unchanged.',
   },
+  car_mismatch: {
+    title: 'The blocks of this CAR file do not fit together',
+    advice: 'Somebody changed the file, or it was damaged. Do not rely on it. Get it again from another source.',
+  },
   receipt_version_unsupported: {
     title: 'This is not a receipt that this page knows',
     advice: 'This page reads versions 1 and 2. A newer receipt needs a newer verifier.',

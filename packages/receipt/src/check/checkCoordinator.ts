@@ -1,4 +1,4 @@
-import { readSnpMeasurement, type TrustedRoot } from '@countersign/attestation'
+import { assertLaunch, type TrustedRoot } from '@countersign/attestation'
 import { computeSnpReportData, computeSnpReportDataV2, equalBytes, fromHex, toHex } from '@countersign/protocol'
 import type { ReceiptView } from '../receiptView.ts'
 import { checkMachine, type MachineContext } from './checkMachine.ts'
@@ -46,27 +46,19 @@ export async function checkCoordinator(
   })
 
   await run('coordinator-measurement', () => {
-    const { body } = needs(verified, 'the report is not genuine')
-    const measurement = toHex(body.measurement)
-    const hostData = toHex(body.hostData)
+    const report = needs(verified, 'the report is not genuine')
+    const measurement = toHex(report.body.measurement)
+    const hostData = toHex(report.body.hostData)
     if (!anchors.coordinatorMeasurements?.length) {
       throw new StepSkip(`No coordinator measurements to hold ${measurement}:${hostData} against.`)
     }
-    const trusted = anchors.coordinatorMeasurements.map(readSnpMeasurement)
-    const sameMeasurement = trusted.filter((code) => code?.measurement === measurement)
-    failIf(sameMeasurement.length === 0, `The measurement ${measurement} is not among the anchors.`, NOT_IN_MANIFEST)
-    const isKnown = sameMeasurement.some((code) => code?.hostData === hostData)
+    assertLaunch(report, anchors.coordinatorMeasurements)
     // A host can put the hash of more code there, so that one measurement is not one program.
-    if (!isKnown && sameMeasurement.some((code) => code?.hostData === undefined)) {
+    if (!anchors.coordinatorMeasurements.includes(`${measurement}:${hostData}`)) {
       throw new StepSkip(
         `The measurement ${measurement} is among the anchors, but HOST_DATA to hold ${hostData} against was not given.`,
       )
     }
-    failIf(
-      !isKnown,
-      `HOST_DATA ${hostData} is not among the anchors with the measurement ${measurement}.`,
-      NOT_IN_MANIFEST,
-    )
     return [`The measurement ${measurement} with HOST_DATA ${hostData} is among the anchors.`, undefined]
   })
 

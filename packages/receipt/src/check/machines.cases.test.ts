@@ -82,18 +82,18 @@ const cases: readonly Case[] = [
   {
     name: 'other HOST_DATA',
     issue: { report: { ...guest, hostData: new Uint8Array(32).fill(0x5b) }, certificates: { tcb } },
-    expected: ['failed', 'coordinator-measurement', 'fail'],
+    expected: ['failed', 'coordinator-measurement', 'fail', 'measurement_not_allowed'],
   },
   {
     name: 'no HOST_DATA where some is named',
     issue: { report: { reportedTcb: tcb }, certificates: { tcb } },
-    expected: ['failed', 'coordinator-measurement', 'fail'],
+    expected: ['failed', 'coordinator-measurement', 'fail', 'measurement_not_allowed'],
   },
   {
     name: 'HOST_DATA of one measurement with another',
     issue: { report: { ...guest, measurement: new Uint8Array(48).fill(1) }, certificates: { tcb } },
     anchors: { coordinatorMeasurements: [code, `${'01'.repeat(48)}:${'00'.repeat(32)}`] },
-    expected: ['failed', 'coordinator-measurement', 'fail'],
+    expected: ['failed', 'coordinator-measurement', 'fail', 'measurement_not_allowed'],
   },
   {
     name: 'other HOST_DATA, with the measurement named alone beside it',
@@ -103,7 +103,7 @@ const cases: readonly Case[] = [
   {
     name: 'HOST_DATA in upper case is nobody’s',
     anchors: { coordinatorMeasurements: [`${launch}:${stated.toUpperCase()}`] },
-    expected: ['failed', 'coordinator-measurement', 'fail'],
+    expected: ['failed', 'coordinator-measurement', 'fail', 'policy_invalid'],
   },
 
   // State
@@ -341,6 +341,17 @@ describe('the coordinator’s machine', () => {
     expect([result.verdict, id, step?.status, step?.code]).toEqual([verdict, id, status, errorCode])
     const failed = result.steps.filter((candidate) => candidate.status === 'fail').map((candidate) => candidate.id)
     expect(failed).toEqual(status === 'fail' ? [id] : [])
+  })
+
+  test('names the parts of the launch that differ from the closest entry', async () => {
+    const [otherLaunch, otherData] = ['01'.repeat(48), '02'.repeat(32)]
+    const { steps } = await checkReceipt(honest.bytes, honest.collateral, {
+      ...asHardware,
+      anchors: { ...anchors, coordinatorMeasurements: [`${otherLaunch}:${otherData}`, `${launch}:${otherData}`] },
+    })
+    expect(steps.find(({ id }) => id === 'coordinator-measurement')?.differences).toEqual([
+      { name: 'HOST_DATA', expected: [otherData], found: [stated] },
+    ])
   })
 
   test('a list that is good today says nothing of when a receipt was signed: it is judged when it is read', async () => {

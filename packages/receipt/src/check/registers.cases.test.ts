@@ -2,6 +2,7 @@ import {
   type CodeRegister,
   codeEvents,
   codeRegisters,
+  type Difference,
   type PckPlatform,
   parsePckPlatform,
   parseQuote,
@@ -70,6 +71,8 @@ type Expected = {
   code?: string
   /** Parts of its sentence. */
   says?: readonly string[]
+  /** The registers and events that it names, in order. */
+  differences?: readonly Difference[]
 }
 
 type Case = {
@@ -92,7 +95,18 @@ const trustingEvents = (accepted: Anchors['events']) => (measured: Required<TdMe
 
 const known: Expected = { verdict: 'unbounded', step: 'measurement', status: 'pass' }
 const open = (...says: string[]): Expected => ({ verdict: 'unknown-code', step: 'measurement', status: 'skip', says })
-const foreign = (code: string): Expected => ({ verdict: 'failed', step: 'measurement', status: 'fail', code })
+const foreign = (code: string, differences?: readonly Difference[]): Expected => ({
+  verdict: 'failed',
+  step: 'measurement',
+  status: 'fail',
+  code,
+  ...(differences && { differences }),
+})
+const differsIn = (name: CodeRegister): Difference => ({
+  name: name.toUpperCase(),
+  expected: [whole[name]],
+  found: [hex(9)],
+})
 
 const registerCases: readonly Case[] = [
   { name: 'every register named', issue: honest, anchors: trusting(whole), expected: known },
@@ -100,8 +114,14 @@ const registerCases: readonly Case[] = [
     name: `foreign ${name}`,
     issue: { ...honest, quote: toQuote({ ...registers, [name]: 9 }) },
     anchors: trusting(whole),
-    expected: foreign('measurement_not_allowed'),
+    expected: foreign('measurement_not_allowed', [differsIn(name)]),
   })),
+  {
+    name: 'two foreign registers, held against the closest of three entries',
+    issue: { ...honest, quote: toQuote({ ...registers, rtmr1: 9, rtmr3: 9 }) },
+    anchors: () => ({ measurements: [{ ...whole, mrTd: hex(8) }, whole, { ...whole, mrOwner: hex(8) }] }),
+    expected: foreign('measurement_not_allowed', [differsIn('rtmr1'), differsIn('rtmr3')]),
+  },
   ...codeRegisters.slice(1).map((name) => ({
     name: `${name} not named`,
     issue: honest,
@@ -230,13 +250,13 @@ const dstackCases: readonly Case[] = [
     name: `${name} not in the log`,
     issue: { ...onDstack, events: log.filter((event) => event.name !== name) },
     anchors: trustingEvents(events),
-    expected: { ...foreign('event_not_allowed'), says: [name] },
+    expected: foreign('event_not_allowed', [{ name, expected: [payloads[name]], found: [] }]),
   })),
   ...codeEvents.map((name) => ({
     name: `foreign ${name}`,
     issue: { ...onDstack, events: log.map((event) => (event.name === name ? { name, payload: 'ee' } : event)) },
     anchors: trustingEvents(events),
-    expected: { ...foreign('event_not_allowed'), says: [name] },
+    expected: foreign('event_not_allowed', [{ name, expected: [payloads[name]], found: ['ee'] }]),
   })),
   {
     name: 'a second compose-hash of other code',
@@ -358,7 +378,7 @@ describe.each([
     '%s: %s',
     async (_name, _verdict, row) => {
       const { verdict, steps } = await judge(row)
-      const { step: id, status, code, says = [] } = row.expected
+      const { step: id, status, code, says = [], differences } = row.expected
       const step = steps.find((each) => each.id === id)
       expect({ verdict, id, status: step?.status, code: step?.code }).toEqual({
         verdict: row.expected.verdict,
@@ -367,6 +387,7 @@ describe.each([
         code,
       })
       for (const part of says) expect(step?.detail).toContain(part)
+      if (differences !== undefined) expect(step?.differences).toEqual(differences)
       // Nothing else fails: the case is about its step alone.
       const failures = steps.filter((each) => each.status === 'fail').map((each) => each.id)
       expect(failures).toEqual(status === 'fail' ? [id] : [])

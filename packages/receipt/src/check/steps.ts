@@ -1,3 +1,4 @@
+import type { Difference } from '@countersign/attestation'
 import type { SignatureKind } from '@countersign/protocol'
 
 /** The checks of a receipt, in the order in which a person would do them. */
@@ -43,8 +44,16 @@ export type StepId = keyof typeof stepTitles
 
 export type StepStatus = 'pass' | 'fail' | 'skip'
 
-/** One check: what was looked at, how it came out, and why, in a plain sentence. */
-export type Step = { id: StepId; title: string; status: StepStatus; detail: string; code?: string }
+/** One check: its result and the reason, in a plain sentence. */
+export type Step = {
+  id: StepId
+  title: string
+  status: StepStatus
+  detail: string
+  code?: string
+  /** If unknown code ran: each register or event that differs from the closest trusted entry. */
+  differences?: readonly Difference[]
+}
 
 /** Steps whose skipping means that the code, its setting or the patch level to ask for is unknown, not that something is wrong. */
 export const anchorSteps: readonly StepId[] = [

@@ -1,3 +1,4 @@
+import { PolicyError } from '@countersign/attestation'
 import { ServiceError } from '@countersign/protocol'
 import { type Step, type StepId, stepTitles } from './steps.ts'
 
@@ -51,7 +52,8 @@ async function runCheck<Value>(check: () => Awaitable<[string, Value]>): Promise
     }
     if (!(error instanceof ServiceError)) throw error
     const detail = error.details === undefined ? error.message : `${error.message}: ${error.details}`
-    return { status: 'fail', detail: `${detail}.`, code: error.code }
+    const differences = error instanceof PolicyError ? error.differences : undefined
+    return { status: 'fail', detail: `${detail}.`, code: error.code, ...(differences && { differences }) }
   }
 }
 

@@ -3,6 +3,7 @@ import { MAX_BLOCK_BYTES } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { issueGolden } from '../../spec/createSpecFiles.ts'
 import { toCid } from '../cid.ts'
+import { ReceiptError } from '../errors.ts'
 import {
   CAR_HEADER_BYTES,
   encodeCar,
@@ -20,6 +21,7 @@ const block = (text: string) => new TextEncoder().encode(text)
 const blocks = [block('one'), block('two'), new Uint8Array(200).fill(3)] as const
 const car = encodeCar(blocks)
 const malformed = expect.objectContaining({ code: 'car_malformed' })
+const mismatch = expect.objectContaining({ code: 'car_mismatch' })
 
 /** A file by the specification, written out by hand. */
 function writeCar(root: Uint8Array, sections: (readonly [cid: Buffer, data: Uint8Array])[], head?: Buffer): Buffer {
@@ -69,14 +71,10 @@ describe('CAR, version 1', () => {
   const dagPbRoot = Buffer.concat([Buffer.from('3aa265726f6f747381d82a582500', 'hex'), dagPb, VERSION_1])
   test.each<[string, Uint8Array]>([
     ['nothing', new Uint8Array()],
-    ['a header alone', car.slice(0, 59)],
     ['a root of another codec', writeCar(two, blocks.map(section), dagPbRoot)],
-    ['a root that is not there', writeCar(block('three'), blocks.map(section))],
     ['two roots', writeCar(one, blocks.map(section), twoRoots)],
     ['version 2', writeCar(one, blocks.map(section), version2)],
     ['a block twice', writeCar(one, [section(one), section(two), section(two)])],
-    ['a block under another’s CID', writeCar(one, [section(one), [cidOf(two), block('changed')]])],
-    ['a CID of another codec', writeCar(one, [section(one), [dagPb, two]])],
     ['an empty block', writeCar(one, [section(one), section(new Uint8Array())])],
     ['a block that is too large', writeCar(one, [section(one), section(new Uint8Array(MAX_BLOCK_BYTES + 1))])],
     ['a byte after the end', Buffer.concat([car, Buffer.of(0)])],
@@ -99,18 +97,30 @@ describe('CAR, version 1', () => {
     expect(() => parseCar(Uint8Array.from(bytes))).toThrow(malformed)
   })
 
+  test.each<[string, Uint8Array]>([
+    ['a header alone', car.slice(0, 59)],
+    ['a root that is not there', writeCar(block('three'), blocks.map(section))],
+    ['a block under another’s CID', writeCar(one, [section(one), [cidOf(two), block('changed')]])],
+    ['a CID of another codec', writeCar(one, [section(one), [dagPb, two]])],
+  ])('%s does not fit', (_, bytes) => {
+    expect(() => parseCar(Uint8Array.from(bytes))).toThrow(mismatch)
+  })
+
   test('cut anywhere, or changed at any byte, it is refused', () => {
     for (let length = 0; length < car.length; length++) {
       // Where a section ends, a shorter file of the blocks before it begins: it is another file, and whole.
       const isWhole = length === 59 + 1 + 36 + 3 || length === 59 + 2 * (1 + 36 + 3)
-      if (!isWhole) expect(() => parseCar(car.slice(0, length))).toThrow(malformed)
+      if (!isWhole) expect(() => parseCar(car.slice(0, length))).toThrow(length === 59 ? mismatch : malformed)
     }
     for (let index = 0; index < car.length; index++) {
       for (const mask of [1, 0x80]) {
         const changed = car.slice()
         changed[index] = (changed[index] as number) ^ mask
-        expect(() => parseCar(changed)).toThrow(malformed)
+        expect(() => parseCar(changed)).toThrow(ReceiptError)
       }
+    }
+    for (const index of [99, car.length - 1]) {
+      expect(() => parseCar(car.with(index, (car[index] as number) ^ 1))).toThrow(mismatch)
     }
   })
 
@@ -173,9 +183,9 @@ describe('the CAR of a receipt', async () => {
 
   test('with a block that the receipt does not name it is refused', async () => {
     const other = await issueGolden({ kind: 'message' })
-    expect(() => parseReceiptCar(encodeCar([bytes, block('stranger')]))).toThrow(malformed)
-    expect(() => parseReceiptCar(encodeCar([bytes, other.blocks.batch]))).toThrow(malformed)
-    expect(() => parseReceiptCar(encodeCar([bytes, named.coordinator]))).toThrow(malformed)
+    expect(() => parseReceiptCar(encodeCar([bytes, block('stranger')]))).toThrow(mismatch)
+    expect(() => parseReceiptCar(encodeCar([bytes, other.blocks.batch]))).toThrow(mismatch)
+    expect(() => parseReceiptCar(encodeCar([bytes, named.coordinator]))).toThrow(mismatch)
   })
 
   test('whose root is no receipt is refused', () => {

@@ -67,7 +67,7 @@ export function parseCar(bytes: Uint8Array): { root: string; blocks: ReadonlyMap
     blocks.set(cid, block)
     offset = end
   }
-  if (!blocks.has(root)) throw malformed('the root is not among the blocks')
+  if (!blocks.has(root)) throw mismatch('the root is not among the blocks')
   return { root, blocks }
 }
 
@@ -96,7 +96,7 @@ export function parseCarSection(bytes: Uint8Array, start = 0): { cid: string; bl
   const cid = toCid(block)
   // A changed block, or a CID of another kind.
   if (!equalBytes(bytes.subarray(cidStart, blockStart), toCidBytes(cid))) {
-    throw malformed('a block is not the one that its CID names')
+    throw mismatch('a block is not the one that its CID names')
   }
   return { cid, block, end }
 }
@@ -143,6 +143,11 @@ function toCidBytes(cid: string): Uint8Array {
   const hash = toCidHash(cid)
   if (hash === undefined) throw malformed('not a CID of ours')
   return concatBytes(CID_HEAD, fromHex(hash))
+}
+
+/** The frame is whole, so these are not the bytes that were written. */
+export function mismatch(details: string) {
+  return new ReceiptError('car_mismatch', 'the blocks of the CAR do not fit together', { details })
 }
 
 function malformed(details: string) {

@@ -113,7 +113,7 @@ describe('an honest receipt of a vault', () => {
     const parsed = parseReceiptCar(encodeReceiptCar(honest))
     expect(parsed.blocks.policy).toEqual(honest.blocks.policy)
     const other = { ...honest.blocks, policy: toPolicyBytes(scheduled) }
-    const withCode = expect.objectContaining({ code: 'car_malformed' })
+    const withCode = expect.objectContaining({ code: 'car_mismatch' })
     expect(() => parseReceiptCar(encodeReceiptCar({ ...honest, blocks: other }))).toThrow(withCode)
     const both = encodeReceiptCar({ ...wallet, blocks: { ...wallet.blocks, policy: toPolicyBytes(scheduled) } })
     expect(() => parseReceiptCar(both)).toThrow(withCode)

@@ -1,8 +1,7 @@
 import { peekVersion } from '../canonicalCodec.ts'
-import { ReceiptError } from '../errors.ts'
 import { parseReceipt } from '../v1/canonicalBytes.ts'
 import { ATTESTATION_V2, parseBlock } from './blocks.ts'
-import { encodeCar, parseCar } from './car.ts'
+import { encodeCar, mismatch, parseCar } from './car.ts'
 import type { GivenBlocks } from './checkBlocks.ts'
 
 /** A receipt with the blocks that it needs, as `checkReceipt` takes them. */
@@ -24,9 +23,7 @@ export function parseReceiptCar(car: Uint8Array): ReceiptFiles {
   const named = nameBlocks(bytes, blocks)
   const found = Object.values(named).filter((cid) => cid !== undefined && blocks.has(cid))
   if (new Set(found).size !== blocks.size - 1) {
-    throw new ReceiptError('car_malformed', 'not a CAR of a receipt', {
-      details: 'a block that the receipt does not name',
-    })
+    throw mismatch('a block that the receipt does not name')
   }
   const pick = <Name extends string>(name: Name, cid: string | undefined) => {
     const block = cid === undefined ? undefined : blocks.get(cid)

@@ -153,7 +153,7 @@ export const manifestRows: readonly SubjectRow[] = [
     category: 'manifest',
     ...files,
     manifest: withCoordinator({ measurements: ['00'.repeat(48)] }),
-    expected: failed({ 'coordinator-measurement': '' }, OFFLINE),
+    expected: failed({ 'coordinator-measurement': 'measurement_not_allowed' }, OFFLINE),
   },
   {
     name: 'another entropy key than that of the simulated satellite',
@@ -216,7 +216,7 @@ export const manifestRows: readonly SubjectRow[] = [
     category: 'manifest',
     ...files,
     manifest: withCoordinator({ measurements: [`${launch}:${'01'.repeat(32)}`] }),
-    expected: failed({ 'coordinator-measurement': '' }, OFFLINE),
+    expected: failed({ 'coordinator-measurement': 'measurement_not_allowed' }, OFFLINE),
   },
   {
     name: 'another chip',

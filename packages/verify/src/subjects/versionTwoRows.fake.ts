@@ -32,6 +32,10 @@ function toCarRow(issue: SimulatedAttestation, changes: Partial<ReceiptFiles> = 
   return { issue, subject: { name: 'receipt.car', bytes }, hasSources: false, hasNode: false } as const
 }
 
+function flipLastBit(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  return bytes.with(-1, (bytes.at(-1) as number) ^ 1)
+}
+
 function toOpening({ opening }: SimulatedAttestation, half?: 'content' | 'signature'): GivenFile {
   if (opening === undefined) throw new Error('this kind has no opening')
   return { name: 'opening.json', bytes: toCanonicalJson(half === undefined ? opening : withholdHalf(opening, half)) }
@@ -216,7 +220,14 @@ export const versionTwoRows: readonly SubjectRow[] = [
     name: 'version 2: a CAR with a block of another receipt',
     category: 'tampered',
     ...toCarRow(transaction, { blocks: { ...transaction.blocks, batch: message.blocks.batch } }),
-    expected: { error: 'car_malformed' },
+    expected: { error: 'car_mismatch' },
+  },
+  {
+    name: 'version 2: a CAR with one bit of a block changed',
+    category: 'tampered',
+    ...toCarRow(transaction),
+    subject: { name: 'receipt.car', bytes: flipLastBit(toCarRow(transaction).subject.bytes) },
+    expected: { error: 'car_mismatch' },
   },
   {
     name: 'version 2: a gateway that sends another block',

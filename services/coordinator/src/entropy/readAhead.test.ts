@@ -488,6 +488,68 @@ describe('failures', () => {
     const claimSamples = () => Promise.reject(new CoordinatorError('database_unavailable', 'no database'))
     await expect(start({ store: { claimSamples } }).take(1)).rejects.toMatchObject({ code: 'database_unavailable' })
   })
+
+  const databaseDown = expect.objectContaining({ name: 'CoordinatorError', code: 'database_unavailable' })
+  const refuseClaim = () => Promise.reject(new CoordinatorError('database_unavailable', 'no database'))
+
+  test('reports a database that does not answer a claim as the database, not as entropy', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const entropy = startAsIs({ store: { claimSamples: () => new Promise(() => {}) } })
+    // Its stop would wait for the claim.
+    started = []
+    const waiting = expect(entropy.take(1)).rejects.toEqual(databaseDown)
+    await setImmediate()
+    clock.advance(5_000)
+    await vi.advanceTimersByTimeAsync(5_000)
+    await waiting
+  })
+
+  test('reports a slow source as entropy, even if the claim has just begun', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    let answer = () => {}
+    source.answer = (count) => new Promise((resolve) => (answer = () => resolve(create(count))))
+    const entropy = startAsIs({ store: { claimSamples: () => new Promise(() => {}) } })
+    // Its stop would wait for the claim.
+    started = []
+    const waiting = expect(entropy.take(1)).rejects.toEqual(unavailable)
+    await setImmediate()
+    clock.advance(4_900)
+    answer()
+    await setImmediate()
+    clock.advance(100)
+    await vi.advanceTimersByTimeAsync(5_000)
+    await waiting
+  })
+
+  test('reports the database if its first failure is followed by a request that takes too long', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    source.answer = (count) => (source.calls.length === 1 ? create(count) : new Promise(() => {}))
+    const entropy = startAsIs({ store: { claimSamples: refuseClaim } })
+    const waiting = expect(entropy.take(1)).rejects.toEqual(databaseDown)
+    await setImmediate()
+    clock.advance(5_000)
+    await vi.advanceTimersByTimeAsync(5_000)
+    await waiting
+    expect(source.calls).toHaveLength(2)
+  })
+
+  test('reports the database if the source fails too', async () => {
+    source.answer = (count) =>
+      source.calls.length % 3 === 1 ? Promise.reject(new EntropySourceError('unreachable')) : create(count)
+    const entropy = start({ store: { claimSamples: refuseClaim } })
+    await expect(entropy.take(300)).rejects.toEqual(databaseDown)
+    expect(source.calls).toEqual([256, 256, 88, 256, 256, 88])
+  })
+
+  test('hands out no part of a request if the database is down', async () => {
+    const claims = { claimSamples: store.claimSamples }
+    const entropy = start({ store: { claimSamples: (...asked) => claims.claimSamples(...asked) } })
+    await entropy.take(1)
+    expect(entropy.stats().buffered).toBe(1)
+    claims.claimSamples = refuseClaim
+    await expect(entropy.take(3)).rejects.toEqual(databaseDown)
+    expect(entropy.stats()).toMatchObject({ buffered: 1, handedOut: 1 })
+  })
 })
 
 describe('the end', () => {

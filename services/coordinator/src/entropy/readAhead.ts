@@ -45,8 +45,8 @@ const HORIZON = 1 / 5
  * follows recent demand, and only a `take` starts a purchase: when idle, nothing is fetched and no timer runs.
  *
  * When the source fails twice in a row, brings nothing usable or is too slow, `take` answers with fewer samples, and with none left throws
- * `entropy_unavailable`, or what the store throws when claiming fails. A failure is only of those who waited; the next
- * `take` asks again.
+ * `entropy_unavailable`. If the store fails to claim samples, or is too slow, `take` throws the store's error: without the store nothing
+ * can be signed. A failure is only of those who waited; the next `take` asks again.
  *
  * @example
  * const entropy = createReadAhead({ source, store, clock, publicKeys: [key], log })
@@ -68,6 +68,8 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
   let handedOut = 0
   /** When a request failed and none has brought samples since. */
   let failedAt = Number.NEGATIVE_INFINITY
+  /** The store's last failure to claim samples, until a claim succeeds. */
+  let claimFailure: { error: CoordinatorError; at: number } | undefined
   /** Samples taken within the horizon, decaying: for a steady rate, what it takes in that time. */
   let demand = { amount: 0, at: Number.NEGATIVE_INFINITY }
 
@@ -100,17 +102,27 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
     waiter.resolve(buffer.take(count))
   }
 
-  /** No more can be had: whoever waits gets what there is, and fails if that is nothing. */
+  /** No more can be had: the waiters get the samples that are left, and fail if there are none, or if the store failed. */
   function fail(failed: readonly Waiter[], cause: unknown) {
+    const error = cause instanceof CoordinatorError ? cause : findClaimFailure()
     for (const waiter of failed) {
       const index = waiters.indexOf(waiter)
       if (index < 0) continue
       waiters.splice(index, 1)
       buffer.dropUnusable()
       const count = Math.min(waiter.count, buffer.size)
-      if (count > 0) hand(waiter, count)
-      else waiter.reject(cause instanceof CoordinatorError ? cause : unavailable(cause))
+      if (error === undefined && count > 0) hand(waiter, count)
+      else waiter.reject(error ?? unavailable(cause))
     }
+  }
+
+  /** Whether the store kept the waiters waiting: it failed a moment ago, or has not answered a claim for most of the time. */
+  function findClaimFailure(): CoordinatorError | undefined {
+    const now = clock.now()
+    if (claimFailure !== undefined && now - claimFailure.at <= FAILING_MS) return claimFailure.error
+    const since = buyer.claimingSince()
+    if (since === undefined || now - since < waitMs / 2) return undefined
+    return new CoordinatorError('database_unavailable', 'the database does not answer')
   }
 
   /** Half of the target must be gone before more is bought: not a request to the source for every signature. */
@@ -175,7 +187,11 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
 
   /** One request, from the source into the buffer. Returns how many samples came in. */
   async function request(count: number): Promise<number> {
-    const samples = await buyer.buy(count)
+    const samples = await buyer.buy(count).catch((error) => {
+      if (error instanceof CoordinatorError) claimFailure = { error, at: clock.now() }
+      throw error
+    })
+    if (samples.length > 0) claimFailure = undefined
     buffer.add(samples, { reserved: countNeed() })
     serve()
     return samples.length

@@ -35,6 +35,8 @@ export type SampleBuyer = {
    * `shutting_down` once it is stopped.
    */
   buy(count: number): Promise<Sample[]>
+  /** When the oldest claim that the database has not answered began; undefined without one. */
+  claimingSince(): number | undefined
   /** Ends waiting for the source, at once. A claim under way goes on. */
   stop(error: Error): void
   stats(): BuyerStats
@@ -54,6 +56,7 @@ export function createSampleBuyer(parameters: SampleBuyerParameters): SampleBuye
   }
   const counts = { replayed: 0, failures: 0 }
   const onStop = new Set<(error: Error) => void>()
+  const claims = new Set<{ since: number }>()
   let isStopped = false
 
   /** A source that hangs does not delay the end. */
@@ -107,7 +110,10 @@ export function createSampleBuyer(parameters: SampleBuyerParameters): SampleBuye
   /** Only what the store says is ours, each value once, and as it was checked here. */
   async function claim(checked: Map<string, Sample>): Promise<Sample[]> {
     const offered = [...checked.values()].map(({ witness }) => witness)
-    const values = new Set((await store.claimSamples(offered, clock.now())).map(({ valueHex }) => valueHex))
+    const begun = { since: clock.now() }
+    claims.add(begun)
+    const given = await store.claimSamples(offered, begun.since).finally(() => claims.delete(begun))
+    const values = new Set(given.map(({ valueHex }) => valueHex))
     const claimed = [...checked.values()].filter(({ witness }) => values.has(witness.valueHex))
     const replayed = checked.size - claimed.length
     if (replayed > 0) {
@@ -132,6 +138,7 @@ export function createSampleBuyer(parameters: SampleBuyerParameters): SampleBuye
         throw error
       }
     },
+    claimingSince: () => claims.values().next().value?.since,
     stop(error) {
       isStopped = true
       for (const cancel of [...onStop]) cancel(error)

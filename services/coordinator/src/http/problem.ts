@@ -1,3 +1,4 @@
+import type { PolicyRefusal } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { CoordinatorError, type CoordinatorErrorCode, coordinatorErrors, toPublicCode } from '../errors.ts'
@@ -52,7 +53,8 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
   },
   policy_refused: {
     title: 'The rules of the vault do not allow this',
-    advice: 'Ask for what a rule allows; `detail` says what the nearest one refuses. Nothing was signed.',
+    advice:
+      'Ask for what a rule allows; `detail` says what the nearest one refuses, `refusal` what each does. Nothing was signed.',
   },
   approvals_missing: {
     title: 'The vault needs more approvals',
@@ -154,6 +156,7 @@ export type Problem = {
   status: number
   code: CoordinatorErrorCode
   detail?: string
+  refusal?: PolicyRefusal
   requestId: string
   retryable: boolean
 }
@@ -161,13 +164,15 @@ export type Problem = {
 /** The one body of all failures: RFC 9457. Everything that is not a `CoordinatorError` is `internal`, without details. */
 export function toProblem(error: unknown, { publicUrl, requestId }: { publicUrl: string; requestId: string }): Problem {
   const code = toPublicCode(error)
-  const detail = error instanceof CoordinatorError && code !== 'internal' ? error.details : undefined
+  const { details: detail, refusal = undefined } =
+    error instanceof CoordinatorError && code !== 'internal' ? error : { details: undefined }
   return {
     type: `${publicUrl}/docs/errors#${code}`,
     title: problems[code].title,
     status: coordinatorErrors[code].status,
     code,
     ...(detail === undefined ? {} : { detail }),
+    ...(refusal && { refusal }),
     requestId,
     retryable: coordinatorErrors[code].retryable,
   }

@@ -1,5 +1,7 @@
+import { isSlug } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { ProofReader } from '../proof/proofReader.ts'
+import { prefersHtml } from './accept.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import type { RequestContext } from './context.ts'
 import type { DirectRoute } from './directRoutes.ts'
@@ -7,7 +9,13 @@ import { type Limiters, limit } from './limiters.ts'
 import { EVENT_HEADERS, type ProofEvents } from './proofEvents.ts'
 import { routes } from './routes.ts'
 
-export type ProofRoutesDeps = { proofReader: ProofReader; proofEvents: ProofEvents; limiters: Limiters }
+export type ProofRoutesDeps = {
+  proofReader: ProofReader
+  proofEvents: ProofEvents
+  limiters: Limiters
+  /** The origin of the web app, whose page at the same path shows a proof to people; undefined without one. */
+  pageOrigin: string | undefined
+}
 
 /** When a place among the streams of an address becomes free is unknown; this is when their browsers would retry. */
 const STREAM_RETRY_S = 4
@@ -15,7 +23,7 @@ const RECEIPT_RETRY_S = 5
 
 /** Returns the one that is asked for most. */
 export function registerProofRoutes(app: HttpApp, deps: ProofRoutesDeps): DirectRoute {
-  const { proofReader, proofEvents, limiters } = deps
+  const { proofReader, proofEvents, limiters, pageOrigin } = deps
 
   /** One that is on IPFS alone may be readable again in a moment. */
   function retryLater(c: RequestContext, error: unknown): never {
@@ -29,6 +37,12 @@ export function registerProofRoutes(app: HttpApp, deps: ProofRoutesDeps): Direct
 
   async function getProof(c: RequestContext, slug: string) {
     limit(c, limiters.proof)
+    c.header('vary', 'Accept')
+    if (pageOrigin !== undefined && isSlug(slug) && prefersHtml(c.req.header('accept'))) {
+      c.header('location', `${pageOrigin}/proof/${slug}`)
+      c.header('cache-control', 'no-cache')
+      return { status: 302, body: null } as const
+    }
     const { isFinal, latin1, version } = await read(c, slug)
     const etag = `"${version}"`
     c.header('etag', etag)
@@ -41,7 +55,7 @@ export function registerProofRoutes(app: HttpApp, deps: ProofRoutesDeps): Direct
 
   addRoute(app, routes['GET /proof/:slug'], async (c) => {
     const { status, body } = await getProof(c, c.req.param('slug') ?? '')
-    return status === 304 ? c.body(null, status) : c.body(Buffer.from(body, 'latin1'), status)
+    return body === null ? c.body(null, status) : c.body(Buffer.from(body, 'latin1'), status)
   })
 
   addRoute(app, routes['GET /proof/:slug/events'], async (c) => {

@@ -312,10 +312,11 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
   'GET /proof/:slug': {
     summary: 'The public proof of a signature',
     description:
-      'Until its event is final on the chain, also while it is `complete`, ask again each time, with the ETag in If-None-Match: a reorganisation may move the event. A final proof never changes, and may be kept for an hour.',
+      'Until its event is final on the chain, also while it is `complete`, ask again each time, with the ETag in If-None-Match: a reorganisation may move the event. A final proof never changes, and may be kept for an hour. A browser that prefers `text/html` is redirected to the page of the web app, the first of the allowed origins.',
     request: { params: z.object({ slug: z.string() }) },
     responses: {
       200: json('The proof, as far as it has come', proofPayloadSchema),
+      302: { description: 'To the page of the proof, for a browser' },
       304: { description: 'Unchanged since the ETag that was sent' },
       ...problemsOf('proof_not_found', 'rate_limited', 'database_unavailable', 'receipt_unavailable'),
     },

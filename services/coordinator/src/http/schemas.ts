@@ -3,6 +3,7 @@ import {
   type Approval,
   type Hex,
   type Opening,
+  type PolicyRefusal,
   proofStatuses,
   type TypedData,
   type WalletUse,
@@ -319,6 +320,22 @@ export const readinessSchema = z
   .openapi('Readiness')
 export const emptySchema = z.strictObject({}).openapi('Empty')
 
+const policyRefusalSchema = z
+  .strictObject({
+    reasons: z.array(z.string()).openapi({ description: 'Of the request as a whole.' }),
+    rules: z.array(
+      z.strictObject({
+        rule: z.int(),
+        reasons: z.array(z.strictObject({ code: z.string(), at: z.int().optional() })),
+      }),
+    ),
+    nearest: z
+      .int()
+      .nullable()
+      .openapi({ description: 'Index of the rule with the fewest reasons and the highest limit.' }),
+  })
+  .openapi('PolicyRefusal', { description: 'Only for `policy_refused`.' }) as unknown as z.ZodType<PolicyRefusal>
+
 export const problemSchema = z
   .strictObject({
     type: z.string(),
@@ -326,6 +343,7 @@ export const problemSchema = z
     status: z.int(),
     code: z.enum(codes),
     detail: z.string().optional(),
+    refusal: policyRefusalSchema.optional(),
     requestId: z.string(),
     retryable: z.boolean(),
   })

@@ -89,6 +89,19 @@ test('a page that is marked as mock is sent whole when a stop has waited for it'
   await stopped
 })
 
+test('answers a request that was sent on an idle connection just before the stop, and ends the connection', async () => {
+  const { open, stop } = await listen({})
+  const caller = await open(['GET /health HTTP/1.1'])
+  await once(caller.socket, 'data')
+  // The system has the bytes when this returns, and the server has not read them.
+  caller.socket.write('GET /health HTTP/1.1\r\nHost: api.example\r\n\r\n')
+  const stopped = stop()
+  const [, first, second] = (await caller.read()).toLowerCase().split('http/1.1 ')
+  expect(first).toMatch(/^200 ok.*connection: keep-alive/s)
+  expect(second).toMatch(/^200 ok.*connection: close/s)
+  await stopped
+})
+
 /** An export that has begun, and a stop that waits for it. */
 async function stopDuringExport(rest: Promise<void>, patienceMs?: number) {
   async function* toParts() {

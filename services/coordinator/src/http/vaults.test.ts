@@ -1,5 +1,5 @@
 import { createPolicy, hashPolicy, type Policy, type Rule, type TimeSource, toPolicyBytes } from '@countersign/policy'
-import { type Hex, quicknet, toHex, type VaultInfo } from '@countersign/protocol'
+import { type Hex, type Problem, quicknet, toHex, type VaultInfo } from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
 import { getAddress } from 'viem'
 import { describe, expect, test } from 'vitest'
@@ -382,6 +382,16 @@ describe('signing with a vault', () => {
         },
       },
     ])
+  })
+
+  test('names the highest limit, and the reasons of each rule', async () => {
+    const { user, vault } = await setUp()
+    const { address } = await vault()
+    const body = { ...toSignBody({ value: '9000000000000001' }), wallet: address }
+    const { refusal } = (await (await user.post('/sign/digest', body)).json()) as Problem
+    const nearest = refusal?.nearest ?? -1
+    expect(policy.rules[nearest]).toMatchObject({ maxValueWei: '9000000000000000', approvals: 1 })
+    expect(refusal?.rules[nearest]?.reasons).toEqual([{ code: 'value_above_max' }])
   })
 
   test('approvals go to the enclave as they were given; an empty list is none', async () => {

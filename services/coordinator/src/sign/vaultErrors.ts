@@ -4,9 +4,10 @@ import { CoordinatorError } from '../errors.ts'
 
 /* Why a vault does not sign, in words for people. */
 
-export function policyRefused(policy: Policy, refusal: PolicyRefusal): CoordinatorError {
+export function policyRefused(policy: Policy, { reasons, rules, nearest }: PolicyRefusal): CoordinatorError {
+  const refusal = { reasons, rules, nearest }
   const details = describeRefusal(policy, { allowed: false, ...refusal }).join(' ')
-  return new CoordinatorError('policy_refused', 'the rules of the vault do not allow this', { details })
+  return new CoordinatorError('policy_refused', 'the rules of the vault do not allow this', { details, refusal })
 }
 
 export function approvalsMissing(missing: number): CoordinatorError {

@@ -211,7 +211,11 @@ describe('an enclave that does not know a policy', () => {
       ],
     )
     expect(failures).toMatchObject([
-      { code: 'policy_refused', details: expect.stringMatching(/^The schedule does not allow.* The amount is above/) },
+      {
+        code: 'policy_refused',
+        details: expect.stringMatching(/^The schedule does not allow.* The amount is above/),
+        refusal: { reasons: ['nonce_not_due'], rules, nearest: 0 },
+      },
       { code: 'approval_invalid', details: 'approvals[0]: approval_expired' },
       { code: 'policy_refused' },
     ])
