@@ -245,8 +245,9 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
       import('./webConfig.ts'),
     ])
     const anchors = await readAnchors({ url: publicUrl, enclave: enclave.fields, satellite })
-    const manifest = createDevManifest(chain, anchors, logged.witnesses)
-    const manifestFile = toShownPath(await writeManifest(stateDir, manifest))
+    const written = await writeManifest(stateDir, createDevManifest(chain, anchors, logged.witnesses))
+    const { manifest } = written
+    const manifestFile = toShownPath(written.path)
     web?.service.send({
       web: createWebConfig({ publicUrl, demoUrl, chain, manifest, manifestFile }),
       demo: { apiBaseUrl: publicUrl, webUrl, origin: demoUrl, chainId: chain.chainId, rpcUrl: chain.url },

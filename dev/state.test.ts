@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { emptyManifest, parseManifest } from '@countersign/verify'
+import { emptyManifest, type Manifest, parseManifest } from '@countersign/verify'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { onSync } from '../packages/service/src/onSync.fake.ts'
 import { lockDataDir } from '../services/coordinator/src/store/lockDataDir.ts'
@@ -58,9 +58,42 @@ describe('the state of the local stack', () => {
   })
 
   test('the manifest is one that a verifier takes', async () => {
-    const path = await writeManifest(dir, { ...emptyManifest, entropyKeys: ['ab'.repeat(32)] })
+    const { path } = await writeManifest(dir, { ...emptyManifest, entropyKeys: ['ab'.repeat(32)] })
     expect(path).toBe(join(dir, 'manifest.json'))
     expect(parseManifest(await readFile(path, 'utf8')).entropyKeys).toEqual(['ab'.repeat(32)])
+  })
+
+  describe('the manifest of a later start', () => {
+    const hash = (digits: string) => digits.repeat(32)
+    const log = { witnesses: [hash('a1')], quorum: 1 }
+    const start = (configHash: string, change: Partial<Manifest> = {}) =>
+      writeManifest(dir, { ...emptyManifest, enclave: { measurements: [], configHashes: [configHash] }, ...change })
+
+    test('keeps the configurations of earlier ones, each once', async () => {
+      await start(hash('c1'))
+      await start(hash('c2'))
+      const { path, manifest } = await start(hash('c1'))
+      expect(manifest.enclave.configHashes).toEqual([hash('c1'), hash('c2')])
+      expect(parseManifest(await readFile(path, 'utf8'))).toEqual(manifest)
+    })
+
+    test('requires no witnesses if an earlier one had no log, and still names their addresses', async () => {
+      await start(hash('c1'))
+      const witnessUrls = ['http://127.0.0.1:8095']
+      const { manifest } = await start(hash('c2'), { log, witnessUrls })
+      expect([manifest.log, manifest.witnessUrls]).toEqual([undefined, witnessUrls])
+      expect((await start(hash('c2'), { log, witnessUrls })).manifest.log).toBeUndefined()
+    })
+
+    test('requires the witnesses that the earlier ones required', async () => {
+      await start(hash('c1'), { log })
+      expect((await start(hash('c1'), { log })).manifest.log).toEqual(log)
+    })
+
+    test('replaces a damaged one', async () => {
+      await writeFile(join(dir, 'manifest.json'), '{')
+      expect((await start(hash('c1'))).manifest.enclave.configHashes).toEqual([hash('c1')])
+    })
   })
 
   test('clearing leaves what others keep there', async () => {

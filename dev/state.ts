@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createFolder, readCode, writeNewFile } from '@countersign/service'
-import type { Manifest } from '@countersign/verify'
+import { type Manifest, parseManifest } from '@countersign/verify'
 import { lockDataDir } from '../services/coordinator/src/store/lockDataDir.ts'
 
 /** What the stack itself remembers between starts. */
@@ -40,11 +40,52 @@ function parseState(text: string): DevState | undefined {
   }
 }
 
-/** Leaves what a verifier may trust of this stack beside its state. Answers where. */
-export async function writeManifest(stateDir: string, manifest: Manifest): Promise<string> {
+/** Writes what a verifier may trust of this stack next to its state, with what earlier starts had. Returns it, and where it is. */
+export async function writeManifest(
+  stateDir: string,
+  manifest: Manifest,
+): Promise<{ path: string; manifest: Manifest }> {
   const path = join(stateDir, MANIFEST)
-  await writeFile(path, `${JSON.stringify(manifest, undefined, 2)}\n`)
-  return path
+  const merged = addEarlier(manifest, await readEarlier(path))
+  await writeFile(path, `${JSON.stringify(merged, undefined, 2)}\n`)
+  return { path, manifest: merged }
+}
+
+/** Undefined on the first start, and if the file is damaged: this start replaces it. */
+async function readEarlier(path: string): Promise<Manifest | undefined> {
+  try {
+    return parseManifest(await readFile(path, 'utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+/** A wallet keeps its receipts when the stack starts with other options, so a verifier still needs their anchors. */
+function addEarlier(manifest: Manifest, earlier: Manifest | undefined): Manifest {
+  if (earlier === undefined) return manifest
+  const { log, ...rest } = manifest
+  const { enclave, coordinator } = manifest
+  return {
+    ...rest,
+    enclave: {
+      ...enclave,
+      measurements: union(enclave.measurements, earlier.enclave.measurements),
+      configHashes: union(enclave.configHashes, earlier.enclave.configHashes),
+    },
+    coordinator: {
+      ...coordinator,
+      measurements: union(coordinator.measurements, earlier.coordinator.measurements),
+      configHashes: union(coordinator.configHashes, earlier.coordinator.configHashes),
+    },
+    entropyKeys: union(manifest.entropyKeys, earlier.entropyKeys),
+    // Receipts from before there was a log would fail it. The settings, which the configuration's hash covers, name the witnesses.
+    ...(log === undefined || earlier.log === undefined ? {} : { log }),
+  }
+}
+
+/** Each value once, compared by its JSON. */
+function union<Value>(newer: readonly Value[], older: readonly Value[]): Value[] {
+  return [...new Map([...newer, ...older].map((value) => [JSON.stringify(value), value])).values()]
 }
 
 /**

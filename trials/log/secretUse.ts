@@ -59,7 +59,7 @@ export async function secretUse({ scope, say }: { scope: Scope; say(line: string
   const bob = createUser(backend)
   const other = await signIn(bob, 'bob')
   await sign(bob)
-  const unknown = { exitCode: 3, conclusion: 'incomplete', kinds: ['key-unknown', 'logs-unknown'] }
+  const unknown = { exitCode: 3, conclusion: 'incomplete', kinds: ['key-unknown', 'logs-unknown', 'wallet-unknown'] }
   await expectLook('wallet without receipts', other, unknown)
   return faults
 }

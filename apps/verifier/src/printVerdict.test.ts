@@ -14,6 +14,7 @@ function toOutcome(changes: Partial<CliOutcome> = {}): CliOutcome {
     exitCode: 0,
     isMock: false,
     isKnownCode: true,
+    isNotListed: false,
     timeBound: 'bounded',
     cid: honest.cid,
     steps: [toStep('digest', 'pass')],

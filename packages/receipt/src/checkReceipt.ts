@@ -9,7 +9,15 @@ import type { CoordinatorPolicy, GivenRevocations } from './check/checkMachine.t
 import { checkReevaluation, checkSigner, type SignerPolicy } from './check/checkSigner.ts'
 import { checkTransaction } from './check/checkTransaction.ts'
 import { checkWitness } from './check/checkWitness.ts'
-import { anchorSteps, isStepOf, requiredSteps, type Step, type StepId, vaultSteps } from './check/steps.ts'
+import {
+  anchorSteps,
+  isNotInManifest,
+  isStepOf,
+  requiredSteps,
+  type Step,
+  type StepId,
+  vaultSteps,
+} from './check/steps.ts'
 import { createTranscript, failIf, needs, type Transcript } from './check/transcript.ts'
 import { toCid } from './cid.ts'
 import type { AnyReceipt, ReceiptView } from './receiptView.ts'
@@ -72,6 +80,8 @@ export type ReceiptCheck = {
   isMock: boolean
   /** Whether every anchor was given and matched. */
   isKnownCode: boolean
+  /** The evidence holds, and fails only because the reader's anchors do not cover it. */
+  isNotListed: boolean
   /** The chain has no event, which is no failure as none was due. */
   isEventMissing: boolean
   /** Whether an event bounds the time of signing from above. */
@@ -184,7 +194,7 @@ async function readReceipt(
   if (opening !== undefined) await refuseOpening(transcript)
   await checkTransaction(transcript, { transaction, publicKey: signer.publicKey })
   await checkStatement(transcript, receipt)
-  await skipLog(transcript)
+  await skipLog(transcript, anchors.logWitnesses ?? [])
   return { view: receipt, policy: undefined, logged: undefined, checkRelease: () => checkRelease(transcript, receipt) }
 }
 
@@ -213,7 +223,7 @@ function toCheck(result: {
   const required: StepId[] = [
     ...requiredSteps.filter((id) => isStepOf(id, kind)),
     ...(receipt?.version === ATTESTATION_V2 ? (['blocks'] as const) : []),
-    ...(view?.signer.settings?.log ? (['log'] as const) : []),
+    ...(view?.signer.settings?.log || options.anchors?.logWitnesses?.length ? (['log'] as const) : []),
     ...(isOfVault(receipt) ? vaultSteps.filter((id) => isStepOf(id, kind)) : []),
     ...(options.opening === undefined ? [] : (['opening'] as const)),
     ...(options.cid === undefined ? [] : (['cid'] as const)),
@@ -223,9 +233,27 @@ function toCheck(result: {
   ]
   const isKnownCode = anchorSteps.every((id) => statusOf(id) === 'pass')
   const isComplete = required.every((id) => anchorSteps.includes(id) || statusOf(id) === 'pass')
-  const isFailed = steps.some(({ status }) => status === 'fail')
+  const failed = steps.filter(({ status }) => status === 'fail')
+  const isFailed = failed.length > 0
+  const isNotListed =
+    isFailed &&
+    failed.every(isNotInManifest) &&
+    required.every((id) => anchorSteps.includes(id) || ['pass', 'fail'].includes(statusOf(id) ?? ''))
   const verdict = toVerdict({ isFailed, isComplete, isMock, isKnownCode, timeBound })
-  return { verdict, isMock, isKnownCode, isEventMissing, timeBound, steps, cid, receipt, view, policy, logged }
+  return {
+    verdict,
+    isMock,
+    isKnownCode,
+    isNotListed,
+    isEventMissing,
+    timeBound,
+    steps,
+    cid,
+    receipt,
+    view,
+    policy,
+    logged,
+  }
 }
 
 function isOfVault(receipt: AnyReceipt | undefined): boolean {

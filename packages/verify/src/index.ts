@@ -40,10 +40,11 @@ export { createMonitorMemory, monitorWallet } from './monitor/monitorWallet.ts'
 export {
   type Finding,
   type FindingKind,
+  findWorst,
   type LogReport,
   type MonitorConclusion,
   type MonitorReport,
-  monitorConclusions,
+  monitorVerdicts,
   type Severity,
 } from './monitor/report.ts'
 export { orderGateways } from './orderGateways.ts'

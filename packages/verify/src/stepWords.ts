@@ -60,7 +60,7 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
   },
   log: {
     pass: 'Enough of the witnesses that the enclave’s settings name cosigned the log with this signature in it. Whether they are independent of the service, you must know.',
-    fail: 'The enclave’s settings promise a log that witnesses watch, and nothing proves that this signature is in it.',
+    fail: 'The enclave’s settings or your anchors require a log that witnesses cosign. Nothing proves that this signature is in it.',
     skip: 'No log was looked at: nothing proves that there are no other signatures.',
     action: `${DISTRUST} If you named witnesses of your own, compare their keys and how many of them you ask for.`,
   },

@@ -84,7 +84,16 @@ export type VerifyRequest = {
 
 export type Outcome = Pick<
   ReceiptCheck,
-  'verdict' | 'isMock' | 'isKnownCode' | 'isEventMissing' | 'timeBound' | 'cid' | 'view' | 'policy' | 'logged'
+  | 'verdict'
+  | 'isMock'
+  | 'isKnownCode'
+  | 'isNotListed'
+  | 'isEventMissing'
+  | 'timeBound'
+  | 'cid'
+  | 'view'
+  | 'policy'
+  | 'logged'
 > & {
   conclusion: Conclusion
   /** A part of the evidence is simulated, and that is not allowed. */
@@ -177,6 +186,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     isMock: check.isMock,
     isMockRefused: judged.isMockRefused,
     isKnownCode: check.isKnownCode,
+    isNotListed: check.isNotListed && subjectStep?.status !== 'fail',
     isEventMissing: check.isEventMissing,
     timeBound: check.timeBound,
     cid: check.cid,

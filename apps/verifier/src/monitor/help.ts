@@ -49,15 +49,18 @@ Example
   npm run monitor -- 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266 --rpc https://node.example --manifest release.json \\
     --ipfs https://gateway.example --follow --webhook https://alerts.example/hook
 
-Exit codes; of several findings and wallets the worst, in the order 1, 4, 5, 3, 6
+Exit codes; of several findings and wallets the worst, in the order 1, 4, 5, 7, 3, 6
   0  complete: every nonce, and every entry of the log, is explained by a receipt that was accepted
-  1  the key of a wallet is used elsewhere, or a receipt does not hold
+  1  the key of a wallet is used elsewhere, or a receipt does not verify
   2  bad input
-  3  not complete, and no alarm: a receipt is awaited, cannot be fetched or is not accepted, the log withholds something,
-     is stale or does not answer, a log that the settings name was not read and too few witnesses state that it is unused,
-     no receipt shows the key of the wallet, the node does not answer or does not show enough, or this program failed
+  3  not complete, and no alarm: a receipt is awaited, cannot be fetched or is not accepted, no receipt names the address,
+     the log withholds something, is stale, dated ahead or does not answer, a log that the settings name was not read and
+     too few witnesses state that it is unused, the node does not answer or does not show enough, the state cannot be
+     written, or this program failed
   4  something is hidden: the log has a signature of a wallet's key that no receipt is of
   5  the log lies: it shows two histories, contradicts itself or a receipt, or is not cosigned
   6  unresolved: the log has a signature without a receipt whose enclave stopped, or which it reported itself; all else
      is complete
+  7  not in your manifest: a genuine receipt, or a start of an enclave in the log, is of code, a configuration, a machine,
+     a key or witnesses that your manifest does not cover; no alarm
 `

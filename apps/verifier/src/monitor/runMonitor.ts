@@ -6,10 +6,10 @@ import {
   describeError,
   describeReport,
   type FetchDeps,
+  findWorst,
   type LogsMemory,
-  type MonitorConclusion,
   type MonitorReport,
-  monitorConclusions,
+  monitorVerdicts,
   monitorWallet,
   releaseManifest,
   toPrintable,
@@ -29,19 +29,16 @@ export type MonitorCliDeps = FetchDeps & {
   wait: (ms: number) => Promise<boolean>
 }
 
-/** Scripts depend on these numbers; the help says what each means. */
-const EXIT_CODES: Readonly<Record<MonitorConclusion, number>> = {
-  complete: 0,
-  'used-elsewhere': 1,
-  incomplete: 3,
-  hidden: 4,
-  'log-lies': 5,
-  unresolved: 6,
-}
+const COMPLETE = monitorVerdicts.complete.exitCode
 const BAD_INPUT = 2
 
+type Failure = { code: string; message: string }
+
 /** What one look at a wallet came to. */
-type Look = { address: string } & ({ report: MonitorReport } | { error: { code: string; message: string } })
+type Look = { address: string } & ({ report: MonitorReport } | { error: Failure })
+
+/** All looks of one turn, as `--json` prints them and the webhook gets them. `error` if the state could not be written. */
+type Turn = { looks: readonly Look[]; exitCode: number; error?: Failure }
 
 /** The whole program, but for the process around it: its exit code. It never throws. */
 export async function runMonitor(deps: MonitorCliDeps, argv: readonly string[]): Promise<number> {
@@ -57,7 +54,7 @@ export async function runMonitor(deps: MonitorCliDeps, argv: readonly string[]):
     const { code, message } = describeError(error)
     if (isJson) deps.writeOut(toJsonLine({ error: { code, message } }))
     else deps.writeError(toLine(`${message} [${code}]`))
-    return error instanceof ServiceError ? BAD_INPUT : EXIT_CODES.incomplete
+    return error instanceof ServiceError ? BAD_INPUT : monitorVerdicts.incomplete.exitCode
   }
 }
 
@@ -94,49 +91,52 @@ async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }:
         looks.push({ address, error: describeError(error) })
       }
     }
-    const news = toNews(looks)
-    if (news !== shown) show(deps, looks, { isJson })
+    // Before the report, which says when the next run won't know what this one saw.
+    const turn = toTurn(looks, await keepState(options.stateFile, logs))
+    const news = toNews(turn)
+    if (news !== shown) show(deps, turn, { isJson })
     shown = news
-    const exitCode = toExitCode(looks)
-    // A hook hears of what is not complete, and then of every change until all is complete again.
-    const isTold = told === '' ? exitCode === EXIT_CODES.complete : told === news
-    if (options.webhook !== undefined && !isTold && (await postWebhook(deps, options.webhook, looks))) {
-      told = exitCode === EXIT_CODES.complete ? '' : news
+    const { exitCode } = turn
+    // The webhook gets reports that are not complete, and then every change until all are complete again.
+    const isTold = told === '' ? exitCode === COMPLETE : told === news
+    if (options.webhook !== undefined && !isTold && (await postWebhook(deps, options.webhook, turn))) {
+      told = exitCode === COMPLETE ? '' : news
     }
-    // Said after all else: what was found must not be lost with the file.
-    const isKept = await keepState(deps, options.stateFile, logs)
-    if (!options.isFollowing || !(await deps.wait(options.intervalS * 1000))) {
-      return exitCode === EXIT_CODES.complete && !isKept ? EXIT_CODES.incomplete : exitCode
-    }
+    if (!options.isFollowing || !(await deps.wait(options.intervalS * 1000))) return exitCode
   }
 }
 
-/** Whether the next run will know what this one saw. */
-async function keepState(deps: MonitorCliDeps, path: string | undefined, logs: LogsMemory): Promise<boolean> {
+/** Why the state could not be written; undefined if it was. */
+async function keepState(path: string | undefined, logs: LogsMemory): Promise<Failure | undefined> {
   try {
     await writeState(path, logs)
-    return true
+    return undefined
   } catch (error) {
-    if (!(error instanceof VerifierError)) throw error
-    const { code, message } = describeError(error)
-    deps.writeError(toLine(`${message} [${code}]`))
-    return false
+    return describeError(error)
   }
+}
+
+/** The exit code is that of the worst look. */
+function toTurn(looks: readonly Look[], error: Failure | undefined): Turn {
+  const found = looks.map((look) => ('report' in look ? look.report.conclusion : 'incomplete'))
+  const worst = findWorst(error === undefined ? found : [...found, 'incomplete']) ?? 'incomplete'
+  return { looks, exitCode: monitorVerdicts[worst].exitCode, ...(error === undefined ? {} : { error }) }
 }
 
 /** All but what changes with every block and cosignature. */
-function toNews(looks: readonly Look[]): string {
-  return JSON.stringify(
-    looks.map((look) => {
-      if (!('report' in look)) return look
-      const { head: _, logs, ...report } = look.report
-      return { ...report, logs: logs?.map(({ size: _size, cosignedAt: _time, ...log }) => log) }
-    }),
-  )
+function toNews({ looks, error }: Turn): string {
+  const news = looks.map((look) => {
+    if (!('report' in look)) return look
+    const { head: _, logs, ...report } = look.report
+    return { ...report, logs: logs?.map(({ size: _size, cosignedAt: _time, ...log }) => log) }
+  })
+  return JSON.stringify([news, error])
 }
 
-function show({ writeOut, writeError }: MonitorCliDeps, looks: readonly Look[], { isJson }: { isJson: boolean }) {
-  if (isJson) return writeOut(toJsonLine({ looks, exitCode: toExitCode(looks) }))
+function show({ writeOut, writeError }: MonitorCliDeps, turn: Turn, { isJson }: { isJson: boolean }) {
+  const { looks, error } = turn
+  if (error !== undefined) writeError(toLine(`${error.message} [${error.code}]`))
+  if (isJson) return writeOut(toJsonLine(turn))
   for (const look of looks) {
     if ('error' in look) {
       writeError(toLine(`${look.address}: nothing was looked at: ${look.error.message} [${look.error.code}]`))
@@ -155,16 +155,9 @@ function show({ writeOut, writeError }: MonitorCliDeps, looks: readonly Look[], 
   }
 }
 
-/** That of the worst. */
-function toExitCode(looks: readonly Look[]): number {
-  const found = looks.map((look) => ('report' in look ? look.report.conclusion : 'incomplete'))
-  const worst = monitorConclusions.find((conclusion) => found.includes(conclusion))
-  return EXIT_CODES[worst ?? 'incomplete']
-}
-
 /** Whether it was taken; where not, that is said, and the next look tries again. Only the host is named: the path is often a secret. */
-async function postWebhook(deps: MonitorCliDeps, url: string, looks: readonly Look[]): Promise<boolean> {
-  const body = JSON.stringify({ looks, exitCode: toExitCode(looks) })
+async function postWebhook(deps: MonitorCliDeps, url: string, turn: Turn): Promise<boolean> {
+  const body = JSON.stringify(turn)
   const headers = { 'content-type': 'application/json' }
   try {
     const { ok, status } = await withinTimeLimit(deps.timeoutMs, async (signal) => {

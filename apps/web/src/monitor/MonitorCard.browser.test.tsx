@@ -27,14 +27,15 @@ const foreign = { hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: 1 }
 const original = globalThis.fetch
 
 const history = createFakeLog()
+const plain = { treeSize: 1, leafIndex: 0, batchSequence: 0 }
+const issued = await issueGoldenV2({ ...plain, signedAt, log: { origin } })
 history.append({
   kind: 'boot',
   bootId: 'b0'.repeat(16),
-  configHash: 'c0'.repeat(32),
+  configHash: issued.anchors.configHashes[0] as string,
   timeMs: signedAt.getTime() - 1000,
 })
-const plain = { treeSize: 1, leafIndex: 0, batchSequence: 0 }
-const logged = logReceipt(history, await issueGoldenV2({ ...plain, signedAt, log: { origin } }))
+const logged = logReceipt(history, issued)
 
 let node: ReturnType<typeof createFakeNode>
 let network: FakeNetwork

@@ -4,8 +4,8 @@ import {
   createMonitorMemory,
   describeError,
   describeReport,
-  type MonitorConclusion,
   type MonitorReport,
+  monitorVerdicts,
 } from '@countersign/verify'
 import { useEffect, useState } from 'react'
 import { useConfig } from '../config.ts'
@@ -19,14 +19,7 @@ type State =
 
 const LOOKING: State = { phase: 'looking', judged: 0, of: 0 }
 
-const TONES = {
-  complete: 'info',
-  incomplete: 'warning',
-  unresolved: 'warning',
-  'log-lies': 'danger',
-  hidden: 'danger',
-  'used-elsewhere': 'danger',
-} as const satisfies Record<MonitorConclusion, unknown>
+const TONES = { alarm: 'danger', 'not-listed': 'warning', gap: 'warning', complete: 'info' } as const
 
 /** Looks at once, and again when it is asked to; what was accepted is not judged a second time. */
 export function MonitorResult({ address }: { address: Hex }) {
@@ -79,7 +72,7 @@ function ReportView({ report }: { report: MonitorReport }) {
   const { headline, findings, logs, unseen } = describeReport(report)
   return (
     <>
-      <Notice tone={TONES[report.conclusion]} title={headline} isAlert>
+      <Notice tone={TONES[monitorVerdicts[report.conclusion].severity]} title={headline} isAlert>
         {logs.map((text) => (
           <p key={text}>{text}</p>
         ))}

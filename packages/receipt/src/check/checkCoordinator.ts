@@ -2,6 +2,7 @@ import { readSnpMeasurement, type TrustedRoot } from '@countersign/attestation'
 import { computeSnpReportData, computeSnpReportDataV2, equalBytes, fromHex, toHex } from '@countersign/protocol'
 import type { ReceiptView } from '../receiptView.ts'
 import { checkMachine, type MachineContext } from './checkMachine.ts'
+import { NOT_IN_MANIFEST } from './steps.ts'
 import { failIf, needs, StepSkip, type Transcript } from './transcript.ts'
 
 /** report → policy → chip → revocation → key → measurement → config: who handled the request. */
@@ -53,7 +54,11 @@ export async function checkCoordinator(
     }
     const trusted = anchors.coordinatorMeasurements.map(readSnpMeasurement)
     const sameMeasurement = trusted.filter((code) => code?.measurement === measurement)
-    failIf(sameMeasurement.length === 0, `The measurement ${measurement} is not among those you trust.`)
+    failIf(
+      sameMeasurement.length === 0,
+      `The measurement ${measurement} is not among those you trust.`,
+      NOT_IN_MANIFEST,
+    )
     const isKnown = sameMeasurement.some((code) => code?.hostData === hostData)
     // A host can put the hash of more code there, so that one measurement is not one program.
     if (!isKnown && sameMeasurement.some((code) => code?.hostData === undefined)) {
@@ -61,7 +66,11 @@ export async function checkCoordinator(
         `The measurement ${measurement} is among those you trust, but HOST_DATA to hold ${hostData} against was not given.`,
       )
     }
-    failIf(!isKnown, `HOST_DATA ${hostData} is not among those you trust with the measurement ${measurement}.`)
+    failIf(
+      !isKnown,
+      `HOST_DATA ${hostData} is not among those you trust with the measurement ${measurement}.`,
+      NOT_IN_MANIFEST,
+    )
     return [`The measurement ${measurement} with HOST_DATA ${hostData} is among those you trust.`, undefined]
   })
 
@@ -69,7 +78,11 @@ export async function checkCoordinator(
     const { configHash } = selfAttestation
     const trusted = anchors.coordinatorConfigHashes
     if (!trusted?.length) throw new StepSkip(`No coordinator configuration hashes to hold ${configHash} against.`)
-    failIf(!trusted.includes(configHash), `The configuration ${configHash} is not among those you trust.`)
+    failIf(
+      !trusted.includes(configHash),
+      `The configuration ${configHash} is not among those you trust.`,
+      NOT_IN_MANIFEST,
+    )
     return [`The configuration ${configHash} is among those you trust.`, undefined]
   })
 

@@ -25,6 +25,7 @@ import { toCid } from '../cid.ts'
 import type { ReceiptView } from '../receiptView.ts'
 import type { Anchors } from './anchors.ts'
 import { checkMeasurement } from './checkMeasurement.ts'
+import { NOT_IN_MANIFEST } from './steps.ts'
 import { failIf, needs, StepFailure, StepSkip, type Transcript } from './transcript.ts'
 
 export type SignerPolicy = Omit<QuotePolicy, 'measurements' | 'events' | 'platforms' | 'reportData'>
@@ -124,7 +125,11 @@ export async function checkSigner(
     if (signer.settings !== undefined) assertSettingsOf(signer.config, signer.settings)
     const hash = toHex(configHash)
     if (!anchors.configHashes?.length) throw new StepSkip(`No configuration hashes to hold ${hash} against.`)
-    failIf(!anchors.configHashes.includes(hash), `The configuration ${hash} is not among those you trust.`)
+    failIf(
+      !anchors.configHashes.includes(hash),
+      `The configuration ${hash} is not among those you trust.`,
+      NOT_IN_MANIFEST,
+    )
     return [`The configuration ${hash} is among those you trust.`, undefined]
   })
 

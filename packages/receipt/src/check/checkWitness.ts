@@ -13,6 +13,7 @@ import {
 } from '@countersign/protocol'
 import type { ReceiptView } from '../receiptView.ts'
 import type { Anchors } from './anchors.ts'
+import { NOT_IN_MANIFEST } from './steps.ts'
 import { failIf, StepFailure, StepSkip, type Transcript } from './transcript.ts'
 
 /** entropy → entropy-key: the witness. Answers `mock` when a simulated source signed it. */
@@ -44,7 +45,11 @@ export async function checkWitness(
     const { publicKey } = entropy
     if (mockEntropyKeys.includes(publicKey)) return [`${publicKey} is of a simulated source: MOCK.`, 'mock' as const]
     if (!anchors.entropyKeys?.length) throw new StepSkip(`No entropy keys to hold ${publicKey} against.`)
-    failIf(!anchors.entropyKeys.includes(publicKey), `The key ${publicKey} is not among those you trust.`)
+    failIf(
+      !anchors.entropyKeys.includes(publicKey),
+      `The key ${publicKey} is not among those you trust.`,
+      NOT_IN_MANIFEST,
+    )
     return [`The key ${publicKey} is among those you trust.`, undefined]
   })
 }

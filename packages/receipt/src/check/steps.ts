@@ -56,9 +56,27 @@ export const anchorSteps: readonly StepId[] = [
   'coordinator-config',
 ]
 
+/** Code of a step that fails only because the reader's anchors do not cover the receipt. */
+export const NOT_IN_MANIFEST = 'not_in_manifest'
+
+const notInManifestCodes: readonly (string | undefined)[] = [
+  NOT_IN_MANIFEST,
+  'measurement_not_allowed',
+  'event_not_allowed',
+  'platform_not_allowed',
+  'chip_not_allowed',
+  'chip_not_named',
+  'chip_not_listed',
+]
+
+/** Whether a step failed because the reader lists other code, configurations, machines, keys or witnesses. */
+export function isNotInManifest({ status, code }: Pick<Step, 'status' | 'code'>): boolean {
+  return status === 'fail' && notInManifestCodes.includes(code)
+}
+
 /**
  * Steps that must pass for a receipt to be verified, where its kind has them. `blocks` joins them in version 2, and `log` where the
- * enclave's settings name one; `opening`, `cid`, `platform`, `event` and `reevaluation` do when the caller gives something to hold the receipt against. `time-bound` must pass too,
+ * enclave's settings name one or the reader names witnesses; `opening`, `cid`, `platform`, `event` and `reevaluation` do when the caller gives something to hold the receipt against. `time-bound` must pass too,
  * but has verdicts of its own, as the anchors have. `coordinator-chip` and `coordinator-revocation` count only where
  * they fail.
  */

@@ -4,6 +4,11 @@ import { type Step, type StepId, stepTitles } from './steps.ts'
 /** Thrown inside a step: the check does not hold. The message is a plain sentence. */
 export class StepFailure extends Error {
   override name = 'StepFailure'
+  readonly code: string | undefined
+  constructor(message: string, code?: string) {
+    super(message)
+    this.code = code
+  }
 }
 
 /** Thrown inside a step: there is nothing to check against, or it could not be fetched. */
@@ -41,7 +46,9 @@ async function runCheck<Value>(check: () => Awaitable<[string, Value]>): Promise
     return { status: 'pass', detail, value }
   } catch (error) {
     if (error instanceof StepSkip) return { status: 'skip', detail: error.message }
-    if (error instanceof StepFailure) return { status: 'fail', detail: error.message }
+    if (error instanceof StepFailure) {
+      return { status: 'fail', detail: error.message, ...(error.code === undefined ? {} : { code: error.code }) }
+    }
     if (!(error instanceof ServiceError)) throw error
     const detail = error.details === undefined ? error.message : `${error.message}: ${error.details}`
     return { status: 'fail', detail: `${detail}.`, code: error.code }
@@ -54,6 +61,6 @@ export function needs<Value>(value: Value | undefined, what: string): Value {
   return value
 }
 
-export function failIf(condition: boolean, sentence: string): void {
-  if (condition) throw new StepFailure(sentence)
+export function failIf(condition: boolean, sentence: string, code?: string): void {
+  if (condition) throw new StepFailure(sentence, code)
 }

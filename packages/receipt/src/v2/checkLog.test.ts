@@ -107,10 +107,14 @@ describe('without a log', () => {
     expect(failures(await check({ ...bare, ...keyed }))).toEqual(['log', 'release'])
   })
 
-  test('a reader’s witnesses do not change that: whether there must be a log is for the settings to say', async () => {
-    const bare = await issueGolden({ kind: 'transaction' })
+  test.each([1, 2])('version %i: the step fails for a reader who requires witnesses', async (version) => {
+    const bare =
+      version === 1 ? await service.issue({ signedAt: GOLDEN_SIGNED_AT }) : await issueGolden({ kind: 'transaction' })
     const result = await check(bare, { anchors: { ...bare.anchors, logWitnesses: [setting] } })
-    expect([result.verdict, stepOf(result, 'log')?.status]).toEqual(['mock', 'skip'])
+    expect(result).toMatchObject({ verdict: 'failed', isNotListed: true })
+    expect(result.steps.filter(({ status }) => status === 'fail')).toMatchObject([
+      { id: 'log', code: 'not_in_manifest' },
+    ])
   })
 })
 

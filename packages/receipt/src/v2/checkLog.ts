@@ -13,6 +13,7 @@ import {
 import { isCosigned } from '@countersign/policy'
 import { type AttestationReceiptV2, type BatchBlock, hashLeaf, toHex } from '@countersign/protocol'
 import { toTime } from '../check/checkWitness.ts'
+import { NOT_IN_MANIFEST } from '../check/steps.ts'
 import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../check/transcript.ts'
 
 /** Where the entry of a signature is in a log, and who cosigned it. */
@@ -36,7 +37,7 @@ const NOTHING_PROVED = 'nothing proves that there are no other signatures'
 
 /**
  * log: the signature's entry is in the log that the settings name, and a quorum of their witnesses cosigned it, and of the witnesses of
- * each policy of the reader. Whether there must be a log is for the settings to say, which the quote covers.
+ * each policy of the reader. Without such a policy, the settings decide whether there must be a log; the quote covers them.
  */
 export async function checkLog(
   { run }: Transcript,
@@ -48,7 +49,7 @@ export async function checkLog(
     const { log } = receipt
     if (settings.log === null) {
       failIf(logKey !== undefined || log !== undefined, 'The receipt names a log, and the enclave’s settings do not.')
-      throw new StepSkip(`This enclave keeps no log: ${NOTHING_PROVED}.`)
+      throw withoutLog('This enclave keeps no log', policies)
     }
     if (logKey === undefined || log === undefined) {
       throw new StepFailure('The enclave’s settings name a log, and the receipt does not prove that it is in one.')
@@ -68,6 +69,7 @@ export async function checkLog(
       failIf(
         !isCosigned(policy, cosigners),
         `Of the witnesses that you trust ${count} cosigned, and ${policy.quorum} are needed.`,
+        NOT_IN_MANIFEST,
       )
     }
     const cosignedAt = findTime(cosignatures, [settings.log, ...policies])
@@ -79,10 +81,16 @@ export async function checkLog(
 }
 
 /** A receipt of version 1 is in no log. */
-export async function skipLog({ run }: Transcript): Promise<void> {
+export async function skipLog({ run }: Transcript, policies: readonly WitnessPolicy[]): Promise<void> {
   await run('log', () => {
-    throw new StepSkip(`A receipt of version 1 is in no log: ${NOTHING_PROVED}.`)
+    throw withoutLog('A receipt of version 1 is in no log', policies)
   })
+}
+
+/** A reader who names witnesses requires a log, whatever the enclave's settings say. */
+function withoutLog(why: string, policies: readonly WitnessPolicy[]): StepSkip | StepFailure {
+  if (policies.length === 0) return new StepSkip(`${why}: ${NOTHING_PROVED}.`)
+  return new StepFailure(`${why}, and you require witnesses: ${NOTHING_PROVED}.`, NOT_IN_MANIFEST)
 }
 
 function hashEntry({ signer: { statement } }: AttestationReceiptV2): Uint8Array {

@@ -25,6 +25,8 @@ const UNSEEN_WITH_LOG =
 
 const HEADLINES: Readonly<Record<Exclude<MonitorConclusion, 'complete'>, string>> = {
   'used-elsewhere': 'The key is used elsewhere.',
+  'receipt-failed': 'A receipt does not verify.',
+  'not-in-manifest': 'Not in your manifest.',
   hidden: 'Something is hidden.',
   'log-lies': 'The log lies.',
   incomplete: 'Not complete.',
@@ -89,7 +91,9 @@ function describeFinding(finding: Finding): string {
     case 'no-receipt':
       return `${at} was used without a receipt${what}: the key is used elsewhere${detail === undefined ? '' : `, and the node does not show by what (${detail})`}.`
     case 'receipt-failed':
-      return `${at} has a receipt that does not hold${what}${because}. The key may be used elsewhere.`
+      return `${at} has a receipt that does not verify${what}${because}. The key may be used elsewhere.`
+    case 'receipt-not-listed':
+      return `${at} has a genuine receipt that your manifest does not cover${what}${because}`
     case 'awaited':
       return `${at} has no receipt yet${what}. If none comes, the key is used elsewhere.`
     case 'receipt-unavailable':
@@ -106,6 +110,8 @@ function describeFinding(finding: Finding): string {
       return `${at} was used in block ${blockNumber} by code on the account, with no signature of its key.`
     case 'code':
       return `The account runs code${detail === undefined ? '' : ` of ${detail} (EIP-7702)`}. It can move all that the account holds, without a signature of its key.`
+    case 'wallet-unknown':
+      return 'No accepted receipt names this address, so nothing shows that it is a wallet of this service.'
     case 'not-logged':
       return `The signature${what} has a receipt and is in no log, though there was one: an enclave that writes no log has the key. The key is used elsewhere.`
     case 'hidden':
@@ -122,6 +128,10 @@ function describeFinding(finding: Finding): string {
       return `${log} withholds what it has${because}.`
     case 'log-stale':
       return `${log} is stale: no quorum of its witnesses cosigned it since ${detail}. What was signed since then may be missing.`
+    case 'log-ahead':
+      return `${log} is dated ahead of your clock: a quorum of its witnesses cosigned it at ${detail}. Nothing shows that it is current.`
+    case 'boot-not-listed':
+      return `${entry}: an enclave started with the configuration ${finding.configHash}, which is not in your manifest${finding.count === 1 ? '' : ` (${finding.count} starts)`}.`
     case 'log-unavailable':
       return `${log} could not be read${because}.`
     case 'witness-unavailable':

@@ -60,7 +60,12 @@ export async function createHistory(count: number): Promise<History> {
   const plain = { treeSize: 1, leafIndex: 0, batchSequence: 0 }
   const template = await issueGoldenV2({ ...plain, signedAt, log: { origin } })
   const log = createFakeLog()
-  log.append({ kind: 'boot', bootId: 'b0'.repeat(16), configHash: 'c0'.repeat(32), timeMs: signedAt.getTime() - 1 })
+  log.append({
+    kind: 'boot',
+    bootId: 'b0'.repeat(16),
+    configHash: template.anchors.configHashes[0] as string,
+    timeMs: signedAt.getTime() - 1,
+  })
   const leaves = log.entries.map(hashLogEntry)
   const readNode = createNodeReader(leaves)
   const receipts: LoggedReceipt[] = []

@@ -5,7 +5,7 @@ import { createRpc } from '../createRpc.ts'
 import { createFetchBytes } from '../fetchBytes.ts'
 import { contract, type FakeIssue, issue, issueGoldenV2, signedAt, toManifest } from '../issues.fake.ts'
 import { createFakeNetwork, type FakeNetwork, gatewayUrl, rpcUrl } from '../network.fake.ts'
-import { judgeReceipt } from './judgeReceipt.ts'
+import { judgeReceipts } from './judgeReceipt.ts'
 import { listEvents } from './listEvents.ts'
 import { createFakeNode } from './node.fake.ts'
 
@@ -34,7 +34,7 @@ async function judge(hash: string = txHash) {
   const events = await listEvents(rpc, { contract, wallet, fromBlock: 0, toBlock: node.blocks.length })
   const request = { manifests: [first, second].map(toManifest), gateways: [gatewayUrl], allowMock: true }
   const deps = { fetchBytes, rpc, now: () => new Date('2026-07-01T00:00:00Z') }
-  return judgeReceipt(deps, { txHash: hash, isMined: true, events, contract, request })
+  return (await judgeReceipts(deps, { txHash: hash, isMined: true, events, contract, request }))[0]
 }
 
 /** As long as a CID. */

@@ -7,9 +7,12 @@ import { type Outcome, type VerifyDeps, type VerifyRequest, verify } from '../ve
 import type { WalletEvent } from './listEvents.ts'
 import { type ReceiptFacts, readFacts } from './log/receiptFacts.ts'
 
-/** `unavailable` where there was nothing to judge, or more than is judged. */
+/**
+ * - `unavailable`: there was no receipt to check, or more than are checked
+ * - `not-listed`: the receipt holds, and the reader's anchors do not cover it
+ */
 export type Judgement = {
-  conclusion: Conclusion | 'unavailable'
+  conclusion: Conclusion | 'unavailable' | 'not-listed'
   detail: string | undefined
   /** Of the transaction in the receipt, whose hash covers it. */
   nonce: number | undefined
@@ -22,35 +25,35 @@ export type JudgeRequest = Pick<
   'manifests' | 'gateways' | 'api' | 'tcbStatuses' | 'allowMock' | 'maximumEventDelayS'
 >
 
-/** A transaction has one receipt. A publisher who names many wants to keep us busy. */
+/** A transaction has one receipt, or two after a restored database. A publisher who names many wants to keep us busy. */
 const MAX_RECEIPTS = 4
 
 /** Best first: a receipt that holds is not undone by another event, and what could not be fetched, or was left out, may be one. */
 const ORDER: readonly Judgement['conclusion'][] = [
   ...(['accepted', 'late', 'unbounded', 'unknown-code', 'mock', 'incomplete'] as const),
-  ...(['unavailable', 'contradicted', 'failed'] as const),
+  ...(['unavailable', 'not-listed', 'contradicted', 'failed'] as const),
 ]
 
 /**
- * What the receipts that these events name are worth for the transaction or authorization that they are about: the verifier's own
- * judgement, with the chain as it was read already.
+ * Checks the receipts that these events name for a transaction or authorization, best first, with the verifier's own code and the chain
+ * as it was read already. Each accepted one counts: a transaction that was signed again has one for each of its entries in the log.
  */
-export async function judgeReceipt(
+export async function judgeReceipts(
   deps: Pick<VerifyDeps, 'fetchBytes' | 'now' | 'verifier'> & { rpc: Rpc },
   { txHash, isMined, events, contract, request }: JudgeParameters,
-): Promise<Judgement> {
+): Promise<readonly [Judgement, ...Judgement[]]> {
   const named = findNamed(events)
-  let best: Judgement =
-    named.length > MAX_RECEIPTS
-      ? { conclusion: 'unavailable', detail: `of ${named.length} receipts only ${MAX_RECEIPTS} are judged`, ...NOTHING }
-      : { conclusion: 'failed', detail: 'the event names no receipt', ...NOTHING }
+  const judged: Judgement[] = []
   for (const event of named.slice(0, MAX_RECEIPTS)) {
     const chain = toReadChain(deps.rpc, { event, contract, isMined })
-    const judged = await judgeOne({ ...deps, chain }, request, txHash)
-    if (judged.conclusion === 'accepted') return judged
-    if (ORDER.indexOf(judged.conclusion) <= ORDER.indexOf(best.conclusion)) best = judged
+    judged.push(await judgeOne({ ...deps, chain }, request, txHash))
   }
-  return best
+  if (named.length > MAX_RECEIPTS) {
+    const detail = `of ${named.length} receipts only ${MAX_RECEIPTS} are judged`
+    judged.push({ conclusion: 'unavailable', detail, ...NOTHING })
+  }
+  const [best, ...others] = judged.toSorted((a, b) => ORDER.indexOf(a.conclusion) - ORDER.indexOf(b.conclusion))
+  return [best ?? { conclusion: 'failed', detail: 'the event names no receipt', ...NOTHING }, ...others]
 }
 
 export type JudgeParameters = {
@@ -68,7 +71,7 @@ const NOTHING = { nonce: undefined, facts: undefined }
  * For each receipt the first event that names it, oldest first. A publisher can write any text, and any number of events: what is no
  * CID must not take the place of a receipt, and the later ones say no more about its time.
  */
-function findNamed(events: readonly WalletEvent[]): WalletEvent[] {
+export function findNamed(events: readonly WalletEvent[]): WalletEvent[] {
   const first = new Map<string, WalletEvent>()
   for (const event of events.toSorted((a, b) => a.log.blockNumber - b.log.blockNumber)) {
     if (isCid(event.ipfsCid) && !first.has(event.ipfsCid)) first.set(event.ipfsCid, event)
@@ -79,7 +82,7 @@ function findNamed(events: readonly WalletEvent[]): WalletEvent[] {
 async function judgeOne(deps: VerifyDeps, request: JudgeRequest, txHash: string): Promise<Judgement> {
   try {
     const outcome = await verify(deps, { ...request, subject: { kind: 'transaction', txHash } })
-    const { conclusion } = outcome
+    const conclusion = outcome.isNotListed ? 'not-listed' : outcome.conclusion
     return { conclusion, detail: findFault(outcome), nonce: readNonce(outcome), facts: readFacts(txHash, outcome) }
   } catch (error) {
     if (!(error instanceof VerifierError) || error.code !== 'fetch_failed') throw error

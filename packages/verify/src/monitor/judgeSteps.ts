@@ -15,12 +15,23 @@ export type Step = {
 
 export type MonitorMemory = {
   settled: Map<string, MinedTransaction>
-  accepted: Map<string, ReceiptFacts>
+  /** By the hash of the transaction or authorization. */
+  accepted: Map<string, AcceptedReceipts>
   /** What receipts share of their evidence is verified once. */
   verifier: Verifier
 }
 
-export type JudgedFacts = ReceiptFacts & { isAccepted: boolean }
+type AcceptedReceipts = {
+  facts: readonly ReceiptFacts[]
+  /** How many receipts events named when these were checked. Undefined if one of the others has to be checked again. */
+  named: number | undefined
+}
+
+export type JudgedFacts = ReceiptFacts & {
+  isAccepted: boolean
+  /** The receipt holds, and the reader's anchors do not cover it. */
+  isNotListed: boolean
+}
 
 export type JudgedSteps = {
   findings: Finding[]
@@ -36,36 +47,46 @@ export type JudgeStepsParameters = {
   steps: readonly Step[]
   memory: MonitorMemory
   maxReceipts: number
-  judge: (step: Step) => Promise<Judgement>
+  /** How many receipts events name for it. */
+  countNamed: (step: Step) => number
+  /** At least one, best first. */
+  judge: (step: Step) => Promise<readonly [Judgement, ...Judgement[]]>
 }
 
-/** Judges the receipt of each step, but not again those that were accepted before. */
+/** Checks the receipts of each step. An accepted step is checked again only when events name another receipt for it. */
 export async function judgeSteps(
   { onProgress }: { onProgress?: (progress: { judged: number; of: number }) => void },
-  { steps, memory, maxReceipts, judge }: JudgeStepsParameters,
+  { steps, memory, maxReceipts, countNamed, judge }: JudgeStepsParameters,
 ): Promise<JudgedSteps> {
-  const fresh = steps.filter(({ hash }) => !memory.accepted.has(hash))
+  const fresh = steps.filter((step) => memory.accepted.get(step.hash)?.named !== countNamed(step))
   const chosen = fresh.slice(0, maxReceipts)
   const findings: Finding[] = steps.flatMap((step) => toNote(step) ?? [])
   const receipts: JudgedFacts[] = []
   let judged = 0
   let unread = fresh.length - chosen.length
   await mapSome(chosen, async (step) => {
-    const judgement = await judge(step)
+    const judgements = await judge(step)
     judged += 1
     onProgress?.({ judged, of: chosen.length })
-    const finding = toReceiptFinding(step, judgement)
-    const { facts, conclusion } = judgement
-    if (conclusion === 'unavailable') unread += 1
-    if (finding !== undefined) {
-      findings.push(finding)
-      if (facts !== undefined) receipts.push({ ...facts, isAccepted: false })
-    } else if (facts !== undefined) memory.accepted.set(step.hash, facts)
+    const [best] = judgements
+    const isProven = best.conclusion === 'accepted'
+    // The publisher can name more receipts that fail or lead nowhere: those say nothing next to a better one.
+    for (const judgement of judgements.filter((one) => one === best || isGenuine(one))) {
+      const { facts, conclusion } = judgement
+      findings.push(...toReceiptFindings(step, judgement))
+      if (conclusion === 'accepted' || facts === undefined) continue
+      receipts.push({ ...facts, isAccepted: false, isNotListed: conclusion === 'not-listed' })
+    }
+    unread += judgements.filter(({ conclusion }) => conclusion === 'unavailable').length
+    if (!isProven) return
+    const isDone = judgements.every(({ conclusion }) => conclusion === 'accepted' || conclusion === 'failed')
+    const facts = judgements.flatMap((one) => (one.conclusion === 'accepted' ? (one.facts ?? []) : []))
+    memory.accepted.set(step.hash, { facts, named: isDone ? countNamed(step) : undefined })
   })
   const rest = fresh.slice(chosen.length)
   if (rest.length > 0) findings.push(toRest(rest))
-  const accepted = steps.flatMap(({ hash }) => memory.accepted.get(hash) ?? [])
-  for (const facts of accepted) receipts.push({ ...facts, isAccepted: true })
+  const accepted = steps.flatMap(({ hash }) => memory.accepted.get(hash)?.facts ?? [])
+  for (const facts of accepted) receipts.push({ ...facts, isAccepted: true, isNotListed: false })
   return { findings, receipts, unread, judged }
 }
 
@@ -74,20 +95,25 @@ function toNote({ hash: txHash, use }: Step): Finding | undefined {
   return { kind: 'authorization', nonces: [use.nonce, use.nonce], txHash, blockNumber: use.blockNumber }
 }
 
-function toReceiptFinding(
-  { hash: txHash, use }: Step,
-  { conclusion, detail, nonce: signed }: Judgement,
-): Finding | undefined {
+/** Whether it may be of an entry in the log: a receipt that fails explains nothing. */
+function isGenuine({ conclusion }: Judgement): boolean {
+  return !['unavailable', 'contradicted', 'failed'].includes(conclusion)
+}
+
+function toReceiptFindings({ hash: txHash, use }: Step, { conclusion, detail, nonce: signed }: Judgement): Finding[] {
   const place = {
     txHash,
     ...(use === undefined ? {} : { nonces: [use.nonce, use.nonce] as const, blockNumber: use.blockNumber }),
     ...(detail === undefined ? {} : { detail }),
   }
-  if (conclusion === 'unavailable') return { kind: 'receipt-unavailable', ...place }
-  if (conclusion === 'failed' || conclusion === 'contradicted') return { kind: 'receipt-failed', ...place, conclusion }
-  if (conclusion !== 'accepted') return { kind: 'receipt-not-accepted', ...place, conclusion }
+  if (conclusion === 'unavailable') return [{ kind: 'receipt-unavailable', ...place }]
+  if (conclusion === 'not-listed') return [{ kind: 'receipt-not-listed', ...place }]
+  if (conclusion === 'failed' || conclusion === 'contradicted') {
+    return [{ kind: 'receipt-failed', ...place, conclusion }]
+  }
+  if (conclusion !== 'accepted') return [{ kind: 'receipt-not-accepted', ...place, conclusion }]
   // The hash covers the nonce, so that it is the node which is wrong about it.
-  if (use === undefined || signed === use.nonce) return undefined
+  if (use === undefined || signed === use.nonce) return []
   throw unavailable(`the node says that ${txHash} has nonce ${use.nonce}, and it was signed with ${signed}`)
 }
 

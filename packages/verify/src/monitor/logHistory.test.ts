@@ -1,7 +1,8 @@
 import { encodeBundle, encodeLogEntry, hashOrigin, type LogEntry } from '@countersign/log'
+import { parseBlock } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { apiBaseUrl } from '../network.fake.ts'
-import { createFakeLog, type FakeLog, origin } from './log/log.fake.ts'
+import { createFakeLog, type FakeLog, origin, toEntry } from './log/log.fake.ts'
 import { createLogsMemory, formatMonitorState, type LogsMemory, parseMonitorState } from './log/logMemory.ts'
 import {
   all,
@@ -15,6 +16,7 @@ import {
   now,
   others,
   signature,
+  spared,
   spareOrigin,
 } from './loggedWallet.fake.ts'
 
@@ -166,11 +168,11 @@ describe('a log that does not show what it has', () => {
     expect(await stack.look({}, logs)).toMatchObject({ conclusion: 'complete', findings: [] })
   })
 
-  test('cannot have more read than entries take', async () => {
+  test('lies where a bundle is larger than its entries can be, and no more of it is read', async () => {
     stack.publish(...all)
     stack.append(...others(300))
     stack.log.lie = (path) => (path === 'tile/entries/000' ? new Uint8Array(256 * 59 + 1) : undefined)
-    expect(kindsOf(await stack.look())).toEqual(['log-unavailable'])
+    expect(kindsOf(await stack.look())).toEqual(['log-lies'])
   })
 
   test('withholds a tile of an upper level', async () => {
@@ -248,6 +250,18 @@ describe('a log that does not show what it has', () => {
     expect(report).toMatchObject({ conclusion: 'incomplete', findings: [{ kind: 'log-stale', origin }] })
     stack.log.append(signature())
     expect(kindsOf(await stack.look())).toEqual(['log-stale', 'unresolved 4'])
+  })
+
+  test('is not complete where a quorum dates it a day ahead', async () => {
+    stack.publish(...all)
+    stack.log.cosignedAtS = now.getTime() / 1000 + 86_400
+    expect(await stack.look()).toMatchObject({ conclusion: 'incomplete', findings: [{ kind: 'log-ahead', origin }] })
+  })
+
+  test('is complete where one witness dates it a day ahead', async () => {
+    stack.publish(...all)
+    stack.log.delaysS = [86_400, 0, 0]
+    expect(await stack.look()).toMatchObject({ conclusion: 'complete', findings: [] })
   })
 
   test('is too large for one look, unless most of it was read before', async () => {
@@ -334,6 +348,23 @@ describe('a log that an enclave left for its spare', () => {
       list(...logs)
       expect(kindsOf(await stack.look()).toSorted()).toEqual(kinds.toSorted())
     }
+  })
+
+  test('lies where its start erased what it has a receipt of, though the first cannot be read', async () => {
+    stack.publish(...all)
+    const { bootId } = parseBlock('batch', message.blocks.batch)
+    const start = { ...boot(0), bootId } as LogEntry
+    const spare = createFakeLog([start, ending('dropped', message)], undefined, spareOrigin)
+    spare.cosignedAtS = stack.log.cosignedAtS
+    list(stack.log, spare)
+    stack.log.gone.add('checkpoint')
+    expect(kindsOf(await stack.look())).toEqual(['log-withholds', 'log-lies 1'])
+  })
+
+  test('lies where it erases what it does not have, and the service says that its spare was never begun', async () => {
+    stack.publish(spared)
+    stack.serve([boot(0), toEntry(spared), ending('dropped', message)])
+    expect(kindsOf(await stack.look())).toContain('log-lies 2')
   })
 
   test('is no reason to call the spare one a liar while it cannot be read', async () => {

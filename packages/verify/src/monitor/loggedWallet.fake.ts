@@ -14,20 +14,24 @@ import { createFakeNode } from './node.fake.ts'
 export const spareOrigin = 'log.example/enclave-b'
 export const now = new Date('2026-07-01T00:00:00Z')
 export const later = (seconds: number) => new Date(signedAt.getTime() + seconds * 1000)
-export const boot = (at: number): LogEntry => ({
-  ...{ kind: 'boot', bootId: `${at}`.padStart(32, 'b'), configHash: 'c0'.repeat(32) },
-  timeMs: later(at - 60).getTime(),
-})
-
-const issueLogged = (seconds: number, options: Parameters<typeof issueGoldenV2>[0] = {}) => {
+export const issueLogged = (
+  seconds: number,
+  options: Parameters<typeof issueGoldenV2>[0] = {},
+): Promise<SimulatedAttestation> => {
   const plain = { treeSize: 1, leafIndex: 0, batchSequence: 0 }
   return issueGoldenV2({ ...plain, log: { origin }, signedAt: later(seconds), ...options })
 }
 
+const begun = await issueLogged(0, { txMetadata: { nonce: 0 } })
+export const boot = (at: number, configHash: string = begun.anchors.configHashes[0] as string): LogEntry => ({
+  ...{ kind: 'boot', bootId: `${at}`.padStart(32, 'b'), configHash },
+  timeMs: later(at - 60).getTime(),
+})
+
 /** Two transactions and a message, in the log in this order. */
 export const history: FakeLog = createFakeLog()
 history.append(boot(0))
-export const first: SimulatedAttestation = logReceipt(history, await issueLogged(0, { txMetadata: { nonce: 0 } }))
+export const first: SimulatedAttestation = logReceipt(history, begun)
 export const message: SimulatedAttestation = logReceipt(history, await issueLogged(1, { signing: { kind: 'message' } }))
 export const second: SimulatedAttestation = logReceipt(history, await issueLogged(2, { txMetadata: { nonce: 1 } }))
 export const all: readonly SimulatedAttestation[] = [first, message, second]
@@ -101,7 +105,7 @@ export function createLoggedWallet() {
     look(
       change: Partial<MonitorRequest> = {},
       logs: LogsMemory = createLogsMemory(),
-      more: Partial<Pick<MonitorDeps, 'wait' | 'now' | 'logTime'>> = {},
+      more: Partial<Pick<MonitorDeps, 'wait' | 'now' | 'logTime' | 'memory'>> = {},
     ) {
       const fetchBytes = createFetchBytes({ fetch: network.fetch, timeoutMs: 5_000 })
       const deps = { fetchBytes, now: () => now, logs, ...more }

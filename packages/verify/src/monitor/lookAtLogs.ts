@@ -30,7 +30,7 @@ export async function lookAtLogs(
 ): Promise<LookedAtLogs> {
   const { request, judged, judgeRest, headTime, graceS, mined } = parameters
   const { now, logs: memory = createLogsMemory(), logTime = createLogTime() } = deps
-  const { logWitnesses: policies = [] } = toAnchors(request.manifests)
+  const { logWitnesses: policies = [], configHashes = [] } = toAnchors(request.manifests)
   const { log: base } = request
   if (base === undefined) {
     const detail = await findLog(parameters)
@@ -42,7 +42,8 @@ export async function lookAtLogs(
     checkLogs(
       { ...deps, memory },
       {
-        ...{ source: createLogSource({ ...deps, memory, isOver }, base), policies, headTime, graceS, mined },
+        ...{ source: createLogSource({ ...deps, memory, isOver }, base), policies, configHashes },
+        ...{ headTime, graceS, mined },
         receipts: [...judged.receipts, ...rest.receipts],
         unread: judged.unread + rest.unread,
         witnessUrls: listWitnessUrls(request),

@@ -1,4 +1,4 @@
-import { nameSignature } from '@countersign/receipt'
+import { encodeBlock, nameSignature, toCid } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createFetchBytes } from '../fetchBytes.ts'
 import { toManifest } from '../issues.fake.ts'
@@ -14,6 +14,7 @@ import {
   ending,
   first,
   history,
+  issueLogged,
   kindsOf,
   later,
   manifests,
@@ -27,7 +28,7 @@ import {
   unlogged,
   wallet,
 } from './loggedWallet.fake.ts'
-import { monitorWallet } from './monitorWallet.ts'
+import { createMonitorMemory, monitorWallet } from './monitorWallet.ts'
 import { stranger, toItem } from './node.fake.ts'
 
 let stack: ReturnType<typeof createLoggedWallet>
@@ -83,7 +84,7 @@ describe('an honest log', () => {
     expect(await stack.look()).toMatchObject({ conclusion: 'complete', logs: undefined, findings: [] })
     stack.network.blocks.delete(old.cid)
     const from = { nonce: 1 }
-    expect(await stack.look({ from })).toMatchObject({ conclusion: 'complete', logs: undefined, findings: [] })
+    expect(kindsOf(await stack.look({ from }))).toEqual(['wallet-unknown'])
   })
 })
 
@@ -105,24 +106,30 @@ describe('a wallet without an accepted receipt', () => {
   test('has no signature in a log that has none, but its enclave may have other logs', async () => {
     stack.serve([boot(0)])
     const report = await stack.look({ manifests: stack.withPolicy() })
-    expect([report.conclusion, kindsOf(report)]).toEqual(['incomplete', ['logs-unknown']])
+    expect([report.conclusion, kindsOf(report)]).toEqual(['incomplete', ['logs-unknown', 'wallet-unknown']])
   })
 })
 
 describe('signatures that are not in the log', () => {
   test('from before it are explained and counted', async () => {
     stack.serve([boot(0)])
-    stack.publish(old)
-    const report = await stack.look({ manifests: stack.withPolicy() })
-    expect(report).toMatchObject({ proven: 1, completeTo: 1, logs: [{ size: 1, entries: 0 }] })
-    expect(report.findings).toContainEqual({ kind: 'before-log', count: 1 })
+    const next = logReceipt(stack.log, await issueLogged(2, { txMetadata: { nonce: 1 } }))
+    stack.addBlocks(next)
+    stack.publish(old, next)
+    const report = await stack.look()
+    expect(report).toMatchObject({ conclusion: 'complete', proven: 2, completeTo: 2, logs: [{ size: 2, entries: 1 }] })
+    expect(report.findings).toEqual([{ kind: 'before-log', count: 1 }])
+    expect(describeReport(report).findings).toEqual([
+      { severity: 'note', text: '1 signature is from before there was a log.' },
+    ])
   })
 
-  test('and whose enclave may have logs that no receipt names leave a gap', async () => {
+  test('from before it fail for a reader who requires witnesses', async () => {
     stack.serve([boot(0)])
     stack.publish(old)
     const report = await stack.look({ manifests: stack.withPolicy() })
-    expect([report.conclusion, kindsOf(report)]).toEqual(['incomplete', ['before-log', 'logs-unknown']])
+    expect(report).toMatchObject({ conclusion: 'not-in-manifest', proven: 0 })
+    expect(kindsOf(report)).toEqual(['receipt-not-listed', 'before-log', 'logs-unknown'])
   })
 
   test('nor looked for where no receipt names its witnesses', async () => {
@@ -387,11 +394,11 @@ describe('a log that lies', () => {
     stack.serve(others(2))
     stack.publish(old)
     const report = await stack.look({ manifests: stack.withPolicy() })
-    expect(report.findings[0]).toMatchObject({
-      kind: 'log-lies',
-      index: 0,
-      detail: 'it does not begin with the start of an enclave',
-    })
+    expect(report.findings).toContainEqual(
+      expect.objectContaining({
+        ...{ kind: 'log-lies', index: 0, detail: 'it does not begin with the start of an enclave' },
+      }),
+    )
   })
 
   test('to a reader whose own witnesses did not cosign', async () => {
@@ -399,7 +406,72 @@ describe('a log that lies', () => {
     const [own = ''] = createFakeLog([], 'other').witnesses
     const log = { witnesses: [own], quorum: 1 }
     const { conclusion, findings } = await stack.look({ manifests: [...manifests, { ...toManifest(first), log }] })
-    expect(conclusion).toBe('used-elsewhere')
-    expect(findings.map(({ kind }) => kind)).toContain('receipt-failed')
+    expect(conclusion).toBe('not-in-manifest')
+    expect(findings.map(({ kind }) => kind)).toContain('receipt-not-listed')
+  })
+})
+
+describe('a configuration that the manifest does not list', () => {
+  const unknown = 'c1'.repeat(32)
+
+  test('is named once for each log, by its first start', async () => {
+    stack.publish(...all)
+    stack.append(boot(50, unknown), boot(51, unknown), boot(52))
+    const report = await stack.look()
+    expect(report).toMatchObject({ conclusion: 'not-in-manifest', proven: 2, completeTo: 2 })
+    expect(report.findings).toEqual([{ kind: 'boot-not-listed', origin, index: 4, configHash: unknown, count: 2 }])
+  })
+
+  test('does not hide an alarm', async () => {
+    stack.publish(...all)
+    stack.append(boot(50, unknown), signature())
+    expect(await stack.look()).toMatchObject({ conclusion: 'hidden' })
+  })
+})
+
+describe('a transaction that was signed again after a restored database', () => {
+  const signAgain = async () => {
+    const again = logReceipt(stack.log, await issueLogged(30, { txMetadata: { nonce: 1 } }))
+    stack.addBlocks(again)
+    return again
+  }
+
+  test('has two receipts, and nothing is hidden', async () => {
+    const again = await signAgain()
+    stack.publish(...all)
+    stack.node.publish(again)
+    expect(nameSignature(again.receipt).txHash).toBe(nameSignature(second.receipt).txHash)
+    const logs = [{ size: 5, entries: 4, proven: 4 }]
+    expect(await stack.look()).toMatchObject({ conclusion: 'complete', proven: 2, findings: [], logs })
+  })
+
+  test('is checked again when its second receipt is published after the first look', async () => {
+    const memory = createMonitorMemory()
+    const look = () => stack.look({}, createLogsMemory(), { memory })
+    stack.publish(...all)
+    expect(await look()).toMatchObject({ conclusion: 'complete' })
+    const again = await signAgain()
+    expect(await look()).toMatchObject({ conclusion: 'hidden' })
+    stack.node.publish(again)
+    expect(await look()).toMatchObject({ conclusion: 'complete', findings: [] })
+  })
+
+  test('does not hide an entry behind a second receipt that does not verify', async () => {
+    const again = await signAgain()
+    const receipt = { ...again.receipt, signer: { ...again.receipt.signer, inclusion: { leafIndex: 1, path: [] } } }
+    const bytes = encodeBlock('attestation', receipt)
+    const forged = { ...again, receipt, bytes, cid: toCid(bytes) }
+    stack.addBlocks(forged)
+    stack.publish(...all)
+    stack.node.publish(forged)
+    expect(kindsOf(await stack.look())).toEqual(['hidden 4'])
+  })
+
+  test('may have its second receipt where nobody can fetch it', async () => {
+    const again = await signAgain()
+    stack.publish(...all)
+    stack.node.publish(again)
+    stack.network.blocks.delete(again.cid)
+    expect(kindsOf(await stack.look())).toEqual(['entry-unmatched 4'])
   })
 })

@@ -70,10 +70,10 @@ const kindsOf = ({ findings }: { findings: readonly { kind: string; nonces?: rea
   findings.map(({ kind, nonces }) => `${kind} ${nonces?.[0] ?? ''}`.trim())
 
 describe('an honest wallet', () => {
-  test('that never sent anything is complete up to nonce 0', async () => {
+  test('that no receipt names cannot be told from any other address', async () => {
     const report = await look()
-    expect(report).toMatchObject({ conclusion: 'complete', nonce: 0, proven: 0, completeTo: 0, findings: [] })
-    expect(describeReport(report).headline).toBe('There is no transaction yet; complete up to nonce 0.')
+    expect(report).toMatchObject({ conclusion: 'incomplete', nonce: 0, findings: [{ kind: 'wallet-unknown' }] })
+    expect(describeReport(report).headline).not.toContain('complete up to')
   })
 
   test('raises nothing, and no state of an old block is asked for', async () => {
@@ -157,17 +157,34 @@ describe('a key that is used elsewhere', () => {
     node.mine(foreign(0))
     node.rest(60)
     const change = { eventsRpc: 'https://events.test' }
-    expect(kindsOf(await look(change))).toEqual(['awaited 0'])
+    expect(kindsOf(await look(change))).toEqual(['awaited 0', 'wallet-unknown'])
     events.rest(10)
-    expect(kindsOf(await look(change))).toEqual(['no-receipt 0'])
+    expect(kindsOf(await look(change))).toEqual(['no-receipt 0', 'wallet-unknown'])
   })
 
   test('is seen where the event leads to the receipt of another transaction', async () => {
     node.mine(foreign(0))
     node.publish(first, { topics: [...topicsOf(first).slice(0, 2), foreign(0).hash] })
     const report = await look()
-    expect(report.conclusion).toBe('used-elsewhere')
+    expect(report.conclusion).toBe('receipt-failed')
     expect(kindsOf(report)).toEqual(['receipt-failed 0'])
+  })
+
+  test('is not a configuration that the manifest does not list', async () => {
+    send(first, second)
+    const unlisted = manifests.map((one) => ({ ...one, enclave: { ...one.enclave, configHashes: ['c1'.repeat(32)] } }))
+    const report = await look({ manifests: unlisted })
+    expect(report).toMatchObject({ conclusion: 'not-in-manifest', proven: 0, completeTo: 0 })
+    expect(kindsOf(report)).toEqual(['receipt-not-listed 0', 'receipt-not-listed 1'])
+    node.mine(foreign(2))
+    expect(await look({ manifests: unlisted, graceS: 0 })).toMatchObject({ conclusion: 'used-elsewhere' })
+  })
+
+  test('is not told apart where the evidence of such a receipt is missing', async () => {
+    send(first)
+    network.blocks.delete(toCid(first.collateral))
+    const unlisted = manifests.map((one) => ({ ...one, enclave: { ...one.enclave, configHashes: ['c1'.repeat(32)] } }))
+    expect(await look({ manifests: unlisted })).toMatchObject({ conclusion: 'receipt-failed' })
   })
 
   test('is seen where a receipt was tampered with and named anew', async () => {
@@ -185,14 +202,14 @@ describe('a key that is used elsewhere', () => {
     node.publish(first, {
       topics: [topicsOf(first)[0], `0x${stranger.slice(2).padStart(64, '0')}`, hashOf(first.receipt)],
     })
-    expect(kindsOf(await look({ graceS: 0 }))).toEqual(['no-receipt 0'])
+    expect(kindsOf(await look({ graceS: 0 }))).toEqual(['no-receipt 0', 'wallet-unknown'])
   })
 
   test('many nonces without a receipt end the search, and nothing of the rest is called complete', async () => {
     for (let nonce = 0; nonce < 40; nonce++) node.mine(foreign(nonce))
     const report = await look({ graceS: 0 })
-    expect(report.findings).toHaveLength(17)
-    expect(report.findings.at(-1)).toMatchObject({ kind: 'not-judged', nonces: [16, 39] })
+    expect(report.findings).toHaveLength(18)
+    expect(report.findings.at(-2)).toMatchObject({ kind: 'not-judged', nonces: [16, 39] })
     expect(report).toMatchObject({ proven: 0, completeTo: 0 })
   })
 })

@@ -6,7 +6,7 @@ import { chooseContract } from '../openChain.ts'
 import { trustedRoots } from '../verify.ts'
 import { type AccountReader, createAccountReader, type Head, type MinedTransaction } from './createAccountReader.ts'
 import { findNonceUse, type NonceUse } from './findNonceUse.ts'
-import { judgeReceipt } from './judgeReceipt.ts'
+import { findNamed, judgeReceipts } from './judgeReceipt.ts'
 import { judgeSteps, type MonitorMemory, type Step } from './judgeSteps.ts'
 import { listEvents, type WalletEvent } from './listEvents.ts'
 import { lookAtLogs } from './lookAtLogs.ts'
@@ -66,14 +66,16 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
   })
   const { maxReceipts = Number.POSITIVE_INFINITY } = request
   const judge = ({ hash, use }: Step) =>
-    judgeReceipt(
+    judgeReceipts(
       { ...deps, rpc: eventsRpc, verifier: memory.verifier },
       {
         ...{ txHash: hash, isMined: use !== undefined, events: events.get(hash) ?? [] },
         ...{ contract: source.contract, request },
       },
     )
-  const judged = await judgeSteps(deps, { steps: steps.toSorted(compareNonces), memory, maxReceipts, judge })
+  const countNamed = ({ hash }: Step) => findNamed(events.get(hash) ?? []).length
+  const checks = { memory, judge, countNamed }
+  const judged = await judgeSteps(deps, { ...checks, steps: steps.toSorted(compareNonces), maxReceipts })
   await assertSameHead(reader, head)
   const names = new Set(steps.map(({ hash }) => hash))
   const logged = await lookAtLogs(deps, {
@@ -81,10 +83,9 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
     judgeRest: async () => {
       const hashes = [...events.keys()].filter((hash) => !names.has(hash))
       const rest = await judgeSteps(deps, {
+        ...checks,
         steps: hashes.map((hash) => ({ hash, use: undefined })),
-        memory,
         maxReceipts: maxReceipts - judged.judged,
-        judge,
       })
       // Of what is left out only the log is of interest.
       const leftOut = new Set([...known.values()].flatMap((one) => (one.nonce < fromNonce ? [one.hash] : [])))
@@ -92,9 +93,13 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
     },
   })
 
-  const all = [...findings, ...judged.findings, ...logged.findings].toSorted(
+  const all: Finding[] = [...findings, ...judged.findings, ...logged.findings].toSorted(
     (a, b) => (a.nonces?.[0] ?? 0) - (b.nonces?.[0] ?? 0),
   )
+  if (code !== '0x') all.push(toCodeFinding(code))
+  // Events whose receipts were not accepted have findings of their own, if they were checked.
+  const isKnown = [...events.keys()].some((hash) => memory.accepted.has(hash))
+  if (events.size === 0 || (!isKnown && concludeReport(all) === 'complete')) all.push({ kind: 'wallet-unknown' })
   return {
     address,
     chainId,
@@ -105,7 +110,7 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
     completeTo: findCompleteTo(all, nonce),
     otherReceipts,
     logs: logged.logs,
-    findings: [...all, ...(code === '0x' ? [] : [toCodeFinding(code)])],
+    findings: all,
     conclusion: concludeReport(all),
   }
 }

@@ -6,12 +6,14 @@ import type { Conclusion } from '../conclude.ts'
  * - `receipt-failed`: an event names a receipt, and it is another's or does not hold
  * - `awaited`: there is no receipt yet, and it may still come
  * - `receipt-unavailable`: the receipt, or what it is judged by, could not be fetched, or more are named for it than one look judges
+ * - `receipt-not-listed`: the receipt holds, and the reader's manifest does not cover its code, configuration, machine, keys or witnesses
  * - `receipt-not-accepted`: nothing failed, but the receipt does not say enough: see `conclusion`
  * - `not-shown`: the node does not show what used the nonce
  * - `not-judged`: more is left than one look may ask for
  * - `authorization`: an EIP-7702 authorization used the nonce, or is one of several in its block that may have, and has its receipt
  * - `used-by-code`: nothing in the block is signed with this nonce, and code on the account may have used it
  * - `code`: the account has code
+ * - `wallet-unknown`: no accepted receipt names this address, so nothing shows that it is a wallet of the service
  * - `not-logged`: a signature that has a receipt is in no log, though there was one
  * - `hidden`: a log has a signature that no receipt is of
  * - `entry-awaited`: the same, and the receipt may still come
@@ -20,6 +22,8 @@ import type { Conclusion } from '../conclude.ts'
  * - `log-lies`: a log shows two histories, says what cannot be, or is not cosigned
  * - `log-withholds`: a log does not show what it has
  * - `log-stale`: no quorum of witnesses has cosigned a log for an hour
+ * - `log-ahead`: a quorum of witnesses dates a log later than the reader's clock, so nothing shows that it is current
+ * - `boot-not-listed`: an enclave wrote to a log with a configuration that is not in the reader's manifest
  * - `log-unavailable`: a log could not be asked
  * - `witness-unavailable`: a witness could not be asked
  * - `witness-contradicts`: a witness cosigned what the log's key did not sign: it lies, or the service names a false key
@@ -34,12 +38,14 @@ export type FindingKind =
   | 'receipt-failed'
   | 'awaited'
   | 'receipt-unavailable'
+  | 'receipt-not-listed'
   | 'receipt-not-accepted'
   | 'not-shown'
   | 'not-judged'
   | 'authorization'
   | 'used-by-code'
   | 'code'
+  | 'wallet-unknown'
   | 'not-logged'
   | 'hidden'
   | 'entry-awaited'
@@ -48,6 +54,8 @@ export type FindingKind =
   | 'log-lies'
   | 'log-withholds'
   | 'log-stale'
+  | 'log-ahead'
+  | 'boot-not-listed'
   | 'log-unavailable'
   | 'witness-unavailable'
   | 'witness-contradicts'
@@ -74,14 +82,16 @@ export type Finding = {
   leaf?: string
   /** How many it stands for. */
   count?: number
+  /** 32 bytes of hex: that of a boot entry. */
+  configHash?: string
   /** Keys of witnesses that did not state that they cosigned nothing of the log. */
   witnesses?: readonly string[]
   /** More, for who looks into it. */
   detail?: string
 }
 
-/** What a finding means for the whole. */
-export type Severity = 'alarm' | 'gap' | 'warning' | 'note'
+/** What a finding means for the whole. Warnings and notes leave a report complete. */
+export type Severity = 'alarm' | 'not-listed' | 'gap' | 'warning' | 'note'
 
 /** A log that was read to its end. */
 export type LogReport = {
@@ -100,11 +110,13 @@ export const severities: Readonly<Record<FindingKind, Severity>> = {
   'receipt-failed': 'alarm',
   awaited: 'gap',
   'receipt-unavailable': 'gap',
+  'receipt-not-listed': 'not-listed',
   'receipt-not-accepted': 'gap',
   'not-shown': 'gap',
   'not-judged': 'gap',
   'used-by-code': 'warning',
   code: 'warning',
+  'wallet-unknown': 'gap',
   authorization: 'note',
   'not-logged': 'alarm',
   hidden: 'alarm',
@@ -114,6 +126,8 @@ export const severities: Readonly<Record<FindingKind, Severity>> = {
   'log-lies': 'alarm',
   'log-withholds': 'gap',
   'log-stale': 'gap',
+  'log-ahead': 'gap',
+  'boot-not-listed': 'not-listed',
   'log-unavailable': 'gap',
   'witness-unavailable': 'warning',
   'witness-contradicts': 'gap',
@@ -124,17 +138,25 @@ export const severities: Readonly<Record<FindingKind, Severity>> = {
   'before-log': 'note',
 }
 
-/** Worst first: `unresolved` where nothing else is open. */
-export const monitorConclusions = [
-  'used-elsewhere',
-  'hidden',
-  'log-lies',
-  'incomplete',
-  'unresolved',
-  'complete',
-] as const
+/** What a report amounts to, and the exit code of the command line, on which scripts depend. */
+type Verdict = { severity: 'alarm' | 'not-listed' | 'gap' | 'complete'; exitCode: number }
 
-export type MonitorConclusion = (typeof monitorConclusions)[number]
+/** Worst first: `unresolved` if nothing else is open. */
+const verdicts = {
+  'used-elsewhere': { severity: 'alarm', exitCode: 1 },
+  'receipt-failed': { severity: 'alarm', exitCode: 1 },
+  hidden: { severity: 'alarm', exitCode: 4 },
+  'log-lies': { severity: 'alarm', exitCode: 5 },
+  'not-in-manifest': { severity: 'not-listed', exitCode: 7 },
+  incomplete: { severity: 'gap', exitCode: 3 },
+  unresolved: { severity: 'gap', exitCode: 6 },
+  complete: { severity: 'complete', exitCode: 0 },
+} as const satisfies Record<string, Verdict>
+
+export type MonitorConclusion = keyof typeof verdicts
+
+/** By conclusion, worst first. Headline, exit code, webhook and page all follow from a report's conclusion. */
+export const monitorVerdicts: Readonly<Record<MonitorConclusion, Verdict>> = verdicts
 
 export type MonitorReport = {
   address: string
@@ -157,10 +179,15 @@ export type MonitorReport = {
   findings: readonly Finding[]
 }
 
-/** An alarm is one whatever else could not be looked at; and nothing is complete that was not. */
+/** An alarm counts even if other checks were skipped. A report with skipped checks is never complete. */
 export function concludeReport(findings: readonly Finding[]): MonitorConclusion {
-  const found = new Set(findings.map(({ kind }) => toConclusion(kind)))
-  return monitorConclusions.find((conclusion) => found.has(conclusion)) ?? 'complete'
+  return findWorst(findings.map(({ kind }) => toConclusion(kind))) ?? 'complete'
+}
+
+/** Undefined if there is none. */
+export function findWorst(conclusions: readonly MonitorConclusion[]): MonitorConclusion | undefined {
+  const found = new Set<string>(conclusions)
+  return (Object.keys(verdicts) as MonitorConclusion[]).find((conclusion) => found.has(conclusion))
 }
 
 /** The first nonce whose use is neither proven nor explained; `nonce` where there is none. */
@@ -171,7 +198,15 @@ export function findCompleteTo(findings: readonly Finding[], nonce: number): num
 }
 
 function toConclusion(kind: FindingKind): MonitorConclusion {
-  if (kind === 'hidden' || kind === 'log-lies' || kind === 'unresolved') return kind
-  if (severities[kind] === 'alarm') return 'used-elsewhere'
-  return severities[kind] === 'gap' ? 'incomplete' : 'complete'
+  if (kind === 'receipt-failed' || kind === 'hidden' || kind === 'log-lies' || kind === 'unresolved') return kind
+  switch (severities[kind]) {
+    case 'alarm':
+      return 'used-elsewhere'
+    case 'not-listed':
+      return 'not-in-manifest'
+    case 'gap':
+      return 'incomplete'
+    default:
+      return 'complete'
+  }
 }

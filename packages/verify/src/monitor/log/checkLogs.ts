@@ -2,7 +2,7 @@ import type { WitnessPolicy } from '@countersign/log'
 import { equalBytes } from '@countersign/protocol'
 import type { FetchBytes } from '../../fetchBytes.ts'
 import type { JudgedFacts } from '../judgeSteps.ts'
-import type { Finding, FindingKind, LogReport } from '../report.ts'
+import type { Finding, LogReport } from '../report.ts'
 import { askWitnesses, type WitnessWord } from './askWitnesses.ts'
 import { type AwaitShownDeps, awaitShown } from './awaitShown.ts'
 import { compareWitnesses, findSilent } from './compareWitnesses.ts'
@@ -21,6 +21,8 @@ export type CheckLogsParameters = {
   source: LogSource
   /** The reader's own, beside those of the settings. */
   policies: readonly WitnessPolicy[]
+  /** Configurations that the reader's manifests list. */
+  configHashes: readonly string[]
   /** Where witnesses can be asked themselves. */
   witnessUrls: readonly string[]
   /** All receipts of the wallet that could be read. */
@@ -37,12 +39,9 @@ export type CheckLogsParameters = {
 
 export type CheckedLogs = { logs: readonly LogReport[]; findings: readonly Finding[] }
 
-/** What is said of a log that was not read to its end. */
-const UNREAD = new Set<FindingKind>(['log-lies', 'log-withholds', 'log-unavailable', 'log-not-checked'])
-
 type CurrentLog = SeenLog & { isStale: boolean }
 
-/** Witnesses cosign at least this often what they are asked to. */
+/** Witnesses cosign at least this often what they are asked to, and their clocks differ by less from the reader's. */
 const STALE_MS = 3_600_000
 
 /**
@@ -66,22 +65,27 @@ export async function checkLogs(
   const keyIds = new Set(receipts.map(({ keyId }) => keyId))
   const findings: Finding[] = []
   const seen: CurrentLog[] = []
+  /** Whether each log that was begun, or so the service says, was read to its end. */
+  let isWhole = true
   for (const planned of plan) {
     try {
       const found = await lookAt(deps, { ...parameters, planned, keyIds, accepted })
       findings.push(...found.findings)
-      if (found.log === undefined) continue
+      if (found.log === undefined) {
+        if ((planned.listed?.size ?? 0) > 0) isWhole = false
+        continue
+      }
       seen.push(found.log)
       deps.memory.known.set(planned.origin, found.log)
     } catch (error) {
       if (!(error instanceof LogFault)) throw error
+      isWhole = false
       // Where the log was only not asked for more, the next look need not fetch these again.
       if (error.kind !== 'log-unavailable') source.forgetBundles(planned.origin)
       findings.push({ kind: error.kind, origin: planned.origin, detail: error.message })
     }
   }
   const isKeyKnown = accepted.length > 0
-  const isWhole = findings.every(({ kind }) => !UNREAD.has(kind))
   const matched = matchEntries({
     isWhole,
     ...{ logs: seen, keyIds, unread: parameters.unread, mined: parameters.mined },
@@ -93,7 +97,16 @@ export async function checkLogs(
       const counts = matched.counts.get(origin) ?? { entries: 0, proven: 0, dropped: 0 }
       return { origin, size, cosignedAt, ...counts, ...(isKeyKnown ? {} : { entries: undefined }) }
     }),
-    findings: [...findings, ...matched.findings, ...findUnlogged(seen, accepted), ...findUnknown(seen, accepted)],
+    findings: [
+      ...findings,
+      ...findUnlistedBoots(seen, parameters.configHashes),
+      ...matched.findings,
+      ...findUnlogged(
+        seen,
+        receipts.filter(({ isAccepted, isNotListed }) => isAccepted || isNotListed),
+      ),
+      ...findUnknown(seen, accepted),
+    ],
   }
 }
 
@@ -146,8 +159,10 @@ async function lookAt(
   const { isFresh } = log === first ? checked : await check(log)
   const now = deps.now()
   const isStale = !isFresh && now.getTime() - log.cosignedAt.getTime() > STALE_MS
-  const stale: Finding = { kind: 'log-stale', origin, detail: log.cosignedAt.toISOString() }
-  return { log: { ...log, isStale }, findings: [...findings, ...(isStale ? [stale] : [])] }
+  const detail = log.cosignedAt.toISOString()
+  if (isStale) findings.push({ kind: 'log-stale', origin, detail })
+  if (log.cosignedAt.getTime() - now.getTime() > STALE_MS) findings.push({ kind: 'log-ahead', origin, detail })
+  return { log: { ...log, isStale }, findings }
 }
 
 /**
@@ -194,6 +209,23 @@ async function checkProofs(source: LogSource, log: SeenLog, receipts: readonly R
     if (!isIt || entry.timeMs !== signedAtMs) throw lies(`its entry ${logged.index} is not that of ${txHash}`)
   }
   if (largest > log.size) throw withholds(`it shows ${log.size} entries, and a receipt is in a tree of ${largest}`)
+}
+
+/** Configurations that enclaves started with and that the manifests don't list, once for each log. */
+function findUnlistedBoots(logs: readonly SeenLog[], configHashes: readonly string[]): Finding[] {
+  // A reader who lists none accepts no receipt either.
+  if (configHashes.length === 0) return []
+  const found = new Map<string, Finding & { count: number }>()
+  for (const { origin, ...log } of logs) {
+    for (const { index, entry } of listEntries(log)) {
+      if (entry.kind !== 'boot' || configHashes.includes(entry.configHash)) continue
+      const { configHash } = entry
+      const name = `${origin} ${configHash}`
+      const known = found.get(name) ?? { kind: 'boot-not-listed', origin, index, configHash, count: 0 }
+      found.set(name, { ...known, count: known.count + 1 })
+    }
+  }
+  return [...found.values()]
 }
 
 /** Receipts that are in no log: from before there was one, or from an enclave that writes none. */

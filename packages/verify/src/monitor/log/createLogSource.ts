@@ -8,10 +8,10 @@ import {
   toBundlePath,
   toTilePath,
 } from '@countersign/log'
-import { isNatural, isPlainObject, parseJson } from '@countersign/protocol'
+import { isBodyTooLarge, isNatural, isPlainObject, parseJson } from '@countersign/protocol'
 import { VerifierError } from '../../errors.ts'
 import type { FetchBytes } from '../../fetchBytes.ts'
-import { LogFault, withholds } from './logFault.ts'
+import { LogFault, lies, withholds } from './logFault.ts'
 import type { LogsMemory } from './logMemory.ts'
 
 /** A log as the service lists it. */
@@ -65,6 +65,8 @@ export function createLogSource(deps: LogSourceDeps, base: string) {
       if (!(error instanceof VerifierError)) throw error
       const detail = `${path || '/log'}: ${error.details ?? error.message}`
       if (error.status === 404 || error.status === 410) throw withholds(detail)
+      // A part of a log has a largest size. Only the list is no part of one.
+      if (path !== '' && isBodyTooLarge(error.cause)) throw lies(detail)
       throw new LogFault('log-unavailable', detail)
     }
   }

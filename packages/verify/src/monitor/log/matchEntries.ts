@@ -23,7 +23,7 @@ export type Matched = {
 
 /** Holds the entries of a wallet's key against its receipts. */
 export function matchEntries(parameters: MatchParameters): Matched {
-  const { logs, receipts, mined, unread } = parameters
+  const { logs, receipts, mined, unread, isWhole } = parameters
   const { stories, lies } = readStories(parameters)
   const findings: Finding[] = [...lies]
   const counts = new Map(logs.map(({ origin }) => [origin, { entries: 0, proven: 0, dropped: 0 }]))
@@ -36,7 +36,9 @@ export function matchEntries(parameters: MatchParameters): Matched {
     const receipt = receipts.get(leaf)
     const place = { origin, index, leaf }
     count.entries += 1
-    if (receipt !== undefined && !givenOut.has(leaf)) {
+    // A start in a log that was not read may have given it out, unless the receipt names the start that erased it.
+    const isOfStart = receipt?.log?.bootId === story.bootId
+    if (receipt !== undefined && isErased(story) && (isOfStart || (isWhole && !givenOut.has(leaf)))) {
       const { txHash } = receipt
       const what = mined.has(txHash) ? 'is mined' : 'has a receipt'
       findings.push({ kind: 'log-lies', ...place, txHash, detail: `it says that this was erased, and it ${what}` })

@@ -6,12 +6,13 @@ import type { SeenLog } from './readLog.ts'
 /** What logs say of one statement of one start of an enclave, `log-v1.md` §1. */
 export type Story = {
   leaf: string
+  bootId: string
   /** Of its first entry. */
   origin: string
   index: number
   /** That of the entry, or when it was first seen, if that was earlier. */
   timeMs: number
-  /** How many entries say that it was signed: more than one where a call was repeated. */
+  /** How many entries say that it was signed: more than one where a call was repeated, any number in a log that was not read. */
   signed: number
   dropped: number
   unacknowledged: number
@@ -21,7 +22,7 @@ export type Story = {
 
 export type StoriesParameters = {
   logs: readonly (SeenLog & { isStale: boolean })[]
-  /** Whether no other log is left that could say more. */
+  /** Whether every log that was begun is among these. */
   isWhole: boolean
   keyIds: ReadonlySet<string>
 }
@@ -58,22 +59,22 @@ export function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
     } else {
       const isOver = over.has(bootId)
       const counts = { signed: 1, dropped: 0, unacknowledged: 0 }
-      stories.set(`${bootId} ${leaf}`, { leaf, origin, index, timeMs, isOver, ...counts })
+      stories.set(`${bootId} ${leaf}`, { leaf, bootId, origin, index, timeMs, isOver, ...counts })
     }
   }
   for (const { origin, index, timeMs, bootId, entry } of placed.filter((one) => !isSignature(one))) {
     const { leaf } = entry
     const story = stories.get(`${bootId} ${leaf}`)
-    if (story === undefined && moved.has(bootId)) {
-      // The log that it left for this one was left before witnesses saw the signature.
-      const counts = { signed: 1, dropped: 0, unacknowledged: 0, [entry.kind]: 1 }
-      stories.set(`${bootId} ${leaf}`, { leaf, origin, index, timeMs, isOver: over.has(bootId), ...counts })
+    if (story === undefined && (moved.has(bootId) || !isWhole)) {
+      // The signature is in a log that was left before witnesses saw it, or that was not read.
+      const signed = isWhole ? 1 : Number.POSITIVE_INFINITY
+      const counts = { signed, dropped: 0, unacknowledged: 0, [entry.kind]: 1 }
+      stories.set(`${bootId} ${leaf}`, { leaf, bootId, origin, index, timeMs, isOver: over.has(bootId), ...counts })
       continue
     }
     const isLeft = story !== undefined && story.dropped + story.unacknowledged < story.signed
     if (!isLeft) {
-      // It may be in a log that could not be read.
-      if (isWhole || story !== undefined) lie(origin, index, 'it says what became of a signature that it does not have')
+      lie(origin, index, 'it says what became of a signature that it does not have')
       continue
     }
     if (entry.kind === 'unacknowledged') {

@@ -20,6 +20,8 @@ type LoggedFacts = {
   /** Verifier key of the log that has it. */
   key: string
   origin: string
+  /** Of the start that signed it, by the batch that the quote covers. */
+  bootId: string
   /** Where its proof says that it is, and in which tree. */
   index: number
   size: number
@@ -43,11 +45,11 @@ export function readFacts(
 }
 
 function readLogged(proof: string, batch: Uint8Array): LoggedFacts | undefined {
-  const { settings, logKey } = parseBlock('batch', batch)
+  const { settings, logKey, bootId } = parseBlock('batch', batch)
   if (settings.log === null || logKey === undefined) return undefined
   const { index, checkpoint } = parseTlogProof(proof)
   const { origin, size, root } = parseCheckpoint(parseNote(checkpoint).text)
-  return { setting: settings.log, key: logKey, origin, index, size, root }
+  return { setting: settings.log, key: logKey, origin, bootId, index, size, root }
 }
 
 /** A receipt is whatever a publisher pinned: what cannot be read of it is undefined, and the step that judges it says why. */

@@ -1,0 +1,318 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { hashOrigin } from '@countersign/log'
+import { toPath } from '@countersign/testing/launcher'
+import type { Manifest } from '@countersign/verify'
+import {
+  answerAsWitness,
+  createFakeLog,
+  type FakeLog,
+  logReceipt,
+  origin,
+} from '../../packages/verify/src/monitor/log/log.fake.ts'
+import {
+  boot,
+  createLoggedWallet,
+  first,
+  history,
+  issueLogged,
+  manifests,
+  old,
+  signature,
+  spared,
+  spareOrigin,
+  wallet,
+} from '../../packages/verify/src/monitor/loggedWallet.fake.ts'
+import { apiBaseUrl, gatewayUrl, json, rpcUrl } from '../../packages/verify/src/network.fake.ts'
+
+const MONITOR = toPath('apps/verifier/src/monitor/cli.ts')
+const HOOK = 'https://hook.test'
+const WITNESSES = ['https://w1.test', 'https://w2.test', 'https://w3.test']
+const HOSTS = [rpcUrl, gatewayUrl, apiBaseUrl, HOOK, ...WITNESSES]
+const UNKNOWN = `0x${'11'.repeat(20)}`
+const SETTING = { origins: [origin, spareOrigin], witnesses: history.witnesses, quorum: 2 }
+const [configHash = ''] = spared.anchors.configHashes
+const [otherConfigHash = ''] = first.anchors.configHashes
+
+export type Situation = {
+  name: string
+  /** What the monitor must find, and its exit code. Without a webhook the findings are not shown. */
+  exitCode: number
+  kinds?: readonly string[]
+  prepare: (service: Service) => Promise<void> | void
+}
+
+export type Row = {
+  name: string
+  headline: string
+  exitCode: number
+  /** Of the body that the webhook got; undefined if it got none. */
+  webhook: { exitCode: number; conclusion: string; kinds: readonly string[] } | undefined
+  isExpected: boolean
+}
+
+type Service = ReturnType<typeof createService>
+
+/** A service with a log and a spare, three witnesses and a wallet with two transactions, as servers that can be changed. */
+function createService() {
+  const stack = createLoggedWallet()
+  const { network, node } = stack
+  const logs = [createFakeLog([boot(0, configHash)])]
+  const service = {
+    ...{ network, node, logs, address: wallet },
+    manifest: {
+      ...(manifests[0] as Manifest),
+      enclave: {
+        ...(manifests[0] as Manifest).enclave,
+        configHashes: manifests.flatMap(({ enclave }) => enclave.configHashes),
+      },
+    },
+    hasWitnessUrls: true,
+    /** What the witnesses have cosigned, if that is not what the service shows. */
+    cosigned: undefined as readonly FakeLog[] | undefined,
+    down: new Set<number>(),
+    cosignedAgoS: 60,
+    /** Signs a transaction, and publishes its receipt. The chain has each nonce once. */
+    async sign(nonce: number, { seconds = nonce, log = logs[0] as FakeLog, isOther = false, isMined = true } = {}) {
+      const options = {
+        txMetadata: { nonce },
+        log: { origin: log.name },
+        ...(isOther ? {} : { settings: { log: SETTING } }),
+      }
+      const issued = logReceipt(log, await issueLogged(seconds, options))
+      stack.addBlocks(issued)
+      if (isMined) stack.publish(issued)
+      else node.publish(issued)
+    },
+    publishOld: () => stack.publish(old),
+  }
+  network.routes.unshift(
+    [`${apiBaseUrl}/log`, (url) => answerLog(url, service)],
+    ...WITNESSES.map((url, place): (typeof network.routes)[number] => [
+      url,
+      (asked) => {
+        if (service.down.has(place)) return new Response(null, { status: 503 })
+        // A checkpoint in a statement has no line but the log's.
+        const seen = (service.cosigned ?? logs).map((log) => {
+          return Object.assign(createFakeLog(log.entries, undefined, log.name), { cosigners: [] })
+        })
+        return answerAsWitness(asked, { place, logs: seen, at: new Date() })
+      },
+    ]),
+  )
+  return service
+}
+
+function answerLog(url: URL, { logs, cosignedAgoS }: Pick<Service, 'logs' | 'cosignedAgoS'>): Response {
+  if (logs.length === 0) return new Response(null, { status: 404 })
+  const listed = logs.map(({ name, key, entries }) => ({
+    origin: name,
+    hash: hashOrigin(name),
+    key,
+    size: entries.length,
+  }))
+  if (url.pathname === '/log') return json({ logs: listed })
+  const log = logs.find(({ name }) => url.pathname.includes(hashOrigin(name)))
+  if (log === undefined) return new Response(null, { status: 404 })
+  log.cosignedAtS = Math.floor(Date.now() / 1000) - cosignedAgoS
+  return log.answer(url)
+}
+
+async function signTwo(service: Service) {
+  await service.sign(0)
+  await service.sign(1)
+}
+
+async function upgrade(service: Service) {
+  service.publishOld()
+  await service.sign(1)
+  service.logs[0]?.append(boot(50, otherConfigHash))
+  await service.sign(2, { seconds: 60, isOther: true })
+}
+
+const openSpare = () => createFakeLog([boot(30, configHash)], undefined, spareOrigin)
+
+export const situations: readonly Situation[] = [
+  { name: 'Honest, with a log', exitCode: 0, prepare: signTwo },
+  {
+    name: 'Honest, without a log',
+    exitCode: 0,
+    prepare(service) {
+      service.logs.length = 0
+      service.hasWitnessUrls = false
+      service.publishOld()
+    },
+  },
+  { name: 'After an upgrade', exitCode: 0, prepare: upgrade },
+  {
+    name: 'After a restore',
+    exitCode: 0,
+    // The log has ended, its spare took over, and a transaction that the database had lost was signed again there.
+    async prepare(service) {
+      await signTwo(service)
+      const spare = openSpare()
+      service.logs.push(spare)
+      await service.sign(1, { seconds: 40, log: spare, isMined: false })
+    },
+  },
+  {
+    name: 'Unknown wallet',
+    exitCode: 3,
+    kinds: ['log-not-checked', 'wallet-unknown', 'witness-unavailable'],
+    async prepare(service) {
+      await signTwo(service)
+      service.address = UNKNOWN
+      service.node.lie = (method) => (method === 'eth_getTransactionCount' ? '0x0' : undefined)
+    },
+  },
+  {
+    name: 'Spare origin unread',
+    exitCode: 3,
+    kinds: ['log-not-checked'],
+    async prepare(service) {
+      await signTwo(service)
+      service.hasWitnessUrls = false
+    },
+  },
+  {
+    name: 'Secret use on the spare',
+    exitCode: 3,
+    kinds: ['log-withholds'],
+    async prepare(service) {
+      await signTwo(service)
+      const spare = openSpare()
+      spare.append(signature())
+      service.cosigned = [...service.logs, spare]
+    },
+  },
+  {
+    name: 'Hidden entry',
+    exitCode: 4,
+    kinds: ['log-unused', 'hidden'],
+    async prepare(service) {
+      await signTwo(service)
+      service.logs[0]?.append(signature())
+    },
+  },
+  {
+    name: 'Two receipts',
+    exitCode: 0,
+    async prepare(service) {
+      await signTwo(service)
+      await service.sign(1, { seconds: 30, isMined: false })
+    },
+  },
+  {
+    name: 'Witness down',
+    exitCode: 0,
+    async prepare(service) {
+      await signTwo(service)
+      service.down.add(2)
+    },
+  },
+  {
+    name: 'Stale log',
+    exitCode: 3,
+    kinds: ['log-not-checked', 'log-stale', 'witness-unavailable'],
+    async prepare(service) {
+      await signTwo(service)
+      service.cosignedAgoS = 7_200
+      service.down.add(1).add(2)
+    },
+  },
+  {
+    name: 'Unknown configuration',
+    exitCode: 7,
+    kinds: ['receipt-not-listed', 'boot-not-listed', 'log-unused', 'before-log'],
+    async prepare(service) {
+      await upgrade(service)
+      service.manifest.enclave.configHashes = [configHash]
+    },
+  },
+]
+
+/** Runs the monitor's command line in one situation. */
+export async function runSituation({ name, prepare, exitCode: expected, kinds = [] }: Situation): Promise<Row> {
+  const service = createService()
+  await prepare(service)
+  const bodies: string[] = []
+  service.network.routes.unshift([
+    HOOK,
+    (_, { body }) => {
+      bodies.push(String(body))
+      return json({})
+    },
+  ])
+  const servers = await Promise.all(HOSTS.map((host) => serve(host, service)))
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-monitor-'))
+  try {
+    const urlOf = (host: string) => servers[HOSTS.indexOf(host)]?.url ?? ''
+    const manifest = { ...service.manifest, ...(service.hasWitnessUrls ? { witnessUrls: WITNESSES.map(urlOf) } : {}) }
+    await writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest))
+    const sources = ['--rpc', urlOf(rpcUrl), '--ipfs', urlOf(gatewayUrl), '--log', urlOf(apiBaseUrl)]
+    const trust = ['--manifest', join(folder, 'manifest.json'), '--allow-mock']
+    const { exitCode, stdout } = await runMonitor([service.address, ...sources, ...trust, '--webhook', urlOf(HOOK)])
+    const headline = stdout.split('\n')[1]?.trim() ?? ''
+    const webhook = bodies.map(readBody).at(-1)
+    const isComplete = expected === 0
+    const isExpected =
+      exitCode === expected &&
+      headline.includes('; complete up to ') === isComplete &&
+      bodies.length === (isComplete ? 0 : 1) &&
+      (isComplete || (webhook?.exitCode === expected && isSame(webhook.kinds, kinds)))
+    return { name, headline, exitCode, webhook, isExpected }
+  } finally {
+    await Promise.all(servers.map(({ stop }) => stop()))
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+const isSame = (found: readonly string[], expected: readonly string[]) =>
+  JSON.stringify([...new Set(found)].toSorted()) === JSON.stringify(expected.toSorted())
+
+/** The table in Markdown. */
+export function formatRows(rows: readonly Row[]): string {
+  const lines = rows.map(({ name, headline, exitCode, webhook, isExpected }) => {
+    const body = webhook === undefined ? 'not called' : `\`${JSON.stringify(webhook)}\``
+    return `| ${isExpected ? '' : 'UNEXPECTED: '}${name} | ${headline} | ${exitCode} | ${body} |`
+  })
+  return ['| Situation | Headline | Exit code | Webhook |', '| --- | --- | --- | --- |', ...lines].join('\n')
+}
+
+/** One of the fake hosts, on loopback. */
+async function serve(host: string, { network }: Service): Promise<{ url: string; stop(): Promise<void> }> {
+  const server = createServer(async (request, response) => {
+    const chunks: Uint8Array[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const body = chunks.length === 0 ? {} : { body: Buffer.concat(chunks).toString() }
+    const answer = await network.fetch(`${host}${request.url}`, { method: request.method ?? 'GET', ...body })
+    response.writeHead(answer.status, Object.fromEntries(answer.headers))
+    response.end(new Uint8Array(await answer.arrayBuffer()))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    stop: () => new Promise((resolve) => server.close(() => resolve())),
+  }
+}
+
+function runMonitor(argv: readonly string[]): Promise<{ exitCode: number; stdout: string }> {
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, ['-C', 'source', MONITOR, ...argv], (_, stdout) => {
+      resolve({ exitCode: child.exitCode ?? -1, stdout })
+    })
+  })
+}
+
+function readBody(text: string): NonNullable<Row['webhook']> {
+  const { exitCode, looks } = JSON.parse(text) as {
+    exitCode: number
+    looks: { report: { conclusion: string; findings: { kind: string }[] } }[]
+  }
+  const [{ report }] = looks as [(typeof looks)[number]]
+  return { exitCode, conclusion: report.conclusion, kinds: report.findings.map(({ kind }) => kind) }
+}
