@@ -41,7 +41,7 @@ What you trust (repeat any of them; hex)
   --coordinator-tcb LEVELS        the least patch levels of its firmware, by product of AMD: Genoa:bl=10,snp=23,ucode=84
   --coordinator-chip HEX          chip that it may run on, 64 bytes; a Milan passes only if it is listed
   --entropy-key HEX               key of the entropy source, 32 bytes, or 96 of a public beacon
-  --witness KEY                   witness whose cosignature of the log counts: NAME+ID+KEY as it says it, or 32 bytes
+  --witness KEY                   witness of the log that you require: NAME+ID+KEY as it says it, or 32 bytes
   --quorum N                      how many of them are enough, more than half; needs --witness
   --manifest FILE                 all of these in one file, with events, patch levels and contracts
   --tcb-status NAME               accept this status of Intel beside UpToDate

@@ -22,7 +22,8 @@ Where things come from
 
 What you trust
   --manifest FILE         anchors and contracts, as npm run verify takes them
-  --witness KEY           witness whose cosignature of the log counts, beside those that the enclave's settings name
+  --witness KEY           witness that you require, besides those that the enclave's settings name; a receipt without a
+                          log then fails
   --quorum N              how many of them are enough, more than half; needs --witness
   --allow-mock            let simulated evidence pass (development only)
 

@@ -82,18 +82,18 @@ const cases: readonly Case[] = [
   {
     name: 'other HOST_DATA',
     issue: { report: { ...guest, hostData: new Uint8Array(32).fill(0x5b) }, certificates: { tcb } },
-    expected: ['failed', 'coordinator-measurement', 'fail'],
+    expected: ['failed', 'coordinator-measurement', 'fail', 'not_in_manifest'],
   },
   {
     name: 'no HOST_DATA where some is named',
     issue: { report: { reportedTcb: tcb }, certificates: { tcb } },
-    expected: ['failed', 'coordinator-measurement', 'fail'],
+    expected: ['failed', 'coordinator-measurement', 'fail', 'not_in_manifest'],
   },
   {
     name: 'HOST_DATA of one measurement with another',
     issue: { report: { ...guest, measurement: new Uint8Array(48).fill(1) }, certificates: { tcb } },
     anchors: { coordinatorMeasurements: [code, `${'01'.repeat(48)}:${'00'.repeat(32)}`] },
-    expected: ['failed', 'coordinator-measurement', 'fail'],
+    expected: ['failed', 'coordinator-measurement', 'fail', 'not_in_manifest'],
   },
   {
     name: 'other HOST_DATA, with the measurement named alone beside it',
@@ -103,7 +103,7 @@ const cases: readonly Case[] = [
   {
     name: 'HOST_DATA in upper case is nobody’s',
     anchors: { coordinatorMeasurements: [`${launch}:${stated.toUpperCase()}`] },
-    expected: ['failed', 'coordinator-measurement', 'fail'],
+    expected: ['failed', 'coordinator-measurement', 'fail', 'not_in_manifest'],
   },
 
   // State

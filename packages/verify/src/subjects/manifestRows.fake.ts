@@ -146,14 +146,14 @@ export const manifestRows: readonly SubjectRow[] = [
     category: 'manifest',
     ...files,
     manifest: withEnclave({ configHashes: ['00'.repeat(32)] }),
-    expected: failed({ config: '' }, OFFLINE),
+    expected: failed({ config: 'not_in_manifest' }, OFFLINE),
   },
   {
     name: 'another coordinator',
     category: 'manifest',
     ...files,
     manifest: withCoordinator({ measurements: ['00'.repeat(48)] }),
-    expected: failed({ 'coordinator-measurement': '' }, OFFLINE),
+    expected: failed({ 'coordinator-measurement': 'not_in_manifest' }, OFFLINE),
   },
   {
     name: 'another entropy key is no matter for a simulated satellite',
@@ -216,7 +216,7 @@ export const manifestRows: readonly SubjectRow[] = [
     category: 'manifest',
     ...files,
     manifest: withCoordinator({ measurements: [`${launch}:${'01'.repeat(32)}`] }),
-    expected: failed({ 'coordinator-measurement': '' }, OFFLINE),
+    expected: failed({ 'coordinator-measurement': 'not_in_manifest' }, OFFLINE),
   },
   {
     name: 'another chip',
