@@ -13,6 +13,7 @@ const configText = JSON.stringify({
   apiBaseUrl: 'https://api.example',
   rpcUrl: 'http://localhost:8545/rpc',
   chainId: 1,
+  trust: { witnessUrls: ['https://w1.example', 'http://localhost:8095/witness'] },
 })
 
 let folder: string
@@ -81,7 +82,7 @@ describe('the web server', () => {
   test('the policy lets pages ask https and what the configuration names', async () => {
     const { headers } = await ask('/')
     const policy = String(headers['content-security-policy'])
-    expect(policy).toContain("connect-src 'self' https: http://localhost:8545;")
+    expect(policy).toContain("connect-src 'self' https: http://localhost:8545 http://localhost:8095;")
     expect(policy).toContain("default-src 'none'")
     expect(policy).not.toContain('unsafe')
     expect(headers['x-content-type-options']).toBe('nosniff')

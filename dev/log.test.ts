@@ -7,6 +7,7 @@ import { removePostgres } from '@countersign/testing'
 import { parseManifest } from '@countersign/verify'
 import { createPublicClient, http } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runMonitor } from '../apps/verifier/src/monitor/runMonitor.ts'
 import { runCli } from '../apps/verifier/src/runCli.ts'
 import {
   type Dev,
@@ -53,6 +54,19 @@ describe('npm run dev -- --log', () => {
     const trust = ['--manifest', join(stateDir, 'manifest.json'), '--allow-mock', '--rpc', chain]
     return runCli(deps, ['verify', slug, '--api', api, ...trust, '--json'])
   }
+  const monitor = async (address: string) => {
+    let stdout = ''
+    const writeOut = (text: string) => {
+      stdout += text
+    }
+    const { api, chain } = urlsOf(ports)
+    const exitCode = await runMonitor(
+      { fetch, timeoutMs: 10_000, now: () => new Date(), writeOut, writeError: writeOut, wait: async () => false },
+      [address, '--rpc', chain, '--api', api, '--manifest', join(stateDir, 'manifest.json'), '--allow-mock', '--json'],
+    )
+    const { looks } = JSON.parse(stdout) as { looks: [{ report: { findings: { kind: string }[] } }] }
+    return { exitCode, kinds: looks[0].report.findings.map(({ kind }) => kind) }
+  }
   const stepsOf = ({ stdout }: { stdout: string }) =>
     (JSON.parse(stdout) as { steps: { id: string; status: string }[] }).steps
 
@@ -74,6 +88,10 @@ describe('npm run dev -- --log', () => {
       expect(stepsOf(verified).find(({ id }) => id === 'log')).toMatchObject({ status: 'pass' })
       const manifest = parseManifest(await readFile(join(stateDir, 'manifest.json'), 'utf8'))
       expect(manifest.log).toMatchObject({ witnesses: { length: 3 }, quorum: 2 })
+      // A monitor that knows only the manifest asks the witnesses about the spare, which nothing else shows.
+      expect(manifest.witnessUrls).toContain(summaryOf(dev, 'Witnesses'))
+      const wallet = await (await browser.request(`${urlsOf(ports).api}/wallet/me`)).json()
+      expect(await monitor(wallet.address)).toEqual({ exitCode: 0, kinds: ['log-unused'] })
       // Whoever asks a witness sees the same log.
       const hash = createHash('sha256').update('countersign.localhost/log-1').digest('hex')
       expect(log?.hash).toBe(hash)

@@ -120,8 +120,10 @@ function parseConfig(text: string): Record<string, unknown> {
 
 /** Visitors may name nodes of their own, so any https address may be asked; plain http only where the configuration names it. */
 function toHeaders(config: Record<string, unknown>): Record<string, string> {
-  const { attestations } = config as { attestations?: { rpcUrl?: unknown } }
-  const urls = [config.apiBaseUrl, config.rpcUrl, config.ipfsGatewayUrl, config.faucetUrl, attestations?.rpcUrl]
+  const { attestations, trust } = config as { attestations?: { rpcUrl?: unknown }; trust?: { witnessUrls?: unknown } }
+  const witnesses = Array.isArray(trust?.witnessUrls) ? trust.witnessUrls : []
+  const { apiBaseUrl, rpcUrl, ipfsGatewayUrl, faucetUrl } = config
+  const urls = [apiBaseUrl, rpcUrl, ipfsGatewayUrl, faucetUrl, attestations?.rpcUrl, ...witnesses]
   const plain = urls.flatMap((url) => {
     return typeof url === 'string' && URL.canParse(url) && url.startsWith('http:') ? new URL(url).origin : []
   })

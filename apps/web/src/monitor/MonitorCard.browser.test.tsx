@@ -2,8 +2,13 @@ import { nameSignature, toCid } from '@countersign/receipt'
 import type { Hex } from '@countersign/sdk'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { render } from 'vitest-browser-react'
-import { issue, issueGoldenV2, signedAt } from '../../../../packages/verify/src/issues.fake.ts'
-import { createFakeLog, logReceipt, origin } from '../../../../packages/verify/src/monitor/log/log.fake.ts'
+import { issue, issueGoldenV2, signedAt, toManifest } from '../../../../packages/verify/src/issues.fake.ts'
+import {
+  answerAsWitness,
+  createFakeLog,
+  logReceipt,
+  origin,
+} from '../../../../packages/verify/src/monitor/log/log.fake.ts'
 import { createFakeNode } from '../../../../packages/verify/src/monitor/node.fake.ts'
 import {
   apiBaseUrl,
@@ -101,6 +106,35 @@ test('a log of the service is looked through as well', async () => {
   await screen.getByRole('button', { name: 'Check again' }).click()
   await expect.element(screen.getByText(/Something is hidden/)).toBeVisible()
   await expect.element(screen.getByText(/Entry 2 of the log log.example\/enclave-a is a signature/)).toBeVisible()
+})
+
+test('the card asks the witnesses that the site names about a log that the service does not show', async () => {
+  const spare = 'log.example/enclave-b'
+  const setting = { origins: [origin, spare], witnesses: history.witnesses, quorum: 2 }
+  const log = createFakeLog(history.entries.slice(0, 1))
+  const issued = logReceipt(
+    log,
+    await issueGoldenV2({ ...plain, signedAt, log: { origin }, settings: { log: setting } }),
+  )
+  log.cosignedAtS = Math.floor(Date.now() / 1000) - 60
+  network.routes.unshift([`${apiBaseUrl}/log`, (url) => log.answer(url)])
+  for (const block of [issued.bytes, issued.collateral, ...Object.values(issued.blocks)]) {
+    network.blocks.set(toCid(block), Uint8Array.from(block))
+  }
+  node.blocks.splice(8)
+  node.mine({ hash: nameSignature(issued.receipt).txHash, from: wallet, nonce: 0 })
+  node.publish(issued)
+  node.rest(20)
+  const config = toConfig(issued)
+  const witnessUrls = ['https://wa.test', 'https://wb.test']
+  const screen = await open({ ...config, trust: { ...toManifest(issued), witnessUrls } })
+  await screen.getByRole('button', { name: 'Check all transactions' }).click()
+  await expect.element(screen.getByText(/^Not complete/)).toBeVisible()
+  for (const [place, url] of witnessUrls.entries()) {
+    network.routes.unshift([url, (asked) => answerAsWitness(asked, { place, logs: [], at: new Date() })])
+  }
+  await screen.getByRole('button', { name: 'Check again' }).click()
+  await expect.element(screen.getByText(/complete up to size 2 and nonce 1/)).toBeVisible()
 })
 
 test('a node that does not answer shows nothing as complete', async () => {

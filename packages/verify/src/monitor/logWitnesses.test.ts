@@ -120,6 +120,15 @@ describe('witnesses that are asked themselves', () => {
     expect(await stack.look(answer(longer(), same(), same()))).toMatchObject({ conclusion: 'complete', findings: [] })
   })
 
+  test('and of which one is ahead leave a gap if too few others answer', async () => {
+    stack.publish(...all)
+    const report = await stack.look({ witnessUrls: [...answer(longer(), same()).witnessUrls, 'https://down.test'] })
+    expect(report.conclusion).toBe('incomplete')
+    expect(report.findings).toContainEqual(
+      expect.objectContaining({ kind: 'log-not-checked', origin, witnesses: [toWitnessKey(2)] }),
+    )
+  })
+
   test('and cosigned another history show that the log is forked', async () => {
     stack.publish(...all)
     const report = await stack.look(answer(createFakeLog([boot(0), ...others(2)])))

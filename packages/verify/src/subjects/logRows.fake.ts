@@ -55,7 +55,7 @@ export const logRows: readonly SubjectRow[] = [
     issue: logged,
     subject: logged.cid,
     manifest: trusting([silent], 1),
-    expected: failed({ log: '' }),
+    expected: failed({ log: 'not_in_manifest' }),
   },
   {
     name: 'a log: more of them than cosigned',
@@ -63,7 +63,7 @@ export const logRows: readonly SubjectRow[] = [
     issue: logged,
     subject: logged.cid,
     manifest: trusting([first, silent, third], 3),
-    expected: failed({ log: '' }),
+    expected: failed({ log: 'not_in_manifest' }),
   },
   {
     name: 'no log, and witnesses of the reader’s own',
@@ -71,7 +71,7 @@ export const logRows: readonly SubjectRow[] = [
     issue: bare,
     subject: bare.cid,
     manifest: { ...toManifest(bare), log: { witnesses: [first], quorum: 1 } },
-    expected: { ...accepted, skip: ['log'] },
+    expected: failed({ log: 'not_in_manifest' }),
   },
   {
     name: 'a log: fewer witnesses than the settings ask for',

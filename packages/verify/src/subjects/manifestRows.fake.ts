@@ -146,7 +146,7 @@ export const manifestRows: readonly SubjectRow[] = [
     category: 'manifest',
     ...files,
     manifest: withEnclave({ configHashes: ['00'.repeat(32)] }),
-    expected: failed({ config: '' }, OFFLINE),
+    expected: failed({ config: 'not_in_manifest' }, OFFLINE),
   },
   {
     name: 'another coordinator',

@@ -202,7 +202,7 @@ export const receiptRows: readonly SubjectRow[] = [
     failed({ quote: '' }, [...OFFLINE, 'report-data', 'quote-policy', 'measurement']),
   ),
   tampered('another boot', failed({ 'report-data': '' }, OFFLINE)),
-  tampered('another root secret', failed({ 'report-data': '', config: '' }, OFFLINE)),
+  tampered('another root secret', failed({ 'report-data': '', config: 'not_in_manifest' }, OFFLINE)),
   tampered(
     'bytes after the quote',
     failed({ 'quote-policy': 'trailing_bytes', measurement: 'trailing_bytes' }, OFFLINE),
@@ -230,7 +230,7 @@ export const receiptRows: readonly SubjectRow[] = [
   ),
   tampered(
     'another coordinator configuration',
-    failed({ 'coordinator-key': '', 'coordinator-config': '', release: '' }, OFFLINE),
+    failed({ 'coordinator-key': '', 'coordinator-config': 'not_in_manifest', release: '' }, OFFLINE),
   ),
   tampered('another coordinator key', failed({ 'coordinator-key': '', release: '' }, OFFLINE)),
   tampered('another release', failed({ release: '' }, OFFLINE)),

@@ -158,6 +158,7 @@ async function lookAt(
   const log = await awaitShown(deps, { log: first, words, policies, readOn })
   const { isFresh } = log === first ? checked : await check(log)
   const now = deps.now()
+  findings.push(...findUnshown(words, { origin, policies, size: log.size }))
   const isStale = !isFresh && now.getTime() - log.cosignedAt.getTime() > STALE_MS
   const detail = log.cosignedAt.toISOString()
   if (isStale) findings.push({ kind: 'log-stale', origin, detail })
@@ -178,6 +179,20 @@ function checkUnused(words: readonly WitnessWord[], { origin, releasePolicies: p
   const why =
     words.length === 0 ? 'no address of a witness is given' : 'too few witnesses state that they cosigned nothing of it'
   return { ...unchecked(why), witnesses }
+}
+
+/** A witness cosigned more than the log shows, and too few others answer to know whether a quorum did. */
+function findUnshown(
+  words: readonly WitnessWord[],
+  { origin, policies, size }: { origin: string; policies: readonly WitnessPolicy[]; size: number },
+): Finding[] {
+  const stated = words.flatMap((word) => ('size' in word ? [word] : []))
+  const cosigned = Math.max(0, ...stated.map((word) => word.size))
+  if (cosigned <= size) return []
+  const answered = new Set(stated.map(({ witness }) => witness))
+  const witnesses = findSilent(words, { policies, size }).filter((witness) => !answered.has(witness))
+  const detail = `it shows ${size} entries, a witness cosigned ${cosigned}, and too few others answer`
+  return witnesses.length === 0 ? [] : [{ kind: 'log-not-checked', origin, witnesses, detail }]
 }
 
 /** What cannot be known before a receipt names the logs of the enclave, and the wallet's key: any signature in a log may be of it. */
