@@ -1,22 +1,25 @@
 'use client'
 
-import { useSign, useWallet } from '@countersign/sdk'
+import { useService, useSign } from '@countersign/sdk'
 import Link from 'next/link'
 import { config } from './config'
 
 export function Pay() {
-  const { user, wallet, ready, login, logout } = useWallet()
+  const { user, wallet, ready, error: serviceError, login, logout } = useService()
   const { signAndSend, pending, error, lastResult } = useSign()
 
   // What the server renders, and the browser first.
   if (!ready) return <p>One moment …</p>
   if (!user)
     return (
-      <button type="button" onClick={login}>
-        Sign in
-      </button>
+      <>
+        <button type="button" onClick={login}>
+          Sign in
+        </button>
+        {serviceError && <p role="alert">{serviceError.message}</p>}
+      </>
     )
-  if (!wallet) return <p>Your wallet is being made …</p>
+  if (!wallet) return <p>{serviceError?.message ?? 'Creating your wallet…'}</p>
 
   const takeEther = () =>
     fetch(`${config.rpcUrl}/faucet`, { method: 'POST', body: JSON.stringify({ address: wallet.address }) })

@@ -1,4 +1,4 @@
-import { ServiceProvider, useAttestation, useSign, useWallet } from '@countersign/sdk'
+import { ServiceProvider, useAttestation, useService, useSign } from '@countersign/sdk'
 
 const config = { apiBaseUrl: 'http://localhost:8080', chainId: 31337, rpcUrl: 'http://localhost:8545' }
 
@@ -11,18 +11,21 @@ export default function App() {
 }
 
 function Pay() {
-  const { user, wallet, ready, login, logout } = useWallet()
+  const { user, wallet, ready, error: serviceError, login, logout } = useService()
   const { signAndSend, pending, error, lastResult } = useSign()
   const { proof } = useAttestation(lastResult?.attestationSlug)
 
   if (!ready) return <p>One moment …</p>
   if (!user)
     return (
-      <button type="button" onClick={login}>
-        Sign in
-      </button>
+      <>
+        <button type="button" onClick={login}>
+          Sign in
+        </button>
+        {serviceError && <p role="alert">{serviceError.message}</p>}
+      </>
     )
-  if (!wallet) return <p>Your wallet is being made …</p>
+  if (!wallet) return <p>{serviceError?.message ?? 'Creating your wallet…'}</p>
 
   const takeEther = () =>
     fetch(`${config.rpcUrl}/faucet`, { method: 'POST', body: JSON.stringify({ address: wallet.address }) })

@@ -7,6 +7,7 @@ test('the message stays the short text; code, details, docs and cause stand besi
   expect(error).toBeInstanceOf(Error)
   expect(error.message).toBe('some_message')
   expect(error).toMatchObject({ code: 'some_code', details: 'which one', docsPath: '/errors#some_code', cause })
+  expect(error.docsUrl).toBe('https://github.com/countersign/countersign/blob/main/docs/errors.md#some_code')
   expect(new ServiceError('some_code', 'some_message')).not.toHaveProperty('cause')
 })
 

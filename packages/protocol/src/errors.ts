@@ -29,6 +29,8 @@ export class ServiceError<Code extends string = string> extends Error {
   declare readonly signed: SignResult | undefined
   /** Where `docs/errors.md` says what to do about this code. */
   declare readonly docsPath: string
+  /** The same page, as an absolute URL. */
+  declare readonly docsUrl: string
 
   constructor(code: Code, message: string, options: ServiceErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : options)
@@ -38,6 +40,7 @@ export class ServiceError<Code extends string = string> extends Error {
     this.retryable = options.retryable
     this.signed = options.signed
     this.docsPath = `/errors#${code}`
+    this.docsUrl = `https://github.com/countersign/countersign/blob/main/docs/errors.md#${code}`
   }
 }
 

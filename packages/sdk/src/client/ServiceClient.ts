@@ -19,7 +19,7 @@ import { verifyWallet } from './verifyWallet.ts'
 
 /** How to sign in. */
 export type LoginOptions = {
-  /** `google` if it is not given. */
+  /** An id of `GET /auth`; the first if it is not given. */
   provider?: string | undefined
 }
 
@@ -105,10 +105,10 @@ export class ServiceClient implements Connection {
 
   /**
    * Where a full-page navigation starts the sign-in; the user comes back to `returnTo`, on an origin that is allowed: without its
-   * query and fragment where it has more than 2048 characters, which the service refuses. `provider` is an id of `GET /auth`.
+   * query and fragment where it has more than 2048 characters, which the service refuses.
    */
-  loginUrl({ provider = 'google', returnTo }: LoginOptions & { returnTo?: string | undefined } = {}): string {
-    const url = `${this.config.apiBaseUrl}/auth/${encodeURIComponent(provider)}`
+  loginUrl({ provider = '', returnTo }: LoginOptions & { returnTo?: string | undefined } = {}): string {
+    const url = `${this.config.apiBaseUrl}/auth${provider && `/${encodeURIComponent(provider)}`}`
     if (returnTo === undefined) return url
     const page = returnTo.length > MAX_RETURN_TO_LENGTH ? returnTo.replace(/[?#].*/, '') : returnTo
     return `${url}?return_to=${encodeURIComponent(page)}`

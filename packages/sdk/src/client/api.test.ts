@@ -86,9 +86,9 @@ describe('what each function asks', () => {
 
   test('DESIGN §2: the login URL sends the page to come back to', () => {
     const client = new ServiceClient(config)
-    expect(client.loginUrl()).toBe(`${apiBaseUrl}/auth/google`)
+    expect(client.loginUrl()).toBe(`${apiBaseUrl}/auth`)
     expect(client.loginUrl({ returnTo: 'https://app.test/a?b=c&d#e' })).toBe(
-      `${apiBaseUrl}/auth/google?return_to=https%3A%2F%2Fapp.test%2Fa%3Fb%3Dc%26d%23e`,
+      `${apiBaseUrl}/auth?return_to=https%3A%2F%2Fapp.test%2Fa%3Fb%3Dc%26d%23e`,
     )
   })
 

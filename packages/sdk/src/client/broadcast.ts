@@ -6,12 +6,12 @@ import { findRefusal, isKnown, toWords } from './rpc.ts'
 /** The words of geth, its relatives, nethermind, besu and hardhat; there is no code for them. */
 const ALREADY_KNOWN = /already ?known|\bknown transaction|already imported/i
 const REFUSALS: [RegExp, SdkErrorCode, string][] = [
-  [/insufficient ?(?:funds|balance)|enough funds/i, 'rpc_insufficient_funds', 'the wallet cannot pay value and fees'],
+  [/insufficient ?(?:funds|balance)|enough funds/i, 'rpc_insufficient_funds', 'the wallet cannot pay'],
   [/underpriced|less than block base fee|fee ?too ?low/i, 'rpc_underpriced', 'the RPC wants higher fees'],
   [
     /intrinsic gas|gas ?limit|at least \d+ gas|floor data gas|gas too low|out of gas/i,
     'rpc_gas_rejected',
-    'the gas is too low, or more than a block takes',
+    'the RPC wants another gas limit',
   ],
   [/type not supported/i, 'rpc_failed', 'the RPC failed'],
 ]
@@ -58,7 +58,7 @@ async function judgeFailure(
     throw createError('rpc_nonce_too_low', 'another transaction took this nonce', { details, cause, signed })
   }
   // Words that are no known refusal ("internal error", "request timed out") do not say that the bytes were not taken.
-  throw createError('broadcast_unknown', 'the outcome of the broadcast is unknown', {
+  throw createError('broadcast_unknown', 'the RPC may have the transaction', {
     details: `${details}; look for ${signed.txHash}`,
     cause,
     signed,

@@ -274,7 +274,7 @@ describe('login, and a browser that blocks the cookie', () => {
   test('§4 a full-page redirect to the start URL, with the page to return to', () => {
     const page = createFakePage()
     create(page).login()
-    expect(page.visited).toEqual([`${apiBaseUrl}/auth/google?return_to=https%3A%2F%2Fapp.test%2Fpay%3Fx%3D1%23here`])
+    expect(page.visited).toEqual([`${apiBaseUrl}/auth?return_to=https%3A%2F%2Fapp.test%2Fpay%3Fx%3D1%23here`])
     expect(network.calls).toEqual([])
     expect([...page.items.values()]).toEqual(['1000000'])
   })
@@ -286,7 +286,7 @@ describe('login, and a browser that blocks the cookie', () => {
     login({ type: 'click' } as never)
     expect(page.visited.map((url) => url.replace(/\?.*/, ''))).toEqual([
       `${apiBaseUrl}/auth/micro%20soft%2F..`,
-      `${apiBaseUrl}/auth/google`,
+      `${apiBaseUrl}/auth`,
     ])
   })
 

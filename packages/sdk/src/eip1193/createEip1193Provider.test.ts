@@ -61,7 +61,7 @@ describe('accounts', () => {
     const onLogin = vi.fn(() => service.signIn())
     const { ask } = createProvider({ onLogin })
     expect(await ask('eth_requestAccounts')).toEqual([service.wallet.address])
-    expect(onLogin).toHaveBeenCalledExactlyOnceWith('https://service.test/auth/google')
+    expect(onLogin).toHaveBeenCalledExactlyOnceWith('https://service.test/auth')
   })
 
   test('onLogin that only starts a redirect: 4100, and it is called once for each request', async () => {

@@ -84,7 +84,7 @@ test('useConnect redirects, the page that comes back is connected, and useSendTr
   const before = await loadPage()
   await before.getByRole('button', { name: 'Connect' }).click()
   await expect.poll(() => logins).toHaveLength(1)
-  expect(logins[0]).toBe(`https://service.test/auth/google?return_to=${encodeURIComponent(location.href)}`)
+  expect(logins[0]).toBe(`https://service.test/auth?return_to=${encodeURIComponent(location.href)}`)
   await expect.element(before.getByText('disconnected')).toBeVisible()
   await before.unmount()
 

@@ -126,7 +126,7 @@ describe('sign-in by redirect', () => {
     vi.stubGlobal('location', { href: 'https://app.test/pay?x=1', assign })
     const before = loadPage()
     await expect(connect(before, { connector: connectorOf(before) })).rejects.toMatchObject({ code: 4100 })
-    const url = 'https://service.test/auth/google?return_to=https%3A%2F%2Fapp.test%2Fpay%3Fx%3D1'
+    const url = 'https://service.test/auth?return_to=https%3A%2F%2Fapp.test%2Fpay%3Fx%3D1'
     expect(assign).toHaveBeenCalledExactlyOnceWith(url)
     expect(getConnection(before).status).toBe('disconnected')
 

@@ -7,6 +7,17 @@ const CHOICE = '__Host-countersign-choice'
 const meOf = async (user: ReturnType<TestApp['browser']>) => (await user.get('/auth/me')).json()
 
 describe('GET /auth', () => {
+  test('leads a browser to the sign-in of the first provider, with its query', async () => {
+    const app = createTestApp()
+    const query = `?return_to=${encodeURIComponent('https://app.example/pay?x=1')}`
+    const response = await app.request(`/auth${query}`, { headers: { accept: 'text/html,*/*;q=0.8' } })
+    const { providers } = (await (await app.request('/auth')).json()) as { providers: { id: string }[] }
+    expect(response.status).toBe(302)
+    expect(response.headers.get('location')).toBe(`https://api.example/auth/${providers[0]?.id}${query}`)
+    expect(response.headers.get('vary')).toBe('Accept, Origin')
+    expect(response.headers.getSetCookie()).toEqual([])
+  })
+
   test('lists the providers, for any page, without a word of their clients', async () => {
     const response = await createTestApp().request('/auth', { headers: { origin: 'https://anybody.example' } })
     const body = (await response.json()) as { providers: object[] }

@@ -7,6 +7,7 @@ import { startLogin } from '../auth/startLogin.ts'
 import { CoordinatorError, type CoordinatorErrorCode, coordinatorErrors, toPublicCode } from '../errors.ts'
 import type { IdentityProvider, Random, Store } from '../ports.ts'
 import { toReason } from '../toReason.ts'
+import { prefersHtml } from './accept.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import type { AppContext } from './context.ts'
 import {
@@ -81,7 +82,13 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
 
   addRoute(app, routes['GET /auth'], (c) => {
     limit(c, limiters.proof, `auth:${c.get('clientAddress')}`)
+    c.header('vary', 'Accept')
     const providers = [...deps.providers].map(([id, { name, icon }]) => ({ id, name, icon }))
+    const [first] = providers
+    // A sign-in that names no provider. That route has the guards of one.
+    if (first !== undefined && prefersHtml(c.req.header('accept'))) {
+      return c.redirect(`${publicUrl}/auth/${first.id}${new URL(c.req.url).search}`, 302)
+    }
     const body: EndpointResponse<'GET /auth'> = { providers }
     return c.json(body)
   })

@@ -70,7 +70,12 @@ const binary = () => ({ schema: z.string().openapi({ format: 'binary' }) })
 const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
   'GET /auth': {
     summary: 'The ways to sign in',
-    responses: { 200: json('The identity providers', loginProvidersSchema), ...problemsOf('rate_limited') },
+    description: 'A browser that prefers `text/html` is redirected to the sign-in of the first one, with its query.',
+    responses: {
+      200: json('The identity providers', loginProvidersSchema),
+      302: { description: 'To the sign-in of the first provider, for a browser' },
+      ...problemsOf('rate_limited'),
+    },
   },
   'GET /auth/:provider': {
     summary: 'Starts a sign-in',
