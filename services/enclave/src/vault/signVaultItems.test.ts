@@ -14,7 +14,7 @@ import { createLog } from '@countersign/service'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { full, limited, scheduled } from '../../../../packages/policy/src/policies.fake.ts'
 import { beacon, createRound } from '../../test/beacon.ts'
-import { payment } from '../../test/vault.ts'
+import { approve, large, payment } from '../../test/vault.ts'
 import { createWitness, satelliteKey } from '../../test/witness.ts'
 import { toSidHash } from '../grant/grant.ts'
 import { toOwner } from '../keys/deriveKey.ts'
@@ -23,7 +23,7 @@ import { createBatcher } from '../sign/batch.ts'
 import { createSamples } from '../sign/samples.ts'
 import { signItems } from '../sign/signItems.ts'
 import { createKnownTime } from '../time/time.fake.ts'
-import { createTime } from '../time/time.ts'
+import { createTime, type Time } from '../time/time.ts'
 import { deriveVault } from './deriveVault.ts'
 import { createPolicyTexts } from './policyTexts.ts'
 
@@ -64,16 +64,17 @@ function startEnclave({
   worker = 0,
   entropy = sources,
   at = NOW,
+  time = createKnownTime({ now: () => at }),
   log: setting = null,
   chainIds,
 }: {
   worker?: number
   entropy?: typeof sources
   at?: number
+  time?: Time
   log?: LogSetting | null
   chainIds?: readonly number[]
 } = {}) {
-  const time = createKnownTime({ now: () => at })
   const quoteSource = createSimulatedQuoteSource({ simulator, latencyMs: 0 })
   const log = createLog(
     () => undefined,
@@ -207,4 +208,20 @@ test('no vault is derived', async () => {
   const request = { sid, grant: session.grant, policy: text }
   const unknown = { ...deps, time: createTime({ clock: { now: () => NOW }, elapsedMs: () => 0 }) }
   expect(await codeOf(deriveVault(unknown, request))).toBe('time_unknown')
+})
+
+test('an approval ends while the clock is stopped', async () => {
+  let elapsedMs = 0
+  const time = createTime({ clock: { now: () => NOW }, elapsedMs: () => elapsedMs })
+  time.learn(NOW)
+  const vault = await derive(limited)
+  const { sign } = startEnclave({ time })
+  const digest = `0x${toHex(hashUnsignedTransaction(large))}` as const
+  const of = { policy: limited, hash: vault.policy, address: vault.address }
+  const approvals = [approve(of, { digest, expiresMs: NOW + 20_000 })]
+  const use = { ...toPayment(vault), digest, txMetadata: large, vault: { policy: vault.policy, approvals } } as SignItem
+  const signLarge = () => sign([{ ...use, witness: createWitness(NOW) }], [toText(limited)])
+  expect(await signLarge()).toEqual([expect.objectContaining({ kind: 'transaction' })])
+  elapsedMs = 30_000
+  expect(await signLarge()).toEqual(['approval_invalid'])
 })
