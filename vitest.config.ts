@@ -106,8 +106,9 @@ const projects = executablePath ? [unit, processes, browser(executablePath)] : [
 export default defineConfig({
   test: {
     retry: 0,
-    // Two more than there are cores: slow files wait for processes, leases and blocks part of the time.
-    maxWorkers: availableParallelism() + 2,
+    // Two more than there are cores: slow files wait for processes, leases and blocks part of the time. Vitest gives up on a worker that
+    // needs more than a minute to start, so emulated ones do not compete.
+    maxWorkers: availableParallelism() + (isEmulated ? 0 : 2),
     sequence: { sequencer: SlowFirst },
     ...timeouts,
     projects: isEndToEnd ? [endToEnd] : projects,
