@@ -1,5 +1,5 @@
 import type { TdPlatform } from '@countersign/attestation'
-import type { EnclaveConfig, EnclaveSettings } from '@countersign/protocol'
+import type { EnclaveConfig, EnclaveSettings, EntropySetting } from '@countersign/protocol'
 import type { RootSecretPolicy } from '@countersign/root-secret'
 import {
   type ConfigLine,
@@ -45,21 +45,36 @@ export function describeDifference(from: Enclave, to: Enclave): ConfigLine[] {
 }
 
 /**
- * The protections of the old enclave that the new one drops, each as `--allow-loss` names it. With unknown settings, the old enclave
- * may have had a log and signed entropy.
+ * The protections of the old enclave that the new one drops or weakens, each as `--allow-loss` names it. With unknown settings, the
+ * old enclave may have had a log and signed entropy.
  */
 export function findLosses(from: Enclave, to: Enclave & { settings: EnclaveSettings }): string[] {
   const { settings: old } = from
   const { settings: fresh } = to
-  const isUnsigned = ({ kind }: { kind: string }) => kind === 'unsigned'
-  const losesSigned = !old?.entropy.some(isUnsigned) && fresh.entropy.some(isUnsigned)
-  const losesAllSigned = !old?.entropy.every(isUnsigned) && fresh.entropy.every(isUnsigned)
   const issuers = new Set(to.config.issuers.map(toLoss))
   return [
-    ...(old?.log !== null && fresh.log === null ? ['log'] : []),
-    ...(losesSigned || losesAllSigned ? ['entropy'] : []),
+    ...(losesLog(old, fresh) ? ['log'] : []),
+    ...(losesEntropy(old, fresh) ? ['entropy'] : []),
     ...from.config.issuers.map(toLoss).filter((loss) => !issuers.has(loss)),
   ]
+}
+
+/** With another origin, fewer of the same witnesses or a lower quorum, nobody can hold the enclave to its old log. */
+function losesLog(old: EnclaveSettings | undefined, { log }: EnclaveSettings): boolean {
+  if (old === undefined) return log === null
+  if (old.log === null) return false
+  if (log === null || log.quorum < old.log.quorum) return true
+  const { origins, witnesses } = log
+  return !old.log.origins.every((one) => origins.includes(one)) || !old.log.witnesses.every((one) => witnesses.includes(one))
+}
+
+/** A new source, signed or not, may be the operator's: the enclave takes samples of any source that it lists. */
+function losesEntropy(old: EnclaveSettings | undefined, { entropy }: EnclaveSettings): boolean {
+  const isUnsigned = ({ kind }: EntropySetting) => kind === 'unsigned'
+  if (old === undefined) return entropy.some(isUnsigned)
+  if (old.entropy.every(isUnsigned)) return false
+  const known = new Set(old.entropy.map((source) => JSON.stringify(source)))
+  return entropy.some((source) => !known.has(JSON.stringify(source)))
 }
 
 /** As `OIDC_ISSUERS` writes it. With another audience an issuer may name other users. */
