@@ -2,6 +2,7 @@ import { readSnpMeasurement, type TrustedRoot } from '@countersign/attestation'
 import { computeSnpReportData, computeSnpReportDataV2, equalBytes, fromHex, toHex } from '@countersign/protocol'
 import type { ReceiptView } from '../receiptView.ts'
 import { checkMachine, type MachineContext } from './checkMachine.ts'
+import { describeRoot } from './checkSigner.ts'
 import { failIf, needs, StepSkip, type Transcript } from './transcript.ts'
 
 /** report → policy → chip → revocation → key → measurement → config: who handled the request. */
@@ -28,8 +29,7 @@ export async function checkCoordinator(
       measurement !== toHex(report.body.measurement),
       'The receipt states another measurement than the coordinator’s report.',
     )
-    const kind = report.root.mode === 'hardware' ? 'Genuine' : 'MOCK evidence, correct in itself'
-    return [`${kind} under ${report.root.name}: ${report.productName}.`, report]
+    return [`${describeRoot(report.root)}: ${report.productName}.`, report]
   })
 
   await checkMachine(transcript, verified, { ...context, certificates })
