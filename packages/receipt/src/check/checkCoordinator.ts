@@ -2,6 +2,7 @@ import { assertLaunch, type TrustedRoot } from '@countersign/attestation'
 import { computeSnpReportData, computeSnpReportDataV2, equalBytes, fromHex, toHex } from '@countersign/protocol'
 import type { ReceiptView } from '../receiptView.ts'
 import { checkMachine, type MachineContext } from './checkMachine.ts'
+import { describeRoot } from './checkSigner.ts'
 import { NOT_IN_MANIFEST } from './steps.ts'
 import { failIf, needs, StepSkip, type Transcript } from './transcript.ts'
 
@@ -29,8 +30,7 @@ export async function checkCoordinator(
       measurement !== toHex(report.body.measurement),
       'The receipt states another measurement than the coordinator’s report.',
     )
-    const kind = report.root.mode === 'hardware' ? 'Genuine' : 'MOCK evidence, correct in itself'
-    return [`${kind} under ${report.root.name}: ${report.productName}.`, report]
+    return [`${describeRoot(report.root)}: ${report.productName}.`, report]
   })
 
   await checkMachine(transcript, verified, { ...context, certificates })

@@ -5,6 +5,7 @@ import {
   PolicyError,
   parseCollateral,
   type QuotePolicy,
+  type TrustedRoot,
   type VerifiedQuote,
   type Verifier,
 } from '@countersign/attestation'
@@ -158,8 +159,13 @@ function assertStated(signer: ReceiptView['signer'], { body, tcb }: VerifiedQuot
 
 function describeQuote({ root, tcb, platform }: VerifiedQuote, at: Date): string {
   const advisories = tcb.advisoryIds.length === 0 ? '' : `, advisories ${tcb.advisoryIds.join(', ')}`
-  const kind = root.mode === 'hardware' ? 'Genuine' : 'MOCK evidence, correct in itself'
-  return `${kind} under ${root.name} at ${at.toISOString()}: platform ${platform.fmspc}, TCB ${tcb.status}${advisories}.`
+  const kind = describeRoot(root)
+  return `${kind} at ${at.toISOString()}: platform ${platform.fmspc}, TCB ${tcb.status}${advisories}.`
+}
+
+/** The root of the simulator has the vendor's name too, so only genuine evidence names its root. */
+export function describeRoot({ mode, name }: TrustedRoot): string {
+  return mode === 'hardware' ? `Genuine under ${name}` : 'MOCK evidence, correct in itself under a simulated root'
 }
 
 /** The quote judged again, at another time and with the collateral of that time. */
