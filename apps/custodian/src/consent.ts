@@ -65,7 +65,9 @@ function losesLog(old: EnclaveSettings | undefined, { log }: EnclaveSettings): b
   if (old.log === null) return false
   if (log === null || log.quorum < old.log.quorum) return true
   const { origins, witnesses } = log
-  return !old.log.origins.every((one) => origins.includes(one)) || !old.log.witnesses.every((one) => witnesses.includes(one))
+  return (
+    !old.log.origins.every((one) => origins.includes(one)) || !old.log.witnesses.every((one) => witnesses.includes(one))
+  )
 }
 
 /** A new source, signed or not, may be the operator's: the enclave takes samples of any source that it lists. */

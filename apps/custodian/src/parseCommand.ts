@@ -18,8 +18,11 @@ A custodian keeps one share of a root secret, sealed to a key that only the cust
       own files, never from the enclave. --backup-policy is the policy under which the backup was made,
       where the enclave has another. A policy must list platforms,
       except with --mock and for --backup-policy.
-      --allow-loss consents to a configuration without something that the backup's has: log, entropy
-      (signed samples) or issuer:ISSUER=AUDIENCE. Repeat it for each. Without it submit refuses.
+      --allow-loss consents to a configuration that drops a protection of the backup's:
+        log                      no log, another origin, fewer of its witnesses or a lower quorum
+        entropy                  a source of samples that the backup's configuration does not list
+        issuer:ISSUER=AUDIENCE   sign-ins of this issuer
+      Repeat it for each. Without it submit refuses.
 
   --mock    simulated silicon, for drills: it proves nothing about hardware
   --help    this text

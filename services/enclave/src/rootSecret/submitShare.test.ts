@@ -80,6 +80,21 @@ describe('a custodian sees what he consents to', () => {
     ['the log', { settings: createEnclaveSettings([satellite]) }, ['log']],
     ['signed entropy', { settings: createEnclaveSettings([unsigned], [], log) }, ['entropy']],
     ['entropy that is always signed', { settings: createEnclaveSettings([satellite, unsigned], [], log) }, ['entropy']],
+    [
+      'the origin of the log',
+      { settings: createEnclaveSettings([satellite], [], { ...log, origins: ['log.example/b'] }) },
+      ['log'],
+    ],
+    [
+      'a witness of the log to another',
+      { settings: createEnclaveSettings([satellite], [], { ...log, witnesses: ['22'.repeat(32)] }) },
+      ['log'],
+    ],
+    [
+      'the satellite’s word to a source of somebody else',
+      { settings: createEnclaveSettings([satellite, { kind: 'satellite', key: '22'.repeat(32) }], [], log) },
+      ['entropy'],
+    ],
     ['an issuer', { config: { issuers: [kept] } }, ['issuer:https://b.example=a']],
     [
       'an audience of an issuer, and the log',
@@ -107,7 +122,7 @@ describe('a custodian sees what he consents to', () => {
       origins: ['log.example/b'],
     })
     const { peer, app } = await startUpgrade({ settings, config: { ...old.config, callerPolicy: 'other' } })
-    const printed = await submit(folder, app, { peer })
+    const printed = await submit(folder, app, { peer, allowedLosses: ['log'] })
     const [lines, difference] = [printed, printed.slice(printed.findIndex((line) => line.startsWith('Differs')))].map(
       (list) => list.map((line) => line.trim().split(/ {2,}/).join(': ')),
     )
