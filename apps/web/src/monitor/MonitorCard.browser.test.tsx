@@ -1,3 +1,4 @@
+import type { LogEntry } from '@countersign/log'
 import { nameSignature, toCid } from '@countersign/receipt'
 import type { Hex } from '@countersign/sdk'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -29,12 +30,11 @@ const original = globalThis.fetch
 const history = createFakeLog()
 const plain = { treeSize: 1, leafIndex: 0, batchSequence: 0 }
 const issued = await issueGoldenV2({ ...plain, signedAt, log: { origin } })
-history.append({
-  kind: 'boot',
-  bootId: 'b0'.repeat(16),
-  configHash: issued.anchors.configHashes[0] as string,
+const boot = (configHash = ''): LogEntry => ({
+  ...{ kind: 'boot', bootId: 'b0'.repeat(16), configHash },
   timeMs: signedAt.getTime() - 1000,
 })
+history.append(boot(issued.anchors.configHashes[0]))
 const logged = logReceipt(history, issued)
 
 let node: ReturnType<typeof createFakeNode>
@@ -111,11 +111,10 @@ test('a log of the service is looked through as well', async () => {
 test('the card asks the witnesses that the site names about a log that the service does not show', async () => {
   const spare = 'log.example/enclave-b'
   const setting = { origins: [origin, spare], witnesses: history.witnesses, quorum: 2 }
-  const log = createFakeLog(history.entries.slice(0, 1))
-  const issued = logReceipt(
-    log,
-    await issueGoldenV2({ ...plain, signedAt, log: { origin }, settings: { log: setting } }),
-  )
+  const signing = await issueGoldenV2({ ...plain, signedAt, log: { origin }, settings: { log: setting } })
+  const log = createFakeLog()
+  log.append(boot(signing.anchors.configHashes[0]))
+  const issued = logReceipt(log, signing)
   log.cosignedAtS = Math.floor(Date.now() / 1000) - 60
   network.routes.unshift([`${apiBaseUrl}/log`, (url) => log.answer(url)])
   for (const block of [issued.bytes, issued.collateral, ...Object.values(issued.blocks)]) {

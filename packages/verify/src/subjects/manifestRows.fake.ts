@@ -160,7 +160,7 @@ export const manifestRows: readonly SubjectRow[] = [
     category: 'manifest',
     ...files,
     manifest: { ...manifest, entropyKeys: ['00'.repeat(32)] },
-    expected: failed({ 'entropy-key': '' }, OFFLINE),
+    expected: failed({ 'entropy-key': 'not_in_manifest' }, OFFLINE),
   },
   {
     name: 'an evaluation that is just reached',
