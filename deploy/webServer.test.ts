@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { type ClientRequestArgs, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -131,6 +131,25 @@ describe('its connections', () => {
     stopWebServer(server)
     response.end('signed')
     expect(await (await answer).text()).toBe('signed')
+    await closed
+  })
+
+  test('a stop answers a request that was sent on an idle connection just before', async () => {
+    const { server, url } = await listen()
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    let answer = ''
+    socket.on('data', (chunk) => (answer += chunk))
+    const request = 'GET /health HTTP/1.1\r\nHost: app.example\r\n\r\n'
+    socket.write(request)
+    await once(socket, 'data')
+    answer = ''
+    const ended = once(socket, 'close')
+    const closed = once(server, 'close')
+    // The system has the bytes when this returns, and the server has not read them.
+    socket.write(request)
+    stopWebServer(server)
+    await ended
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n.*Connection: close.*ok\n/s)
     await closed
   })
 

@@ -3,6 +3,8 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { extname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+// Only this file: the image holds all that is imported.
+import { drainServer } from '../../packages/service/src/drainServer.ts'
 
 /** The web app for the internet: the files of `npm run build:web`, a configuration from outside of the image, and the headers. */
 
@@ -175,10 +177,10 @@ function serve(change: (configText: string) => Partial<WebServerParameters>) {
   }
 }
 
-/** Closes what is idle, and after some seconds what is not: streams of events would go on. */
+/** Answers the requests that were sent before, closes idle connections, and after some seconds all others: event streams would go on. */
 export function stopWebServer(server: Server): void {
-  server.close()
   setTimeout(() => server.closeAllConnections(), STOP_MS).unref()
+  void drainServer(server).then(() => server.close())
 }
 
 if (import.meta.main) runWebServer()

@@ -68,6 +68,9 @@ export function testSessions(sdk: Harness) {
     const started = requests.find((request) => new URL(request.url()).pathname === '/auth/google')
     expect([started?.isNavigationRequest(), started?.frame() === page.mainFrame()]).toEqual([true, true])
     expect(new URL(started?.url() ?? '').searchParams.get('return_to')).toBe(page.url())
+    // The SDK names no provider. The service redirects to its first one, and keeps the query.
+    const { pathname, search } = new URL(started?.redirectedFrom()?.url() ?? '')
+    expect([pathname, search]).toEqual(['/auth', new URL(started?.url() ?? '').search])
 
     const cookies = await context.cookies(sdk.stack.backend.url)
     const session = cookies.find(({ name }) => name === SESSION) ?? expect.fail('no session')
@@ -137,9 +140,11 @@ export function testSessions(sdk: Harness) {
     expect((await forgeCalls(home.page, url)).slice(0, 2)).toEqual([200, 200])
     expect(await countSigned()).toBe(before + 1)
 
+    // The redirect to the first provider does not skip the check of the page to return to.
     await foreign.press('Sign in')
     await foreign.page.waitForURL(`${url}/auth/google?**`)
     expect(await foreign.page.textContent('body')).toContain('return_to')
+    expect((await foreign.calls()).slice(-2)).toEqual(['GET /auth 302', 'GET /auth/google 400'])
   })
 
   test('§5.1 where the browser keeps the cookie from the app as a third party’s, useService().error says cookie_blocked', async () => {

@@ -1,5 +1,8 @@
-import { expect, test } from 'vitest'
-import { type PublishDeps, publishAll } from './publishAll.ts'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { createPublishDeps, type PublishDeps, publishAll } from './publishAll.ts'
 import type { Packed } from './readPublished.ts'
 
 const TOKEN = 'npm_secret'
@@ -80,4 +83,21 @@ test.each<[string, PublishDeps['readNpmConfig'], string]>([
     expect(args).not.toContain('--registry')
   }
   expect(JSON.stringify([said, calls.map(({ args }) => args)])).not.toContain(TOKEN)
+})
+
+test('npm gets no token when it is only asked for its configuration', () => {
+  const root = mkdtempSync(join(tmpdir(), 'countersign-publish-'))
+  onTestFinished(() => {
+    vi.unstubAllEnvs()
+    rmSync(root, { recursive: true })
+  })
+  mkdirSync(join(root, '.changeset'))
+  const npm = join(root, 'npm')
+  writeFileSync(npm, '#!/bin/sh\necho "$3 [$NPM_TOKEN]"\n')
+  chmodSync(npm, 0o755)
+  vi.stubEnv('PATH', root)
+  vi.stubEnv('NPM_TOKEN', TOKEN)
+  const deps = createPublishDeps(root)
+  expect(deps.readNpmConfig('registry')).toBe('registry []')
+  expect(deps.env.NPM_TOKEN).toBe(TOKEN)
 })

@@ -17,8 +17,10 @@ export type PublishDeps = {
 
 /** What publishing needs of this machine, for the checkout at `root`. */
 export function createPublishDeps(root: string): PublishDeps {
+  // Only what publishes gets the token.
+  const { NPM_TOKEN: _, ...env } = process.env
   const read = (command: string, args: readonly string[]) =>
-    execFileSync(command, args, { cwd: root, encoding: 'utf8' })
+    execFileSync(command, args, { cwd: root, env, encoding: 'utf8' })
   return {
     runNpm: (args, env) =>
       spawnSync('npm', args, { cwd: root, env, stdio: ['ignore', 'ignore', 'inherit'] }).status === 0,

@@ -2,7 +2,7 @@ import { toHex } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createVerifier } from './createVerifier.ts'
 import type { PolicyErrorCode } from './errors.ts'
-import { assertQuotePolicy, assertReportPolicy, type QuotePolicy, type ReportPolicy } from './policy.ts'
+import { assertLaunch, assertQuotePolicy, assertReportPolicy, type QuotePolicy, type ReportPolicy } from './policy.ts'
 import { createSimulator, type SimulatedQuoteOptions, type SimulatedReportOptions } from './simulator/index.ts'
 
 const at = new Date('2026-06-15T00:00:00Z')
@@ -191,6 +191,14 @@ describe('report policy', () => {
   ])('another %s is refused', async (_, policy, code) => {
     await expect(judgeReport(policy)).rejects.toMatchObject({ code })
   })
+  test('no measurement at all is a mistake, and accepts no guest', async () => {
+    const report = simulator.report({ reportData, measurement: mrtd })
+    const verified = await verifier.verifyReport({ report, certificates: simulator.certificates({}), at })
+    const refused = expect.objectContaining({ name: 'PolicyError', code: 'policy_invalid' })
+    expect(() => assertLaunch(verified, [])).toThrow(refused)
+    expect(() => assertReportPolicy(verified, { measurements: [] })).toThrow(refused)
+  })
+
   const asHardware = createVerifier({ roots: [{ ...simulator.amdRoot, mode: 'hardware' }] })
   const judgeMilan = async (policy: ReportPolicy, signingKey: 'vcek' | 'vlek' = 'vcek') => {
     const chip = signingKey === 'vlek' ? {} : { chipId }

@@ -144,7 +144,6 @@ export function assertReportPolicy(verified: VerifiedReport, policy: ReportPolic
   const { body } = verified
   assertReportState(verified, policy)
   assertReportChip(verified, policy.chips)
-  assertLists(policy.measurements)
   if (policy.measurements !== undefined) assertLaunch(verified, policy.measurements)
   refuseIf(
     policy.reportData !== undefined && !equalBytes(policy.reportData, body.reportData),
@@ -155,6 +154,7 @@ export function assertReportPolicy(verified: VerifiedReport, policy: ReportPolic
 
 /** Throws `PolicyError` unless the guest was launched as one of `measurements` says; one without HOST_DATA accepts any. */
 export function assertLaunch({ body }: VerifiedReport, measurements: readonly string[]): void {
+  assertLists(measurements)
   const found = { measurement: toHex(body.measurement), hostData: toHex(body.hostData) }
   const candidates = measurements.map((allowed) => {
     const expected = readSnpMeasurement(allowed)

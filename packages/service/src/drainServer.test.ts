@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { Worker } from 'node:worker_threads'
 import { afterEach, expect, test } from 'vitest'
-import { closeServer } from './drainServer.ts'
+import { closeServer, trackAnswers } from './drainServer.ts'
 
 const stops: (() => unknown)[] = []
 afterEach(async () => {
@@ -12,8 +12,8 @@ afterEach(async () => {
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: service.example\r\n\r\n'
 
-async function listen() {
-  const server = createServer((_request, response) => void response.end('answered')).listen(0, '127.0.0.1')
+async function listen(answer = (response: ServerResponse) => void response.end('answered')) {
+  const server = createServer((_request, response) => answer(response)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   stops.push(() => server.closeAllConnections())
   return { server, port: (server.address() as AddressInfo).port }
@@ -64,6 +64,26 @@ test('answers a request on a connection that the server has not accepted when th
   const closed = closeServer(server)
   expect((await answered)[0]).toMatch(/^HTTP\/1\.1 200 OK\r\n.*Connection: close.*answered$/s)
   await closed
+})
+
+test('ends the connection of an answer that is under way when the stop begins', async () => {
+  const begun = Promise.withResolvers<ServerResponse>()
+  const { server, port } = await listen(begun.resolve)
+  const answers = trackAnswers(server)
+  const socket = connect(port, '127.0.0.1')
+  stops.push(() => socket.destroy())
+  let text = ''
+  socket.on('data', (chunk) => (text += chunk))
+  const ended = once(socket, 'close')
+  socket.write(REQUEST)
+  const response = await begun.promise
+  expect(answers.size).toBe(1)
+  const closed = closeServer(server, answers)
+  response.end('answered')
+  await ended
+  expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n.*Connection: close.*answered$/s)
+  await closed
+  expect(answers.size).toBe(0)
 })
 
 test('closes an idle connection in order, and takes no new one', async () => {

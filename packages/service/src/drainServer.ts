@@ -19,9 +19,22 @@ export async function drainServer(server: Server, answers: Iterable<ServerRespon
   for (let turn = 0; turn < TURNS; turn++) await setImmediate()
 }
 
-/** Stops a server: it answers the requests that were sent before, then closes the connections, at the latest after five seconds. */
-export async function closeServer(server: Server): Promise<void> {
-  await drainServer(server)
+/** The answers of a server that are under way, for `closeServer`. */
+export function trackAnswers(server: Server): ReadonlySet<ServerResponse> {
+  const answers = new Set<ServerResponse>()
+  server.on('request', (_request, response) => {
+    answers.add(response)
+    response.once('close', () => answers.delete(response))
+  })
+  return answers
+}
+
+/**
+ * Stops a server: it answers the requests that were sent before, then closes the connections, at the latest after five seconds. Callers
+ * keep the connection of an answer that is not among `answers`, so the stop takes all of that time.
+ */
+export async function closeServer(server: Server, answers?: ReadonlySet<ServerResponse>): Promise<void> {
+  await drainServer(server, answers)
   const closed = new Promise((resolve) => server.close(resolve))
   server.closeIdleConnections()
   const deadline = setTimeout(() => server.closeAllConnections(), CLOSE_MS)

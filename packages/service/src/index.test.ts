@@ -37,6 +37,7 @@ test('exports', () => {
       "settingNames",
       "syncFolder",
       "testChainIds",
+      "trackAnswers",
       "writeNewFile",
     ]
   `)

@@ -1,6 +1,6 @@
 export { createLog } from './createLog.ts'
 export { createShutdown, type Shutdown } from './createShutdown.ts'
-export { closeServer, drainServer } from './drainServer.ts'
+export { closeServer, drainServer, trackAnswers } from './drainServer.ts'
 export { assertWritable, createFolder, syncFolder, writeNewFile } from './durableFiles.ts'
 export type { Log, LogLine } from './log.ts'
 export { MAX_SESSION_S } from './maxSession.ts'

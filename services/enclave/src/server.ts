@@ -5,7 +5,7 @@ import { createServer as createHttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { createSelfSignedCertificate } from '@countersign/attestation/certificates'
 import { callerHeaders, enclavePaths, isBodyTooLarge, readBounded } from '@countersign/protocol'
-import { closeServer } from '@countersign/service'
+import { closeServer, trackAnswers } from '@countersign/service'
 import { type ByteBudget, createByteBudget } from './byteBudget.ts'
 import { EnclaveError } from './errors.ts'
 import { type App, type Reply, toReply } from './serveCalls.ts'
@@ -104,10 +104,11 @@ export async function startServer(
   server.on('connection', connections.add)
   // Node would answer these itself as well.
   server.on('checkExpectation', onRequest)
+  const answers = trackAnswers(server)
   await start(server, listen)
   return {
     address: toAddress(server, listen),
-    close: () => closeServer(server),
+    close: () => closeServer(server, answers),
   }
 }
 

@@ -122,6 +122,26 @@ describe('over http', () => {
     await other.close()
   })
 
+  test('a stop ends the connection of the call that it answers', async () => {
+    const begun = Promise.withResolvers<void>()
+    const rest = Promise.withResolvers<{ status: number; body: string }>()
+    const unused = async () => ({ status: 404, body: '' })
+    const addCheckpoint = () => {
+      begun.resolve()
+      return rest.promise
+    }
+    const log = { info() {}, warn() {}, error() {} }
+    const witness = { addCheckpoint, getCheckpoint: unused, getStatement: unused }
+    const other = await serveWitness({ witness, count: () => undefined, log }, { host: '127.0.0.1', port: 0 })
+    const reply = fetch(`${other.address}/add-checkpoint`, { method: 'POST', body: 'x' })
+    await begun.promise
+    const closed = other.close()
+    rest.resolve({ status: 200, body: 'cosigned\n' })
+    const { status, headers } = await reply
+    expect([status, headers.get('connection')]).toEqual([200, 'close'])
+    await closed
+  })
+
   test('metrics are on a port of their own', async () => {
     const metrics = await serveMetrics(() => 'text\n', 0)
     expect(await (await fetch(`${metrics.address}/metrics`)).text()).toBe('text\n')

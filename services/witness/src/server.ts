@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { COSIGNATURES_HEADER, MAX_ADD_CHECKPOINT_BYTES, parseStatementPath } from '@countersign/log'
 import { isBodyTooLarge, readBounded } from '@countersign/protocol'
-import { closeServer, type Log } from '@countersign/service'
+import { closeServer, type Log, trackAnswers } from '@countersign/service'
 import type { Reply, Witness } from './witness.ts'
 
 export type RunningServer = { address: string; close(): Promise<void> }
@@ -89,6 +89,7 @@ function send(request: IncomingMessage, response: ServerResponse, { status, body
 
 async function startServer(server: Server, { host, port }: { host: string; port: number }): Promise<RunningServer> {
   server.maxConnections = MAX_CONNECTIONS
+  const answers = trackAnswers(server)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, resolve)
@@ -97,6 +98,6 @@ async function startServer(server: Server, { host, port }: { host: string; port:
   const actual = typeof address === 'object' && address !== null ? address.port : port
   return {
     address: `http://${host.includes(':') ? `[${host}]` : host}:${actual}`,
-    close: () => closeServer(server),
+    close: () => closeServer(server, answers),
   }
 }

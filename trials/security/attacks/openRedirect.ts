@@ -161,6 +161,9 @@ function listTargets(app: string): string[] {
   ]
 }
 
+/** As a browser sends it when a person opens an address. */
+const PAGE = [['Accept', 'text/html,application/xhtml+xml,*/*;q=0.8']] as const
+
 const toQuery = (text: string) => `?return_to=${encodeURIComponent(text)}`
 
 /** `return_to` at the start of a sign-in, and whatever else at its end: the user may only land where the operator said. */
@@ -203,6 +206,11 @@ export async function openRedirect({ target, size, random, say }: AttackContext)
       const { status, headers } = await caller.call({ path: `/auth/google${query}` })
       const isSafe = status === 400 || (status === 302 && !(headers.get('location') ?? '').includes(EVIL))
       if (!isSafe) faults.push(`${query}: ${status}`)
+      // Without a provider the service redirects to its own sign-in, where the query is checked.
+      tried += 1
+      const { headers: redirect } = await caller.call({ path: `/auth${query}`, headers: PAGE })
+      const next = new URL(redirect.get('location') ?? '', target.url)
+      if (next.origin !== target.url || next.pathname !== '/auth/google') faults.push(`/auth${query}: leads to ${next}`)
     }
     const names = ['return_to', 'redirect_uri', 'next', 'continue', 'url', 'RelayState', 'location', 'returnTo']
     for (const name of size === 'full' ? names : names.slice(0, 2)) {
@@ -223,12 +231,22 @@ export async function openRedirect({ target, size, random, say }: AttackContext)
       `/%5c${EVIL}`,
       `/?//${EVIL}`,
       `/;@${EVIL}`,
+      `/auth//${EVIL}`,
+      `/proof//${EVIL}`,
+      `/proof/%2f%2f${EVIL}`,
+      `/proof/@${EVIL}`,
+      `/proof/..%2f@${EVIL}`,
+      `/proof/AAAAAAAAAAAAAAAAAAAAAA?next=//${EVIL}`,
     ]) {
-      tried += 1
-      const { status, headers } = await caller.call({ path })
-      const location = headers.get('location')
-      const isHere = location === undefined || new URL(location, target.url).origin === target.url
-      if (!isHere) faults.push(`${path}: ${status} to ${location}`)
+      for (const accept of [[], PAGE]) {
+        tried += 1
+        const { status, headers } = await caller.call({ path, headers: accept })
+        const location = headers.get('location')
+        // The page of a proof is of the app.
+        const isKnown =
+          location === undefined || [target.url, target.app].includes(new URL(location, target.url).origin)
+        if (!isKnown || location?.includes(EVIL)) faults.push(`${path}: ${status} to ${location}`)
+      }
     }
   } finally {
     caller.close()
