@@ -1,5 +1,11 @@
 import type { TdPlatform } from '@countersign/attestation'
-import type { EnclaveConfig, EnclaveSettings, EntropySetting } from '@countersign/protocol'
+import {
+  type EnclaveConfig,
+  type EnclaveSettings,
+  type EntropySetting,
+  toCanonicalJson,
+  toHex,
+} from '@countersign/protocol'
 import type { RootSecretPolicy } from '@countersign/root-secret'
 import {
   type ConfigLine,
@@ -45,41 +51,52 @@ export function describeDifference(from: Enclave, to: Enclave): ConfigLine[] {
 }
 
 /**
- * The protections of the old enclave that the new one drops or weakens, each as `--allow-loss` names it. With unknown settings, the
- * old enclave may have had a log and signed entropy.
+ * The protections of the old enclave that the new one drops or weakens, each as `--allow-loss` names it. If the settings of the old
+ * enclave are unknown, only the same hash shows that they are the same: it may have had a log and signed entropy.
  */
 export function findLosses(from: Enclave, to: Enclave & { settings: EnclaveSettings }): string[] {
-  const { settings: old } = from
   const { settings: fresh } = to
-  const issuers = new Set(to.config.issuers.map(toLoss))
+  const old = from.settings ?? (hashSettings(from) === hashSettings(to) ? fresh : undefined)
+  const kept = new Set(to.config.issuers.map(toText))
   return [
-    ...(losesLog(old, fresh) ? ['log'] : []),
-    ...(losesEntropy(old, fresh) ? ['entropy'] : []),
-    ...from.config.issuers.map(toLoss).filter((loss) => !issuers.has(loss)),
+    ...(old === undefined || losesLog(old, fresh) ? ['log'] : []),
+    ...(old === undefined || losesEntropy(old, fresh) ? ['entropy'] : []),
+    ...from.config.issuers.filter((issuer) => !kept.has(toText(issuer))).map(toLoss),
   ]
 }
 
-/** With another origin, fewer of the same witnesses or a lower quorum, nobody can hold the enclave to its old log. */
-function losesLog(old: EnclaveSettings | undefined, { log }: EnclaveSettings): boolean {
-  if (old === undefined) return log === null
+/** The version of a configuration ends in the hash of its settings. */
+function hashSettings({ config }: Enclave): string | undefined {
+  return config.version.split('+')[1]
+}
+
+/**
+ * With another origin or fewer of the same witnesses, nobody can hold the enclave to its old log. New witnesses may be the operator's:
+ * each quorum must still have a quorum of the old ones in it.
+ */
+function losesLog(old: EnclaveSettings, { log }: EnclaveSettings): boolean {
   if (old.log === null) return false
-  if (log === null || log.quorum < old.log.quorum) return true
-  const { origins, witnesses } = log
-  return (
-    !old.log.origins.every((one) => origins.includes(one)) || !old.log.witnesses.every((one) => witnesses.includes(one))
-  )
+  if (log === null) return true
+  const { origins, witnesses } = old.log
+  const added = log.witnesses.filter((one) => !witnesses.includes(one)).length
+  if (log.quorum - added < old.log.quorum) return true
+  return !origins.every((one) => log.origins.includes(one)) || !witnesses.every((one) => log.witnesses.includes(one))
 }
 
 /** A new source, signed or not, may be the operator's: the enclave takes samples of any source that it lists. */
-function losesEntropy(old: EnclaveSettings | undefined, { entropy }: EnclaveSettings): boolean {
+function losesEntropy(old: EnclaveSettings, { entropy }: EnclaveSettings): boolean {
   const isUnsigned = ({ kind }: EntropySetting) => kind === 'unsigned'
-  if (old === undefined) return entropy.some(isUnsigned)
   if (old.entropy.every(isUnsigned)) return false
-  const known = new Set(old.entropy.map((source) => JSON.stringify(source)))
-  return entropy.some((source) => !known.has(JSON.stringify(source)))
+  const known = new Set(old.entropy.map(toText))
+  return entropy.every(isUnsigned) || entropy.some((source) => !known.has(toText(source)))
 }
 
-/** As `OIDC_ISSUERS` writes it. With another audience an issuer may name other users. */
+/** One text for one value, in any order of members. */
+function toText(value: unknown): string {
+  return toHex(toCanonicalJson(value))
+}
+
+/** As `OIDC_ISSUERS` writes it. With another audience an issuer may name other users, and keys of another origin may be another's. */
 function toLoss({ issuer, audience }: EnclaveConfig['issuers'][number]): string {
   return `issuer:${issuer}=${audience}`
 }

@@ -19,9 +19,10 @@ A custodian keeps one share of a root secret, sealed to a key that only the cust
       where the enclave has another. A policy must list platforms,
       except with --mock and for --backup-policy.
       --allow-loss consents to a configuration that drops a protection of the backup's:
-        log                      no log, another origin, fewer of its witnesses or a lower quorum
-        entropy                  a source of samples that the backup's configuration does not list
-        issuer:ISSUER=AUDIENCE   sign-ins of this issuer
+        log                      no log, another origin, fewer of its witnesses, or a quorum that new witnesses
+                                 reach without a quorum of the old ones
+        entropy                  no signed samples, or a source that the backup's configuration does not list
+        issuer:ISSUER=AUDIENCE   sign-ins of this issuer, or the origin of its keys
       Repeat it for each. Without it submit refuses.
 
   --mock    simulated silicon, for drills: it proves nothing about hardware

@@ -16,6 +16,7 @@ import {
   createFakeNetwork,
   type FakeNetwork,
   gatewayUrl,
+  json,
   rpcUrl,
 } from '../../../../packages/verify/src/network.fake.ts'
 import { toConfig } from '../config.fake.ts'
@@ -44,7 +45,8 @@ beforeEach(() => {
   node = createFakeNode({ wallet })
   // The manifest's contract begins at block 7.
   node.rest(7)
-  network.routes.push([rpcUrl, node.answer])
+  // A service without a log.
+  network.routes.push([rpcUrl, node.answer], [`${apiBaseUrl}/log`, () => json({ logs: [] })])
   globalThis.fetch = (input, init) =>
     /^https:\/\/[a-z]+\.test/.test(String(input)) ? network.fetch(String(input), init) : original(input, init)
   node.mine({ hash: txHash, from: wallet, nonce: 0 })

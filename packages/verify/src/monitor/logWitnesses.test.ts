@@ -1,12 +1,14 @@
 import { hashOrigin } from '@countersign/log'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { toManifest } from '../issues.fake.ts'
 import { apiBaseUrl, json } from '../network.fake.ts'
-import { emptyManifest } from '../parseManifest.ts'
+import { emptyManifest, type Manifest } from '../parseManifest.ts'
 import {
   answerAsWitness,
   createFakeLog,
   type FakeLog,
   type FakeWitness,
+  logReceipt,
   origin,
   toEntry,
   toWitnessKey,
@@ -16,7 +18,9 @@ import {
   all,
   boot,
   createLoggedWallet,
+  first,
   history,
+  issueLogged,
   kindsOf,
   manifests,
   now,
@@ -124,9 +128,52 @@ describe('witnesses that are asked themselves', () => {
     stack.publish(...all)
     const report = await stack.look({ witnessUrls: [...answer(longer(), same()).witnessUrls, 'https://down.test'] })
     expect(report.conclusion).toBe('incomplete')
-    expect(report.findings).toContainEqual(
-      expect.objectContaining({ kind: 'log-not-checked', origin, witnesses: [toWitnessKey(2)] }),
-    )
+    const unchecked = report.findings.find(({ kind }) => kind === 'log-not-checked')
+    expect(unchecked?.witnesses?.toSorted()).toEqual([toWitnessKey(0), toWitnessKey(2)].toSorted())
+  })
+
+  test('and a quorum of which is ahead leave a gap, though the reader requires only one that is not', async () => {
+    stack.publish(...all)
+    const reader = { ...emptyManifest, log: { witnesses: [toWitnessKey(2)], quorum: 1 } }
+    const change = { ...answer(longer(), longer(), same()), manifests: [...manifests, reader] }
+    const report = await stack.look(change)
+    expect(report).toMatchObject({ conclusion: 'incomplete', findings: [{ kind: 'log-not-checked', origin }] })
+    expect(report.findings[0]?.witnesses?.toSorted()).toEqual([toWitnessKey(0), toWitnessKey(1)].toSorted())
+  })
+
+  describe('and that only earlier settings name', () => {
+    /** The newer settings name the third witness only. */
+    const newer = { log: { origins: [origin], witnesses: [toWitnessKey(2)], quorum: 1 } }
+    let change: { manifests: readonly Manifest[] }
+    beforeEach(async () => {
+      stack.serve(history.entries.slice(0, 2))
+      stack.log.cosigners = [2]
+      const next = logReceipt(stack.log, await issueLogged(2, { txMetadata: { nonce: 1 }, settings: newer }))
+      stack.addBlocks(next)
+      stack.publish(first, next)
+      change = { manifests: [...manifests, toManifest(next)] }
+    })
+    const unchecked = { conclusion: 'incomplete', findings: [{ kind: 'log-not-checked', origin }] }
+    const shown = () => createFakeLog(stack.log.entries)
+    const secretly = () => createFakeLog([...history.entries.slice(0, 2), signature(), ...others(3)])
+
+    test('find a longer history that was signed in secret', async () => {
+      expect(await stack.look({ ...change, ...answer(secretly(), secretly(), shown()) })).toMatchObject(unchecked)
+    })
+
+    test('leave a gap where too few of them answer', async () => {
+      expect(await stack.look(change)).toMatchObject(unchecked)
+      stack.log.cosigners = [0, 1, 2]
+      stack.log.delaysS = [-7200, -7200, 0]
+      expect(await stack.look(change)).toMatchObject(unchecked)
+    })
+
+    test('raise nothing if they state that they cosigned no more, or cosigned it lately', async () => {
+      const complete = { conclusion: 'complete', findings: [] }
+      expect(await stack.look({ ...change, ...answer(shown()) })).toMatchObject(complete)
+      stack.log.cosigners = [0, 2]
+      expect(await stack.look(change)).toMatchObject(complete)
+    })
   })
 
   test('and cosigned another history show that the log is forked', async () => {

@@ -86,6 +86,12 @@ describe('an honest log', () => {
     const from = { nonce: 1 }
     expect(kindsOf(await stack.look({ from }))).toEqual(['wallet-unknown'])
   })
+
+  test('that may be leaves a gap where the service does not say whether it has one', async () => {
+    stack.network.routes.unshift([`${apiBaseUrl}/log`, () => new Response(null, { status: 500 })])
+    stack.publish(old)
+    expect(await stack.look()).toMatchObject({ conclusion: 'incomplete', findings: [{ kind: 'log-unavailable' }] })
+  })
 })
 
 describe('a wallet without an accepted receipt', () => {

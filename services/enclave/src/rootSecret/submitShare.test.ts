@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { computeBackupReportData, createEnclaveSettings, rootSecretPaths, toHex } from '@countersign/protocol'
 import { type Backup, hashBackup, nameBackup, toBackupFile, verifyBackup } from '@countersign/root-secret'
 import { createX25519Pair } from '@countersign/root-secret/sealing'
+import { ed25519 } from '@noble/curves/ed25519.js'
+import { sha256 } from '@noble/hashes/sha2.js'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { call, genesis, recover, type SubmitOptions, submit, toBackupPath } from '../../test/ceremony.ts'
 import { createTestPeer, createTestPolicy, type TestPeerOptions } from '../../test/peers.ts'
@@ -12,6 +14,8 @@ import { createBackup } from './createBackup.ts'
 import { createEvidence } from './createEvidence.ts'
 
 let folder = ''
+
+const toEd25519Key = (name: string) => toHex(ed25519.getPublicKey(sha256(new TextEncoder().encode(name))))
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'backup-'))
@@ -76,6 +80,7 @@ describe('a custodian sees what he consents to', () => {
   }
 
   const unsigned = { kind: 'unsigned' } as const
+  const operators = ['one', 'two'].map(toEd25519Key)
   test.each<[string, TestPeerOptions, string[]]>([
     ['the log', { settings: createEnclaveSettings([satellite]) }, ['log']],
     ['signed entropy', { settings: createEnclaveSettings([unsigned], [], log) }, ['entropy']],
@@ -95,7 +100,23 @@ describe('a custodian sees what he consents to', () => {
       { settings: createEnclaveSettings([satellite, { kind: 'satellite', key: '22'.repeat(32) }], [], log) },
       ['entropy'],
     ],
+    [
+      'the quorum to added witnesses',
+      {
+        settings: createEnclaveSettings([satellite], [], {
+          ...log,
+          witnesses: [satelliteKey, ...operators].toSorted(),
+          quorum: 2,
+        }),
+      },
+      ['log'],
+    ],
     ['an issuer', { config: { issuers: [kept] } }, ['issuer:https://b.example=a']],
+    [
+      'the origin of an issuer’s keys',
+      { config: { issuers: [kept, { ...dropped, jwksOrigin: 'https://c.example' }] } },
+      ['issuer:https://b.example=a'],
+    ],
     [
       'an audience of an issuer, and the log',
       {
@@ -114,6 +135,14 @@ describe('a custodian sees what he consents to', () => {
     expect(peer.lines.join()).not.toContain('Got a share')
     const printed = await submit(folder, app, { peer, allowedLosses: losses })
     expect(printed.at(-1)).toContain('1 of 2')
+  })
+
+  test('and his tool refuses to lose the only signed source next to an unsigned one', async () => {
+    const both = { ...old, settings: createEnclaveSettings([satellite, unsigned], [], log) }
+    await genesis(folder, createTestPeer(both))
+    const peer = createTestPeer({ ...old, settings: createEnclaveSettings([unsigned], [], log) })
+    const { app } = await recover(folder, peer)
+    await expect(submit(folder, app, { peer })).rejects.toThrow('add --allow-loss entropy')
   })
 
   test('the hash that the tool computed, and each line that differs', async () => {
@@ -162,6 +191,11 @@ describe('a custodian sees what he consents to', () => {
     const peer = createTestPeer({ ...old, settings: createEnclaveSettings([unsigned]) })
     const { app } = await recover(folder, peer)
     await expect(submit(folder, app, { peer })).rejects.toThrow('add --allow-loss log --allow-loss entropy')
+    // Nobody knows whether these are the old witnesses.
+    const replaced = createEnclaveSettings([satellite], [], { ...log, witnesses: operators.toSorted(), quorum: 2 })
+    const other = createTestPeer({ ...old, settings: replaced })
+    const waiting = (await recover(folder, other)).app
+    await expect(submit(folder, waiting, { peer: other })).rejects.toThrow('add --allow-loss log --allow-loss entropy')
     expect((await submit(folder, app, { peer, allowedLosses: ['log', 'entropy'] })).at(-1)).toContain('1 of 2')
   })
 })

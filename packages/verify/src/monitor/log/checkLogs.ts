@@ -1,11 +1,11 @@
-import type { WitnessPolicy } from '@countersign/log'
+import { findCosignatures, LogError, parseNote, type WitnessPolicy } from '@countersign/log'
 import { equalBytes } from '@countersign/protocol'
 import type { FetchBytes } from '../../fetchBytes.ts'
 import type { JudgedFacts } from '../judgeSteps.ts'
 import type { Finding, LogReport } from '../report.ts'
 import { askWitnesses, type WitnessWord } from './askWitnesses.ts'
 import { type AwaitShownDeps, awaitShown } from './awaitShown.ts'
-import { compareWitnesses, findSilent } from './compareWitnesses.ts'
+import { type Cosigned, compareWitnesses, findSilent } from './compareWitnesses.ts'
 import type { ListedLog, LogSource } from './createLogSource.ts'
 import { LogFault, lies, withholds } from './logFault.ts'
 import { type KnownLog, type LogsMemory, listEntries } from './logMemory.ts'
@@ -57,7 +57,8 @@ export async function checkLogs(
   const accepted = receipts.filter(({ isAccepted }) => isAccepted)
   const isListed = !(listed instanceof LogFault)
   const plan = planLogs({ receipts: accepted, listed: isListed ? listed : [], memory: deps.memory, policies })
-  if (!isListed && (plan.length > 0 || policies.length > 0)) {
+  // Only a 404 says that the service has no log.
+  if (!isListed && (plan.length > 0 || policies.length > 0 || listed.kind === 'log-unavailable')) {
     return { logs: [], findings: [{ kind: listed.kind, detail: listed.message }] }
   }
   if (plan.length === 0) return undefined
@@ -158,7 +159,7 @@ async function lookAt(
   const log = await awaitShown(deps, { log: first, words, policies, readOn })
   const { isFresh } = log === first ? checked : await check(log)
   const now = deps.now()
-  findings.push(...findUnshown(words, { origin, policies, size: log.size }))
+  findings.push(...findUnshown(words, { log, policies }), ...findOtherReleases(words, { log, planned, now }))
   const isStale = !isFresh && now.getTime() - log.cosignedAt.getTime() > STALE_MS
   const detail = log.cosignedAt.toISOString()
   if (isStale) findings.push({ kind: 'log-stale', origin, detail })
@@ -181,18 +182,52 @@ function checkUnused(words: readonly WitnessWord[], { origin, releasePolicies: p
   return { ...unchecked(why), witnesses }
 }
 
-/** A witness cosigned more than the log shows, and too few others answer to know whether a quorum did. */
+/** A witness cosigned more than the log shows, and the others of a policy don't show that fewer than a quorum did. */
 function findUnshown(
   words: readonly WitnessWord[],
-  { origin, policies, size }: { origin: string; policies: readonly WitnessPolicy[]; size: number },
+  { log: { origin, size }, policies }: { log: SeenLog; policies: readonly WitnessPolicy[] },
 ): Finding[] {
-  const stated = words.flatMap((word) => ('size' in word ? [word] : []))
-  const cosigned = Math.max(0, ...stated.map((word) => word.size))
+  const cosigned = Math.max(0, ...words.map((word) => ('size' in word ? word.size : 0)))
   if (cosigned <= size) return []
-  const answered = new Set(stated.map(({ witness }) => witness))
-  const witnesses = findSilent(words, { policies, size }).filter((witness) => !answered.has(witness))
-  const detail = `it shows ${size} entries, a witness cosigned ${cosigned}, and too few others answer`
+  const witnesses = findSilent(words, { policies, size })
+  const detail = `it shows ${size} entries, a witness cosigned ${cosigned}, and too few others state that they cosigned no more`
   return witnesses.length === 0 ? [] : [{ kind: 'log-not-checked', origin, witnesses, detail }]
+}
+
+/**
+ * An enclave with other settings that name this log may have released more under its origin, with a quorum of its own witnesses. They
+ * show that it did not if they cosigned lately what the log shows, or state that they cosigned no more.
+ */
+function findOtherReleases(
+  words: readonly WitnessWord[],
+  { log, planned, now }: { log: SeenLog; planned: PlannedLog; now: Date },
+): Finding[] {
+  const { origin, size } = log
+  const met = new Set(planned.policies.map(toPolicyText))
+  const policies = planned.releasePolicies.filter((policy) => !met.has(toPolicyText(policy)))
+  const witnesses = findSilent([...words, ...readCosigners(log, { policies, now })], { policies, size })
+  const detail = 'a receipt names other witnesses of it, and too few of them state that they cosigned no more'
+  return witnesses.length === 0 ? [] : [{ kind: 'log-not-checked', origin, witnesses, detail }]
+}
+
+function toPolicyText({ witnesses, quorum }: WitnessPolicy): string {
+  return `${quorum} ${witnesses.join()}`
+}
+
+/** The witnesses of these policies that cosigned the log lately. */
+function readCosigners(
+  { size, note }: SeenLog,
+  { policies, now }: { policies: readonly WitnessPolicy[]; now: Date },
+): Cosigned[] {
+  const witnesses = [...new Set(policies.flatMap((policy) => policy.witnesses))]
+  try {
+    return findCosignatures(parseNote(note), witnesses)
+      .filter(({ timestampS }) => Math.abs(now.getTime() - 1000 * timestampS) <= STALE_MS)
+      .map(({ witness }) => ({ witness, size }))
+  } catch (error) {
+    if (error instanceof LogError) return []
+    throw error
+  }
 }
 
 /** What cannot be known before a receipt names the logs of the enclave, and the wallet's key: any signature in a log may be of it. */

@@ -43,9 +43,12 @@ export function findCosignedSize(words: readonly WitnessWord[], policies: readon
   return Math.min(...sizes)
 }
 
+/** The size up to which a witness cosigned, by a cosignature. */
+export type Cosigned = { witness: string; size: number }
+
 /** The witnesses of the first policy that is not met: they did not state that they cosigned no more than this size, and are enough for a quorum. Empty where every policy is met. */
 export function findSilent(
-  words: readonly WitnessWord[],
+  words: readonly (WitnessWord | Cosigned)[],
   { policies, size }: { policies: readonly WitnessPolicy[]; size: number },
 ): readonly string[] {
   const stated = words.flatMap((word) => ('size' in word ? [word] : []))
