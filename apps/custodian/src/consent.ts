@@ -28,12 +28,12 @@ export function describeEnclave({ config, settings, policy }: Enclave): ConfigLi
   ]
 }
 
-/** An FMSPC names a kind of machine. */
+/** An FMSPC identifies a model of machine, not a single machine. */
 function nameMachine(platform: TdPlatform): string {
   return 'fmspc' in platform ? `any machine of ${toPlatformText(platform)}` : toPlatformText(platform)
 }
 
-/** The lines that are only in one of them: `-` of the old enclave, `+` of the new one. */
+/** The lines that differ: `-` marks those of the old enclave, `+` those of the new one. */
 export function describeDifference(from: Enclave, to: Enclave): ConfigLine[] {
   const [old, fresh] = [describeEnclave(from), describeEnclave(to)]
   const without = (lines: ConfigLine[], others: ConfigLine[]) => {
@@ -45,8 +45,8 @@ export function describeDifference(from: Enclave, to: Enclave): ConfigLine[] {
 }
 
 /**
- * The protections of the old enclave that the new one drops or weakens, each as `--allow-loss` names it. With unknown settings, the
- * old enclave may have had a log and signed entropy.
+ * The protections of the old enclave that the new one drops or weakens, each as an argument of `--allow-loss`. If the settings of the
+ * old enclave are unknown, it is assumed to have had a log and signed entropy.
  */
 export function findLosses(from: Enclave, to: Enclave & { settings: EnclaveSettings }): string[] {
   const { settings: old } = from
@@ -59,7 +59,7 @@ export function findLosses(from: Enclave, to: Enclave & { settings: EnclaveSetti
   ]
 }
 
-/** With another origin, fewer of the same witnesses or a lower quorum, nobody can hold the enclave to its old log. */
+/** If an old origin or witness is missing, or the quorum is lower, the old log no longer binds the enclave. */
 function losesLog(old: EnclaveSettings | undefined, { log }: EnclaveSettings): boolean {
   if (old === undefined) return log === null
   if (old.log === null) return false
@@ -70,7 +70,7 @@ function losesLog(old: EnclaveSettings | undefined, { log }: EnclaveSettings): b
   )
 }
 
-/** A new source, signed or not, may be the operator's: the enclave takes samples of any source that it lists. */
+/** The operator may control a new source, even one that signs. The enclave accepts samples from every source in its settings. */
 function losesEntropy(old: EnclaveSettings | undefined, { entropy }: EnclaveSettings): boolean {
   const isUnsigned = ({ kind }: EntropySetting) => kind === 'unsigned'
   if (old === undefined) return entropy.some(isUnsigned)
@@ -79,7 +79,7 @@ function losesEntropy(old: EnclaveSettings | undefined, { entropy }: EnclaveSett
   return entropy.some((source) => !known.has(JSON.stringify(source)))
 }
 
-/** As `OIDC_ISSUERS` writes it. With another audience an issuer may name other users. */
+/** In the form of `OIDC_ISSUERS`. An issuer may identify users differently for another audience. */
 function toLoss({ issuer, audience }: EnclaveConfig['issuers'][number]): string {
   return `issuer:${issuer}=${audience}`
 }

@@ -10,19 +10,18 @@ A custodian keeps one share of a root secret, sealed to a key that only the cust
   check BACKUP --policy FILE [--key FILE] [--enclave URL] [--backup-policy FILE] [--allow-loss LOSS]
       Verifies that a genuine enclave of the policy made the backup, for the policy's custodians, and that
       it is unchanged. Shows that enclave's configuration. With --key, also that this key opens its share.
-      With --enclave, does all that submit does before it sends: use it to see what you would consent to.
+      With --enclave, runs the checks of submit and sends nothing. Use it to read the new configuration.
   submit BACKUP --key FILE --enclave URL --policy FILE --config-hash HEX [--backup-policy FILE] [--allow-loss LOSS]
       Verifies the backup and the waiting enclave, shows the enclave's configuration and how it differs
       from the backup's, and sends the enclave this key's share, sealed to it.
       --policy and --config-hash say which enclave you consent to: take them from your own build and your
-      own files, never from the enclave. --backup-policy is the policy under which the backup was made,
-      where the enclave has another. A policy must list platforms,
-      except with --mock and for --backup-policy.
-      --allow-loss consents to a configuration that drops a protection of the backup's:
-        log                      no log, another origin, fewer of its witnesses or a lower quorum
+      own files, never from the enclave. --backup-policy is the policy of the enclave that made the
+      backup, if it differs from --policy. --policy must list platforms, except with --mock.
+      --allow-loss accepts a configuration that drops or weakens a protection of the backup's:
+        log                      no log, another origin, fewer of the old witnesses or a lower quorum
         entropy                  a source of samples that the backup's configuration does not list
-        issuer:ISSUER=AUDIENCE   sign-ins of this issuer
-      Repeat it for each. Without it submit refuses.
+        issuer:ISSUER=AUDIENCE   users of this issuer and audience can no longer sign in
+      Repeat it for each loss. Without it, submit and check --enclave fail.
 
   --mock    simulated silicon, for drills: it proves nothing about hardware
   --help    this text
@@ -76,7 +75,7 @@ export function parseCommand(parameters: string[]): Command {
     return fault(`${name} needs --enclave: https, or http on loopback`)
   }
   const foreignLoss = allowedLosses.find((loss) => !/^(?:log|entropy|issuer:.+=.+)$/.test(loss))
-  if (foreignLoss !== undefined) return fault('--allow-loss is log, entropy or issuer:ISSUER=AUDIENCE')
+  if (foreignLoss !== undefined) return fault('invalid --allow-loss: expected log, entropy or issuer:ISSUER=AUDIENCE')
   const files = { backup: file, policy, backupPolicy: values['backup-policy'] ?? policy, allowedLosses, isMock }
   if (name === 'check') {
     return { kind: 'check', ...files, ...(key === undefined ? {} : { key }), ...(enclave ? { enclave } : {}) }
