@@ -19,7 +19,7 @@ import { verifyWallet } from './verifyWallet.ts'
 
 /** How to sign in. */
 export type LoginOptions = {
-  /** An id of `GET /auth`; the first if it is not given. */
+  /** A provider id from `GET /auth`. Defaults to the first. */
   provider?: string | undefined
 }
 
