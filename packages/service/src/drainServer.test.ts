@@ -29,7 +29,7 @@ test('answers a request that was sent on an idle connection just before the stop
   socket.write(REQUEST)
   await once(socket, 'data')
   text = ''
-  // The system has the bytes when this returns, and the server has not read them.
+  // When this returns, the kernel has the bytes and the server has not read them.
   socket.write(REQUEST)
   const closed = closeServer(server)
   await ended
@@ -66,7 +66,7 @@ test('answers a request on a connection that the server has not accepted when th
   await closed
 })
 
-test('closes an idle connection in order, and takes no new one', async () => {
+test('closes an idle connection cleanly, and accepts no new one', async () => {
   const { server, port } = await listen()
   const socket = connect(port, '127.0.0.1')
   const failures: unknown[] = []
