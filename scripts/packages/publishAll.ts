@@ -15,7 +15,7 @@ export type PublishDeps = {
   say(text: string): void
 }
 
-/** What publishing needs of this machine, for the checkout at `root`. */
+/** The commands that publishing runs on this machine, for the checkout at `root`. */
 export function createPublishDeps(root: string): PublishDeps {
   const read = (command: string, args: readonly string[]) =>
     execFileSync(command, args, { cwd: root, encoding: 'utf8' })

@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, 
 import { join } from 'node:path'
 import { type Checkpoint, hashOrigin, parseCheckpoint, parseNote } from '@countersign/log'
 
-/** The newest checkpoint of each log that this witness may have cosigned, also of logs that it no longer accepts. */
+/** The newest checkpoint of each log that this witness may have cosigned, including logs that it no longer accepts. */
 export type Store = {
   /** By the SHA-256 of the origin, in hex. */
   latest(originHash: string): Stored | undefined

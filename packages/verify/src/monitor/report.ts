@@ -84,7 +84,7 @@ export type Finding = {
   count?: number
   /** 32 bytes of hex: that of a boot entry. */
   configHash?: string
-  /** Keys of witnesses that did not state that they cosigned nothing of the log. */
+  /** Keys of witnesses that did not confirm that they cosigned nothing in the log. */
   witnesses?: readonly string[]
   /** More, for who looks into it. */
   detail?: string

@@ -167,8 +167,8 @@ async function lookAt(
 }
 
 /**
- * An enclave may write to a log that the service does not show, and witnesses may cosign it. If so many witnesses state that they cosigned
- * nothing that the rest can't form a quorum, the enclave released nothing under this origin.
+ * An enclave may write to a log that the service does not show, and witnesses may cosign it. If enough witnesses state that they cosigned
+ * nothing, the rest can't form a quorum, and the enclave released nothing under this origin.
  */
 function checkUnused(words: readonly WitnessWord[], { origin, releasePolicies: policies }: PlannedLog): Finding {
   const unchecked = (why: string) =>
