@@ -6,12 +6,12 @@ import { findRefusal, isKnown, toWords } from './rpc.ts'
 /** The words of geth, its relatives, nethermind, besu and hardhat; there is no code for them. */
 const ALREADY_KNOWN = /already ?known|\bknown transaction|already imported/i
 const REFUSALS: [RegExp, SdkErrorCode, string][] = [
-  [/insufficient ?(?:funds|balance)|enough funds/i, 'rpc_insufficient_funds', 'insufficient funds'],
+  [/insufficient ?(?:funds|balance)|enough funds/i, 'rpc_insufficient_funds', 'the wallet cannot pay'],
   [/underpriced|less than block base fee|fee ?too ?low/i, 'rpc_underpriced', 'the RPC wants higher fees'],
   [
     /intrinsic gas|gas ?limit|at least \d+ gas|floor data gas|gas too low|out of gas/i,
     'rpc_gas_rejected',
-    'the RPC refused the gas limit',
+    'the RPC wants another gas limit',
   ],
   [/type not supported/i, 'rpc_failed', 'the RPC failed'],
 ]

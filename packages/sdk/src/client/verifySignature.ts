@@ -37,7 +37,7 @@ export function mismatch(
   details: string,
   options?: { cause?: unknown; signed?: SignResult | undefined },
 ): ServiceError {
-  return createError('signature_mismatch', "not this wallet's signature", {
+  return createError('signature_mismatch', 'the signature is not of this wallet', {
     details,
     ...options,
   })
