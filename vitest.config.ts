@@ -106,8 +106,8 @@ const projects = executablePath ? [unit, processes, browser(executablePath)] : [
 export default defineConfig({
   test: {
     retry: 0,
-    // Two more than there are cores: slow files wait for processes, leases and blocks part of the time. Vitest gives up on a worker that
-    // needs more than a minute to start, so emulated ones do not compete.
+    // Two more than there are cores: slow files wait for processes, leases and blocks part of the time. Vitest fails if a worker needs
+    // more than a minute to start, so emulated tests get no extra workers.
     maxWorkers: availableParallelism() + (isEmulated ? 0 : 2),
     sequence: { sequencer: SlowFirst },
     ...timeouts,

@@ -78,7 +78,7 @@ describe('the enclave image', () => {
       ['secp256k1/prebuilds/linux-x64/secp256k1.glibc.node', 'sodium-native/prebuilds/linux-x64/sodium-native.node'],
     ],
     ['arm64', ['sodium-native/prebuilds/linux-arm64/sodium-native.node']],
-  ])('for %s holds the addons for it and no others', (arch, expected) => {
+  ])('for %s contains only the addons for it', (arch, expected) => {
     const addons = listFor(arch).filter(({ path }) => path.endsWith('.node'))
     expect(addons.map(({ path }) => path).sort()).toEqual(expected.map((path) => `app/node_modules/${path}`))
   })

@@ -88,7 +88,7 @@ describe('npm run dev -- --log', () => {
       expect(stepsOf(verified).find(({ id }) => id === 'log')).toMatchObject({ status: 'pass' })
       const manifest = parseManifest(await readFile(join(stateDir, 'manifest.json'), 'utf8'))
       expect(manifest.log).toMatchObject({ witnesses: { length: 3 }, quorum: 2 })
-      // A monitor that knows only the manifest asks the witnesses about the spare, which nothing else shows.
+      // A monitor that knows only the manifest asks the witnesses about the spare, because the service does not show it.
       expect(manifest.witnessUrls).toContain(summaryOf(dev, 'Witnesses'))
       const wallet = await (await browser.request(`${urlsOf(ports).api}/wallet/me`)).json()
       expect(await monitor(wallet.address)).toEqual({ exitCode: 0, kinds: ['log-unused'] })

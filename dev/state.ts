@@ -40,7 +40,7 @@ function parseState(text: string): DevState | undefined {
   }
 }
 
-/** Writes what a verifier may trust of this stack next to its state, with what earlier starts had. Returns it, and where it is. */
+/** Writes this stack's manifest next to its state, merged with that of earlier starts. Returns the manifest and its path. */
 export async function writeManifest(
   stateDir: string,
   manifest: Manifest,
@@ -78,7 +78,7 @@ function addEarlier(manifest: Manifest, earlier: Manifest | undefined): Manifest
       configHashes: union(coordinator.configHashes, earlier.coordinator.configHashes),
     },
     entropyKeys: union(manifest.entropyKeys, earlier.entropyKeys),
-    // Receipts from before there was a log would fail it. The settings, which the configuration's hash covers, name the witnesses.
+    // Receipts from before there was a log would fail. The settings, which the configuration's hash covers, name the witnesses.
     ...(log === undefined || earlier.log === undefined ? {} : { log }),
   }
 }

@@ -8,7 +8,7 @@ import { TEST_TOKEN } from './testToken.ts'
 
 type Chain = Pick<DevChain, 'url' | 'chainId' | 'contract'>
 
-/** What a verifier of this stack's proofs may trust: this stack, and nothing else. With a log, `witnesses` are its witnesses. */
+/** The manifest for verifiers of this stack's proofs: it trusts only this stack. With a log, `witnesses` are its witnesses. */
 export function createDevManifest(
   { chainId, contract }: Chain,
   anchors: StackAnchors,

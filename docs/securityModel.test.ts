@@ -80,7 +80,7 @@ describe('settings that no hash covers', () => {
     LOG_SERVICE_ORIGINS: 'a,b',
     LOG_WITNESSES: witnesses.slice(1).join(),
   }
-  /** What the hashes of both services cover. The coordinator has one even where a setting has a fault; for the enclave it is what it was. */
+  /** The coordinator's hash and the enclave's configuration. If a changed setting is invalid for the enclave, its unchanged configuration. */
   function toCovered(changes: Record<string, string>): unknown[] {
     const { LOG_WITNESSES: _, ...coordinatorEnv } = { ...env, ...changes }
     const { configHash } = inspectConfig(coordinatorEnv, deps).config
@@ -91,7 +91,7 @@ describe('settings that no hash covers', () => {
       return [configHash, readConfig(env, deps).enclave]
     }
   }
-  /** A change of each covered setting. */
+  /** For each covered setting, a change that changes a hash. */
   const covered: Record<string, Record<string, string>> = {
     OIDC_ISSUERS: { OIDC_ISSUERS: 'https://other.example=countersign' },
     'OIDC_<ID>_ISSUER': { OIDC_GOOGLE_ISSUER: 'http://localhost:9999' },
@@ -114,7 +114,7 @@ describe('settings that no hash covers', () => {
     LOG_WITNESSES: { LOG_WITNESSES: witnesses.join(), LOG_QUORUM: '3' },
     LOG_QUORUM: { LOG_QUORUM: '3' },
   }
-  /** The tests of the enclave's configuration show it: it needs `ROOT_SECRET=attested`, which changes the hash as well. */
+  /** Tested with the enclave's configuration: it needs `ROOT_SECRET=attested`, which changes the hash as well. */
   const coveredElsewhere = ['ROOT_SECRET_POLICY_FILE']
   const [, table = ''] = page.split(/^## Settings that no hash covers$/m)
   const rows =

@@ -92,7 +92,7 @@ async function test(names: readonly Name[], executablePath: string): Promise<voi
       const folder = join(work, name)
       await mkdir(folder)
       await copyExample(join(root, 'examples', name), { to: folder, replaced })
-      // The repository's own legacy-peer-deps would hide a conflict that apps have.
+      // The repository's legacy-peer-deps setting would hide a conflict that apps see.
       await runNpm(folder, 'install', '--no-legacy-peer-deps', ...packed.map(({ tarball }) => tarball))
       // Next.js builds when it starts.
       await runNpm(folder, 'run', 'build', '--if-present')

@@ -103,7 +103,7 @@ describe.skipIf(!executablePath)('the web app as it is deployed, on all else tha
     expect(stack.faults).toEqual([])
   }, 300_000)
 
-  test('offline, a part that does not load leaves the page as it is, and loads when the connection is back', async () => {
+  test('offline, a part that fails to load leaves the page intact and loads when the connection is back', async () => {
     const page = await openApp()
     await signIn(page, 'Alice')
     await page.context().setOffline(true)
@@ -119,7 +119,7 @@ describe.skipIf(!executablePath)('the web app as it is deployed, on all else tha
     await retries.click()
     await page.getByText(/complete up to nonce/).waitFor()
 
-    // A whole page: the menu stays.
+    // If a whole page fails to load, the menu stays.
     await page.context().setOffline(true)
     await page.getByRole('link', { name: 'Verify', exact: true }).click()
     await retries.waitFor()

@@ -16,7 +16,7 @@ function findNatives(packages: Packages): string[] {
   })
 }
 
-/** Those whose twin for the other architecture is missing, is of another version or has no hash. */
+/** Packages whose counterpart for the other architecture is missing, has another version or has no hash. */
 function findWithoutTwin(packages: Packages): string[] {
   return findNatives(packages).filter((path) => {
     const twin = toTwin(path) === path ? undefined : packages[toTwin(path)]

@@ -15,7 +15,7 @@ function run(args: readonly string[], env: Record<string, string> = {}) {
 test.each([
   [{}, 0],
   [{ REQUIRE_QEMU: '1' }, 1],
-])('without an emulator: says what to install, and with %j exits with %i', (env, code) => {
+])('without an emulator, lists the packages to install; with %j exits with %i', (env, code) => {
   const { status, stdout, stderr } = run([other, 'deploy/measure.test.ts'], env)
   expect([status, stderr]).toEqual([code, ''])
   expect(stdout).toContain(`qemu-user libc6-${other === 'x64' ? 'amd64' : 'arm64'}-cross`)

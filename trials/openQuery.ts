@@ -17,7 +17,7 @@ export async function openQuery(databaseUrl: string): Promise<{ query: Query; cl
   }
 }
 
-/** Creates another database on the same server, empty or as a copy: then nobody may be connected to the original. */
+/** Creates another database on the same server, empty or as a copy. To copy, no one may be connected to the original. */
 export async function createDatabase(databaseUrl: string, template = 'template1'): Promise<string> {
   const name = `other_${Math.random().toString(36).slice(2)}`
   const admin = new URL(databaseUrl)

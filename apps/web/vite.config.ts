@@ -7,7 +7,7 @@ export default defineConfig({
   resolve: { conditions: ['source', ...defaultClientConditions] },
   worker: { format: 'es' },
   build: {
-    // A browser without it loads the same scripts, a little later.
+    // Browsers without this feature load the same scripts a little later.
     modulePreload: { polyfill: false },
     // Vite loads the styles of a lazy part once: after a failure, a second attempt would show the part without them.
     cssCodeSplit: false,

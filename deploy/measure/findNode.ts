@@ -4,8 +4,8 @@ import type { Architecture } from './images.ts'
 import { MeasureError } from './MeasureError.ts'
 
 /**
- * The pinned Node for an architecture. The set-up keeps only this machine's Node in `scripts/runtime`, so that of another architecture
- * has a separate folder.
+ * The pinned Node for an architecture. The set-up keeps only this machine's Node in `scripts/runtime`, so the Node of another architecture
+ * is in a separate folder.
  */
 export function findNode(root: string, arch: Architecture): string {
   const name = `node-linux-${arch}`

@@ -2,7 +2,7 @@ import { listScripts } from '../launcher/launchers.ts'
 
 /** Tests on arm64 stage a tree for arm64, because they run it. */
 export type Architecture = 'arm64' | 'x64'
-/** Those of images: TDX and SEV-SNP machines are x64, and so is the launcher. */
+/** The architecture of images: TDX and SEV-SNP machines are x64, and so is the launcher. */
 export const architectures: readonly Architecture[] = ['x64']
 
 /** What runs in an image. */

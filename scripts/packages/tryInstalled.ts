@@ -6,7 +6,7 @@ import { copyExample } from './copyExample.ts'
 import type { Packed } from './readPublished.ts'
 import { startRegistry } from './startRegistry.ts'
 
-/** What an app installs next to our packages: their peers, the peers of wagmi, and the types of the script. */
+/** Packages that an app installs next to ours: their peers, wagmi's peers, and types for the script. */
 const BESIDE = ['viem', 'react', 'wagmi', '@tanstack/react-query', '@tanstack/query-core', '@types/node']
 /** Where the service in memory is, in place of the local stack. */
 const PLACES = { 'http://localhost:8080': 'https://service.test', 'http://localhost:8545': 'https://rpc.test' }
@@ -37,7 +37,7 @@ export async function tryInstalled(root: string, packed: readonly Packed[]): Pro
       '--no-fund',
       '--loglevel=error',
     ]
-    // As in any app: with npm's checks of peers. Nested, so that a package finds only what it and the app name, wherever npm would put the rest.
+    // With npm's peer checks, as in any app. Nested, so that a package finds only its own dependencies and the app's.
     const strict = ['--engine-strict', '--no-legacy-peer-deps', '--install-strategy=nested']
     await run('npm', ['install', ...strict, ...settings, ...names, ...versions])
 

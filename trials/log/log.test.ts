@@ -31,7 +31,7 @@ test('enclave, coordinator and witness are killed: one history, every answer sta
 // All of them: npm run log:attacks.
 test.each([
   ['with a made-up frontier nothing is released, and a spare takes over', 'frontier made up by the coordinator'],
-  ['the monitor finds signatures in secret on the spare origin by default', 'secret use of the spare origin'],
+  ['the monitor detects secret signatures on the spare origin by default', 'secret use of the spare origin'],
 ] as const)(
   '%s',
   async (_, name) => {

@@ -45,7 +45,7 @@ export async function secretUse({ scope, say }: { scope: Scope; say(line: string
 
   await signInSecret(backend)
   await expectLook('secret use', wallet, { exitCode: 3, conclusion: 'incomplete', kinds: ['log-withholds'] })
-  // Of two that cosigned the spare, one may be left, or none: then too few answer.
+  // The remaining witness may be one of the two that cosigned the spare. If not, too few answer.
   const lost = witnesses.slice(0, 2)
   await Promise.all(lost.map((witness) => witness.kill('SIGKILL')))
   const { exitCode } = await look(wallet)
@@ -64,7 +64,7 @@ export async function secretUse({ scope, say }: { scope: Scope; say(line: string
   return faults
 }
 
-/** Alice's key signs a message in the enclave that nobody knows of. */
+/** Alice's key signs a message in the secret enclave. */
 async function signInSecret(backend: Backend): Promise<void> {
   const changes = {
     ENCLAVE_URL: await backend.startSecondEnclave(),

@@ -40,7 +40,7 @@ const [otherConfigHash = ''] = first.anchors.configHashes
 
 export type Situation = {
   name: string
-  /** What the monitor must find, and its exit code. Without a webhook the findings are not shown. */
+  /** The findings that the monitor must report, and its exit code. The findings are only known from the webhook. */
   exitCode: number
   kinds?: readonly string[]
   prepare: (service: Service) => Promise<void> | void
@@ -72,7 +72,7 @@ function createService() {
       },
     },
     hasWitnessUrls: true,
-    /** What the witnesses have cosigned, if that is not what the service shows. */
+    /** The logs that the witnesses have cosigned, if they differ from those that the service shows. */
     cosigned: undefined as readonly FakeLog[] | undefined,
     down: new Set<number>(),
     cosignedAgoS: 60,

@@ -34,12 +34,12 @@ export function describeEnclave({ config, settings, policy }: Enclave): ConfigLi
   ]
 }
 
-/** An FMSPC names a kind of machine. */
+/** An FMSPC identifies a model of machine, not a single machine. */
 function nameMachine(platform: TdPlatform): string {
   return 'fmspc' in platform ? `any machine of ${toPlatformText(platform)}` : toPlatformText(platform)
 }
 
-/** The lines that are only in one of them: `-` of the old enclave, `+` of the new one. */
+/** The lines that differ: `-` marks those of the old enclave, `+` those of the new one. */
 export function describeDifference(from: Enclave, to: Enclave): ConfigLine[] {
   const [old, fresh] = [describeEnclave(from), describeEnclave(to)]
   const without = (lines: ConfigLine[], others: ConfigLine[]) => {

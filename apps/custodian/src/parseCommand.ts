@@ -10,7 +10,7 @@ A custodian keeps one share of a root secret, sealed to a key that only the cust
   check BACKUP --policy FILE [--key FILE] [--enclave URL] [--backup-policy FILE] [--allow-loss LOSS]
       Verifies that a genuine enclave of the policy made the backup, for the policy's custodians, and that
       it is unchanged. Shows that enclave's configuration. With --key, also that this key opens its share.
-      With --enclave, does all that submit does before it sends: use it to see what you would consent to.
+      With --enclave, runs the checks of submit and sends nothing. Use it to read the new configuration.
   submit BACKUP --key FILE --enclave URL --policy FILE --config-hash HEX [--backup-policy FILE] [--allow-loss LOSS]
       Verifies the backup and the waiting enclave, shows the enclave's configuration and how it differs
       from the backup's, and sends the enclave this key's share, sealed to it.
@@ -77,7 +77,7 @@ export function parseCommand(parameters: string[]): Command {
     return fault(`${name} needs --enclave: https, or http on loopback`)
   }
   const foreignLoss = allowedLosses.find((loss) => !/^(?:log|entropy|issuer:.+=.+)$/.test(loss))
-  if (foreignLoss !== undefined) return fault('--allow-loss is log, entropy or issuer:ISSUER=AUDIENCE')
+  if (foreignLoss !== undefined) return fault('invalid --allow-loss: expected log, entropy or issuer:ISSUER=AUDIENCE')
   const files = { backup: file, policy, backupPolicy: values['backup-policy'] ?? policy, allowedLosses, isMock }
   if (name === 'check') {
     return { kind: 'check', ...files, ...(key === undefined ? {} : { key }), ...(enclave ? { enclave } : {}) }

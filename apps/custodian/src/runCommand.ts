@@ -110,7 +110,7 @@ type VerifiedBackup = {
   verifier: Verifier
 }
 
-/** An older policy may lack platforms: its backup must stay readable, to be recovered under a policy that has them. */
+/** A policy of an older version may lack platforms. Its backup must stay readable, so that a policy with platforms can replace it. */
 async function readVerifiedBackup(command: Of<'check' | 'submit'>): Promise<VerifiedBackup> {
   const { isMock } = command
   const policy = await readPolicy(command.policy, { requirePlatforms: !isMock && command.enclave !== undefined })
@@ -149,8 +149,8 @@ async function callWithRetries(deps: CustodianDeps, ...call: Parameters<CallPeer
 type Request = Pick<Of<'submit'>, 'enclave' | 'allowedLosses' | 'isMock'> & { configHash?: string }
 
 /**
- * The key of the waiting enclave, after showing the custodian which enclave it is and verifying that it is the one that the
- * custodian named. Its quote covers everything that is shown.
+ * Verifies the waiting enclave, prints its configuration and returns its key. Throws if it is not the enclave that the custodian named.
+ * The enclave's quote covers everything that is printed.
  */
 async function verifyEnclave(deps: CustodianDeps, command: Request, verified: VerifiedBackup) {
   const { backup, policy, verifier } = verified
@@ -181,20 +181,22 @@ async function verifyEnclave(deps: CustodianDeps, command: Request, verified: Ve
   }
   const maker = toMaker(verified)
   const waiting = { config: evidence.config, settings, policy: policy.policy }
-  deps.print('The enclave that would get the root secret. This tool computed the hash:')
+  deps.print('This enclave would get the root secret (the tool computed the configuration hash):')
   printLines(deps, describeEnclave(waiting))
   const difference = describeDifference(maker, waiting)
   deps.print(
-    difference.length === 0 ? "Nothing differs from the backup's enclave." : "Differs from the backup's enclave:",
+    difference.length === 0 ? "No differences from the backup's enclave." : "Differences from the backup's enclave:",
   )
   printLines(deps, difference)
   if (command.configHash !== undefined && toHex(configHash) !== command.configHash) {
-    throw new CustodianError(`the enclave has another configuration than --config-hash: ${toHex(configHash)}`)
+    throw new CustodianError(
+      `wrong configuration hash: expected ${command.configHash}, the enclave has ${toHex(configHash)}`,
+    )
   }
   const losses = findLosses(maker, waiting).filter((loss) => !command.allowedLosses.includes(loss))
   if (losses.length > 0) {
     const flags = losses.map((loss) => `--allow-loss ${toPrintable(loss)}`).join(' ')
-    throw new CustodianError(`the new configuration loses what the old one had. To consent to it, add ${flags}`)
+    throw new CustodianError(`the new configuration drops or weakens protections. To accept this, add ${flags}`)
   }
   return publicKey
 }

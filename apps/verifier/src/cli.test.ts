@@ -128,7 +128,7 @@ describe('a process of its own', { timeout: TIMEOUT_MS }, () => {
 })
 
 describe('exit codes', () => {
-  test('1: a CAR with a changed block, as a JSON with a changed member', async () => {
+  test('1: a CAR with a changed block, like a receipt with a changed member', async () => {
     const car = encodeReceiptCar({ bytes: honest.bytes, collateral: honest.collateral, blocks: {} })
     const changed = { 'receipt.car': car.with(-1, (car.at(-1) as number) ^ 1) }
     expectOneLine(await verify(['receipt.car', ...anchors], changed), { exitCode: 1, code: 'car_mismatch' })

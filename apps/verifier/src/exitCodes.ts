@@ -53,7 +53,7 @@ export function toExitCode({
 export function toErrorExitCode(error: unknown): ExitCode {
   if (!(error instanceof ServiceError)) return exitCodes.failed
   if (error.code === ('proof_not_found' satisfies VerifierErrorCode)) return exitCodes.noSuchProof
-  // A receipt that somebody changed, as a changed JSON is.
+  // Like a changed receipt in JSON.
   if (error.code === ('car_mismatch' satisfies ReceiptErrorCode)) return exitCodes.failed
   return UNAVAILABLE.includes(error.code) ? exitCodes.unavailable : exitCodes.badInput
 }

@@ -46,7 +46,7 @@ export function toHexOption(flag: string, text: string, bytes: number): string {
   return hex
 }
 
-/** A mistyped address is rejected: nothing would be found there, and that would look like a clean result. */
+/** Rejects a mistyped address: a check of it would find nothing, which looks like a clean result. */
 export function toAddressOption(flag: string, text: string): string {
   const address = `0x${toHexOption(flag, text, 20)}`
   if (isAddress(`0x${text.replace(/^0x/, '')}`)) return address

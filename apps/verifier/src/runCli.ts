@@ -18,7 +18,7 @@ import { verify } from './verify.ts'
 export type CliDeps = FetchDeps & {
   now: () => Date
   isColored: boolean
-  /** Gets the parts of `stdout` as they are ready. */
+  /** Receives parts of `stdout` as soon as they are ready. */
   writeOut?: (text: string) => void
 }
 
@@ -36,7 +36,7 @@ export async function runCli({ writeOut = () => {}, ...deps }: CliDeps, argv: re
   return { exitCode, stdout: steps + stdout, stderr }
 }
 
-/** Steps go to `onText` as they finish; all else is in the result. */
+/** Passes each finished step to `onText`. The result contains the rest. */
 async function run(
   { onText, ...deps }: Omit<CliDeps, 'writeOut'> & { onText: (text: string) => void },
   argv: readonly string[],

@@ -25,7 +25,7 @@ const EXIT_CODES = {
   late: 6,
   unbounded: 7,
 } as const
-/** Errors with an exit code that is neither that of bad input nor that of something unavailable. */
+/** Errors whose exit code means neither bad input nor something unavailable. */
 const OWN_CODES: Readonly<Record<string, number>> = { proof_not_found: 8, car_mismatch: 1 }
 const UNAVAILABLE = ['proof_not_pinned', 'fetch_failed', 'chain_unavailable', 'event_not_found']
 

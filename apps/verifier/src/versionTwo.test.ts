@@ -219,7 +219,7 @@ describe('a log', () => {
     expect((await toRun(logged, '--witness', first, '--witness', third, '--quorum', '2')).exitCode).toBe(7)
     const { stdout, exitCode } = await toRun(logged, '--witness', silent, '--quorum', '1')
     expect(exitCode).toBe(1)
-    expect(flat(stdout)).toContain('Of the anchors’ witnesses 0 cosigned, and 1 are needed.')
+    expect(flat(stdout)).toContain('0 of the anchors’ witnesses cosigned, and 1 are needed.')
   })
 
   test('explain says where the proof says that it is, and reads a broken one as what it is', async () => {

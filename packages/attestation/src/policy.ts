@@ -95,7 +95,7 @@ export function isMeasuredAs(body: TdReport, allowed: TdMeasurement): boolean {
   return compareRegisters(body, allowed).length === 0
 }
 
-/** The registers that a measurement names and that have another value. */
+/** The registers whose value differs from the measurement. */
 function compareRegisters(body: TdReport, allowed: TdMeasurement): Difference[] {
   const measured = toTdMeasurement(body)
   return codeRegisters.flatMap((name) => {
@@ -105,7 +105,7 @@ function compareRegisters(body: TdReport, allowed: TdMeasurement): Difference[] 
   })
 }
 
-/** The differences from the entry that has the fewest: the reader most likely meant that one. */
+/** The differences from the closest entry, which the reader most likely meant. */
 function findClosest(candidates: readonly Difference[][]): Difference[] {
   return candidates.toSorted((one, other) => one.length - other.length)[0] ?? []
 }
@@ -152,7 +152,7 @@ export function assertReportPolicy(verified: VerifiedReport, policy: ReportPolic
   )
 }
 
-/** Throws `PolicyError` unless the guest was launched as one of `measurements` says; one without HOST_DATA accepts any. */
+/** Throws `PolicyError` unless the launch matches one of `measurements`. An entry without HOST_DATA accepts any HOST_DATA. */
 export function assertLaunch({ body }: VerifiedReport, measurements: readonly string[]): void {
   assertLists(measurements)
   const found = { measurement: toHex(body.measurement), hostData: toHex(body.hostData) }

@@ -32,9 +32,9 @@ export type LogErrorCode =
   | 'quorum_missing'
   /** Fix the call: the text is not a request to add a checkpoint. */
   | 'add_checkpoint_malformed'
-  /** Distrust the answer: it is not a statement of a witness in its one form. */
+  /** Distrust the answer: it is not a witness statement in canonical form. */
   | 'witness_statement_malformed'
-  /** Ask again, or distrust the answer: none of the witnesses signed it, or not for this question and this time. */
+  /** Ask again, or distrust the answer: none of the witnesses signed it for this request and this time. */
   | 'witness_statement_invalid'
 
 export class LogError extends ServiceError<LogErrorCode> {

@@ -31,7 +31,7 @@ describe('statements of witnesses', () => {
   const open = (statement: string, now = new Date(timestampS * 1000)) =>
     openWitnessStatement(new TextEncoder().encode(statement), { origin, nonce, witnesses, now })
 
-  test('that hold say who knows what, also five minutes off', () => {
+  test('are accepted from a clock that is up to five minutes off', () => {
     for (const { statement, size } of accepted) {
       expect(open(statement)).toMatchObject({ witness: witnesses[0] })
       expect(open(statement).known?.size ?? null).toBe(size)
@@ -39,11 +39,11 @@ describe('statements of witnesses', () => {
     }
   })
 
-  test.each(refused)('with $name are refused', ({ statement, code }) => {
+  test.each(refused)('are rejected: $name', ({ statement, code }) => {
     expect(() => open(statement)).toThrow(withCode(code))
   })
 
-  test('are signed in a domain of their own: never a checkpoint, a note or a cosignature', () => {
+  test('have a separate signature domain from checkpoints, notes and cosignatures', () => {
     for (const [at, message] of vectors.statements.messages.entries()) {
       const tag = Buffer.from('countersign/witness-statement/v1\0').toString('hex')
       expect(message.startsWith(tag)).toBe(true)

@@ -23,7 +23,7 @@ export type WitnessStatement = {
   witness: string
   /** SHA-256 of the origin, in hex. */
   originHash: string
-  /** 32 bytes of hex that the asker chose, so that no older statement can be passed off as the answer. */
+  /** 32 bytes of hex that the client chose, so that an older statement can't be replayed. */
   nonce: string
   /** Whole seconds since 1970, by the clock of the witness. */
   timestampS: number
@@ -31,30 +31,30 @@ export type WitnessStatement = {
   checkpoint: string | null
 }
 
-/** A statement that one of the reader's witnesses signed for this question. */
+/** A statement that one of the reader's witnesses signed for this request. */
 export type OpenedStatement = {
   witness: string
-  /** Who signed the note in it is another question. */
+  /** The signatures of the note in it are not verified. */
   known: (Checkpoint & { note: Note }) | undefined
 }
 
-/** The longest statement: JSON escapes at most every byte of the note. */
+/** The size if JSON escapes every byte of the note. */
 export const MAX_WITNESS_STATEMENT_BYTES = 2 * MAX_NOTE_BYTES + 1_024
 
 /** How far the clocks of witness and reader may differ. */
 const MAX_SKEW_S = 300
 
-/** How a log is named in paths and statements. */
+/** The name of a log in paths and statements. */
 export function hashOrigin(origin: string): string {
   return toHex(sha256(new TextEncoder().encode(origin)))
 }
 
-/** The path of the question, below the address of a witness. */
+/** The path of the request, below the address of a witness. */
 export function toStatementPath({ originHash, nonce }: Pick<WitnessStatement, 'originHash' | 'nonce'>): string {
   return `/${originHash}/statement/${nonce}`
 }
 
-/** Reads the path of a question. Undefined for any other path. */
+/** Parses the path of a request. Returns undefined for any other path. */
 export function parseStatementPath(path: string): Pick<WitnessStatement, 'originHash' | 'nonce'> | undefined {
   const [, originHash, nonce] = /^\/([0-9a-f]{64})\/statement\/([0-9a-f]{64})$/.exec(path) ?? []
   return originHash === undefined || nonce === undefined ? undefined : { originHash, nonce }
@@ -65,14 +65,14 @@ export function toStatementMessage(statement: WitnessStatement): Uint8Array {
   return concatBytes(toTagBytes(tags.witnessStatement), toCanonicalJson(statement))
 }
 
-/** The answer of a witness. */
+/** Formats the response of a witness. */
 export function formatWitnessStatement(statement: WitnessStatement, signature: Uint8Array): string {
   return new TextDecoder().decode(toCanonicalJson({ ...statement, signature: toHex(signature) }))
 }
 
 /**
- * Reads the answer of a witness: `witness_statement_malformed` if it is not a statement, `witness_statement_invalid` if none of these
- * witnesses signed it, or if it answers another question or was not made now.
+ * Verifies the response of a witness. Throws `witness_statement_malformed` if it is not a statement, and `witness_statement_invalid` if none
+ * of these witnesses signed it, or if it is for another request or another time.
  *
  * @example
  * const { witness, known } = openWitnessStatement(bytes, { origin, nonce, witnesses: policy.witnesses, now: new Date() })
@@ -88,7 +88,7 @@ export function openWitnessStatement(
     throw invalid('the signature does not match')
   }
   if (originHash !== hashOrigin(expected.origin)) throw invalid('about another log')
-  if (nonce !== expected.nonce) throw invalid('made for another question')
+  if (nonce !== expected.nonce) throw invalid('for another request')
   if (Math.abs(timestampS - expected.now.getTime() / 1000) > MAX_SKEW_S) {
     throw invalid(`dated ${timestampS}, more than ${MAX_SKEW_S} seconds from now`)
   }
@@ -111,14 +111,14 @@ function parseStatement(bytes: Uint8Array): WitnessStatement & { signature: stri
   const { witness, originHash, nonce, timestampS, checkpoint, signature } = readMembers(value, { required }, malformed)
   const isName = isHex(witness, 32) && isHex(originHash, 32) && isHex(nonce, 32) && isHex(signature, 64)
   const isCheckpoint = checkpoint === null || typeof checkpoint === 'string'
-  if (!isName || !isNatural(timestampS) || !isCheckpoint) throw malformed('a member has another form')
+  if (!isName || !isNatural(timestampS) || !isCheckpoint) throw malformed('a member has the wrong form')
   return { witness, originHash, nonce, timestampS, checkpoint, signature }
 }
 
 function malformed(details: string) {
-  return new LogError('witness_statement_malformed', 'malformed statement of a witness', { details })
+  return new LogError('witness_statement_malformed', 'malformed witness statement', { details })
 }
 
 function invalid(details: string) {
-  return new LogError('witness_statement_invalid', 'invalid statement of a witness', { details })
+  return new LogError('witness_statement_invalid', 'invalid witness statement', { details })
 }

@@ -54,7 +54,7 @@ function signStatement(statement: WitnessStatement): string {
   return formatWitnessStatement(statement, witness.sign(toStatementMessage(statement)))
 }
 
-/** Two statements that hold, and what a reader refuses. */
+/** Two valid statements, and some that a reader rejects. */
 function createStatements(checkpoint: string) {
   const question = { origin, nonce: long('nonce'), timestampS: TIME_S }
   const none: WitnessStatement = {

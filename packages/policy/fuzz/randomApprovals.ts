@@ -25,7 +25,7 @@ const nowMs = Date.UTC(2027, 0, 1)
 const { n } = p256.Point.CURVE()
 
 /**
- * Draws approvals, valid ones and ones with faults that the passkey has signed, and compares our verifier with the one of
+ * Generates valid and faulty approvals, signed by the passkey, and compares our verifier with that of
  * `@simplewebauthn/server`. Throws at the first approval that only ours accepts.
  */
 export async function compareApprovals({ runs, seed }: { runs: number; seed: number }): Promise<ApprovalTally> {
@@ -55,7 +55,7 @@ export async function compareApprovals({ runs, seed }: { runs: number; seed: num
 
 type Assertion = Record<'authenticatorData' | 'clientDataJSON' | 'signature', Uint8Array>
 
-/** About a third is valid. The others have one or two faults, most of them made before the passkey signs. */
+/** About a third are valid. The others have one or two faults, most of them added before the passkey signs. */
 function drawAssertion(random: Random, challenge: string): Assertion {
   const draft: Draft = {
     members: { type: 'webauthn.get', challenge, origin: random.pick(ORIGINS), crossOrigin: false },

@@ -35,7 +35,7 @@ const withApprover = (changes: object) => ({ ...simple, approvers: [{ ...approve
 const without = (value: object, name: string) =>
   Object.fromEntries(Object.entries(value).filter(([key]) => key !== name))
 
-describe('addresses as people copy them', () => {
+describe('addresses with a checksum', () => {
   // In ascending order with their capitals, in descending order without.
   const [first, second]: readonly Hex[] = [
     '0xDAFEA492D9c6733ae3d56b7Ed1ADB60692c98Bc5',
@@ -49,7 +49,7 @@ describe('addresses as people copy them', () => {
       { kind: 'typed-data', domains: [{ verifyingContract: one }], primaryTypes: 'any', approvals: 1 },
     ) as Policy
 
-  test('are lower case in the policy, and so is the order of their lists', () => {
+  test('are converted to lower case before lists are sorted', () => {
     const policy = createPolicy(withAddresses(first, second))
     expect(parsePolicy(toPolicyBytes(policy))).toEqual(policy)
     expect(policy.rules).toContainEqual({ ...payment, to: [low, high] })
@@ -57,7 +57,7 @@ describe('addresses as people copy them', () => {
     expect(policy).toEqual(createPolicy(withAddresses(high, low)))
   })
 
-  test('are rejected with a wrong checksum, by their place', () => {
+  test('are rejected if the checksum is wrong, with their path', () => {
     const wrong = first?.replace('c5', 'C5')
     const places = [withAddresses(second, wrong), withRule(...withAddresses(wrong, second).rules.slice(1))]
     const where = ['rules[0].to[1]', 'rules[0].arguments[0].oneOf[0]']
@@ -68,11 +68,11 @@ describe('addresses as people copy them', () => {
     }
   })
 
-  test('are one address in two spellings, which a list may not repeat', () => {
+  test('count as duplicates if a list has one address in two spellings', () => {
     expect(() => createPolicy(withAddresses(first, high))).toThrow(withCode('vault_policy_malformed'))
   })
 
-  test('are no policy before that', () => {
+  test('are rejected by assertPolicy until they are converted', () => {
     expect(() => assertPolicy(withRule({ ...payment, to: [first] }))).toThrow(withCode('vault_policy_malformed'))
   })
 })

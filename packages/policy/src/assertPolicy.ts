@@ -96,8 +96,8 @@ export function hashPolicy(policy: Policy): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * Checks a policy as a person or app writes it, and returns it in its one spelling: addresses in lower case, every list in its order. An
- * approver's index is that in the policy that this returns.
+ * Checks a policy and returns it in canonical form: addresses in lower case, every list sorted. An approver's index refers to the
+ * returned policy.
  */
 export function createPolicy(policy: Policy): Policy {
   const normalised = normalisePolicy(policy)
@@ -105,7 +105,7 @@ export function createPolicy(policy: Policy): Policy {
   return normalised
 }
 
-/** The same for a value that may be no policy. Throws `vault_policy_malformed` for an address with a wrong checksum (EIP-55). */
+/** Does the same without checking the policy. Throws `vault_policy_malformed` for an address with a wrong checksum (EIP-55). */
 export function normalisePolicy(value: unknown): unknown {
   const lowered = lowerAddresses(value)
   try {

@@ -150,7 +150,7 @@ describe('refused, each with one part wrong and signed so', () => {
       'client_data_malformed',
     ],
     [
-      'a token binding of no known status',
+      'a token binding with an unknown status',
       approve(0, { clientData: { tokenBinding: { status: 'absent' } } }),
       'client_data_malformed',
     ],
@@ -168,7 +168,7 @@ describe('refused, each with one part wrong and signed so', () => {
     ],
     ...['"more":"\\ud800"', '"more":["\\udc00\\ud800"]', '"more":{"a":{"\\uDFFF":1}}'].map(
       (member): [string, Approval, ApprovalReason] => [
-        `half of a surrogate pair in a member that nobody reads: ${member}`,
+        `an unpaired surrogate in an ignored member: ${member}`,
         approve(0, { clientDataText: (text) => text.replace('}', `,${member}}`) }),
         'client_data_malformed',
       ],

@@ -3,8 +3,8 @@ import { MAX_CLIENT_DATA_BYTES } from './approval.ts'
 
 /**
  * Why client data are not those of an approval: WebAuthn §7.2, steps 10 to 14, over the raw bytes that the signature covers. Undefined
- * where they are. Members that are not known are passed over: §5.8.1 lets browsers add some. `tokenBinding` is reserved there; of a
- * form that Level 2 does not define, other verifiers reject it.
+ * where they are. Unknown members are ignored: §5.8.1 lets browsers add some. That section reserves `tokenBinding`; other
+ * verifiers reject it in a form that Level 2 does not define.
  */
 export function checkClientData(
   bytes: Uint8Array,
@@ -27,12 +27,12 @@ export function checkClientData(
   return isFramed ? 'cross_origin' : undefined
 }
 
-/** With the `u` flag a surrogate that has its partner is one character of another category. */
+/** With the `u` flag, a surrogate pair is one character of another category, so this matches only unpaired surrogates. */
 const LONE_SURROGATE = /\p{Surrogate}/u
 
 /**
- * Whether every name and every text in it is Unicode. JSON can escape half of a surrogate pair, which has no UTF-8: readers keep,
- * replace or refuse it, and one that replaces it may see a name twice.
+ * Whether every name and string in it is valid Unicode. JSON can escape an unpaired surrogate, which has no UTF-8 form: parsers keep,
+ * replace or reject it, and one that replaces it may see a name twice.
  */
 function isWellFormed(value: unknown): boolean {
   if (typeof value === 'string') return !LONE_SURROGATE.test(value)

@@ -129,7 +129,7 @@ describe('several rules', () => {
       { ...tokenTransfer, arguments: [{ at: 1, type: 'uint256', max: '5' }] },
       { to: token, data: `0xa9059cbb${'00'.repeat(63)}32` },
     ],
-  ])('of rules that differ in the limit of the %s, the nearest has the highest', (_, low, high, changes) => {
+  ])('names the rule with the highest limit if rules differ only in the limit of the %s', (_, low, high, changes) => {
     const rules = [
       { ...payment, ...low, approvals: 0 },
       { ...payment, ...high, approvals: 1 },

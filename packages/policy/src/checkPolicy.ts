@@ -112,8 +112,8 @@ function matchRule(rule: Rule, request: PolicyRequest): RuleReason[] {
 }
 
 /**
- * The rule with the fewest reasons; one of another kind only where there is no other. Among rules with the same reasons it is the one with
- * the highest limit: the most that the request could have asked for.
+ * The rule with the fewest reasons, preferably of the request's kind. Among rules with the same reasons, the one with the highest limit,
+ * which is the most that the request could have asked for.
  */
 function findNearest(policy: Policy, rules: readonly RuleVerdict[]): number | null {
   const distance = ({ reasons }: RuleVerdict) =>

@@ -70,7 +70,7 @@ function describeCap(policy: Policy, rule: Rule, cap: 'maxValueWei' | 'maxFeeWei
   return `${toCapAmount(transactionRule[cap], transactionRule)}${withApproval(policy, rule)}`
 }
 
-/** A limit is the limit of one rule: with more approvals, another may allow more. */
+/** The limit belongs to one rule. Another rule may allow more with more approvals. */
 function withApproval({ approvers }: Policy, { approvals }: Rule): string {
   return approvals === 0 ? '' : ` with ${toPasskeys(approvals, approvers.length)}`
 }

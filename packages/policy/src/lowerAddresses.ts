@@ -1,10 +1,10 @@
 import { isAddress, isPlainObject, isPrefixedHex } from '@countersign/protocol'
 import { malformed } from './policyFields.ts'
 
-/** Returns a part of a policy with its addresses in lower case. A part of another form stays as it is, for `assertPolicy` to reject. */
+/** Returns part of a policy with its addresses in lower case. Leaves malformed parts unchanged: `assertPolicy` rejects them. */
 type Change = (value: unknown, path: string) => unknown
 
-/** A policy with its addresses in lower case. People copy them with the capitals of EIP-55: a wrong checksum is a typing error. */
+/** Returns a policy with its addresses in lower case. Copied addresses have an EIP-55 checksum; a wrong one is a typing error. */
 export function lowerAddresses(policy: unknown): unknown {
   return lowerPolicy(policy, '')
 }

@@ -29,7 +29,7 @@ test('approvals are valid, and none is left over', () => {
   }
 })
 
-test('approvals that are refused, each for its reason alone', () => {
+test('rejects each approval for exactly one reason', () => {
   for (const { policy, digest, reason, ...vector } of vectors.refusedApprovals) {
     const parameters = { ...vector, policy: policyAt(policy).policy as Policy, digest: fromHex(digest.slice(2)) }
     expect(checkApprovals({ verifyEs256 }, parameters)).toEqual({ valid: false, reason, index: 0 })

@@ -168,7 +168,7 @@ function createApprovals() {
   })
 }
 
-/** Of the first approver, with a signature that holds. */
+/** By the first approver, with a valid signature. */
 function createRefusedApprovals() {
   const kind = 'transaction' as const
   const digest = sample('digest 0')

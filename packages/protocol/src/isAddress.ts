@@ -3,7 +3,7 @@ import { isPrefixedHex } from './isPrefixedHex.ts'
 import { toChecksumAddress } from './toChecksumAddress.ts'
 
 /**
- * Whether a value is an address as people write it: `0x` and 40 hex digits, and where letters of both cases occur, the checksum of EIP-55.
+ * Whether a value is `0x` and 40 hex digits, with a valid EIP-55 checksum if it has letters of both cases.
  * A wrong checksum is a typing error, and a payment to a mistyped address is lost.
  */
 export function isAddress(value: unknown): value is Hex {

@@ -95,13 +95,13 @@ describe('reading an opening', () => {
     expect(parseOpening(encode({ content: typed, signature }))).toEqual({ content: typed, signature })
   })
 
-  test('escapes in strings are free', () => {
+  test('accepts any escapes in strings', () => {
     const text = JSON.stringify({ content: typed, signature }).replace('"Mail"', '"\\u004dail"')
     expect(parseOpening(new TextEncoder().encode(text))).toEqual({ content: typed, signature })
   })
 
   test.each(['1.0', '1e0', '1E0', '10e-1', '0.1e1', '1.0000000000000000000001'])(
-    'the number 1 spelt %s is refused',
+    'rejects the number 1 written as %s',
     (spelling) => {
       const text = JSON.stringify({ content: typed, signature }).replace('"chainId":1', `"chainId":${spelling}`)
       expect(text).toContain(spelling)
@@ -109,7 +109,7 @@ describe('reading an opening', () => {
     },
   )
 
-  test.each(['-0', '9007199254740993', '1e2', '1e400'])('the number %s is refused anywhere', (spelling) => {
+  test.each(['-0', '9007199254740993', '1e2', '1e400'])('rejects the number %s anywhere', (spelling) => {
     const text = JSON.stringify({ content: { ...content, approvals: [7] }, signature })
     const change = (from: string, to: string) => new TextEncoder().encode(text.replace(from, to))
     expect(() => parseOpening(change('[7]', '["7.0", 7]'))).not.toThrow()

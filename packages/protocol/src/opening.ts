@@ -89,7 +89,7 @@ export function assertOpening(value: unknown): asserts value is Opening {
   }
 }
 
-/** Reads an opening from a file. White space, the order of members and escapes in strings are free: each half is hashed in canonical form. */
+/** Parses an opening. White space, the order of members and escapes in strings don't matter: each half is hashed in canonical form. */
 export function parseOpening(bytes: Uint8Array): Opening {
   let value: unknown
   try {
@@ -102,7 +102,7 @@ export function parseOpening(bytes: Uint8Array): Opening {
   return value
 }
 
-/** `31337.0` and `3.1337e4` parse to the number that was committed to, and `9007199254740993` to its neighbour. `text` is valid JSON. */
+/** `31337.0` and `3.1337e4` parse to the same number as `31337`, and `9007199254740993` is rounded. `text` is valid JSON. */
 function assertCanonicalNumbers(text: string): void {
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g)) {
     if (!token.startsWith('"') && String(Number(token)) !== token) throw malformed('a number is not in canonical form')

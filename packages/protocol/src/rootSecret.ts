@@ -43,7 +43,7 @@ export type TransferResponse = SealedBytes & { evidence: PeerEvidence }
 
 export type RecoveryRequest = { nonce: string }
 
-/** The quote is over `computeRecoveryReportData`. The settings are those that the configuration names. */
+/** The quote is over `computeRecoveryReportData`. The settings match the hash in the configuration. */
 export type RecoveryResponse = {
   publicKey: string
   backupHash: string

@@ -64,7 +64,7 @@ export const tags = {
   approval: 'countersign/approval/v1',
   /** HKDF info of the keys of logs: an origin follows. */
   log: 'countersign/log/v1',
-  /** A witness's signature over what it knows of a log. */
+  /** A witness's signature over a statement about a log. */
   witnessStatement: 'countersign/witness-statement/v1',
   /** A coordinator's signature over a key that signs webhooks. */
   webhookKey: 'countersign/webhook-key/v1',

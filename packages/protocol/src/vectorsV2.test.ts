@@ -59,7 +59,7 @@ test('openings', () => {
   }
 })
 
-test('files of one opening', () => {
+test('accepts and rejects the files of one opening', () => {
   const commitment = vectors.openings[1]?.commitment
   const judge = (text: string) => {
     try {

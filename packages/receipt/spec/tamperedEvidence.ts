@@ -22,12 +22,12 @@ const toEntry = (event: string, payload: string) => {
   return { imr: 3, event_type: RUNTIME_EVENT, digest: '', event, event_payload: payload }
 }
 const listed = { name: 'compose-hash', payload: 'c0'.repeat(32) }
-/** Begins with a colon, so that another name could claim it. */
+/** Begins with a colon, so that an event with a longer name could have the same digest. */
 const hidden = { name: 'compose-hash', payload: `3a${'ee'.repeat(32)}` }
 
 /**
- * Neighbours of the golden receipt whose evidence the simulated silicon signed: genuine under its roots, and refused all the same. Only the
- * quote, its event log and its registers differ, or the coordinator's attestation, which the release then no longer covers.
+ * Variants of the golden receipt whose evidence the simulated silicon signed. It is genuine under the simulated roots, and must still fail.
+ * Only the quote, its event log and its registers differ, or the coordinator's attestation, which the release then no longer covers.
  */
 export async function createEvidenceTamperings(
   { issue }: ReceiptSimulator,

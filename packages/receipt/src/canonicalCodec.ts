@@ -37,7 +37,7 @@ export function createCodec<Value>(format: {
   }
 }
 
-/** The first fault. Of a union, that of the member with the fewest: zod itself only says that none fits. */
+/** The first fault. For a union, the first fault of the member with the fewest: zod itself only reports that none matches. */
 function findIssue([issue]: readonly z.core.$ZodIssue[]): z.core.$ZodIssue | undefined {
   if (issue?.code !== 'invalid_union') return issue
   const inner = findIssue(issue.errors.toSorted((one, other) => one.length - other.length)[0] ?? [])

@@ -80,7 +80,7 @@ export type ReceiptCheck = {
   isMock: boolean
   /** Whether every anchor was given and matched. */
   isKnownCode: boolean
-  /** The evidence holds, and fails only because the reader's anchors do not cover it. */
+  /** The evidence is genuine. The receipt fails only because the reader's anchors do not cover it. */
   isNotListed: boolean
   /** The chain has no event, which is no failure as none was due. */
   isEventMissing: boolean

@@ -21,7 +21,7 @@ export const natural = z.int().min(0)
 export const time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 /** In code points: both zod and JSON Schema count them. */
 export const text = (length: number) => z.string().min(1).max(length)
-/** As `isSourceName` of the protocol has it. */
+/** The same as `isSourceName` of the protocol. */
 export const sourceName = z.string().regex(/^[ -~]{1,256}$/, { error: 'expected 1 to 256 printable ASCII characters' })
 export const cid = z.string().regex(/^b[a-z2-7]{58}$/)
 export const tcbStatus = z.enum(tcbStatuses)

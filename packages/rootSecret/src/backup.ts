@@ -22,7 +22,7 @@ export type BackupBody = {
   /** Of the policy under which it was made. */
   policyHash: string
   configHash: string
-  /** Those that the configuration names. Version 0.1.0 did not write them. */
+  /** The settings behind the configuration's hash. Backups of version 0.1.0 have none. */
   settings?: EnclaveSettings
   threshold: number
   /** By which the secret is recognised. */

@@ -40,8 +40,8 @@ const MEMBERS: Record<string, { isValid(value: unknown): boolean; isRequired?: b
 }
 
 /**
- * Reads a policy from its JSON text, or lists everything that is wrong with it. `requirePlatforms` is for every policy that decides
- * who gets a real secret: without a list of machines, a quoting key leaked from any TDX machine is enough to get it.
+ * Reads a policy from its JSON text, or lists everything that is wrong with it. Set `requirePlatforms` for every policy that decides
+ * who gets a real secret. Without a list of machines, a quoting key leaked from any TDX machine is enough to get it.
  */
 export function parseRootSecretPolicy(
   text: string,

@@ -29,7 +29,7 @@ test('answers a request that was sent on an idle connection just before the stop
   socket.write(REQUEST)
   await once(socket, 'data')
   text = ''
-  // The system has the bytes when this returns, and the server has not read them.
+  // When this returns, the kernel has the bytes and the server has not read them.
   socket.write(REQUEST)
   const closed = closeServer(server)
   await ended

@@ -1,14 +1,14 @@
 import type { Server, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 
-/** A turn of the event loop to accept a connection, one to read its request, and some to spare. */
+/** One turn of the event loop accepts a connection, one reads its request; the rest is margin. */
 const TURNS = 5
 /** How long `closeServer` waits for callers to close their connections. */
 const CLOSE_MS = 5_000
 
 /**
- * Accepts the connections and reads the requests that reached the system before a stop. The event loop may handle the signal first; if the
- * server closed its sockets then, the system would reset them. From here on each answer ends its connection, the `answers` under way too.
+ * Accepts connections and reads requests that reached the kernel before a stop. The event loop may handle the signal first; if the
+ * server closed its sockets then, the kernel would reset them. From here on each response ends its connection, including pending `answers`.
  */
 export async function drainServer(server: Server, answers: Iterable<ServerResponse> = []): Promise<void> {
   const endConnection = (response: ServerResponse) => {

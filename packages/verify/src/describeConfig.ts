@@ -7,10 +7,10 @@ import {
   toHex,
 } from '@countersign/protocol'
 
-/** A name and its value. The text may be the enclave's: print it with `toPrintable`. */
+/** A name and its value. The enclave may have written the text: print it with `toPrintable`. */
 export type ConfigLine = [name: string, value: string]
 
-/** Whose sign-ins the enclave accepts, and what else decides for whom it signs. The hash is computed from the configuration. */
+/** Describes the issuers that the enclave accepts and the rest of its configuration, with the hash computed from it. */
 export function describeConfig(config: EnclaveConfig): ConfigLine[] {
   return [
     ['configuration hash', hashOrFault(config)],
@@ -28,7 +28,7 @@ export function describeConfig(config: EnclaveConfig): ConfigLine[] {
   ]
 }
 
-/** The settings that the version of a configuration names by their hash. */
+/** Describes the settings, whose hash is in the `version` of a configuration. */
 export function describeSettings({ entropy, implementations, log }: EnclaveSettings): ConfigLine[] {
   return [
     ...list('  takes samples of', entropy.map(nameSource)),

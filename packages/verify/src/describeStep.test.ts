@@ -98,7 +98,7 @@ describe('steps', () => {
     expect(say(`attested:sha256:${'ab'.repeat(32)}`)).not.toContain('dstack')
   })
 
-  test('no step of simulated evidence speaks of genuine hardware, whatever its outcome', () => {
+  test('no step of simulated evidence mentions genuine hardware, for any outcome', () => {
     for (const id of ids) {
       for (const code of [undefined, ...Object.keys(codeWords)]) {
         for (const status of ['pass', 'fail', 'skip'] as const) {

@@ -7,8 +7,7 @@ const VERDICTS: Readonly<Record<Verdict, string>> = {
   verified:
     'Every required step holds on genuine hardware, code and settings are those that the anchors name, and the chain had the receipt soon after the signing.',
   mock: 'A part of this evidence is simulated. It proves nothing about hardware.',
-  'unknown-code':
-    'Nothing failed, but an anchor is missing: nothing says that the code that ran, or its machine, is the right one.',
+  'unknown-code': 'Nothing failed, but an anchor is missing, so the code or the machine may not be the right one.',
   late: 'Every other step holds, but the event came too long after the stated time of signing. The signature may have been made at any time before the event, even with keys that leaked meanwhile.',
   unbounded:
     'Every other step holds, but no event was seen, so nothing shows that the signature was made when it says. It may be younger.',
@@ -18,7 +17,7 @@ const VERDICTS: Readonly<Record<Verdict, string>> = {
 
 export type AnchorSource = 'operator' | 'visitor'
 
-/** One name for the same anchors. */
+/** Every text uses these names for the anchors. */
 const anchorNames = {
   operator: 'the operator’s anchors',
   visitor: 'your anchors',
@@ -112,13 +111,13 @@ function describeBare(judged: Judged, { anchorSource, lies }: VerdictContext): W
         ? {
             tone: 'good',
             title: `Verified, against ${anchorNames.operator}`,
-            sentence: `${sentence} Whether it is the right code, only anchors from another source can show.`,
+            sentence: `${sentence} Only anchors from another source can show whether it is the right code.`,
           }
         : { tone: 'good', title: `Verified, against ${anchorNames.visitor}`, sentence }
     case 'mock': {
       const anchors = isKnownCode
         ? `Code and settings are those that ${anchorNames[anchorSource]} name.`
-        : 'Not every anchor is given either.'
+        : 'Some anchors are missing too.'
       return { tone: 'warning', title: 'Nothing failed, on MOCK evidence', sentence: `${sentence} ${anchors}` }
     }
     case 'unknown-code':

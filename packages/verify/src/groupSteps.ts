@@ -7,7 +7,7 @@ type Group = {
   isHardware?: boolean
 }
 
-/** In the order in which the steps finish, so that they can be shown one by one. */
+/** In the order in which steps finish, so that the command line can print each at once. */
 const GROUPS: readonly Group[] = [
   { title: 'The bytes', ids: ['format', 'cid', 'blocks'] },
   {

@@ -47,7 +47,7 @@ export type Manifest = {
   entropyKeys: readonly string[]
   /** Whose cosignatures of a log count (Ed25519 keys), and how many are enough, beside what the enclave's settings ask for. */
   log?: WitnessPolicy
-  /** Addresses of witnesses, which a monitor asks what they cosigned: https, or http on this machine. */
+  /** Addresses of witnesses that a monitor asks for statements: https, or http on this machine. */
   witnessUrls?: readonly string[]
   /** At most one on each chain. */
   contracts: readonly ManifestContract[]
@@ -84,7 +84,7 @@ const payload = text(/^(?:[0-9a-f]{2})*$/, 'not lower-case hex')
 const address = text(/^0x[0-9a-f]{40}$/, 'not 0x and 20 bytes of lower-case hex')
 
 const witnessUrl = z.custom<string>((value) => typeof value === 'string' && isPlainUrl(value), {
-  error: 'not an https URL, or http on this machine, without a user, query or fragment',
+  error: 'not an https URL (or http on this machine) without user, query or fragment',
 })
 
 const platform = z.custom<TdPlatform>(isTdPlatform, {

@@ -100,7 +100,7 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
   },
   'report-data': {
     pass: 'The processor vouched for this very signature, not for some other.',
-    fail: 'The quote was made for something else than this signature.',
+    fail: 'The quote does not belong to this signature.',
     action: DISTRUST,
   },
   'quote-policy': {
@@ -145,7 +145,7 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
   },
   'coordinator-policy': {
     pass: 'The coordinator’s machine could not be looked into or moved elsewhere, and its firmware is recent enough.',
-    fail: 'The coordinator’s machine could be looked into or moved.',
+    fail: 'Its host could debug or migrate the coordinator.',
     skip: 'Nothing says how recent the coordinator’s firmware must be, so that known weaknesses may be open in it.',
     action: DISTRUST,
   },
@@ -215,7 +215,7 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
   },
   subject: {
     pass: 'The receipt is about the signature that was asked for.',
-    fail: 'This is the receipt of another signature than the one you asked about.',
+    fail: 'This receipt is for another signature than the one you asked about.',
     action: 'The pointer to it leads to the wrong receipt. Do not take it for a proof of yours.',
   },
 }
@@ -239,7 +239,7 @@ export const codeWords: Readonly<Record<string, Partial<Pick<StepWords, 'fail' |
     fail: 'The anchors do not accept this machine or kind of processor.',
   },
   alias_check_missing: {
-    fail: 'The coordinator’s firmware does not say that nobody rewired its memory.',
+    fail: 'The coordinator’s firmware does not confirm that it checked its memory.',
     action: 'Whoever has the machine in hand may read what it keeps. Ask the operator for newer firmware.',
   },
   chip_not_listed: {

@@ -427,7 +427,7 @@ describe('GET /proof/:slug', () => {
     expect(bodies[0]).toContain('proof_not_found')
   })
 
-  test('a browser is redirected to the page of the web app; programs get JSON, and caches tell them apart', async () => {
+  test('redirects browsers to the web app, returns JSON to programs, and sets Vary for caches', async () => {
     const { request, store } = createTestApp()
     store.rows.proofs.set(slug, completeProof)
     const ask = (accept: string, path = `/proof/${slug}`) => request(path, { headers: { accept } })
@@ -444,7 +444,7 @@ describe('GET /proof/:slug', () => {
   test.each([
     ['the web app is on the origin of the service', [API]],
     ['there is no web app', []],
-  ])('no redirect where %s', async (_, allowedOrigins) => {
+  ])('does not redirect if %s', async (_, allowedOrigins) => {
     const { request, store } = createTestApp({ config: { allowedOrigins } })
     store.rows.proofs.set(slug, completeProof)
     expect((await request(`/proof/${slug}`, { headers: { accept: 'text/html' } })).status).toBe(200)

@@ -232,12 +232,12 @@ describe.each(stageKinds)('the backend as processes, on %s', (kind) => {
     expect(await read(alice.sign(createTx(own)))).toEqual(first)
   })
 
-  test('a transaction that is signed again without its record has the same signature and an unrelated slug', async () => {
+  test('signing a transaction again without its record gives the same signature and an unrelated slug', async () => {
     const { nonce: own, ...first } = await sign(bob)
     await backend.withDatabase(async (query) => {
       const digest = Buffer.from(fromHex(toDigest(createTx(own)).slice(2)))
       const [row] = await query('select id from pending_transactions where digest = $1', [digest])
-      // Past the triggers that keep records as they are, as with a database from before the signature.
+      // Bypasses the triggers that protect records, to simulate a database from before the signature.
       await query('set session_replication_role = replica')
       await query('delete from attestations where pending_transaction_id = $1', [row?.id])
       await query('delete from pending_transactions where id = $1', [row?.id])

@@ -42,8 +42,8 @@ const PERMIT = ['owner address', 'spender address', 'value uint256', 'nonce uint
 const types = { Permit: PERMIT.map((field) => field.split(' ')).map(([name = '', type = '']) => ({ name, type })) }
 
 /**
- * Has the enclave sign random transactions, permits and authorizations, and runs each on the chain of the tests and in a second EVM.
- * Throws where they differ: in sender, hash, gas or events, or in the accounts afterwards.
+ * Has the enclave sign random transactions, permits and authorizations, and runs each on the test chain and in a second EVM.
+ * Throws if they differ: in sender, hash, gas or events, or in the accounts afterwards.
  */
 export async function compareExecutions({ runs, seed }: { runs: number; seed: number }): Promise<ExecutionTally> {
   const chain = await startChain({ chainId: CHAIN_ID })
@@ -66,8 +66,10 @@ export async function compareExecutions({ runs, seed }: { runs: number; seed: nu
 }
 
 type Chain = Awaited<ReturnType<typeof startChain>>
-type Drawn = { to: Hex; raw: Hex } | { to: Hex; data: Hex; authorizationList?: object[] }
-type Draw = (world: Awaited<ReturnType<typeof createWorld>> & { random: Random; session: Session }) => Promise<Drawn>
+type DrawnTransaction = { to: Hex; raw: Hex } | { to: Hex; data: Hex; authorizationList?: object[] }
+type Draw = (
+  world: Awaited<ReturnType<typeof createWorld>> & { random: Random; session: Session },
+) => Promise<DrawnTransaction>
 
 /** Both chains with the same accounts and contracts, and wallets of the enclave that have ether. */
 async function createWorld({ url, accounts }: Chain) {
@@ -171,7 +173,7 @@ const drawForgery: Draw = async ({ random, session, relayer: to, getNonce }) => 
 
 const drawPermit: Draw = async ({ random, session, relayer, token, readToken }) => {
   const owner = session.address as Hex
-  // What the permit before this one left.
+  // The allowance that the previous permit left.
   await readToken(encodeFunctionData({ abi: tokenAbi, functionName: 'allowance', args: [owner, relayer] }))
   const nonce = await readToken(encodeFunctionData({ abi: tokenAbi, functionName: 'nonces', args: [owner] }))
   const value = BigInt(random.below(1000))

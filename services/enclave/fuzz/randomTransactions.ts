@@ -77,7 +77,7 @@ export function createSession(subject: string) {
 }
 
 /** The enclave's signature for a session; throws if it refuses. */
-export function signFor(session: Session, item: Asked, implementations: readonly Hex[] = []): Hex {
+export function signFor(session: Session, item: SignRequest, implementations: readonly Hex[] = []): Hex {
   const { grant, keyId } = session
   const signed = signItem(
     { keyring, now, random, implementations, policies, verifyEs256 },
@@ -91,7 +91,7 @@ export function signFor(session: Session, item: Asked, implementations: readonly
   throw new Error(`not signed: ${JSON.stringify(signed)}`)
 }
 
-type Asked =
+type SignRequest =
   | Pick<TransactionItem & { statementVersion: 2 }, 'kind' | 'statementVersion' | 'digest' | 'txMetadata'>
   | Pick<Extract<SignItem, { kind: 'authorization' }>, 'kind' | 'authorization'>
   | Pick<Extract<SignItem, { kind: 'typed-data' }>, 'kind' | 'content'>

@@ -5,7 +5,7 @@ import { createAccount, createAddressFromString } from '@ethereumjs/util'
 import { createVM, runTx } from '@ethereumjs/vm'
 import { bytesToHex, type Hex, hexToBytes } from 'viem'
 
-/** What a transaction did, as both EVMs report it. */
+/** The effects of a transaction, as both EVMs report them. */
 export type Execution = {
   hash: Hex
   from: Hex
@@ -14,10 +14,10 @@ export type Execution = {
   logs: { address: Hex; topics: Hex[]; data: Hex }[]
 }
 
-/** What a transaction can read of its block. */
+/** The block fields that a transaction can read. */
 export type BlockHeader = Record<'number' | 'timestamp' | 'baseFeePerGas' | 'gasLimit', bigint> & { coinbase: Hex }
 
-/** EthereumJS, with nothing on its chain but ether: the chain of `startChain` is another implementation, in Rust. */
+/** EthereumJS on a chain with only funded accounts. `startChain` uses another implementation, in Rust. */
 export async function createSecondEvm({ chainId, funded }: { chainId: number; funded: ReadonlyMap<Hex, bigint> }) {
   const common = createCustomCommon({ chainId }, Mainnet, { hardfork: Hardfork.Osaka })
   const vm = await createVM({ common })

@@ -217,7 +217,7 @@ describe('the time', () => {
   })
 
   test('a host that stops the clock does not keep a session alive', async () => {
-    // As a minute that passes while the clock stands still.
+    // Simulates a minute of monotonic time with a stopped clock.
     const stopClock = `process.once('SIGUSR2', () => {
       const [now, monotonic] = [Date.now(), performance.now.bind(performance)]
       Date.now = () => now

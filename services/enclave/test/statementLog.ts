@@ -53,7 +53,7 @@ export type TestLog = ReturnType<typeof createTestLog>
 
 export function createTestLog(changes: Partial<StatementLogDeps> = {}) {
   const clock = { nowMs: NOW, elapsedMs: 0 }
-  // Stopped with the clock: only witnesses can show that.
+  // Monotonic time is stopped too, so only witnesses can detect the stopped clock.
   const time = createTime({ clock: { now: () => clock.nowMs }, elapsedMs: () => 0 })
   time.learn(NOW)
   const lines: object[] = []

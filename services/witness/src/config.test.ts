@@ -65,7 +65,7 @@ describe('a list of logs (logs/v0)', () => {
   })
 })
 
-test('a key with the id of another names both ids', () => {
+test('a fault for a wrong key id names the expected and the actual id', () => {
   const faults: string[] = []
   parseLogList(list.replace(`+${log.key.id}+`, '+00000000+'), (fault) => void faults.push(fault))
   expect(faults).toEqual([expect.stringContaining(`expected ${log.key.id}, found 00000000`)])

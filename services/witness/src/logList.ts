@@ -18,7 +18,10 @@ export function parseLogList(text: string, fault: Fault): LogList {
     const current = logs.at(-1)
     const at = `line ${index + 2}`
     if (word === 'vkey')
-      logs.push({ key: readKey(value, (details) => fault(`${at}: no verifier key: ${details}`)), origin: undefined })
+      logs.push({
+        key: readKey(value, (details) => fault(`${at}: invalid verifier key: ${details}`)),
+        origin: undefined,
+      })
     else if (current === undefined) fault(`${at}: expected vkey first`)
     else if (word === 'origin' && current.origin === undefined) current.origin = value
     else if (word !== 'qpd' && word !== 'contact') fault(`${at}: expected vkey, origin, qpd or contact`)

@@ -64,7 +64,7 @@ describe('over http', () => {
     expect((await call(path, { method })).status).toBe(status)
   })
 
-  test('pages of any site may read a statement, and no copy of it is kept', async () => {
+  test('lets pages of any site read a statement, and forbids caching it', async () => {
     const { headers } = await call(`/${hashOrigin(origin)}/statement/${'0'.repeat(64)}`)
     const names = ['content-type', 'access-control-allow-origin', 'cache-control']
     expect(names.map((name) => headers.get(name))).toEqual(['application/json', '*', 'no-store'])

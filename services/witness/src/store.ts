@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, 
 import { join } from 'node:path'
 import { type Checkpoint, hashOrigin, parseCheckpoint, parseNote } from '@countersign/log'
 
-/** The newest checkpoint of each log that this witness may have cosigned, also of logs that it no longer accepts. */
+/** The newest checkpoint of each log that this witness may have cosigned, including logs that it no longer accepts. */
 export type Store = {
   /** By the SHA-256 of the origin, in hex. */
   latest(originHash: string): Stored | undefined
@@ -33,7 +33,7 @@ export function openStore(
   syncFile(folder, 'r')
   const latest = new Map<string, Stored>()
   for (const name of files.readdirSync(folder)) {
-    // A process that died may have left a draft.
+    // A killed process may have left a temporary file.
     if (!/^[0-9a-f]{64}$/.test(name)) continue
     const note = files.readFileSync(join(folder, name), 'utf8')
     const checkpoint = parseCheckpoint(parseNote(note).text)
@@ -54,7 +54,7 @@ export function openStore(
   return {
     latest: (originHash) => latest.get(originHash),
     save(stored) {
-      // Origins may hold anything; their hashes are names of files.
+      // Origins may contain any characters, so their hashes are the file names.
       const name = hashOrigin(stored.checkpoint.origin)
       const path = join(folder, name)
       syncFile(`${path}.new`, 'w', stored.note)

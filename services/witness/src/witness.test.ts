@@ -331,7 +331,7 @@ describe('statements', () => {
     return openWitnessStatement(encode(body), expected)
   }
 
-  test('name the newest checkpoint with the signature of the log, also after a start', async () => {
+  test('contain the newest checkpoint with the log’s signature, even after a restart', async () => {
     const { witness: asked, store } = await createAtFive()
     for (const one of [asked, createTestWitness({ store }).witness]) {
       const { witness: signed, known } = await ask(one)
@@ -340,18 +340,18 @@ describe('statements', () => {
     }
   })
 
-  test('say that nothing was cosigned of a log that sent nothing, or that is not known', async () => {
+  test('have no checkpoint for a log that sent none or is unknown', async () => {
     const { witness: asked } = createTestWitness()
     expect(await ask(asked)).toEqual({ witness, known: undefined })
     expect(await ask(asked, 'other.example')).toEqual({ witness, known: undefined })
   })
 
-  test('name what was cosigned of a log that is no longer on the list', async () => {
+  test('contain the checkpoint of a log that is no longer on the list', async () => {
     const { store } = await createAtFive()
     expect((await ask(createTestWitness({ store, logs: new Map() }).witness)).known?.size).toBe(5)
   })
 
-  test('name nothing that could not be recorded', async () => {
+  test('omit a checkpoint that could not be recorded', async () => {
     const save = () => {
       throw new Error('no space left on device')
     }

@@ -38,7 +38,7 @@ export type Witness = {
   addCheckpoint(body: Uint8Array, options?: CosignOptions): Promise<Reply>
   /** The newest checkpoint of the log whose origin has this SHA-256, cosigned: for monitors. */
   getCheckpoint(originHash: string): Promise<Reply>
-  /** What this witness knows of that log, signed: `log-v1.md` §4. It answers for every origin, also for one that it does not accept. */
+  /** Returns this witness's signed statement about a log (`log-v1.md` §4), for every origin, even one that it does not accept. */
   getStatement(question: Pick<WitnessStatement, 'originHash' | 'nonce'>): Promise<Reply>
 }
 

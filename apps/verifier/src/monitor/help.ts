@@ -17,13 +17,13 @@ Where things come from
   --api URL               the service, which is a gateway too
   --log URL               the service that serves the log, below /log; that of --api unless given
   --witness-url URL       a witness of the log, along with those in the manifest (witnessUrls): https, or http on this
-                          machine; repeat for more. Each is asked, past the service, what it cosigned of every log that
-                          the enclave's settings name
+                          machine; repeat for more. The monitor asks each of them directly what it cosigned of every
+                          log in the enclave's settings
 
 What you trust
   --manifest FILE         anchors and contracts, as npm run verify takes them
-  --witness KEY           witness that you require, besides those that the enclave's settings name; a receipt without a
-                          log then fails
+  --witness KEY           witness that you require, along with those in the enclave's settings; a receipt without a log
+                          then fails
   --quorum N              how many of them are enough, more than half; needs --witness
   --allow-mock            let simulated evidence pass (development only)
 
@@ -54,14 +54,14 @@ Exit codes; of several findings and wallets the worst, in the order 1, 4, 5, 7, 
   0  complete: every nonce, and every entry of the log, is explained by a receipt that was accepted
   1  the key of a wallet is used elsewhere, or a receipt does not verify
   2  bad input
-  3  not complete, and no alarm: a receipt is awaited, cannot be fetched or is not accepted, no receipt names the address,
-     the log withholds something, is stale, dated ahead or does not answer, a log that the settings name was not read and
-     too few witnesses state that it is unused, the node does not answer or does not show enough, the state cannot be
-     written, or this program failed
+  3  not complete, and no alarm: a receipt is pending, cannot be fetched or is not accepted; no receipt names the address;
+     the log withholds something, is stale, dated ahead or does not answer; a log in the settings was not read, and too
+     few witnesses state that it is unused; the node does not answer or does not show enough; the state cannot be
+     written; or this program failed
   4  something is hidden: the log has a signature of a wallet's key that no receipt is of
   5  the log lies: it shows two histories, contradicts itself or a receipt, or is not cosigned
   6  unresolved: the log has a signature without a receipt whose enclave stopped, or which it reported itself; all else
      is complete
-  7  not in your manifest: a genuine receipt, or a start of an enclave in the log, is of code, a configuration, a machine,
-     a key or witnesses that your manifest does not cover; no alarm
+  7  not in your manifest, and no alarm: your manifest does not cover the code, configuration, machine, key or witnesses
+     of a genuine receipt, or the configuration of an enclave start in the log
 `

@@ -101,7 +101,7 @@ export function parseMonitorOptions(argv: readonly string[]): MonitorOptions | u
   }
 }
 
-/** Its answers are signed. Over https nobody on the way can suppress them unnoticed, or see who asks about which log. */
+/** A witness signs its answers. With https, nobody in between can suppress them unnoticed or see which log a reader asks about. */
 function toWitnessUrl(text: string): string {
   const url = toBaseUrl('--witness-url', text)
   if (isSafeUrl(url)) return url

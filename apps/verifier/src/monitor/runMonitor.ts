@@ -37,7 +37,7 @@ type Failure = { code: string; message: string }
 /** What one look at a wallet came to. */
 type Look = { address: string } & ({ report: MonitorReport } | { error: Failure })
 
-/** All looks of one turn, as `--json` prints them and the webhook gets them. `error` if the state could not be written. */
+/** The reports of one round, as `--json` prints them and the webhook receives them. `error` is set if the state could not be written. */
 type Turn = { looks: readonly Look[]; exitCode: number; error?: Failure }
 
 /** The whole program, but for the process around it: its exit code. It never throws. */
@@ -91,7 +91,7 @@ async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }:
         looks.push({ address, error: describeError(error) })
       }
     }
-    // Before the report, which says when the next run won't know what this one saw.
+    // Before the report, which has to include a failed write.
     const turn = toTurn(looks, await keepState(options.stateFile, logs))
     const news = toNews(turn)
     if (news !== shown) show(deps, turn, { isJson })

@@ -63,7 +63,7 @@ describe('a complete proof', () => {
     await heading('Nothing failed, on MOCK evidence').toBeVisible()
     await expect.element(page.getByText(/simulated\. It proves nothing about hardware/)).toBeVisible()
     expect(document.body.textContent).not.toMatch(/genuine|Intel SGX Root CA/i)
-    // They are the operator's.
+    // The anchors are the operator's.
     expect(document.body.textContent).not.toMatch(/you (?:trust|name)|your anchors/i)
     expect(stages()).toEqual(['done', 'done', 'done', 'done'])
     expect(document.querySelectorAll('[data-status="pass"]')).toHaveLength(27)

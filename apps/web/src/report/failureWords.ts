@@ -41,8 +41,8 @@ const byCode: Readonly<Record<string, FailureWords>> = {
     advice: 'It may have been cut short. Get it again, unchanged.',
   },
   car_mismatch: {
-    title: 'The blocks of this CAR file do not fit together',
-    advice: 'Somebody changed the file, or it was damaged. Do not rely on it. Get it again from another source.',
+    title: 'This CAR file was changed or damaged',
+    advice: 'Do not rely on it. Get it again from another source.',
   },
   receipt_version_unsupported: {
     title: 'This is not a receipt that this page knows',

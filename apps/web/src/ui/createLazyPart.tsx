@@ -12,8 +12,8 @@ import { Notice } from './Notice.tsx'
 type Attempt<Props> = LazyExoticComponent<ComponentType<Props>>
 
 /**
- * A part of a page whose script is loaded when the part is first shown. If that fails, the rest of the page stays, and the part offers to
- * load it again.
+ * A part of a page whose script is loaded when the part is first shown. If loading fails, the rest of the page stays and the part shows a
+ * retry button.
  */
 export function createLazyPart<Props extends object>(
   load: () => Promise<ComponentType<Props>>,

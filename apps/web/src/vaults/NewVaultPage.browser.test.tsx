@@ -51,7 +51,7 @@ test('a schedule that would begin by a wrong clock is not made; with the clock s
   await expect.element(screen.getByRole('heading', { name: 'The vault is made' })).toBeVisible()
 })
 
-test('no passkey is made for rules that would be rejected', async () => {
+test('creates no passkey for rules that would be rejected', async () => {
   const { screen } = await openWallet({ path: '/vaults/new' })
   await screen.getByRole('radio', { name: /^Only to a list/ }).click()
   await screen.getByLabelText('Each payment needs').selectOptions('one passkey')
@@ -63,13 +63,13 @@ test('no passkey is made for rules that would be rejected', async () => {
     await expect.element(list).toHaveFocus()
   }
   expect(passkeys().credentialIds).toHaveLength(0)
-  // As an address is copied.
+  // The form in which people copy addresses.
   await list.fill(FRIEND)
   await button(screen, 'Make a passkey').click()
   await expect.element(screen.getByText(/^Passkey 1, made here/)).toBeVisible()
 })
 
-test('no passkey is made where the witnesses of the manifest are none', async () => {
+test('creates no passkey if a witness key in the manifest is invalid', async () => {
   const log = { witnesses: [...WITNESSES, 'ff'.repeat(32)], quorum: 3 }
   const { screen } = await openWallet({ path: '/vaults/new', config: { trust: { log } } })
   await screen.getByLabelText('Without approval up to, in ETH').fill('0.1')
@@ -79,9 +79,9 @@ test('no passkey is made where the witnesses of the manifest are none', async ()
 })
 
 test.each([
-  ['three witnesses are required, with a warning', WITNESSES, 2],
-  ['two witnesses are not', WITNESSES.slice(0, 2), 2],
-])('before the vault is made: %s', async (_, witnesses, quorum) => {
+  ['requires three witnesses and shows a warning', WITNESSES, 2],
+  ['does not require two witnesses', WITNESSES.slice(0, 2), 2],
+])('before the vault is created: %s', async (_, witnesses, quorum) => {
   const trust = { log: { witnesses, quorum } }
   const { screen, service } = await openWallet({ path: '/vaults/new', config: { trust } })
   await screen.getByRole('radio', { name: /^A limit for each payment/ }).click()

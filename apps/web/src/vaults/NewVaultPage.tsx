@@ -67,23 +67,22 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
 
   function review(event: FormEvent) {
     event.preventDefault()
-    // First all that needs no passkey: none is asked for where the rules would be rejected with it.
+    // Checks everything else first, so that no passkey is created for rules that would be rejected.
     if (readPolicy([]) === undefined) return
     if (passkeys.length < approvals) return setFault(tellMissing(approvals))
     const policy = readPolicy(passkeys.map(({ approver }) => approver))
     if (policy !== undefined) setStep({ name: 'rules', policy })
   }
 
-  /** The policy of the form, or undefined, with the reason on the page. Without approvers, the same rules without approvals. */
+  /** Returns the form's policy. If it is invalid, shows the reason and returns undefined. Without approvers, the rules need no approvals. */
   function readPolicy(given: readonly Approver[]): Policy | undefined {
     setFailure(null)
     setFault(null)
     const parsed = parseVaultFields(fields)
     wantsFocus.current = 'errors' in parsed
     if ('errors' in parsed) return void setErrors(parsed.errors)
-    if (fields.template === 'agent' && time.length === 0)
-      return void setFault('This page knows no clock for a schedule.')
-    // Passkeys that no rule asks for would only be published.
+    if (fields.template === 'agent' && time.length === 0) return void setFault('No clock is available for a schedule.')
+    // Passkeys that no rule needs would be published for nothing.
     const approvers = approvals === 0 ? [] : given
     const terms = approvers.length === 0 ? { ...parsed.terms, approvals: 0 } : parsed.terms
     const log = readPolicyLog(config)

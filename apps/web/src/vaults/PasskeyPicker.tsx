@@ -15,7 +15,7 @@ export type PasskeyPickerProps = {
   passkeys: readonly ChosenPasskey[]
   /** How many approve. */
   approvals: number
-  /** Asked before a passkey is created: nobody could use one whose vault is rejected. */
+  /** Called before a passkey is created. A passkey for a rejected vault would be useless. */
   canMake: () => boolean
   onChange: (passkeys: readonly ChosenPasskey[]) => void
 }

@@ -6,8 +6,8 @@ import type { WebConfig } from '../config.ts'
 const MIN_WITNESSES = 3
 
 /**
- * The witnesses that a new vault requires: those of the operator's manifest, if there are at least three. `createPolicy` rejects keys
- * that are none, and the enclave rejects a new vault whose witnesses its own settings do not name.
+ * The witnesses that a new vault requires: those of the operator's manifest, if there are at least three. `createPolicy` rejects
+ * invalid keys, and the enclave rejects a new vault if its settings do not list the vault's witnesses.
  */
 export function readPolicyLog({ trust }: Pick<WebConfig, 'trust'>): PolicyLog | null {
   const log = isPlainObject(trust) && isPlainObject(trust.log) ? trust.log : {}

@@ -154,8 +154,8 @@ describe('the log of the service', () => {
     ['a quorum of a minority', { witnesses, quorum: 1 }],
     ['no quorum', { witnesses }],
     ['a witness twice', { witnesses: [...witnesses.slice(1), witnesses[1]], quorum: 2 }],
-    ['a witness that is no key', { witnesses: [...witnesses, 'ff'.repeat(32)], quorum: 3 }],
-  ])('with %s is no part of a policy: the templates fail', (_, log) => {
+    ['a witness that is not a valid key', { witnesses: [...witnesses, 'ff'.repeat(32)], quorum: 3 }],
+  ])('with %s makes the templates fail', (_, log) => {
     expect(() => policiesWith({ log })).toThrow(expect.objectContaining({ code: 'vault_policy_malformed' }))
   })
 })

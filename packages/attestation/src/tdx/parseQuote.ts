@@ -147,8 +147,8 @@ function readQeReport(raw: Bytes): QeReport {
 }
 
 /**
- * The last certificate ends the chain, or a line feed follows it, or a line feed and a NUL: some quoting services write a C string. A NUL
- * without the line feed is refused, since it would differ from the line feed alone in one byte.
+ * After the last certificate, the chain may have a line feed, or a line feed and a NUL: some quoting services write a C string. A NUL
+ * without a line feed is rejected. Otherwise one changed byte, NUL for line feed, would go unnoticed.
  */
 function toPckChain(bytes: Bytes): string {
   if (bytes.at(-1) === 0 && bytes.at(-2) !== 0x0a) throw malformed('PCK chain ends in NUL without a line feed')

@@ -15,14 +15,14 @@ export type Anchors = {
   /** `MEASUREMENT:HOST_DATA`; a measurement alone leaves the code unknown. */
   coordinatorMeasurements?: readonly string[]
   /**
-   * Patch levels by product of AMD. Every product that is not named fails, so `{}` accepts none. Left out, or without a level above zero
-   * for the product, the step is a skip.
+   * Patch levels by AMD product. Every product that is not named fails, so `{}` accepts none. The step is a skip if this is missing or
+   * names no level above zero for the product.
    */
   coordinatorMinimumTcb?: NonNullable<ReportPolicy['minimumTcb']>
   /** Ids of chips. Unlike the other anchors, one that is missing leaves nothing unknown but the machine. */
   coordinatorChips?: readonly string[]
   coordinatorConfigHashes?: readonly string[]
-  /** Keys of entropy sources: Ed25519 of satellites, BLS of beacons. With any named, the key of a simulated source must be among them too. */
+  /** Keys of entropy sources: Ed25519 of satellites, BLS of beacons. If any are named, they must include the key of a simulated source too. */
   entropyKeys?: readonly string[]
   /** Whose cosignatures of a log count, and how many are enough; each policy must be met, beside that of the enclave's settings. */
   logWitnesses?: readonly WitnessPolicy[]

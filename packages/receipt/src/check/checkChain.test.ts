@@ -73,7 +73,7 @@ describe('the chain points to the receipt', () => {
     expect(await stepOf(check({ getLogs: async () => at(-5_001) }), 'time')).toMatchObject({ status: 'fail' })
   })
 
-  test('a day of the coordinator’s report that does not exist fails the time bracket', async () => {
+  test('fails the time step if the date of the coordinator’s report does not exist', async () => {
     const { view } = await check({})
     if (view === undefined) throw new Error('no view')
     const { coordinator } = view

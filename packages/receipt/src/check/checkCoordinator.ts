@@ -50,13 +50,13 @@ export async function checkCoordinator(
     const measurement = toHex(report.body.measurement)
     const hostData = toHex(report.body.hostData)
     if (!anchors.coordinatorMeasurements?.length) {
-      throw new StepSkip(`No coordinator measurements to hold ${measurement}:${hostData} against.`)
+      throw new StepSkip(`No coordinator measurements to compare ${measurement}:${hostData} with.`)
     }
     assertLaunch(report, anchors.coordinatorMeasurements)
     // A host can put the hash of more code there, so that one measurement is not one program.
     if (!anchors.coordinatorMeasurements.includes(`${measurement}:${hostData}`)) {
       throw new StepSkip(
-        `The measurement ${measurement} is among the anchors, but HOST_DATA to hold ${hostData} against was not given.`,
+        `The measurement ${measurement} is among the anchors, but they name no HOST_DATA to compare ${hostData} with.`,
       )
     }
     return [`The measurement ${measurement} with HOST_DATA ${hostData} is among the anchors.`, undefined]
@@ -65,7 +65,7 @@ export async function checkCoordinator(
   await run('coordinator-config', () => {
     const { configHash } = selfAttestation
     const trusted = anchors.coordinatorConfigHashes
-    if (!trusted?.length) throw new StepSkip(`No coordinator configuration hashes to hold ${configHash} against.`)
+    if (!trusted?.length) throw new StepSkip(`No coordinator configuration hashes to compare ${configHash} with.`)
     failIf(!trusted.includes(configHash), `The configuration ${configHash} is not among the anchors.`, NOT_IN_MANIFEST)
     return [`The configuration ${configHash} is among the anchors.`, undefined]
   })

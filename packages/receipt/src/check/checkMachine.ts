@@ -36,7 +36,7 @@ export async function checkMachine(
     assertReportState(report, { ...policy, ...(minimumTcb === undefined ? {} : { minimumTcb }) })
     const hasFloor = Object.values(minimumTcb?.[report.product] ?? {}).some((level) => level > 0)
     if (!hasFloor) {
-      throw new StepSkip(`No minimum patch level to hold ${report.product} ${describeTcb(report)} against.`)
+      throw new StepSkip(`No minimum patch level to compare ${report.product} ${describeTcb(report)} with.`)
     }
     return [`Not debuggable, no migration agent, lowest patch level ${describeTcb(report)}.`, undefined]
   })
@@ -46,7 +46,7 @@ export async function checkMachine(
     const chips = anchors.coordinatorChips?.length ? anchors.coordinatorChips : undefined
     assertReportChip(report, chips)
     const chip = toHex(report.body.chipId)
-    if (chips === undefined) throw new StepSkip(`No chips to hold ${chip} against.`)
+    if (chips === undefined) throw new StepSkip(`No chips to compare ${chip} with.`)
     return [`The chip ${chip} is among the anchors.`, undefined]
   })
 

@@ -25,7 +25,7 @@ export function checkMeasurement(
   { rootSecret }: { rootSecret: string },
 ): string {
   const mrTd = `MRTD ${toHex(quote.body.mrTd)}`
-  if (!measurements?.length) throw new StepSkip(`No measurements to hold ${mrTd} against.`)
+  if (!measurements?.length) throw new StepSkip(`No measurements to compare ${mrTd} with.`)
   assertQuotePolicy(quote, { ...acceptAnyState(quote), measurements })
   const isDstack = rootSecret === 'dstack'
   const matching = measurements.filter((measurement) => isMeasuredAs(quote.body, measurement))
@@ -42,9 +42,9 @@ export function checkMeasurement(
   // RTMR3 alone does not show whose application it was and who gave it its key. Simulated silicon records no events.
   if (isDstack && openEvents.length > 0 && quote.root.mode === 'hardware') {
     const names = joinWords(openEvents)
-    throw new StepSkip(`All registers are among the anchors, but of dstack’s events they do not name ${names}.`)
+    throw new StepSkip(`All registers are among the anchors, but they do not name dstack’s events ${names}.`)
   }
-  const known = `${mrTd} and all else that can hold code are among the anchors.`
+  const known = `${mrTd} and all other code registers are among the anchors.`
   return isDstack ? `${known} ${DSTACK_SECRET}` : known
 }
 

@@ -107,7 +107,7 @@ export async function checkSigner(
     const { fmspc, ppid, platformInstanceId } = platform
     const instance = platformInstanceId === undefined ? '' : `, platform instance id ${platformInstanceId}`
     const identity = `FMSPC ${fmspc}, PPID ${ppid}${instance}`
-    if (!anchors.platforms?.length) throw new StepSkip(`No machines to hold ${identity} against.`)
+    if (!anchors.platforms?.length) throw new StepSkip(`No machines to compare ${identity} with.`)
     const listed = findPlatform(platform, anchors.platforms)
     if (listed === undefined) {
       throw new PolicyError('platform_not_allowed', 'not among the machines that the anchors name', {
@@ -127,7 +127,7 @@ export async function checkSigner(
     if (configHash === undefined) throw new StepFailure('The configuration in the receipt is malformed.')
     if (signer.settings !== undefined) assertSettingsOf(signer.config, signer.settings)
     const hash = toHex(configHash)
-    if (!anchors.configHashes?.length) throw new StepSkip(`No configuration hashes to hold ${hash} against.`)
+    if (!anchors.configHashes?.length) throw new StepSkip(`No configuration hashes to compare ${hash} with.`)
     failIf(!anchors.configHashes.includes(hash), `The configuration ${hash} is not among the anchors.`, NOT_IN_MANIFEST)
     return [`The configuration ${hash} is among the anchors.`, undefined]
   })
@@ -163,9 +163,9 @@ function describeQuote({ root, tcb, platform }: VerifiedQuote, at: Date): string
   return `${kind} at ${at.toISOString()}: platform ${platform.fmspc}, TCB ${tcb.status}${advisories}.`
 }
 
-/** The root of the simulator has the vendor's name too, so only genuine evidence names its root. */
+/** The simulator's root has the vendor's name too, so the text names a root only for genuine evidence. */
 export function describeRoot({ mode, name }: TrustedRoot): string {
-  return mode === 'hardware' ? `Genuine under ${name}` : 'MOCK evidence, correct in itself under a simulated root'
+  return mode === 'hardware' ? `Genuine under ${name}` : 'MOCK evidence, consistent under a simulated root'
 }
 
 /** The quote judged again, at another time and with the collateral of that time. */

@@ -117,7 +117,7 @@ const registerCases: readonly Case[] = [
     expected: foreign('measurement_not_allowed', [differsIn(name)]),
   })),
   {
-    name: 'two foreign registers, held against the closest of three entries',
+    name: 'two foreign registers, compared with the closest of three entries',
     issue: { ...honest, quote: toQuote({ ...registers, rtmr1: 9, rtmr3: 9 }) },
     anchors: () => ({ measurements: [{ ...whole, mrTd: hex(8) }, whole, { ...whole, mrOwner: hex(8) }] }),
     expected: foreign('measurement_not_allowed', [differsIn('rtmr1'), differsIn('rtmr3')]),
@@ -195,13 +195,13 @@ const dstackCases: readonly Case[] = [
     name: `${name} not named beside RTMR3`,
     issue: onDstack,
     anchors: (measured: Required<TdMeasurement>) => ({ measurements: [measured], events: without(events, name) }),
-    expected: open(`of dstack’s events they do not name ${name}.`),
+    expected: open(`they do not name dstack’s events ${name}.`),
   })),
   {
     name: 'no events named beside RTMR3',
     issue: onDstack,
     anchors: (measured) => ({ measurements: [measured] }),
-    expected: open('of dstack’s events they do not name compose-hash, app-id and key-provider.'),
+    expected: open('they do not name dstack’s events compose-hash, app-id and key-provider.'),
   },
   {
     name: 'the secret is not dstack’s, and RTMR3 is named without events',

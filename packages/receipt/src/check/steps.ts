@@ -85,7 +85,7 @@ export function isNotInManifest({ status, code }: Pick<Step, 'status' | 'code'>)
 
 /**
  * Steps that must pass for a receipt to be verified, where its kind has them. `blocks` joins them in version 2, and `log` where the
- * enclave's settings name one or the reader names witnesses; `opening`, `cid`, `platform`, `event` and `reevaluation` do when the caller gives something to hold the receipt against. `time-bound` must pass too,
+ * enclave's settings name one or the reader names witnesses. `opening`, `cid`, `platform`, `event` and `reevaluation` join them if the caller gives something to compare the receipt with. `time-bound` must pass too,
  * but has verdicts of its own, as the anchors have. `coordinator-chip` and `coordinator-revocation` count only where
  * they fail.
  */

@@ -103,7 +103,7 @@ describe('canonical form', () => {
     ['😀', 257, false],
     ['é', 256, true],
     ['é', 257, false],
-  ])('a text of %s has as many characters as code points, by the schema too: %d', (character, count, isAccepted) => {
+  ])('counts the code points of a text of %s, as the schema does: %d', (character, count, isAccepted) => {
     const config = { ...receipt.signer.config, caSet: character.repeat(count) }
     const changed = { ...receipt, signer: { ...receipt.signer, config } }
     expect(validate(changed)).toBe(isAccepted)

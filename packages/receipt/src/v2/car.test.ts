@@ -102,7 +102,7 @@ describe('CAR, version 1', () => {
     ['a root that is not there', writeCar(block('three'), blocks.map(section))],
     ['a block under another’s CID', writeCar(one, [section(one), [cidOf(two), block('changed')]])],
     ['a CID of another codec', writeCar(one, [section(one), [dagPb, two]])],
-  ])('%s does not fit', (_, bytes) => {
+  ])('rejects %s', (_, bytes) => {
     expect(() => parseCar(Uint8Array.from(bytes))).toThrow(mismatch)
   })
 

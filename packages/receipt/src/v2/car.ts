@@ -96,7 +96,7 @@ export function parseCarSection(bytes: Uint8Array, start = 0): { cid: string; bl
   const cid = toCid(block)
   // A changed block, or a CID of another kind.
   if (!equalBytes(bytes.subarray(cidStart, blockStart), toCidBytes(cid))) {
-    throw mismatch('a block is not the one that its CID names')
+    throw mismatch('a block does not match its CID')
   }
   return { cid, block, end }
 }
@@ -145,9 +145,9 @@ function toCidBytes(cid: string): Uint8Array {
   return concatBytes(CID_HEAD, fromHex(hash))
 }
 
-/** The frame is whole, so these are not the bytes that were written. */
+/** The framing is intact, so the content was changed. */
 export function mismatch(details: string) {
-  return new ReceiptError('car_mismatch', 'the blocks of the CAR do not fit together', { details })
+  return new ReceiptError('car_mismatch', 'the blocks of the CAR do not match', { details })
 }
 
 function malformed(details: string) {

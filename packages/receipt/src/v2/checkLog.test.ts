@@ -293,7 +293,7 @@ describe('a reader’s own witnesses', () => {
     ]) {
       const result = await judge(policy)
       expect([result.verdict, failures(result)]).toEqual(['failed', ['log']])
-      expect(stepOf(result, 'log')?.detail).toContain('Of the anchors’ witnesses')
+      expect(stepOf(result, 'log')?.detail).toContain('of the anchors’ witnesses')
       expect(failures(await judge({ witnesses: [first], quorum: 1 }, policy))).toEqual(['log'])
     }
   })

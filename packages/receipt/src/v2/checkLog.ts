@@ -68,7 +68,7 @@ export async function checkLog(
       const count = cosigners.filter((witness) => policy.witnesses.includes(witness)).length
       failIf(
         !isCosigned(policy, cosigners),
-        `Of the anchors’ witnesses ${count} cosigned, and ${policy.quorum} are needed.`,
+        `${count} of the anchors’ witnesses cosigned, and ${policy.quorum} are needed.`,
         NOT_IN_MANIFEST,
       )
     }
@@ -87,7 +87,7 @@ export async function skipLog({ run }: Transcript, policies: readonly WitnessPol
   })
 }
 
-/** A reader who names witnesses requires a log, whatever the enclave's settings say. */
+/** A reader who names witnesses requires a log, even if the enclave's settings have none. */
 function withoutLog(why: string, policies: readonly WitnessPolicy[]): StepSkip | StepFailure {
   if (policies.length === 0) return new StepSkip(`${why}: ${NOTHING_PROVED}.`)
   return new StepFailure(`${why}, and you require witnesses: ${NOTHING_PROVED}.`, NOT_IN_MANIFEST)

@@ -261,7 +261,7 @@ describe('approvals', () => {
     ['at another origin', { changes: { clientData: { origin: 'https://evil.example' } } }, 'does not name'],
     ['in a frame', { changes: { clientData: { crossOrigin: true } } }, 'in a frame'],
     [
-      'with half of a surrogate pair in a member that nobody reads',
+      'with an unpaired surrogate in an ignored member',
       { changes: { clientDataText: (text) => text.replace('}', ',"more":"\\ud800"}') } },
       'cannot be read',
     ],

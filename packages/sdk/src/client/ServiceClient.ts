@@ -19,7 +19,7 @@ import { verifyWallet } from './verifyWallet.ts'
 
 /** How to sign in. */
 export type LoginOptions = {
-  /** An id of `GET /auth`; the first if it is not given. */
+  /** A provider id from `GET /auth`. Defaults to the first. */
   provider?: string | undefined
 }
 
@@ -105,7 +105,7 @@ export class ServiceClient implements Connection {
 
   /**
    * Where a full-page navigation starts the sign-in; the user comes back to `returnTo`, on an origin that is allowed: without its
-   * query and fragment where it has more than 2048 characters, which the service refuses.
+   * query and fragment if it has more than 2048 characters, which the service rejects.
    */
   loginUrl({ provider = '', returnTo }: LoginOptions & { returnTo?: string | undefined } = {}): string {
     const url = `${this.config.apiBaseUrl}/auth${provider && `/${encodeURIComponent(provider)}`}`

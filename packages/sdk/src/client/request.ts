@@ -62,7 +62,7 @@ export async function request<R>(apiBaseUrl: string, parameters: RequestParamete
   if (result !== undefined) return result
   throw (
     (ok ? undefined : toProblem(value, status)) ??
-    createError('response_invalid', 'not an answer of this service', {
+    createError('response_invalid', 'invalid service response', {
       status,
       details: `${call} answered ${status}`,
     })

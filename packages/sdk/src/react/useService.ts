@@ -16,7 +16,7 @@ export type ServiceContextValue = {
   error: ServiceError | null
   /** Runs the fetch cycle again; never rejects. */
   refresh: () => Promise<void>
-  /** Leaves the page for the sign-in: at the service's first provider, as the handler of a click too, or at one of `GET /auth`. */
+  /** Leaves the page to sign in at a provider from `GET /auth`, by default the first. Works as a click handler too. */
   login: { (): void; (options: LoginOptions): void }
   /** Ends the session. User and wallet are cleared even if the request fails; it rejects then. */
   logout: () => Promise<void>

@@ -32,7 +32,7 @@ test('the same rules in another order are the same vault, and the list has it on
   expect(await listVaults(client)).toEqual([vault])
 })
 
-test('addresses of rules may have a checksum: the vault has them in lower case, and a wrong one is refused before anything is sent', async () => {
+test('converts checksummed addresses in rules to lower case, and rejects a wrong checksum before sending', async () => {
   const { client, service, passkeys } = started
   const friend = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
   const rule = { kind: 'transaction', chainIds: 'any', maxValueWei: '1', maxFeeWei: '1', approvals: 0 } as const

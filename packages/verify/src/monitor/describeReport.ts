@@ -70,7 +70,7 @@ function toHeadline(report: MonitorReport): string {
 
 function describeLog({ origin, size, cosignedAt, entries, proven, dropped }: LogReport): string {
   const has = `The log ${origin} has ${size} entries, cosigned ${cosignedAt.toISOString()}`
-  if (entries === undefined) return `${has}. Which of them are of this wallet is not known.`
+  if (entries === undefined) return `${has}. It is not known which belong to this wallet.`
   const found =
     entries === 0
       ? 'no signature of this wallet'
@@ -111,7 +111,7 @@ function describeFinding(finding: Finding): string {
     case 'code':
       return `The account runs code${detail === undefined ? '' : ` of ${detail} (EIP-7702)`}. It can move all that the account holds, without a signature of its key.`
     case 'wallet-unknown':
-      return 'No accepted receipt names this address, so nothing shows that it is a wallet of this service.'
+      return 'No accepted receipt names this address, so it may not be a wallet of this service.'
     case 'not-logged':
       return `The signature${what} has a receipt and is in no log, though there was one: an enclave that writes no log has the key. The key is used elsewhere.`
     case 'hidden':
@@ -129,7 +129,7 @@ function describeFinding(finding: Finding): string {
     case 'log-stale':
       return `${log} is stale: no quorum of its witnesses cosigned it since ${detail}. What was signed since then may be missing.`
     case 'log-ahead':
-      return `${log} is dated ahead of your clock: a quorum of its witnesses cosigned it at ${detail}. Nothing shows that it is current.`
+      return `${log} is dated ahead of your clock: a quorum of its witnesses cosigned it at ${detail}. It may not be current.`
     case 'boot-not-listed':
       return `${entry}: an enclave started with the configuration ${finding.configHash}, which is not in your manifest${finding.count === 1 ? '' : ` (${finding.count} starts)`}.`
     case 'log-unavailable':
@@ -141,11 +141,11 @@ function describeFinding(finding: Finding): string {
     case 'log-not-checked':
       return `${log} was not checked${because}${toSilent(finding)}. Signatures in it may be missing here.`
     case 'log-unused':
-      return `${log} is not in use: its witnesses state that they cosigned nothing of it.`
+      return `${log} is not in use: its witnesses state that they cosigned nothing in it.`
     case 'logs-unknown':
-      return 'No proof of this wallet names the logs of its enclave yet. There may be others than those read here.'
+      return 'No proof of this wallet names the logs of its enclave yet. There may be logs that were not read.'
     case 'key-unknown':
-      return `No proof of this wallet shows which key is its own. ${log} has ${finding.count} ${finding.count === 1 ? 'entry' : 'entries'} about signatures, and any of them may be of this wallet.`
+      return `No proof of this wallet shows its key. ${log} has ${finding.count} ${finding.count === 1 ? 'entry' : 'entries'} about signatures, and any may belong to this wallet.`
     case 'before-log':
       return `${finding.count} ${finding.count === 1 ? 'signature is' : 'signatures are'} from before there was a log.`
   }

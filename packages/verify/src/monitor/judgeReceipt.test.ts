@@ -86,7 +86,7 @@ describe('of what a publisher names for one transaction', () => {
 
   test('one that was left out may hold, so that the others do not fail it', async () => {
     publish([...junk(4), first.cid])
-    expect(await judge()).toMatchObject({ conclusion: 'unavailable', detail: 'of 5 receipts only 4 are judged' })
+    expect(await judge()).toMatchObject({ conclusion: 'unavailable', detail: 'only 4 of 5 receipts are checked' })
   })
 
   test('four that do not hold are a failure where nothing was left out', async () => {

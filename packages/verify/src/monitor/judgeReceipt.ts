@@ -8,8 +8,8 @@ import type { WalletEvent } from './listEvents.ts'
 import { type ReceiptFacts, readFacts } from './log/receiptFacts.ts'
 
 /**
- * - `unavailable`: there was no receipt to check, or more than are checked
- * - `not-listed`: the receipt holds, and the reader's anchors do not cover it
+ * - `unavailable`: the receipt could not be fetched, or events name too many receipts
+ * - `not-listed`: the receipt is genuine, but the reader's anchors do not cover it
  */
 export type Judgement = {
   conclusion: Conclusion | 'unavailable' | 'not-listed'
@@ -25,7 +25,7 @@ export type JudgeRequest = Pick<
   'manifests' | 'gateways' | 'api' | 'tcbStatuses' | 'allowMock' | 'maximumEventDelayS'
 >
 
-/** A transaction has one receipt, or two after a restored database. A publisher who names many wants to keep us busy. */
+/** A transaction has one receipt, or two after a database restore. The limit keeps a publisher from wasting the monitor's time. */
 const MAX_RECEIPTS = 4
 
 /** Best first: a receipt that holds is not undone by another event, and what could not be fetched, or was left out, may be one. */
@@ -35,8 +35,8 @@ const ORDER: readonly Judgement['conclusion'][] = [
 ]
 
 /**
- * Checks the receipts that these events name for a transaction or authorization, best first, with the verifier's own code and the chain
- * as it was read already. Each accepted one counts: a transaction that was signed again has one for each of its entries in the log.
+ * Checks the receipts that these events name for a transaction or authorization, best first, with the verifier's own code and the
+ * chain data read before. Each accepted receipt counts: a transaction that was signed again has one for each of its log entries.
  */
 export async function judgeReceipts(
   deps: Pick<VerifyDeps, 'fetchBytes' | 'now' | 'verifier'> & { rpc: Rpc },
@@ -49,7 +49,7 @@ export async function judgeReceipts(
     judged.push(await judgeOne({ ...deps, chain }, request, txHash))
   }
   if (named.length > MAX_RECEIPTS) {
-    const detail = `of ${named.length} receipts only ${MAX_RECEIPTS} are judged`
+    const detail = `only ${MAX_RECEIPTS} of ${named.length} receipts are checked`
     judged.push({ conclusion: 'unavailable', detail, ...NOTHING })
   }
   const [best, ...others] = judged.toSorted((a, b) => ORDER.indexOf(a.conclusion) - ORDER.indexOf(b.conclusion))

@@ -29,7 +29,7 @@ type AcceptedReceipts = {
 
 export type JudgedFacts = ReceiptFacts & {
   isAccepted: boolean
-  /** The receipt holds, and the reader's anchors do not cover it. */
+  /** The receipt is genuine, but the reader's anchors do not cover it. */
   isNotListed: boolean
 }
 
@@ -70,7 +70,7 @@ export async function judgeSteps(
     onProgress?.({ judged, of: chosen.length })
     const [best] = judgements
     const isProven = best.conclusion === 'accepted'
-    // The publisher can name more receipts that fail or lead nowhere: those say nothing next to a better one.
+    // The publisher can name more receipts that fail or don't exist. Ignore those if there is a better one.
     for (const judgement of judgements.filter((one) => one === best || isGenuine(one))) {
       const { facts, conclusion } = judgement
       findings.push(...toReceiptFindings(step, judgement))
@@ -95,7 +95,7 @@ function toNote({ hash: txHash, use }: Step): Finding | undefined {
   return { kind: 'authorization', nonces: [use.nonce, use.nonce], txHash, blockNumber: use.blockNumber }
 }
 
-/** Whether it may be of an entry in the log: a receipt that fails explains nothing. */
+/** Whether the receipt can account for a log entry. A failed one can't. */
 function isGenuine({ conclusion }: Judgement): boolean {
   return !['unavailable', 'contradicted', 'failed'].includes(conclusion)
 }

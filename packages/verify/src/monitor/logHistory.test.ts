@@ -121,7 +121,7 @@ describe('two checkpoints of one log', () => {
       {
         kind: 'log-withholds',
         origin: 'log.example/enclave-b',
-        detail: 'the service does not show it, and it was begun',
+        detail: 'the service does not show it, but it is in use',
       },
     ])
   })
@@ -168,7 +168,7 @@ describe('a log that does not show what it has', () => {
     expect(await stack.look({}, logs)).toMatchObject({ conclusion: 'complete', findings: [] })
   })
 
-  test('lies where a bundle is larger than its entries can be, and no more of it is read', async () => {
+  test('lies if a bundle is larger than its entries can be, and the rest is not read', async () => {
     stack.publish(...all)
     stack.append(...others(300))
     stack.log.lie = (path) => (path === 'tile/entries/000' ? new Uint8Array(256 * 59 + 1) : undefined)
@@ -252,13 +252,13 @@ describe('a log that does not show what it has', () => {
     expect(kindsOf(await stack.look())).toEqual(['log-stale', 'unresolved 4'])
   })
 
-  test('is not complete where a quorum dates it a day ahead', async () => {
+  test('is not complete if a quorum dates it a day ahead', async () => {
     stack.publish(...all)
     stack.log.cosignedAtS = now.getTime() / 1000 + 86_400
     expect(await stack.look()).toMatchObject({ conclusion: 'incomplete', findings: [{ kind: 'log-ahead', origin }] })
   })
 
-  test('is complete where one witness dates it a day ahead', async () => {
+  test('is complete if one witness dates it a day ahead', async () => {
     stack.publish(...all)
     stack.log.delaysS = [86_400, 0, 0]
     expect(await stack.look()).toMatchObject({ conclusion: 'complete', findings: [] })
@@ -350,7 +350,7 @@ describe('a log that an enclave left for its spare', () => {
     }
   })
 
-  test('lies where its start erased what it has a receipt of, though the first cannot be read', async () => {
+  test('lies if it erased a signature that has a receipt, even if the first log cannot be read', async () => {
     stack.publish(...all)
     const { bootId } = parseBlock('batch', message.blocks.batch)
     const start = { ...boot(0), bootId } as LogEntry
@@ -361,7 +361,7 @@ describe('a log that an enclave left for its spare', () => {
     expect(kindsOf(await stack.look())).toEqual(['log-withholds', 'log-lies 1'])
   })
 
-  test('lies where it erases what it does not have, and the service says that its spare was never begun', async () => {
+  test('lies if it erases a signature that it does not contain, and the service lists the spare as unused', async () => {
     stack.publish(spared)
     stack.serve([boot(0), toEntry(spared), ending('dropped', message)])
     expect(kindsOf(await stack.look())).toContain('log-lies 2')

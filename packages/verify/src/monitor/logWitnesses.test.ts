@@ -37,7 +37,7 @@ beforeEach(() => {
 
 describe('witnesses that are asked themselves', () => {
   const urls = ['https://w1.test', 'https://w2.test', 'https://w3.test']
-  /** Each has cosigned what this log has; undefined for nothing. */
+  /** Each has cosigned this log; undefined means nothing. */
   function answer(...logs: readonly (FakeLog | undefined)[]) {
     for (const [place, log] of logs.entries()) speak(place, { logs: log === undefined ? [] : [log] })
     return { witnessUrls: urls.slice(0, logs.length) }
@@ -124,7 +124,7 @@ describe('witnesses that are asked themselves', () => {
     expect(await stack.look(answer(longer(), same(), same()))).toMatchObject({ conclusion: 'complete', findings: [] })
   })
 
-  test('and of which one is ahead leave a gap if too few others answer', async () => {
+  test('leave a gap if one is ahead and too few others answer', async () => {
     stack.publish(...all)
     const report = await stack.look({ witnessUrls: [...answer(longer(), same()).witnessUrls, 'https://down.test'] })
     expect(report.conclusion).toBe('incomplete')
@@ -220,7 +220,7 @@ describe('witnesses that are asked themselves', () => {
     })
   })
 
-  describe('about an origin that the settings name and the service does not show', () => {
+  describe('asked about an origin that the settings name and the service does not show', () => {
     beforeEach(() => {
       stack.publish(spared)
       stack.serve([boot(0), toEntry(spared)])
@@ -236,18 +236,18 @@ describe('witnesses that are asked themselves', () => {
       manifests: [...manifests, { ...emptyManifest, witnessUrls }],
     })
 
-    test('leave a gap where nobody is asked', async () => {
+    test('leave a gap if none is asked', async () => {
       expect(await stack.look()).toMatchObject({ conclusion: 'incomplete', findings: [unchecked(0, 1, 2)] })
     })
 
-    test('close the gap if n − quorum + 1 of them state that they cosigned nothing, at the addresses of a manifest', async () => {
+    test('close the gap if n − quorum + 1 of them, from the manifest, state that they cosigned nothing', async () => {
       const { witnessUrls } = answer(undefined, undefined)
       const report = await stack.look(withWitnesses(...witnessUrls))
       expect(report).toMatchObject({ conclusion: 'complete', findings: [unused] })
       expect(await stack.look({ witnessUrls })).toMatchObject({ conclusion: 'complete', findings: [unused] })
     })
 
-    test('leave it, and are named, if fewer answer', async () => {
+    test('leave the gap and are listed if fewer answer', async () => {
       const { witnessUrls } = answer(undefined)
       expect(await stack.look({ witnessUrls })).toMatchObject({ conclusion: 'incomplete', findings: [unchecked(1, 2)] })
       // The others are down.
@@ -257,7 +257,7 @@ describe('witnesses that are asked themselves', () => {
       expect(kindsOf(report).filter((kind) => kind === 'witness-unavailable')).toHaveLength(4)
     })
 
-    test('count once each, at however many addresses', async () => {
+    test('count once each, even at several addresses', async () => {
       answer(undefined)
       speak(0, {}, 'https://also-w1.test')
       const report = await stack.look(withWitnesses(urls[0] as string, 'https://also-w1.test'))
@@ -266,7 +266,7 @@ describe('witnesses that are asked themselves', () => {
 
     const later301 = new Date(now.getTime() + 301_000)
     test.each<[string, Partial<FakeWitness>]>([
-      ['a key that is no witness’s', { seed: 'other' }],
+      ['a key of no witness', { seed: 'other' }],
       ['another nonce', { change: { nonce: '00'.repeat(32) } }],
       ['another origin', { change: { originHash: hashOrigin(origin) } }],
       ['a date five minutes off', { at: later301 }],
@@ -282,14 +282,14 @@ describe('witnesses that are asked themselves', () => {
       )
     })
 
-    test('do not count where they only answer 404', async () => {
+    test('do not count if they answer 404', async () => {
       for (const url of urls) stack.network.routes.unshift([url, () => new Response(null, { status: 404 })])
       const report = await stack.look(withWitnesses(...urls))
       expect(report.conclusion).toBe('incomplete')
       expect(report.findings).toContainEqual(expect.objectContaining(unchecked(0, 1, 2)))
     })
 
-    test('find what was signed under it in secret', async () => {
+    test('reveal signatures made under it in secret', async () => {
       const begun = createFakeLog([boot(0), signature()], undefined, spareOrigin)
       answer(undefined)
       speak(1, { logs: [begun] })
@@ -300,7 +300,7 @@ describe('witnesses that are asked themselves', () => {
           { kind: 'log-withholds', origin: spareOrigin, detail: expect.stringContaining('cosigned 2 entries') },
         ],
       })
-      // Two others that know nothing do not outvote it.
+      // Two others that cosigned nothing do not outvote it.
       answer(undefined, undefined)
       expect(kindsOf(await stack.look(withWitnesses(...urls)))).toEqual(['log-withholds'])
       // Nor does the same witness at another address.
@@ -310,7 +310,7 @@ describe('witnesses that are asked themselves', () => {
     })
   })
 
-  test('and answer with what they did not sign are not believed', async () => {
+  test('do not count if they did not sign the answer', async () => {
     stack.publish(...all)
     speak(0, { logs: [longer()], seed: 'other' })
     const report = await stack.look({ witnessUrls: urls.slice(0, 1) })

@@ -54,7 +54,7 @@ export async function lookAtLogs(
   return { logs: checked?.logs, findings: [...rest.findings, ...(checked?.findings ?? [])] }
 }
 
-/** The reader's, and those of the manifests. Who answers there is shown by the signatures. */
+/** The addresses from the reader and the manifests. The signatures identify the witness at each. */
 function listWitnessUrls({ manifests, witnessUrls = [] }: MonitorRequest): string[] {
   const urls = [...witnessUrls, ...manifests.flatMap((manifest) => manifest.witnessUrls ?? [])]
   return [...new Set(urls.map((url) => url.replace(/\/+$/, '')))]

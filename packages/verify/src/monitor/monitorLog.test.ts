@@ -60,9 +60,9 @@ describe('an honest log', () => {
   })
 
   test.each([
-    ['on the chain', all],
-    ['off it', [message]],
-  ])('that receipts of what is %s name, and that no address is known of, is a gap', async (_, issues) => {
+    ['on-chain', all],
+    ['off-chain', [message]],
+  ])('is a gap if receipts of %s signatures name it and its address is unknown', async (_, issues) => {
     stack.publish(...issues)
     const report = await lookAtChain([gatewayUrl])
     expect(report).toMatchObject({ conclusion: 'incomplete', logs: undefined })
@@ -95,21 +95,21 @@ describe('an honest log', () => {
 })
 
 describe('a wallet without an accepted receipt', () => {
-  test('leaves a gap: each signature in the log may be of its key', async () => {
+  test('leaves a gap, because any signature in the log may be by its key', async () => {
     const report = await stack.look({ manifests: stack.withPolicy() })
     expect(report).toMatchObject({ conclusion: 'incomplete', logs: [{ origin, size: 4, entries: undefined }] })
     expect(report.findings).toContainEqual({ kind: 'key-unknown', origin, count: 3 })
     expect(describeReport(report).logs.join()).not.toContain('no signature')
   })
 
-  test('leaves the gap also if its receipts are not accepted, which may name another key', async () => {
+  test('leaves a gap if its receipts are not accepted, because they may name another key', async () => {
     stack.publish(...all)
     const report = await stack.look({ manifests: stack.withPolicy(), allowMock: false })
     expect(report).toMatchObject({ conclusion: 'incomplete', logs: [{ entries: undefined }] })
     expect(kindsOf(report)).toEqual(expect.arrayContaining(['receipt-not-accepted', 'key-unknown']))
   })
 
-  test('has no signature in a log that has none, but its enclave may have other logs', async () => {
+  test('leaves a gap if the log has no signatures, because its enclave may have other logs', async () => {
     stack.serve([boot(0)])
     const report = await stack.look({ manifests: stack.withPolicy() })
     expect([report.conclusion, kindsOf(report)]).toEqual(['incomplete', ['logs-unknown', 'wallet-unknown']])
@@ -420,7 +420,7 @@ describe('a log that lies', () => {
 describe('a configuration that the manifest does not list', () => {
   const unknown = 'c1'.repeat(32)
 
-  test('is named once for each log, by its first start', async () => {
+  test('is reported once per log, with its first start', async () => {
     stack.publish(...all)
     stack.append(boot(50, unknown), boot(51, unknown), boot(52))
     const report = await stack.look()
@@ -435,7 +435,7 @@ describe('a configuration that the manifest does not list', () => {
   })
 })
 
-describe('a transaction that was signed again after a restored database', () => {
+describe('a transaction that was signed again after a database restore', () => {
   const signAgain = async () => {
     const again = logReceipt(stack.log, await issueLogged(30, { txMetadata: { nonce: 1 } }))
     stack.addBlocks(again)
@@ -473,7 +473,7 @@ describe('a transaction that was signed again after a restored database', () => 
     expect(kindsOf(await stack.look())).toEqual(['hidden 4'])
   })
 
-  test('may have its second receipt where nobody can fetch it', async () => {
+  test('is not complete if its second receipt cannot be fetched', async () => {
     const again = await signAgain()
     stack.publish(...all)
     stack.node.publish(again)

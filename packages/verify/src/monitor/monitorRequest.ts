@@ -37,7 +37,7 @@ export type MonitorRequest = JudgeRequest & {
   maxReceipts?: number
   /** The service that serves the logs, if it has any: they are below `/log`. */
   log?: string
-  /** Addresses of witnesses of the logs, along with those in the manifests. They are asked past the service for the newest checkpoint that they cosigned. */
+  /** Addresses of witnesses, along with those in the manifests. The monitor asks them directly for the newest checkpoint that they cosigned. */
   witnessUrls?: readonly string[]
   /** A log with more entries that were not read before is not read; 10 million unless given. */
   maxLogEntries?: number

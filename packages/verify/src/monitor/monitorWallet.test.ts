@@ -70,7 +70,7 @@ const kindsOf = ({ findings }: { findings: readonly { kind: string; nonces?: rea
   findings.map(({ kind, nonces }) => `${kind} ${nonces?.[0] ?? ''}`.trim())
 
 describe('an honest wallet', () => {
-  test('that no receipt names cannot be told from any other address', async () => {
+  test('is not complete if no receipt names it', async () => {
     const report = await look()
     expect(report).toMatchObject({ conclusion: 'incomplete', nonce: 0, findings: [{ kind: 'wallet-unknown' }] })
     expect(describeReport(report).headline).not.toContain('complete up to')
@@ -170,7 +170,7 @@ describe('a key that is used elsewhere', () => {
     expect(kindsOf(report)).toEqual(['receipt-failed 0'])
   })
 
-  test('is not a configuration that the manifest does not list', async () => {
+  test('is not reported for a configuration that the manifest does not list', async () => {
     send(first, second)
     const unlisted = manifests.map((one) => ({ ...one, enclave: { ...one.enclave, configHashes: ['c1'.repeat(32)] } }))
     const report = await look({ manifests: unlisted })
@@ -180,7 +180,7 @@ describe('a key that is used elsewhere', () => {
     expect(await look({ manifests: unlisted, graceS: 0 })).toMatchObject({ conclusion: 'used-elsewhere' })
   })
 
-  test('is not told apart where the evidence of such a receipt is missing', async () => {
+  test('may be reported if the evidence of an unlisted receipt is missing', async () => {
     send(first)
     network.blocks.delete(toCid(first.collateral))
     const unlisted = manifests.map((one) => ({ ...one, enclave: { ...one.enclave, configHashes: ['c1'.repeat(32)] } }))

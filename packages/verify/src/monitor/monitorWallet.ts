@@ -97,7 +97,7 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
     (a, b) => (a.nonces?.[0] ?? 0) - (b.nonces?.[0] ?? 0),
   )
   if (code !== '0x') all.push(toCodeFinding(code))
-  // Events whose receipts were not accepted have findings of their own, if they were checked.
+  // Events whose receipts were checked and not accepted have separate findings.
   const isKnown = [...events.keys()].some((hash) => memory.accepted.has(hash))
   if (events.size === 0 || (!isKnown && concludeReport(all) === 'complete')) all.push({ kind: 'wallet-unknown' })
   return {

@@ -6,14 +6,14 @@ import type { Conclusion } from '../conclude.ts'
  * - `receipt-failed`: an event names a receipt, and it is another's or does not hold
  * - `awaited`: there is no receipt yet, and it may still come
  * - `receipt-unavailable`: the receipt, or what it is judged by, could not be fetched, or more are named for it than one look judges
- * - `receipt-not-listed`: the receipt holds, and the reader's manifest does not cover its code, configuration, machine, keys or witnesses
+ * - `receipt-not-listed`: the receipt is genuine, but the reader's manifest does not cover its code, configuration, machine, keys or witnesses
  * - `receipt-not-accepted`: nothing failed, but the receipt does not say enough: see `conclusion`
  * - `not-shown`: the node does not show what used the nonce
  * - `not-judged`: more is left than one look may ask for
  * - `authorization`: an EIP-7702 authorization used the nonce, or is one of several in its block that may have, and has its receipt
  * - `used-by-code`: nothing in the block is signed with this nonce, and code on the account may have used it
  * - `code`: the account has code
- * - `wallet-unknown`: no accepted receipt names this address, so nothing shows that it is a wallet of the service
+ * - `wallet-unknown`: no accepted receipt names this address, so it may not be a wallet of the service
  * - `not-logged`: a signature that has a receipt is in no log, though there was one
  * - `hidden`: a log has a signature that no receipt is of
  * - `entry-awaited`: the same, and the receipt may still come
@@ -22,13 +22,13 @@ import type { Conclusion } from '../conclude.ts'
  * - `log-lies`: a log shows two histories, says what cannot be, or is not cosigned
  * - `log-withholds`: a log does not show what it has
  * - `log-stale`: no quorum of witnesses has cosigned a log for an hour
- * - `log-ahead`: a quorum of witnesses dates a log later than the reader's clock, so nothing shows that it is current
+ * - `log-ahead`: a quorum of witnesses dates a log later than the reader's clock, so it may not be current
  * - `boot-not-listed`: an enclave wrote to a log with a configuration that is not in the reader's manifest
  * - `log-unavailable`: a log could not be asked
  * - `witness-unavailable`: a witness could not be asked
  * - `witness-contradicts`: a witness cosigned what the log's key did not sign: it lies, or the service names a false key
- * - `log-not-checked`: there is a log, or may be one, and not enough is known to read it
- * - `log-unused`: nothing was released under an origin that the settings name: so many witnesses state that they cosigned nothing
+ * - `log-not-checked`: there is or may be a log that could not be checked
+ * - `log-unused`: an origin in the settings is unused: enough witnesses state that they cosigned nothing
  * - `logs-unknown`: logs were read, and no accepted receipt names all logs of the enclave
  * - `key-unknown`: a log has signatures, and no accepted receipt names the key of this wallet
  * - `before-log`: signatures that are older than the log
@@ -90,7 +90,7 @@ export type Finding = {
   detail?: string
 }
 
-/** What a finding means for the whole. Warnings and notes leave a report complete. */
+/** The effect of a finding on the report. Warnings and notes leave it complete. */
 export type Severity = 'alarm' | 'not-listed' | 'gap' | 'warning' | 'note'
 
 /** A log that was read to its end. */
@@ -99,7 +99,7 @@ export type LogReport = {
   size: number
   /** When a quorum of its witnesses had cosigned that. */
   cosignedAt: Date
-  /** Signatures of this wallet's key in it, how many of them have a receipt, and how many were erased before anybody got them. Undefined where no accepted receipt names the key. */
+  /** Signatures by this wallet's key in the log, how many have a receipt, and how many were erased before release. Undefined if no accepted receipt names the key. */
   entries: number | undefined
   proven: number
   dropped: number
@@ -138,7 +138,7 @@ export const severities: Readonly<Record<FindingKind, Severity>> = {
   'before-log': 'note',
 }
 
-/** What a report amounts to, and the exit code of the command line, on which scripts depend. */
+/** The severity of a report, and the exit code of the command line. Scripts depend on the exit codes. */
 type Verdict = { severity: 'alarm' | 'not-listed' | 'gap' | 'complete'; exitCode: number }
 
 /** Worst first: `unresolved` if nothing else is open. */

@@ -7,7 +7,7 @@ const CHOICE = '__Host-countersign-choice'
 const meOf = async (user: ReturnType<TestApp['browser']>) => (await user.get('/auth/me')).json()
 
 describe('GET /auth', () => {
-  test('leads a browser to the sign-in of the first provider, with its query', async () => {
+  test('redirects a browser to the sign-in of the first provider, with its query', async () => {
     const app = createTestApp()
     const query = `?return_to=${encodeURIComponent('https://app.example/pay?x=1')}`
     const response = await app.request(`/auth${query}`, { headers: { accept: 'text/html,*/*;q=0.8' } })

@@ -492,7 +492,7 @@ describe('failures', () => {
   const databaseDown = expect.objectContaining({ name: 'CoordinatorError', code: 'database_unavailable' })
   const refuseClaim = () => Promise.reject(new CoordinatorError('database_unavailable', 'no database'))
 
-  test('reports a database that does not answer a claim as the database, not as entropy', async () => {
+  test('blames the database, not the entropy source, if a claim gets no answer', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const entropy = startAsIs({ store: { claimSamples: () => new Promise(() => {}) } })
     // Its stop would wait for the claim.
@@ -504,7 +504,7 @@ describe('failures', () => {
     await waiting
   })
 
-  test('reports a slow source as entropy, even if the claim has just begun', async () => {
+  test('blames a slow entropy source, even if a claim has just started', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     let answer = () => {}
     source.answer = (count) => new Promise((resolve) => (answer = () => resolve(create(count))))
@@ -541,7 +541,7 @@ describe('failures', () => {
     expect(source.calls).toEqual([256, 256, 88, 256, 256, 88])
   })
 
-  test('hands out no part of a request if the database is down', async () => {
+  test('returns no samples for part of a request if the database is down', async () => {
     const claims = { claimSamples: store.claimSamples }
     const entropy = start({ store: { claimSamples: (...asked) => claims.claimSamples(...asked) } })
     await entropy.take(1)

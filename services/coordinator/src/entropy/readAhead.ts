@@ -46,7 +46,7 @@ const HORIZON = 1 / 5
  *
  * When the source fails twice in a row, brings nothing usable or is too slow, `take` answers with fewer samples, and with none left throws
  * `entropy_unavailable`. If the store fails to claim samples, or is too slow, `take` throws the store's error: without the store nothing
- * can be signed. A failure is only of those who waited; the next `take` asks again.
+ * can be signed. A failure affects only the current waiters; the next `take` tries again.
  *
  * @example
  * const entropy = createReadAhead({ source, store, clock, publicKeys: [key], log })
@@ -102,7 +102,7 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
     waiter.resolve(buffer.take(count))
   }
 
-  /** No more can be had: the waiters get the samples that are left, and fail if there are none, or if the store failed. */
+  /** No more samples are available. The waiters get the remaining samples; they fail if there are none, or if the store failed. */
   function fail(failed: readonly Waiter[], cause: unknown) {
     const error = cause instanceof CoordinatorError ? cause : findClaimFailure()
     for (const waiter of failed) {
@@ -116,7 +116,7 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
     }
   }
 
-  /** Whether the store kept the waiters waiting: it failed a moment ago, or has not answered a claim for most of the time. */
+  /** Whether the store caused the wait: it failed recently, or has left a claim unanswered for most of the time. */
   function findClaimFailure(): CoordinatorError | undefined {
     const now = clock.now()
     if (claimFailure !== undefined && now - claimFailure.at <= FAILING_MS) return claimFailure.error

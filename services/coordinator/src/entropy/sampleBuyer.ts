@@ -35,7 +35,7 @@ export type SampleBuyer = {
    * `shutting_down` once it is stopped.
    */
   buy(count: number): Promise<Sample[]>
-  /** When the oldest claim that the database has not answered began; undefined without one. */
+  /** Start time of the oldest claim that the database has not answered; undefined if there is none. */
   claimingSince(): number | undefined
   /** Ends waiting for the source, at once. A claim under way goes on. */
   stop(error: Error): void

@@ -264,7 +264,7 @@ describe('exports', () => {
     ['cut in its last block', (file) => file.subarray(0, -1), /cut short|index/],
     ['cut after the index', (file) => file.subarray(0, 8_000), /cut short|not there/],
     ['empty', () => Buffer.alloc(0), /not a CAR/],
-    ['with one bit turned', (file) => turn(file, file.length - 100), /not the one that its CID names/],
+    ['with one bit turned', (file) => turn(file, file.length - 100), /does not match its CID/],
     ['with another root', (file) => turn(file, 30), /index is not whole/],
     [
       'with a length in another spelling',

@@ -85,7 +85,7 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     c.header('vary', 'Accept')
     const providers = [...deps.providers].map(([id, { name, icon }]) => ({ id, name, icon }))
     const [first] = providers
-    // A sign-in that names no provider. That route has the guards of one.
+    // A sign-in without a provider. The route that it redirects to applies the usual guards.
     if (first !== undefined && prefersHtml(c.req.header('accept'))) {
       return c.redirect(`${publicUrl}/auth/${first.id}${new URL(c.req.url).search}`, 302)
     }

@@ -54,7 +54,7 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
   policy_refused: {
     title: 'The rules of the vault do not allow this',
     advice:
-      'Ask for what a rule allows; `detail` says what the nearest one refuses, `refusal` what each does. Nothing was signed.',
+      'Change the request so that a rule allows it. `detail` explains the refusal of the nearest rule, `refusal` that of each rule. Nothing was signed.',
   },
   approvals_missing: {
     title: 'The vault needs more approvals',

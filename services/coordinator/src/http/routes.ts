@@ -70,7 +70,7 @@ const binary = () => ({ schema: z.string().openapi({ format: 'binary' }) })
 const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
   'GET /auth': {
     summary: 'The ways to sign in',
-    description: 'A browser that prefers `text/html` is redirected to the sign-in of the first one, with its query.',
+    description: 'Redirects a browser that prefers `text/html` to the sign-in of the first provider, with the query.',
     responses: {
       200: json('The identity providers', loginProvidersSchema),
       302: { description: 'To the sign-in of the first provider, for a browser' },
@@ -220,7 +220,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
   'POST /vaults': {
     summary: 'Makes a vault',
     description:
-      'The address follows from the policy, which can never change. Addresses in the policy may have the checksum of EIP-55, and its lists any order: the answer has the policy in its one spelling. It is answered once the policy was read back from IPFS; keep the policy all the same, since without it the key is lost. Idempotent: the same policy again gives the same vault. A user can have 100. With the `address` that was answered for a policy before, the vault is no new one: its rules are not judged as new ones are, and the limit does not hold for it.',
+      'Derives the address from the policy, which can never change. Addresses in the policy may have an EIP-55 checksum, and its lists any order: the response has the policy in canonical form. The service responds after it has read the policy back from IPFS. Keep a copy of the policy: without it the key is lost. Idempotent: the same policy returns the same vault. A user can have 100 vaults. To restore a vault, send its `address` too: the limit and the checks for new rules then don’t apply.',
     security: withSession,
     request: { body: { content: { 'application/json': { schema: createVaultRequestSchema } }, required: true } },
     responses: {
@@ -317,7 +317,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
   'GET /proof/:slug': {
     summary: 'The public proof of a signature',
     description:
-      'Until its event is final on the chain, also while it is `complete`, ask again each time, with the ETag in If-None-Match: a reorganisation may move the event. A final proof never changes, and may be kept for an hour. A browser that prefers `text/html` is redirected to the page of the web app, the first of the allowed origins.',
+      'Until its event is final on the chain, also while it is `complete`, ask again each time, with the ETag in If-None-Match: a reorganisation may move the event. A final proof never changes, and may be kept for an hour. Redirects a browser that prefers `text/html` to the proof’s page in the web app (the first allowed origin).',
     request: { params: z.object({ slug: z.string() }) },
     responses: {
       200: json('The proof, as far as it has come', proofPayloadSchema),

@@ -93,7 +93,7 @@ test('answers a request that was sent on an idle connection just before the stop
   const { open, stop } = await listen({})
   const caller = await open(['GET /health HTTP/1.1'])
   await once(caller.socket, 'data')
-  // The system has the bytes when this returns, and the server has not read them.
+  // When this returns, the kernel has the bytes and the server has not read them.
   caller.socket.write('GET /health HTTP/1.1\r\nHost: api.example\r\n\r\n')
   const stopped = stop()
   const [, first, second] = (await caller.read()).toLowerCase().split('http/1.1 ')

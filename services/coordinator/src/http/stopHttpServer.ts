@@ -21,7 +21,7 @@ export async function stopHttpServer(
   NetServer.prototype.close.call(server)
   server.closeIdleConnections()
   await answerAll()
-  // A connection that was silent until now may bring one more.
+  // An idle connection may still send one more request.
   while (server.answers.size > 0 && !patience.aborted) {
     await Promise.allSettled([...server.answers].map((answer) => once(answer, 'close', { signal: patience })))
   }

@@ -77,7 +77,7 @@ describe('POST /vaults', () => {
     expect(store.rows.vaults.size).toBe(1)
   })
 
-  test('addresses with a checksum and lists in another order make the same vault, whose policy the enclave gets in its one spelling', async () => {
+  test('creates the same vault for checksummed addresses and unsorted lists, and sends the enclave the canonical policy', async () => {
     const { create, enclave, store } = await setUp()
     const to = [`0x${'70'.repeat(20)}`, friend] as const
     const listed = createPolicy({ ...policy, rules: [...policy.rules, { ...payment, to }] })

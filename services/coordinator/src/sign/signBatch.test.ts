@@ -153,7 +153,7 @@ describe('signing', () => {
     expect(sent.times).toBe(1)
   })
 
-  test('a slug is 128 random bits and nothing of what is signed', async () => {
+  test('a slug is 128 random bits, independent of the signed content', async () => {
     const signWith = async (seed: string, nonce: number) => {
       const { toDeps } = createService()
       const drawn: Uint8Array[] = []
@@ -171,7 +171,7 @@ describe('signing', () => {
       return settled.value
     }
     const [one, again, other] = [await signWith('a', 0), await signWith('b', 0), await signWith('a', 1)]
-    // One transaction with two draws, and two transactions with one draw.
+    // One transaction with two random values, and two transactions with one random value.
     expect([again.signature === one.signature, again.slug === one.slug]).toEqual([true, false])
     expect([other.signature === one.signature, other.slug === one.slug]).toEqual([false, true])
   })

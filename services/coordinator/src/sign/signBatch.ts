@@ -175,8 +175,8 @@ function noSample() {
 }
 
 /**
- * `assertAllowed` found it due by our clock. Samples are bought ahead, so the one that was sent may be from before that: a later one
- * is enough.
+ * `assertAllowed` found the payment due by our clock. Samples are bought ahead, so the one sent may be older than the due time. A later
+ * sample fixes it.
  */
 function isOnlyEarly({ reasons, rules }: PolicyRefusal): boolean {
   return reasons.join() === 'nonce_not_due' && rules.some((rule) => rule.reasons.length === 0)

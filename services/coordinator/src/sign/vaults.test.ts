@@ -185,7 +185,7 @@ describe('an enclave that does not know a policy', () => {
     ])
   })
 
-  test('a payment that is due may be asked for again, where the sample was bought before', async () => {
+  test('lets a due payment be retried if the sample was bought before the due time', async () => {
     const refusal = (rules: PolicyRefusal['rules']) =>
       [
         { error: 'policy_refused', details: { reasons: ['nonce_not_due'], rules, nearest: 0 } },

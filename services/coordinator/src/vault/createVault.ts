@@ -55,12 +55,12 @@ export async function createVault(
 }
 
 /**
- * Accepts any value that is not too large to be a policy: one that is stored under its hash was a policy when it was new. Only the
- * normalised policy is stored and reaches the enclave.
+ * Accepts any value within the size limit. A value that is already stored under its hash was valid when it was created. Only the
+ * normalised policy is stored and sent to the enclave.
  */
 function toStoredPolicy(given: unknown): { value: unknown; policy: StoredPolicy } {
   try {
-    // First the size and depth: sorting takes longer.
+    // Checks size and depth first, because sorting takes longer.
     if (toCanonicalJson(given).length > MAX_POLICY_BYTES) {
       const details = `more than ${MAX_POLICY_BYTES} bytes`
       throw new CoordinatorError('invalid_policy', 'the policy is too large', { details })

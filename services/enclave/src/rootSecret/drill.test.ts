@@ -157,7 +157,7 @@ test('genesis, a second enclave that joins, both lost, a third recovered by two 
   for (const value of [secret, ...keys.map((key) => key.trim())]) expect(written).not.toContain(value)
 })
 
-test('an upgrade without the issuer’s client and signed entropy: the tool shows it, and sends nothing until both losses are named', async () => {
+test('an upgrade that drops an issuer’s client and signed entropy needs --allow-loss for both', async () => {
   const before = parseBackup(await readFile(backupPath, 'utf8'))
   const env = {
     ...toEnv('recover'),
@@ -194,7 +194,7 @@ test('an upgrade without the issuer’s client and signed entropy: the tool show
   expect(await held()).toBe(1)
 })
 
-test('real silicon: an enclave does not start, and a custodian does not submit, under a policy without platforms', async () => {
+test('on real silicon, the enclave and the custodian’s tool refuse a policy without platforms', async () => {
   const production = {
     ...toEnv('recover'),
     NODE_ENV: 'production',

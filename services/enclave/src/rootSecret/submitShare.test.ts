@@ -62,7 +62,7 @@ describe('a drill with simulated silicon gets no share of a real backup', () => 
   })
 })
 
-describe('a custodian sees what he consents to', () => {
+describe('the configuration that a custodian accepts', () => {
   const satellite = { kind: 'satellite', key: satelliteKey } as const
   const log = { origins: ['log.example/a'], witnesses: [satelliteKey], quorum: 1 }
   const issuer = (name: string) => ({ issuer: name, audience: 'a', jwksOrigin: name })
@@ -91,12 +91,12 @@ describe('a custodian sees what he consents to', () => {
       ['log'],
     ],
     [
-      'a witness of the log to another',
+      'a witness of the log',
       { settings: createEnclaveSettings([satellite], [], { ...log, witnesses: ['22'.repeat(32)] }) },
       ['log'],
     ],
     [
-      'the satellite’s word to a source of somebody else',
+      'the list of sources, by a new one that signs',
       { settings: createEnclaveSettings([satellite, { kind: 'satellite', key: '22'.repeat(32) }], [], log) },
       ['entropy'],
     ],
@@ -125,7 +125,7 @@ describe('a custodian sees what he consents to', () => {
       },
       ['log', 'issuer:https://b.example=a'],
     ],
-  ])('and his tool refuses to lose %s, unless he names it', async (_, changes, losses) => {
+  ])('is refused if it drops or changes %s, unless --allow-loss names it', async (_, changes, losses) => {
     const { peer, app } = await startUpgrade(changes)
     const all = ['log', 'entropy', 'issuer:https://a.example=a', 'issuer:https://b.example=a']
     for (const loss of losses) {
@@ -152,9 +152,10 @@ describe('a custodian sees what he consents to', () => {
     })
     const { peer, app } = await startUpgrade({ settings, config: { ...old.config, callerPolicy: 'other' } })
     const printed = await submit(folder, app, { peer, allowedLosses: ['log'] })
-    const [lines, difference] = [printed, printed.slice(printed.findIndex((line) => line.startsWith('Differs')))].map(
-      (list) => list.map((line) => line.trim().split(/ {2,}/).join(': ')),
-    )
+    const [lines, difference] = [
+      printed,
+      printed.slice(printed.findIndex((line) => line.startsWith('Differences'))),
+    ].map((list) => list.map((line) => line.trim().split(/ {2,}/).join(': ')))
     const hash = (of: TestPeerOptions) => toHex(createTestPeer(of).configHash)
     expect(lines).toContain(`configuration hash: ${toHex(peer.configHash)}`)
     expect(lines).toContain('accepts sign-ins of: https://b.example for a, keys from https://b.example')
@@ -172,7 +173,7 @@ describe('a custodian sees what he consents to', () => {
     ])
   })
 
-  test('with settings that are not those of the enclave’s configuration, nothing is sent', async () => {
+  test('is refused if the settings do not match its hash', async () => {
     const { peer, app } = await startUpgrade({ settings: createEnclaveSettings([satellite]) })
     const change = (path: string, body: unknown) =>
       path === '/recovery answer' ? { ...(body as object), settings: old.settings } : body
@@ -180,7 +181,7 @@ describe('a custodian sees what he consents to', () => {
     expect(peer.lines.join()).not.toContain('Got a share')
   })
 
-  test('of a backup without settings, an enclave without a log and signed entropy may lose both', async () => {
+  test('is refused without a log and signed entropy if the backup has no settings', async () => {
     const maker = createTestPeer(old)
     await maker.holder.generate()
     const { evidence: _, settings: __, ...body } = await createBackup(maker)
@@ -211,7 +212,7 @@ describe('a custodian gives his share to nobody else', () => {
   beforeEach(() => writeFile(toBackupPath(folder), toBackupFile(backup)))
 
   test.each<[string, Partial<SubmitOptions>, string]>([
-    ['an enclave of another configuration than he named', { configHash: '00'.repeat(32) }, 'another configuration'],
+    ['an enclave of another configuration than --config-hash', { configHash: '00'.repeat(32) }, 'wrong configuration hash'],
     [
       'without --mock, simulated silicon',
       {

@@ -100,7 +100,7 @@ export function createSamples(deps: {
 
   function forget() {
     const until = toSecond(oldest())
-    // A floor that is behind leaves many seconds.
+    // If the floor is behind, many seconds remain.
     if (until <= forgottenUntil) return
     forgottenUntil = until
     for (const [second, values] of seconds) {

@@ -110,7 +110,7 @@ describe('random transactions', () => {
   }, 240_000)
 
   // `npm run fuzz:sign` tries 2,000.
-  test('signed transactions, permits and authorizations do the same in a second EVM, 150 times', async () => {
+  test('150 signed transactions, permits and authorizations have the same effect in a second EVM', async () => {
     const { executed, reverted, rejected } = await compareExecutions({ runs: 150, seed: 1 })
     expect(Math.min(executed, reverted, rejected)).toBeGreaterThan(15)
   }, 240_000)

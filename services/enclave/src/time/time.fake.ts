@@ -1,7 +1,7 @@
 import type { Clock } from '../ports.ts'
 import { createTime, type Time } from './time.ts'
 
-/** The time of a boot at `bootedAt`, known since then. It goes by the clock alone. */
+/** The time of a boot at `bootedAt`, known since then. It uses only the clock, without monotonic time. */
 export function createKnownTime(clock: Clock, bootedAt = clock.now()): Time {
   let isBooted = false
   const time = createTime({ clock: { now: () => (isBooted ? clock.now() : bootedAt) }, elapsedMs: () => 0 })

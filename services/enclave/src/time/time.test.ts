@@ -70,7 +70,7 @@ describe('the floor', () => {
     expect([time.floor(), time.latestSample()]).toEqual([NOW + 65_000, NOW + 85_000])
   })
 
-  describe('goes on by monotonic time', () => {
+  describe('advances with monotonic time', () => {
     const HOUR_MS = 3_600_000
     function setUp() {
       const clock = createFakeClock(NOW)
@@ -98,14 +98,14 @@ describe('the floor', () => {
       expect(time.now()).toBe(later + 10_999)
     })
 
-    test('and never overtakes a clock that is right, though it runs fast', () => {
+    test('and never overtakes a correct clock, even if the counter runs fast', () => {
       const { clock, time, pass } = setUp()
       clock.advance(30 * 24 * HOUR_MS)
       pass(30 * 24 * HOUR_MS * 1.0009)
       expect(time.now()).toBe(clock.now())
     })
 
-    test('but a time of a sample holds as it is: no source moves the time for longer than its lead', () => {
+    test('but not from the time of a sample, so a source’s lead ends by itself', () => {
       const { clock, time, pass } = setUp()
       time.raiseBySample(NOW + 65_000)
       pass(65_000)

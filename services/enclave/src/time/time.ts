@@ -3,8 +3,8 @@ import { EnclaveError } from '../errors.ts'
 import type { Clock } from '../ports.ts'
 
 /**
- * The enclave's time: the clock, or the floor if that is later. The clock is the host's, who may set it back or stop it. The floor
- * comes from signed and authenticated times of others, and monotonic time carries it on.
+ * The enclave's time: the later of the clock and the floor. The host controls the clock, and may set it back or stop it. The floor
+ * comes from signed and authenticated times of other parties, and advances with monotonic time.
  */
 export type Time = Clock & {
   /** Clock or floor, whichever is later. Every expiry is judged by it, and signatures are dated by it. */
@@ -35,13 +35,13 @@ export type Time = Clock & {
 
 export type TimeDeps = {
   clock: Clock
-  /** Monotonic milliseconds since any moment, which the host cannot set. */
+  /** Monotonic milliseconds since an arbitrary moment. The host cannot set them. */
   elapsedMs(): number
 }
 
 /**
- * Monotonic time counts a thousandth slow. Oscillators are off by less, so the floor never overtakes the true time by itself, and a
- * floor that a wrong clock pushed ahead is caught up with.
+ * Monotonic time counts a thousandth slow. Oscillators are off by less, so the floor never overtakes the true time by itself. If a
+ * wrong clock pushed the floor ahead, the true time catches up.
  */
 const MONOTONIC_RATE = 0.999
 
@@ -49,9 +49,9 @@ const MONOTONIC_RATE = 0.999
 export function createTime({ clock, elapsedMs }: TimeDeps): Time {
   const startedAt = clock.now()
   const passedMs = () => Math.floor(MONOTONIC_RATE * elapsedMs())
-  /** By issuers, ID tokens and witnesses, less the monotonic time at which they told it. */
+  /** The floor from issuers, ID tokens and witnesses, minus the monotonic time at which it was learned. */
   let toldLessPassed = Number.NEGATIVE_INFINITY
-  /** One key signs all samples of a source. So their times hold as they are, and a lead of theirs ends by itself. */
+  /** The floor from samples. It doesn't advance: one key signs all samples of a source, so its lead must end by itself. */
   let sampled = 0
   let bootedAt: number | undefined
   const told = () => toldLessPassed + passedMs()

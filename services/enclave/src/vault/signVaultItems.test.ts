@@ -210,7 +210,7 @@ test('no vault is derived', async () => {
   expect(await codeOf(deriveVault(unknown, request))).toBe('time_unknown')
 })
 
-test('an approval ends while the clock is stopped', async () => {
+test('an approval expires while the clock is stopped', async () => {
   let elapsedMs = 0
   const time = createTime({ clock: { now: () => NOW }, elapsedMs: () => elapsedMs })
   time.learn(NOW)

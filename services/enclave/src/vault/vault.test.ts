@@ -123,7 +123,7 @@ describe('approvals: no signature', () => {
     ['that has expired', [approve(vault, { digest, expiresMs: now })], 0, 'approval_expired'],
     ['for too long', [approve(vault, { digest, expiresMs: now + 86_400_001 })], 0, 'approval_too_long'],
     [
-      'with half of a surrogate pair in a member that nobody reads',
+      'with an unpaired surrogate in an ignored member',
       [approve(vault, { digest, changes: { clientDataText: (text) => text.replace('}', ',"more":"\\ud800"}') } })],
       0,
       'client_data_malformed',

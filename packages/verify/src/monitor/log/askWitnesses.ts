@@ -13,7 +13,7 @@ import { VerifierError } from '../../errors.ts'
 import type { FetchBytes } from '../../fetchBytes.ts'
 import { mapSome } from '../mapSome.ts'
 
-/** What a witness states about a log, signed and for this question. */
+/** A witness's signed statement about a log, for this request. */
 export type WitnessWord =
   | { host: string; witness: string; size: number; root: Uint8Array }
   /** It has cosigned no checkpoint. */
@@ -28,7 +28,7 @@ export type AskWitnessesParameters = {
   witnesses: readonly string[]
 }
 
-/** Asks witnesses themselves, past the service, for the newest checkpoint that they cosigned: `log-v1.md` §4. Each address is asked once. */
+/** Asks witnesses directly, not through the service, for the newest checkpoint that they cosigned (`log-v1.md` §4). Asks each address once. */
 export async function askWitnesses(
   { fetchBytes, now }: { fetchBytes: FetchBytes; now: () => Date },
   { urls, origin, key, witnesses }: AskWitnessesParameters,

@@ -41,7 +41,7 @@ export type CheckedLogs = { logs: readonly LogReport[]; findings: readonly Findi
 
 type CurrentLog = SeenLog & { isStale: boolean }
 
-/** Witnesses cosign at least this often what they are asked to, and their clocks differ by less from the reader's. */
+/** Witnesses cosign at least this often when asked, and their clocks differ from the reader's by less. */
 const STALE_MS = 3_600_000
 
 /**
@@ -66,7 +66,7 @@ export async function checkLogs(
   const keyIds = new Set(receipts.map(({ keyId }) => keyId))
   const findings: Finding[] = []
   const seen: CurrentLog[] = []
-  /** Whether each log that was begun, or so the service says, was read to its end. */
+  /** Whether every log that has entries, according to the service, was read to its end. */
   let isWhole = true
   for (const planned of plan) {
     try {
@@ -139,7 +139,7 @@ async function lookAt(
     const sizes = words.flatMap((word) => ('size' in word ? [word.size] : []))
     const cosigned = Math.max(0, ...sizes)
     if (cosigned > 0) throw withholds(`the service does not show it, and its witnesses cosigned ${cosigned} entries`)
-    if (isExpected) throw withholds('the service does not show it, and it was begun')
+    if (isExpected) throw withholds('the service does not show it, but it is in use')
     return { findings: [...findings, checkUnused(words, planned)] }
   }
   if (listed.key !== key) throw lies('the service names another key of it than its receipts')
@@ -168,8 +168,8 @@ async function lookAt(
 }
 
 /**
- * An enclave may write to a log that the service does not show, and witnesses cosign it. Nothing was released under its origin if so many
- * witnesses state that they cosigned nothing that the others are no quorum.
+ * An enclave may write to a log that the service does not show, and witnesses may cosign it. If enough witnesses state that they cosigned
+ * nothing, the rest can't form a quorum, and the enclave released nothing under this origin.
  */
 function checkUnused(words: readonly WitnessWord[], { origin, releasePolicies: policies }: PlannedLog): Finding {
   const unchecked = (why: string) =>
@@ -178,7 +178,7 @@ function checkUnused(words: readonly WitnessWord[], { origin, releasePolicies: p
   const witnesses = findSilent(words, { policies, size: 0 })
   if (witnesses.length === 0) return { kind: 'log-unused', origin }
   const why =
-    words.length === 0 ? 'no address of a witness is given' : 'too few witnesses state that they cosigned nothing of it'
+    words.length === 0 ? 'no witness address is given' : 'too few witnesses state that they cosigned nothing in it'
   return { ...unchecked(why), witnesses }
 }
 
@@ -263,7 +263,7 @@ async function checkProofs(source: LogSource, log: SeenLog, receipts: readonly R
 
 /** Configurations that enclaves started with and that the manifests don't list, once for each log. */
 function findUnlistedBoots(logs: readonly SeenLog[], configHashes: readonly string[]): Finding[] {
-  // A reader who lists none accepts no receipt either.
+  // Without listed configurations, the reader accepts no receipt either.
   if (configHashes.length === 0) return []
   const found = new Map<string, Finding & { count: number }>()
   for (const { origin, ...log } of logs) {

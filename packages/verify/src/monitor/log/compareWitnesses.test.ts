@@ -25,7 +25,7 @@ describe('a quorum', () => {
     expect(findSilent(words, { policies: [settings, readers], size: 4 })).toEqual(['r1', 'w3'])
     expect(findSilent([...words, say('r1', 4)], { policies: [settings, readers], size: 4 })).toEqual([])
     expect(findSilent([say('w1', 4), say('w2', 5)], { policies: [settings], size: 4 })).toEqual(['w2', 'w3'])
-    // One witness that says two things does not count.
+    // A witness that contradicts itself does not count.
     expect(findSilent([...words, say('w2', 5)], { policies: [settings], size: 4 })).toEqual(['w2', 'w3'])
   })
 })

@@ -21,7 +21,7 @@ export async function compareWitnesses(
     if (equalBytes(roots.get(size) as Uint8Array, root)) continue
     throw lies(`it shows two histories: the witness at ${host} cosigned another tree of ${size} entries`)
   }
-  // A witness that knows nothing of a log that is there may be new.
+  // A witness that has no checkpoint of an existing log may be new.
   const informed = words.filter((word) => 'root' in word)
   return { isFresh: policies.length > 0 && findSilent(informed, { policies, size: log.size }).length === 0 }
 }
@@ -54,7 +54,7 @@ export function findSilent(
   const stated = words.flatMap((word) => ('size' in word ? [word] : []))
   const isAnswered = (witness: string) => {
     const own = stated.filter((word) => word.witness === witness)
-    // At two addresses one witness may say two things.
+    // A witness may give different answers at two addresses.
     return own.length > 0 && own.every((word) => word.size <= size)
   }
   for (const { witnesses, quorum } of policies) {

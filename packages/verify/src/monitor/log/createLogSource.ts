@@ -65,7 +65,7 @@ export function createLogSource(deps: LogSourceDeps, base: string) {
       if (!(error instanceof VerifierError)) throw error
       const detail = `${path || '/log'}: ${error.details ?? error.message}`
       if (error.status === 404 || error.status === 410) throw withholds(detail)
-      // A part of a log has a largest size. Only the list is no part of one.
+      // Every part of a log has a maximum size. Only the list of logs is not a part.
       if (path !== '' && isBodyTooLarge(error.cause)) throw lies(detail)
       throw new LogFault('log-unavailable', detail)
     }

@@ -101,7 +101,7 @@ export function createFakeLog(given: readonly LogEntry[] = [], seed = developmen
   return log
 }
 
-/** A witness as a server that has cosigned what these logs have, and answers at this time; `change` makes it lie. */
+/** Answers as a witness that has cosigned these logs, at this time. `change` makes it lie. */
 export function answerAsWitness(
   url: URL,
   { place, logs, at, change = {}, seed = developmentSeed }: FakeWitness,

@@ -36,7 +36,7 @@ export function matchEntries(parameters: MatchParameters): Matched {
     const receipt = receipts.get(leaf)
     const place = { origin, index, leaf }
     count.entries += 1
-    // A start in a log that was not read may have given it out, unless the receipt names the start that erased it.
+    // An enclave start in an unread log may have released the signature, unless the receipt names the start that erased it.
     const isOfStart = receipt?.log?.bootId === story.bootId
     if (receipt !== undefined && isErased(story) && (isOfStart || (isWhole && !givenOut.has(leaf)))) {
       const { txHash } = receipt

@@ -10,7 +10,7 @@ export type PlannedLog = {
   key: string | undefined
   /** Each must be met. None where nobody names its witnesses. */
   policies: readonly WitnessPolicy[]
-  /** Those of all settings that name it, and the reader's: an enclave with any of these settings could have released something under it. */
+  /** The policies of all settings that name the log, and the reader's. An enclave with any of these settings could have released signatures under it. */
   releasePolicies: readonly WitnessPolicy[]
   /** No settings name it: the witnesses are those of others, which most likely did not change. */
   isGuessed: boolean

@@ -12,7 +12,7 @@ export type Story = {
   index: number
   /** That of the entry, or when it was first seen, if that was earlier. */
   timeMs: number
-  /** How many entries say that it was signed: more than one where a call was repeated, any number in a log that was not read. */
+  /** How many entries record its signing: more than one if a call was repeated. An unread log may have any number. */
   signed: number
   dropped: number
   unacknowledged: number
@@ -22,7 +22,7 @@ export type Story = {
 
 export type StoriesParameters = {
   logs: readonly (SeenLog & { isStale: boolean })[]
-  /** Whether every log that was begun is among these. */
+  /** Whether these are all logs with entries. */
   isWhole: boolean
   keyIds: ReadonlySet<string>
 }
@@ -66,7 +66,7 @@ export function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
     const { leaf } = entry
     const story = stories.get(`${bootId} ${leaf}`)
     if (story === undefined && (moved.has(bootId) || !isWhole)) {
-      // The signature is in a log that was left before witnesses saw it, or that was not read.
+      // The signature is in a log that was abandoned before witnesses saw it, or that was not read.
       const signed = isWhole ? 1 : Number.POSITIVE_INFINITY
       const counts = { signed, dropped: 0, unacknowledged: 0, [entry.kind]: 1 }
       stories.set(`${bootId} ${leaf}`, { leaf, bootId, origin, index, timeMs, isOver: over.has(bootId), ...counts })
@@ -74,7 +74,7 @@ export function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
     }
     const isLeft = story !== undefined && story.dropped + story.unacknowledged < story.signed
     if (!isLeft) {
-      lie(origin, index, 'it says what became of a signature that it does not have')
+      lie(origin, index, 'it reports the fate of a signature that it does not have')
       continue
     }
     if (entry.kind === 'unacknowledged') {

@@ -20,7 +20,7 @@ type LoggedFacts = {
   /** Verifier key of the log that has it. */
   key: string
   origin: string
-  /** Of the start that signed it, by the batch that the quote covers. */
+  /** The enclave start that signed it, from the batch that the quote covers. */
   bootId: string
   /** Where its proof says that it is, and in which tree. */
   index: number
