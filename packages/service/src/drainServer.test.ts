@@ -68,7 +68,7 @@ test('answers a request on a connection that the server has not accepted when th
 
 test('ends the connection of an answer that is under way when the stop begins', async () => {
   const begun = Promise.withResolvers<ServerResponse>()
-  const { server, port } = await listen(begun.resolve)
+  const { server, port } = await listen((response) => void begun.resolve(response))
   const answers = trackAnswers(server)
   const socket = connect(port, '127.0.0.1')
   stops.push(() => socket.destroy())

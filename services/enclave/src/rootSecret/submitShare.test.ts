@@ -212,7 +212,11 @@ describe('a custodian gives his share to nobody else', () => {
   beforeEach(() => writeFile(toBackupPath(folder), toBackupFile(backup)))
 
   test.each<[string, Partial<SubmitOptions>, string]>([
-    ['an enclave of another configuration than --config-hash', { configHash: '00'.repeat(32) }, 'wrong configuration hash'],
+    [
+      'an enclave of another configuration than --config-hash',
+      { configHash: '00'.repeat(32) },
+      'wrong configuration hash',
+    ],
     [
       'without --mock, simulated silicon',
       {
