@@ -10,5 +10,6 @@ export const version2Tags: readonly Tag[] = [
   tags.openingSignature,
   tags.opening,
   tags.log,
+  tags.witnessStatement,
   tags.webhookKey,
 ]
