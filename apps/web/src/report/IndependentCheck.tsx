@@ -33,7 +33,7 @@ export function IndependentCheck(props: { subject: CommandSubject; anchors: Pick
         {source === 'operator' && localManifest !== undefined
           ? `It uses the operator’s anchors, which the local stack wrote to ${localManifest}, and accepts its simulated evidence as MOCK.`
           : source === 'operator'
-            ? 'Add your anchors with --manifest release.json; without anchors the best verdict is “unknown code”. The operator’s anchors are left out on purpose.'
+            ? 'Add anchors of your own with --manifest release.json; without them the best verdict is “unknown code”. The operator’s anchors are left out on purpose.'
             : 'The anchors that you entered are in it.'}
       </p>
     </Fold>
