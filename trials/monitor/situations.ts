@@ -5,6 +5,7 @@ const USAGE = `usage: npm run monitor:situations
 Runs the monitor in twelve situations, each as a separate process, and prints its headline, exit code and webhook as a table.
   --help   prints this text
 
+Example: npm run monitor:situations
 Exit codes: 0 every row is as expected, 1 otherwise, 2 wrong arguments.`
 
 readArguments({}, USAGE)
