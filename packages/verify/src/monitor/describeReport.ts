@@ -93,7 +93,7 @@ function describeFinding(finding: Finding): string {
     case 'receipt-failed':
       return `${at} has a receipt that does not verify${what}${because}. The key may be used elsewhere.`
     case 'receipt-not-listed':
-      return `${at} has a receipt that your manifest does not cover${what}${because}`
+      return `${at} has a receipt that your manifest does not cover${what}${because}.`
     case 'awaited':
       return `${at} has no receipt yet${what}. If none comes, the key is used elsewhere.`
     case 'receipt-unavailable':
