@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
-import { readImports } from './circles/readImports.ts'
 import { readArguments } from './readArguments.ts'
+import { readImports } from './readImports.ts'
 
 const USAGE = `usage: npm run count
 
@@ -41,7 +41,7 @@ const sum = (paths: readonly string[]) => paths.reduce((total, path) => total + 
 /** The enclave's entry, and all that it and its threads load. */
 function findTrusted(): string[] {
   const imports = Map.groupBy(
-    readImports(root).filter(({ names }) => !names.split(', ').every((name) => name.startsWith('type '))),
+    readImports(root).filter(({ isType }) => !isType),
     ({ from }) => from,
   )
   const reached = new Set([ENCLAVE])

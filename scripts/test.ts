@@ -49,7 +49,6 @@ const checks = [
   toStep('format and lint', ['biome', 'ci', `--colors=${isPlain ? 'off' : 'force'}`, '.']),
   toStep('types', ['tsc', '-b'], ['tsc', '-p', 'tsconfig.tests.json']),
   toStep('unused code', ['knip']),
-  toStep('circles', ['node', 'scripts/checkCircles.ts']),
 ]
 const tests = [{ name: 'tests', run: () => runTests(isShort ? { TEST_SHORT: '1' } : {}) }]
 const endToEnd = [{ name: 'end-to-end tests', run: () => runTests({ E2E: '1' }) }]
