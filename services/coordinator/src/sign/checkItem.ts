@@ -20,7 +20,6 @@ import {
   type Statement,
   type StatementV2,
   type TransactionItem,
-  type TxMetadata,
   tags,
   toAddress,
   toCanonicalJson,
@@ -29,15 +28,7 @@ import {
 } from '@countersign/protocol'
 import { CoordinatorError, invalidAnswer } from '../errors.ts'
 import type { SignatureClaim } from './checkSignatures.ts'
-import type { SignJob } from './job.ts'
-
-/** What a signing of either version states, as far as it is stored. */
-export type Stated =
-  | { version: 1; statement: Statement; txMetadata: TxMetadata }
-  | { version: 2; statement: StatementV2; signed: Signed; approvals?: readonly Approval[] }
-
-/** An item that was signed, and what is still to be checked of it. `opening` goes to the caller and nowhere else. For an address nothing is signed. */
-export type CheckedItem = { stated: Stated; claim: SignatureClaim | undefined; opening?: Opening }
+import type { CheckedItem, SignJob } from './job.ts'
 
 /** What the statement must be about. */
 type SignedJob = Pick<SignJob<'item' | 'leaf' | 'time'>, 'asked' | 'address' | 'item' | 'leaf' | 'time'>

@@ -5,15 +5,18 @@ import type {
   Hex,
   MessageContent,
   Opening,
+  Signed,
   SignedBatch,
   SignedStatement,
   SignItem,
+  Statement,
+  StatementV2,
   TxMetadata,
   TypedData,
 } from '@countersign/protocol'
 import type { Progress } from '../gather.ts'
 import type { AnyWitness, StoredPolicy } from '../store/types.ts'
-import type { CheckedItem } from './checkItem.ts'
+import type { SignatureClaim } from './checkSignatures.ts'
 import type { VerifiedBatch } from './verifyBatch.ts'
 
 /** The parsed content of a signature; `digest` is that of the rest. */
@@ -65,6 +68,14 @@ export type SignCall = { coordinatorKey: string; beganAt: number; endedAt: numbe
 
 /** When it was signed: by its log entry, or by its statement. */
 type SignTime = { signedAtMs: number; entryIndex: number | undefined }
+
+/** What a signing of either version states, as far as it is stored. */
+type Stated =
+  | { version: 1; statement: Statement; txMetadata: TxMetadata }
+  | { version: 2; statement: StatementV2; signed: Signed; approvals?: readonly Approval[] }
+
+/** An item that was signed, and what is still to be checked of it. `opening` goes to the caller and nowhere else. For an address nothing is signed. */
+export type CheckedItem = { stated: Stated; claim: SignatureClaim | undefined; opening?: Opening }
 
 /** The opening is of an off-chain signature. It is not stored. An address has no signature. */
 export type SignResult = { signature: Hex | null; slug: string; opening?: Opening }
