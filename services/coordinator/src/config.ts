@@ -41,7 +41,7 @@ import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
 import { isOneHost } from './http/stagingCookie.ts'
 import { type ReceiptSource, readReceiptSource } from './ipfs/config.ts'
 import { type PipelineConfig, readMetricsPort, readPipeline } from './pipeline/config.ts'
-import { readWitnesses, type WitnessSite } from './transparency/readWitnesses.ts'
+import { readWitnesses, type WitnessSite } from './transparency/witnessClient.ts'
 
 /** Rounds of a public beacon as samples. */
 type BeaconConfig = { kind: 'drand'; url: string; beacon: DrandBeacon }

@@ -1,6 +1,7 @@
 import type { Log } from '@countersign/service'
+import type { KeyEnclave } from '../enclave/keyEnclave.ts'
 import { CoordinatorError, toPublicCode } from '../errors.ts'
-import type { Clock, IdentityProvider, KeyEnclave, Store } from '../ports.ts'
+import type { Clock, IdentityProvider, Store } from '../ports.ts'
 import type { Login } from '../store/types.ts'
 import { type ProvisionWalletDeps, provisionWallet } from '../wallet/provisionWallet.ts'
 import { hashState, toLoginId, toLoginNonce } from './loginNonce.ts'

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { isLoopbackHost } from '@countersign/protocol'
 import { sql } from 'kysely'
-import type { CollateralCache } from '../ports.ts'
+import type { CollateralCache } from '../collateral/collateralStore.ts'
 import { createCollateralCache } from '../store/collateralCache.ts'
 import { toErrorCode } from '../store/databaseError.ts'
 import { findHolder } from '../store/lockDataDir.ts'

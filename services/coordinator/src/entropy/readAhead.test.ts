@@ -13,7 +13,7 @@ import {
   type FakeClaims,
   type FakeSource,
 } from './entropy.fake.ts'
-import { EntropySourceError } from './entropySourceError.ts'
+import { EntropySourceError } from './entropySource.ts'
 import { createReadAhead, type ReadAhead, type ReadAheadParameters } from './readAhead.ts'
 import { createSatelliteSource } from './satellite.ts'
 

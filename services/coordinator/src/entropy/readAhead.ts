@@ -1,8 +1,30 @@
 import type { Witness } from '@countersign/receipt'
 import { CoordinatorError } from '../errors.ts'
-import type { Entropy } from '../ports.ts'
+import type { AnyWitness } from '../store/types.ts'
 import { createSampleBuffer } from './sampleBuffer.ts'
 import { type BuyerStats, createSampleBuyer, type SampleBuyerParameters } from './sampleBuyer.ts'
+
+/** A sample for each signature: each used once, or a round of a beacon for all. Throws `entropy_unavailable`. */
+export type Entropy = {
+  /** So many, or as many as there are: at least one, unless none was asked for. */
+  take(count: number): Promise<AnyWitness[]>
+  /** Absent for a beacon, which is neither bought nor used up. */
+  stats?(): EntropyStats
+  stop(): Promise<void>
+}
+
+/** What became of samples, and how often the source failed. */
+export type EntropyStats = {
+  /** Ready to be handed out. */
+  buffered: number
+  handedOut: number
+  unused: number
+  replayed: number
+  /** By fault. */
+  refused: Readonly<Record<string, number>>
+  /** Requests to the source. */
+  failures: number
+}
 
 /** Every sample that ever came in ends in one of these, and each is counted once. */
 type ReadAheadStats = BuyerStats & {

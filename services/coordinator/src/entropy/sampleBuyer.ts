@@ -1,8 +1,9 @@
 import { parseTimestamp } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
-import type { Clock, EntropySource, Store } from '../ports.ts'
+import type { Clock, Store } from '../ports.ts'
 import { toReason } from '../toReason.ts'
 import { type CheckSampleOptions, checkSample, createEntropyKeys, type SampleFault } from './checkSample.ts'
+import type { EntropySource } from './entropySource.ts'
 import type { Sample } from './sampleBuffer.ts'
 
 /** Samples that were bought and are not used, each counted once. */

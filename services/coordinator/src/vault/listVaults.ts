@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
+import type { KeyEnclave } from '../enclave/keyEnclave.ts'
 import { createGatherer } from '../gather.ts'
-import type { KeyEnclave, Store } from '../ports.ts'
+import type { Store } from '../ports.ts'
 import type { Session, Vault } from '../store/types.ts'
 import { assertDerived, deriveVaultKey } from './deriveVaultKey.ts'
 

@@ -1,5 +1,6 @@
+import type { Entropy } from '../entropy/readAhead.ts'
 import { CoordinatorError } from '../errors.ts'
-import type { Clock, Entropy, Store } from '../ports.ts'
+import type { Clock, Store } from '../ports.ts'
 import type { Session, User, Wallet } from '../store/types.ts'
 import { assertOwnAddress } from './getWallet.ts'
 
