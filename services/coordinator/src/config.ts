@@ -35,7 +35,7 @@ import {
 import type { AppConfig } from './app.ts'
 import type { ProviderConfig } from './auth/createProviders.ts'
 import { readProviders } from './auth/readProviders.ts'
-import type { EnclavePolicy } from './enclave/enclavePolicy.ts'
+import type { EnclavePolicy } from './enclave/keyEnclave.ts'
 import type { EntropySourceConfig } from './entropy/createEntropySource.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
 import { isOneHost } from './http/stagingCookie.ts'

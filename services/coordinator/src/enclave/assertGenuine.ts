@@ -9,8 +9,8 @@ import {
 import type { CollateralStore } from '../collateral/collateralStore.ts'
 import type { PlatformReader } from '../collateral/platformReader.ts'
 import type { Clock } from '../ports.ts'
-import type { EnclavePolicy } from './enclavePolicy.ts'
 import { notAttested } from './endpointError.ts'
+import type { EnclavePolicy } from './keyEnclave.ts'
 
 export type AssertGenuineDeps = {
   verifier: Pick<Verifier, 'verifyQuote'>

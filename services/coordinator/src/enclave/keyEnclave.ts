@@ -1,3 +1,4 @@
+import type { QuotePolicy } from '@countersign/attestation'
 import type {
   EnclaveConfig,
   EnclaveSettings,
@@ -53,4 +54,10 @@ export type EnclaveLog = {
   readonly address: string
   getTerms(): Promise<EnclaveTerms>
   call(request: LogRequest): Promise<LogResponse>
+}
+
+/** Configurations to accept. Left out in mock mode only. */
+  configHashes?: readonly string[]
+  /** Root secrets to accept, each by its commitment. Left out: any, as long as all enclaves have the same. */
+  commitments?: readonly string[]
 }

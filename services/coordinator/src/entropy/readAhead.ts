@@ -13,21 +13,8 @@ export type Entropy = {
   stop(): Promise<void>
 }
 
-/** What became of samples, and how often the source failed. */
-export type EntropyStats = {
-  /** Ready to be handed out. */
-  buffered: number
-  handedOut: number
-  unused: number
-  replayed: number
-  /** By fault. */
-  refused: Readonly<Record<string, number>>
-  /** Requests to the source. */
-  failures: number
-}
-
-/** Every sample that ever came in ends in one of these, and each is counted once. */
-type ReadAheadStats = BuyerStats & {
+/** What became of samples: each that ever came in ends in one of these, and is counted once. */
+export type EntropyStats = BuyerStats & {
   /** Ready to be handed out. */
   buffered: number
   handedOut: number
@@ -35,7 +22,7 @@ type ReadAheadStats = BuyerStats & {
   unused: number
 }
 
-export type ReadAhead = Entropy & { stats(): ReadAheadStats }
+export type ReadAhead = Entropy & { stats(): EntropyStats }
 
 export type ReadAheadParameters = Omit<SampleBuyerParameters, 'maxAgeMs' | 'allowUnsigned'> & {
   /** No sample is handed out when it is older. */
@@ -52,6 +39,15 @@ export type ReadAheadParameters = Omit<SampleBuyerParameters, 'maxAgeMs' | 'allo
 }
 
 type Waiter = { count: number; resolve(witnesses: Witness[]): void; reject(error: unknown): void }
+
+/** Of the purchases: they follow each other. */
+type State =
+  /** Nobody waits, and enough is bought ahead. */
+  | { kind: 'idle' }
+  | { kind: 'buying'; over: Promise<void> }
+  /** The last purchase brought nothing new: the source is given time. */
+  | { kind: 'pausing'; cancel(): void }
+  | { kind: 'stopped' }
 
 const MAX_SAMPLES = 256
 const MAX_REQUESTS = 4
@@ -83,10 +79,11 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
   const horizonMs = freshMs * HORIZON
 
   const waiters: Waiter[] = []
-  let running: Promise<void> | undefined
-  let hasAsked = false
-  let isStopped = false
-  let endPause = () => {}
+  let state: State = { kind: 'idle' }
+  /** Whether a caller came since the last purchase began: only callers start one. */
+  let isCalled = false
+  /** Purchases in a row that brought nothing new. */
+  let fruitless = 0
   let handedOut = 0
   /** When a request failed and none has brought samples since. */
   let failedAt = Number.NEGATIVE_INFINITY
@@ -152,43 +149,50 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
     return buffer.countFresh() < getTarget() / 2
   }
 
-  async function run() {
-    // Calls in the same turn share the first request.
-    await Promise.resolve()
-    let fruitless = 0
-    while (!isStopped && (waiters.length > 0 || (hasAsked && isRefillDue()))) {
-      hasAsked = false
-      const waiting = [...waiters]
-      const { admitted, error } = await refill()
-      if (isStopped) return
-      serve()
-      if (admitted > 0) {
-        fruitless = 0
-        failedAt = Number.NEGATIVE_INFINITY
-      } else if (error !== undefined) {
-        const isFailing = clock.now() - failedAt <= FAILING_MS
-        failedAt = clock.now()
-        if (isFailing) fail(waiting, error)
-        else if (waiters.length > 0) await pause(retryMs)
-      } else if (waiters.length > 0) {
-        fruitless += 1
-        if (fruitless >= MAX_FRUITLESS) {
-          fail(waiting, undefined)
-          fruitless = 0
-        } else {
-          await pause(retryMs * 2 ** (fruitless - 1))
-        }
-      }
-    }
+  /** From `idle` to `buying`, if somebody waits or demand asks for more. */
+  function proceed() {
+    if (state.kind !== 'idle') return
+    if (waiters.length > 0 || (isCalled && isRefillDue())) state = { kind: 'buying', over: buy() }
+    else fruitless = 0
   }
 
-  function start() {
-    running ??= run().finally(() => {
-      running = undefined
-      // Asked for between the last check and now.
-      if (!isStopped && waiters.length > 0) start()
-    })
+  /** One purchase, and the transition that its outcome asks for. */
+  async function buy() {
+    // Calls in the same turn share the first request.
+    await Promise.resolve()
+    isCalled = false
+    const waiting = [...waiters]
+    const { admitted, error } = await refill()
+    if (isStopped()) return
+    serve()
+    state = { kind: 'idle' }
+    if (admitted > 0) {
+      fruitless = 0
+      failedAt = Number.NEGATIVE_INFINITY
+    } else if (error !== undefined) {
+      const isFailing = clock.now() - failedAt <= FAILING_MS
+      failedAt = clock.now()
+      if (isFailing) fail(waiting, error)
+      else if (waiters.length > 0) return pause(retryMs)
+    } else if (waiters.length > 0) {
+      fruitless += 1
+      if (fruitless < MAX_FRUITLESS) return pause(retryMs * 2 ** (fruitless - 1))
+      fail(waiting, undefined)
+      fruitless = 0
+    }
+    proceed()
   }
+
+  /** From `idle` to `pausing`, and back after a while. */
+  function pause(durationMs: number) {
+    const timer = setTimeout(() => {
+      state = { kind: 'idle' }
+      proceed()
+    }, durationMs)
+    state = { kind: 'pausing', cancel: () => clearTimeout(timer) }
+  }
+
+  const isStopped = () => state.kind === 'stopped'
 
   /** Buys what is missing, at most `capacity` beyond what callers wait for, in parallel requests of up to 256. */
   async function refill(): Promise<{ admitted: number; error: unknown }> {
@@ -219,54 +223,35 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
     return samples.length
   }
 
-  function pause(durationMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, durationMs)
-      endPause = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-  }
-
   function wait(count: number): Promise<Witness[]> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => fail([waiter], undefined), waitMs)
-      const waiter: Waiter = {
-        count,
-        resolve(witnesses) {
-          clearTimeout(timer)
-          resolve(witnesses)
-        },
-        reject(error) {
-          clearTimeout(timer)
-          reject(error)
-        },
-      }
-      waiters.push(waiter)
-    })
+    const { promise, resolve, reject } = Promise.withResolvers<Witness[]>()
+    const waiter = { count, resolve, reject }
+    waiters.push(waiter)
+    const timer = setTimeout(() => fail([waiter], undefined), waitMs)
+    return promise.finally(() => clearTimeout(timer))
   }
 
   return {
     async take(count) {
       if (!Number.isSafeInteger(count) || count < 0) throw new RangeError('count must be a natural number')
-      if (isStopped) throw shuttingDown()
+      if (isStopped()) throw shuttingDown()
       if (count === 0) return []
       demand = { amount: getDemand() + count, at: clock.now() }
-      hasAsked = true
+      isCalled = true
       const taken = wait(count)
       serve()
-      if (waiters.length > 0 || isRefillDue()) start()
+      proceed()
       return taken
     },
     async stop() {
-      isStopped = true
+      const before = state
+      state = { kind: 'stopped' }
+      if (before.kind === 'pausing') before.cancel()
       buffer.clear()
       fail([...waiters], shuttingDown())
       buyer.stop(shuttingDown())
-      endPause()
       // A claim that is under way still uses the store.
-      await running
+      if (before.kind === 'buying') await before.over
       buffer.clear()
     },
     stats: () => ({ buffered: buffer.size, handedOut, unused: buffer.unused, ...buyer.stats() }),
