@@ -1,9 +1,8 @@
 import { useState } from 'react'
 import { ConfigContext, type WebConfig } from './config.ts'
 import { type IncomingSession, IncomingSessionsContext } from './incoming/incomingSession.ts'
-import { parseRoute, type Route, usePath } from './router.tsx'
+import { Link, parseRoute, type Route, usePath } from './router.tsx'
 import { isSending, type SendSession, SendSessionsContext } from './send/sendSession.ts'
-import { NotFoundPage } from './shell/NotFoundPage.tsx'
 import { Shell } from './shell/Shell.tsx'
 import { isUnkept, type SignSession, SignSessionsContext } from './sign/signSession.ts'
 import { createLazyPart } from './ui/createLazyPart.tsx'
@@ -92,5 +91,23 @@ function PageSkeleton() {
       <div className="skeleton skeleton-title" />
       <div className="skeleton skeleton-block" />
     </div>
+  )
+}
+
+function NotFoundPage() {
+  return (
+    <section className="plain-page" aria-labelledby="not-found">
+      <h1 id="not-found">There is no page here</h1>
+      <p>The address may be mistyped or cut off. Links to proofs look like this:</p>
+      <p className="mono">{window.location.origin}/proof/q83vEjRWeJCrze8SNFZ4kA</p>
+      <p className="actions">
+        <Link to="/" className="button">
+          To the wallet
+        </Link>
+        <Link to="/verify" className="button button-quiet">
+          Verify a proof
+        </Link>
+      </p>
+    </section>
   )
 }

@@ -1,5 +1,5 @@
 import { type Hex, isPlainObject, isPrefixedHex } from '@countersign/protocol'
-import { createContext, useContext } from 'react'
+import { createContext, useContext, useMemo } from 'react'
 
 /** What the host of the app configures, in `/config.json`. */
 export type WebConfig = {
@@ -164,4 +164,10 @@ function isToken(value: unknown): value is Token {
 
 function toToken({ chainId, address, symbol, decimals, name }: Token): Token {
   return { chainId, address: address.toLowerCase() as Hex, symbol, decimals, name }
+}
+
+/** The tokens of the wallet's chain. */
+export function useTokens(): readonly Token[] {
+  const { tokens, chainId } = useConfig()
+  return useMemo(() => (tokens ?? []).filter((token) => token.chainId === chainId), [tokens, chainId])
 }

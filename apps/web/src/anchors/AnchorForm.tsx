@@ -1,11 +1,10 @@
 import { type FormEvent, useId, useState } from 'react'
-import { Fold } from '../report/Fold.tsx'
 import { Field } from '../ui/Field.tsx'
+import { Fold } from '../ui/Fold.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { type AnchorFaults, type AnchorField, type AnchorFields, parseAnchorForm } from './parseAnchorForm.ts'
 import { TrustList } from './TrustList.tsx'
-import { hasAnchors, type Trust } from './trust.ts'
-import type { Anchors } from './useAnchors.ts'
+import { type Anchors, hasAnchors, type Trust } from './trust.ts'
 
 const EMPTY: AnchorFields = {
   measurements: '',

@@ -1,11 +1,12 @@
 import type { Hex, TransactionSummary } from '@countersign/sdk'
 import { useMemo } from 'react'
-import { IncomingNote } from '../incoming/IncomingNote.tsx'
+import type { IncomingFault, Looked } from '../incoming/payment.ts'
 import type { IncomingPayments } from '../incoming/useIncoming.ts'
 import { ErrorNotice } from '../ui/Notice.tsx'
+import { toDateTime } from '../words/format.ts'
 import { isPending } from '../words/proofStatus.ts'
-import { toEntries } from './entries.ts'
 import { ReceivedRow, SignedRow } from './HistoryRow.tsx'
+import { toEntries } from './pages.ts'
 import { useBroadcasts } from './useBroadcasts.ts'
 import type { History } from './useHistory.ts'
 
@@ -14,7 +15,7 @@ const MAX_FOLLOWED = 6
 
 const NONE: readonly TransactionSummary[] = []
 
-export type HistoryCardProps = { address: Hex; history: History; incoming: IncomingPayments }
+type HistoryCardProps = { address: Hex; history: History; incoming: IncomingPayments }
 
 /** What this wallet has signed, with its proofs, and what it was paid. */
 export function HistoryCard({ address, history, incoming }: HistoryCardProps) {
@@ -81,4 +82,38 @@ function HistorySkeleton() {
       <div className="skeleton skeleton-row" />
     </div>
   )
+}
+
+/** Which blocks were looked at for payments to the wallet: a chain has no list of them. */
+function IncomingNote({ incoming }: { incoming: IncomingPayments }) {
+  const { ether, tokens, retry } = incoming
+  const hasFault = typeof ether === 'string' || typeof tokens === 'string'
+  const isOne = tokens === null || sentenceOf(ether) === sentenceOf(tokens)
+  return (
+    <div className="fine-print incoming-note">
+      <p>
+        {isOne ? 'Payments to you: ' : 'ETH paid to you: '}
+        {sentenceOf(ether)}
+      </p>
+      {isOne ? null : <p>Tokens paid to you: {sentenceOf(tokens)}</p>}
+      {hasFault ? (
+        <button type="button" className="button button-small" onClick={retry}>
+          Look again
+        </button>
+      ) : null}
+    </div>
+  )
+}
+
+const FAULTS: Record<IncomingFault, string> = {
+  refused: 'the node does not answer questions about past blocks, so they are not shown.',
+  unreachable: 'the node does not answer, so some may be missing.',
+}
+
+function sentenceOf(looked: Looked | IncomingFault | null): string {
+  if (looked === null) return 'looking at the latest blocks.'
+  if (typeof looked === 'string') return FAULTS[looked]
+  const { fromBlock, since } = looked
+  if (fromBlock === 0n) return 'all blocks of this chain were looked at.'
+  return `blocks after ${fromBlock} were looked at, since ${toDateTime(since)}.`
 }

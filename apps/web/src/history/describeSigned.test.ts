@@ -1,7 +1,7 @@
 import type { TransactionSummary } from '@countersign/sdk'
 import { expect, test } from 'vitest'
 import { friend, me as from, token } from '../incoming/chain.fake.ts'
-import { toTransferData } from '../token/transferData.ts'
+import { toTransferData } from '../token/erc20.ts'
 import { describeSigned } from './describeSigned.ts'
 
 const common = { txHash: '0x01', chainId: 31337, slug: 's', status: 'complete', createdAt: '2026-01-01' } as const

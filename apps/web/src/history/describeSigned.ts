@@ -1,7 +1,7 @@
 import type { Hex, TransactionSummary } from '@countersign/sdk'
 import { isAddressEqual, zeroAddress } from 'viem'
 import type { WebConfig } from '../config.ts'
-import { parseTransferData } from '../token/transferData.ts'
+import { parseTransferData } from '../token/erc20.ts'
 import { toCoin, toShortAmount, toShortEther } from '../words/format.ts'
 
 /** A line of the history in words. */

@@ -1,6 +1,6 @@
 import { createContext, useContext } from 'react'
 import { getSession, type Session } from '../wallet/session.ts'
-import { type IncomingState, NOTHING_LOOKED_AT } from './incomingState.ts'
+import { type IncomingState, NOTHING_LOOKED_AT } from './payment.ts'
 
 export type IncomingSession = Session<IncomingState>
 

@@ -1,9 +1,9 @@
 import { type Hex, useService } from '@countersign/sdk'
 import { useCallback, useSyncExternalStore } from 'react'
-import { useTokens } from '../token/useTokens.ts'
+import { useTokens } from '../config.ts'
 import { useWhileVisible } from '../ui/useWhileVisible.ts'
 import { useIncomingSession } from './incomingSession.ts'
-import type { IncomingState } from './incomingState.ts'
+import type { IncomingState } from './payment.ts'
 
 export type IncomingPayments = IncomingState & {
   /** Looks for new ones now. */

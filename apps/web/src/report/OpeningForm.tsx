@@ -1,7 +1,7 @@
 import { MAX_OPENING_BYTES } from '@countersign/protocol'
 import { type FormEvent, useState } from 'react'
 import { Field } from '../ui/Field.tsx'
-import { Fold } from './Fold.tsx'
+import { Fold } from '../ui/Fold.tsx'
 
 /** Takes an opening, by file or pasted. It stays in this tab: nothing of it is sent, stored or logged. */
 export function OpeningForm({ onOpen }: { onOpen: (opening: Uint8Array<ArrayBuffer>) => void }) {

@@ -1,24 +1,27 @@
 import type { ProofPayload, ServiceError } from '@countersign/protocol'
 import {
   describeError,
+  describeSigned,
   describeVerdict,
   findLies,
+  nameSigned,
+  type Outcome,
   type Phase,
   toPrintable,
   type VerdictContext,
 } from '@countersign/verify'
 import type { ReactNode } from 'react'
-import type { Anchors } from '../anchors/useAnchors.ts'
+import type { Anchors } from '../anchors/trust.ts'
+import { Address } from '../ui/Address.tsx'
 import { Notice } from '../ui/Notice.tsx'
+import { toDateTime } from '../words/format.ts'
 import type { VerificationState } from '../worker/useVerification.ts'
-import { Checks } from './Checks.tsx'
-import { countSteps } from './countSteps.ts'
+import { Checks, countSteps } from './Checks.tsx'
+import { toClaims } from './ClaimList.tsx'
 import { toFailureWords } from './failureWords.ts'
-import { SignedPanel } from './SignedPanel.tsx'
-import { toClaims } from './toClaims.ts'
 import { VerdictPanel } from './VerdictPanel.tsx'
 
-export type VerificationReportProps = {
+type VerificationReportProps = {
   state: VerificationState
   anchors: Pick<Anchors, 'source' | 'isOperatorNode'>
   /** The service's answer, where the receipt was reached through one. */
@@ -90,4 +93,41 @@ function Unverified({ error, onRetry }: { error: ServiceError; onRetry: () => vo
       </p>
     </Notice>
   )
+}
+
+const ADDRESS = /(0x[0-9a-fA-F]{40})/
+
+/** What was signed, in words. Of an off-chain signature that is what an opening shows. */
+function SignedPanel({ outcome }: { outcome: Outcome }) {
+  const { receipt, content } = outcome
+  if (receipt === undefined) return null
+  const { title, sentence, warnings, facts } = describeSigned({ ...outcome, receipt }, { toTime: toDateTime })
+  return (
+    <section className="card signed" aria-labelledby="signed-title">
+      <h2 id="signed-title">{nameSigned(outcome)}</h2>
+      <h3>{title}</h3>
+      <p className="signed-sentence">{sentence.split(ADDRESS).map(toPart)}</p>
+      {warnings.map((warning) => (
+        <p key={warning} className="signed-warning">
+          <strong>Warning:</strong> {warning}
+        </p>
+      ))}
+      <details open={content !== undefined}>
+        <summary>Field by field</summary>
+        <dl className="evidence-facts">
+          {facts.map(({ name, value }) => (
+            <div key={`${name} ${value}`}>
+              <dt>{name}</dt>
+              <dd className="signed-value">{value}</dd>
+            </div>
+          ))}
+        </dl>
+      </details>
+    </section>
+  )
+}
+
+/** Addresses in a sentence are broken evenly. */
+function toPart(part: string, index: number) {
+  return ADDRESS.test(part) ? <Address key={index} address={part} /> : part
 }

@@ -4,13 +4,12 @@ import { useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
 import { Address } from '../ui/Address.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
-import type { ShownPayment } from '../vaults/shownPayment.ts'
+import { Notice } from '../ui/Notice.tsx'
 import { toShortHex } from '../words/format.ts'
-import { type SendStep, toSendSteps } from './sendSteps.ts'
-import { tellAmount, toRecipient } from './tellDraft.ts'
-import { useInclusion } from './useInclusion.ts'
+import { type SendStep, toSendSteps, useInclusion } from './sendSteps.ts'
+import { type ShownPayment, tellAmount, toRecipient } from './tellDraft.ts'
 
-export type SendResultProps = {
+type SendResultProps = {
   draft: ShownPayment
   result: SignResult
   onIncluded: () => void
@@ -91,5 +90,20 @@ export function TransactionHash({ txHash }: { txHash: string }) {
       )}{' '}
       <CopyButton text={txHash} what="the transaction hash" />
     </p>
+  )
+}
+
+/** Until somebody has looked: the next payment could be a second one. */
+export function UnsettledNotice({ signed, onLooked }: { signed: SignResult; onLooked: () => void }) {
+  return (
+    <Notice tone="warning" title="A payment that was signed before may still go through">
+      <p>A new payment would be a second one. Look for the earlier transaction first.</p>
+      <TransactionHash txHash={signed.txHash} />
+      <div className="actions">
+        <button type="button" className="button button-small" onClick={onLooked}>
+          I have looked
+        </button>
+      </div>
+    </Notice>
   )
 }

@@ -1,7 +1,7 @@
 import type { Hex } from '@countersign/sdk'
 import { describe, expect, test } from 'vitest'
 import type { Token } from '../config.ts'
-import { toTransferData } from '../token/transferData.ts'
+import { toTransferData } from '../token/erc20.ts'
 import { parseFields, type SendFields } from './parseFields.ts'
 
 const to: Hex = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'

@@ -2,7 +2,7 @@ import { isPrefixedHex } from '@countersign/protocol'
 import type { Hex } from '@countersign/sdk'
 import { getAddress, isAddress, parseUnits } from 'viem'
 import type { Token } from '../config.ts'
-import { type TransferCall, toTransferData } from '../token/transferData.ts'
+import { type TransferCall, toTransferData } from '../token/erc20.ts'
 
 /** What is typed into the form. */
 export type SendFields = {

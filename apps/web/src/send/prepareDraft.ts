@@ -1,10 +1,8 @@
 import type { Hex } from '@countersign/sdk'
-import { BaseError, formatEther, formatUnits, HttpRequestError, type PublicClient, TimeoutError } from 'viem'
-import { readTokenBalance } from '../token/readTokenBalance.ts'
-import { toServiceError } from '../words/toServiceError.ts'
-import { isDearer, toReserve } from './fees.ts'
+import { BaseError, formatEther, formatUnits, HttpRequestError, type PublicClient, TimeoutError, toHex } from 'viem'
+import { readTokenBalance } from '../token/erc20.ts'
+import { toServiceError } from '../words/explainError.ts'
 import { type FieldErrors, type Payment, toTokenPayment } from './parseFields.ts'
-import { readDataFee } from './readDataFee.ts'
 
 /** A payment with its price, ready to be confirmed. */
 export type Draft = Omit<Payment, 'gas'> & {
@@ -144,4 +142,35 @@ function tellShortage({ balance, feeWei }: { balance: bigint; feeWei: bigint }):
   if (feeWei >= balance)
     return `The balance of ${formatEther(balance)} ETH does not pay the network fee of up to ${fee} ETH.`
   return `With the network fee of up to ${fee} ETH, at most ${formatEther(balance - feeWei)} ETH can be sent.`
+}
+
+/** What fees may rise by between the last look and the signature: a half. */
+const RISE = { numerator: 3n, denominator: 2n }
+
+/** What to keep for a fee, so that it is still paid after such a rise. */
+function toReserve(feeWei: bigint): bigint {
+  return (feeWei * RISE.numerator + RISE.denominator - 1n) / RISE.denominator
+}
+
+/** Whether a fee has risen by more than that. What was agreed to is a price too. */
+function isDearer(nowWei: bigint, agreedWei: bigint): boolean {
+  return nowWei > toReserve(agreedWei)
+}
+
+/** Where rollups of the OP stack, Base among them, keep the price of data on the chain below. */
+const GAS_PRICE_ORACLE = '0x420000000000000000000000000000000000000F'
+/** `getL1FeeUpperBound(uint256 unsignedTxSize)`. */
+const SELECTOR = '0xf1c7a58b'
+/** What a transaction has around its data, without the signature. */
+const TRANSACTION_BYTES = 120
+
+/** What a rollup takes beside gas for a transaction with so much data; 0 on other chains, where nobody answers. */
+async function readDataFee(chain: Pick<PublicClient, 'call'>, dataBytes: number): Promise<bigint> {
+  const size = toHex(TRANSACTION_BYTES + dataBytes, { size: 32 }).slice(2)
+  try {
+    const { data } = await chain.call({ to: GAS_PRICE_ORACLE, data: `${SELECTOR}${size}` })
+    return data !== undefined && /^0x[0-9a-f]{64}$/i.test(data) ? BigInt(data) : 0n
+  } catch {
+    return 0n
+  }
 }

@@ -1,9 +1,9 @@
 import type { ServiceError, SignResult } from '@countersign/sdk'
 import { createContext, useContext } from 'react'
 import type { PendingPayment } from '../vaults/pendingPayment.ts'
-import type { ShownPayment } from '../vaults/shownPayment.ts'
 import { getSession, type Session } from '../wallet/session.ts'
 import type { Draft } from './prepareDraft.ts'
+import type { ShownPayment } from './tellDraft.ts'
 
 /** A wallet confirms a draft; a vault's payment may have to wait for approvals. */
 export type Step =

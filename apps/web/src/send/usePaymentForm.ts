@@ -1,6 +1,6 @@
 import { type Hex, useService } from '@countersign/sdk'
 import { type RefObject, useEffect, useRef, useState } from 'react'
-import { useTokens } from '../token/useTokens.ts'
+import { useTokens } from '../config.ts'
 import { type FieldErrors, parseFields, type SendFields } from './parseFields.ts'
 import { type Draft, prepareDraft, prepareMax } from './prepareDraft.ts'
 import type { SendFormProps } from './SendForm.tsx'

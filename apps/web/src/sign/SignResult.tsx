@@ -1,9 +1,9 @@
 import { type SignOffChainResult, useAttestation } from '@countersign/sdk'
 import type { ShownContent } from '@countersign/verify'
 import { useEffect, useMemo, useRef } from 'react'
-import { DownloadLink } from '../report/DownloadLink.tsx'
 import { Link } from '../router.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
+import { DownloadLink } from '../ui/DownloadLink.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { proofStatusWords } from '../words/proofStatus.ts'
 

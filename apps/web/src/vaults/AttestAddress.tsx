@@ -2,7 +2,7 @@ import { type ServiceError, useService } from '@countersign/sdk'
 import { attestVault, type Vault } from '@countersign/sdk/vaults'
 import { useState } from 'react'
 import { Link } from '../router.tsx'
-import { toServiceError } from '../words/toServiceError.ts'
+import { toServiceError } from '../words/explainError.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 
 /** Has the enclave state, in public, that this address is that of these rules. */

@@ -1,26 +1,29 @@
+import './vaults.css'
 import { type Approver, type Policy, VaultPolicyError } from '@countersign/policy'
 import { MAX_SAMPLE_AGE_MS } from '@countersign/protocol'
 import type { ServiceError, WalletInfo } from '@countersign/sdk'
 import type { Vault } from '@countersign/sdk/vaults'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
+import { getAddress } from 'viem'
 import { useConfig } from '../config.ts'
+import { Link } from '../router.tsx'
+import { Address } from '../ui/Address.tsx'
+import { CopyButton } from '../ui/CopyButton.tsx'
 import { Field } from '../ui/Field.tsx'
 import { SignedInPage } from '../wallet/SignedInPage.tsx'
-import { toServiceError } from '../words/toServiceError.ts'
-import { checkStart } from './checkStart.ts'
+import { toServiceError } from '../words/explainError.ts'
+import { AttestAddress } from './AttestAddress.tsx'
 import { EMPTY_DRAFT, type NewVaultDraft, readDraft, writeDraft } from './newVaultDraft.ts'
 import { PasskeyPicker } from './PasskeyPicker.tsx'
 import { parseVaultFields, type VaultFieldErrors } from './parseVaultFields.ts'
+import { checkStart, readPolicyLog, readTimeSources } from './policySources.ts'
+import { PolicyFile } from './RulesInWords.tsx'
 import { RulesReview } from './RulesReview.tsx'
-import { readPolicyLog } from './readPolicyLog.ts'
 import { TemplateForm } from './TemplateForm.tsx'
 import { toPolicy } from './template.ts'
-import { readTimeSources } from './timeSources.ts'
-import { useOwnVaults } from './useOwnVaults.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
-import { VaultMade } from './VaultMade.tsx'
+import { useOwnVaults } from './VaultsPage.tsx'
 import { MAX_NAME_LENGTH, writeVaultNotes } from './vaultNotes.ts'
-import './vaults.css'
 
 /** `/vaults/new`: from a template to an address. */
 export function NewVaultPage() {
@@ -195,4 +198,31 @@ function tellMissing(approvals: number): string {
   return approvals === 1
     ? 'These rules ask for a passkey. Make it first.'
     : `These rules ask for ${approvals} passkeys. Make them first.`
+}
+
+/** The address, the file, and the offer to have the address attested. */
+function VaultMade({ vault, onAgain }: { vault: Vault; onAgain: () => void }) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => heading.current?.focus(), [])
+  const address = getAddress(vault.address)
+  return (
+    <section className="card vault-card" aria-labelledby="made-heading">
+      <h2 id="made-heading" ref={heading} tabIndex={-1}>
+        The vault is made
+      </h2>
+      <p className="address-line">
+        <Address address={address} /> <CopyButton text={address} what="the address" />
+      </p>
+      <PolicyFile vault={vault} />
+      <AttestAddress vault={vault} />
+      <div className="actions">
+        <Link to={`/vaults/${vault.address}`} className="button">
+          Open the vault
+        </Link>
+        <button type="button" className="button button-quiet" onClick={onAgain}>
+          Make another
+        </button>
+      </div>
+    </section>
+  )
 }

@@ -1,10 +1,10 @@
+import './vaults.css'
 import type { ServiceError } from '@countersign/sdk'
 import { createPasskey, type Passkey } from '@countersign/sdk/vaults'
 import { useState } from 'react'
 import { CopyButton } from '../ui/CopyButton.tsx'
-import { toServiceError } from '../words/toServiceError.ts'
+import { toServiceError } from '../words/explainError.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
-import './vaults.css'
 
 /** `/passkey`: makes a passkey for a vault that somebody makes on another device. Nobody has to sign in. */
 export function PasskeyPage() {

@@ -3,9 +3,9 @@ import { createPasskey, type Passkey } from '@countersign/sdk/vaults'
 import { useState } from 'react'
 import { Link } from '../router.tsx'
 import { Notice } from '../ui/Notice.tsx'
-import { toServiceError } from '../words/toServiceError.ts'
+import { toServiceError } from '../words/explainError.ts'
+import { parseApprover } from './newVaultDraft.ts'
 import { PastedText } from './PastedText.tsx'
-import { parseApprover } from './parseApprover.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 
 /** A passkey of the vault that is being made. Of one from another device only the public part is known. */

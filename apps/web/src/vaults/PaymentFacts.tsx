@@ -2,11 +2,10 @@ import { mayTakeDataFee } from '@countersign/policy'
 import type { TxMetadata } from '@countersign/protocol'
 import { formatEther, getAddress, isAddressEqual, zeroAddress } from 'viem'
 import { useConfig } from '../config.ts'
-import { tellAmount, toRecipient } from '../send/tellDraft.ts'
+import { tellAmount, toRecipient, toShownPayment } from '../send/tellDraft.ts'
 import { Address } from '../ui/Address.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { toChainName, toCoin } from '../words/format.ts'
-import { toShownPayment } from './shownPayment.ts'
 
 /** A transaction as it is signed, from its own fields: amount, recipient and fee to the last digit. */
 export function PaymentFacts({ content, vault }: { content: TxMetadata; vault: string }) {

@@ -4,8 +4,7 @@ import { useEffect, useMemo, useRef } from 'react'
 import { useConfig } from '../config.ts'
 import { Notice } from '../ui/Notice.tsx'
 import { toChainName } from '../words/format.ts'
-import { describeLocks } from './describeLocks.ts'
-import { RulesInWords } from './RulesInWords.tsx'
+import { describeLocks, RulesInWords } from './RulesInWords.tsx'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 
 export type RulesReviewProps = {

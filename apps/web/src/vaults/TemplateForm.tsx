@@ -5,10 +5,9 @@ import { Notice } from '../ui/Notice.tsx'
 import { toShortAddress } from '../words/format.ts'
 import type { VaultFieldErrors, VaultFields } from './parseVaultFields.ts'
 import type { TemplateName } from './template.ts'
-import { templateWords } from './templateWords.ts'
 import { readVaultNotes } from './vaultNotes.ts'
 
-export type TemplateFormProps = {
+type TemplateFormProps = {
   fields: VaultFields
   errors: VaultFieldErrors
   /** Where an agent's funds can be moved to: vaults without a schedule. Null until they were read. */
@@ -166,4 +165,30 @@ function Refuge({ refuges, errors, input }: RefugeProps) {
       )}
     </Field>
   )
+}
+
+type TemplateWords = { title: string; text: string; limitLabel: string }
+
+/** The templates as people choose among them. */
+const templateWords: Readonly<Record<TemplateName, TemplateWords>> = {
+  approval: {
+    title: 'Approval above an amount',
+    text: 'Small payments go at once. Whatever is more, to whomever, needs a passkey.',
+    limitLabel: 'Without approval up to, in ETH',
+  },
+  limit: {
+    title: 'A limit for each payment',
+    text: 'No payment is ever above the limit. There is no passkey, and no way around it.',
+    limitLabel: 'Each payment at most, in ETH',
+  },
+  list: {
+    title: 'Only to a list of addresses',
+    text: 'Payments go to the addresses that you name now, and to no other, ever.',
+    limitLabel: 'Each payment at most, in ETH',
+  },
+  agent: {
+    title: 'An agent with a schedule',
+    text: 'A program pays by itself, so many times in each period. A passkey can move all to a second vault.',
+    limitLabel: 'Each payment at most, in ETH',
+  },
 }

@@ -1,5 +1,6 @@
+import type { ServiceError } from '@countersign/sdk'
 import type { VaultErrorCode } from '@countersign/sdk/vaults'
-import { ErrorNotice, type ErrorNoticeProps } from '../ui/Notice.tsx'
+import { ErrorNotice, type ErrorNoticeProps, Notice } from '../ui/Notice.tsx'
 import type { Explanation } from '../words/explainError.ts'
 
 const NOTHING_SIGNED = 'Nothing was signed.'
@@ -82,4 +83,14 @@ export function VaultErrorNotice(props: Omit<ErrorNoticeProps, 'explanation'>) {
   const { code } = props.error
   const isOurs = Object.hasOwn(EXPLANATIONS, code)
   return <ErrorNotice {...props} {...(isOurs && { explanation: EXPLANATIONS[code as VaultErrorCode] })} />
+}
+
+/** Why no rule allows a payment: what the nearest one says against it. */
+export function RefusalNotice({ error }: { error: Pick<ServiceError, 'details'> }) {
+  return (
+    <Notice tone="danger" title="The rules of this vault refuse this" isAlert>
+      {error.details === undefined ? null : <p>{error.details}</p>}
+      <p>Nobody can allow more than the rules say. Nothing was signed. All of them are under “Rules of this vault”.</p>
+    </Notice>
+  )
 }

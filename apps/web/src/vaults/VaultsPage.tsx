@@ -1,15 +1,14 @@
+import './vaults.css'
 import { describePolicy } from '@countersign/policy'
 import type { WalletInfo } from '@countersign/sdk'
-import type { Vault } from '@countersign/sdk/vaults'
-import { useMemo } from 'react'
+import { type UseVaultsReturnType, useVaults, type Vault } from '@countersign/sdk/vaults'
+import { useEffect, useMemo } from 'react'
 import { Link } from '../router.tsx'
 import { SignedInPage } from '../wallet/SignedInPage.tsx'
 import { useBalance } from '../wallet/useBalance.ts'
 import { toShortAddress, toShortEther } from '../words/format.ts'
-import { useOwnVaults } from './useOwnVaults.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 import { readVaultNotes } from './vaultNotes.ts'
-import './vaults.css'
 
 /** `/vaults`: what a vault is, and those that the user has. */
 export function VaultsPage() {
@@ -82,4 +81,14 @@ function VaultsSkeleton() {
       <div className="skeleton skeleton-row" />
     </div>
   )
+}
+
+/** The vaults of the user; who is no longer signed in is sent to the sign-in, and where somebody else is, the page becomes theirs. */
+export function useOwnVaults({ onSessionLost }: { onSessionLost: () => void }): UseVaultsReturnType {
+  const vaults = useVaults()
+  const isLost = vaults.error?.status === 401 || vaults.error?.code === 'wallet_changed'
+  useEffect(() => {
+    if (isLost) onSessionLost()
+  }, [isLost, onSessionLost])
+  return vaults
 }

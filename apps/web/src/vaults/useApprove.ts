@@ -1,11 +1,11 @@
 import type { Approval } from '@countersign/policy'
 import type { ServiceError } from '@countersign/sdk'
-import { approve, type Prepared } from '@countersign/sdk/vaults'
+import { approve, type PasskeyCredential, type Prepared } from '@countersign/sdk/vaults'
 import { useEffect, useRef, useState } from 'react'
-import { toServiceError } from '../words/toServiceError.ts'
-import { findCredentials } from './findCredentials.ts'
+import { toServiceError } from '../words/explainError.ts'
+import { readVaultNotes } from './vaultNotes.ts'
 
-export type UseApproveReturnType = { ask: () => Promise<void>; isAsking: boolean; failure: ServiceError | null }
+type UseApproveReturnType = { ask: () => Promise<void>; isAsking: boolean; failure: ServiceError | null }
 
 /**
  * Asks for a passkey on this device. The browser's prompt goes with the component that shows what is approved, and what it answers
@@ -38,4 +38,10 @@ export function useApprove(prepared: Prepared, onApproval: (approval: Approval) 
     setIsAsking(false)
   }
   return { ask, isAsking, failure }
+}
+
+/** Which passkeys to ask for: those made here, if they are all that the vault has. Otherwise the user chooses among all of this site. */
+function findCredentials({ address, policy }: Prepared): readonly PasskeyCredential[] | undefined {
+  const { passkeys } = readVaultNotes(address)
+  return passkeys.length === policy.approvers.length ? passkeys : undefined
 }

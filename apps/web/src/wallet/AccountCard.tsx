@@ -1,14 +1,14 @@
 import type { WalletInfo } from '@countersign/sdk'
 import { getAddress } from 'viem'
 import { useConfig } from '../config.ts'
-import { toChainName } from '../words/format.ts'
+import { CopyButton } from '../ui/CopyButton.tsx'
+import { toChainName, toDateTime } from '../words/format.ts'
 import { FaucetButton } from './FaucetButton.tsx'
 import { BalanceLine, BalanceNotice, TokenList } from './Holdings.tsx'
-import { Provenance } from './Provenance.tsx'
 import { ReceiveAddress } from './ReceiveAddress.tsx'
 import type { Balance } from './useBalance.ts'
 
-export type AccountCardProps = {
+type AccountCardProps = {
   wallet: WalletInfo
   balance: Balance
   /** The faucet has paid. */
@@ -39,5 +39,35 @@ export function AccountCard({ wallet, balance, onFunded }: AccountCardProps) {
       <ReceiveAddress address={address} title="Your address" chainName={toChainName(config)} />
       <Provenance wallet={wallet} />
     </section>
+  )
+}
+
+/** The witness of the wallet's making. */
+function Provenance({ wallet }: { wallet: WalletInfo }) {
+  const { createdAt, provenance } = wallet
+  return (
+    <details className="provenance">
+      <summary>How this wallet was made</summary>
+      <p>
+        When it was made, a satellite’s signed random sample was recorded as a witness. It never changes. The key does
+        not come from it and has never left the enclave.
+      </p>
+      <dl className="facts">
+        <dt>Made</dt>
+        <dd>{toDateTime(createdAt)}</dd>
+        <dt>Source</dt>
+        <dd>{provenance.satelliteSource}</dd>
+        <dt>Sample’s hash</dt>
+        <dd>
+          <span className="mono">{provenance.entropyHash}</span>{' '}
+          <CopyButton text={provenance.entropyHash} what="the hash of the sample" />
+        </dd>
+        <dt>Its signature</dt>
+        <dd>
+          <span className="mono">{provenance.entropySig}</span>{' '}
+          <CopyButton text={provenance.entropySig} what="the signature of the sample" />
+        </dd>
+      </dl>
+    </details>
   )
 }

@@ -1,7 +1,6 @@
 import { useState } from 'react'
-import { FaucetError, requestFunds } from './requestFunds.ts'
 
-export type FaucetButtonProps = {
+type FaucetButtonProps = {
   faucetUrl: string
   address: string
   /** An empty wallet can do nothing before. */
@@ -43,4 +42,32 @@ export function FaucetButton({ faucetUrl, address, isFirstStep, onFunded }: Fauc
       </p>
     </div>
   )
+}
+
+/** The faucet gave nothing. The message can be shown. */
+export class FaucetError extends Error {
+  override name = 'FaucetError'
+}
+
+/** Asks the faucet of a local chain for an ether. Gives the hash of its payment. */
+export async function requestFunds(
+  fetch: typeof globalThis.fetch,
+  { faucetUrl, address }: { faucetUrl: string; address: string },
+): Promise<string> {
+  let response: Response
+  let body: unknown
+  try {
+    response = await fetch(faucetUrl, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ address }),
+    })
+    body = await response.json()
+  } catch {
+    throw new FaucetError('The faucet cannot be reached. Is the local chain running?')
+  }
+  const { txHash, error } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
+  if (response.ok && typeof txHash === 'string') return txHash
+  const reason = typeof error === 'string' ? error.slice(0, 200) : `it answered ${response.status}`
+  throw new FaucetError(`The faucet gave nothing: ${reason}.`)
 }

@@ -1,12 +1,12 @@
+import { isPlainObject } from '@countersign/protocol'
 import { ServiceProvider, useService, type WalletInfo } from '@countersign/sdk'
-import { Fragment, type ReactNode, useMemo, useRef, useState } from 'react'
+import { Fragment, type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
 import { useConfig } from '../config.ts'
 import { ErrorNotice } from '../ui/Notice.tsx'
 import { SignedOut, type SignedOutProps } from './SignedOut.tsx'
-import { useServiceMode } from './useServiceMode.ts'
 import { WalletSkeleton } from './WalletSkeleton.tsx'
 
-export type SignedInPageProps = {
+type SignedInPageProps = {
   /** The heading of the page. */
   title: string
   /** `onSessionLost` is for a call that the service refused, because it no longer knows the session. */
@@ -123,4 +123,37 @@ function MockBanner() {
       </p>
     </aside>
   )
+}
+
+/** Of the evidence behind the service, as it says of itself; null while that is not known. */
+type ServiceMode = 'hardware' | 'mock'
+
+/** Asks the service whether it runs on simulated silicon. */
+function useServiceMode(apiBaseUrl: string): ServiceMode | null {
+  const [mode, setMode] = useState<ServiceMode | null>(null)
+  useEffect(() => {
+    const controller = new AbortController()
+    async function ask() {
+      try {
+        const told = (await fetchAttestation(apiBaseUrl, { signal: controller.signal }))?.mode
+        if (!controller.signal.aborted && (told === 'mock' || told === 'hardware')) setMode(told)
+      } catch {
+        // Not known, then. Another part of the page reports that the service is down.
+      }
+    }
+    void ask()
+    return () => controller.abort()
+  }, [apiBaseUrl])
+  return mode
+}
+
+/** What the service says about itself and its evidence; undefined where it says nothing. Whether that is true, only a proof tells. */
+export async function fetchAttestation(
+  apiBaseUrl: string,
+  init: RequestInit,
+): Promise<Record<string, unknown> | undefined> {
+  const url = `${apiBaseUrl.replace(/\/+$/, '')}/health/attestation`
+  const response = await globalThis.fetch(url, init)
+  const body: unknown = response.ok ? await response.json() : undefined
+  return isPlainObject(body) ? body : undefined
 }
