@@ -1,12 +1,9 @@
 import { useState } from 'react'
 import { ConfigContext, type WebConfig } from './config.ts'
-import { type IncomingSession, IncomingSessionsContext } from './incoming/incomingSession.ts'
 import { Link, parseRoute, type Route, usePath } from './router.tsx'
-import { isSending, type SendSession, SendSessionsContext } from './send/sendSession.ts'
 import { Shell } from './shell/Shell.tsx'
-import { isUnkept, type SignSession, SignSessionsContext } from './sign/signSession.ts'
 import { createLazyPart } from './ui/createLazyPart.tsx'
-import { useWarningBeforeLeaving } from './ui/useWarningBeforeLeaving.ts'
+import { type Sessions, SessionsContext, useWarningBeforeLeaving } from './wallet/session.ts'
 
 const loadVaults = () => import('./vaults/VaultPages.tsx')
 
@@ -39,22 +36,15 @@ export function preloadPage(path: string): void {
 /** The whole app, once it is configured. */
 export function App({ config }: { config: WebConfig }) {
   const path = usePath()
-  const [sendSessions] = useState(() => new Map<string, SendSession>())
-  const [incomingSessions] = useState(() => new Map<string, IncomingSession>())
-  const [signSessions] = useState(() => new Map<string, SignSession>())
-  useWarningBeforeLeaving(sendSessions, isSending)
-  useWarningBeforeLeaving(signSessions, isUnkept)
+  const [sessions] = useState((): Sessions => new Map())
+  useWarningBeforeLeaving(sessions)
   return (
     <ConfigContext value={config}>
-      <SendSessionsContext value={sendSessions}>
-        <SignSessionsContext value={signSessions}>
-          <IncomingSessionsContext value={incomingSessions}>
-            <Shell>
-              <Page key={path} route={parseRoute(path)} />
-            </Shell>
-          </IncomingSessionsContext>
-        </SignSessionsContext>
-      </SendSessionsContext>
+      <SessionsContext value={sessions}>
+        <Shell>
+          <Page key={path} route={parseRoute(path)} />
+        </Shell>
+      </SessionsContext>
     </ConfigContext>
   )
 }

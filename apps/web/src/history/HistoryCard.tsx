@@ -1,8 +1,9 @@
 import type { Hex, TransactionSummary } from '@countersign/sdk'
 import { useMemo } from 'react'
+import { useCoin } from '../config.ts'
 import type { IncomingFault, Looked } from '../incoming/payment.ts'
 import type { IncomingPayments } from '../incoming/useIncoming.ts'
-import { ErrorNotice } from '../ui/Notice.tsx'
+import { ListCard, RetryButton } from '../ui/ListCard.tsx'
 import { toDateTime } from '../words/format.ts'
 import { isPending } from '../words/proofStatus.ts'
 import { ReceivedRow, SignedRow } from './HistoryRow.tsx'
@@ -29,78 +30,56 @@ export function HistoryCard({ address, history, incoming }: HistoryCardProps) {
       .map(({ slug }) => slug),
   )
   const entries = useMemo(() => (known === null ? [] : toEntries(known, incoming.payments)), [known, incoming.payments])
+  const items = entries.map((entry) =>
+    'signed' in entry ? (
+      <SignedRow
+        key={entry.key}
+        transaction={entry.signed}
+        from={address}
+        broadcast={broadcasts.get(entry.signed.slug)}
+        isFollowed={followed.has(entry.signed.slug)}
+        onStatus={noteStatus}
+      />
+    ) : (
+      <ReceivedRow key={entry.key} payment={entry.received} />
+    ),
+  )
+  const isAll = known !== null && known.nextCursor === null
   return (
-    <section className="card" aria-labelledby="history-heading" aria-busy={isLoading}>
-      <h2 id="history-heading">History</h2>
-      {error === null ? null : (
-        <ErrorNotice error={error}>
-          <button type="button" className="button button-small" onClick={reload}>
-            Read the history again
-          </button>
-        </ErrorNotice>
-      )}
-      {known !== null && known.nextCursor === null && entries.length === 0 ? (
-        <p className="empty">
-          Nothing signed or received yet. What you send or sign appears here, each with its proof.
-        </p>
-      ) : null}
-      {entries.length === 0 ? null : (
-        <ul className="history">
-          {entries.map((entry) =>
-            'signed' in entry ? (
-              <SignedRow
-                key={entry.key}
-                transaction={entry.signed}
-                from={address}
-                broadcast={broadcasts.get(entry.signed.slug)}
-                isFollowed={followed.has(entry.signed.slug)}
-                onStatus={noteStatus}
-              />
-            ) : (
-              <ReceivedRow key={entry.key} payment={entry.received} />
-            ),
-          )}
-        </ul>
-      )}
-      {isLoading && (known === null || known.nextCursor !== null) ? <HistorySkeleton /> : null}
+    <ListCard
+      {...{ id: 'history-heading', title: 'History', listClassName: 'history', isLoading, error, items }}
+      loading={isLoading && !isAll ? 'Reading the history' : undefined}
+      retry={{ label: 'Read the history again', onRetry: reload }}
+      empty={
+        isAll && items.length === 0
+          ? 'Nothing signed or received yet. What you send or sign appears here, each with its proof.'
+          : undefined
+      }
+    >
       {known?.nextCursor ? (
         <button type="button" className="button button-quiet" onClick={loadOlder} aria-disabled={isLoading}>
           Show older
         </button>
       ) : null}
       {known === null ? null : <IncomingNote incoming={incoming} />}
-    </section>
-  )
-}
-
-function HistorySkeleton() {
-  return (
-    <div role="status">
-      <span className="visually-hidden">Reading the history</span>
-      <div className="skeleton skeleton-row" />
-      <div className="skeleton skeleton-row" />
-      <div className="skeleton skeleton-row" />
-    </div>
+    </ListCard>
   )
 }
 
 /** Which blocks were looked at for payments to the wallet: a chain has no list of them. */
 function IncomingNote({ incoming }: { incoming: IncomingPayments }) {
   const { ether, tokens, retry } = incoming
+  const coin = useCoin()
   const hasFault = typeof ether === 'string' || typeof tokens === 'string'
   const isOne = tokens === null || sentenceOf(ether) === sentenceOf(tokens)
   return (
     <div className="fine-print incoming-note">
       <p>
-        {isOne ? 'Payments to you: ' : 'ETH paid to you: '}
+        {isOne ? 'Payments to you: ' : `${coin} paid to you: `}
         {sentenceOf(ether)}
       </p>
       {isOne ? null : <p>Tokens paid to you: {sentenceOf(tokens)}</p>}
-      {hasFault ? (
-        <button type="button" className="button button-small" onClick={retry}>
-          Look again
-        </button>
-      ) : null}
+      {hasFault ? <RetryButton label="Look again" onRetry={retry} /> : null}
     </div>
   )
 }

@@ -4,7 +4,7 @@ import { getAddress } from 'viem'
 import { useConfig } from '../config.ts'
 import type { Incoming } from '../incoming/payment.ts'
 import { Link } from '../router.tsx'
-import { toAgo, toChainName, toDateTime, toShortAddress, toShortAmount } from '../words/format.ts'
+import { toAgo, toChainName, toCoin, toDateTime, toShortAddress, toShortAmount } from '../words/format.ts'
 import { proofStatusWords } from '../words/proofStatus.ts'
 import { type Description, describeSigned } from './describeSigned.ts'
 import type { Broadcast } from './useBroadcasts.ts'
@@ -58,9 +58,9 @@ export function SignedRow({ transaction, from, broadcast, isFollowed, onStatus }
 
 /** A payment to the wallet. It has no proof here: somebody else signed it. */
 export function ReceivedRow({ payment }: { payment: Incoming }) {
-  const { explorerUrl } = useConfig()
+  const { explorerUrl, chainId } = useConfig()
   const { from, amount, token, txHash, time } = payment
-  const { decimals, symbol } = token ?? { decimals: 18, symbol: 'ETH' }
+  const { decimals, symbol } = token ?? { decimals: 18, symbol: toCoin({ chainId }) }
   const description: Description = {
     direction: 'in',
     what: from === null ? 'Received from a contract' : 'Received from',

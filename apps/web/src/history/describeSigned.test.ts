@@ -20,7 +20,7 @@ test.each<[string, TransactionSummary, string, string | null, string | null]>([
   [
     'one on a chain whose coin is not known here',
     { ...payment, chainId: 100 },
-    ...(['Sent to', friend, '−0.25 of the chain’s coin'] as const),
+    ...(['Sent to', friend, '−0.25 coins'] as const),
   ],
   ['a payment to oneself', { ...payment, to: from }, 'Sent to yourself', null, '0.25 ETH'],
   ['a transfer of a listed token', transfer, 'Sent to', checksummed, '−1.5 TEST'],

@@ -1,5 +1,6 @@
 import type { ProofPayload, ServiceError } from '@countersign/protocol'
 import {
+  type Claim,
   describeError,
   describeSigned,
   describeVerdict,
@@ -19,7 +20,7 @@ import type { VerificationState } from '../worker/useVerification.ts'
 import { Checks, countSteps } from './Checks.tsx'
 import { toClaims } from './ClaimList.tsx'
 import { toFailureWords } from './failureWords.ts'
-import { VerdictPanel } from './VerdictPanel.tsx'
+import { type Mark, StatusMark } from './StatusMark.tsx'
 
 type VerificationReportProps = {
   state: VerificationState
@@ -130,4 +131,58 @@ function SignedPanel({ outcome }: { outcome: Outcome }) {
 /** Addresses in a sentence are broken evenly. */
 function toPart(part: string, index: number) {
   return ADDRESS.test(part) ? <Address key={index} address={part} /> : part
+}
+
+const marks = { good: 'pass', warning: 'mock', bad: 'fail' } as const satisfies Record<string, Mark>
+
+/** What the visitor's browser found, before all else. */
+function VerdictPanel(props: { outcome: Outcome; lies: readonly Claim[]; context: VerdictContext }) {
+  const { outcome, lies, context } = props
+  const { tone, title, sentence, notes } = describeVerdict(outcome, context)
+  const { problems, verdict, steps, isMock } = outcome
+  const first = steps.find(({ status }) => status === 'fail')
+  return (
+    <section className={`verdict verdict-${tone}`} aria-labelledby="verdict-title" data-verdict={verdict}>
+      <p>
+        <StatusMark mark={marks[tone]} text="Your browser’s verdict" />
+      </p>
+      <h2 id="verdict-title">{title}</h2>
+      {isMock && !title.includes('MOCK') ? <MockNote /> : null}
+      <p>{sentence}</p>
+      {lies.map(({ member, text, detail }) => (
+        <p key={member}>
+          <strong>It says:</strong> {toPrintable(text)} <strong>Found:</strong> {toPrintable(detail)}
+        </p>
+      ))}
+      {first === undefined ? null : (
+        <p>
+          <strong>{first.title}:</strong> does not hold. {toPrintable(first.detail)}
+        </p>
+      )}
+      {problems.length === 0 ? null : (
+        <ul>
+          {problems.map((problem) => (
+            <li key={problem}>{toPrintable(problem)}</li>
+          ))}
+        </ul>
+      )}
+      {notes.length === 0 ? null : (
+        <details className="verdict-notes fine-print">
+          <summary>What this rests on</summary>
+          {notes.map((note) => (
+            <p key={note}>{note}</p>
+          ))}
+        </details>
+      )}
+    </section>
+  )
+}
+
+/** Simulated evidence must never be taken for hardware, whatever else the page says. */
+function MockNote() {
+  return (
+    <p className="mock-note">
+      <strong>MOCK</strong> Simulated silicon, for development. This evidence proves nothing about hardware.
+    </p>
+  )
 }

@@ -1,7 +1,7 @@
 import type { Hex } from '@countersign/sdk'
 import { type FormEvent, type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
 import type { PublicClient } from 'viem'
-import type { Token } from '../config.ts'
+import { type Token, useCoin } from '../config.ts'
 import { Field } from '../ui/Field.tsx'
 import { type FieldErrors, parseFields, type SendFields } from './parseFields.ts'
 import { estimateGas } from './prepareDraft.ts'
@@ -30,6 +30,7 @@ export function SendForm({
   children,
   ...rest
 }: SendFormProps) {
+  const coin = useCoin()
   const [isCall, setIsCall] = useState(fields.data !== '' || fields.gas !== '')
   const token = tokens.find(({ address }) => address === fields.asset)
   // What a call needs depends on the amount, so there is no largest one to be known before.
@@ -57,7 +58,7 @@ export function SendForm({
               onChange={({ target }) => onChange({ asset: target.value, amount: '' })}
               disabled={isChecking}
             >
-              <option value="">ETH</option>
+              <option value="">{coin}</option>
               {tokens.map(({ address, symbol, name }) => (
                 <option key={address} value={address}>
                   {symbol} ({name})
@@ -71,7 +72,7 @@ export function SendForm({
         {(control) => <input {...control} {...text('to')} className="mono" placeholder="0x…" autoCapitalize="off" />}
       </Field>
       <div className="field-row">
-        <Field id="send-amount" label={`Amount in ${token?.symbol ?? 'ETH'}`} error={errors.amount}>
+        <Field id="send-amount" label={`Amount in ${token?.symbol ?? coin}`} error={errors.amount}>
           {(control) => <input {...control} {...text('amount')} inputMode="decimal" placeholder="0.05" />}
         </Field>
         {hasData ? null : (
@@ -116,6 +117,7 @@ type GasFieldProps = {
 
 /** The gas limit of a call, and a way to have it estimated. */
 function GasField({ fields, isChecking, chain, from, error, input, onChange, onErrors, onFailure }: GasFieldProps) {
+  const coin = useCoin()
   const [said, setSaid] = useState('')
   const { to, amount, data } = fields
   /** What the gas was estimated for; undefined where it was given by hand. */
@@ -140,7 +142,7 @@ function GasField({ fields, isChecking, chain, from, error, input, onChange, onE
 
   async function estimate() {
     if (isChecking) return
-    const parsed = parseFields({ ...fields, gas: '' }, [])
+    const parsed = parseFields({ ...fields, gas: '' }, { tokens: [], coin })
     if ('errors' in parsed) return onErrors(parsed.errors)
     setSaid('Asking the chain …')
     try {

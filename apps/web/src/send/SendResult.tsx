@@ -1,10 +1,11 @@
 import { type SignResult, useAttestation } from '@countersign/sdk'
-import { useEffect, useRef } from 'react'
-import { useConfig } from '../config.ts'
+import { useEffect } from 'react'
+import { useCoin, useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
 import { Address } from '../ui/Address.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
 import { Notice } from '../ui/Notice.tsx'
+import { Step } from '../ui/Step.tsx'
 import { toShortHex } from '../words/format.ts'
 import { type SendStep, toSendSteps, useInclusion } from './sendSteps.ts'
 import { type ShownPayment, tellAmount, toRecipient } from './tellDraft.ts'
@@ -19,19 +20,19 @@ type SendResultProps = {
 /** What has become of a payment, as far as it has come. */
 export function SendResult({ draft, result, onIncluded, onAgain }: SendResultProps) {
   const { txHash, attestationSlug } = result
-  const heading = useRef<HTMLHeadingElement>(null)
+  const coin = useCoin()
   const inclusion = useInclusion(txHash)
   const { proof } = useAttestation(attestationSlug)
-  useEffect(() => heading.current?.focus(), [])
   useEffect(() => {
     if (inclusion.state !== 'waiting') onIncluded()
   }, [inclusion.state, onIncluded])
   const steps = toSendSteps({ inclusion, proofStatus: proof?.status })
   return (
-    <section className="send-result" aria-labelledby="sent-heading">
-      <h3 id="sent-heading" ref={heading} tabIndex={-1}>
-        {inclusion.state === 'reverted' ? 'Sent, but it failed on the chain' : `Sent ${tellAmount(draft)}`}
-      </h3>
+    <Step
+      id="sent-heading"
+      className="send-result"
+      title={inclusion.state === 'reverted' ? 'Sent, but it failed on the chain' : `Sent ${tellAmount(draft, coin)}`}
+    >
       <p className="fine-print">
         to <Address address={toRecipient(draft)} />
       </p>
@@ -45,7 +46,7 @@ export function SendResult({ draft, result, onIncluded, onAgain }: SendResultPro
           Send another
         </button>
       </div>
-    </section>
+    </Step>
   )
 }
 

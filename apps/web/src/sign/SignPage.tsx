@@ -1,22 +1,37 @@
 import './sign.css'
-import { useService, type WalletInfo } from '@countersign/sdk'
+import { type ServiceError, type SignOffChainResult, useService, type WalletInfo } from '@countersign/sdk'
 import type { ShownContent } from '@countersign/verify'
 import { useRef, useState, useSyncExternalStore } from 'react'
 import { useConfig } from '../config.ts'
 import { ErrorNotice } from '../ui/Notice.tsx'
+import { ConfirmStep } from '../ui/Step.tsx'
 import { SignedInPage } from '../wallet/SignedInPage.tsx'
+import { type SessionKind, useSession } from '../wallet/session.ts'
 import { toServiceError } from '../words/explainError.ts'
 import { explainSigning } from './explainSigning.ts'
 import { parseSignFields, type SignFields } from './parseSignFields.ts'
-import { SignConfirm } from './SignConfirm.tsx'
+import { ShownWords } from './ShownWords.tsx'
 import { SignForm } from './SignForm.tsx'
 import { SignResult } from './SignResult.tsx'
-import { type SignStep, useSignSession } from './signSession.ts'
 
 type SignCardProps = {
   wallet: WalletInfo
   /** The service no longer knows the session. */
   onSessionLost: () => void
+}
+
+type SignStep =
+  | { name: 'form' }
+  | { name: 'confirm' | 'signing'; shown: ShownContent }
+  | { name: 'signed'; shown: ShownContent; result: SignOffChainResult; isKept: boolean }
+
+/**
+ * The opening is answered once, so a visitor who leaves the page while the enclave signs, and comes back, must find it. Nobody else has
+ * it: a tab that ends before it is kept leaves a proof that nobody can open.
+ */
+const SIGNING: SessionKind<{ step: SignStep; failure: ServiceError | null }> = {
+  initial: { step: { name: 'form' }, failure: null },
+  isAtRisk: ({ step }) => step.name === 'signing' || (step.name === 'signed' && !step.isKept),
 }
 
 const EMPTY: SignFields = { kind: 'text', text: '' }
@@ -27,7 +42,7 @@ export function SignCard({ wallet, onSessionLost }: SignCardProps) {
   const { client } = useService()
   const [fields, setFields] = useState(EMPTY)
   const [error, setError] = useState<string | null>(null)
-  const session = useSignSession(wallet.address)
+  const session = useSession(SIGNING, wallet.address)
   const { step, failure } = useSyncExternalStore(session.subscribe, session.get)
   const form = useRef<HTMLFormElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)
@@ -86,12 +101,19 @@ export function SignCard({ wallet, onSessionLost }: SignCardProps) {
         />
       ) : null}
       {step.name === 'confirm' ? (
-        <SignConfirm
-          shown={step.shown}
-          wallet={wallet.address}
+        <ConfirmStep
+          id="confirm-heading"
+          title="Is this right?"
+          action="Sign this"
           onConfirm={() => void confirm(step.shown)}
           onChange={back}
-        />
+        >
+          <ShownWords shown={step.shown} wallet={wallet.address} />
+          <p className="fine-print">
+            Whoever gets the signature can use it. What you sign and its signature are not published; that this wallet
+            signed something at this time is public, and cannot be taken back.
+          </p>
+        </ConfirmStep>
       ) : null}
       {step.name === 'signing' ? (
         <p role="status">The enclave signs. Stay on this page: the answer comes once.</p>

@@ -1,4 +1,3 @@
-import './vaults.css'
 import { type Approver, type Policy, VaultPolicyError } from '@countersign/policy'
 import { MAX_SAMPLE_AGE_MS } from '@countersign/protocol'
 import type { ServiceError, WalletInfo } from '@countersign/sdk'
@@ -10,8 +9,10 @@ import { Link } from '../router.tsx'
 import { Address } from '../ui/Address.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
 import { Field } from '../ui/Field.tsx'
+import { Step } from '../ui/Step.tsx'
 import { SignedInPage } from '../wallet/SignedInPage.tsx'
 import { toServiceError } from '../words/explainError.ts'
+import { toCoin } from '../words/format.ts'
 import { AttestAddress } from './AttestAddress.tsx'
 import { EMPTY_DRAFT, type NewVaultDraft, readDraft, writeDraft } from './newVaultDraft.ts'
 import { PasskeyPicker } from './PasskeyPicker.tsx'
@@ -34,7 +35,7 @@ export function NewVaultPage() {
   )
 }
 
-type Step = { name: 'form' } | { name: 'rules' | 'making'; policy: Policy } | { name: 'made'; vault: Vault }
+type MakingStep = { name: 'form' } | { name: 'rules' | 'making'; policy: Policy } | { name: 'made'; vault: Vault }
 
 /** Write, make the passkeys, read the rules, make it, keep the file. */
 function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost: () => void }) {
@@ -44,7 +45,7 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
   const [errors, setErrors] = useState<VaultFieldErrors>({})
   const [fault, setFault] = useState<string | null>(null)
   const [failure, setFailure] = useState<ServiceError | null>(null)
-  const [step, setStep] = useState<Step>({ name: 'form' })
+  const [step, setStep] = useState<MakingStep>({ name: 'form' })
   const isMaking = useRef(false)
   const form = useRef<HTMLFormElement>(null)
   const wantsFocus = useRef(false)
@@ -81,7 +82,7 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
   function readPolicy(given: readonly Approver[]): Policy | undefined {
     setFailure(null)
     setFault(null)
-    const parsed = parseVaultFields(fields)
+    const parsed = parseVaultFields(fields, toCoin(config))
     wantsFocus.current = 'errors' in parsed
     if ('errors' in parsed) return void setErrors(parsed.errors)
     if (fields.template === 'agent' && time.length === 0) return void setFault('No clock is available for a schedule.')
@@ -202,14 +203,9 @@ function tellMissing(approvals: number): string {
 
 /** The address, the file, and the offer to have the address attested. */
 function VaultMade({ vault, onAgain }: { vault: Vault; onAgain: () => void }) {
-  const heading = useRef<HTMLHeadingElement>(null)
-  useEffect(() => heading.current?.focus(), [])
   const address = getAddress(vault.address)
   return (
-    <section className="card vault-card" aria-labelledby="made-heading">
-      <h2 id="made-heading" ref={heading} tabIndex={-1}>
-        The vault is made
-      </h2>
+    <Step id="made-heading" level={2} className="card vault-card" title="The vault is made">
       <p className="address-line">
         <Address address={address} /> <CopyButton text={address} what="the address" />
       </p>
@@ -223,6 +219,6 @@ function VaultMade({ vault, onAgain }: { vault: Vault; onAgain: () => void }) {
           Make another
         </button>
       </div>
-    </section>
+    </Step>
   )
 }

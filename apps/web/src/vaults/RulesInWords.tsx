@@ -2,7 +2,9 @@ import { describePolicy, type Policy } from '@countersign/policy'
 import { nameChain } from '@countersign/protocol'
 import { toPolicyFile, type Vault } from '@countersign/sdk/vaults'
 import { useMemo } from 'react'
+import { useConfig } from '../config.ts'
 import { DownloadLink } from '../ui/DownloadLink.tsx'
+import { toChainName } from '../words/format.ts'
 
 /** What a vault allows, in words. */
 export function RulesInWords({ policy }: { policy: Policy }) {
@@ -63,6 +65,26 @@ export function describeLocks(
   if (approvers.length > 0)
     locks.push('If too few of its passkeys are left, what needs an approval can never be approved again.')
   return locks
+}
+
+/** `describeLocks`, as a list. */
+export function Locks({ policy }: { policy: Policy }) {
+  const config = useConfig()
+  const { chainId } = config
+  const locks = useMemo(
+    () => describeLocks(policy, { chainId, chainName: toChainName(config) }),
+    [policy, chainId, config],
+  )
+  return (
+    <div className="vault-rules">
+      <h4>What locks the funds for ever</h4>
+      <ul>
+        {locks.map((lock) => (
+          <li key={lock}>{lock}</li>
+        ))}
+      </ul>
+    </div>
+  )
 }
 
 /** The rules as a file, to the byte: without them nobody can make the key again. */

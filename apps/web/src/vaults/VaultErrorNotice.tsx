@@ -78,15 +78,18 @@ const EXPLANATIONS: Record<VaultErrorCode, Explanation> = {
   },
 }
 
-/** What went wrong about a vault or a passkey, and what to do. */
-export function VaultErrorNotice(props: Omit<ErrorNoticeProps, 'explanation'>) {
-  const { code } = props.error
-  const isOurs = Object.hasOwn(EXPLANATIONS, code)
-  return <ErrorNotice {...props} {...(isOurs && { explanation: EXPLANATIONS[code as VaultErrorCode] })} />
+/** What an error about a vault or a passkey means, and what to do; undefined for any other. */
+export function explainVaultError({ code }: Pick<ServiceError, 'code'>): Explanation | undefined {
+  return Object.hasOwn(EXPLANATIONS, code) ? EXPLANATIONS[code as VaultErrorCode] : undefined
 }
 
-/** Why no rule allows a payment: what the nearest one says against it. */
-export function RefusalNotice({ error }: { error: Pick<ServiceError, 'details'> }) {
+export function VaultErrorNotice(props: Omit<ErrorNoticeProps, 'explanation'>) {
+  return <ErrorNotice {...props} explanation={explainVaultError(props.error)} />
+}
+
+/** Why a vault did not pay. Where no rule allows it, what the nearest one says against it. */
+export function PaymentFailure({ error, children }: Pick<ErrorNoticeProps, 'error' | 'children'>) {
+  if (error.code !== 'policy_refused') return <VaultErrorNotice error={error}>{children}</VaultErrorNotice>
   return (
     <Notice tone="danger" title="The rules of this vault refuse this" isAlert>
       {error.details === undefined ? null : <p>{error.details}</p>}

@@ -1,7 +1,7 @@
 import type { Policy, PolicyLog, TimeSource } from '@countersign/policy'
 import { fromHex, isEd25519Key, isHex, isPlainObject, quicknet } from '@countersign/protocol'
 import type { WebConfig } from '../config.ts'
-import { fetchAttestation } from '../wallet/SignedInPage.tsx'
+import { askService } from '../wallet/serviceAnswers.ts'
 
 /** With two witnesses a majority is both of them: if either disappears, the vault is locked. */
 const MIN_WITNESSES = 3
@@ -52,7 +52,8 @@ export async function checkStart(
 
 async function readPresent(apiBaseUrl: string): Promise<{ from: number; to: number } | undefined> {
   const init = { signal: AbortSignal.timeout(TIMEOUT_MS), cache: 'no-store' } as const
-  const { fetchedAt, expiresAt } = (await fetchAttestation(apiBaseUrl, init)) ?? {}
+  const answer = await askService(apiBaseUrl, '/health/attestation', init)
+  const { fetchedAt, expiresAt } = isPlainObject(answer) ? answer : {}
   const [from, to] = [Date.parse(String(fetchedAt)), Date.parse(String(expiresAt))]
   return from < to ? { from, to } : undefined
 }

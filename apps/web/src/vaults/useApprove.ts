@@ -1,8 +1,8 @@
 import type { Approval } from '@countersign/policy'
 import type { ServiceError } from '@countersign/sdk'
 import { approve, type PasskeyCredential, type Prepared } from '@countersign/sdk/vaults'
-import { useEffect, useRef, useState } from 'react'
-import { toServiceError } from '../words/explainError.ts'
+import { useEffect, useRef } from 'react'
+import { useAction } from '../ui/useAction.ts'
 import { readVaultNotes } from './vaultNotes.ts'
 
 type UseApproveReturnType = { ask: () => Promise<void>; isAsking: boolean; failure: ServiceError | null }
@@ -12,8 +12,7 @@ type UseApproveReturnType = { ask: () => Promise<void>; isAsking: boolean; failu
  * afterwards counts for nothing: it would bring back what somebody has discarded.
  */
 export function useApprove(prepared: Prepared, onApproval: (approval: Approval) => void): UseApproveReturnType {
-  const [isAsking, setIsAsking] = useState(false)
-  const [failure, setFailure] = useState<ServiceError | null>(null)
+  const { run, isRunning, failure } = useAction()
   // Of the last render: while somebody looks for a passkey, the approval of another one may have been pasted.
   const take = useRef(onApproval)
   take.current = onApproval
@@ -24,20 +23,13 @@ export function useApprove(prepared: Prepared, onApproval: (approval: Approval) 
     return () => controller.abort()
   }, [])
 
-  async function ask() {
-    if (isAsking) return
-    setIsAsking(true)
-    setFailure(null)
-    const { signal } = shown.current
-    try {
+  const ask = () =>
+    run(async () => {
+      const { signal } = shown.current
       const approval = await approve(prepared, { credentials: findCredentials(prepared), signal })
       if (!signal.aborted) take.current(approval)
-    } catch (error) {
-      setFailure(toServiceError(error))
-    }
-    setIsAsking(false)
-  }
-  return { ask, isAsking, failure }
+    })
+  return { ask, isAsking: isRunning, failure }
 }
 
 /** Which passkeys to ask for: those made here, if they are all that the vault has. Otherwise the user chooses among all of this site. */

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { useCoin } from '../config.ts'
 
 type FaucetButtonProps = {
   faucetUrl: string
@@ -12,6 +13,7 @@ type FaucetButtonProps = {
 export function FaucetButton({ faucetUrl, address, isFirstStep, onFunded }: FaucetButtonProps) {
   const [isAsking, setIsAsking] = useState(false)
   const [said, setSaid] = useState('')
+  const coin = useCoin()
 
   async function ask() {
     if (isAsking) return
@@ -19,7 +21,7 @@ export function FaucetButton({ faucetUrl, address, isFirstStep, onFunded }: Fauc
     setSaid('')
     try {
       await requestFunds(globalThis.fetch, { faucetUrl, address })
-      setSaid('The faucet sent 1 ETH.')
+      setSaid(`The faucet sent 1 ${coin}.`)
       onFunded()
     } catch (error) {
       setSaid(error instanceof FaucetError ? error.message : 'The faucet failed.')

@@ -1,10 +1,10 @@
 import { isPlainObject } from '@countersign/protocol'
 import { ServiceProvider, useService, type WalletInfo } from '@countersign/sdk'
-import { Fragment, type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
+import { Fragment, type ReactNode, useMemo, useRef, useState } from 'react'
 import { useConfig } from '../config.ts'
 import { ErrorNotice } from '../ui/Notice.tsx'
 import { SignedOut, type SignedOutProps } from './SignedOut.tsx'
-import { WalletSkeleton } from './WalletSkeleton.tsx'
+import { useServiceAnswer } from './serviceAnswers.ts'
 
 type SignedInPageProps = {
   /** The heading of the page. */
@@ -112,9 +112,12 @@ function Unreachable({ error, onRetry }: UnreachableProps) {
   )
 }
 
+/** Whether the service says that it runs on simulated silicon. Whether that is true, only a proof tells. */
+const isMock = (body: unknown) => isPlainObject(body) && body.mode === 'mock'
+
 function MockBanner() {
   const { apiBaseUrl } = useConfig()
-  if (useServiceMode(apiBaseUrl) !== 'mock') return null
+  if (useServiceAnswer(apiBaseUrl, '/health/attestation', isMock) !== true) return null
   return (
     <aside aria-label="Simulated hardware" className="notice notice-warning">
       <p>
@@ -125,35 +128,20 @@ function MockBanner() {
   )
 }
 
-/** Of the evidence behind the service, as it says of itself; null while that is not known. */
-type ServiceMode = 'hardware' | 'mock'
-
-/** Asks the service whether it runs on simulated silicon. */
-function useServiceMode(apiBaseUrl: string): ServiceMode | null {
-  const [mode, setMode] = useState<ServiceMode | null>(null)
-  useEffect(() => {
-    const controller = new AbortController()
-    async function ask() {
-      try {
-        const told = (await fetchAttestation(apiBaseUrl, { signal: controller.signal }))?.mode
-        if (!controller.signal.aborted && (told === 'mock' || told === 'hardware')) setMode(told)
-      } catch {
-        // Not known, then. Another part of the page reports that the service is down.
-      }
-    }
-    void ask()
-    return () => controller.abort()
-  }, [apiBaseUrl])
-  return mode
-}
-
-/** What the service says about itself and its evidence; undefined where it says nothing. Whether that is true, only a proof tells. */
-export async function fetchAttestation(
-  apiBaseUrl: string,
-  init: RequestInit,
-): Promise<Record<string, unknown> | undefined> {
-  const url = `${apiBaseUrl.replace(/\/+$/, '')}/health/attestation`
-  const response = await globalThis.fetch(url, init)
-  const body: unknown = response.ok ? await response.json() : undefined
-  return isPlainObject(body) ? body : undefined
+/** The shape of the wallet while it is being fetched. */
+export function WalletSkeleton({ label }: { label: string }) {
+  return (
+    <div className="wallet-grid">
+      <p className="visually-hidden" role="status">
+        {label}
+      </p>
+      {['account', 'send', 'history'].map((name) => (
+        <div key={name} className={`card area-${name}`} aria-hidden="true">
+          <div className="skeleton skeleton-line" />
+          <div className="skeleton skeleton-title" />
+          <div className="skeleton skeleton-block" />
+        </div>
+      ))}
+    </div>
+  )
 }

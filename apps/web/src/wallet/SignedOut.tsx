@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'react'
 import { useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
 import { ErrorNotice, Notice } from '../ui/Notice.tsx'
-import { useProviders } from './useProviders.ts'
+import { parseProviders, useServiceAnswer } from './serviceAnswers.ts'
 
 export type SignedOutProps = SignInCardProps & {
   /** Why there is nobody: a person who was here a moment ago wants to know. */
@@ -84,7 +84,7 @@ type SignInCardProps = {
 
 /** One button for each way to sign in. */
 function SignInCard({ onSignIn }: SignInCardProps) {
-  const providers = useProviders(useConfig().apiBaseUrl)
+  const providers = useServiceAnswer(useConfig().apiBaseUrl, '/auth', parseProviders)
   return (
     <section className="card sign-in" aria-label="Sign in">
       {providers === null ? (
