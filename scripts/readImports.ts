@@ -6,14 +6,12 @@ import { parseSync } from 'vite'
 export type Import = {
   from: string
   to: string
-  /** Where the import stands in `from`. */
-  line: number
-  /** What is imported, as the code says it: `type Log, createLog`. */
-  names: string
+  /** All that it imports are types. */
+  isType: boolean
 }
 
 /** Any node of the syntax tree (ESTree, with TypeScript). */
-type Node = { type: string; start: number; [member: string]: unknown }
+type Node = { type: string; [member: string]: unknown }
 
 const SOURCE = '**/*.{ts,tsx,mts,mjs}'
 /** Of other people, or generated. */
@@ -30,10 +28,10 @@ export function readImports(root: string): Import[] {
   const imports: Import[] = []
   for (const from of files) {
     const text = readFileSync(join(root, from), 'utf8')
-    for (const { specifier, start, names } of parseImports(from, text)) {
+    for (const { specifier, isType } of parseImports(from, text)) {
       const to = specifier.startsWith('.') ? posix.join(posix.dirname(from), specifier) : packages.get(specifier)
       if (to === undefined || !files.has(to)) continue
-      imports.push({ from, to, line: text.slice(0, start).split('\n').length, names })
+      imports.push({ from, to, isType })
     }
   }
   return imports
@@ -56,7 +54,7 @@ function readPackages(root: string, exclude: (path: string) => boolean): Map<str
   return entries
 }
 
-type ParsedImport = { specifier: string; start: number; names: string }
+type ParsedImport = { specifier: string; isType: boolean }
 
 function parseImports(path: string, text: string): ParsedImport[] {
   const { program, errors } = parseSync(path, text)
@@ -64,7 +62,7 @@ function parseImports(path: string, text: string): ParsedImport[] {
   const found: ParsedImport[] = []
   visit(program, (node) => {
     const specifier = toSpecifier(node)
-    if (specifier !== undefined) found.push({ specifier, start: node.start, names: toNames(node) })
+    if (specifier !== undefined) found.push({ specifier, isType: isTypeImport(node) })
   })
   return found
 }
@@ -92,23 +90,11 @@ function toSpecifier(node: Node): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-function toNames(node: Node): string {
-  if (node.type === 'ImportExpression') return 'import()'
-  if (node.type === 'TSImportType') return 'type import()'
-  const isType = node.importKind === 'type' || node.exportKind === 'type'
-  if (node.type === 'ExportAllDeclaration') return isType ? 'type *' : '*'
-  const specifiers = node.specifiers as Node[]
-  const names = specifiers.map((specifier) => {
-    const kind = isType || specifier.importKind === 'type' || specifier.exportKind === 'type' ? 'type ' : ''
-    return `${kind}${toName(specifier)}`
-  })
-  return names.join(', ') || 'nothing'
-}
-
-/** The name on the side of the file that is imported. */
-function toName({ type, imported, local }: Node): string {
-  if (type === 'ImportNamespaceSpecifier') return '*'
-  if (type === 'ImportDefaultSpecifier') return 'default'
-  const { name, value } = (type === 'ExportSpecifier' ? local : imported) as { name?: string; value?: string }
-  return name ?? value ?? ''
+function isTypeImport(node: Node): boolean {
+  if (node.type === 'TSImportType' || node.importKind === 'type' || node.exportKind === 'type') return true
+  const specifiers = (node.specifiers ?? []) as Node[]
+  return (
+    specifiers.length > 0 &&
+    specifiers.every(({ importKind, exportKind }) => importKind === 'type' || exportKind === 'type')
+  )
 }
