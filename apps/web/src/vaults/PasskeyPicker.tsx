@@ -1,14 +1,11 @@
 import { useService } from '@countersign/sdk'
-import { createPasskey, type Passkey } from '@countersign/sdk/vaults'
+import { createPasskey } from '@countersign/sdk/vaults'
 import { Link } from '../router.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { PasteField } from '../ui/PasteField.tsx'
 import { useAction } from '../ui/useAction.ts'
-import { parseApprover } from './newVaultDraft.ts'
+import { type ChosenPasskey, parseApprover } from './newVaultDraft.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
-
-/** A passkey of the vault that is being made. Of one from another device only the public part is known. */
-export type ChosenPasskey = Pick<Passkey, 'approver'> & Partial<Passkey>
 
 export type PasskeyPickerProps = {
   passkeys: readonly ChosenPasskey[]

@@ -1,9 +1,12 @@
 import { type Approver, createPolicy, VaultPolicyError } from '@countersign/policy'
 import { isPlainObject } from '@countersign/protocol'
+import type { Passkey } from '@countersign/sdk/vaults'
 import { readStored, writeStored } from '../ui/stored.ts'
-import type { ChosenPasskey } from './PasskeyPicker.tsx'
 import type { VaultFields } from './parseVaultFields.ts'
 import { isCredential } from './vaultNotes.ts'
+
+/** A passkey of the vault that is being made. Of one from another device only the public part is known. */
+export type ChosenPasskey = Pick<Passkey, 'approver'> & Partial<Passkey>
 
 /** A vault that is being written. Kept in the tab: who has to sign in again in the middle has not made the passkeys for nothing. */
 export type NewVaultDraft = { fields: VaultFields & { name: string }; passkeys: readonly ChosenPasskey[] }
