@@ -27,10 +27,10 @@ import {
   toEnclaveVersion,
   toHex,
 } from '@countersign/protocol'
-import { createSigner } from '../../../../packages/log/src/logs.fake.ts'
-import type { createSigningEnclave } from '../../test/signingEnclave.ts'
-import { CoordinatorError } from '../errors.ts'
-import type { Claim, EnclaveTerms, LogKeeper } from '../ports.ts'
+import { createSigner } from '../../../packages/log/src/logs.fake.ts'
+import { CoordinatorError } from '../src/errors.ts'
+import type { Claim, EnclaveTerms, LogKeeper } from '../src/ports.ts'
+import type { createSigningEnclave } from './signingEnclave.ts'
 
 const ORIGIN = 'log.example/one'
 const log = createSigner(ORIGIN)
