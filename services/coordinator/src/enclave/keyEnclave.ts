@@ -56,7 +56,8 @@ export type EnclaveLog = {
   call(request: LogRequest): Promise<LogResponse>
 }
 
-/** Configurations to accept. Left out in mock mode only. */
+export type EnclavePolicy = Omit<QuotePolicy, 'reportData'> & {
+  /** Configurations to accept. Left out in mock mode only. */
   configHashes?: readonly string[]
   /** Root secrets to accept, each by its commitment. Left out: any, as long as all enclaves have the same. */
   commitments?: readonly string[]

@@ -9,7 +9,7 @@ import type { Sample } from './sampleBuffer.ts'
 /** Samples that were bought and are not used, each counted once. */
 export type BuyerStats = {
   /** Refused by the check, by fault. */
-  refused: Readonly<Record<SampleFault, number>>
+  refused: Readonly<Record<string, number>>
   /** Sent twice, or claimed before, by any coordinator. */
   replayed: number
   /** Requests to the source that failed. */

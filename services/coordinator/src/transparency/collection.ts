@@ -2,6 +2,7 @@ import {
   arrangeCheckpoint,
   type Cosignature,
   findCosignatures,
+  isSatisfied,
   LogError,
   type Note,
   type NoteKey,
@@ -55,13 +56,10 @@ export function createCollection(
   }
 }
 
-export function isCosignedBy({ cosignatures }: Collection, { witnesses, quorum }: WitnessPolicy): boolean {
-  return witnesses.filter((witness) => cosignatures.has(witness)).length >= quorum
-}
-
 /** Whether so many refuse that no quorum is left. */
-export function isRefusedBy({ refusals }: Collection, { witnesses, quorum }: WitnessPolicy): boolean {
-  return witnesses.filter((witness) => refusals.has(witness)).length > witnesses.length - quorum
+export function isRefusedBy({ refusals }: Collection, policy: WitnessPolicy): boolean {
+  const others = policy.witnesses.filter((witness) => !refusals.has(witness))
+  return !isSatisfied(policy, others)
 }
 
 /** In the order of the policy. */

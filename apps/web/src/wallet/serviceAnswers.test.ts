@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseProviders } from './useProviders.ts'
+import { parseProviders } from './serviceAnswers.ts'
 
 const icon = 'data:image/svg+xml;base64,AAAA'
 const google = { id: 'google', name: 'Google', icon }
