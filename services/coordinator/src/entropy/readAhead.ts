@@ -27,8 +27,6 @@ export type ReadAhead = Entropy & { stats(): EntropyStats }
 export type ReadAheadParameters = Omit<SampleBuyerParameters, 'maxAgeMs' | 'allowUnsigned'> & {
   /** No sample is handed out when it is older. */
   maxAgeMs?: number
-  /** Up to this age a sample counts as ahead of demand; older ones are a reserve, for when there is nothing fresher. */
-  freshMs?: number
   /** Samples kept beside those that a caller waits for. */
   capacity?: number
   allowUnsigned?: boolean
@@ -49,6 +47,8 @@ type State =
   | { kind: 'pausing'; cancel(): void }
   | { kind: 'stopped' }
 
+/** Up to this age a sample counts as ahead of demand; older ones are a reserve, for when there is nothing fresher. */
+const FRESH_MS = 5_000
 const MAX_SAMPLES = 256
 const MAX_REQUESTS = 4
 /** Requests in a row that bring nothing new, before those who wait fail. */
@@ -72,11 +72,11 @@ const HORIZON = 1 / 5
  */
 export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
   const { clock } = parameters
-  const { maxAgeMs = 60_000, freshMs = 5_000, capacity = 1_024, allowUnsigned = false } = parameters
+  const { maxAgeMs = 60_000, capacity = 1_024, allowUnsigned = false } = parameters
   const { waitMs = 5_000, retryMs = 100 } = parameters
   const buyer = createSampleBuyer({ ...parameters, maxAgeMs, allowUnsigned })
-  const buffer = createSampleBuffer({ clock, maxAgeMs, freshMs, capacity })
-  const horizonMs = freshMs * HORIZON
+  const buffer = createSampleBuffer({ clock, maxAgeMs, freshMs: FRESH_MS, capacity })
+  const horizonMs = FRESH_MS * HORIZON
 
   const waiters: Waiter[] = []
   let state: State = { kind: 'idle' }
