@@ -221,7 +221,8 @@ function isOf(uid: number, folder: string): Promise<boolean> {
 /** Removes what a server left in a folder that it was told to keep its files in. */
 export async function removePostgres(folder: string): Promise<void> {
   const target = await realpath(folder).catch(() => folder)
-  for (const path of [target, folder]) await rm(path, { recursive: true, force: true })
+  // A server whose starter was killed ends a moment later.
+  for (const path of [target, folder]) await rm(path, { recursive: true, force: true, maxRetries: 20 })
 }
 
 /**
