@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openJobs } from './jobs.ts'
 import { createPinningStore } from './pinning.ts'
 import {
   createTestBatch,
@@ -142,7 +141,9 @@ describe('jobs that are finished', () => {
   test('they are kept for minutes, and have an index of those that are active', async () => {
     const names = ['confirm', 'pin', 'policy', 'publish']
     expect(
-      await subject.query(`select name, deletion_seconds from pgboss.queue where name in ('${names.join("','")}') order by 1`),
+      await subject.query(
+        `select name, deletion_seconds from pgboss.queue where name in ('${names.join("','")}') order by 1`,
+      ),
     ).toEqual(names.map((name) => ({ name, deletion_seconds: 600 })))
     expect(await subject.query(`select to_regclass('pgboss.job_active')::text as found`)).toEqual([
       { found: 'pgboss.job_active' },
