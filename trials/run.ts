@@ -56,7 +56,13 @@ function readValues(chosen: Trial, usage: string) {
     if (each.kind === 'flag') return [option, given === true]
     if (each.kind === 'text') return [option, given ?? each.default]
     if (each.kind === 'choices')
-      return [option, select(each.among, [given ?? []].flat().flatMap((text) => String(text).split(',')))]
+      return [
+        option,
+        select(
+          each.among,
+          [given ?? []].flat().flatMap((text) => String(text).split(',')),
+        ),
+      ]
     const number = given === undefined ? each.default : Number(given === '' ? Number.NaN : given)
     const isFine = number >= each.least && number <= each.most && (!each.isWhole || Number.isSafeInteger(number))
     if (!isFine) refuse(`--${option} is ${String(given)}: expected a number from ${each.least} to ${each.most}`)

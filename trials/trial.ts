@@ -57,8 +57,11 @@ export const choices = <const Names extends readonly string[]>(placeholder: stri
   ({ kind: 'choices', placeholder, among, text }) as const
 
 /** A whole number from 1, unless limits are given. */
-export const count = (given: number, text: string, { least = 1, most = Number.MAX_SAFE_INTEGER, isWhole = true } = {}) =>
-  ({ kind: 'number', default: given, text, least, most, isWhole }) as const
+export const count = (
+  given: number,
+  text: string,
+  { least = 1, most = Number.MAX_SAFE_INTEGER, isWhole = true } = {},
+) => ({ kind: 'number', default: given, text, least, most, isWhole }) as const
 
 export const seed = (text: string) => count(1, text, { least: 0 })
 

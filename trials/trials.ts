@@ -1,18 +1,11 @@
 import { availableParallelism } from 'node:os'
+import { attackNames } from './security/attack.ts'
 import { choices, count, defineTrial, flag, seed, type Trial, word } from './trial.ts'
 
 /** In the order in which they run: the short ones first. */
 export const suiteNames = [
   ...['verification', 'startup', 'enclave', 'sign', 'vaults', 'log'],
   ...['signin', 'reads', 'memory', 'pipeline', 'restart', 'growth'],
-]
-
-/** Those that restart the coordinator come last. */
-export const attackNames = [
-  ...(['abuse-matrix', 'header-floods', 'open-redirect', 'log-injection', 'slug-timing'] as const),
-  ...(['oversized-bodies', 'slow-connections', 'event-streams', 'cookie-tossing'] as const),
-  ...(['vault-stolen-session', 'vault-own-coordinator', 'vault-second-enclave', 'vault-old-database'] as const),
-  'rate-limits' as const,
 ]
 
 /** Every trial, by the name of its npm command. What a trial needs is loaded when it runs. */
@@ -26,8 +19,14 @@ export const trials: Readonly<Record<string, Trial>> = {
       page: word('FILE', 'puts the reports of the suites that ran into a page, such as docs/performance.md'),
       summary: word('FILE', 'puts the main figures of that page into another, such as README.md'),
       quick: flag('small sizes, to try it out: the figures mean little'),
-      fixtures: { ...word('DIR', 'evidence to measure on; simulated evidence if it is not there'), default: '../shared/fixtures' },
-      against: word('DIR', 'another checkout, ready to run, whose services sign and vaults measure in turns with these'),
+      fixtures: {
+        ...word('DIR', 'evidence to measure on; simulated evidence if it is not there'),
+        default: '../shared/fixtures',
+      },
+      against: word(
+        'DIR',
+        'another checkout, ready to run, whose services sign and vaults measure in turns with these',
+      ),
       budget: flag('of sign, only the processor time of a signature, by process and thread'),
     },
     example: 'sign --rounds 3 --json sign.json',
@@ -57,8 +56,14 @@ empty database and an empty server; then it looks for everything that was answer
       parts: choices('NAME,NAME', ['database', 'balancer', 'backups'], 'what happens'),
       rounds: count(5, 'times that each of these happens', { most: 100 }),
       rate: count(30, 'signatures a second', { most: 500 }),
-      mode: { ...word('MODE', 'sync: a commit waits for the standby; async: it does not (default sync)'), default: 'sync' },
-      lag: count(0, 'milliseconds for which the standby gets nothing before its primary dies', { least: 0, most: 60_000 }),
+      mode: {
+        ...word('MODE', 'sync: a commit waits for the standby; async: it does not (default sync)'),
+        default: 'sync',
+      },
+      lag: count(0, 'milliseconds for which the standby gets nothing before its primary dies', {
+        least: 0,
+        most: 60_000,
+      }),
       outage: count(0, 'milliseconds from the death of the primary to the promotion', { least: 0, most: 60_000 }),
       log: flag('prints the lines of all processes too'),
     },
@@ -67,7 +72,8 @@ empty database and an empty server; then it looks for everything that was answer
   }),
 
   faults: defineTrial({
-    summary: 'Kills the coordinator and its worker while signatures arrive, and audits the signatures that clients received.',
+    summary:
+      'Kills the coordinator and its worker while signatures arrive, and audits the signatures that clients received.',
     options: {
       rounds: count(5, 'times that each named crash point is reached', { least: 0 }),
       kills: count(200, 'kills at random moments after that', { least: 0 }),
@@ -89,7 +95,8 @@ empty database and an empty server; then it looks for everything that was answer
   }),
 
   life: defineTrial({
-    summary: 'Lives of proofs as random commands of workers, chain, pin service and clock; the invariants are checked after each.',
+    summary:
+      'Lives of proofs as random commands of workers, chain, pin service and clock; the invariants are checked after each.',
     options: {
       runs: count(1_000, 'sequences', { least: 0 }),
       commands: count(50, 'commands of each', { least: 0 }),
@@ -140,7 +147,8 @@ plants four cases, one after the other, which the next look must find by name.`,
   }),
 
   'monitor:situations': defineTrial({
-    summary: 'Runs the monitor in twelve situations, each as a separate process, and prints its headline, exit code and webhook as a table.',
+    summary:
+      'Runs the monitor in twelve situations, each as a separate process, and prints its headline, exit code and webhook as a table.',
     options: { only: word('WORD', 'the situations with this word in their names') },
     example: '--only witness',
     run: async (deps, options) => (await import('./monitor/runSituations.ts')).runSituations(deps, options),
@@ -189,7 +197,8 @@ and frozen, the database is cut off, and satellite, IPFS and chain fail one call
   }),
 
   sweep: defineTrial({
-    summary: 'Changes simulated evidence one byte at a time, cuts and extends it, and counts what the default policy accepts: nothing should be.',
+    summary:
+      'Changes simulated evidence one byte at a time, cuts and extends it, and counts what the default policy accepts: nothing should be.',
     options: {
       share: count(100, 'percent of all mutations to try', { least: 0.001, most: 100, isWhole: false }),
       bits: count(1, 'bits to flip at each position', { most: 8 }),

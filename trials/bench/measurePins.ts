@@ -3,7 +3,7 @@ import { createHeliaPinner } from '../../services/coordinator/src/ipfs/helia.ts'
 import { assembleReceipt } from '../../services/coordinator/src/pipeline/assembleReceipt.ts'
 import { createPinStage } from '../../services/coordinator/src/pipeline/pin.ts'
 import type { Block, Pinner } from '../../services/coordinator/src/ports.ts'
-import { type PipelineStore, openStores } from '../../services/coordinator/src/store/openStore.ts'
+import { openStores, type PipelineStore } from '../../services/coordinator/src/store/openStore.ts'
 import { type Row, toRow, withAt } from './report.ts'
 import { signMany } from './signer.ts'
 

@@ -40,7 +40,15 @@ export async function openBench(scope: Scope, settings?: Readonly<Record<string,
     postgres,
     satellite,
     async start(changes = {}) {
-      const { limit = BATCH_LIMIT, users = 8, accounts = users, receiptVersion = 1, checkout, log, metricsPort } = changes
+      const {
+        limit = BATCH_LIMIT,
+        users = 8,
+        accounts = users,
+        receiptVersion = 1,
+        checkout,
+        log,
+        metricsPort,
+      } = changes
       const databaseUrl = await postgres.createDatabase()
       const stack = scope.add(
         await startBackend({

@@ -120,7 +120,11 @@ async function signIn(url: string, subject: string, index: number): Promise<Pers
   if (provisioned.status !== 200) throw new Error(`no wallet: ${await provisioned.text()}`)
   const { address } = (await provisioned.json()) as WalletInfo
   const options = { keepAlive: true, localAddress: `127.0.1.${index + 1}` }
-  return { cookie: user.cookie, address, agent: url.startsWith('https:') ? new Agent(options) : new PlainAgent(options) }
+  return {
+    cookie: user.cookie,
+    address,
+    agent: url.startsWith('https:') ? new Agent(options) : new PlainAgent(options),
+  }
 }
 
 function post(url: URL, { cookie, agent }: Person, body: string): Promise<{ status: number; text: string }> {

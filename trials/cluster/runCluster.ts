@@ -107,7 +107,13 @@ export async function runCluster(
         rows: [...byFault].map(([name, all]) => {
           const count = all.reduce((sum, each) => sum + each.count, 0)
           const failed = all.reduce((sum, { failures }) => sum + failures.length, 0)
-          return [name, all.length, count, failed, `${Math.max(...all.map(({ longestMs }) => longestMs)).toFixed(0)} ms`]
+          return [
+            name,
+            all.length,
+            count,
+            failed,
+            `${Math.max(...all.map(({ longestMs }) => longestMs)).toFixed(0)} ms`,
+          ]
         }),
       },
       ...(throughputs.length === 0 ? [] : [{ head, rows: throughputs }]),
@@ -194,7 +200,14 @@ async function compareThroughputs(parameters: {
       return { one, three, ratio: three / one }
     })
     const of = (name: 'one' | 'three' | 'ratio') => median(repeats.map((repeat) => repeat[name]))
-    rows.push([connections, `${of('one').toFixed(0)} /s`, `${of('three').toFixed(0)} /s`, of('ratio'), discarded, disturbed])
+    rows.push([
+      connections,
+      `${of('one').toFixed(0)} /s`,
+      `${of('three').toFixed(0)} /s`,
+      of('ratio'),
+      discarded,
+      disturbed,
+    ])
     say(`compared at ${connections} connections`)
   }
   return rows

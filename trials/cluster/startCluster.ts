@@ -218,7 +218,14 @@ async function startParts(parameters: StartOnParameters, { add, createFolder }: 
   else {
     const authority = await createAuthority(folder)
     trust(authority)
-    const parts = { program: haproxy, folder, authority, port: publicPort, coordinatorPorts, ipfsPort: Number(new URL(ipfsUrl).port) }
+    const parts = {
+      program: haproxy,
+      folder,
+      authority,
+      port: publicPort,
+      coordinatorPorts,
+      ipfsPort: Number(new URL(ipfsUrl).port),
+    }
     proxy = add(await startDeployedHaproxy({ ...parts, onLine: (line) => onLine('HAProxy', line) }), stopEach)
   }
   if (hasLog) await Promise.all(coordinatorPorts.map((port) => untilComplete(`http://127.0.0.1:${port}`)))

@@ -134,7 +134,9 @@ function toTable(events: readonly Event[]): Table {
         all.flatMap(({ failures }) => failures),
         ([reason]) => reason,
       )
-      const failed = [...reasons].map(([reason, each]) => `${each.reduce((sum, [, count]) => sum + count, 0)} × ${reason}`)
+      const failed = [...reasons].map(
+        ([reason, each]) => `${each.reduce((sum, [, count]) => sum + count, 0)} × ${reason}`,
+      )
       return [
         what,
         all.length,

@@ -83,7 +83,10 @@ const openDatabase = async (scope: Scope, url: string): Promise<Query> =>
 async function judge({ witnesses }: Pick<Backend, 'witnesses'>, query: Query, origin: string) {
   const rows = (await readLogs(query)).find((log) => log.origin === origin)
   if (rows === undefined) return { rows: undefined, faults: [`${origin} was never begun`] }
-  return { rows, faults: judgeLog(rows, { policy: toPolicy(witnesses), newest: await readNewest(witnesses, origin) }).faults }
+  return {
+    rows,
+    faults: judgeLog(rows, { policy: toPolicy(witnesses), newest: await readNewest(witnesses, origin) }).faults,
+  }
 }
 
 const countSignings = (logs: readonly LogRows[], origin: string) =>

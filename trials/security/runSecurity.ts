@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import type { Outcome, TrialDeps } from '../trial.ts'
-import type { attackNames } from '../trials.ts'
-import type { Attack, AttackResult } from './attack.ts'
+import type { Attack, AttackResult, attackNames } from './attack.ts'
 import { abuseMatrix } from './attacks/abuseMatrix.ts'
 import { cookieTossing } from './attacks/cookieTossing.ts'
 import { eventStreams } from './attacks/eventStreams.ts'

@@ -1,4 +1,10 @@
-import { isTerminalProofStatus, type ProofPayload, proofStatuses, type WalletInfo, withinTimeLimit } from '@countersign/protocol'
+import {
+  isTerminalProofStatus,
+  type ProofPayload,
+  proofStatuses,
+  type WalletInfo,
+  withinTimeLimit,
+} from '@countersign/protocol'
 import { createTx, createUser, type TestUser, toDigest } from '@countersign/testing/stack'
 import type { ReceivedSignature } from '../audit.ts'
 

@@ -11,7 +11,7 @@ import { createMember, type Member } from '../member.ts'
 import { openQuery } from '../openQuery.ts'
 import type { Outcome, TrialDeps } from '../trial.ts'
 import { attack, compareCauses, readCauses, readKeys } from './judge.ts'
-import { type Receiver, startReceiver } from './receiver.ts'
+import { startReceiver } from './receiver.ts'
 
 const USERS = 8
 const SIGNERS = 12

@@ -118,7 +118,8 @@ export async function runKills(
   await last.stop()
   for (const [size, set] of roots) {
     const [root] = set
-    if (set.size > 1 || root !== toRoot(leaves.slice(0, size))) faults.push(`two histories of size ${size} were cosigned`)
+    if (set.size > 1 || root !== toRoot(leaves.slice(0, size)))
+      faults.push(`two histories of size ${size} were cosigned`)
   }
   return { faults, figures: report }
 }

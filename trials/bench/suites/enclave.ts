@@ -53,11 +53,24 @@ export function benchEnclave(run: Run): Promise<Report> {
         return { alone, together: await measure(batched, callers) }
       },
       (of) => [
-        toRow('signatures', of(({ together }) => together.rate), '/s', {
-          'one quote each': of(({ together, alone }) => together.rate / alone.rate),
-        }),
-        toRow('signatures, one quote each', of(({ alone }) => alone.rate), '/s'),
-        toRow('p50', of(({ together }) => together.p50), 'ms'),
+        toRow(
+          'signatures',
+          of(({ together }) => together.rate),
+          '/s',
+          {
+            'one quote each': of(({ together, alone }) => together.rate / alone.rate),
+          },
+        ),
+        toRow(
+          'signatures, one quote each',
+          of(({ alone }) => alone.rate),
+          '/s',
+        ),
+        toRow(
+          'p50',
+          of(({ together }) => together.p50),
+          'ms',
+        ),
       ],
     )
     return {

@@ -48,21 +48,54 @@ export function benchLog(run: Run): Promise<Report> {
       (of, repeats) => {
         const sumRates = (lane: 'without' | 'withLog') => sum(repeats.map((repeat) => repeat[lane].rate))
         return [
-          toRow('signatures', of(({ without }) => without.rate), '/s'),
-          toRow('signatures, with a log', of(({ withLog }) => withLog.rate), '/s', {
-            without: sumRates('withLog') / sumRates('without'),
-          }),
-          toRow('p50', of(({ without }) => without.p50), 'ms'),
-          toRow('p50, with a log', of(({ withLog }) => withLog.p50), 'ms'),
-          toRow('p50, more with a log', of(({ without, withLog }) => withLog.p50 - without.p50), 'ms'),
-          toRow('the coordinator’s wait for a quorum, mean', of(({ quorumMs }) => quorumMs), 'ms'),
+          toRow(
+            'signatures',
+            of(({ without }) => without.rate),
+            '/s',
+          ),
+          toRow(
+            'signatures, with a log',
+            of(({ withLog }) => withLog.rate),
+            '/s',
+            {
+              without: sumRates('withLog') / sumRates('without'),
+            },
+          ),
+          toRow(
+            'p50',
+            of(({ without }) => without.p50),
+            'ms',
+          ),
+          toRow(
+            'p50, with a log',
+            of(({ withLog }) => withLog.p50),
+            'ms',
+          ),
+          toRow(
+            'p50, more with a log',
+            of(({ without, withLog }) => withLog.p50 - without.p50),
+            'ms',
+          ),
+          toRow(
+            'the coordinator’s wait for a quorum, mean',
+            of(({ quorumMs }) => quorumMs),
+            'ms',
+          ),
           toRow(
             'p50, more than that wait',
             of(({ without, withLog, quorumMs }) => withLog.p50 - without.p50 - quorumMs),
             'ms',
           ),
-          toRow('p99', of(({ without }) => without.p99), 'ms'),
-          toRow('p99, with a log', of(({ withLog }) => withLog.p99), 'ms'),
+          toRow(
+            'p99',
+            of(({ without }) => without.p99),
+            'ms',
+          ),
+          toRow(
+            'p99, with a log',
+            of(({ withLog }) => withLog.p99),
+            'ms',
+          ),
           toRow('processor in use', 100 * of(({ busy }) => busy), '%'),
         ]
       },

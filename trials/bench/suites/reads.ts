@@ -65,12 +65,25 @@ function measureVersion(run: Run, { start }: Bench, { receiptVersion, suffix }: 
         return { own, early, plain }
       },
       (of) =>
-        ([['own', suffix] as const, ['early', `${suffix}, before it is final`] as const]).flatMap(([kind, name]) => [
-          toRow(`reads${name}`, of((repeat) => repeat[kind].rate), '/s', {
-            'an echo server': of((repeat) => repeat[kind].rate / repeat.plain.rate),
-          }),
-          toRow(`p50${name}`, of((repeat) => repeat[kind].p50), 'ms'),
-          toRow(`p99${name}`, of((repeat) => repeat[kind].p99), 'ms'),
+        [['own', suffix] as const, ['early', `${suffix}, before it is final`] as const].flatMap(([kind, name]) => [
+          toRow(
+            `reads${name}`,
+            of((repeat) => repeat[kind].rate),
+            '/s',
+            {
+              'an echo server': of((repeat) => repeat[kind].rate / repeat.plain.rate),
+            },
+          ),
+          toRow(
+            `p50${name}`,
+            of((repeat) => repeat[kind].p50),
+            'ms',
+          ),
+          toRow(
+            `p99${name}`,
+            of((repeat) => repeat[kind].p99),
+            'ms',
+          ),
         ]),
     )
     return { bytes, rows, calms }

@@ -101,25 +101,66 @@ function toRows(of: (pick: (repeat: Repeat) => number) => number, hasOld: boolea
   const toOld = (member: keyof Figures): Row['ratios'] =>
     hasOld ? { 'the other checkout': of(({ own, old }) => own[member] / (old?.[member] ?? Number.NaN)) } : {}
   const old = (name: string, member: keyof Figures, unit: string) =>
-    hasOld ? [toRow(`${name}, the other checkout`, of((repeat) => repeat.old?.[member] ?? Number.NaN), unit)] : []
+    hasOld
+      ? [
+          toRow(
+            `${name}, the other checkout`,
+            of((repeat) => repeat.old?.[member] ?? Number.NaN),
+            unit,
+          ),
+        ]
+      : []
   return [
-    toRow('signatures', of(({ own }) => own.rate), '/s', {
-      'one quote each': of(({ own, slow }) => own.rate / slow.rate),
-      'an echo server': of(({ own, fast }) => own.rate / fast.rate),
-      ...toOld('rate'),
-    }),
-    toRow('signatures, receipts of version 2', of(({ other }) => other.rate), '/s', {
-      'version 1': of(({ own, other }) => other.rate / own.rate),
-    }),
+    toRow(
+      'signatures',
+      of(({ own }) => own.rate),
+      '/s',
+      {
+        'one quote each': of(({ own, slow }) => own.rate / slow.rate),
+        'an echo server': of(({ own, fast }) => own.rate / fast.rate),
+        ...toOld('rate'),
+      },
+    ),
+    toRow(
+      'signatures, receipts of version 2',
+      of(({ other }) => other.rate),
+      '/s',
+      {
+        'version 1': of(({ own, other }) => other.rate / own.rate),
+      },
+    ),
     ...old('signatures', 'rate', '/s'),
-    toRow('signatures, one quote each', of(({ slow }) => slow.rate), '/s'),
-    toRow('p50', of(({ own }) => own.p50), 'ms', toOld('p50')),
-    toRow('p50, receipts of version 2', of(({ other }) => other.p50), 'ms', {
-      'version 1': of(({ own, other }) => other.p50 / own.p50),
-    }),
+    toRow(
+      'signatures, one quote each',
+      of(({ slow }) => slow.rate),
+      '/s',
+    ),
+    toRow(
+      'p50',
+      of(({ own }) => own.p50),
+      'ms',
+      toOld('p50'),
+    ),
+    toRow(
+      'p50, receipts of version 2',
+      of(({ other }) => other.p50),
+      'ms',
+      {
+        'version 1': of(({ own, other }) => other.p50 / own.p50),
+      },
+    ),
     ...old('p50', 'p50', 'ms'),
-    toRow('p99', of(({ own }) => own.p99), 'ms', toOld('p99')),
-    toRow('p99, receipts of version 2', of(({ other }) => other.p99), 'ms'),
+    toRow(
+      'p99',
+      of(({ own }) => own.p99),
+      'ms',
+      toOld('p99'),
+    ),
+    toRow(
+      'p99, receipts of version 2',
+      of(({ other }) => other.p99),
+      'ms',
+    ),
     ...old('p99', 'p99', 'ms'),
   ]
 }

@@ -45,7 +45,8 @@ async function measure(service: { url: string }, subjects: readonly string[], at
   const left = [...subjects]
   const times: Times[] = []
   const lanes = Array.from({ length: atOneTime }, async () => {
-    for (let subject = left.pop(); subject !== undefined; subject = left.pop()) times.push(await signIn(service, subject))
+    for (let subject = left.pop(); subject !== undefined; subject = left.pop())
+      times.push(await signIn(service, subject))
   })
   await Promise.all(lanes)
   return times
@@ -66,7 +67,7 @@ async function signIn({ url }: { url: string }, subject: string): Promise<Times>
 }
 
 const toRows = (times: readonly Times[]): Row[] =>
-  ([['fromStart', 'from the start'] as const, ['fromCallback', 'from the callback'] as const]).flatMap(([member, name]) =>
+  [['fromStart', 'from the start'] as const, ['fromCallback', 'from the callback'] as const].flatMap(([member, name]) =>
     [50, 99].map((share) =>
       toRow(
         `${name}, p${share}`,

@@ -39,19 +39,52 @@ export function benchVaults(run: Run): Promise<Report> {
       CONNECTIONS,
       (connections) => measure(connections, sliceMs),
       (of) => {
-        const toOther = { 'the other checkout': of(([wallet, , , before]) => wallet.rate / (before?.rate ?? Number.NaN)) }
+        const toOther = {
+          'the other checkout': of(([wallet, , , before]) => wallet.rate / (before?.rate ?? Number.NaN)),
+        }
         return [
-          toRow('signatures, own wallet', of(([wallet]) => wallet.rate), '/s', against === undefined ? {} : toOther),
-          toRow('signatures, vault, one approval each', of(([, approved]) => approved.rate), '/s', {
-            'the own wallet': of(([wallet, approved]) => approved.rate / wallet.rate),
-          }),
-          toRow('signatures, vault, no approval', of(([, , free]) => free.rate), '/s', {
-            'the own wallet': of(([wallet, , free]) => free.rate / wallet.rate),
-          }),
-          toRow('p50, own wallet', of(([wallet]) => wallet.p50), 'ms'),
-          toRow('p50, vault, one approval each', of(([, approved]) => approved.p50), 'ms'),
-          toRow('p99, own wallet', of(([wallet]) => wallet.p99), 'ms'),
-          toRow('p99, vault, one approval each', of(([, approved]) => approved.p99), 'ms'),
+          toRow(
+            'signatures, own wallet',
+            of(([wallet]) => wallet.rate),
+            '/s',
+            against === undefined ? {} : toOther,
+          ),
+          toRow(
+            'signatures, vault, one approval each',
+            of(([, approved]) => approved.rate),
+            '/s',
+            {
+              'the own wallet': of(([wallet, approved]) => approved.rate / wallet.rate),
+            },
+          ),
+          toRow(
+            'signatures, vault, no approval',
+            of(([, , free]) => free.rate),
+            '/s',
+            {
+              'the own wallet': of(([wallet, , free]) => free.rate / wallet.rate),
+            },
+          ),
+          toRow(
+            'p50, own wallet',
+            of(([wallet]) => wallet.p50),
+            'ms',
+          ),
+          toRow(
+            'p50, vault, one approval each',
+            of(([, approved]) => approved.p50),
+            'ms',
+          ),
+          toRow(
+            'p99, own wallet',
+            of(([wallet]) => wallet.p99),
+            'ms',
+          ),
+          toRow(
+            'p99, vault, one approval each',
+            of(([, approved]) => approved.p99),
+            'ms',
+          ),
         ]
       },
     )
