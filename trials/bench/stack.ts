@@ -3,7 +3,7 @@ import { type Environment, type LogFields, type Service, startService, toPath } 
 import { createAccounts, type Scope } from '@countersign/testing/stack'
 import { type Load, QUOTE_MS, signInAll } from './signer.ts'
 
-export const BATCH_LIMIT = 256
+const BATCH_LIMIT = 256
 
 /** A program of the bench in a separate process, with the fields of the line that says that it serves. */
 export type Program = { service: Service; url: string; fields: LogFields }

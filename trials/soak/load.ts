@@ -11,7 +11,7 @@ import type { ReceivedSignature } from '../audit.ts'
 /** What a client saw of a proof. */
 type SeenProof = Pick<ProofPayload, 'status' | 'ipfsCid'>
 
-export type LoadReport = {
+type LoadReport = {
   answered: ReceivedSignature[]
   counts: { signIns: number; asked: number; refused: number; polls: number; repeats: number }
   /** Answers that contradict earlier ones: a signature, slug, wallet, state or CID that changed. */
