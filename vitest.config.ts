@@ -55,11 +55,7 @@ const processFiles = [
 /** Tests of the tools around the service. `npm test` runs one file of each; `npm run test:all` runs the rest. */
 const toolFolders = ['trials', 'dev', 'scripts', 'deploy', 'packages/testing']
 const smokeUnits = ['deploy/containers.test.ts', 'scripts/lockfiles.test.ts']
-const smokeProcesses = [
-  'dev/main.test.ts',
-  'packages/testing/src/stack/startBackend.test.ts',
-  'trials/run.test.ts',
-]
+const smokeProcesses = ['dev/main.test.ts', 'packages/testing/src/stack/startBackend.test.ts', 'trials/run.test.ts']
 
 const unitFiles = isShort
   ? ['{packages/!(testing),apps,services,docs,contracts}/**/*.test.{ts,tsx}', ...smokeUnits]
