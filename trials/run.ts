@@ -72,7 +72,7 @@ function readValues(chosen: Trial, usage: string) {
 }
 
 function print({ faults, tables = [], figures }: Outcome) {
-  for (const table of tables) console.log(`\n${toTable(table)}`)
+  for (const table of tables.filter(({ rows }) => rows.length > 0)) console.log(`\n${toTable(table)}`)
   if (figures !== undefined) console.log(`\n${JSON.stringify(figures, undefined, 2)}`)
   for (const fault of faults.slice(0, MOST_FAULTS)) console.log(`fault: ${fault}`)
   if (faults.length > MOST_FAULTS) console.log(`… and ${faults.length - MOST_FAULTS} more faults`)
