@@ -52,7 +52,7 @@ export async function openBench(scope: Scope, settings?: Readonly<Record<string,
       const databaseUrl = await postgres.createDatabase()
       const stack = scope.add(
         await startBackend({
-          kind: 'postgres',
+         
           databaseUrl,
           satellite: { url: satellite.url, publicKey: String(satellite.fields.publicKey) },
           accounts: createAccounts(accounts),

@@ -37,7 +37,7 @@ export async function runFaults(
   const { kills, witnesses: hasLog } = options
   const { chain, address: contract, env } = await startContract()
   scope.add(chain, ({ stop }) => stop())
-  const backend = await startBackend({ kind: 'postgres', env, log: hasLog ? {} : undefined })
+  const backend = await startBackend({ env, log: hasLog ? {} : undefined })
   scope.add(backend, ({ stop }) => stop())
   if (hasLog) await backend.untilReady()
   const random = createRandom(options.seed)

@@ -42,7 +42,7 @@ export async function runAttacks({ say }: TrialDeps, { only }: { only: string })
 
 /** A backend with a log, somebody who is signed in, and what the database has. */
 async function open(scope: Scope, log: BackendLog) {
-  const backend = scope.add(await startBackend({ kind: 'postgres', env: { WORKER: 'off' }, log }), ({ stop }) => stop())
+  const backend = scope.add(await startBackend({ env: { WORKER: 'off' }, log }), ({ stop }) => stop())
   await backend.untilReady(READY_MS)
   const user = createUser(backend)
   await user.signIn('alice')
@@ -97,7 +97,7 @@ async function rolledBackDatabase({ scope, say }: TrialDeps): Promise<string[]> 
   const origins = ['log.localhost/first', 'log.localhost/spare']
   const [first = '', spare = ''] = origins
   const { backend, user, nextNonce } = await open(scope, { origins, knownOrigins: [first] })
-  const { databaseUrl = '' } = backend
+  const { databaseUrl } = backend
   const faults = await signSome(user, nextNonce, 2)
   await backend.stopCoordinator('SIGTERM')
   const old = await copyDatabase(databaseUrl)
@@ -127,7 +127,7 @@ async function secondEnclave({ scope, say }: TrialDeps): Promise<string[]> {
   const origins = ['log.localhost/only']
   const [origin = ''] = origins
   const { backend, user, nextNonce } = await open(scope, { origins })
-  const { databaseUrl = '' } = backend
+  const { databaseUrl } = backend
   const faults = await signSome(user, nextNonce, 2)
   const secondUrl = await backend.startSecondEnclave()
   const other = await createDatabase(databaseUrl)
@@ -169,7 +169,7 @@ async function unknownOrigin({ scope, say }: TrialDeps): Promise<string[]> {
   const { backend, user, nextNonce } = await open(scope, { origins, knownOrigins: [known] })
   say('the spare was taken')
   const faults = await signSome(user, nextNonce, 3)
-  const query = await openDatabase(scope, backend.databaseUrl ?? '')
+  const query = await openDatabase(scope, backend.databaseUrl)
   const logs = await readLogs(query)
   if (countSignings(logs, unknown) !== 0) faults.push('a log that nobody knows has signatures')
   if (countSignings(logs, known) !== 3) faults.push('the spare does not have the signatures')
@@ -183,7 +183,7 @@ async function madeUpFrontier({ scope, say }: TrialDeps): Promise<string[]> {
   const origins = ['log.localhost/first', 'log.localhost/spare']
   const [first = '', spare = ''] = origins
   const { backend, user, nextNonce } = await open(scope, { origins })
-  const { enclaveUrl, witnesses, rootSecretFile, databaseUrl = '' } = backend
+  const { enclaveUrl, witnesses, rootSecretFile, databaseUrl } = backend
   const faults = await signSome(user, nextNonce, 2)
   await backend.stopCoordinator('SIGTERM')
   await backend.stopEnclave('SIGKILL')

@@ -22,7 +22,7 @@ type Look = { exitCode: number; conclusion: string; kinds: string[] }
 export async function secretUse({ scope, say }: TrialDeps): Promise<string[]> {
   const { chain, address: contract, env } = await startContract()
   scope.add(chain, ({ stop }) => stop())
-  const backend = scope.add(await startBackend({ kind: 'postgres', env, log: {} }), ({ stop }) => stop())
+  const backend = scope.add(await startBackend({ env, log: {} }), ({ stop }) => stop())
   await backend.untilReady(READY_MS)
   const manifest = join(await scope.createFolder(), 'manifest.json')
   const { url, satellite, witnesses } = backend
@@ -69,7 +69,7 @@ export async function secretUse({ scope, say }: TrialDeps): Promise<string[]> {
 async function signInSecret(backend: Backend): Promise<void> {
   const changes = {
     ENCLAVE_URL: await backend.startSecondEnclave(),
-    DATABASE_URL: await createDatabase(backend.databaseUrl ?? ''),
+    DATABASE_URL: await createDatabase(backend.databaseUrl),
     WORKER: 'off',
   }
   const second = await backend.startSecond(changes)

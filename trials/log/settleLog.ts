@@ -21,12 +21,12 @@ const SETTLE_MS = 180_000
 export async function startWitnessed(
   { add }: Scope,
   toBehaviour: (place: number) => Omit<Parameters<typeof startBadWitness>[0], 'witness'>,
-  parameters: Omit<StartBackendParameters, 'kind' | 'env' | 'log'> = {},
+  parameters: Omit<StartBackendParameters, 'env' | 'log'> = {},
 ): Promise<Witnessed> {
   const witnessed: BadWitness[] = []
   const backend = await startBackend({
     ...parameters,
-    kind: 'postgres',
+   
     env: { WORKER: 'off' },
     log: {
       async route(witness, inner) {
@@ -49,7 +49,7 @@ export async function settleLog(
   parameters: { answered: ReadonlySet<string>; receipts: number; say(line: string): void },
 ): Promise<{ faults: string[]; entries: LogVerdict['counts'] | undefined; receipts: number }> {
   const { answered, receipts, say } = parameters
-  const { witnesses, databaseUrl = '', satellite } = backend
+  const { witnesses, databaseUrl, satellite } = backend
   const { query } = add(await openQuery(databaseUrl), ({ close }) => close())
   const policy = toPolicy(witnesses)
   const judge = async () => {

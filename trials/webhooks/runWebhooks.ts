@@ -39,13 +39,13 @@ export async function runWebhooks(
   const stopEach = (part: { stop(): Promise<unknown> }) => part.stop()
   const backend = scope.add(
     await startBackend({
-      kind: 'postgres',
+     
       accounts: createAccounts(USERS),
       env: { WORKER: 'off', PIPELINE_DELAY_MS: '0' },
     }),
     stopEach,
   )
-  const { url, databaseUrl = '' } = backend
+  const { url, databaseUrl } = backend
   const contract = await startContract()
   scope.add(contract.chain, stopEach)
   const ipfs = scope.add(await startFakeKubo(), stopEach)

@@ -18,7 +18,7 @@ export function benchRestart({ isQuick }: Run): Promise<Report> {
     add(chain, ({ stop }) => stop())
     // Nobody listens at port 1.
     const isolated = { ...env, RPC_URL: 'http://127.0.0.1:1' }
-    const backend = await startBackend({ kind: 'postgres', hasCompileCache: false, env: isolated })
+    const backend = await startBackend({ hasCompileCache: false, env: isolated })
     add(backend, ({ stop }) => stop())
     const user = createUser(backend)
     await user.signIn('alice')
