@@ -8,7 +8,7 @@ import { systemClock } from '../../services/coordinator/src/system.ts'
 // `PAGE_SIZE` say of what. It ends when a round drops nothing more.
 
 const {
-  DATABASE_URL: databaseUrl,
+  DATABASE_URL: databaseUrl = '',
   DATA_DIR: dataDir = '',
   RETENTION_MS: retentionMs,
   PAGE_SIZE: pageSize,

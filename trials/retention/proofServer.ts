@@ -8,7 +8,7 @@ import { systemClock, systemRandom } from '../../services/coordinator/src/system
 
 // The HTTP interface of a coordinator on a database and an embedded IPFS node, for reading proofs: it can sign nothing.
 
-const { DATABASE_URL: databaseUrl, DATA_DIR: dataDir = '' } = process.env
+const { DATABASE_URL: databaseUrl = '', DATA_DIR: dataDir = '' } = process.env
 const node = await createHeliaPinner({ dataDir })
 const { store, logStore } = await openStores({ databaseUrl })
 const write = (line: object) => console.log(JSON.stringify(line))
