@@ -25,11 +25,10 @@ import {
   wallet,
 } from './network.fake.ts'
 import { parseSignRequest } from './parseSignRequest.ts'
-import { NONCE_RETRIES, NONCE_RETRY_MS } from './readNonceAndFees.ts'
 import { REQUEST_TIMEOUT_MS } from './request.ts'
 import { RPC_TIMEOUT_MS } from './rpc.ts'
 import { ServiceClient } from './ServiceClient.ts'
-import { signAndSend } from './signAndSend.ts'
+import { NONCE_RETRIES, NONCE_RETRY_MS, signAndSend } from './signAndSend.ts'
 import { signTransaction } from './signTransaction.ts'
 import { withCode } from './withCode.fake.ts'
 

@@ -26,12 +26,12 @@ import { rule } from '../vaults/vaults.fake.ts'
 import {
   meQueryOptions,
   proofQueryOptions,
+  serviceKeys,
   signAndSendMutationOptions,
   transactionsInfiniteQueryOptions,
   vaultsQueryOptions,
   walletQueryOptions,
 } from './queryOptions.ts'
-import { serviceKeys } from './serviceKeys.ts'
 
 const SETTLE_MS = 50
 const to: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
