@@ -140,12 +140,4 @@ describe('toVaultClient', () => {
     const refusal = await pay(parseEther('1')).catch((error: { cause?: unknown }) => error)
     expect(refusal).toMatchObject({ cause: { code: 'approvals_missing' } })
   })
-
-  test('the provider has no account where nobody is signed in', async () => {
-    const { client, service, vault } = started
-    service.signOut()
-    const provider = createEip1193Provider(toVaultClient(client, vault))
-    expect(await provider.request({ method: 'eth_accounts' })).toEqual([])
-    await expect(provider.request({ method: 'eth_requestAccounts' })).rejects.toMatchObject({ code: 4100 })
-  })
 })
