@@ -14,6 +14,7 @@ import {
 import { toConfig } from '../config.fake.ts'
 import type { WebConfig } from '../config.ts'
 import { alert, heading, PATIENCE, renderPage, statusOf } from '../report/reportPage.fake.tsx'
+import { expectAccessible } from '../shell/expectAccessible.fake.ts'
 import { createWarmWorker } from '../worker/warmWorker.fake.ts'
 import { ProofPage } from './ProofPage.tsx'
 import { POLL_INTERVAL_MS } from './useProof.ts'
@@ -23,6 +24,9 @@ const other = await issueReceipt({ txMetadata: { nonce: 1 } })
 const logged = await issueGoldenV2({ log: {} })
 const honest = toProof(issue)
 const proofUrl = `${apiBaseUrl}/proof/`
+
+/** Of the header and footer that the app has around its pages. */
+const SHELL_HEIGHT = 250
 
 const WarmWorker = createWarmWorker()
 
@@ -339,4 +343,50 @@ test('the visitor’s own anchors replace the operator’s, from the keyboard', 
   await vi.waitFor(() => expect(statusOf('config')).toBe('fail'), PATIENCE)
   expect(statusOf('measurement')).toBe('skip')
   expect(document.querySelector('.command')?.textContent).toContain(`--config-hash ${'12'.repeat(32)}`)
+})
+
+test('the page has the verdict first, then what was signed, then the checks, and the service’s own word last', async () => {
+  await show()
+  await heading('Nothing failed, on MOCK evidence').toBeVisible()
+  expect([...document.querySelectorAll('h2')].map(({ textContent }) => textContent)).toEqual([
+    'Nothing failed, on MOCK evidence',
+    'What was signed',
+    'The checks',
+    'Keep the evidence',
+    'Look for yourself',
+    'What it is held against',
+    'Check it without this page',
+    'What the service says',
+  ])
+  expect(document.querySelectorAll('[data-group]')).toHaveLength(6)
+  expect(document.querySelectorAll('details[open]')).toHaveLength(0)
+  const levels = [...document.querySelectorAll('h1, h2, h3, h4')].map(({ tagName }) => Number(tagName.slice(1)))
+  expect(levels[0]).toBe(1)
+  expect(levels.every((level, index) => level <= (levels[index - 1] ?? 0) + 1)).toBe(true)
+  const status = page.getByRole('status').filter({ hasText: '30 steps: 27 passed, 0 failed, 3 not judged.' })
+  await expect.element(status, PATIENCE).toBeInTheDocument()
+})
+
+test('closed, the page is at most two screens of a phone high, and nothing is wider than the screen, nor at 320 pixels', async () => {
+  await page.viewport(390, 844)
+  await show()
+  await heading('Nothing failed, on MOCK evidence').toBeVisible()
+  const { scrollHeight, scrollWidth } = document.documentElement
+  expect(scrollHeight).toBeLessThanOrEqual(2 * 844 - SHELL_HEIGHT)
+  expect(scrollWidth).toBeLessThanOrEqual(390)
+  await page.viewport(320, 700)
+  for (const details of document.querySelectorAll('details')) details.open = true
+  expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(320)
+  await page.viewport(414, 896)
+})
+
+test('axe finds nothing serious, with a failure and with all parts open', async () => {
+  network.rpc.eth_getLogs = []
+  await show()
+  await heading('Not verified').toBeVisible()
+  await page.getByRole('heading', { name: 'What it is held against' }).click()
+  await page.getByRole('radio', { name: 'My own' }).click()
+  await expectAccessible()
+  for (const details of document.querySelectorAll('details')) details.open = true
+  await expectAccessible()
 })
