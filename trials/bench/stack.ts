@@ -52,7 +52,6 @@ export async function openBench(scope: Scope, settings?: Readonly<Record<string,
       const databaseUrl = await postgres.createDatabase()
       const stack = scope.add(
         await startBackend({
-         
           databaseUrl,
           satellite: { url: satellite.url, publicKey: String(satellite.fields.publicKey) },
           accounts: createAccounts(accounts),

@@ -26,7 +26,7 @@ export async function startWitnessed(
   const witnessed: BadWitness[] = []
   const backend = await startBackend({
     ...parameters,
-   
+
     env: { WORKER: 'off' },
     log: {
       async route(witness, inner) {

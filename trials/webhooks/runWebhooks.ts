@@ -39,7 +39,6 @@ export async function runWebhooks(
   const stopEach = (part: { stop(): Promise<unknown> }) => part.stop()
   const backend = scope.add(
     await startBackend({
-     
       accounts: createAccounts(USERS),
       env: { WORKER: 'off', PIPELINE_DELAY_MS: '0' },
     }),
