@@ -39,9 +39,9 @@ export type LogStep = {
   ): Promise<readonly (SignedStatement | null)[]>
   /** The job is stored. */
   acknowledge(job: LeafJob): void
-  /** Nobody gets these: the enclave drops them, and their claims fall. */
+  /** The enclave drops these statements, so that nobody gets them, and their claims are given up. */
   drop(jobs: readonly LeafJob[]): Promise<void>
-  /** Somebody else was first with this digest: theirs is the answer, once it is stored. */
+  /** Another request was first with this digest: answers its signature, once it is stored. */
   answerWinner(job: LeafJob): Promise<void>
   /** The run is over: no timer is left. */
   end(): void
@@ -74,7 +74,7 @@ export function createSignLog(deps: {
     try {
       await limit.hold(keeper.giveUp(jobs.flatMap(toClaim)))
     } catch (error) {
-      // They fall by themselves when the enclave has erased the leaves.
+      // They expire when the enclave has erased the leaves.
       log.warn({ msg: 'Could not give up claims', bootId, ...toReason(error) })
     } finally {
       limit.end()

@@ -20,7 +20,7 @@ export type SignQuota = {
 type Key = string | symbol
 
 /** A signature that is being asked for, by one request or by several that want the same. */
-type Asked = { requests: number; retryAfterMs: Promise<number>; over: Promise<void>; end(): void }
+type PendingSignature = { requests: number; retryAfterMs: Promise<number>; over: Promise<void>; end(): void }
 
 const DAY_MS = 86_400_000
 
@@ -40,7 +40,7 @@ export function createSignQuota(deps: {
 function createLimited(deps: { store: Pick<Store, 'findSignedAt'>; clock: Clock; perDay: number }): SignQuota {
   const { store, clock, perDay } = deps
   /** By user and key, in the order of asking. */
-  const users = new Map<string, Map<Key, Asked>>()
+  const users = new Map<string, Map<Key, PendingSignature>>()
 
   /** Zero where one more may be signed beside so many. */
   async function findRetryAfterMs(userId: string, beside: number): Promise<number> {
@@ -54,7 +54,7 @@ function createLimited(deps: { store: Pick<Store, 'findSignedAt'>; clock: Clock;
    * Nothing is refused for the sake of one that is under way: that one may fail, or be stored meanwhile and so be counted twice. It
    * is waited for, and the database asked again.
    */
-  async function admit(userId: string, key: Key, ofUser: ReadonlyMap<Key, Asked>): Promise<number> {
+  async function admit(userId: string, key: Key, ofUser: ReadonlyMap<Key, PendingSignature>): Promise<number> {
     for (;;) {
       const earlier = [...ofUser.values()].slice(0, [...ofUser.keys()].indexOf(key))
       const retryAfterMs = await findRetryAfterMs(userId, earlier.length)
@@ -64,8 +64,8 @@ function createLimited(deps: { store: Pick<Store, 'findSignedAt'>; clock: Clock;
   }
 
   /** A request for what is asked for already shares its place: one signature answers both. */
-  function ask(userId: string, key: Key): Asked {
-    const ofUser = users.get(userId) ?? new Map<Key, Asked>()
+  function ask(userId: string, key: Key): PendingSignature {
+    const ofUser = users.get(userId) ?? new Map<Key, PendingSignature>()
     users.set(userId, ofUser)
     const known = ofUser.get(key)
     if (known !== undefined) {
@@ -74,13 +74,13 @@ function createLimited(deps: { store: Pick<Store, 'findSignedAt'>; clock: Clock;
     }
     let end = () => {}
     const over = new Promise<void>((resolve) => (end = resolve))
-    const asked: Asked = { requests: 1, over, end, retryAfterMs: Promise.resolve(0) }
+    const asked: PendingSignature = { requests: 1, over, end, retryAfterMs: Promise.resolve(0) }
     ofUser.set(key, asked)
     asked.retryAfterMs = admit(userId, key, ofUser)
     return asked
   }
 
-  function leave(userId: string, key: Key, asked: Asked) {
+  function leave(userId: string, key: Key, asked: PendingSignature) {
     asked.requests -= 1
     if (asked.requests > 0) return
     const ofUser = users.get(userId)

@@ -12,7 +12,7 @@ export type Releases = {
    * go along.
    */
   release(request: ReleaseRequest, bytes: number): Promise<ReleaseResponse>
-  /** Nobody waits for these any more. Told in the background, and only once: what the enclave does not hear of, it erases after a while. */
+  /** No caller waits for these any more. Sent in the background, once: the enclave erases the others after a while. */
   drop(bootId: string, leaves: readonly string[]): void
   /** The signing is stored. Goes along with the next release, or by itself within a second. */
   acknowledge(bootId: string, leaf: string): void
@@ -29,11 +29,11 @@ const MAX_TOGETHER = 512
 /** Statements in one answer, far below what is read of one: more only for a single request, which one call to sign bounds. */
 const MAX_TOGETHER_BYTES = 2_000_000
 
-/** Who waits for statements. */
-type Asking = { request: ReleaseRequest; bytes: number }
+/** A call that waits for statements. */
+type Call = { request: ReleaseRequest; bytes: number }
 
 /** Leaves to acknowledge, and since when. */
-type Waiting = { leaves: Map<string, number>; cancel: (() => void) | undefined }
+type Acknowledgements = { leaves: Map<string, number>; cancel: (() => void) | undefined }
 
 export function createReleases(deps: {
   enclave: Pick<KeyEnclave, 'release'>
@@ -41,11 +41,11 @@ export function createReleases(deps: {
   log: Pick<Log, 'warn'>
 }): Releases {
   const { enclave, schedule, log } = deps
-  const boots = new Map<string, Waiting>()
+  const boots = new Map<string, Acknowledgements>()
   const underWay = new Set<Promise<void>>()
   let isStopped = false
 
-  const gatherer = createGatherer<Asking, ReleaseResponse>({
+  const gatherer = createGatherer<Call, ReleaseResponse>({
     limit: MAX_TOGETHER,
     weight: { of: ({ bytes }) => bytes, limit: MAX_TOGETHER_BYTES },
     slots: 1,
@@ -57,14 +57,14 @@ export function createReleases(deps: {
     },
   })
 
-  async function releaseTogether(asked: readonly Asking[], answer: Progress<Asking, ReleaseResponse>['answer']) {
+  async function releaseTogether(asked: readonly Call[], answer: Progress<Call, ReleaseResponse>['answer']) {
     const leaves = asked.flatMap(({ request }) => request.leaves ?? [])
-    const [released] = await Promise.allSettled([send({ ...(asked[0] as Asking).request, leaves })])
+    const [released] = await Promise.allSettled([send({ ...(asked[0] as Call).request, leaves })])
     let start = 0
-    for (const asking of asked) {
-      const end = start + (asking.request.leaves ?? []).length
-      if (released.status === 'rejected') answer(asking, released)
-      else answer(asking, { status: 'fulfilled', value: { statements: released.value.statements.slice(start, end) } })
+    for (const call of asked) {
+      const end = start + (call.request.leaves ?? []).length
+      if (released.status === 'rejected') answer(call, released)
+      else answer(call, { status: 'fulfilled', value: { statements: released.value.statements.slice(start, end) } })
       start = end
     }
   }

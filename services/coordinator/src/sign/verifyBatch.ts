@@ -41,9 +41,9 @@ const MAX_KNOWN = 4
 
 /** Several calls may share one quote. It is verified once, and all of them get the same object. */
 export function createBatchVerifier(deps: BatchVerifierDeps): BatchVerifier {
-  let known: (Judged & { verified: Promise<VerifiedBatch> })[] = []
+  let known: (BatchKey & { verified: Promise<VerifiedBatch> })[] = []
   return (batch, terms, { at: times, ...use }) => {
-    // Evidence begins and ends at whole seconds. Judged at these, calls that share a quote share the judgement.
+    // Evidence begins and ends at whole seconds. BatchKey at these, calls that share a quote share the judgement.
     const at = { first: Math.floor(times.first / 1000) * 1000, last: Math.ceil(times.last / 1000) * 1000 }
     const judged = { batch, terms, at, logKey: use.logKey }
     const earlier = known.find((one) => isSame(one, judged))
@@ -58,9 +58,9 @@ export function createBatchVerifier(deps: BatchVerifierDeps): BatchVerifier {
 }
 
 /** All that goes into the judgement; two batches that differ in anything are two. */
-type Judged = { batch: SignedBatch; terms: EnclaveTerms } & Pick<BatchUse, 'at' | 'logKey'>
+type BatchKey = { batch: SignedBatch; terms: EnclaveTerms } & Pick<BatchUse, 'at' | 'logKey'>
 
-function isSame(left: Judged, right: Judged): boolean {
+function isSame(left: BatchKey, right: BatchKey): boolean {
   return (
     left.at.first === right.at.first &&
     left.at.last === right.at.last &&

@@ -55,7 +55,7 @@ export type Cosigner = {
   findMissing(): string[]
   hasQuorum(): boolean
   countWitnesses(): WitnessCount
-  /** Whoever waits is told the reason. */
+  /** Pending calls fail with this reason. */
   stop(reason?: Error): Promise<void>
 }
 
@@ -83,7 +83,7 @@ const LATELY_MS = 3 * REFRESH_MS
 
 /**
  * Witnesses are asked in rounds: always with the newest checkpoint that is written, all of them at once, and by one coordinator at a time.
- * A round ends when a quorum has cosigned; those that come later are heard too, but nobody else waits for them.
+ * A round ends when a quorum has cosigned. Later cosignatures count too, but no round waits for them.
  */
 export function createCosigner(deps: CosignerDeps): Cosigner {
   const { store, key, hash, clients, getPolicy, clock, schedule, log } = deps
@@ -96,7 +96,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
   let latest: Collection | undefined
   let state: State = { kind: 'idle' }
   let roundAt = Number.NEGATIVE_INFINITY
-  /** Whether a quorum has cosigned this log before: then witnesses know it, and who says otherwise does so by mistake. */
+  /** Whether a quorum has cosigned this log before. Then witnesses know it, and one that denies it is mistaken. */
   let isKnown = false
   let sharedUntil = Number.NEGATIVE_INFINITY
 
@@ -122,7 +122,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     for (const waiter of served) waiter.resolve(note)
   }
 
-  /** One round. Those who wait for a larger tree than the one that is written when it begins need another. */
+  /** One round. Callers that wait for a larger tree than the one written when it begins need another round. */
   async function runRound(): Promise<void> {
     const startedAt = performance.now()
     roundAt = clock.now()
@@ -258,7 +258,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     const witness = toHex(publicKey)
     deps.onAnswer(name, outcome)
     if (outcome === 'cosigned') collection.cosignatures.set(witness, answer.cosignature)
-    // What stands before a witness may answer like this for a moment; no log that was cosigned is left for that.
+    // A proxy may briefly return 404 or 403. Don't abandon a log that a quorum has cosigned.
     const isStrange = outcome === 'unknown_log' || outcome === 'forbidden'
     if (outcome === 'contradicts' || (isStrange && !isKnown)) {
       collection.refusals.set(witness, `${name}: ${answer.reason}`)

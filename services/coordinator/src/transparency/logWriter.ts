@@ -35,7 +35,7 @@ export type LogWriter = {
   readonly newest: { size: number; note: string } | undefined
 }
 
-type Writing = { appended: AppendedEntries; context: WriteContext }
+type Write = { appended: AppendedEntries; context: WriteContext }
 
 /** After this time a claim of somebody who does not go on with it falls: decision 23. */
 export const CLAIM_MS = 90_000
@@ -131,7 +131,7 @@ export function createLogWriter({ store, clock, key, hash, onWritten }: LogWrite
     return more
   }
 
-  async function writeOne({ appended, context }: Writing) {
+  async function writeOne({ appended, context }: Write) {
     try {
       return await write(appended, context)
     } catch (error) {
@@ -140,7 +140,7 @@ export function createLogWriter({ store, clock, key, hash, onWritten }: LogWrite
     }
   }
 
-  const gatherer = createGatherer<Writing, readonly string[]>({
+  const gatherer = createGatherer<Write, readonly string[]>({
     limit: MAX_TOGETHER,
     slots: 1,
     async run(asked, { answer }) {
@@ -149,7 +149,7 @@ export function createLogWriter({ store, clock, key, hash, onWritten }: LogWrite
   })
 
   /** One that cannot be written fails alone. Where the database or the enclave does, all fail: each would wait for it again. */
-  async function writeGroup({ merged, parts }: Group, answer: Progress<Writing, readonly string[]>['answer']) {
+  async function writeGroup({ merged, parts }: Group, answer: Progress<Write, readonly string[]>['answer']) {
     const [together] = await Promise.allSettled([writeOne(merged)])
     let final = parts.length > 1 && isFault(together) ? undefined : together
     for (const part of parts) {
@@ -172,10 +172,10 @@ export function createLogWriter({ store, clock, key, hash, onWritten }: LogWrite
 }
 
 /** What is written in one call. */
-type Group = { merged: Writing; parts: Writing[] }
+type Group = { merged: Write; parts: Write[] }
 
 /** In the order of the log. */
-function mergeAll(asked: readonly Writing[]): Group[] {
+function mergeAll(asked: readonly Write[]): Group[] {
   const groups: Group[] = []
   for (const part of asked.toSorted((left, right) => left.appended.from - right.appended.from)) {
     const last = groups.at(-1)

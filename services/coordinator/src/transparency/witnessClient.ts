@@ -18,7 +18,7 @@ export type WitnessAnswer =
   /** `contradicts`: ours does not continue its tree. `lies`: what it says cannot be. */
   | { outcome: 'contradicts' | 'unknown_log' | 'forbidden' | 'lies' | 'unavailable'; reason: string }
 
-type AskedCheckpoint = {
+type CheckpointRequest = {
   origin: string
   size: number
   /** Without signatures. */
@@ -33,7 +33,7 @@ type AskedCheckpoint = {
 /** One witness, asked over http (c2sp.org/tlog-witness, as of July 2026). It never throws. */
 export type WitnessClient = {
   readonly key: NoteKey
-  addCheckpoint(asked: AskedCheckpoint): Promise<WitnessAnswer>
+  addCheckpoint(asked: CheckpointRequest): Promise<WitnessAnswer>
   stop(): Promise<void>
 }
 
@@ -60,7 +60,7 @@ export function createWitnessClient(
   /** By origin: the size that it had last. */
   const sizes = new Map<string, number>()
 
-  async function ask(asked: AskedCheckpoint, signal: AbortSignal): Promise<WitnessAnswer> {
+  async function ask(asked: CheckpointRequest, signal: AbortSignal): Promise<WitnessAnswer> {
     const { origin, size, text, note } = asked
     let oldSize = Math.min(sizes.get(origin) ?? asked.likelySize, size)
     for (let call = 0; call < MAX_CALLS; call++) {

@@ -13,7 +13,7 @@ export type ListVaultsDeps = {
 }
 
 type ListVaultsParameters = { sid: string; session: Pick<Session, 'userId' | 'grant'> }
-type Checking = ListVaultsParameters & { vault: Vault; name: string }
+type VaultCheck = ListVaultsParameters & { vault: Vault; name: string }
 
 /** Beyond this the oldest are derived again. A hundred bytes each, about. */
 const MAX_VERIFIED = 10_000
@@ -27,7 +27,7 @@ const SLOTS = 4
 export function createListVaults({ store, enclave }: ListVaultsDeps) {
   /** Hashes of session and vault. */
   const verified = new Set<string>()
-  const checks = createGatherer<Checking, void>({
+  const checks = createGatherer<VaultCheck, void>({
     async run(asked, { answer }) {
       for (const one of asked) {
         await verify(one)
@@ -40,7 +40,7 @@ export function createListVaults({ store, enclave }: ListVaultsDeps) {
     slots: SLOTS,
   })
 
-  async function verify({ vault, name, sid, session: { grant } }: Checking): Promise<void> {
+  async function verify({ vault, name, sid, session: { grant } }: VaultCheck): Promise<void> {
     assertDerived(vault, await deriveVaultKey(enclave, { sid, grant, policy: vault.policy, isKnown: true }))
     verified.add(name)
     const [oldest = ''] = verified
