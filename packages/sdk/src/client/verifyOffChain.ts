@@ -2,13 +2,15 @@ import {
   type Approval,
   type Hex,
   isPlainObject,
+  leaf,
   type Opening,
+  object,
   type SignOffChainResponse,
+  signDigestResponse,
   type WalletInfo,
 } from '@countersign/protocol'
 import { serializeSignature } from 'viem'
 import type { OffChain } from './parseOffChain.ts'
-import { parseSignDigestResponse } from './parseResources.ts'
 import { commitOpening, openingMismatch, toSortedJson } from './verifyOpening.ts'
 import { mismatch, type VerifySignatureParameters, verifySignature } from './verifySignature.ts'
 
@@ -29,11 +31,7 @@ export type VerifyOffChainParameters = {
 }
 
 /** What the opening must say is known here, so it is compared whole. */
-export function parseOffChainAnswer(body: unknown): SignOffChainResponse | undefined {
-  const signed = parseSignDigestResponse(body)
-  const opening: unknown = signed && (body as SignOffChainResponse).opening
-  return isPlainObject(opening) ? ({ ...signed, opening } as SignOffChainResponse) : undefined
-}
+export const offChainAnswer = object({ ...signDigestResponse.members, opening: leaf<Opening>(isPlainObject) })
 
 /** The signature must be the wallet's over exactly what was asked for, and the opening must show exactly that. */
 export async function verifyOffChain({ wallet, asked, answer }: VerifyOffChainParameters): Promise<SignOffChainResult> {

@@ -9,7 +9,7 @@ import type { ServiceClient } from '../client/ServiceClient.ts'
 import { withSendLock } from '../client/sendLock.ts'
 import { type SignTransactionReturnType, signTransaction } from '../client/signTransaction.ts'
 import type { SignOffChainResult } from '../client/verifyOffChain.ts'
-import { parseOffChainAnswer, verifyOffChain } from '../client/verifyOffChain.ts'
+import { offChainAnswer, verifyOffChain } from '../client/verifyOffChain.ts'
 import { judgeApprovals } from './approve.ts'
 import { approvalsMissing } from './checkRequest.ts'
 import { createVaultError } from './errors.ts'
@@ -131,7 +131,7 @@ async function signOffChain(
   if (kind === 'typed-data') parseTypedData(content, client.config.chainId)
   const call = createCall(client.config.apiBaseUrl)
   const body = { ...content, wallet, approvals } as never
-  const answer = await call(`POST /sign/${kind}`, parseOffChainAnswer, { body })
+  const answer = await call(`POST /sign/${kind}`, offChainAnswer, { body })
   const asked = { kind, digest, content, approvals } as OffChain & { approvals: readonly Approval[] }
   return verifyOffChain({ wallet: prepared, asked, answer })
 }
