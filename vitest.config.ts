@@ -9,6 +9,8 @@ import { SlowFirst } from './scripts/slowFirst.ts'
 const executablePath = process.env.CHROMIUM_PATH
 // Set by `npm run e2e`.
 const isEndToEnd = process.env.E2E === '1'
+// Set by scripts/test.ts, for `npm test` and `npm run check` without arguments.
+const isShort = process.env.TEST_SHORT === '1'
 
 // Workspace packages export their TypeScript under `source`: tests run on it, so they never see a stale build.
 const serverConditions = ['source', ...defaultServerConditions]
@@ -50,6 +52,21 @@ const processFiles = [
   'trials/bench/main.test.ts',
 ]
 
+/** Tests of the tools around the service. `npm test` runs one file of each; `npm run test:all` runs the rest. */
+const toolFolders = ['trials', 'dev', 'scripts', 'deploy', 'packages/testing']
+const smokeUnits = ['deploy/containers.test.ts', 'scripts/lockfiles.test.ts']
+const smokeProcesses = [
+  'dev/main.test.ts',
+  'packages/testing/src/stack/startBackend.test.ts',
+  'trials/faults/faults.test.ts',
+]
+
+const unitFiles = isShort
+  ? ['{packages/!(testing),apps,services,docs,contracts}/**/*.test.{ts,tsx}', ...smokeUnits]
+  : ['{packages,apps,services,scripts,docs,contracts,deploy,dev,trials}/**/*.test.{ts,tsx}']
+const isTool = (path: string) => toolFolders.some((folder) => path.startsWith(`${folder}/`))
+const runProcessFiles = isShort ? [...processFiles.filter((path) => !isTool(path)), ...smokeProcesses] : processFiles
+
 const node = {
   resolve: { conditions: serverConditions },
   ssr: { resolve: { conditions: serverConditions } },
@@ -62,7 +79,7 @@ const unit: TestProjectInlineConfiguration = {
   test: {
     ...timeouts,
     name: 'unit',
-    include: ['{packages,apps,services,scripts,docs,contracts,deploy,dev,trials}/**/*.test.{ts,tsx}'],
+    include: unitFiles,
     exclude: [...exclude, ...processFiles, '**/*.browser.test.{ts,tsx}'],
     isolate: false,
   },
@@ -70,7 +87,7 @@ const unit: TestProjectInlineConfiguration = {
 
 const processes: TestProjectInlineConfiguration = {
   ...node,
-  test: { ...timeouts, name: 'processes', include: processFiles, exclude, isolate: false },
+  test: { ...timeouts, name: 'processes', include: runProcessFiles, exclude, isolate: false },
 }
 
 /** All that people and apps do, in a browser on the whole service: minutes, so that `npm test` has one journey of it. */
@@ -106,6 +123,7 @@ const projects = executablePath ? [unit, processes, browser(executablePath)] : [
 export default defineConfig({
   test: {
     retry: 0,
+    globalSetup: './packages/testing/src/testDatabase.ts',
     // Two more than there are cores: slow files wait for processes, leases and blocks part of the time. Vitest fails if a worker needs
     // more than a minute to start, so emulated tests get no extra workers.
     maxWorkers: availableParallelism() + (isEmulated ? 0 : 2),

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
-import { readImports } from './circles/readImports.ts'
 import { readArguments } from './readArguments.ts'
+import { readImports } from './readImports.ts'
 
 const USAGE = `usage: npm run count
 
@@ -10,6 +10,7 @@ Counts lines and files of the checkout: product, fakes and test support, tests, 
 file of the repository that it loads).
   --help   prints this text
 
+Example: npm run count
 Exit codes: 0 counted, 2 wrong arguments.`
 
 const root = join(import.meta.dirname, '..')
@@ -40,7 +41,7 @@ const sum = (paths: readonly string[]) => paths.reduce((total, path) => total + 
 /** The enclave's entry, and all that it and its threads load. */
 function findTrusted(): string[] {
   const imports = Map.groupBy(
-    readImports(root).filter(({ names }) => !names.split(', ').every((name) => name.startsWith('type '))),
+    readImports(root).filter(({ isType }) => !isType),
     ({ from }) => from,
   )
   const reached = new Set([ENCLAVE])

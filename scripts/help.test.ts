@@ -10,7 +10,7 @@ const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 /** What is no program of ours has the help of the tool that it is. */
 const TOOLS = new Set(['format', 'build', 'build:web', 'npm'])
 /** It gives what it does not know to vitest. */
-const RUNNERS = new Set(['test', 'check', 'e2e'])
+const RUNNERS = new Set(['test', 'test:all', 'check', 'e2e'])
 /** A script that verifies whatever it is handed tells wrong arguments from a receipt that fails by another code, in its help. */
 const UNKNOWN_CODES: Readonly<Record<string, number>> = { verify: 4 }
 

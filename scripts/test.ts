@@ -5,11 +5,14 @@ import { findChromium } from './findChromium.ts'
 
 const USAGE = `usage: npm test -- [arguments for vitest…]
        npm run check -- [arguments for vitest…]
+       npm run test:all
        npm run e2e -- [arguments for vitest…]
 
-Runs format and lint, types, unused code and circles of imports, then the tests, up to the first failure. npm test also runs the Solidity
-tests and checks what would be published. npm run e2e runs nothing but the tests of e2e/, all of them, and needs a Chromium.
-  --help   says this; for vitest's own options: npx vitest --help
+npm run check runs format and lint, types, unused code and the tests, up to the first failure. npm test also runs the Solidity tests and
+checks the packages to publish. Both skip most tests of trials, dev, scripts, deploy and packages/testing, unless arguments name them.
+npm run test:all runs everything: the steps of npm test with all tests, the end-to-end tests, and short forms of the commands that are not
+tests. npm run e2e runs only the end-to-end tests. test:all and e2e need a Chromium.
+  --help   prints this text; for vitest's own options: npx vitest --help
 
 Example: npm run check -- packages/protocol
 Exit codes: 0 all passed, 1 otherwise.`
@@ -31,7 +34,9 @@ const withoutBrowser =
 
 const checkOnly = process.argv.includes('--check')
 const isEndToEnd = process.argv.includes('--e2e')
-const vitestArguments = process.argv.slice(2).filter((argument) => argument !== '--check' && argument !== '--e2e')
+const isAll = process.argv.includes('--all')
+const vitestArguments = process.argv.slice(2).filter((argument) => !['--check', '--e2e', '--all'].includes(argument))
+const isShort = !isAll && !isEndToEnd && vitestArguments.length === 0
 
 // A log file should be readable; `biome ci` colours its output there unless told not to.
 const isPlain = !process.stdout.isTTY && !process.env.FORCE_COLOR
@@ -44,14 +49,27 @@ const checks = [
   toStep('format and lint', ['biome', 'ci', `--colors=${isPlain ? 'off' : 'force'}`, '.']),
   toStep('types', ['tsc', '-b'], ['tsc', '-p', 'tsconfig.tests.json']),
   toStep('unused code', ['knip']),
-  toStep('circles', ['node', 'scripts/checkCircles.ts']),
 ]
-const tests = [{ name: 'tests', run: runTests }]
+const tests = [{ name: 'tests', run: () => runTests(isShort ? { TEST_SHORT: '1' } : {}) }]
+const endToEnd = [{ name: 'end-to-end tests', run: () => runTests({ E2E: '1' }) }]
 const products = [
   toStep('Solidity tests', ['node', '-C', 'source', 'contracts/testSolidity.ts']),
   toStep('packages', ['node', '-C', 'source', 'scripts/release.ts']),
 ]
-const stages = isEndToEnd ? [tests] : [checks, tests, ...(checkOnly ? [] : [products])]
+/** One step for each command, in its short form. */
+const commands = [
+  ['packages/protocol/fuzz/main.ts', '--runs', '2000'],
+  ['packages/policy/fuzz/main.ts', '--runs', '10000'],
+  ['services/enclave/fuzz/main.ts', '--runs', '1000'],
+  ['services/enclave/fuzz/vaults.ts', '--runs', '1000'],
+  ['scripts/offChain.ts', '--messages', '50'],
+].map((command) => [toStep(command.join(' '), ['node', '-C', 'source', ...command])])
+
+function toStages(): Step[][] {
+  if (isEndToEnd) return [endToEnd]
+  if (checkOnly) return [checks, tests]
+  return [checks, tests, products, ...(isAll ? [endToEnd, ...commands] : [])]
+}
 
 const stop = new AbortController()
 const running = new Set<ChildProcess>()
@@ -66,16 +84,15 @@ for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) {
   })
 }
 
-async function runTests(): Promise<boolean> {
+async function runTests(mode: { TEST_SHORT?: string; E2E?: string }): Promise<boolean> {
   const chromium = await findChromium(process.env, stop.signal)
-  if (!chromium && isEndToEnd) console.log('no Chromium found: set CHROMIUM_PATH')
-  else if (!chromium) console.log(withoutBrowser)
-  if (!chromium && (isEndToEnd || process.env.REQUIRE_BROWSER === '1')) return false
-  // Nothing of the caller's: the configuration would take it for ours.
-  const { CHROMIUM_PATH: _, E2E: __, ...env } = process.env
+  const needsChromium = isAll || isEndToEnd || process.env.REQUIRE_BROWSER === '1'
+  if (!chromium) console.log(needsChromium ? 'no Chromium found: set CHROMIUM_PATH' : withoutBrowser)
+  if (!chromium && needsChromium) return false
+  // The caller's values would change which tests run.
+  const { CHROMIUM_PATH: _, E2E: __, TEST_SHORT: ___, ...env } = process.env
   if (chromium) env.CHROMIUM_PATH = chromium
-  if (isEndToEnd) env.E2E = '1'
-  return run(['vitest', 'run', ...vitestArguments], { env })
+  return run(['vitest', 'run', ...vitestArguments], { env: { ...env, ...mode } })
 }
 
 async function runAll(commands: Command[], write: Write | undefined): Promise<boolean> {
@@ -122,7 +139,7 @@ async function main(): Promise<void> {
   const results: string[] = []
   let passed = 0
   let failed = 0
-  for (const stage of stages) {
+  for (const stage of toStages()) {
     if (failed > 0) {
       results.push(...stage.map(({ name }) => `  not run  ${name}`))
       continue

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
-import { readImports } from '../circles/readImports.ts'
+import { readImports } from '../readImports.ts'
 
 /** A file loads machine code through a package with an addon or a server, or through a process that loads one. */
 const LOADS = [
@@ -21,9 +21,7 @@ const TEST = /^(?!e2e\/|trials\/).*(?<!\.browser)\.test\.tsx?$/
  * also loads the threads that it starts.
  */
 export function findNativeTests(root: string): string[] {
-  const imports: { from: string; to: string }[] = readImports(root).filter(
-    ({ names }) => !names.split(', ').every((name) => name.startsWith('type ')),
-  )
+  const imports: { from: string; to: string }[] = readImports(root).filter(({ isType }) => !isType)
   const reached = new Set<string>()
   for (const from of new Set(imports.flatMap(({ from, to }) => [from, to]))) {
     const text = readFileSync(join(root, from), 'utf8')

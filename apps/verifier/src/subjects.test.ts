@@ -1,16 +1,16 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { apiBaseUrl, gatewayUrl, rpcUrl } from '../../../packages/verify/src/network.fake.ts'
-import { judgedAt } from '../../../packages/verify/src/subjects/honest.fake.ts'
-import { categories, type SubjectRow } from '../../../packages/verify/src/subjects/subjectRow.fake.ts'
 import {
-  createRowNetwork,
-  subjects,
+  createSubjectNetwork,
+  judgedAt,
+  type Subject,
+  samples,
   toFound,
-  toRowManifest,
+  toSubjectManifest,
   toWanted,
-} from '../../../packages/verify/src/subjects/table.fake.ts'
+} from '../../../packages/verify/src/subjects.fake.ts'
 import { createFolder } from './folder.fake.ts'
 import { runCli } from './runCli.ts'
 
@@ -29,9 +29,9 @@ const EXIT_CODES = {
 const OWN_CODES: Readonly<Record<string, number>> = { proof_not_found: 8, car_mismatch: 1 }
 const UNAVAILABLE = ['proof_not_pinned', 'fetch_failed', 'chain_unavailable', 'event_not_found']
 
-async function toArguments(row: SubjectRow): Promise<string[]> {
+async function toArguments(row: Subject): Promise<string[]> {
   const { subject, collaterals = [], hasSources = true, hasNode = true, tcbStatuses = [] } = row
-  const folder = await createFolder({ 'manifest.json': JSON.stringify(toRowManifest(row)) })
+  const folder = await createFolder({ 'manifest.json': JSON.stringify(toSubjectManifest(row)) })
   const write = async ({ name, bytes }: { name: string; bytes: Uint8Array }) => {
     await writeFile(join(folder, name), bytes)
     return join(folder, name)
@@ -55,34 +55,26 @@ async function toArguments(row: SubjectRow): Promise<string[]> {
   ]
 }
 
-function readSignature({ opening }: SubjectRow): string | undefined {
+function readSignature({ opening }: Subject): string | undefined {
   const half = opening && JSON.parse(new TextDecoder().decode(opening.bytes)).signature
   return half?.signature
 }
 
-describe('the command line judges each subject as the table says', () => {
-  test('which has at least 60, of every category, each under a name of its own', () => {
-    expect(subjects.length).toBeGreaterThanOrEqual(60)
-    expect(new Set(subjects.map(({ category }) => category))).toEqual(new Set(categories))
-    expect(new Set(subjects.map(({ name }) => name)).size).toBe(subjects.length)
-  })
-
-  test.each(subjects.map((row) => [row.category, row.name, row] as const))('%s: %s', async (_category, _name, row) => {
-    const { fetch } = createRowNetwork(row)
-    const deps = { fetch, timeoutMs: 5_000, now: () => judgedAt, isColored: false }
-    const { exitCode, stdout, stderr } = await runCli(deps, await toArguments(row))
-    expect(stderr).toBe('')
-    // Of an opening, the signature is worth as much as a key.
-    expect(stdout).not.toContain(readSignature(row) ?? 'no signature')
-    const { error, ...outcome } = JSON.parse(stdout)
-    const wanted = toWanted(row, row.expected)
-    if ('error' in wanted) {
-      expect(error?.code).toBe(wanted.error)
-      expect(exitCode).toBe(OWN_CODES[wanted.error] ?? (UNAVAILABLE.includes(wanted.error) ? 5 : 4))
-      return
-    }
-    expect(toFound({ ...outcome, lies: outcome.falseClaims })).toEqual(wanted)
-    const isReceipt = !wanted.steps.some((step) => step.startsWith('format fail'))
-    expect(exitCode).toBe(isReceipt ? EXIT_CODES[wanted.conclusion] : 4)
-  })
+test.each(samples)('the command line judges $name as the table says', async (row) => {
+  const { fetch } = createSubjectNetwork(row)
+  const deps = { fetch, timeoutMs: 5_000, now: () => judgedAt, isColored: false }
+  const { exitCode, stdout, stderr } = await runCli(deps, await toArguments(row))
+  expect(stderr).toBe('')
+  // Of an opening, the signature is worth as much as a key.
+  expect(stdout).not.toContain(readSignature(row) ?? 'no signature')
+  const { error, ...outcome } = JSON.parse(stdout)
+  const wanted = toWanted(row.expected)
+  if ('error' in wanted) {
+    expect(error?.code).toBe(wanted.error)
+    expect(exitCode).toBe(OWN_CODES[wanted.error] ?? (UNAVAILABLE.includes(wanted.error) ? 5 : 4))
+    return
+  }
+  expect(toFound({ ...outcome, lies: outcome.falseClaims })).toEqual(wanted)
+  const isReceipt = !wanted.steps.some((step) => step.startsWith('format fail'))
+  expect(exitCode).toBe(isReceipt ? EXIT_CODES[wanted.conclusion] : 4)
 })

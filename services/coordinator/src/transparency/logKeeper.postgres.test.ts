@@ -2,18 +2,18 @@ import { hash } from 'node:crypto'
 import { decodeBundle, decodeLogEntry } from '@countersign/log'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { LogStore } from '../ports.ts'
-import { stageKinds, startTestStore, type TestStore } from '../store/store.fake.ts'
+import { startTestStore, type TestStore } from '../store/store.fake.ts'
 import type { FakeEnclaveLog } from './enclaveLog.fake.ts'
 import { createLogRig, type LogRig } from './logKeeper.fake.ts'
 
-describe.each(stageKinds)('on %s', (kind) => {
+describe('on PostgreSQL', () => {
   let database: TestStore
   let older: TestStore
   let rig: LogRig
   let own: string[]
   let made = 0
   beforeAll(async () => {
-    ;[database, older] = await Promise.all([startTestStore(kind), startTestStore(kind)])
+    ;[database, older] = await Promise.all([startTestStore(), startTestStore()])
   })
   afterAll(async () => {
     await Promise.all([database.stop(), older.stop()])
@@ -64,6 +64,8 @@ describe.each(stageKinds)('on %s', (kind) => {
     await untilOpen()
     const { size } = await sign(next)
     expect(size).toBe(57)
+    // A coordinator alone at a log stores a note after it has answered, and what is left at its stop.
+    await next.stop()
     expect(await readKinds(store, first())).toEqual(['boot', ...Array(54).fill('signature'), 'boot', 'signature'])
     expect(await store.findCosigned(hash('sha256', first(), 'hex'))).toMatchObject({ size: 57 })
     expect(rig.log.lines.filter(({ level }) => level === 'error')).toEqual([])
