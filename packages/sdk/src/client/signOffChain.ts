@@ -1,7 +1,6 @@
 import { type Hex, signDigestResponse, type WalletInfo } from '@countersign/protocol'
 import { hashAuthorization } from 'viem/utils'
 import { createCall } from './api.ts'
-import { askForSignature } from './askForSignature.ts'
 import type { Connection } from './connection.ts'
 import {
   type OffChain,
@@ -13,9 +12,9 @@ import {
   type SignTypedDataRequest,
 } from './parseOffChain.ts'
 import { offChainAnswer, type SignOffChainResult, verifyExact, verifyOffChain } from './verifyOffChain.ts'
-import { verifyWallet } from './verifyWallet.ts'
+import { askForSignature, verifyWallet } from './verifyWallet.ts'
 
-export { verifyOpening } from './verifyOpening.ts'
+export { verifyOpening } from './verifyOffChain.ts'
 
 /*
  * What a client signs beside transactions. `ServiceClient` loads this file when it is first needed: an app that only sends
