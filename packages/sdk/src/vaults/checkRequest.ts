@@ -1,12 +1,9 @@
 import { checkPolicy, describeRefusal, type Policy, type PolicyRequest, type TimedSample } from '@countersign/policy'
-import type { MessageContent, TxMetadata, TypedData } from '@countersign/protocol'
+import type { OffChainContent, TxMetadata } from '@countersign/protocol'
 import { createVaultError } from './errors.ts'
 
 /** What a vault is asked to sign. */
-export type VaultContent =
-  | { kind: 'transaction'; content: TxMetadata }
-  | { kind: 'message'; content: MessageContent }
-  | { kind: 'typed-data'; content: TypedData }
+export type VaultContent = { kind: 'transaction'; content: TxMetadata } | OffChainContent
 
 /**
  * How many approvals a policy asks for; throws `policy_refused` where no rule allows the request. It is the code that decides in the

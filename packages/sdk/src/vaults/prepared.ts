@@ -1,17 +1,15 @@
 import { assertPolicy, MAX_APPROVAL_MS, type Policy } from '@countersign/policy'
 import {
   type Hex,
-  hashMessage,
-  hashTypedData,
+  hashContent,
   hashUnsignedTransaction,
   isLowerPrefixedHex,
   isNatural,
-  type MessageContent,
+  parseOffChainContent,
   parseStrictJson,
   parseTxMetadata,
   readMembers,
   ServiceError,
-  type TypedData,
   toPrefixedHex,
 } from '@countersign/protocol'
 import { checkRequest, type VaultContent } from './checkRequest.ts'
@@ -107,18 +105,12 @@ function parseText(text: string): unknown {
 
 function parseContent({ kind, content }: { kind: unknown; content: unknown }): VaultContent {
   if (kind === 'transaction') return { kind, content: parseTxMetadata(content) }
-  if (kind === 'message') {
-    const { message } = readMembers(content, { required: ['message'] }, malformed)
-    return { kind, content: { message } as MessageContent }
-  }
-  if (kind !== 'typed-data') throw malformed('kind')
-  return { kind, content: content as TypedData }
+  return parseOffChainContent(kind, content, malformed)
 }
 
 /** As the enclave hashes it. Refuses what has no one reading. */
-function toDigest({ kind, content }: VaultContent): Hex {
-  if (kind === 'transaction') return toPrefixedHex(hashUnsignedTransaction(content))
-  return toPrefixedHex(kind === 'message' ? hashMessage(content.message) : hashTypedData(content))
+function toDigest(asked: VaultContent): Hex {
+  return toPrefixedHex(asked.kind === 'transaction' ? hashUnsignedTransaction(asked.content) : hashContent(asked))
 }
 
 /** What cannot be read at all is malformed. A refusal by the policy stays one. */
