@@ -1,4 +1,4 @@
-import type { Env, Fault } from '../readEnv.ts'
+import type { Env, Fault } from './readEnv.ts'
 
 /**
  * Chains whose money is worth nothing, by id: all that a service on simulated silicon may sign for or publish to. The ids are those of
