@@ -123,6 +123,7 @@ const projects = executablePath ? [unit, processes, browser(executablePath)] : [
 export default defineConfig({
   test: {
     retry: 0,
+    globalSetup: './packages/testing/src/testDatabase.ts',
     // Two more than there are cores: slow files wait for processes, leases and blocks part of the time. Vitest fails if a worker needs
     // more than a minute to start, so emulated tests get no extra workers.
     maxWorkers: availableParallelism() + (isEmulated ? 0 : 2),

@@ -89,7 +89,7 @@ describe('the names', () => {
       'MOCK_QUOTE_LATENCY_MS',
       // Refused on real hardware.
       'DSTACK_SOCKET',
-      // The embedded database and IPFS node.
+      // The embedded IPFS node.
       'DATA_DIR',
       'IPFS_LISTEN',
       // Refused in production.

@@ -55,8 +55,6 @@ export const images = {
     known: {
       ...secp256k1,
       ...sodium,
-      // The embedded database, which production refuses: its code is imported, its data would be opened at its start.
-      '@electric-sql/pglite': nothing,
       // Certificates named in DATABASE_URL, crontabs, and /proc.
       pg: nothing,
       'pg-connection-string': nothing,

@@ -27,7 +27,6 @@ export function startStack(parameters: {
 }) {
   const { satellite, databaseUrl, limit, users, receiptVersion = 1, checkout, log, env, metricsPort } = parameters
   return startBackend({
-    kind: 'postgres',
     databaseUrl,
     satellite: { url: satellite.url, publicKey: String(satellite.fields.publicKey) },
     accounts: createAccounts(users),

@@ -4,7 +4,6 @@ import { runFaults } from './runFaults.ts'
 // The whole list, five times and on both databases, with 200 random kills: npm run faults.
 test('killed at two points of its life and once at random, the service loses nothing and does nothing twice', async () => {
   const report = await runFaults({
-    kind: 'postgres',
     points: ['after the commit, before the answer', 'after the claim, before it is sent'],
     randomKills: 1,
     seed: 7,

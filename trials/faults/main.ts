@@ -1,24 +1,22 @@
 import { readArguments } from '../../scripts/readArguments.ts'
 import type { CrashPointName } from '../../services/coordinator/test/crashPoints.ts'
 
-const USAGE = `usage: npm run faults -- [--rounds N] [--kills N] [--database pglite|postgres] [--witnesses] [--seed N]
+const USAGE = `usage: npm run faults -- [--rounds N] [--kills N] [--witnesses] [--seed N]
 
 Kills the coordinator and its worker while signings arrive, and audits the signatures that clients received.
   --rounds N     times that each named crash point is reached (default 5)
   --kills N      kills at random moments after that (default 200)
-  --database D   one database alone (default both, one after the other)
-  --witnesses    with an enclave that has a log: its crash points too, and witnesses die as well; on PostgreSQL alone
+  --witnesses    with an enclave that has a log: its crash points too, and witnesses die as well
   --seed N       of the random moments (default 1)
   --help         says this
 
-Example: npm run faults -- --rounds 1 --kills 10 --database pglite
+Example: npm run faults -- --rounds 1 --kills 10
 Exit codes: 0 nothing lost, 1 otherwise, 2 wrong arguments.`
 
 const { values } = readArguments(
   {
     rounds: { type: 'string', default: '5' },
     kills: { type: 'string', default: '200' },
-    database: { type: 'string' },
     witnesses: { type: 'boolean', default: false },
     seed: { type: 'string', default: '1' },
   },
@@ -27,11 +25,8 @@ const { values } = readArguments(
 const [rounds, kills, seed] = [values.rounds, values.kills, values.seed].map(Number)
 const isNumber = [rounds, kills, seed].every((value) => Number.isSafeInteger(value) && Number(value) >= 0)
 const hasLog = values.witnesses
-const kinds = (['pglite', 'postgres'] as const).filter(
-  (kind) => (values.database ?? kind) === kind && (kind === 'postgres' || !hasLog),
-)
 
-if (!isNumber || kinds.length === 0) {
+if (!isNumber) {
   console.error(USAGE)
   process.exitCode = 2
 } else {
@@ -42,24 +37,21 @@ if (!isNumber || kinds.length === 0) {
   ])
   const names = Object.keys({ ...crashPoints, ...(hasLog ? logCrashPoints : {}) }) as CrashPointName[]
   const points = Array.from({ length: Number(rounds) }, () => names).flat()
-  for (const kind of kinds) {
-    const startedAt = performance.now()
-    const report = await runFaults({
-      kind,
-      points,
-      randomKills: Number(kills),
-      hasLog,
-      seed: Number(seed),
-      say: console.log,
-    })
-    const { lost, duplicated, invalid, unknown, changed, ...counts } = report
-    const faults = { lost, duplicated, invalid, unknown, changed }
-    for (const [name, list] of Object.entries(faults)) for (const line of list) console.log(`${name}: ${line}`)
-    const summary = Object.entries(faults).map(([name, list]) => `${list.length} ${name}`)
-    const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)
-    console.log(
-      `${kind}: ${counts.kills} kills, ${counts.answered} signatures, ${counts.verified} verified, ${summary.join(', ')} (${seconds} s)`,
-    )
-    if (Object.values(faults).some((list) => list.length > 0)) process.exitCode = 1
-  }
+  const startedAt = performance.now()
+  const report = await runFaults({
+    points,
+    randomKills: Number(kills),
+    hasLog,
+    seed: Number(seed),
+    say: console.log,
+  })
+  const { lost, duplicated, invalid, unknown, changed, ...counts } = report
+  const faults = { lost, duplicated, invalid, unknown, changed }
+  for (const [name, list] of Object.entries(faults)) for (const line of list) console.log(`${name}: ${line}`)
+  const summary = Object.entries(faults).map(([name, list]) => `${list.length} ${name}`)
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)
+  console.log(
+    `${counts.kills} kills, ${counts.answered} signatures, ${counts.verified} verified, ${summary.join(', ')} (${seconds} s)`,
+  )
+  if (Object.values(faults).some((list) => list.length > 0)) process.exitCode = 1
 }

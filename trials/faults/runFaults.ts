@@ -18,12 +18,11 @@ import type { CrashPointName } from '../../services/coordinator/test/crashPoints
 import { createVerifyTransaction } from '../verifyTransaction.ts'
 
 export type FaultsParameters = {
-  kind: 'pglite' | 'postgres'
   /** Where the coordinator is killed, one after the other. */
   points: readonly CrashPointName[]
   /** Kills at a random moment, after the points. */
   randomKills: number
-  /** The enclave has a log; of the kills at random moments some hit a witness too. On PostgreSQL alone. */
+  /** The enclave has a log; of the kills at random moments some hit a witness too. */
   hasLog?: boolean
   seed: number
   say(line: string): void
@@ -53,11 +52,11 @@ const WITNESS_SHARE = 0.3
  * it run, and audits from outside the signatures that clients received.
  */
 export async function runFaults(parameters: FaultsParameters): Promise<FaultsReport> {
-  const { kind, points, randomKills, hasLog = false, say } = parameters
+  const { points, randomKills, hasLog = false, say } = parameters
   return withScope(async ({ add }) => {
     const { chain, address: contract, env } = await startContract()
     add(chain, ({ stop }) => stop())
-    const backend = add(await startBackend({ kind, env, log: hasLog ? {} : undefined }), ({ stop }) => stop())
+    const backend = add(await startBackend({ env, log: hasLog ? {} : undefined }), ({ stop }) => stop())
     if (hasLog) await backend.untilReady()
     const random = createRandom(parameters.seed)
     const answers = new Map<number, Answer>()
@@ -93,7 +92,7 @@ export async function runFaults(parameters: FaultsParameters): Promise<FaultsRep
       })
       await signing
       kills += 1
-      say(`killed ${point} (${kind}, ${answers.size} answered)`)
+      say(`killed ${point} (${answers.size} answered)`)
     }
     for (let round = 0; round < randomKills; round++) {
       await start(backend, {})
@@ -104,7 +103,7 @@ export async function runFaults(parameters: FaultsParameters): Promise<FaultsRep
       await signing
       await witness?.start()
       kills += 1
-      if ((round + 1) % 10 === 0) say(`${round + 1} random kills (${kind}, ${answers.size} answered)`)
+      if ((round + 1) % 10 === 0) say(`${round + 1} random kills (${answers.size} answered)`)
     }
     await start(backend, {})
     // A client without an answer asks again; one with an answer must get the same.
@@ -113,7 +112,7 @@ export async function runFaults(parameters: FaultsParameters): Promise<FaultsRep
     do {
       await sign(all)
     } while (all.some((each) => !answers.has(each)) && performance.now() < until)
-    say(`waiting for ${answers.size} proofs (${kind})`)
+    say(`waiting for ${answers.size} proofs`)
     const received = [...answers].map(([each, answer]) => ({ ...answer, digest: toDigest(createTx(each)), address }))
     const chainUrl = chain.url
     const audited = await auditBackend(backend, { chainUrl, contract, received })

@@ -13,9 +13,9 @@ export type Life = {
   stop(): Promise<void>
 }
 
-/** A database in memory for any number of sequences, one after the other. */
+/** A database for any number of sequences, one after the other. */
 export async function openLife(): Promise<Life> {
-  const subject = await startTestStore('pglite')
+  const subject = await startTestStore()
   const wallets = [await createTestWallet(subject.store), await createTestWallet(subject.store)]
   const batches = ['{"collateral":1}', '{"collateral":2}'].map((collateral, sequence) =>
     createTestBatch({ sequence, quote: Buffer.alloc(64, sequence), collateral: Buffer.from(collateral) }),

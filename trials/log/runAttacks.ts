@@ -46,7 +46,7 @@ export async function runAttacks(parameters: {
 
 /** A backend with a log, somebody who is signed in, and what the database has. */
 async function open(scope: Scope, log: BackendLog) {
-  const backend = scope.add(await startBackend({ kind: 'postgres', env: { WORKER: 'off' }, log }), ({ stop }) => stop())
+  const backend = scope.add(await startBackend({ env: { WORKER: 'off' }, log }), ({ stop }) => stop())
   await backend.untilReady(READY_MS)
   const user = createUser(backend)
   await user.signIn('alice')

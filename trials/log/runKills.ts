@@ -72,7 +72,6 @@ export function runKills(parameters: {
     const witnessed: BadWitness[] = []
     const backend = scope.add(
       await startBackend({
-        kind: 'postgres',
         env: { WORKER: 'off' },
         log: {
           async route(witness, { add }) {

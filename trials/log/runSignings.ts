@@ -53,7 +53,6 @@ export function runSignings({ count, seed, callers, receipts, say }: SigningsPar
     const forkUrls: string[] = []
     const backend = scope.add(
       await startBackend({
-        kind: 'postgres',
         accounts: createAccounts(USERS),
         enclaveEnv: { IMPLEMENTATIONS: IMPLEMENTATION },
         env: { WORKER: 'off' },

@@ -21,7 +21,7 @@ type Look = { exitCode: number; conclusion: string; kinds: string[] }
 export async function secretUse({ scope, say }: { scope: Scope; say(line: string): void }): Promise<string[]> {
   const { chain, address: contract, env } = await startContract()
   scope.add(chain, ({ stop }) => stop())
-  const backend = scope.add(await startBackend({ kind: 'postgres', env, log: {} }), ({ stop }) => stop())
+  const backend = scope.add(await startBackend({ env, log: {} }), ({ stop }) => stop())
   await backend.untilReady(READY_MS)
   const manifest = join(await scope.createFolder(), 'manifest.json')
   const { url, satellite, witnesses } = backend

@@ -57,7 +57,6 @@ export function runWebhooks({ count, seed, say }: WebhooksParameters): Promise<W
     const stopEach = (part: { stop(): Promise<unknown> }) => part.stop()
     const backend = scope.add(
       await startBackend({
-        kind: 'postgres',
         accounts: createAccounts(USERS),
         env: { WORKER: 'off', PIPELINE_DELAY_MS: '0' },
       }),

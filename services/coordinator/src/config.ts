@@ -38,7 +38,7 @@ import type { EnclavePolicy } from './enclave/enclavePolicy.ts'
 import type { EntropySourceConfig } from './entropy/createEntropySource.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
 import { type ReceiptSource, readReceiptSource } from './ipfs/config.ts'
-import { type PipelineConfig, readMetricsPort, readPipeline } from './pipeline/config.ts'
+import { type PipelineConfig, readDatabaseUrl, readMetricsPort, readPipeline } from './pipeline/config.ts'
 import { readWitnesses, type WitnessSite } from './transparency/readWitnesses.ts'
 
 /** Rounds of a public beacon as samples. */
@@ -50,7 +50,7 @@ export type Config = {
   listen: { host: string; port: number }
   metricsPort: number | undefined
   app: AppConfig
-  databaseUrl: string | undefined
+  databaseUrl: string
   dataDir: string
   providers: readonly ProviderConfig[]
   enclaveUrls: readonly string[]
@@ -105,7 +105,7 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
   const entropy = readEntropy(env, deps.readFile, fault)
   const receipts = readInteger(env, 'RECEIPTS', { fallback: 1, min: 1, max: 2 }, fault)
   const providers = readProviders(env, deps.readFile, fault)
-  const databaseUrl = readSecret(env, 'DATABASE_URL', deps.readFile, fault)
+  const databaseUrl = readDatabaseUrl(env, deps.readFile, fault)
   const allowedChainIds = readChainIds(env, { isStaging }, fault)
   const witnesses = readWitnesses(env, fault)
 
@@ -124,13 +124,11 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
     if (!isLoopbackUrl(publicUrl)) fault('PUBLIC_URL: mock attestation is for loopback only')
   }
   if (witnesses.length > 0) {
-    if (databaseUrl === '') fault('DATABASE_URL: required with LOG_WITNESSES')
     if (receipts !== 2) fault('RECEIPTS: LOG_WITNESSES needs receipts of version 2')
   }
   if (isProduction && !publicUrl.startsWith('https://')) fault('PUBLIC_URL: production needs https')
   // Staging follows production's rules, except for simulated silicon.
   if (mode !== 'development') {
-    if (databaseUrl === '') fault(`DATABASE_URL: required in ${mode}`)
     for (const url of enclaveUrls) if (!url.startsWith('https://')) fault(`ENCLAVE_URL: ${mode} needs attested https`)
     if (entropy.allowUnsigned && entropy.kind !== 'orbitport') {
       fault(`ENTROPY_ALLOW_UNSIGNED: ${mode} accepts it for ENTROPY_SOURCE=orbitport only`)
@@ -175,7 +173,7 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
       ...(ipfsGatewayUrl === undefined ? {} : { ipfsGatewayUrl }),
       version: deps.version,
     },
-    databaseUrl: databaseUrl || undefined,
+    databaseUrl,
     dataDir: env.DATA_DIR || '.countersign',
     providers,
     enclaveUrls,

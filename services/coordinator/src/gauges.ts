@@ -15,7 +15,7 @@ export type GaugeDeps = {
   parts: Readonly<Record<string, () => unknown>>
   countOpenProofs(): Promise<ProofCount[]>
   countWebhooks(): Promise<WebhookCount[]>
-  countConnections(): ConnectionCount | undefined
+  countConnections(): ConnectionCount
   /** Where this process keeps files, if it does. */
   dataDir: string
   /** Those of a coordinator. */
@@ -118,7 +118,7 @@ export function addGauges(registry: Registry, deps: GaugeDeps): () => Promise<vo
     info.set(deps.info, 1)
     // Before anything is waited for: the scraper compares it with when it began.
     clock.set(now() / 1000)
-    for (const [state, count] of Object.entries(deps.countConnections() ?? {})) connections.set({ state }, count)
+    for (const [state, count] of Object.entries(deps.countConnections())) connections.set({ state }, count)
     await Promise.all([readParts(), readProofs(), readWebhooks(), readDisk(), readSigning?.()])
   }
 }

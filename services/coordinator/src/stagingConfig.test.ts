@@ -79,7 +79,6 @@ test.each<[string, Env, string]>([
     { PUBLIC_URL: 'HTTPS://api.staging.example', COOKIE_SAMESITE: 'lax' },
     'PUBLIC_URL: staging needs https',
   ],
-  ['the embedded database', { DATABASE_URL: undefined }, 'DATABASE_URL: required in staging'],
   ['an enclave without TLS', { ENCLAVE_URL: 'http://127.0.0.1:8090' }, 'ENCLAVE_URL: staging needs attested https'],
   ['unsigned entropy', { ENTROPY_ALLOW_UNSIGNED: 'true' }, 'ENTROPY_ALLOW_UNSIGNED: staging accepts it for'],
   ['Kubo far away', { IPFS_API_URL: 'http://kubo.example:5001' }, 'IPFS_API_URL: expected https, or http on loopback'],

@@ -53,6 +53,7 @@ export function benchStartup({ rounds, isQuick, say }: Run): Promise<Report> {
         oidc,
         enclaveUrls: [String(address)],
         satellite: { url: satellite.url, publicKey: String(satellite.fields.publicKey) },
+        databaseUrl: '',
       }),
       ...noRateLimits,
     }
@@ -63,15 +64,12 @@ export function benchStartup({ rounds, isQuick, say }: Run): Promise<Report> {
       const [enclavePort = 0] = await findFreePorts(1)
       const enclaveEnv = toSecretEnv(toFolder('root-secret', round), enclavePort)
       const onPostgres = { ...shared, DATABASE_URL: await postgres.createDatabase() }
-      const onPglite = { ...shared, DATA_DIR: toFolder('data', round) }
       const health = `http://127.0.0.1:${enclavePort}/health`
       return {
         nothing: await timeToEnd(['-e', '']),
         enclave: await timeToReady('enclave', enclaveEnv, health),
         postgres: await timeToReady('coordinator', onPostgres, ready),
         postgresAgain: await timeToReady('coordinator', onPostgres, ready),
-        pglite: await timeToReady('coordinator', onPglite, ready),
-        pgliteAgain: await timeToReady('coordinator', onPglite, ready),
         verifier: await timeToEnd([
           ...['-C', 'source', 'apps/verifier/src/cli.ts', 'verify', `${GOLDEN}/receipt.json`],
           ...['--collateral', `${GOLDEN}/collateral.json`, '--offline', '--allow-mock'],
@@ -96,8 +94,6 @@ export function benchStartup({ rounds, isQuick, say }: Run): Promise<Report> {
         toRow('enclave', of('enclave')),
         toRow('coordinator, new PostgreSQL database', of('postgres')),
         toRow('coordinator, PostgreSQL, again', of('postgresAgain')),
-        toRow('coordinator, new embedded database', of('pglite')),
-        toRow('coordinator, embedded database, again', of('pgliteAgain')),
         toRow('verifier, one receipt, to its end', of('verifier')),
       ],
     }

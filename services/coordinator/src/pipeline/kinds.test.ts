@@ -85,7 +85,7 @@ describe('every kind of signature, from the enclave to its blocks', () => {
   }
 
   beforeAll(async () => {
-    subject = await startTestStore('pglite')
+    subject = await startTestStore()
     const simulator = createSimulator({ at: new Date(clock.now()) })
     const made = createSelfReport({
       reportSource: createSimulatedReportSource({ simulator, latencyMs: 0, wait: async () => {} }),

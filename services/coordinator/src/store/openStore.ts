@@ -32,7 +32,7 @@ export type PipelineStore = {
   retention: RetentionStore
   jobs: Pick<Jobs, 'work' | 'stop'>
   countOpenProofs(): Promise<ProofCount[]>
-  countConnections(): ConnectionCount | undefined
+  countConnections(): ConnectionCount
   countWebhooks(): Promise<WebhookCount[]>
   enqueueMissing(parameters: { now: number }): Promise<Swept>
   /** Confirms publications again, in so many seconds. */
@@ -43,7 +43,7 @@ export type PipelineStore = {
  * Opens the database with its schema and its job queue. Closing `store` closes all of it.
  *
  * @example
- * const { store } = await openStores({ databaseUrl: config.databaseUrl, dataDir: config.dataDir })
+ * const { store } = await openStores({ databaseUrl: config.databaseUrl })
  */
 export async function openStores(options: OpenStoreOptions): Promise<{
   store: Store

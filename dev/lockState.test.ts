@@ -5,31 +5,28 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { lockDataDir } from './lockDataDir.ts'
+import { lockState } from './lockState.ts'
 
-describe('lockDataDir', () => {
+describe('lockState', () => {
   let folder = ''
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'lock-'))
   })
   afterEach(() => rm(folder, { recursive: true }))
-  const path = () => join(folder, 'database-1.lock')
+  const path = () => join(folder, 'dev-1.lock')
 
   test('of many that try at once, one gets the directory', async () => {
-    const tries = await Promise.allSettled(Array.from({ length: 20 }, () => lockDataDir(folder)))
+    const tries = await Promise.allSettled(Array.from({ length: 20 }, () => lockState(folder)))
     const winners = tries.filter(({ status }) => status === 'fulfilled')
     expect(winners).toHaveLength(1)
-    for (const attempt of tries) {
-      if (attempt.status === 'rejected') expect(attempt.reason).toMatchObject({ code: 'database_unavailable' })
-    }
-    expect(await readdir(folder)).toEqual(['database-1.lock'])
+    expect(await readdir(folder)).toEqual(['dev-1.lock'])
     expect(JSON.parse(await readFile(path(), 'utf8'))).toMatchObject({ pid: process.pid })
   })
 
   test('who gives it back leaves room for the next', async () => {
-    const unlock = await lockDataDir(folder)
+    const unlock = await lockState(folder)
     await unlock()
-    await (await lockDataDir(folder))()
+    await (await lockState(folder))()
     expect(await readdir(folder)).toEqual([])
   })
 
@@ -38,7 +35,7 @@ describe('lockDataDir', () => {
     const { pid } = child
     await once(child, 'exit')
     await writeFile(path(), JSON.stringify({ pid, birth: 'once' }))
-    await (await lockDataDir(folder))()
+    await (await lockState(folder))()
   })
 
   test('the lock of a process that was killed and not reaped is dropped', async () => {
@@ -57,42 +54,33 @@ describe('lockDataDir', () => {
       }
       const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()
       await writeFile(path(), JSON.stringify({ pid, birth: `${boot}/${(await readStat())[19]}` }))
-      await expect(lockDataDir(folder)).rejects.toMatchObject({ code: 'database_unavailable' })
+      await expect(lockState(folder)).rejects.toThrow('in use')
       gate.end('go\n')
       await expect.poll(async () => (await readStat())[0]).toBe('Z')
-      await (await lockDataDir(folder))()
+      await (await lockState(folder))()
     } finally {
       input.end()
       await once(parent, 'close')
     }
   })
 
-  test('locks of two names do not see each other', async () => {
-    const unlock = await lockDataDir(folder)
-    const unlockOther = await lockDataDir(folder, 'dev')
-    expect((await readdir(folder)).toSorted()).toEqual(['database-1.lock', 'dev-1.lock'])
-    await expect(lockDataDir(folder, 'dev')).rejects.toMatchObject({ code: 'database_unavailable' })
-    await unlock()
-    await unlockOther()
-  })
-
   test('a process that has the number of a dead one does not keep its lock', async () => {
     await writeFile(path(), JSON.stringify({ pid: process.pid, birth: 'another boot/1' }))
-    await (await lockDataDir(folder))()
+    await (await lockState(folder))()
   })
 
   test.each(['', 'garbage', '{"pid":"1"}', 'null', '{"pid":-1,"birth":"x"}'])(
     'a lock that says nothing is dropped: %s',
     async (text) => {
       await writeFile(path(), text)
-      await (await lockDataDir(folder))()
+      await (await lockState(folder))()
     },
   )
 
   test('of many that find a dead lock at once, one gets the directory', async () => {
     await writeFile(path(), 'garbage')
-    const tries = await Promise.allSettled(Array.from({ length: 20 }, () => lockDataDir(folder)))
+    const tries = await Promise.allSettled(Array.from({ length: 20 }, () => lockState(folder)))
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
-    expect(await readdir(folder)).toEqual(['database-2.lock'])
+    expect(await readdir(folder)).toEqual(['dev-2.lock'])
   })
 })

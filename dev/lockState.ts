@@ -2,33 +2,30 @@ import { randomUUID } from 'node:crypto'
 import { link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readCode } from '@countersign/service'
-import { CoordinatorError } from '../errors.ts'
 
 /** Names a living process for good: process ids come round again, in a container after every restart. */
 type Holder = { pid: number; birth: string }
 
 /**
- * Takes a data directory for this process only: two would corrupt the embedded database. The lock of a process that is
- * dead is overruled. Returns a function that releases it. (Two containers that share a volume cannot see each other's processes: give
- * each its own directory, or use PostgreSQL.)
+ * Takes a state folder for this process, and returns a function that releases it. Two stacks would corrupt it. The lock of a dead process
+ * is ignored.
  *
  * Locks are numbered, and the highest counts. A file is never replaced, so no process can drop a lock that another has just made:
- * a process that finds a dead one makes the next, whose name only one can get. Locks of
- * different names are independent.
+ * a process that finds a dead one makes the next, whose name only one can get.
  */
-export async function lockDataDir(dataDir: string, name = 'database'): Promise<() => Promise<void>> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  const toPath = (number: number) => join(dataDir, `${name}-${number}.lock`)
+export async function lockState(stateDir: string): Promise<() => Promise<void>> {
+  await mkdir(stateDir, { recursive: true, mode: 0o700 })
+  const toPath = (number: number) => join(stateDir, `dev-${number}.lock`)
   // Written whole under another name, then linked: no process reads half a lock.
-  const draft = join(dataDir, `${name}-${randomUUID()}.draft`)
+  const draft = join(stateDir, `dev-${randomUUID()}.draft`)
   await writeFile(draft, JSON.stringify({ pid: process.pid, birth: await readBirth(process.pid) }), { mode: 0o600 })
   try {
     for (;;) {
-      const last = Math.max(0, ...(await listLocks(dataDir, name)))
+      const last = Math.max(0, ...(await listLocks(stateDir)))
       if (last > 0) await assertDead(toPath(last))
       const own = last + 1
       if (!(await isLinked(draft, toPath(own)))) continue
-      const locks = await listLocks(dataDir, name)
+      const locks = await listLocks(stateDir)
       // Only after a very long pause between the two listings.
       if (Math.max(...locks) !== own) {
         await rm(toPath(own), { force: true })
@@ -42,22 +39,15 @@ export async function lockDataDir(dataDir: string, name = 'database'): Promise<(
   }
 }
 
-/** The living process that has the data directory; undefined where none has it. */
-export async function findHolder(dataDir: string, name = 'database'): Promise<number | undefined> {
-  const last = Math.max(0, ...(await listLocks(dataDir, name)))
-  const holder = last > 0 ? await readHolder(join(dataDir, `${name}-${last}.lock`)) : undefined
-  return holder?.pid
-}
-
-async function listLocks(dataDir: string, name: string): Promise<number[]> {
-  const files = (await readdir(dataDir)).filter((file) => file.startsWith(`${name}-`))
-  return files.flatMap((file) => /^([1-9][0-9]{0,14})\.lock$/.exec(file.slice(name.length + 1))?.[1] ?? []).map(Number)
+async function listLocks(stateDir: string): Promise<number[]> {
+  const files = await readdir(stateDir)
+  return files.flatMap((file) => /^dev-([1-9][0-9]{0,14})\.lock$/.exec(file)?.[1] ?? []).map(Number)
 }
 
 async function assertDead(path: string): Promise<void> {
   const holder = await readHolder(path)
   if (holder === undefined) return
-  throw new CoordinatorError('database_unavailable', `the data directory is in use by process ${holder.pid}`)
+  throw new Error(`the state folder is in use by process ${holder.pid}`)
 }
 
 /** Who made a lock, while that process lives. */
