@@ -17,7 +17,7 @@ import {
   toSignedSummary,
 } from '@countersign/protocol'
 import { keccak256, stringToBytes } from 'viem'
-import { toRawCid } from '../client/toRawCid.ts'
+import { toRawCid } from '../vaults/vault.ts'
 import { toCursor } from './parseRequest.ts'
 import { createTestReceipt, createTestReceiptV2, filler, toBase64Url } from './testReceipt.ts'
 
