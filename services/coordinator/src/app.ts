@@ -2,7 +2,10 @@ import type { EntropySetting } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import { toUnfinished } from './auth/returnTo.ts'
+import type { KeyEnclave } from './enclave/keyEnclave.ts'
+import type { Entropy } from './entropy/readAhead.ts'
 import { CoordinatorError } from './errors.ts'
+import type { SelfReport } from './health/selfReport.ts'
 import { prefersHtml } from './http/accept.ts'
 import { addRoute } from './http/addRoute.ts'
 import { registerAuthRoutes } from './http/authRoutes.ts'
@@ -30,17 +33,13 @@ import { registerVaultRoutes } from './http/vaultRoutes.ts'
 import { registerWalletRoutes } from './http/walletRoutes.ts'
 import type {
   Clock,
-  Entropy,
   ExportProofs,
   GetBlock,
   IdentityProvider,
-  KeyEnclave,
-  LogKeeper,
   LogStore,
   Random,
   ReadBlock,
   Schedule,
-  SelfReport,
   Store,
 } from './ports.ts'
 import { createProofReader } from './proof/proofReader.ts'
@@ -48,6 +47,7 @@ import { createProofWatcher } from './proof/watchProof.ts'
 import { withReceipts } from './proof/withReceipts.ts'
 import type { SignJob, SignResult } from './sign/job.ts'
 import { systemSchedule } from './system.ts'
+import type { LogKeeper } from './transparency/logKeeper.ts'
 import type { WarnOf } from './webhook/createWarner.ts'
 
 export type AppConfig = {

@@ -34,12 +34,12 @@ import {
 import type { AppConfig } from './app.ts'
 import type { ProviderConfig } from './auth/createProviders.ts'
 import { readProviders } from './auth/readProviders.ts'
-import type { EnclavePolicy } from './enclave/enclavePolicy.ts'
+import type { EnclavePolicy } from './enclave/keyEnclave.ts'
 import type { EntropySourceConfig } from './entropy/createEntropySource.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
 import { type ReceiptSource, readReceiptSource } from './ipfs/config.ts'
 import { type PipelineConfig, readDatabaseUrl, readMetricsPort, readPipeline } from './pipeline/config.ts'
-import { readWitnesses, type WitnessSite } from './transparency/readWitnesses.ts'
+import { readWitnesses, type WitnessSite } from './transparency/witnessClient.ts'
 
 /** Rounds of a public beacon as samples. */
 type BeaconConfig = { kind: 'drand'; url: string; beacon: DrandBeacon }
