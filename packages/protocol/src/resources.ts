@@ -1,5 +1,6 @@
 import type { EnclaveConfig } from './configHash.ts'
 import type { Hex } from './hex.ts'
+import type { SignatureKind } from './kinds.ts'
 import { isPlainObject } from './plainObject.ts'
 import type { PolicyRefusal } from './policyRefusal.ts'
 import { proofStatuses } from './proofStatus.ts'
@@ -27,7 +28,7 @@ import {
   wei,
 } from './schema.ts'
 import type { Statement } from './statement.ts'
-import type { SignatureKind, TransactionSubject } from './subject.ts'
+import type { TransactionSubject } from './subject.ts'
 import type { TcbStatus } from './tcbStatus.ts'
 
 /* The words of specification §2, as browser and coordinator speak them. The API document of the coordinator says more about each. */
