@@ -30,6 +30,7 @@ import { createStagingGate, NotAdmittedError, type StagingConfig } from './http/
 import { registerStagingRoutes, renderPasswordPage } from './http/stagingRoutes.ts'
 import { registerVaultRoutes } from './http/vaultRoutes.ts'
 import { registerWalletRoutes } from './http/walletRoutes.ts'
+import type { RebuildReceipt } from './pipeline/rebuildReceipt.ts'
 import type {
   Clock,
   Entropy,
@@ -40,7 +41,6 @@ import type {
   LogKeeper,
   LogStore,
   Random,
-  ReadBlock,
   Schedule,
   SelfReport,
   Store,
@@ -95,7 +95,7 @@ export type AppDeps = {
   /** Has it told that a vault did not sign. */
   warnOf: WarnOf
   /** Where receipts are read that are on IPFS alone; without it they cannot be shown. */
-  readBlock?: ReadBlock | undefined
+  rebuildReceipt: RebuildReceipt
   exportProofs: ExportProofs
   logStore: Pick<LogStore, 'listLogs' | 'findCosigned' | 'readTiles' | 'readBundle'>
   clock: Clock
@@ -126,7 +126,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   const cookies: CookieRules = { isHttps, sameSite: config.cookieSameSite }
   const limiters = createLimiters({ rateLimits: config.rateLimits, clock })
   const getSignedIn = createGetSignedIn({ store, clock, sessionIdleMs, cookies })
-  const proofs = withReceipts({ store, readBlock: deps.readBlock, log })
+  const proofs = withReceipts({ store, rebuild: deps.rebuildReceipt, log })
   const watcher = createProofWatcher({ store: proofs, ipfsGatewayUrl, schedule, log })
   const proofEvents = createProofEvents({ watcher, schedule })
   const { isMock = false, staging } = config
