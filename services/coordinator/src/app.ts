@@ -32,16 +32,7 @@ import { registerSignRoutes } from './http/signRoutes.ts'
 import { registerVaultRoutes } from './http/vaultRoutes.ts'
 import { registerWalletRoutes } from './http/walletRoutes.ts'
 import type { RebuildReceipt } from './pipeline/rebuildReceipt.ts'
-import type {
-  Clock,
-  ExportProofs,
-  GetBlock,
-  IdentityProvider,
-  LogStore,
-  Random,
-  Schedule,
-  Store,
-} from './ports.ts'
+import type { Clock, ExportProofs, GetBlock, IdentityProvider, LogStore, Random, Schedule, Store } from './ports.ts'
 import { createProofReader } from './proof/proofReader.ts'
 import { createProofWatcher } from './proof/watchProof.ts'
 import { withReceipts } from './proof/withReceipts.ts'
