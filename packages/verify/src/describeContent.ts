@@ -1,4 +1,4 @@
-import { fromHex, type OpeningContent, type TypedData } from '@countersign/protocol'
+import { fromHex, type OffChainContent, type TypedData } from '@countersign/protocol'
 import type { ContentWords, Fact, Shown } from './contentWords.ts'
 import { describeSignIn } from './describeSignIn.ts'
 import { nameTokenGrant } from './nameTokenGrant.ts'
@@ -6,9 +6,7 @@ import { toPrintableLines } from './toPrintable.ts'
 import { flattenTypedData } from './typedDataFacts.ts'
 
 /** A message or typed data, as a person is shown it before signing, or as an opening shows it after. */
-export type ShownContent =
-  | { kind: 'message'; content: Extract<OpeningContent, { kind: 'message' }>['content'] }
-  | { kind: 'typed-data'; content: TypedData }
+export type ShownContent = OffChainContent
 
 const UNKNOWN_USE = 'What its contract or app lets somebody do with the signature is not known here.'
 

@@ -1,7 +1,7 @@
 import {
   computeCommitment,
-  hashMessage,
-  hashTypedData,
+  hashContent,
+  kinds,
   type OpeningContent,
   parseOpening,
   type StatementV2,
@@ -32,10 +32,7 @@ export async function checkOpening(
     if (typeof content !== 'object') throw new StepSkip('What was signed is not shown.')
     const digest = toPrefixedHex(hashContent(content))
     failIf(digest !== content.digest, `What is shown hashes to ${digest}, not to the digest.`)
-    return [
-      `The ${content.kind === 'message' ? 'message (EIP-191)' : 'typed data (EIP-712)'} hashes to ${digest}.`,
-      content,
-    ]
+    return [`The ${kinds[content.kind].name} hashes to ${digest}.`, content]
   })
 
   await run('signature', () => {
@@ -54,8 +51,4 @@ export async function refuseOpening({ run }: Transcript): Promise<void> {
   await run('opening', () => {
     throw new StepFailure('There is nothing to open: all of this signature is public.')
   })
-}
-
-function hashContent(opened: OpeningContent): Uint8Array {
-  return opened.kind === 'message' ? hashMessage(opened.content.message) : hashTypedData(opened.content)
 }

@@ -1,7 +1,7 @@
 import { toVkey } from '@countersign/log'
 import { expect, test } from 'vitest'
 import { createSigner } from '../../../../packages/log/src/logs.fake.ts'
-import { readWitnesses } from './readWitnesses.ts'
+import { readWitnesses } from './witnessClient.ts'
 
 const vkeyOf = (name: string, type: Parameters<typeof createSigner>[1] = 'cosignature-ed25519') =>
   toVkey(createSigner(name, type).key)

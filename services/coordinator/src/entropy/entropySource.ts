@@ -1,4 +1,15 @@
 import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
+import type { Witness } from '@countersign/receipt'
+
+/** A source of samples, unchecked: the caller checks them. */
+export type EntropySource = {
+  /** Its name in witnesses. */
+  readonly name: string
+  /** Whether its samples carry a signature that can be checked. */
+  readonly isSigned: boolean
+  /** 1 to 256 samples. */
+  getSamples(count: number): Promise<Witness[]>
+}
 
 /** Why a source gave no samples. All of them reach callers as `entropy_unavailable`; the code is for logs and metrics. */
 export type EntropySourceErrorCode =

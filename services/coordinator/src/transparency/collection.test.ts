@@ -2,7 +2,7 @@ import { openNote, parseNote, signNote } from '@countersign/log'
 import { toHex } from '@countersign/protocol'
 import { expect, test } from 'vitest'
 import { createSigner, hash, log, origin, TIME_S, toText } from '../../../../packages/log/src/logs.fake.ts'
-import { readCosignature } from './readCosignature.ts'
+import { readCosignature } from './collection.ts'
 
 const text = toText(9)
 const seed = hash('w1.example')

@@ -1,6 +1,6 @@
 import type { AppendedEntries } from '@countersign/protocol'
 import { expect, test } from 'vitest'
-import { mergeAppended } from './mergeAppended.ts'
+import { mergeAppended } from './appended.ts'
 
 const ENTRIES = ['a', 'b', 'c', 'd', 'e', 'f']
 

@@ -1,5 +1,5 @@
 import { chains } from '@countersign/protocol'
-import type { Env, Fault } from '../readEnv.ts'
+import type { Env, Fault } from './readEnv.ts'
 
 /** Chains whose money is worth nothing, by id: all that a service on simulated silicon may sign for or publish to. */
 export const testChainIds: readonly number[] = Object.keys(chains)
