@@ -1,6 +1,6 @@
 import { createVerifier } from '@countersign/attestation'
 import { type ReleaseBlock, toCanonicalJson } from '@countersign/protocol'
-import { type CheckReceiptOptions, type CheckReceiptOptions, checkReceipt, parseBlock, toCid, toCidHash } from '@countersign/receipt'
+import { type CheckReceiptOptions, checkReceipt, parseBlock, toCid, toCidHash } from '@countersign/receipt'
 import { createReceiptSimulator, type SimulatedSigning } from '@countersign/receipt/simulator'
 import { goldenVaults } from '../../packages/receipt/src/vaults.fake.ts'
 import type { Mutation, Target } from './sweep.ts'
@@ -194,11 +194,7 @@ const WHOLE_EVERY = 50
 class FailedStep extends Error {}
 
 /** Whether a mock receipt is accepted. One failed step is enough to refuse it, so that the others are left out, most times. */
-function createJudge(): (
-  bytes: Uint8Array,
-  collateral: Uint8Array,
-  options: CheckReceiptOptions,
-) => Promise<boolean> {
+function createJudge(): (bytes: Uint8Array, collateral: Uint8Array, options: CheckReceiptOptions) => Promise<boolean> {
   let judged = 0
   return async (bytes, collateral, options) => {
     const isWhole = judged++ % WHOLE_EVERY === 0
