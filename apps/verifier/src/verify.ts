@@ -12,7 +12,6 @@ import {
   type Manifest,
   type Outcome,
   parseManifest,
-  releaseManifest,
   type Subject,
   VerifierError,
   type VerifierStep,
@@ -38,7 +37,7 @@ type CliVerifyDeps = FetchDeps & { now: () => Date; onStep: (step: VerifierStep)
 /** Reads the files that the options name, and verifies. */
 export async function verify(deps: CliVerifyDeps, options: VerifyOptions): Promise<CliOutcome> {
   const { api, gateways, rpc, contract, at, maximumEventDelayS } = options
-  const manifests = [releaseManifest, ...(await readManifest(options.manifestFile)), options.anchors]
+  const manifests = [...(await readManifest(options.manifestFile)), options.anchors]
   const collaterals = await Promise.all(options.collateralFiles.map(readCollateralFile))
   const revocations = await readRevocations(options.revocationsFile)
   const opening = await readOpening(options.openingFile)

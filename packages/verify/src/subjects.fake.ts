@@ -4,7 +4,6 @@ import { concatBytes, type ProofStatus, toCanonicalJson, withholdHalf } from '@c
 import { encodeReceiptCar, parseBlock, type ReceiptFiles, toCid } from '@countersign/receipt'
 import type { SimulatedAttestation } from '@countersign/receipt/simulator'
 import { goldenVaults } from '../../receipt/src/vaults.fake.ts'
-import type { VerifierStep } from './checkSubject.ts'
 import type { Claim } from './compareClaims.ts'
 import type { Conclusion } from './conclude.ts'
 import {
@@ -22,6 +21,7 @@ import {
 import type { GivenFile } from './loadCollateral.ts'
 import { apiBaseUrl, createFakeNetwork, type FakeNetwork, gatewayUrl, html, json, rpcUrl } from './network.fake.ts'
 import { emptyManifest, type Manifest } from './parseManifest.ts'
+import type { VerifierStep } from './steps.ts'
 import type { Outcome } from './verify.ts'
 
 /*
