@@ -19,8 +19,8 @@ import {
   withSource,
 } from '@countersign/verify'
 import { type ExitCode, toExitCode } from './exitCodes.ts'
+import { isPathTaken, readFileBounded, toSystemCode } from './files.ts'
 import type { VerifyOptions } from './parseOptions.ts'
-import { isPathTaken, readFileBounded, toSystemCode } from './readFileBounded.ts'
 import { type CliSubject, recogniseCliSubject } from './recogniseCliSubject.ts'
 
 export type CliOutcome = Outcome & {

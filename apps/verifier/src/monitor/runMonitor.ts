@@ -15,10 +15,10 @@ import {
   toPrintableJson,
   VerifierError,
 } from '@countersign/verify'
+import { readState, writeState } from '../files.ts'
 import { readManifest } from '../verify.ts'
 import { MONITOR_HELP } from './help.ts'
 import { type MonitorOptions, parseMonitorOptions } from './parseMonitorOptions.ts'
-import { readState, writeState } from './stateFile.ts'
 
 export type MonitorCliDeps = FetchDeps & {
   now: () => Date
