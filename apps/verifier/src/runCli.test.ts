@@ -92,7 +92,7 @@ describe('judged again at another time', () => {
 
 describe('code that is known only in part', () => {
   const [whole] = honest.anchors.measurements as [Required<(typeof honest.anchors.measurements)[number]>]
-  const { mrTd, rtmr0, rtmr1, rtmr2, rtmr3 } = whole
+  const { mrTd, rtmr0, rtmr1, rtmr2 } = whole
   const others = toFlags(honest).slice(2)
   const files = { 'receipt.json': honest.bytes, 'collateral.json': honest.collateral }
   const runWith = async (...measurement: string[]) => {
