@@ -1,13 +1,9 @@
 import { useState } from 'react'
 import { ConfigContext, type WebConfig } from './config.ts'
-import { type IncomingSession, IncomingSessionsContext } from './incoming/incomingSession.ts'
-import { parseRoute, type Route, usePath } from './router.tsx'
-import { isSending, type SendSession, SendSessionsContext } from './send/sendSession.ts'
-import { NotFoundPage } from './shell/NotFoundPage.tsx'
+import { Link, parseRoute, type Route, usePath } from './router.tsx'
 import { Shell } from './shell/Shell.tsx'
-import { isUnkept, type SignSession, SignSessionsContext } from './sign/signSession.ts'
 import { createLazyPart } from './ui/createLazyPart.tsx'
-import { useWarningBeforeLeaving } from './ui/useWarningBeforeLeaving.ts'
+import { type Sessions, SessionsContext, useWarningBeforeLeaving } from './wallet/session.ts'
 
 const loadVaults = () => import('./vaults/VaultPages.tsx')
 
@@ -40,22 +36,15 @@ export function preloadPage(path: string): void {
 /** The whole app, once it is configured. */
 export function App({ config }: { config: WebConfig }) {
   const path = usePath()
-  const [sendSessions] = useState(() => new Map<string, SendSession>())
-  const [incomingSessions] = useState(() => new Map<string, IncomingSession>())
-  const [signSessions] = useState(() => new Map<string, SignSession>())
-  useWarningBeforeLeaving(sendSessions, isSending)
-  useWarningBeforeLeaving(signSessions, isUnkept)
+  const [sessions] = useState((): Sessions => new Map())
+  useWarningBeforeLeaving(sessions)
   return (
     <ConfigContext value={config}>
-      <SendSessionsContext value={sendSessions}>
-        <SignSessionsContext value={signSessions}>
-          <IncomingSessionsContext value={incomingSessions}>
-            <Shell>
-              <Page key={path} route={parseRoute(path)} />
-            </Shell>
-          </IncomingSessionsContext>
-        </SignSessionsContext>
-      </SendSessionsContext>
+      <SessionsContext value={sessions}>
+        <Shell>
+          <Page key={path} route={parseRoute(path)} />
+        </Shell>
+      </SessionsContext>
     </ConfigContext>
   )
 }
@@ -92,5 +81,23 @@ function PageSkeleton() {
       <div className="skeleton skeleton-title" />
       <div className="skeleton skeleton-block" />
     </div>
+  )
+}
+
+function NotFoundPage() {
+  return (
+    <section className="plain-page" aria-labelledby="not-found">
+      <h1 id="not-found">There is no page here</h1>
+      <p>The address may be mistyped or cut off. Links to proofs look like this:</p>
+      <p className="mono">{window.location.origin}/proof/q83vEjRWeJCrze8SNFZ4kA</p>
+      <p className="actions">
+        <Link to="/" className="button">
+          To the wallet
+        </Link>
+        <Link to="/verify" className="button button-quiet">
+          Verify a proof
+        </Link>
+      </p>
+    </section>
   )
 }

@@ -1,5 +1,6 @@
-import { type Hex, isPlainObject, isPrefixedHex } from '@countersign/protocol'
-import { createContext, useContext } from 'react'
+import { chains, type Hex, isPlainObject, isPrefixedHex } from '@countersign/protocol'
+import { createContext, useContext, useMemo } from 'react'
+import { toCoin } from './words/format.ts'
 
 /** What the host of the app configures, in `/config.json`. */
 export type WebConfig = {
@@ -144,7 +145,9 @@ function findTokenFaults(value: unknown): string[] {
   const seen = new Set<string>()
   return value.flatMap((token: unknown, index) => {
     if (!isToken(token))
-      return [`tokens[${index}] must have chainId, address, symbol (not ETH), decimals (0 to ${MAX_DECIMALS}) and name`]
+      return [
+        `tokens[${index}] must have chainId, address, symbol (not that of a coin), decimals (0 to ${MAX_DECIMALS}) and name`,
+      ]
     const key = `${token.chainId} ${token.address.toLowerCase()}`
     if (seen.has(key)) return [`tokens[${index}] is in the list twice`]
     seen.add(key)
@@ -157,11 +160,26 @@ function isToken(value: unknown): value is Token {
   const { chainId, address, symbol, decimals, name } = value
   const isDecimals = Number.isSafeInteger(decimals) && (decimals as number) >= 0 && (decimals as number) <= MAX_DECIMALS
   // Beside amounts, so nothing that could pass for digits or for another unit.
-  const isSymbol = typeof symbol === 'string' && /^[A-Za-z][A-Za-z0-9.$-]{0,11}$/.test(symbol) && !/^ETH$/i.test(symbol)
+  const isSymbol = typeof symbol === 'string' && /^[A-Za-z][A-Za-z0-9.$-]{0,11}$/.test(symbol) && !isCoin(symbol)
   const isName = typeof name === 'string' && /^[^\p{C}]{1,60}$/u.test(name)
   return isChainId(chainId) && isPrefixedHex(address, 20) && isDecimals && isSymbol && isName
 }
 
+function isCoin(symbol: string): boolean {
+  return Object.values(chains).some(({ coin }) => coin === symbol.toUpperCase())
+}
+
 function toToken({ chainId, address, symbol, decimals, name }: Token): Token {
   return { chainId, address: address.toLowerCase() as Hex, symbol, decimals, name }
+}
+
+/** The unit of an amount of the chain's own coin. */
+export function useCoin(): string {
+  return toCoin(useConfig())
+}
+
+/** The tokens of the wallet's chain. */
+export function useTokens(): readonly Token[] {
+  const { tokens, chainId } = useConfig()
+  return useMemo(() => (tokens ?? []).filter((token) => token.chainId === chainId), [tokens, chainId])
 }

@@ -45,6 +45,7 @@ test('exports', () => {
       "formatWitnessStatement",
       "hashLogEntry",
       "hashOrigin",
+      "isSatisfied",
       "listConsistencyNodes",
       "listInclusionNodes",
       "listTiles",

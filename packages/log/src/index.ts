@@ -73,6 +73,7 @@ export {
   type Cosignature,
   type CosignedCheckpoint,
   findCosignatures,
+  isSatisfied,
   readQuorumTimes,
   type WitnessPolicy,
 } from './witnessPolicy.ts'

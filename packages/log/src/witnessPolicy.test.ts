@@ -12,6 +12,7 @@ import {
   assertLogged,
   assertWitnessPolicy,
   findCosignatures,
+  isSatisfied,
   readQuorumTimes,
   type WitnessPolicy,
 } from './witnessPolicy.ts'
@@ -240,5 +241,19 @@ describe('the times of a quorum', () => {
 
   test('of three the second has passed, and the newest is shown', () => {
     expect(read([20, 40, 30], { length: 3, quorum: 2 })).toEqual({ passedS: 30, shownS: 40 })
+  })
+})
+
+describe('isSatisfied', () => {
+  const policy = { witnesses: ['one', 'two', 'three'], quorum: 2 }
+  test.each<[string, string[], boolean]>([
+    ['all', ['one', 'two', 'three'], true],
+    ['a quorum', ['three', 'one'], true],
+    ['one of them', ['one'], false],
+    ['one of them, twice', ['one', 'one'], false],
+    ['one of them and others', ['one', 'four', 'five'], false],
+    ['nobody', [], false],
+  ])('decides for %s', (_, keys, expected) => {
+    expect(isSatisfied(policy, keys)).toBe(expected)
   })
 })

@@ -38,6 +38,12 @@ export function assertWitnessPolicy(value: WitnessPolicy): void {
   if (!isMajority(quorum, witnesses.length)) throw malformed('the quorum is not a majority of the witnesses')
 }
 
+/** Whether enough of a policy's witnesses are among these keys. Other keys count for nothing, and none counts twice. */
+export function isSatisfied({ witnesses, quorum }: WitnessPolicy, keys: Iterable<string>): boolean {
+  const given = new Set(keys)
+  return witnesses.filter((witness) => given.has(witness)).length >= quorum
+}
+
 /**
  * The checkpoint of a note that the log signed and a quorum cosigned. The name of the log's key is the origin.
  *
@@ -54,7 +60,8 @@ export function assertCosigned(
   const checkpoint = parseCheckpoint(text)
   if (checkpoint.origin !== log.name) throw new LogError('note_unsigned', 'the checkpoint is of another log')
   const cosignatures = findCosignatures(parsed, policy.witnesses)
-  if (cosignatures.length < policy.quorum) {
+  const cosigners = cosignatures.map(({ witness }) => witness)
+  if (!isSatisfied(policy, cosigners)) {
     const details = `${cosignatures.length} of ${policy.quorum}`
     throw new LogError('quorum_missing', 'too few witnesses cosigned', { details })
   }

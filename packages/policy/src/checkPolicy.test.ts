@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 import { createPolicy } from './assertPolicy.ts'
 import { canTellTime } from './canTellTime.ts'
 import { checkPolicy, type PolicyRequest } from './checkPolicy.ts'
-import { isCosigned } from './isCosigned.ts'
 import {
   alice,
   beacon,
@@ -402,20 +401,5 @@ describe('the sources of a schedule', () => {
   ])('%s', (_, sources, expected) => {
     expect(canTellTime(scheduled, sources)).toBe(expected)
     expect(canTellTime(limited, sources)).toBe(true)
-  })
-})
-
-describe('the log of a policy', () => {
-  const [one, two, three, other] = [1, 2, 3, 4].map(toKey) as [string, string, string, string]
-  test.each<[string, string[], boolean]>([
-    ['all', [one, two, three], true],
-    ['a quorum', [three, one], true],
-    ['one of them', [one], false],
-    ['one of them, twice', [one, one], false],
-    ['one of them and strangers', [one, other, toKey(5)], false],
-    ['nobody', [], false],
-  ])('cosigned by %s', (_, cosigners, expected) => {
-    expect(isCosigned(full.log, cosigners)).toBe(expected)
-    expect(isCosigned(null, cosigners)).toBe(true)
   })
 })

@@ -20,7 +20,6 @@ test('exports', () => {
       "describeRefusal",
       "hashApprovals",
       "hashPolicy",
-      "isCosigned",
       "isDue",
       "mayTakeDataFee",
       "normalisePolicy",

@@ -25,7 +25,6 @@ export { describeApprovalsFault } from './describeApprovalsFault.ts'
 export { describePolicy, type PolicyWords } from './describePolicy.ts'
 export { describeRefusal } from './describeRefusal.ts'
 export { VaultPolicyError, type VaultPolicyErrorCode } from './errors.ts'
-export { isCosigned } from './isCosigned.ts'
 export { mayTakeDataFee } from './mayTakeDataFee.ts'
 export type {
   Approver,

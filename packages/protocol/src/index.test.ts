@@ -29,6 +29,7 @@ test('exports', () => {
       "assertTxMetadata",
       "attestationPublishedTopic",
       "callerHeaders",
+      "chains",
       "commitContent",
       "commitSignature",
       "computeApprovalChallenge",

@@ -13,6 +13,7 @@ export {
 } from './authorization.ts'
 export { concatBytes, equalBytes, isZero } from './bytes.ts'
 export { parseCanonicalJson, toCanonicalJson } from './canonicalJson.ts'
+export { type Chain, chains, nameChain, nameCoin, UNKNOWN_COIN } from './chains.ts'
 export { assertEnclaveConfig, type EnclaveConfig, type EnclaveIssuer, hashEnclaveConfig } from './configHash.ts'
 export {
   type AttestationPublished,
@@ -119,7 +120,6 @@ export {
   type Inclusion,
 } from './merkle.ts'
 export { hashMessage } from './message.ts'
-export { nameChain, nameCoin, UNKNOWN_COIN } from './nameChain.ts'
 export { MAX_OFF_CHAIN_BYTES } from './offChainContent.ts'
 export {
   assertOpening,

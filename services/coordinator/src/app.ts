@@ -48,7 +48,7 @@ import type {
 import { createProofReader } from './proof/proofReader.ts'
 import { createProofWatcher } from './proof/watchProof.ts'
 import { withReceipts } from './proof/withReceipts.ts'
-import type { SigningRequest, SigningResult } from './sign/request.ts'
+import type { SignJob, SignResult } from './sign/job.ts'
 import { systemSchedule } from './system.ts'
 import type { WarnOf } from './webhook/createWarner.ts'
 
@@ -85,7 +85,7 @@ export type AppDeps = {
   selfReport: Pick<SelfReport, 'mode' | 'publicKey' | 'current' | 'sign'>
   /** By the id in `/auth/:provider`. */
   providers: ReadonlyMap<string, IdentityProvider>
-  sign(request: SigningRequest): Promise<SigningResult>
+  sign(job: SignJob): Promise<SignResult>
   /** Where enclaves have a log. */
   keeper?: Pick<LogKeeper, 'findMissing' | 'isOpen'>
   /** A block that this service holds, for the gateway; without it there is none. */

@@ -21,7 +21,7 @@ import { type Decorate, keepOriginal } from './parts.ts'
 import { createBatchSigner } from './sign/batchSigner.ts'
 import { createSignatureChecker } from './sign/checkSignatures.ts'
 import { createCommitter } from './sign/commit.ts'
-import { createLogging } from './sign/createLogging.ts'
+import { createSignLog } from './sign/logStep.ts'
 import { createReleaser } from './sign/release.ts'
 import { createBatchVerifier } from './sign/verifyBatch.ts'
 import { guard } from './store/databaseError.ts'
@@ -137,7 +137,7 @@ export async function startCoordinator(
     verifyBatch: createBatchVerifier({ verifier, policy: config.enclavePolicy, collateral, readPlatform, releaser }),
     commit: createCommitter({ store, selfReport, clock, random, releaser }),
     receiptVersion: config.receiptVersion,
-    logging: keeper && createLogging({ ...logDeps, store, keeper, sessionIdleMs: config.app.sessionIdleMs }),
+    signLog: keeper && createSignLog({ ...logDeps, store, keeper, sessionIdleMs: config.app.sessionIdleMs }),
     log,
     metrics,
     batchLimit: config.batchLimit,

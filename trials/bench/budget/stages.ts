@@ -52,7 +52,7 @@ export const ownCode: readonly (readonly [stage: Stage, beginnings: readonly str
       'services/coordinator/src/enclave/',
       'services/coordinator/src/sign/batchSigner.ts',
       'services/coordinator/src/gather.ts',
-      'services/coordinator/src/sign/signBatch.ts',
+      'services/coordinator/src/sign/signJobs.ts',
     ],
   ],
   ['signing', ['services/enclave/src/keys/', 'services/enclave/src/sign/']],
@@ -79,7 +79,7 @@ export const ownCode: readonly (readonly [stage: Stage, beginnings: readonly str
     [
       'services/coordinator/src/sign/commit.ts',
       'services/coordinator/src/sign/release.ts',
-      'services/coordinator/src/sign/settle.ts',
+      'services/coordinator/src/sign/logStep.ts',
       'services/coordinator/src/store/signings.ts',
       'services/coordinator/src/store/sharedRecords.ts',
       'services/coordinator/src/mlDsa65.ts',

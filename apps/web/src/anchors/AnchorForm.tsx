@@ -1,67 +1,18 @@
+import { toPlatformText } from '@countersign/verify'
 import { type FormEvent, useId, useState } from 'react'
-import { Fold } from '../report/Fold.tsx'
 import { Field } from '../ui/Field.tsx'
+import { Fold } from '../ui/Fold.tsx'
 import { Notice } from '../ui/Notice.tsx'
-import { type AnchorFaults, type AnchorField, type AnchorFields, parseAnchorForm } from './parseAnchorForm.ts'
-import { TrustList } from './TrustList.tsx'
-import { hasAnchors, type Trust } from './trust.ts'
-import type { Anchors } from './useAnchors.ts'
+import {
+  type AnchorFaults,
+  type AnchorField,
+  type AnchorFields,
+  anchorEntries,
+  parseAnchorForm,
+} from './parseAnchorForm.ts'
+import { type Anchors, findContract, hasAnchors, type Trust } from './trust.ts'
 
-const EMPTY: AnchorFields = {
-  measurements: '',
-  configHashes: '',
-  platforms: '',
-  coordinatorMeasurements: '',
-  coordinatorConfigHashes: '',
-  coordinatorTcb: '',
-  coordinatorChips: '',
-  entropyKeys: '',
-  witnesses: '',
-  quorum: '',
-  address: '',
-  rpcUrl: '',
-  chainId: '',
-}
-
-const lists: { name: AnchorField; label: string; hint: string }[] = [
-  {
-    name: 'measurements',
-    label: 'Code of the key enclave',
-    hint: 'MRTD:RTMR0:RTMR1:RTMR2:RTMR3:MRCONFIGID:MROWNER:MROWNERCONFIG, 48 bytes of hex each, 0 for one of zeros. A register left empty leaves the code unknown.',
-  },
-  { name: 'configHashes', label: 'Settings of the key enclave', hint: 'Its configuration hash, 32 bytes of hex.' },
-  {
-    name: 'platforms',
-    label: 'Machines of the key enclave',
-    hint: 'Each as fmspc:, ppid: or platformInstanceId: and its hex. Left empty, every genuine machine will do.',
-  },
-  {
-    name: 'coordinatorMeasurements',
-    label: 'Code of the coordinator',
-    hint: 'MEASUREMENT:HOST_DATA, 48 and 32 bytes of hex. The measurement alone leaves the code unknown.',
-  },
-  {
-    name: 'coordinatorConfigHashes',
-    label: 'Settings of the coordinator',
-    hint: 'Its configuration hash, 32 bytes of hex.',
-  },
-  {
-    name: 'coordinatorTcb',
-    label: 'Patch levels of the coordinator',
-    hint: 'The least ones of its firmware, by product of AMD, such as Genoa:bl=10,snp=23,ucode=84.',
-  },
-  {
-    name: 'coordinatorChips',
-    label: 'Chips of the coordinator',
-    hint: 'Their ids, 64 bytes of hex. Left empty: any, but a Milan passes only if it is listed.',
-  },
-  { name: 'entropyKeys', label: 'Key of the entropy source', hint: 'Ed25519, 32 bytes of hex.' },
-  {
-    name: 'witnesses',
-    label: 'Witnesses of the log',
-    hint: 'Their keys as they state them, name+id+key, or 32 bytes of hex. Left empty, those of the key enclave’s settings count alone.',
-  },
-]
+const EMPTY = Object.fromEntries(anchorEntries.map(([name]) => [name, ''])) as AnchorFields
 
 /** Whose word on code, settings and contract counts: the operator's, or the visitor's. */
 export function AnchorForm({ anchors }: { anchors: Anchors }) {
@@ -133,58 +84,31 @@ function OwnAnchors({ operator, onUse }: { operator: Trust; onUse: (trust: Trust
     if (first !== undefined) document.getElementById(`${prefix}-${first}`)?.focus()
   }
 
-  const input = (field: AnchorField, label: string, hint: string, inputMode: 'text' | 'numeric' | 'url' = 'text') => (
-    <Field id={`${prefix}-${field}`} label={label} hint={hint} error={faults[field]}>
-      {(control) => (
-        <input
-          {...control}
-          type="text"
-          inputMode={inputMode}
-          autoComplete="off"
-          spellCheck={false}
-          value={fields[field]}
-          onChange={({ target }) => change(field, target.value)}
-        />
-      )}
-    </Field>
-  )
-
   return (
     <form className="anchor-form" onSubmit={submit} noValidate>
       <p>
         Take them from a published release, or build the code and measure it. Several of a kind go on lines of their
         own. What you leave empty is not judged.
       </p>
-      {lists.map(({ name, label, hint }) => (
-        <Field key={name} id={`${prefix}-${name}`} label={label} hint={hint} error={faults[name]}>
-          {(control) => (
-            <textarea
-              {...control}
-              rows={2}
-              spellCheck={false}
-              autoComplete="off"
-              value={fields[name]}
-              onChange={({ target }) => change(name, target.value)}
-            />
-          )}
-        </Field>
-      ))}
-      {input('quorum', 'How many of them must have cosigned', 'More than half of those that you name.', 'numeric')}
-      {input('address', 'Contract with the events', 'Its address. Left empty, the chain is not asked.')}
-      {input(
-        'rpcUrl',
-        'Node of that chain',
-        operator.node === undefined
-          ? 'Left empty: none is set here.'
-          : `Left empty: ${operator.node.rpcUrl}, and the operator’s node decides whether there is an event.`,
-        'url',
-      )}
-      {input(
-        'chainId',
-        'Number of that chain',
-        `Left empty: ${operator.node?.chainId ?? 'none is set here'}.`,
-        'numeric',
-      )}
+      {anchorEntries.map(([name, { label, hint, inputMode }]) => {
+        const text = {
+          autoComplete: 'off',
+          spellCheck: false,
+          value: fields[name],
+          onChange: (event: { target: { value: string } }) => change(name, event.target.value),
+        }
+        return (
+          <Field key={name} id={`${prefix}-${name}`} label={label} hint={hint(operator.node)} error={faults[name]}>
+            {(control) =>
+              inputMode === undefined ? (
+                <textarea {...control} {...text} rows={2} />
+              ) : (
+                <input {...control} {...text} type="text" inputMode={inputMode} />
+              )
+            }
+          </Field>
+        )
+      })}
       <p className="actions">
         <button type="submit" className="button">
           Use these anchors
@@ -192,5 +116,78 @@ function OwnAnchors({ operator, onUse }: { operator: Trust; onUse: (trust: Trust
         <span role="status">{isUsed ? 'These anchors are in use.' : ''}</span>
       </p>
     </form>
+  )
+}
+
+/** The operator's anchors, for those who look. */
+function TrustList({ trust }: { trust: Trust }) {
+  return (
+    <>
+      <p>
+        <strong>These are the operator’s own words.</strong> A verdict against them shows that the operator keeps to
+        what they say, not that it is good.
+      </p>
+      <details className="fine-print">
+        <summary>Show the operator’s anchors</summary>
+        <dl className="anchor-list">
+          {toEntries(trust).map(([title, values]) => (
+            <AnchorValues key={title} title={title} values={values} />
+          ))}
+        </dl>
+      </details>
+    </>
+  )
+}
+
+type Entry = [title: string, values: readonly string[]]
+
+function toEntries(trust: Trust): Entry[] {
+  const { enclave, coordinator, entropyKeys, log, maximumEventDelayS: delay } = trust.manifest
+  const contract = findContract(trust)
+  const events = Object.entries(enclave.events ?? {}).map(([name, payloads]) => `${name}: ${payloads.join(' or ')}`)
+  const { minimumTcbEvaluationDataNumber: evaluation } = enclave
+  const minimumTcb = Object.entries(coordinator.minimumTcb ?? {}).map(
+    ([product, parts]) =>
+      `${product}: ${
+        Object.entries(parts)
+          .map(([part, level]) => `${part} ${level}`)
+          .join(', ') || 'any'
+      }`,
+  )
+  /** What need not be in a manifest is listed only where it is. */
+  const optional = (title: string, values: readonly string[] | undefined): Entry[] =>
+    values === undefined ? [] : [[title, values]]
+  return [
+    ['Code of the key enclave', enclave.measurements.map(nameRegisters)],
+    ...optional('Run-time events of the key enclave', events.length === 0 ? undefined : events),
+    ['Settings of the key enclave', enclave.configHashes],
+    ...optional('Oldest evaluation by Intel', evaluation === undefined ? undefined : [String(evaluation)]),
+    ...optional('Machines of the key enclave', enclave.platforms?.map(toPlatformText)),
+    ['Code of the coordinator', coordinator.measurements],
+    ['Settings of the coordinator', coordinator.configHashes],
+    ...optional('Patch levels of the coordinator', minimumTcb.length === 0 ? undefined : minimumTcb),
+    ...optional('Chips of the coordinator', coordinator.chips),
+    ['Entropy source', entropyKeys],
+    ...optional(`Witnesses of the log, ${log?.quorum} of which must cosign`, log?.witnesses),
+    ['Accepted beside UpToDate', trust.tcbStatuses],
+    ['Contract', contract === undefined ? [] : [`${contract.address} on chain ${contract.chainId}`]],
+    ...optional('Longest time from signing to event', delay === undefined ? undefined : [`${delay} seconds`]),
+    ['Simulated evidence', [trust.allowMock ? 'is accepted, as MOCK' : 'is shown as MOCK, and not accepted']],
+  ]
+}
+
+/** A manifest may leave out any register but MRTD, so that each is named. */
+function nameRegisters(measurement: object): string {
+  return Object.entries(measurement)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ')
+}
+
+function AnchorValues({ title, values }: { title: string; values: readonly string[] }) {
+  return (
+    <div>
+      <dt>{title}</dt>
+      {values.length === 0 ? <dd>none: not judged</dd> : values.map((value) => <dd key={value}>{value}</dd>)}
+    </div>
   )
 }

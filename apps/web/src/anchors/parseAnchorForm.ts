@@ -16,21 +16,100 @@ import {
 } from '@countersign/verify'
 import type { Trust } from './trust.ts'
 
-/** What the visitor typed. Lists have one item a line. */
+type AnchorFieldWords = {
+  /** Where in a manifest it stands. */
+  member: string
+  label: string
+  /** `node` is the operator's. */
+  hint: (node: Trust['node']) => string
+  /** Of one line; a list has one item a line. */
+  inputMode?: 'text' | 'numeric' | 'url'
+}
+
+/** What a visitor can type. A member is found by the first prefix that fits. */
+const anchorFields = {
+  measurements: {
+    member: 'enclave.measurements',
+    label: 'Code of the key enclave',
+    hint: () =>
+      'MRTD:RTMR0:RTMR1:RTMR2:RTMR3:MRCONFIGID:MROWNER:MROWNERCONFIG, 48 bytes of hex each, 0 for one of zeros. A register left empty leaves the code unknown.',
+  },
+  configHashes: {
+    member: 'enclave.configHashes',
+    label: 'Settings of the key enclave',
+    hint: () => 'Its configuration hash, 32 bytes of hex.',
+  },
+  platforms: {
+    member: 'enclave.platforms',
+    label: 'Machines of the key enclave',
+    hint: () => 'Each as fmspc:, ppid: or platformInstanceId: and its hex. Left empty, every genuine machine will do.',
+  },
+  coordinatorMeasurements: {
+    member: 'coordinator.measurements',
+    label: 'Code of the coordinator',
+    hint: () => 'MEASUREMENT:HOST_DATA, 48 and 32 bytes of hex. The measurement alone leaves the code unknown.',
+  },
+  coordinatorConfigHashes: {
+    member: 'coordinator.configHashes',
+    label: 'Settings of the coordinator',
+    hint: () => 'Its configuration hash, 32 bytes of hex.',
+  },
+  coordinatorTcb: {
+    member: 'coordinator.minimumTcb',
+    label: 'Patch levels of the coordinator',
+    hint: () => 'The least ones of its firmware, by product of AMD, such as Genoa:bl=10,snp=23,ucode=84.',
+  },
+  coordinatorChips: {
+    member: 'coordinator.chips',
+    label: 'Chips of the coordinator',
+    hint: () => 'Their ids, 64 bytes of hex. Left empty: any, but a Milan passes only if it is listed.',
+  },
+  entropyKeys: {
+    member: 'entropyKeys',
+    label: 'Key of the entropy source',
+    hint: () => 'Ed25519, 32 bytes of hex.',
+  },
+  witnesses: {
+    member: 'log.witnesses',
+    label: 'Witnesses of the log',
+    hint: () =>
+      'Their keys as they state them, name+id+key, or 32 bytes of hex. Left empty, those of the key enclave’s settings count alone.',
+  },
+  quorum: {
+    member: 'log',
+    label: 'How many of them must have cosigned',
+    hint: () => 'More than half of those that you name.',
+    inputMode: 'numeric',
+  },
+  address: {
+    member: 'contracts[0].address',
+    label: 'Contract with the events',
+    hint: () => 'Its address. Left empty, the chain is not asked.',
+    inputMode: 'text',
+  },
+  rpcUrl: {
+    member: 'contracts[0].rpcUrl',
+    label: 'Node of that chain',
+    hint: (node) =>
+      node === undefined
+        ? 'Left empty: none is set here.'
+        : `Left empty: ${node.rpcUrl}, and the operator’s node decides whether there is an event.`,
+    inputMode: 'url',
+  },
+  chainId: {
+    member: 'contracts[0].chainId',
+    label: 'Number of that chain',
+    hint: (node) => `Left empty: ${node?.chainId ?? 'none is set here'}.`,
+    inputMode: 'numeric',
+  },
+} as const satisfies Record<string, AnchorFieldWords>
+
+export type AnchorField = keyof typeof anchorFields
+
+/** What the visitor typed. */
 export type AnchorFields = Record<AnchorField, string>
 
-export type AnchorField = ListField | 'quorum' | 'address' | 'rpcUrl' | 'chainId'
-
-type ListField =
-  | 'measurements'
-  | 'configHashes'
-  | 'platforms'
-  | 'coordinatorMeasurements'
-  | 'coordinatorConfigHashes'
-  | 'coordinatorTcb'
-  | 'coordinatorChips'
-  | 'entropyKeys'
-  | 'witnesses'
+export const anchorEntries = Object.entries(anchorFields) as [AnchorField, AnchorFieldWords][]
 
 export type AnchorFaults = Partial<Record<AnchorField, string>>
 
@@ -77,27 +156,13 @@ export function parseAnchorForm(fields: AnchorFields, operator: Trust): AnchorFo
     contracts: contract === undefined ? [] : [{ chainId: contract.chainId, address: contract.address }],
   }
   for (const { member, fault } of findManifestFaults(manifest)) {
-    const field = members.find(([prefix]) => member.startsWith(prefix))?.[1]
+    const [field] = anchorEntries.find(([, { member: prefix }]) => member.startsWith(prefix)) ?? []
     if (field !== undefined) faults[field] ??= describeFault(member, fault)
   }
   if (Object.keys(faults).length > 0) return { trust: undefined, faults }
   const node = contract && { rpcUrl: contract.rpcUrl, chainId: contract.chainId }
   return { trust: { manifest, allowMock: operator.allowMock, tcbStatuses: [], node }, faults: undefined }
 }
-
-const members: [prefix: string, field: AnchorField][] = [
-  ['enclave.measurements', 'measurements'],
-  ['enclave.configHashes', 'configHashes'],
-  ['coordinator.measurements', 'coordinatorMeasurements'],
-  ['coordinator.configHashes', 'coordinatorConfigHashes'],
-  ['coordinator.minimumTcb', 'coordinatorTcb'],
-  ['coordinator.chips', 'coordinatorChips'],
-  ['entropyKeys', 'entropyKeys'],
-  ['log.witnesses', 'witnesses'],
-  ['log', 'quorum'],
-  ['contracts[0].address', 'address'],
-  ['contracts[0].chainId', 'chainId'],
-]
 
 function parseContract({ address, rpcUrl, chainId }: AnchorFields, { node }: Trust, faults: AnchorFaults) {
   const url = rpcUrl.trim() === '' ? node?.rpcUrl : parseHttpUrl(rpcUrl.trim())

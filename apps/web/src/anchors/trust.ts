@@ -1,11 +1,14 @@
 import { type TcbStatus, tcbStatuses } from '@countersign/attestation'
 import {
+  type AnchorSource,
   emptyManifest,
   findManifestFaults,
   type Manifest,
   type ManifestContract,
   parseHttpUrl,
+  type VerifyRequest,
 } from '@countersign/verify'
+import { useMemo, useState } from 'react'
 import type { WebConfig } from '../config.ts'
 
 /** What receipts are held against, and where the chain is asked. What is left out trusts nothing. */
@@ -22,7 +25,7 @@ export type Trust = {
 type ChainNode = { rpcUrl: string; chainId: number }
 
 /** What the operator says is to be trusted, and what is wrong with how they say it. */
-export type OperatorTrust = { trust: Trust; fault: string | undefined }
+type OperatorTrust = { trust: Trust; fault: string | undefined }
 
 export const noTrust: Trust = { manifest: emptyManifest, allowMock: false, tcbStatuses: [], node: undefined }
 
@@ -92,4 +95,55 @@ function findContractFaults(attestations: WebConfig['attestations']): string[] {
 
 function isTcbStatus(value: unknown): value is TcbStatus {
   return tcbStatuses.some((status) => status === value)
+}
+
+export type Anchors = {
+  operator: OperatorTrust
+  source: AnchorSource
+  /** What receipts are held against now. */
+  trust: Trust
+  /** Whether the chain is asked through the node that the operator names. */
+  isOperatorNode: boolean
+  chooseOperators(): void
+  chooseOwn(trust: Trust): void
+}
+
+/** Whose anchors are used. The visitor's replace the operator's: added to them, they could never make a verdict stricter. */
+export function useAnchors(config: WebConfig): Anchors {
+  const operator = useMemo(() => readOperatorTrust(config), [config])
+  const [own, setOwn] = useState<Trust | undefined>(undefined)
+  const trust = own ?? operator.trust
+  return {
+    operator,
+    source: own === undefined ? 'operator' : 'visitor',
+    trust,
+    isOperatorNode: findContract(trust) !== undefined && trust.node?.rpcUrl === operator.trust.node?.rpcUrl,
+    chooseOperators: () => setOwn(undefined),
+    chooseOwn: setOwn,
+  }
+}
+
+type ToVerifyRequestParameters = Pick<VerifyRequest, 'subject' | 'collaterals'> & {
+  /** Of an off-chain signature. */
+  opening?: Uint8Array | undefined
+  apiBaseUrl: string
+}
+
+/** A subject, held against these anchors. */
+export function toVerifyRequest(
+  { subject, collaterals = [], opening, apiBaseUrl }: ToVerifyRequestParameters,
+  { trust, config }: { trust: Trust; config: WebConfig },
+): VerifyRequest {
+  const { manifest, allowMock, tcbStatuses, node } = trust
+  return {
+    subject,
+    collaterals,
+    ...(opening === undefined ? {} : { opening }),
+    manifests: [manifest],
+    gateways: config.ipfsGatewayUrl === undefined ? [] : [config.ipfsGatewayUrl],
+    api: apiBaseUrl,
+    ...(node === undefined || findContract(trust) === undefined ? {} : { rpc: node.rpcUrl, chainId: node.chainId }),
+    tcbStatuses,
+    allowMock,
+  }
 }

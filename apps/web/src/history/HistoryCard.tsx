@@ -1,11 +1,13 @@
 import type { Hex, TransactionSummary } from '@countersign/sdk'
 import { useMemo } from 'react'
-import { IncomingNote } from '../incoming/IncomingNote.tsx'
+import { useCoin } from '../config.ts'
+import type { IncomingFault, Looked } from '../incoming/payment.ts'
 import type { IncomingPayments } from '../incoming/useIncoming.ts'
-import { ErrorNotice } from '../ui/Notice.tsx'
+import { ListCard, RetryButton } from '../ui/ListCard.tsx'
+import { toDateTime } from '../words/format.ts'
 import { isPending } from '../words/proofStatus.ts'
-import { toEntries } from './entries.ts'
 import { ReceivedRow, SignedRow } from './HistoryRow.tsx'
+import { toEntries } from './pages.ts'
 import { useBroadcasts } from './useBroadcasts.ts'
 import type { History } from './useHistory.ts'
 
@@ -14,7 +16,7 @@ const MAX_FOLLOWED = 6
 
 const NONE: readonly TransactionSummary[] = []
 
-export type HistoryCardProps = { address: Hex; history: History; incoming: IncomingPayments }
+type HistoryCardProps = { address: Hex; history: History; incoming: IncomingPayments }
 
 /** What this wallet has signed, with its proofs, and what it was paid. */
 export function HistoryCard({ address, history, incoming }: HistoryCardProps) {
@@ -28,57 +30,69 @@ export function HistoryCard({ address, history, incoming }: HistoryCardProps) {
       .map(({ slug }) => slug),
   )
   const entries = useMemo(() => (known === null ? [] : toEntries(known, incoming.payments)), [known, incoming.payments])
+  const items = entries.map((entry) =>
+    'signed' in entry ? (
+      <SignedRow
+        key={entry.key}
+        transaction={entry.signed}
+        from={address}
+        broadcast={broadcasts.get(entry.signed.slug)}
+        isFollowed={followed.has(entry.signed.slug)}
+        onStatus={noteStatus}
+      />
+    ) : (
+      <ReceivedRow key={entry.key} payment={entry.received} />
+    ),
+  )
+  const isAll = known !== null && known.nextCursor === null
   return (
-    <section className="card" aria-labelledby="history-heading" aria-busy={isLoading}>
-      <h2 id="history-heading">History</h2>
-      {error === null ? null : (
-        <ErrorNotice error={error}>
-          <button type="button" className="button button-small" onClick={reload}>
-            Read the history again
-          </button>
-        </ErrorNotice>
-      )}
-      {known !== null && known.nextCursor === null && entries.length === 0 ? (
-        <p className="empty">
-          Nothing signed or received yet. What you send or sign appears here, each with its proof.
-        </p>
-      ) : null}
-      {entries.length === 0 ? null : (
-        <ul className="history">
-          {entries.map((entry) =>
-            'signed' in entry ? (
-              <SignedRow
-                key={entry.key}
-                transaction={entry.signed}
-                from={address}
-                broadcast={broadcasts.get(entry.signed.slug)}
-                isFollowed={followed.has(entry.signed.slug)}
-                onStatus={noteStatus}
-              />
-            ) : (
-              <ReceivedRow key={entry.key} payment={entry.received} />
-            ),
-          )}
-        </ul>
-      )}
-      {isLoading && (known === null || known.nextCursor !== null) ? <HistorySkeleton /> : null}
+    <ListCard
+      {...{ id: 'history-heading', title: 'History', listClassName: 'history', isLoading, error, items }}
+      loading={isLoading && !isAll ? 'Reading the history' : undefined}
+      retry={{ label: 'Read the history again', onRetry: reload }}
+      empty={
+        isAll && items.length === 0
+          ? 'Nothing signed or received yet. What you send or sign appears here, each with its proof.'
+          : undefined
+      }
+    >
       {known?.nextCursor ? (
         <button type="button" className="button button-quiet" onClick={loadOlder} aria-disabled={isLoading}>
           Show older
         </button>
       ) : null}
       {known === null ? null : <IncomingNote incoming={incoming} />}
-    </section>
+    </ListCard>
   )
 }
 
-function HistorySkeleton() {
+/** Which blocks were looked at for payments to the wallet: a chain has no list of them. */
+function IncomingNote({ incoming }: { incoming: IncomingPayments }) {
+  const { ether, tokens, retry } = incoming
+  const coin = useCoin()
+  const hasFault = typeof ether === 'string' || typeof tokens === 'string'
+  const isOne = tokens === null || sentenceOf(ether) === sentenceOf(tokens)
   return (
-    <div role="status">
-      <span className="visually-hidden">Reading the history</span>
-      <div className="skeleton skeleton-row" />
-      <div className="skeleton skeleton-row" />
-      <div className="skeleton skeleton-row" />
+    <div className="fine-print incoming-note">
+      <p>
+        {isOne ? 'Payments to you: ' : `${coin} paid to you: `}
+        {sentenceOf(ether)}
+      </p>
+      {isOne ? null : <p>Tokens paid to you: {sentenceOf(tokens)}</p>}
+      {hasFault ? <RetryButton label="Look again" onRetry={retry} /> : null}
     </div>
   )
+}
+
+const FAULTS: Record<IncomingFault, string> = {
+  refused: 'the node does not answer questions about past blocks, so they are not shown.',
+  unreachable: 'the node does not answer, so some may be missing.',
+}
+
+function sentenceOf(looked: Looked | IncomingFault | null): string {
+  if (looked === null) return 'looking at the latest blocks.'
+  if (typeof looked === 'string') return FAULTS[looked]
+  const { fromBlock, since } = looked
+  if (fromBlock === 0n) return 'all blocks of this chain were looked at.'
+  return `blocks after ${fromBlock} were looked at, since ${toDateTime(since)}.`
 }

@@ -4,14 +4,13 @@ import { getAddress } from 'viem'
 import { useConfig } from '../config.ts'
 import type { Incoming } from '../incoming/payment.ts'
 import { Link } from '../router.tsx'
-import { toAgo, toChainName, toDateTime, toShortAddress, toShortAmount } from '../words/format.ts'
+import { toAgo, toChainName, toCoin, toDateTime, toShortAddress, toShortAmount } from '../words/format.ts'
 import { proofStatusWords } from '../words/proofStatus.ts'
-import { broadcastWords } from './broadcastWords.ts'
 import { type Description, describeSigned } from './describeSigned.ts'
-import type { Broadcast } from './readBroadcast.ts'
+import type { Broadcast } from './useBroadcasts.ts'
 import type { History } from './useHistory.ts'
 
-export type SignedRowProps = {
+type SignedRowProps = {
   transaction: TransactionSummary
   from: Hex
   /** Undefined while it is not known, and for what does not go to the chain. */
@@ -59,9 +58,9 @@ export function SignedRow({ transaction, from, broadcast, isFollowed, onStatus }
 
 /** A payment to the wallet. It has no proof here: somebody else signed it. */
 export function ReceivedRow({ payment }: { payment: Incoming }) {
-  const { explorerUrl } = useConfig()
+  const { explorerUrl, chainId } = useConfig()
   const { from, amount, token, txHash, time } = payment
-  const { decimals, symbol } = token ?? { decimals: 18, symbol: 'ETH' }
+  const { decimals, symbol } = token ?? { decimals: 18, symbol: toCoin({ chainId }) }
   const description: Description = {
     direction: 'in',
     what: from === null ? 'Received from a contract' : 'Received from',
@@ -134,4 +133,19 @@ function HistoryLine({ description, isVoid, time, chainName, vault, children }: 
       </span>
     </>
   )
+}
+
+/** For people; what went as it should needs no words. */
+const broadcastWords: Record<Exclude<Broadcast, 'included'>, { label: string; meaning: string }> = {
+  waiting: { label: 'Waiting for a block', meaning: 'Sent, and not in a block yet.' },
+  reverted: { label: 'Failed on the chain', meaning: 'It is in a block, but it failed: only the fee was paid.' },
+  not_broadcast: {
+    label: 'Not broadcast',
+    meaning: 'Signed, but the node has not seen it. Its signature is public, so it can still be sent.',
+  },
+  unknown: {
+    label: 'May have been paid',
+    meaning:
+      'Its number is used, but the node does not know this transaction. Look for it on an explorer before you pay again.',
+  },
 }

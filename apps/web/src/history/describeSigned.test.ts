@@ -1,7 +1,7 @@
 import type { TransactionSummary } from '@countersign/sdk'
 import { expect, test } from 'vitest'
 import { friend, me as from, token } from '../incoming/chain.fake.ts'
-import { toTransferData } from '../token/transferData.ts'
+import { toTransferData } from '../token/erc20.ts'
 import { describeSigned } from './describeSigned.ts'
 
 const common = { txHash: '0x01', chainId: 31337, slug: 's', status: 'complete', createdAt: '2026-01-01' } as const
@@ -20,7 +20,7 @@ test.each<[string, TransactionSummary, string, string | null, string | null]>([
   [
     'one on a chain whose coin is not known here',
     { ...payment, chainId: 100 },
-    ...(['Sent to', friend, '−0.25 of the chain’s coin'] as const),
+    ...(['Sent to', friend, '−0.25 coins'] as const),
   ],
   ['a payment to oneself', { ...payment, to: from }, 'Sent to yourself', null, '0.25 ETH'],
   ['a transfer of a listed token', transfer, 'Sent to', checksummed, '−1.5 TEST'],

@@ -1,7 +1,7 @@
 import type { TransactionSummary } from '@countersign/sdk'
 import { expect, test } from 'vitest'
 import type { Incoming } from '../incoming/payment.ts'
-import { toEntries } from './entries.ts'
+import { toEntries } from './pages.ts'
 
 const at = (minute: number) => new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOString()
 const signed = (minute: number) => ({ slug: `s${minute}`, createdAt: at(minute) }) as TransactionSummary

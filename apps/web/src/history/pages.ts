@@ -1,4 +1,5 @@
 import type { ProofStatus, TransactionPage, TransactionSummary } from '@countersign/sdk'
+import type { Incoming } from '../incoming/payment.ts'
 
 /** What is known of the history: always the newest part of it, without gaps. */
 export type Known = { transactions: readonly TransactionSummary[]; nextCursor: string | null }
@@ -25,4 +26,19 @@ export function withOlder(known: Known, page: TransactionPage): Known {
 export function withStatus(known: Known, { slug, status }: { slug: string; status: ProofStatus }): Known {
   const transactions = known.transactions.map((item) => (item.slug === slug ? { ...item, status } : item))
   return { ...known, transactions }
+}
+
+/** A line of the history. */
+type Entry =
+  | { key: string; time: string; signed: TransactionSummary }
+  | { key: string; time: string; received: Incoming }
+
+/** What was signed and what came in, newest first. What is older than the last page that was fetched waits for the next. */
+export function toEntries({ transactions, nextCursor }: Known, payments: readonly Incoming[]): Entry[] {
+  const signed = transactions.map((one): Entry => ({ key: one.slug, time: one.createdAt, signed: one }))
+  const oldest = nextCursor === null ? undefined : signed.at(-1)?.time
+  const received = payments
+    .map((one): Entry => ({ key: one.key, time: one.time, received: one }))
+    .filter(({ time }) => oldest === undefined || Date.parse(time) >= Date.parse(oldest))
+  return [...signed, ...received].toSorted((left, right) => Date.parse(right.time) - Date.parse(left.time))
 }

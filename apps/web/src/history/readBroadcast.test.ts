@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readBroadcast, type SignedTransaction } from './readBroadcast.ts'
+import { readBroadcast, type SignedTransaction } from './useBroadcasts.ts'
 
 const createdAt = '2026-01-01T00:00:00.000Z'
 const later = Date.parse(createdAt) + 3_600_000

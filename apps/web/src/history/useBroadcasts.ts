@@ -1,7 +1,7 @@
 import { type Hex, type TransactionSummary, useService } from '@countersign/sdk'
 import { useCallback, useRef, useState } from 'react'
+import type { PublicClient } from 'viem'
 import { useWhileVisible } from '../ui/useWhileVisible.ts'
-import { type Broadcast, isSettled, readBroadcast } from './readBroadcast.ts'
 
 const INTERVAL_MS = 15_000
 /** A node that has forgotten an older one does not remember it: each is asked about once. */
@@ -33,4 +33,42 @@ export function useBroadcasts(transactions: readonly TransactionSummary[], from:
   )
   useWhileVisible(run, INTERVAL_MS)
   return broadcasts
+}
+
+/** What the node knows of a signed transaction. `unknown`: its nonce is used, by itself or by another one. */
+export type Broadcast = 'included' | 'reverted' | 'waiting' | 'not_broadcast' | 'unknown'
+
+export type SignedTransaction = Extract<TransactionSummary, { kind?: undefined }>
+
+type Chain = Pick<PublicClient, 'request' | 'getTransactionCount'>
+
+/** A node may not have yet what another one was just given. */
+const GRACE_MS = 60_000
+
+/** Asks the node for a signed transaction. */
+export async function readBroadcast(
+  chain: Chain,
+  { from, transaction, now }: { from: Hex; transaction: SignedTransaction; now: number },
+): Promise<Broadcast> {
+  const { txHash, nonce, createdAt } = transaction
+  const outcome = await readOutcome(chain, txHash)
+  if (outcome !== undefined) return outcome
+  const pending = await chain.request({ method: 'eth_getTransactionByHash', params: [txHash] })
+  if (pending !== null) return 'waiting'
+  const count = await chain.getTransactionCount({ address: from, blockTag: 'latest' })
+  // Its block may have come in between. If not, that is no evidence that another one has the nonce: nodes forget which block an old
+  // transaction is in, and behind one address a node that is late may answer after one that is not.
+  if (count > nonce) return (await readOutcome(chain, txHash)) ?? 'unknown'
+  return now - Date.parse(createdAt) < GRACE_MS ? 'waiting' : 'not_broadcast'
+}
+
+async function readOutcome(chain: Chain, txHash: Hex): Promise<'included' | 'reverted' | undefined> {
+  const receipt = await chain.request({ method: 'eth_getTransactionReceipt', params: [txHash] })
+  if (receipt === null) return undefined
+  return receipt.status === '0x0' ? 'reverted' : 'included'
+}
+
+/** Whether the answer can no longer change. */
+function isSettled(broadcast: Broadcast | undefined): boolean {
+  return broadcast === 'included' || broadcast === 'reverted'
 }

@@ -1,6 +1,6 @@
 import { type ProofStatus, type ServiceError, useService } from '@countersign/sdk'
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { toServiceError } from '../words/toServiceError.ts'
+import { toServiceError } from '../words/explainError.ts'
 import { type Known, withNewest, withOlder, withStatus } from './pages.ts'
 
 export type History = {

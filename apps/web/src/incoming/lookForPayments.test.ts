@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createFakeChain, type FakeChain, httpFailure, me, refusal, token } from './chain.fake.ts'
-import { type IncomingState, NOTHING_LOOKED_AT } from './incomingState.ts'
 import { lookForPayments } from './lookForPayments.ts'
+import { type IncomingState, NOTHING_LOOKED_AT } from './payment.ts'
 
 const { signal } = new AbortController()
 const look = (chain: FakeChain, known: IncomingState = NOTHING_LOOKED_AT, tokens = [token]) =>

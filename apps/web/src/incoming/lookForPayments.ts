@@ -1,8 +1,7 @@
 import type { Hex } from '@countersign/sdk'
 import { BaseError, HttpRequestError, type PublicClient, RpcRequestError } from 'viem'
 import type { Token } from '../config.ts'
-import type { IncomingFault, IncomingState, Looked } from './incomingState.ts'
-import { type Found, type Incoming, toTime } from './payment.ts'
+import { type Found, type Incoming, type IncomingFault, type IncomingState, type Looked, toTime } from './payment.ts'
 import { type BalanceChain, scanBalance } from './scanBalance.ts'
 import { type LogChain, scanTransfers } from './scanTransfers.ts'
 

@@ -1,9 +1,9 @@
 import { type Hex, useService } from '@countersign/sdk'
 import { useCallback, useSyncExternalStore } from 'react'
-import { useTokens } from '../token/useTokens.ts'
+import { useTokens } from '../config.ts'
 import { useWhileVisible } from '../ui/useWhileVisible.ts'
-import { useIncomingSession } from './incomingSession.ts'
-import type { IncomingState } from './incomingState.ts'
+import { type SessionKind, useSession } from '../wallet/session.ts'
+import { type IncomingState, NOTHING_LOOKED_AT } from './payment.ts'
 
 export type IncomingPayments = IncomingState & {
   /** Looks for new ones now. */
@@ -12,13 +12,15 @@ export type IncomingPayments = IncomingState & {
   retry: () => void
 }
 
+/** Above the pages, so that a visitor who comes back does not have the node asked for the same blocks again. */
+const LOOKED_FOR: SessionKind<IncomingState> = { initial: NOTHING_LOOKED_AT }
 const INTERVAL_MS = 30_000
 
 /** The payments to a wallet, looked for while the page is seen. `onFound` is for those that came in meanwhile. */
 export function useIncoming({ address, onFound }: { address: Hex; onFound: () => void }): IncomingPayments {
   const { client } = useService()
   const tokens = useTokens()
-  const session = useIncomingSession(address)
+  const session = useSession(LOOKED_FOR, address)
   const state = useSyncExternalStore(session.subscribe, session.get)
   const run = useCallback(
     async (signal: AbortSignal) => {

@@ -3,9 +3,9 @@ import { isCid } from '@countersign/receipt'
 import { toGatewayLink, toPrintable } from '@countersign/verify'
 import type { ReactNode } from 'react'
 import type { WebConfig } from '../config.ts'
-import { Fold } from '../report/Fold.tsx'
-import { toGateways } from '../report/toGateways.ts'
+import { toGateways } from '../report/toCommand.ts'
 import { CopyButton } from '../ui/CopyButton.tsx'
+import { Fold } from '../ui/Fold.tsx'
 
 /** What the hash is of. Nothing but a transaction has a place of its own on a chain. */
 const TITLES = {

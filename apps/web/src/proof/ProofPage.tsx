@@ -1,24 +1,20 @@
+import '../report/report.css'
 import { isTerminalProofStatus, type ProofPayload } from '@countersign/protocol'
 import { toPrintable, type VerifierError } from '@countersign/verify'
 import { useMemo, useState } from 'react'
 import { AnchorForm } from '../anchors/AnchorForm.tsx'
-import { toVerifyRequest } from '../anchors/toVerifyRequest.ts'
-import { type Anchors, useAnchors } from '../anchors/useAnchors.ts'
+import { type Anchors, toVerifyRequest, useAnchors } from '../anchors/trust.ts'
 import { useConfig, type WebConfig } from '../config.ts'
 import { toProofFailureWords } from '../report/failureWords.ts'
 import { IndependentCheck } from '../report/IndependentCheck.tsx'
 import { KeepEvidence } from '../report/KeepEvidence.tsx'
 import { canOpen, OpeningForm } from '../report/OpeningForm.tsx'
 import { VerificationReport } from '../report/VerificationReport.tsx'
+import { CopyButton } from '../ui/CopyButton.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { useVerification } from '../worker/useVerification.ts'
-import '../report/verification.css'
-import '../report/checks.css'
-import '../report/fold.css'
-import './proof.css'
 import { ProofLinks } from './ProofLinks.tsx'
 import { ServiceWord } from './ServiceWord.tsx'
-import { ShareLink } from './ShareLink.tsx'
 import { useProof } from './useProof.ts'
 
 /** `/proof/:slug`: where a proof is, and what the visitor's own browser finds when it verifies it. */
@@ -107,5 +103,33 @@ function ProofFailure(props: { error: VerifierError; isPolling: boolean; onRetry
         </p>
       )}
     </Notice>
+  )
+}
+
+/** Hands on the address of a proof: through what the device shares with, and where there is none, by the clipboard. */
+export function ShareLink({ url }: { url: string }) {
+  const [canShare, setCanShare] = useState(typeof navigator.share === 'function')
+
+  async function share() {
+    try {
+      await navigator.share({ title: 'Proof of a signature', url })
+    } catch (error) {
+      // Whoever closes the sheet has changed their mind; all else is a device that cannot.
+      if (!(error instanceof DOMException && error.name === 'AbortError')) setCanShare(false)
+    }
+  }
+
+  return (
+    <p className="share">
+      <a href={url}>Link to this proof</a>
+      {canShare ? (
+        <button type="button" className="button button-small" onClick={share}>
+          Share
+          <span className="visually-hidden"> the link to this proof</span>
+        </button>
+      ) : (
+        <CopyButton text={url} what="the link to this proof" />
+      )}
+    </p>
   )
 }

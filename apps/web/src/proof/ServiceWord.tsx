@@ -1,11 +1,9 @@
-import type { ProofPayload } from '@countersign/protocol'
+import type { ProofPayload, ProofStatus } from '@countersign/protocol'
 import { findLies } from '@countersign/verify'
-import { ClaimList } from '../report/ClaimList.tsx'
-import { Fold } from '../report/Fold.tsx'
-import { toClaims } from '../report/toClaims.ts'
+import { ClaimList, toClaims } from '../report/ClaimList.tsx'
+import { Fold } from '../ui/Fold.tsx'
 import { proofStatusWords } from '../words/proofStatus.ts'
 import type { VerificationState } from '../worker/useVerification.ts'
-import { ProofLife } from './ProofLife.tsx'
 
 /** What the service itself says of a proof, after all that was checked. It opens where a claim is false, or something is still to come. */
 export function ServiceWord(props: { proof: ProofPayload; state: VerificationState; isPolling: boolean }) {
@@ -25,4 +23,111 @@ export function ServiceWord(props: { proof: ProofPayload; state: VerificationSta
       {areClaimsShown ? <ClaimList claims={claims} /> : null}
     </Fold>
   )
+}
+
+const words: Record<StageState, string> = {
+  done: 'Done',
+  current: 'Now',
+  waiting: 'Waiting',
+  failed: 'Failed',
+  never: 'Not reached',
+}
+
+const paths: Record<StageState, string> = {
+  done: 'M9 16.5l5 5L24 11',
+  current: 'M16 9v7l5 3',
+  waiting: 'M10.5 16h.2M16 16h.2M21.5 16h.2',
+  failed: 'M10.5 10.5l11 11M21.5 10.5l-11 11',
+  never: 'M10 16h12',
+}
+
+/** The life of a proof as a picture: four stations, and where it is. */
+function ProofLife({ status, isPolling }: { status: ProofStatus; isPolling: boolean }) {
+  const { meaning } = proofStatusWords[status]
+  return (
+    <section aria-labelledby="life-title">
+      <h3 id="life-title">Where the proof is</h3>
+      <ol className="life">
+        {toStages(status).map(({ id, title, state, text }) => (
+          <li
+            key={id}
+            className={`life-stage life-stage-${state}`}
+            data-stage={id}
+            data-state={state}
+            {...(state === 'current' ? { 'aria-current': 'step' as const } : {})}
+          >
+            <svg viewBox="0 0 32 32" width="32" height="32" aria-hidden="true">
+              <circle cx="16" cy="16" r="14.5" />
+              <path d={paths[state]} />
+            </svg>
+            <div>
+              <h4>{title}</h4>
+              <p className="life-state">{words[state]}</p>
+              <p>{text}</p>
+            </div>
+          </li>
+        ))}
+      </ol>
+      <p className="fine-print" role="status">
+        {meaning}
+        {isPolling ? ' This page asks again every few seconds.' : ''}
+      </p>
+    </section>
+  )
+}
+
+type StageState = 'done' | 'current' | 'waiting' | 'failed' | 'never'
+
+type Stage = {
+  id: 'signed' | 'pinned' | 'published' | 'complete'
+  title: string
+  state: StageState
+  text: string
+}
+
+const states: Record<ProofStatus, readonly [StageState, StageState, StageState, StageState]> = {
+  pending_pin: ['done', 'current', 'waiting', 'waiting'],
+  pending_onchain: ['done', 'done', 'current', 'waiting'],
+  complete: ['done', 'done', 'done', 'done'],
+  pin_failed: ['done', 'failed', 'never', 'never'],
+  onchain_failed: ['done', 'done', 'failed', 'never'],
+}
+
+const stages: readonly { id: Stage['id']; title: string; texts: Partial<Record<StageState, string>> }[] = [
+  { id: 'signed', title: 'Signed', texts: { done: 'The enclave signed, and its hardware vouched for it.' } },
+  {
+    id: 'pinned',
+    title: 'Pinned to IPFS',
+    texts: {
+      done: 'The receipt is public under its CID.',
+      current: 'The receipt is being pinned.',
+      failed: 'The service gave up pinning. Its operator can still export the receipt.',
+    },
+  },
+  {
+    id: 'published',
+    title: 'Published on chain',
+    texts: {
+      done: 'An event points to the receipt.',
+      current: 'The event is being published and confirmed.',
+      failed: 'The event could not be published. The receipt can be verified all the same.',
+    },
+  },
+  { id: 'complete', title: 'Complete', texts: { done: 'Nothing is left to do.' } },
+]
+
+const otherwise: Record<StageState, string> = {
+  done: 'Done.',
+  current: 'In progress.',
+  waiting: 'Still to come.',
+  failed: 'Failed.',
+  never: 'Will not be reached.',
+}
+
+/** The life of a proof, as the service tells it. */
+export function toStages(status: ProofStatus): Stage[] {
+  return stages.map(({ id, title, texts }, index) => {
+    const state = states[status][index] ?? 'waiting'
+    return { id, title, state, text: texts[state] ?? otherwise[state] }
+  })
 }

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { page } from 'vitest/browser'
 import { render } from 'vitest-browser-react'
-import { ShareLink } from './ShareLink.tsx'
+import { ShareLink } from './ProofPage.tsx'
 
 const url = 'https://wallet.example/proof/q8Zk2vXo1fTn0uYbWcR3dA'
 const shareButton = page.getByRole('button', { name: 'Share the link to this proof' })

@@ -1,6 +1,6 @@
 import { proofStatuses } from '@countersign/protocol'
 import { expect, test } from 'vitest'
-import { toStages } from './stages.ts'
+import { toStages } from './ServiceWord.tsx'
 
 test('each status is one picture (specification §3)', () => {
   const pictures = Object.fromEntries(

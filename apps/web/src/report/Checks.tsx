@@ -7,9 +7,7 @@ import {
   toPrintable,
   type VerifierStep,
 } from '@countersign/verify'
-import { countSteps } from './countSteps.ts'
-import { findWorst, toMark } from './marks.ts'
-import { type Mark, StatusMark } from './StatusMark.tsx'
+import { findWorst, type Mark, StatusMark, toMark } from './StatusMark.tsx'
 
 type ChecksProps = {
   /** While they run, those that have finished. */
@@ -93,4 +91,9 @@ function countMarks(marks: readonly Mark[]): string {
 
 function countFailed(marks: readonly Mark[]): string {
   return `${marks.filter((mark) => mark === 'fail').length} failed`
+}
+
+export function countSteps(steps: readonly VerifierStep[]): string {
+  const number = (status: VerifierStep['status']) => steps.filter((step) => step.status === status).length
+  return `${steps.length} steps: ${number('pass')} passed, ${number('fail')} failed, ${number('skip')} not judged.`
 }

@@ -1,4 +1,6 @@
-import { type Claim, toPrintable } from '@countersign/verify'
+import type { ProofPayload } from '@countersign/protocol'
+import { type Claim, compareClaims, toPrintable } from '@countersign/verify'
+import type { VerificationState } from '../worker/useVerification.ts'
 import { type Mark, StatusMark } from './StatusMark.tsx'
 
 const marks: Record<Claim['verdict'], [Mark, string]> = {
@@ -55,4 +57,13 @@ function Claims({ claims }: { claims: readonly Claim[] }) {
       ))}
     </ul>
   )
+}
+
+/**
+ * What the service says, held against what was found. Of the latest answer, which may have changed since the verification began.
+ * Where there is no receipt, it can still contradict itself.
+ */
+export function toClaims(state: VerificationState, proof: ProofPayload | undefined): readonly Claim[] {
+  if (proof === undefined || state.phase === 'running') return []
+  return compareClaims(proof, state.phase === 'done' ? state.outcome : undefined)
 }

@@ -1,8 +1,8 @@
 import { isLoopbackUrl } from '@countersign/protocol'
-import type { Anchors } from '../anchors/useAnchors.ts'
+import type { Anchors } from '../anchors/trust.ts'
 import { useConfig } from '../config.ts'
 import { CopyButton } from '../ui/CopyButton.tsx'
-import { Fold } from './Fold.tsx'
+import { Fold } from '../ui/Fold.tsx'
 import { type CommandSubject, toCommand } from './toCommand.ts'
 
 /** This page comes from the operator whom it judges. What to do about that. */

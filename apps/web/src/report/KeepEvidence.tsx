@@ -1,9 +1,9 @@
-import { ATTESTATION_V2 } from '@countersign/receipt'
+import { ServiceError } from '@countersign/protocol'
+import { ATTESTATION_V2, encodeReceiptCar } from '@countersign/receipt'
 import type { Outcome } from '@countersign/verify'
 import { useMemo } from 'react'
-import { DownloadLink } from './DownloadLink.tsx'
-import { Fold } from './Fold.tsx'
-import { toCar } from './toCar.ts'
+import { DownloadLink } from '../ui/DownloadLink.tsx'
+import { Fold } from '../ui/Fold.tsx'
 
 /** The bytes that were judged, for later. */
 export function KeepEvidence({ outcome }: { outcome: Outcome }) {
@@ -34,4 +34,21 @@ export function KeepEvidence({ outcome }: { outcome: Outcome }) {
       </p>
     </Fold>
   )
+}
+
+/**
+ * All blocks that were found, in one file. Undefined where they do not fit into one: a receipt may name a block twice, or one that
+ * is too large, and its verdict must be shown all the same.
+ */
+export function toCar({
+  bytes,
+  blocks,
+  collateral,
+}: Pick<Outcome, 'bytes' | 'blocks' | 'collateral'>): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    return encodeReceiptCar({ bytes, blocks, ...(collateral && { collateral: collateral.bytes }) })
+  } catch (error) {
+    if (error instanceof ServiceError) return undefined
+    throw error
+  }
 }

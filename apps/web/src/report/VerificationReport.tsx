@@ -1,24 +1,28 @@
 import type { ProofPayload, ServiceError } from '@countersign/protocol'
 import {
+  type Claim,
   describeError,
+  describeSigned,
   describeVerdict,
   findLies,
+  nameSigned,
+  type Outcome,
   type Phase,
   toPrintable,
   type VerdictContext,
 } from '@countersign/verify'
 import type { ReactNode } from 'react'
-import type { Anchors } from '../anchors/useAnchors.ts'
+import type { Anchors } from '../anchors/trust.ts'
+import { Address } from '../ui/Address.tsx'
 import { Notice } from '../ui/Notice.tsx'
+import { toDateTime } from '../words/format.ts'
 import type { VerificationState } from '../worker/useVerification.ts'
-import { Checks } from './Checks.tsx'
-import { countSteps } from './countSteps.ts'
+import { Checks, countSteps } from './Checks.tsx'
+import { toClaims } from './ClaimList.tsx'
 import { toFailureWords } from './failureWords.ts'
-import { SignedPanel } from './SignedPanel.tsx'
-import { toClaims } from './toClaims.ts'
-import { VerdictPanel } from './VerdictPanel.tsx'
+import { type Mark, StatusMark } from './StatusMark.tsx'
 
-export type VerificationReportProps = {
+type VerificationReportProps = {
   state: VerificationState
   anchors: Pick<Anchors, 'source' | 'isOperatorNode'>
   /** The service's answer, where the receipt was reached through one. */
@@ -89,5 +93,96 @@ function Unverified({ error, onRetry }: { error: ServiceError; onRetry: () => vo
         </button>
       </p>
     </Notice>
+  )
+}
+
+const ADDRESS = /(0x[0-9a-fA-F]{40})/
+
+/** What was signed, in words. Of an off-chain signature that is what an opening shows. */
+function SignedPanel({ outcome }: { outcome: Outcome }) {
+  const { receipt, content } = outcome
+  if (receipt === undefined) return null
+  const { title, sentence, warnings, facts } = describeSigned({ ...outcome, receipt }, { toTime: toDateTime })
+  return (
+    <section className="card signed" aria-labelledby="signed-title">
+      <h2 id="signed-title">{nameSigned(outcome)}</h2>
+      <h3>{title}</h3>
+      <p className="signed-sentence">{sentence.split(ADDRESS).map(toPart)}</p>
+      {warnings.map((warning) => (
+        <p key={warning} className="signed-warning">
+          <strong>Warning:</strong> {warning}
+        </p>
+      ))}
+      <details open={content !== undefined}>
+        <summary>Field by field</summary>
+        <dl className="evidence-facts">
+          {facts.map(({ name, value }) => (
+            <div key={`${name} ${value}`}>
+              <dt>{name}</dt>
+              <dd className="signed-value">{value}</dd>
+            </div>
+          ))}
+        </dl>
+      </details>
+    </section>
+  )
+}
+
+/** Addresses in a sentence are broken evenly. */
+function toPart(part: string, index: number) {
+  return ADDRESS.test(part) ? <Address key={index} address={part} /> : part
+}
+
+const marks = { good: 'pass', warning: 'mock', bad: 'fail' } as const satisfies Record<string, Mark>
+
+/** What the visitor's browser found, before all else. */
+function VerdictPanel(props: { outcome: Outcome; lies: readonly Claim[]; context: VerdictContext }) {
+  const { outcome, lies, context } = props
+  const { tone, title, sentence, notes } = describeVerdict(outcome, context)
+  const { problems, verdict, steps, isMock } = outcome
+  const first = steps.find(({ status }) => status === 'fail')
+  return (
+    <section className={`verdict verdict-${tone}`} aria-labelledby="verdict-title" data-verdict={verdict}>
+      <p>
+        <StatusMark mark={marks[tone]} text="Your browser’s verdict" />
+      </p>
+      <h2 id="verdict-title">{title}</h2>
+      {isMock && !title.includes('MOCK') ? <MockNote /> : null}
+      <p>{sentence}</p>
+      {lies.map(({ member, text, detail }) => (
+        <p key={member}>
+          <strong>It says:</strong> {toPrintable(text)} <strong>Found:</strong> {toPrintable(detail)}
+        </p>
+      ))}
+      {first === undefined ? null : (
+        <p>
+          <strong>{first.title}:</strong> does not hold. {toPrintable(first.detail)}
+        </p>
+      )}
+      {problems.length === 0 ? null : (
+        <ul>
+          {problems.map((problem) => (
+            <li key={problem}>{toPrintable(problem)}</li>
+          ))}
+        </ul>
+      )}
+      {notes.length === 0 ? null : (
+        <details className="verdict-notes fine-print">
+          <summary>What this rests on</summary>
+          {notes.map((note) => (
+            <p key={note}>{note}</p>
+          ))}
+        </details>
+      )}
+    </section>
+  )
+}
+
+/** Simulated evidence must never be taken for hardware, whatever else the page says. */
+function MockNote() {
+  return (
+    <p className="mock-note">
+      <strong>MOCK</strong> Simulated silicon, for development. This evidence proves nothing about hardware.
+    </p>
   )
 }

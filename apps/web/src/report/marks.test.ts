@@ -1,6 +1,6 @@
 import type { VerifierStep } from '@countersign/verify'
 import { expect, test } from 'vitest'
-import { findWorst } from './marks.ts'
+import { findWorst } from './StatusMark.tsx'
 
 type Statuses = Partial<Record<VerifierStep['id'], VerifierStep['status']>>
 

@@ -1,8 +1,7 @@
 import { emptyManifest } from '@countersign/verify'
 import { describe, expect, test } from 'vitest'
 import { noTrust } from '../anchors/trust.ts'
-import { toCommand } from './toCommand.ts'
-import { toGateways } from './toGateways.ts'
+import { toCommand, toGateways } from './toCommand.ts'
 
 const contract = { address: `0x${'ab'.repeat(20)}`, chainId: 31337 }
 const node = { rpcUrl: 'http://localhost:8545/', chainId: 31337 }

@@ -1,4 +1,10 @@
-import { type AnchorSource, toMeasurementText, toMinimumTcbTexts, toPlatformText } from '@countersign/verify'
+import {
+  type AnchorSource,
+  orderGateways,
+  toMeasurementText,
+  toMinimumTcbTexts,
+  toPlatformText,
+} from '@countersign/verify'
 import { findContract, type Trust } from '../anchors/trust.ts'
 
 export type CommandSubject =
@@ -6,7 +12,7 @@ export type CommandSubject =
   | { kind: 'cid'; cid: string; gateway: string }
   | { kind: 'files'; receipt: string; collateral: string | undefined; gateway: string | undefined }
 
-export type ToCommandParameters = {
+type ToCommandParameters = {
   trust: Trust
   anchorSource: AnchorSource
   /** Of a service on the visitor's own machine: they are their own operator. */
@@ -75,4 +81,14 @@ function toPath(name: string): string {
 /** For a shell: parts of the command come from a link or from the service, and people paste it. */
 function quote(word: string): string {
   return /^[A-Za-z0-9_./:=@%+-]+$/.test(word) ? word : `'${word.replace(/'/g, `'\\''`)}'`
+}
+
+/** Where blocks are asked for, in order; the site's gateway stands for the reader's own. */
+export function toGateways(parameters: {
+  apiBaseUrl: string
+  ipfsGatewayUrl?: string
+  ipfsUrl?: string | null
+}): string[] {
+  const { apiBaseUrl, ipfsGatewayUrl, ipfsUrl } = parameters
+  return orderGateways({ own: ipfsGatewayUrl === undefined ? [] : [ipfsGatewayUrl], ipfsUrl, api: apiBaseUrl })
 }

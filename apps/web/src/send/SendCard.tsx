@@ -1,20 +1,11 @@
-import { type ServiceError, useService, type WalletInfo } from '@countersign/sdk'
-import { useRef, useSyncExternalStore } from 'react'
-import { useConfig } from '../config.ts'
-import { Link } from '../router.tsx'
+import { useService, type WalletInfo } from '@countersign/sdk'
+import { useCoin } from '../config.ts'
 import { ErrorNotice } from '../ui/Notice.tsx'
-import { isOfEarlierUser } from '../words/explainError.ts'
-import { toChainName } from '../words/format.ts'
-import { toServiceError } from '../words/toServiceError.ts'
+import { isOfEarlierUser, toServiceError } from '../words/explainError.ts'
+import { PaymentCard } from './PaymentCard.tsx'
 import { type Draft, prepareAgain } from './prepareDraft.ts'
 import { SendConfirm } from './SendConfirm.tsx'
-import { SendForm } from './SendForm.tsx'
-import { SendResult, SendSteps, TransactionHash } from './SendResult.tsx'
-import { type Step, useSendSession } from './sendSession.ts'
-import { signingSteps } from './sendSteps.ts'
-import { UnsettledNotice } from './UnsettledNotice.tsx'
-import { usePaymentForm } from './usePaymentForm.ts'
-import { useUnsettled } from './useUnsettled.ts'
+import { usePayment } from './usePayment.ts'
 
 export type SendCardProps = {
   wallet: WalletInfo
@@ -24,23 +15,13 @@ export type SendCardProps = {
   onSessionLost: () => void
 }
 
-/** Write, look again, sign, follow. */
+/** The payments of the user's own wallet. */
 export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
-  const config = useConfig()
   const { client } = useService()
+  const coin = useCoin()
   const from = wallet.address
-  const session = useSendSession(from)
-  const { step, failure } = useSyncExternalStore(session.subscribe, session.get)
-  const { shown, noteUnsettled, forgetUnsettled } = useUnsettled(from)
-  const setStep = (next: Step) => session.set({ step: next })
-  const setFailure = (next: ServiceError | null) => session.set({ failure: next })
-  const heading = useRef<HTMLHeadingElement>(null)
-  const payment = usePaymentForm({
-    from,
-    isChecking: () => session.get().step.name === 'checking',
-    onChecking: (isChecking) => setStep({ name: isChecking ? 'checking' : 'form' }),
-    onFailure: (error) => setFailure(error === null ? null : toServiceError(error)),
-  })
+  const payment = usePayment(from)
+  const { session, step, setStep } = payment
 
   async function review() {
     const draft = await payment.review()
@@ -52,10 +33,10 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
     if (session.get().step.name !== 'confirm') return
     session.set({ step: { name: 'signing' }, failure: null })
     // The button that had the focus goes.
-    heading.current?.focus()
+    payment.heading.current?.focus()
     try {
       const { to, valueWei, data, gas } = draft
-      const again = await prepareAgain(client.publicClient, { from, draft })
+      const again = await prepareAgain(client.publicClient, { from, draft, coin })
       if ('errors' in again) {
         payment.showErrors(again.errors)
         return setStep({ name: 'form' })
@@ -63,7 +44,7 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
       if (again.draft.isDearer) return setStep({ name: 'confirm', draft: again.draft })
       const result = await client.signAndSend({ to, value: valueWei, data, gas }, { wallet })
       payment.clear()
-      forgetUnsettled()
+      payment.forgetUnsettled()
       setStep({ name: 'sent', draft, result })
       onChanged()
     } catch (caught) {
@@ -71,7 +52,7 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
       if (error.status === 401) onSessionLost()
       // Also where no signature is known of: its answer may have been lost. The page of another user would take the place of the notice.
       else if (!isOfEarlierUser(error)) onChanged()
-      if (error.signed !== undefined) noteUnsettled(error.signed)
+      if (error.signed !== undefined) payment.noteUnsettled(error.signed)
       session.set({ step: { name: 'form' }, failure: error })
     }
   }
@@ -82,37 +63,20 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
   }
 
   return (
-    <section className="card" aria-labelledby="send-heading">
-      <h2 id="send-heading" ref={heading} tabIndex={-1}>
-        Send
-      </h2>
-      {failure === null ? null : (
-        <ErrorNotice error={failure}>
-          {failure.signed === undefined ? undefined : (
-            <>
-              <TransactionHash txHash={failure.signed.txHash} />
-              <Link to={`/proof/${failure.signed.attestationSlug}`}>See its proof</Link>
-            </>
-          )}
-        </ErrorNotice>
-      )}
-      {shown === null ? null : <UnsettledNotice signed={shown} onLooked={forgetUnsettled} />}
-      {step.name === 'form' || step.name === 'checking' ? (
-        <SendForm {...payment.props} isChecking={step.name === 'checking'} onReview={review} />
-      ) : null}
+    <PaymentCard
+      {...{ id: 'send-heading', title: 'Send', payment, Failure: ErrorNotice }}
+      onReview={review}
+      onIncluded={onChanged}
+      onAgain={back}
+    >
       {step.name === 'confirm' ? (
         <SendConfirm
           {...{ draft: step.draft, from }}
-          chainName={toChainName(config)}
           maxFeePerGas={client.config.maxFeePerGas}
           onConfirm={() => confirm(step.draft)}
           onChange={back}
         />
       ) : null}
-      {step.name === 'signing' ? <SendSteps steps={signingSteps} /> : null}
-      {step.name === 'sent' ? (
-        <SendResult draft={step.draft} result={step.result} onIncluded={onChanged} onAgain={back} />
-      ) : null}
-    </section>
+    </PaymentCard>
   )
 }

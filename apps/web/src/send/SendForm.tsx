@@ -1,8 +1,10 @@
-import { type FormEvent, type ReactNode, type RefObject, useState } from 'react'
-import type { Token } from '../config.ts'
+import type { Hex } from '@countersign/sdk'
+import { type FormEvent, type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
+import type { PublicClient } from 'viem'
+import { type Token, useCoin } from '../config.ts'
 import { Field } from '../ui/Field.tsx'
-import { GasField, type GasFieldProps } from './GasField.tsx'
-import type { FieldErrors, SendFields } from './parseFields.ts'
+import { type FieldErrors, parseFields, type SendFields } from './parseFields.ts'
+import { estimateGas } from './prepareDraft.ts'
 
 export type SendFormProps = Omit<GasFieldProps, 'error' | 'input'> & {
   errors: FieldErrors
@@ -28,6 +30,7 @@ export function SendForm({
   children,
   ...rest
 }: SendFormProps) {
+  const coin = useCoin()
   const [isCall, setIsCall] = useState(fields.data !== '' || fields.gas !== '')
   const token = tokens.find(({ address }) => address === fields.asset)
   // What a call needs depends on the amount, so there is no largest one to be known before.
@@ -55,7 +58,7 @@ export function SendForm({
               onChange={({ target }) => onChange({ asset: target.value, amount: '' })}
               disabled={isChecking}
             >
-              <option value="">ETH</option>
+              <option value="">{coin}</option>
               {tokens.map(({ address, symbol, name }) => (
                 <option key={address} value={address}>
                   {symbol} ({name})
@@ -69,7 +72,7 @@ export function SendForm({
         {(control) => <input {...control} {...text('to')} className="mono" placeholder="0x…" autoCapitalize="off" />}
       </Field>
       <div className="field-row">
-        <Field id="send-amount" label={`Amount in ${token?.symbol ?? 'ETH'}`} error={errors.amount}>
+        <Field id="send-amount" label={`Amount in ${token?.symbol ?? coin}`} error={errors.amount}>
           {(control) => <input {...control} {...text('amount')} inputMode="decimal" placeholder="0.05" />}
         </Field>
         {hasData ? null : (
@@ -97,5 +100,79 @@ export function SendForm({
         {isChecking ? 'Asking the chain …' : 'Review'}
       </button>
     </form>
+  )
+}
+
+type GasFieldProps = {
+  fields: SendFields
+  isChecking: boolean
+  chain: () => Pick<PublicClient, 'estimateGas'>
+  from: Hex
+  onChange: (change: Partial<SendFields>) => void
+  onErrors: (errors: FieldErrors) => void
+  onFailure: (error: unknown) => void
+  error: string | undefined
+  input: object
+}
+
+/** The gas limit of a call, and a way to have it estimated. */
+function GasField({ fields, isChecking, chain, from, error, input, onChange, onErrors, onFailure }: GasFieldProps) {
+  const coin = useCoin()
+  const [said, setSaid] = useState('')
+  const { to, amount, data } = fields
+  /** What the gas was estimated for; undefined where it was given by hand. */
+  const estimatedFor = useRef<string | undefined>(undefined)
+  const call = JSON.stringify([to, amount, data])
+  const current = useRef(call)
+  current.current = call
+  // An answer that comes after the form has gone is of no call that is written now.
+  useEffect(() => {
+    return () => {
+      current.current = ''
+    }
+  }, [])
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: an estimate is of one call; with another it would be signed unseen
+  useEffect(() => {
+    if (estimatedFor.current === undefined || estimatedFor.current === call) return
+    estimatedFor.current = undefined
+    setSaid('')
+    onChange({ gas: '' })
+  }, [call])
+
+  async function estimate() {
+    if (isChecking) return
+    const parsed = parseFields({ ...fields, gas: '' }, { tokens: [], coin })
+    if ('errors' in parsed) return onErrors(parsed.errors)
+    setSaid('Asking the chain …')
+    try {
+      const estimated = await estimateGas(chain(), { from, payment: parsed.payment })
+      if (current.current !== call) return setSaid('')
+      setSaid('errors' in estimated ? '' : `Estimated, with a fifth to spare: ${estimated.gas}.`)
+      if ('errors' in estimated) onErrors(estimated.errors)
+      else {
+        estimatedFor.current = call
+        onChange({ gas: String(estimated.gas) })
+      }
+    } catch (failure) {
+      setSaid('')
+      if (current.current === call) onFailure(failure)
+    }
+  }
+
+  return (
+    <>
+      <div className="field-row">
+        <Field id="send-gas" label="Gas limit" hint="Left empty, it is estimated when you review." error={error}>
+          {(control) => <input {...control} {...input} inputMode="numeric" placeholder="estimated" />}
+        </Field>
+        <button type="button" className="button button-quiet" onClick={estimate} aria-disabled={isChecking}>
+          Estimate gas
+        </button>
+      </div>
+      <p className="field-hint" role="status">
+        {said}
+      </p>
+    </>
   )
 }

@@ -1,16 +1,16 @@
 import { type SignResult, useAttestation } from '@countersign/sdk'
-import { useEffect, useRef } from 'react'
-import { useConfig } from '../config.ts'
+import { useEffect } from 'react'
+import { useCoin, useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
 import { Address } from '../ui/Address.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
-import type { ShownPayment } from '../vaults/shownPayment.ts'
+import { Notice } from '../ui/Notice.tsx'
+import { Step } from '../ui/Step.tsx'
 import { toShortHex } from '../words/format.ts'
-import { type SendStep, toSendSteps } from './sendSteps.ts'
-import { tellAmount, toRecipient } from './tellDraft.ts'
-import { useInclusion } from './useInclusion.ts'
+import { type SendStep, toSendSteps, useInclusion } from './sendSteps.ts'
+import { type ShownPayment, tellAmount, toRecipient } from './tellDraft.ts'
 
-export type SendResultProps = {
+type SendResultProps = {
   draft: ShownPayment
   result: SignResult
   onIncluded: () => void
@@ -20,19 +20,19 @@ export type SendResultProps = {
 /** What has become of a payment, as far as it has come. */
 export function SendResult({ draft, result, onIncluded, onAgain }: SendResultProps) {
   const { txHash, attestationSlug } = result
-  const heading = useRef<HTMLHeadingElement>(null)
+  const coin = useCoin()
   const inclusion = useInclusion(txHash)
   const { proof } = useAttestation(attestationSlug)
-  useEffect(() => heading.current?.focus(), [])
   useEffect(() => {
     if (inclusion.state !== 'waiting') onIncluded()
   }, [inclusion.state, onIncluded])
   const steps = toSendSteps({ inclusion, proofStatus: proof?.status })
   return (
-    <section className="send-result" aria-labelledby="sent-heading">
-      <h3 id="sent-heading" ref={heading} tabIndex={-1}>
-        {inclusion.state === 'reverted' ? 'Sent, but it failed on the chain' : `Sent ${tellAmount(draft)}`}
-      </h3>
+    <Step
+      id="sent-heading"
+      className="send-result"
+      title={inclusion.state === 'reverted' ? 'Sent, but it failed on the chain' : `Sent ${tellAmount(draft, coin)}`}
+    >
       <p className="fine-print">
         to <Address address={toRecipient(draft)} />
       </p>
@@ -46,7 +46,7 @@ export function SendResult({ draft, result, onIncluded, onAgain }: SendResultPro
           Send another
         </button>
       </div>
-    </section>
+    </Step>
   )
 }
 
@@ -91,5 +91,20 @@ export function TransactionHash({ txHash }: { txHash: string }) {
       )}{' '}
       <CopyButton text={txHash} what="the transaction hash" />
     </p>
+  )
+}
+
+/** Until somebody has looked: the next payment could be a second one. */
+export function UnsettledNotice({ signed, onLooked }: { signed: SignResult; onLooked: () => void }) {
+  return (
+    <Notice tone="warning" title="A payment that was signed before may still go through">
+      <p>A new payment would be a second one. Look for the earlier transaction first.</p>
+      <TransactionHash txHash={signed.txHash} />
+      <div className="actions">
+        <button type="button" className="button button-small" onClick={onLooked}>
+          I have looked
+        </button>
+      </div>
+    </Notice>
   )
 }

@@ -1,13 +1,13 @@
 import type { Hex } from '@countersign/sdk'
 import { describe, expect, test } from 'vitest'
 import type { Token } from '../config.ts'
-import { toTransferData } from '../token/transferData.ts'
+import { toTransferData } from '../token/erc20.ts'
 import { parseFields, type SendFields } from './parseFields.ts'
 
 const to: Hex = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const token: Token = { chainId: 1, address: `0x${'ab'.repeat(20)}`, symbol: 'TEST', decimals: 6, name: 'Test Token' }
 const parse = (change: Partial<SendFields>) =>
-  parseFields({ asset: '', to, amount: '1', data: '', gas: '', ...change }, [token])
+  parseFields({ asset: '', to, amount: '1', data: '', gas: '', ...change }, { tokens: [token], coin: 'ETH' })
 
 describe('parseFields', () => {
   test.each([

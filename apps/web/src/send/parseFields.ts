@@ -2,7 +2,7 @@ import { isPrefixedHex } from '@countersign/protocol'
 import type { Hex } from '@countersign/sdk'
 import { getAddress, isAddress, parseUnits } from 'viem'
 import type { Token } from '../config.ts'
-import { type TransferCall, toTransferData } from '../token/transferData.ts'
+import { type TransferCall, toTransferData } from '../token/erc20.ts'
 
 /** What is typed into the form. */
 export type SendFields = {
@@ -29,7 +29,6 @@ export type Payment = {
 
 export type Transfer = TransferCall & { token: Token }
 
-const ETHER = { symbol: 'ETH', decimals: 18 }
 /** 2^256 wei have 60 digits of ether, and no token has more than 78. The bound keeps BigInt from reading megabytes. */
 const MAX_LENGTH = 120
 const MIN_GAS = 21_000n
@@ -39,10 +38,10 @@ const MAX_DATA_BYTES = 48 * 1024
 /** Reads the form, or says beside which field what is wrong. */
 export function parseFields(
   fields: SendFields,
-  tokens: readonly Token[],
+  { tokens, coin }: { tokens: readonly Token[]; coin: string },
 ): { payment: Payment } | { errors: FieldErrors } {
   const token = tokens.find(({ address }) => address === fields.asset) ?? null
-  const { decimals } = token ?? ETHER
+  const asset = token ?? { symbol: coin, decimals: 18 }
   const [to = '', amount = ''] = [fields.to, fields.amount].map((text) => text.trim())
   // A call of one's own cannot be a transfer of a token too; its fields are not shown then.
   const [data = '', gas = ''] = token === null ? [fields.data, fields.gas].map((text) => text.trim()) : []
@@ -51,14 +50,13 @@ export function parseFields(
     // The list is what was configured when the page was loaded.
     asset: fields.asset !== '' && token === null ? 'This token is not known here.' : undefined,
     to: findAddressFault(to),
-    amount:
-      hasData && amount === '' ? undefined : findAmountFault(amount, { ...(token ?? ETHER), isZeroAllowed: hasData }),
+    amount: hasData && amount === '' ? undefined : findAmountFault(amount, { ...asset, isZeroAllowed: hasData }),
     data: hasData ? findDataFault(data) : undefined,
     gas: gas === '' ? undefined : findGasFault(gas),
   }
   const errors = Object.fromEntries(Object.entries(candidates).filter(([, fault]) => fault !== undefined))
   if (Object.keys(errors).length > 0) return { errors }
-  const units = amount === '' ? 0n : parseUnits(amount, decimals)
+  const units = amount === '' ? 0n : parseUnits(amount, asset.decimals)
   if (token !== null) return { payment: toTokenPayment({ token, recipient: getAddress(to), amount: units }) }
   return {
     payment: {

@@ -18,10 +18,10 @@ function open(options: TestServiceOptions = {}) {
   uninstall = service.install()
   const { publicClient } = new ServiceClient(service.config)
   const from = service.wallet.address
-  const toParameters = (change: Partial<Payment>) => ({ from, payment: { ...payment, ...change } })
+  const toParameters = (change: Partial<Payment>) => ({ from, payment: { ...payment, ...change }, coin: 'ETH' })
   const prepare = (change: Partial<Payment> = {}) => prepareDraft(publicClient, toParameters(change))
   const max = (change: Partial<Payment> = {}) => prepareMax(publicClient, toParameters(change))
-  const again = (draft: Draft) => prepareAgain(publicClient, { from, draft })
+  const again = (draft: Draft) => prepareAgain(publicClient, { from, draft, coin: 'ETH' })
   return { service, prepare, max, again }
 }
 

@@ -1,10 +1,8 @@
 import type { Hex } from '@countersign/sdk'
-import { BaseError, formatEther, formatUnits, HttpRequestError, type PublicClient, TimeoutError } from 'viem'
-import { readTokenBalance } from '../token/readTokenBalance.ts'
-import { toServiceError } from '../words/toServiceError.ts'
-import { isDearer, toReserve } from './fees.ts'
+import { BaseError, formatEther, formatUnits, HttpRequestError, type PublicClient, TimeoutError, toHex } from 'viem'
+import { readTokenBalance } from '../token/erc20.ts'
+import { toServiceError } from '../words/explainError.ts'
 import { type FieldErrors, type Payment, toTokenPayment } from './parseFields.ts'
-import { readDataFee } from './readDataFee.ts'
 
 /** A payment with its price, ready to be confirmed. */
 export type Draft = Omit<Payment, 'gas'> & {
@@ -20,7 +18,7 @@ export type Draft = Omit<Payment, 'gas'> & {
 }
 
 type Chain = Pick<PublicClient, 'getBalance' | 'estimateFeesPerGas' | 'estimateGas' | 'call'>
-type PrepareParameters = { from: Hex; payment: Payment }
+type PrepareParameters = { from: Hex; payment: Payment /** The unit of an amount of the chain's own. */; coin: string }
 type Prepared = { draft: Draft } | { errors: FieldErrors }
 
 const TRANSFER_GAS = 21_000n
@@ -29,7 +27,7 @@ const TRANSFER_GAS = 21_000n
  * Asks the chain what a payment needs, before anything is signed: a signature becomes public even if the transaction could not be
  * paid. Rejects with a `ServiceError` where the chain does not answer.
  */
-export async function prepareDraft(chain: Chain, { from, payment }: PrepareParameters): Promise<Prepared> {
+export async function prepareDraft(chain: Chain, { from, payment, coin }: PrepareParameters): Promise<Prepared> {
   const { valueWei, transfer } = payment
   try {
     const [balance, price, held] = await Promise.all([
@@ -42,12 +40,12 @@ export async function prepareDraft(chain: Chain, { from, payment }: PrepareParam
       return { errors: { amount: `That is more than the balance of ${formatUnits(held, decimals)} ${symbol}.` } }
     }
     if (valueWei > balance)
-      return { errors: { amount: `That is more than the balance of ${formatEther(balance)} ETH.` } }
+      return { errors: { amount: `That is more than the balance of ${formatEther(balance)} ${coin}.` } }
     const estimate = payment.gas === null ? await estimateGas(chain, { from, payment }) : { gas: payment.gas }
     if ('errors' in estimate) return estimate
     const draft = toDraft(payment, { ...estimate, ...price })
     if (valueWei + draft.feeWei > balance)
-      return { errors: { amount: tellShortage({ balance, feeWei: draft.feeWei }) } }
+      return { errors: { amount: tellShortage({ balance, feeWei: draft.feeWei, coin }) } }
     return { draft }
   } catch (error) {
     throw toServiceError(error)
@@ -58,24 +56,24 @@ export async function prepareDraft(chain: Chain, { from, payment }: PrepareParam
  * The same payment with the largest amount there is. Of ether a reserve for the fee is kept: it is still paid if it rises by a
  * half before the signature, and what is not used of it stays in the wallet.
  */
-export async function prepareMax(chain: Chain, { from, payment }: PrepareParameters): Promise<Prepared> {
+export async function prepareMax(chain: Chain, { from, payment, coin }: PrepareParameters): Promise<Prepared> {
   const { transfer } = payment
   try {
     if (transfer !== null) {
       const amount = await readTokenBalance(chain, { token: transfer.token, holder: from })
       if (amount === 0n) return { errors: { amount: tellNothing(transfer.token.symbol) } }
-      const prepared = await prepareDraft(chain, { from, payment: toTokenPayment({ ...transfer, amount }) })
+      const prepared = await prepareDraft(chain, { from, payment: toTokenPayment({ ...transfer, amount }), coin })
       return 'draft' in prepared ? { draft: { ...prepared.draft, isMax: true } } : prepared
     }
     const [balance, price] = await Promise.all([chain.getBalance({ address: from }), readPrice(chain, payment)])
-    if (balance === 0n) return { errors: { amount: tellNothing('ETH') } }
+    if (balance === 0n) return { errors: { amount: tellNothing(coin) } }
     // Code may run for any amount but none.
     const some = { ...payment, valueWei: 1n }
     const estimate = payment.gas === null ? await estimateGas(chain, { from, payment: some }) : { gas: payment.gas }
     if ('errors' in estimate) return estimate
     const { feeWei, ...draft } = toDraft(payment, { ...estimate, ...price })
     const valueWei = balance - toReserve(feeWei)
-    if (valueWei <= 0n) return { errors: { amount: tellShortage({ balance, feeWei: toReserve(feeWei) }) } }
+    if (valueWei <= 0n) return { errors: { amount: tellShortage({ balance, feeWei: toReserve(feeWei), coin }) } }
     return { draft: { ...draft, feeWei, valueWei, isMax: true } }
   } catch (error) {
     throw toServiceError(error)
@@ -86,11 +84,14 @@ export async function prepareMax(chain: Chain, { from, payment }: PrepareParamet
  * Looks again at a draft that the user confirmed. Where its fee has risen too far, the answer is a draft to be confirmed again; with
  * Max it then sends less.
  */
-export async function prepareAgain(chain: Chain, { from, draft }: { from: Hex; draft: Draft }): Promise<Prepared> {
-  const prepared = await prepareDraft(chain, { from, payment: draft })
+export async function prepareAgain(
+  chain: Chain,
+  { draft, ...rest }: Omit<PrepareParameters, 'payment'> & { draft: Draft },
+): Promise<Prepared> {
+  const prepared = await prepareDraft(chain, { ...rest, payment: draft })
   const isSame = 'draft' in prepared && !isDearer(prepared.draft.feeWei, draft.feeWei)
   if (isSame) return { draft: { ...draft, isDearer: false } }
-  const renewed = draft.isMax ? await prepareMax(chain, { from, payment: draft }) : prepared
+  const renewed = draft.isMax ? await prepareMax(chain, { ...rest, payment: draft }) : prepared
   return 'draft' in renewed ? { draft: { ...renewed.draft, isDearer: true } } : renewed
 }
 
@@ -111,7 +112,7 @@ function toDraft(payment: Payment, { gas, maxFeePerGas, dataFeeWei }: Price & { 
 /** The gas of a payment, with a fifth more where code runs: until it is mined the chain may move on. */
 export async function estimateGas(
   chain: Pick<PublicClient, 'estimateGas'>,
-  { from, payment }: PrepareParameters,
+  { from, payment }: Pick<PrepareParameters, 'from' | 'payment'>,
 ): Promise<{ gas: bigint } | { errors: FieldErrors }> {
   const { to, valueWei, data } = payment
   try {
@@ -139,9 +140,40 @@ function tellNothing(symbol: string): string {
   return `The balance is 0 ${symbol}: there is nothing to send.`
 }
 
-function tellShortage({ balance, feeWei }: { balance: bigint; feeWei: bigint }): string {
+function tellShortage({ balance, feeWei, coin }: { balance: bigint; feeWei: bigint; coin: string }): string {
   const fee = formatEther(feeWei)
   if (feeWei >= balance)
-    return `The balance of ${formatEther(balance)} ETH does not pay the network fee of up to ${fee} ETH.`
-  return `With the network fee of up to ${fee} ETH, at most ${formatEther(balance - feeWei)} ETH can be sent.`
+    return `The balance of ${formatEther(balance)} ${coin} does not pay the network fee of up to ${fee} ${coin}.`
+  return `With the network fee of up to ${fee} ${coin}, at most ${formatEther(balance - feeWei)} ${coin} can be sent.`
+}
+
+/** What fees may rise by between the last look and the signature: a half. */
+const RISE = { numerator: 3n, denominator: 2n }
+
+/** What to keep for a fee, so that it is still paid after such a rise. */
+function toReserve(feeWei: bigint): bigint {
+  return (feeWei * RISE.numerator + RISE.denominator - 1n) / RISE.denominator
+}
+
+/** Whether a fee has risen by more than that. What was agreed to is a price too. */
+function isDearer(nowWei: bigint, agreedWei: bigint): boolean {
+  return nowWei > toReserve(agreedWei)
+}
+
+/** Where rollups of the OP stack, Base among them, keep the price of data on the chain below. */
+const GAS_PRICE_ORACLE = '0x420000000000000000000000000000000000000F'
+/** `getL1FeeUpperBound(uint256 unsignedTxSize)`. */
+const SELECTOR = '0xf1c7a58b'
+/** What a transaction has around its data, without the signature. */
+const TRANSACTION_BYTES = 120
+
+/** What a rollup takes beside gas for a transaction with so much data; 0 on other chains, where nobody answers. */
+async function readDataFee(chain: Pick<PublicClient, 'call'>, dataBytes: number): Promise<bigint> {
+  const size = toHex(TRANSACTION_BYTES + dataBytes, { size: 32 }).slice(2)
+  try {
+    const { data } = await chain.call({ to: GAS_PRICE_ORACLE, data: `${SELECTOR}${size}` })
+    return data !== undefined && /^0x[0-9a-f]{64}$/i.test(data) ? BigInt(data) : 0n
+  } catch {
+    return 0n
+  }
 }

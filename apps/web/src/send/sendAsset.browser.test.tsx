@@ -1,7 +1,7 @@
 import { parseEther } from 'viem'
 import { afterEach, describe, expect, test } from 'vitest'
 import { expectAccessible } from '../shell/expectAccessible.fake.ts'
-import { toTransferData } from '../token/transferData.ts'
+import { toTransferData } from '../token/erc20.ts'
 import { closeWallet, openWallet } from '../wallet/openWallet.fake.tsx'
 import { amount, confirm, recipient, review, TOKEN, to } from './sendForm.fake.ts'
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { toSendSteps } from './sendSteps.ts'
-import type { Inclusion } from './useInclusion.ts'
+import { type Inclusion, toSendSteps } from './sendSteps.ts'
 
 const included: Inclusion = { state: 'included', blockNumber: 7n }
 const statesOf = (...progress: Parameters<typeof toSendSteps>) => toSendSteps(...progress).map(({ state }) => state)

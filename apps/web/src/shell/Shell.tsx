@@ -1,6 +1,5 @@
-import { type MouseEvent, type ReactNode, useEffect, useRef } from 'react'
+import { type MouseEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { Link, parseRoute, type Route, useFocusOnNavigation, usePath } from '../router.tsx'
-import { ThemeToggle } from './ThemeToggle.tsx'
 
 const TITLES: Record<Route['page'], string> = {
   wallet: 'Wallet',
@@ -68,4 +67,47 @@ export function Shell({ children }: { children: ReactNode }) {
       </footer>
     </>
   )
+}
+
+/** Between light and dark; the choice is remembered. */
+function ThemeToggle() {
+  const [theme, setTheme] = useState(readTheme)
+  const other = theme === 'dark' ? 'light' : 'dark'
+  function toggle() {
+    chooseTheme(other)
+    setTheme(other)
+  }
+  return (
+    <button type="button" className="icon-button" onClick={toggle} aria-label={`Use the ${other} theme`}>
+      <svg viewBox="0 0 24 24" aria-hidden="true">
+        {theme === 'dark' ? (
+          <path d="M12 4V2m0 20v-2m8-8h2M2 12h2m13.7-5.7 1.4-1.4M4.9 19.1l1.4-1.4m11.4 0 1.4 1.4M4.9 4.9l1.4 1.4M12 16a4 4 0 1 0 0-8 4 4 0 0 0 0 8Z" />
+        ) : (
+          <path d="M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.5 10.5Z" />
+        )}
+      </svg>
+    </button>
+  )
+}
+
+/** What the visitor chose; without a choice the system's setting holds. */
+type Theme = 'light' | 'dark'
+
+/** Read by `public/theme.js` too, before the first paint. */
+const KEY = 'countersign:theme'
+
+/** What is shown now. */
+function readTheme(): Theme {
+  const { theme } = document.documentElement.dataset
+  if (theme === 'light' || theme === 'dark') return theme
+  return window.matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'
+}
+
+function chooseTheme(theme: Theme): void {
+  document.documentElement.dataset.theme = theme
+  try {
+    window.localStorage.setItem(KEY, theme)
+  } catch {
+    // Storage is forbidden: the choice holds until the page is left.
+  }
 }

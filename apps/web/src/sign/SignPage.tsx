@@ -1,7 +1,129 @@
-import { useConfig } from '../config.ts'
-import { SignedInPage } from '../wallet/SignedInPage.tsx'
-import { SignCard } from './SignCard.tsx'
 import './sign.css'
+import { type ServiceError, type SignOffChainResult, useService, type WalletInfo } from '@countersign/sdk'
+import type { ShownContent } from '@countersign/verify'
+import { useRef, useState, useSyncExternalStore } from 'react'
+import { useConfig } from '../config.ts'
+import { ErrorNotice } from '../ui/Notice.tsx'
+import { ConfirmStep } from '../ui/Step.tsx'
+import { SignedInPage } from '../wallet/SignedInPage.tsx'
+import { type SessionKind, useSession } from '../wallet/session.ts'
+import { toServiceError } from '../words/explainError.ts'
+import { explainSigning } from './explainSigning.ts'
+import { parseSignFields, type SignFields } from './parseSignFields.ts'
+import { ShownWords } from './ShownWords.tsx'
+import { SignForm } from './SignForm.tsx'
+import { SignResult } from './SignResult.tsx'
+
+type SignCardProps = {
+  wallet: WalletInfo
+  /** The service no longer knows the session. */
+  onSessionLost: () => void
+}
+
+type SignStep =
+  | { name: 'form' }
+  | { name: 'confirm' | 'signing'; shown: ShownContent }
+  | { name: 'signed'; shown: ShownContent; result: SignOffChainResult; isKept: boolean }
+
+/**
+ * The opening is answered once, so a visitor who leaves the page while the enclave signs, and comes back, must find it. Nobody else has
+ * it: a tab that ends before it is kept leaves a proof that nobody can open.
+ */
+const SIGNING: SessionKind<{ step: SignStep; failure: ServiceError | null }> = {
+  initial: { step: { name: 'form' }, failure: null },
+  isAtRisk: ({ step }) => step.name === 'signing' || (step.name === 'signed' && !step.isKept),
+}
+
+const EMPTY: SignFields = { kind: 'text', text: '' }
+
+/** Write, read what it means, sign, keep the opening. */
+export function SignCard({ wallet, onSessionLost }: SignCardProps) {
+  const { chainId } = useConfig()
+  const { client } = useService()
+  const [fields, setFields] = useState(EMPTY)
+  const [error, setError] = useState<string | null>(null)
+  const session = useSession(SIGNING, wallet.address)
+  const { step, failure } = useSyncExternalStore(session.subscribe, session.get)
+  const form = useRef<HTMLFormElement>(null)
+  const heading = useRef<HTMLHeadingElement>(null)
+  const setStep = (next: SignStep) => session.set({ step: next })
+
+  function review() {
+    const parsed = parseSignFields(fields, { chainId })
+    session.set({ failure: null })
+    if ('shown' in parsed) return setStep({ name: 'confirm', shown: parsed.shown })
+    setError(parsed.error)
+    focusText()
+  }
+
+  async function confirm(shown: ShownContent) {
+    // Two clicks in one turn come before the button is gone: the second would make a second proof.
+    if (session.get().step.name !== 'confirm') return
+    session.set({ step: { name: 'signing', shown }, failure: null })
+    heading.current?.focus()
+    try {
+      const result = await (shown.kind === 'message'
+        ? client.signMessage({ message: { raw: shown.content.message } }, { wallet })
+        : client.signTypedData(shown.content, { wallet }))
+      setFields(EMPTY)
+      setStep({ name: 'signed', shown, result, isKept: false })
+    } catch (caught) {
+      const refused = toServiceError(caught)
+      if (refused.status === 401) onSessionLost()
+      session.set({ step: { name: 'form' }, failure: refused })
+    }
+  }
+
+  /** The form is there after the next paint. */
+  function focusText() {
+    requestAnimationFrame(() => form.current?.querySelector('textarea')?.focus())
+  }
+
+  function back() {
+    setStep({ name: 'form' })
+    focusText()
+  }
+
+  return (
+    <section className="card sign-card" aria-labelledby="sign-heading">
+      <h2 id="sign-heading" ref={heading} tabIndex={-1}>
+        {step.name === 'signed' ? 'Signed' : 'What is to be signed'}
+      </h2>
+      {failure === null ? null : <ErrorNotice error={failure} explanation={explainSigning(failure)} />}
+      {step.name === 'form' ? (
+        <SignForm
+          {...{ fields, error, form }}
+          onChange={(change) => {
+            setFields((before) => ({ ...before, ...change }))
+            setError(null)
+          }}
+          onReview={review}
+        />
+      ) : null}
+      {step.name === 'confirm' ? (
+        <ConfirmStep
+          id="confirm-heading"
+          title="Is this right?"
+          action="Sign this"
+          onConfirm={() => void confirm(step.shown)}
+          onChange={back}
+        >
+          <ShownWords shown={step.shown} wallet={wallet.address} />
+          <p className="fine-print">
+            Whoever gets the signature can use it. What you sign and its signature are not published; that this wallet
+            signed something at this time is public, and cannot be taken back.
+          </p>
+        </ConfirmStep>
+      ) : null}
+      {step.name === 'signing' ? (
+        <p role="status">The enclave signs. Stay on this page: the answer comes once.</p>
+      ) : null}
+      {step.name === 'signed' ? (
+        <SignResult {...step} onKept={() => setStep({ ...step, isKept: true })} onAgain={back} />
+      ) : null}
+    </section>
+  )
+}
 
 /** Where a message or typed data is signed. */
 export function SignPage() {

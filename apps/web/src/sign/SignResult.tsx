@@ -1,10 +1,11 @@
 import { type SignOffChainResult, useAttestation } from '@countersign/sdk'
 import type { ShownContent } from '@countersign/verify'
-import { useEffect, useMemo, useRef } from 'react'
-import { DownloadLink } from '../report/DownloadLink.tsx'
+import { useMemo } from 'react'
 import { Link } from '../router.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
+import { DownloadLink } from '../ui/DownloadLink.tsx'
 import { Notice } from '../ui/Notice.tsx'
+import { Step } from '../ui/Step.tsx'
 import { proofStatusWords } from '../words/proofStatus.ts'
 
 export type SignResultProps = {
@@ -19,16 +20,15 @@ export type SignResultProps = {
 /** The signature, its proof, and the opening, which is here for the only time. */
 export function SignResult({ shown, result, isKept, onKept, onAgain }: SignResultProps) {
   const { signature, attestationSlug, opening } = result
-  const heading = useRef<HTMLHeadingElement>(null)
   const { proof } = useAttestation(attestationSlug)
   // Indented, nested lists could grow beyond `MAX_OPENING_BYTES`.
   const file = useMemo(() => new TextEncoder().encode(`${JSON.stringify(opening)}\n`), [opening])
-  useEffect(() => heading.current?.focus(), [])
   return (
-    <section className="send-result" aria-labelledby="signed-heading">
-      <h3 id="signed-heading" ref={heading} tabIndex={-1}>
-        The enclave signed the {shown.kind === 'message' ? 'message' : 'typed data'}
-      </h3>
+    <Step
+      id="signed-heading"
+      className="send-result"
+      title={`The enclave signed the ${shown.kind === 'message' ? 'message' : 'typed data'}`}
+    >
       <dl className="facts">
         <dt>Signature</dt>
         <dd>
@@ -56,6 +56,6 @@ export function SignResult({ shown, result, isKept, onKept, onAgain }: SignResul
           {isKept ? 'Sign another' : 'Sign another without saving it'}
         </button>
       </div>
-    </section>
+    </Step>
   )
 }

@@ -1,6 +1,6 @@
 import { encodeFunctionData, erc20Abi } from 'viem'
 import { expect, test } from 'vitest'
-import { parseTransferData, toTransferData } from './transferData.ts'
+import { parseTransferData, toTransferData } from './erc20.ts'
 
 const recipient = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 

@@ -1,25 +1,22 @@
 import type { Approval } from '@countersign/policy'
 import type { ServiceError } from '@countersign/sdk'
 import { type Prepared, parsePrepared } from '@countersign/sdk/vaults'
-import { type FormEvent, useEffect, useMemo, useRef, useState } from 'react'
-import { DownloadLink } from '../report/DownloadLink.tsx'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import { ShownWords } from '../sign/ShownWords.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
-import { Field } from '../ui/Field.tsx'
+import { DownloadLink } from '../ui/DownloadLink.tsx'
+import { PasteField } from '../ui/PasteField.tsx'
+import { toServiceError } from '../words/explainError.ts'
 import { toDateTime } from '../words/format.ts'
-import { toServiceError } from '../words/toServiceError.ts'
 import { readPreparedText } from './approvalText.ts'
-import { PaymentFacts } from './PaymentFacts.tsx'
+import { VaultPaymentFacts } from './PaymentFacts.tsx'
 import { RulesInWords } from './RulesInWords.tsx'
 import { useApprove } from './useApprove.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
-import '../sign/sign.css'
-import './vaults.css'
 
 /** `/approve`: shows what a vault is to sign, computed again from its content, and has a passkey approve it. Nobody has to sign in. */
 export function ApprovePage() {
   const [text, setText] = useState(readFragment)
-  const [fault, setFault] = useState<string | undefined>(undefined)
   useEffect(() => {
     const listen = () => setText(readFragment())
     window.addEventListener('hashchange', listen)
@@ -34,13 +31,16 @@ export function ApprovePage() {
       {read !== undefined && 'prepared' in read ? (
         <ApproveCard key={toKey(read.prepared)} prepared={read.prepared} />
       ) : (
-        <AskForm
-          fault={fault}
-          onText={(next) => {
-            setFault(next.trim() === '' ? 'Paste the link, or the text of the file.' : undefined)
-            setText(next)
-          }}
-        />
+        <section className="card vault-card" aria-labelledby="ask-heading">
+          <h2 id="ask-heading">What is to be approved?</h2>
+          <PasteField
+            {...{ id: 'prepared-text', label: 'Link, or text of the file', action: 'Show it' }}
+            take={(given) => {
+              if (given.trim() === '') return 'Paste the link, or the text of the file.'
+              setText(given)
+            }}
+          />
+        </section>
       )}
     </div>
   )
@@ -76,7 +76,7 @@ function ApproveCard({ prepared }: { prepared: Prepared }) {
         {approval === null ? 'Do you approve this?' : 'You have approved this'}
       </h2>
       {kind === 'transaction' ? (
-        <PaymentFacts content={content} vault={address} />
+        <VaultPaymentFacts content={content} vault={address} />
       ) : (
         <ShownWords shown={{ kind, content } as Parameters<typeof ShownWords>[0]['shown']} wallet={address} />
       )}
@@ -122,36 +122,5 @@ function GivenApproval({ approval }: { approval: Approval }) {
         </DownloadLink>
       </div>
     </div>
-  )
-}
-
-function AskForm({ fault, onText }: { fault: string | undefined; onText: (text: string) => void }) {
-  const [text, setText] = useState('')
-  function submit(event: FormEvent) {
-    event.preventDefault()
-    onText(text)
-  }
-  return (
-    <section className="card vault-card" aria-labelledby="ask-heading">
-      <h2 id="ask-heading">What is to be approved?</h2>
-      <form className="vault-form" onSubmit={submit} noValidate>
-        <Field id="prepared-text" label="Link, or text of the file" error={fault}>
-          {(control) => (
-            <textarea
-              {...control}
-              className="mono"
-              rows={4}
-              autoComplete="off"
-              spellCheck={false}
-              value={text}
-              onChange={({ target }) => setText(target.value)}
-            />
-          )}
-        </Field>
-        <button type="submit" className="button">
-          Show it
-        </button>
-      </form>
-    </section>
   )
 }

@@ -1,28 +1,16 @@
-import { type ServiceError, useService } from '@countersign/sdk'
+import { useService } from '@countersign/sdk'
 import { attestVault, type Vault } from '@countersign/sdk/vaults'
 import { useState } from 'react'
 import { Link } from '../router.tsx'
-import { toServiceError } from '../words/toServiceError.ts'
+import { useAction } from '../ui/useAction.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 
 /** Has the enclave state, in public, that this address is that of these rules. */
 export function AttestAddress({ vault }: { vault: Vault }) {
   const { client } = useService()
   const [slug, setSlug] = useState<string | null>(null)
-  const [isAsking, setIsAsking] = useState(false)
-  const [failure, setFailure] = useState<ServiceError | null>(null)
-
-  async function ask() {
-    if (isAsking) return
-    setIsAsking(true)
-    setFailure(null)
-    try {
-      setSlug((await attestVault(client, vault)).attestationSlug)
-    } catch (error) {
-      setFailure(toServiceError(error))
-    }
-    setIsAsking(false)
-  }
+  const { run, isRunning, failure } = useAction()
+  const ask = () => run(async () => setSlug((await attestVault(client, vault)).attestationSlug))
 
   return (
     <div className="vault-section">
@@ -33,8 +21,8 @@ export function AttestAddress({ vault }: { vault: Vault }) {
       {failure === null ? null : <VaultErrorNotice error={failure} />}
       <div className="actions">
         {slug === null ? (
-          <button type="button" className="button button-quiet" onClick={ask} aria-disabled={isAsking}>
-            {isAsking ? 'Asking the enclave …' : 'Attest the address'}
+          <button type="button" className="button button-quiet" onClick={ask} aria-disabled={isRunning}>
+            {isRunning ? 'Asking the enclave …' : 'Attest the address'}
           </button>
         ) : (
           <Link to={`/proof/${slug}`} className="button button-quiet">

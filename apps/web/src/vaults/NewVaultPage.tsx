@@ -3,24 +3,28 @@ import { MAX_SAMPLE_AGE_MS } from '@countersign/protocol'
 import type { ServiceError, WalletInfo } from '@countersign/sdk'
 import type { Vault } from '@countersign/sdk/vaults'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
+import { getAddress } from 'viem'
 import { useConfig } from '../config.ts'
+import { Link } from '../router.tsx'
+import { Address } from '../ui/Address.tsx'
+import { CopyButton } from '../ui/CopyButton.tsx'
 import { Field } from '../ui/Field.tsx'
+import { Step } from '../ui/Step.tsx'
 import { SignedInPage } from '../wallet/SignedInPage.tsx'
-import { toServiceError } from '../words/toServiceError.ts'
-import { checkStart } from './checkStart.ts'
+import { toServiceError } from '../words/explainError.ts'
+import { toCoin } from '../words/format.ts'
+import { AttestAddress } from './AttestAddress.tsx'
 import { EMPTY_DRAFT, type NewVaultDraft, readDraft, writeDraft } from './newVaultDraft.ts'
 import { PasskeyPicker } from './PasskeyPicker.tsx'
 import { parseVaultFields, type VaultFieldErrors } from './parseVaultFields.ts'
+import { checkStart, readPolicyLog, readTimeSources } from './policySources.ts'
+import { PolicyFile } from './RulesInWords.tsx'
 import { RulesReview } from './RulesReview.tsx'
-import { readPolicyLog } from './readPolicyLog.ts'
 import { TemplateForm } from './TemplateForm.tsx'
 import { toPolicy } from './template.ts'
-import { readTimeSources } from './timeSources.ts'
-import { useOwnVaults } from './useOwnVaults.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
-import { VaultMade } from './VaultMade.tsx'
+import { useOwnVaults } from './VaultsPage.tsx'
 import { MAX_NAME_LENGTH, writeVaultNotes } from './vaultNotes.ts'
-import './vaults.css'
 
 /** `/vaults/new`: from a template to an address. */
 export function NewVaultPage() {
@@ -31,7 +35,7 @@ export function NewVaultPage() {
   )
 }
 
-type Step = { name: 'form' } | { name: 'rules' | 'making'; policy: Policy } | { name: 'made'; vault: Vault }
+type MakingStep = { name: 'form' } | { name: 'rules' | 'making'; policy: Policy } | { name: 'made'; vault: Vault }
 
 /** Write, make the passkeys, read the rules, make it, keep the file. */
 function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost: () => void }) {
@@ -41,7 +45,7 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
   const [errors, setErrors] = useState<VaultFieldErrors>({})
   const [fault, setFault] = useState<string | null>(null)
   const [failure, setFailure] = useState<ServiceError | null>(null)
-  const [step, setStep] = useState<Step>({ name: 'form' })
+  const [step, setStep] = useState<MakingStep>({ name: 'form' })
   const isMaking = useRef(false)
   const form = useRef<HTMLFormElement>(null)
   const wantsFocus = useRef(false)
@@ -78,7 +82,7 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
   function readPolicy(given: readonly Approver[]): Policy | undefined {
     setFailure(null)
     setFault(null)
-    const parsed = parseVaultFields(fields)
+    const parsed = parseVaultFields(fields, toCoin(config))
     wantsFocus.current = 'errors' in parsed
     if ('errors' in parsed) return void setErrors(parsed.errors)
     if (fields.template === 'agent' && time.length === 0) return void setFault('No clock is available for a schedule.')
@@ -195,4 +199,26 @@ function tellMissing(approvals: number): string {
   return approvals === 1
     ? 'These rules ask for a passkey. Make it first.'
     : `These rules ask for ${approvals} passkeys. Make them first.`
+}
+
+/** The address, the file, and the offer to have the address attested. */
+function VaultMade({ vault, onAgain }: { vault: Vault; onAgain: () => void }) {
+  const address = getAddress(vault.address)
+  return (
+    <Step id="made-heading" level={2} className="card vault-card" title="The vault is made">
+      <p className="address-line">
+        <Address address={address} /> <CopyButton text={address} what="the address" />
+      </p>
+      <PolicyFile vault={vault} />
+      <AttestAddress vault={vault} />
+      <div className="actions">
+        <Link to={`/vaults/${vault.address}`} className="button">
+          Open the vault
+        </Link>
+        <button type="button" className="button button-quiet" onClick={onAgain}>
+          Make another
+        </button>
+      </div>
+    </Step>
+  )
 }

@@ -1,29 +1,14 @@
-import type { ServiceError } from '@countersign/sdk'
 import { createPasskey, type Passkey } from '@countersign/sdk/vaults'
 import { useState } from 'react'
 import { CopyButton } from '../ui/CopyButton.tsx'
-import { toServiceError } from '../words/toServiceError.ts'
+import { useAction } from '../ui/useAction.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
-import './vaults.css'
 
 /** `/passkey`: makes a passkey for a vault that somebody makes on another device. Nobody has to sign in. */
 export function PasskeyPage() {
   const [passkey, setPasskey] = useState<Passkey | null>(null)
-  const [isAsking, setIsAsking] = useState(false)
-  const [failure, setFailure] = useState<ServiceError | null>(null)
-
-  async function make() {
-    if (isAsking) return
-    setIsAsking(true)
-    setFailure(null)
-    try {
-      setPasskey(await createPasskey({ name: 'Vault passkey', rpName: 'Countersign' }))
-    } catch (error) {
-      setFailure(toServiceError(error))
-    }
-    setIsAsking(false)
-  }
-
+  const { run, isRunning, failure } = useAction()
+  const make = () => run(async () => setPasskey(await createPasskey({ name: 'Vault passkey', rpName: 'Countersign' })))
   const text = passkey === null ? '' : JSON.stringify(passkey.approver)
   return (
     <section className="card vault-card" aria-labelledby="passkey-heading">
@@ -35,8 +20,8 @@ export function PasskeyPage() {
       {failure === null ? null : <VaultErrorNotice error={failure} />}
       {passkey === null ? (
         <div className="actions">
-          <button type="button" className="button" onClick={make} aria-disabled={isAsking}>
-            {isAsking ? 'Asking for a passkey …' : 'Make a passkey'}
+          <button type="button" className="button" onClick={make} aria-disabled={isRunning}>
+            {isRunning ? 'Asking for a passkey …' : 'Make a passkey'}
           </button>
         </div>
       ) : (

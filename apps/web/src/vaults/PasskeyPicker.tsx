@@ -1,15 +1,11 @@
-import { type ServiceError, useService } from '@countersign/sdk'
-import { createPasskey, type Passkey } from '@countersign/sdk/vaults'
-import { useState } from 'react'
+import { useService } from '@countersign/sdk'
+import { createPasskey } from '@countersign/sdk/vaults'
 import { Link } from '../router.tsx'
 import { Notice } from '../ui/Notice.tsx'
-import { toServiceError } from '../words/toServiceError.ts'
-import { PastedText } from './PastedText.tsx'
-import { parseApprover } from './parseApprover.ts'
+import { PasteField } from '../ui/PasteField.tsx'
+import { useAction } from '../ui/useAction.ts'
+import { type ChosenPasskey, parseApprover } from './newVaultDraft.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
-
-/** A passkey of the vault that is being made. Of one from another device only the public part is known. */
-export type ChosenPasskey = Pick<Passkey, 'approver'> & Partial<Passkey>
 
 export type PasskeyPickerProps = {
   passkeys: readonly ChosenPasskey[]
@@ -23,23 +19,15 @@ export type PasskeyPickerProps = {
 /** The passkeys of a new vault: made here, or brought from another device. */
 export function PasskeyPicker({ passkeys, approvals, canMake, onChange }: PasskeyPickerProps) {
   const { user } = useService()
-  const [isAsking, setIsAsking] = useState(false)
-  const [failure, setFailure] = useState<ServiceError | null>(null)
+  const { run, isRunning, failure } = useAction()
 
   async function make() {
-    if (isAsking || !canMake()) return
-    setIsAsking(true)
-    setFailure(null)
-    try {
+    if (isRunning || !canMake()) return
+    await run(async () => {
       const name = `${user?.email ?? 'Vault'}, vault passkey ${passkeys.length + 1}`
-      const excludeCredentialIds = passkeys.flatMap(({ credentialId = '' }) =>
-        credentialId === '' ? [] : [credentialId],
-      )
+      const excludeCredentialIds = passkeys.flatMap(({ credentialId = '' }) => credentialId || [])
       onChange([...passkeys, await createPasskey({ name, rpName: 'Countersign', excludeCredentialIds })])
-    } catch (error) {
-      setFailure(toServiceError(error))
-    }
-    setIsAsking(false)
+    })
   }
 
   return (
@@ -55,7 +43,7 @@ export function PasskeyPicker({ passkeys, approvals, canMake, onChange }: Passke
               <button
                 type="button"
                 className="button button-small"
-                disabled={isAsking}
+                disabled={isRunning}
                 onClick={() => onChange(passkeys.filter((one) => one.approver !== approver))}
               >
                 Remove<span className="visually-hidden"> passkey {index + 1}</span>
@@ -67,14 +55,14 @@ export function PasskeyPicker({ passkeys, approvals, canMake, onChange }: Passke
       {failure === null ? null : <VaultErrorNotice error={failure} />}
       <SpareNotice {...{ passkeys, approvals }} />
       <div className="actions">
-        <button type="button" className="button button-quiet" onClick={make} aria-disabled={isAsking}>
-          {isAsking ? 'Asking for a passkey …' : passkeys.length === 0 ? 'Make a passkey' : 'Make another passkey'}
+        <button type="button" className="button button-quiet" onClick={make} aria-disabled={isRunning}>
+          {isRunning ? 'Asking for a passkey …' : passkeys.length === 0 ? 'Make a passkey' : 'Make another passkey'}
         </button>
       </div>
       <BringPasskey
         onBrought={(approver) => onChange([...passkeys, { approver }])}
         passkeys={passkeys}
-        isDisabled={isAsking}
+        isDisabled={isRunning}
       />
     </section>
   )
@@ -109,17 +97,12 @@ function BringPasskey(props: {
   isDisabled: boolean
 }) {
   const { passkeys, onBrought, isDisabled } = props
-  const [text, setText] = useState('')
-  const [fault, setFault] = useState<string | undefined>(undefined)
-
-  function bring() {
+  function take(text: string): string | undefined {
     const parsed = parseApprover(text)
-    if ('fault' in parsed) return setFault(parsed.fault)
+    if ('fault' in parsed) return parsed.fault
     const isKnown = passkeys.some(({ approver }) => approver.publicKey === parsed.approver.publicKey)
-    if (isKnown) return setFault('This passkey is in the list already.')
+    if (isKnown) return 'This passkey is in the list already.'
     onBrought(parsed.approver)
-    setText('')
-    setFault(undefined)
   }
 
   return (
@@ -129,22 +112,12 @@ function BringPasskey(props: {
         On that device, open <Link to="/passkey">{`${window.location.host}/passkey`}</Link>, make a passkey there, and
         copy what it shows. Nobody has to sign in for that.
       </p>
-      <div className="vault-form">
-        <PastedText
-          id="vault-approver"
-          label="The passkey’s text"
-          {...{ text, fault }}
-          onChange={(next) => {
-            setText(next)
-            setFault(undefined)
-          }}
-        />
-        <p className="actions">
-          <button type="button" className="button button-quiet" onClick={bring} disabled={isDisabled}>
-            Add this passkey
-          </button>
-        </p>
-      </div>
+      <PasteField
+        id="vault-approver"
+        label="The passkey’s text"
+        action="Add this passkey"
+        {...{ isQuiet: true, isDisabled, take }}
+      />
     </details>
   )
 }

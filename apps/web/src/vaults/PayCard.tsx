@@ -1,25 +1,18 @@
-import { type ServiceError, useService } from '@countersign/sdk'
+import { useService } from '@countersign/sdk'
 import { prepare, sendPrepared, type Vault } from '@countersign/sdk/vaults'
-import { useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { useLayoutEffect, useState } from 'react'
 import { useConfig } from '../config.ts'
-import { Link } from '../router.tsx'
-import { SendForm } from '../send/SendForm.tsx'
-import { SendResult, SendSteps, TransactionHash } from '../send/SendResult.tsx'
-import { type Step, useSendSession } from '../send/sendSession.ts'
-import { signingSteps } from '../send/sendSteps.ts'
-import { UnsettledNotice } from '../send/UnsettledNotice.tsx'
-import { usePaymentForm } from '../send/usePaymentForm.ts'
-import { useUnsettled } from '../send/useUnsettled.ts'
+import { PaymentCard } from '../send/PaymentCard.tsx'
+import type { Step } from '../send/sendSession.ts'
+import { toShownPayment } from '../send/tellDraft.ts'
+import { usePayment } from '../send/usePayment.ts'
 import { Field } from '../ui/Field.tsx'
-import { isOfEarlierUser } from '../words/explainError.ts'
-import { toServiceError } from '../words/toServiceError.ts'
+import { isOfEarlierUser, toServiceError } from '../words/explainError.ts'
 import { PendingView } from './PendingView.tsx'
 import { type PendingPayment, type PreparedPayment, readPending, writePending } from './pendingPayment.ts'
-import { RefusalNotice } from './RefusalNotice.tsx'
-import { toShownPayment } from './shownPayment.ts'
-import { VaultErrorNotice } from './VaultErrorNotice.tsx'
+import { PaymentFailure } from './VaultErrorNotice.tsx'
 
-export type PayCardProps = {
+type PayCardProps = {
   vault: Vault
   /** Something was signed, or has reached a block. */
   onChanged: () => void
@@ -30,22 +23,12 @@ const HOUR_MS = 3_600_000
 
 /** Write, hear what the rules say, have it approved, sign, follow. */
 export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
-  const config = useConfig()
+  const { tokens = [] } = useConfig()
   const { client } = useService()
   const { address, policy } = vault
-  const session = useSendSession(address)
-  const { step, failure } = useSyncExternalStore(session.subscribe, session.get)
-  const setStep = (next: Step) => session.set({ step: next })
-  const setFailure = (next: ServiceError | null) => session.set({ failure: next })
-  const { shown, noteUnsettled, forgetUnsettled } = useUnsettled(address)
+  const payment = usePayment(address)
+  const { session, step, setStep } = payment
   const [validForMs, setValidForMs] = useState(HOUR_MS)
-  const heading = useRef<HTMLHeadingElement>(null)
-  const payment = usePaymentForm({
-    from: address,
-    isChecking: () => session.get().step.name === 'checking',
-    onChecking: (isChecking) => setStep({ name: isChecking ? 'checking' : 'form' }),
-    onFailure: (error) => setFailure(error === null ? null : toServiceError(error)),
-  })
 
   // What waits is in the browser, where another tab may have added an approval to it or taken it away, or put another in its place.
   useLayoutEffect(() => {
@@ -58,8 +41,8 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
   function fail(caught: unknown) {
     const error = toServiceError(caught)
     if (error.status === 401) onSessionLost()
-    if (error.signed !== undefined) noteUnsettled(error.signed)
-    setFailure(error)
+    if (error.signed !== undefined) payment.noteUnsettled(error.signed)
+    session.set({ failure: error })
   }
 
   function wait(pending: PendingPayment) {
@@ -84,14 +67,14 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
     // Two clicks in one turn come before the button is gone.
     if (session.get().step.name !== 'pending') return
     session.set({ step: { name: 'signing' }, failure: null })
-    heading.current?.focus()
+    payment.heading.current?.focus()
     const { prepared, approvals } = pending
     try {
       const result = await sendPrepared(client, prepared, approvals)
       writePending(address, undefined)
-      forgetUnsettled()
+      payment.forgetUnsettled()
       payment.clear()
-      setStep({ name: 'sent', draft: toShownPayment(prepared.content, config.tokens ?? []), result })
+      setStep({ name: 'sent', draft: toShownPayment(prepared.content, tokens), result })
       onChanged()
     } catch (caught) {
       const error = toServiceError(caught)
@@ -114,50 +97,33 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
   }
 
   return (
-    <section className="card" aria-labelledby="pay-heading">
-      <h2 id="pay-heading" ref={heading} tabIndex={-1}>
-        Pay from this vault
-      </h2>
-      {failure === null ? null : failure.code === 'policy_refused' ? (
-        <RefusalNotice error={failure} />
-      ) : (
-        <VaultErrorNotice error={failure}>
-          {failure.signed === undefined ? undefined : (
-            <>
-              <TransactionHash txHash={failure.signed.txHash} />
-              <Link to={`/proof/${failure.signed.attestationSlug}`}>See its proof</Link>
-            </>
-          )}
-        </VaultErrorNotice>
-      )}
-      {shown === null ? null : <UnsettledNotice signed={shown} onLooked={forgetUnsettled} />}
-      {step.name === 'form' || step.name === 'checking' ? (
-        <SendForm {...payment.props} isChecking={step.name === 'checking'} onReview={review}>
-          {policy.approvers.length === 0 ? null : (
-            <Field id="pay-valid" label="If it needs approval, that holds for">
-              {(control) => (
-                <select
-                  {...control}
-                  value={validForMs}
-                  onChange={({ target }) => setValidForMs(Number(target.value))}
-                  disabled={step.name === 'checking'}
-                >
-                  <option value={HOUR_MS}>one hour</option>
-                  <option value={24 * HOUR_MS}>almost 24 hours</option>
-                </select>
-              )}
-            </Field>
-          )}
-        </SendForm>
-      ) : null}
+    <PaymentCard
+      {...{ id: 'pay-heading', title: 'Pay from this vault', payment, Failure: PaymentFailure }}
+      onReview={review}
+      onIncluded={onChanged}
+      onAgain={goOn}
+      fields={
+        policy.approvers.length === 0 ? null : (
+          <Field id="pay-valid" label="If it needs approval, that holds for">
+            {(control) => (
+              <select
+                {...control}
+                value={validForMs}
+                onChange={({ target }) => setValidForMs(Number(target.value))}
+                disabled={step.name === 'checking'}
+              >
+                <option value={HOUR_MS}>one hour</option>
+                <option value={24 * HOUR_MS}>almost 24 hours</option>
+              </select>
+            )}
+          </Field>
+        )
+      }
+    >
       {step.name === 'pending' ? (
         <PendingView pending={step.pending} onChange={wait} onSend={() => void send(step.pending)} onBack={back} />
       ) : null}
-      {step.name === 'signing' ? <SendSteps steps={signingSteps} /> : null}
-      {step.name === 'sent' ? (
-        <SendResult draft={step.draft} result={step.result} onIncluded={onChanged} onAgain={goOn} />
-      ) : null}
-    </section>
+    </PaymentCard>
   )
 }
 

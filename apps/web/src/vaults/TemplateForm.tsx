@@ -1,14 +1,14 @@
 import type { Vault } from '@countersign/sdk/vaults'
+import { useCoin } from '../config.ts'
 import { Link } from '../router.tsx'
 import { Field } from '../ui/Field.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { toShortAddress } from '../words/format.ts'
 import type { VaultFieldErrors, VaultFields } from './parseVaultFields.ts'
 import type { TemplateName } from './template.ts'
-import { templateWords } from './templateWords.ts'
 import { readVaultNotes } from './vaultNotes.ts'
 
-export type TemplateFormProps = {
+type TemplateFormProps = {
   fields: VaultFields
   errors: VaultFieldErrors
   /** Where an agent's funds can be moved to: vaults without a schedule. Null until they were read. */
@@ -27,6 +27,7 @@ const PERIODS = [
 /** Which template, and what it leaves open. */
 export function TemplateForm({ fields, errors, refuges, canSchedule, onChange }: TemplateFormProps) {
   const { template } = fields
+  const coin = useCoin()
   const text = (name: keyof VaultFields) => ({
     value: fields[name],
     onChange: (event: { target: { value: string } }) => onChange({ [name]: event.target.value }),
@@ -62,7 +63,7 @@ export function TemplateForm({ fields, errors, refuges, canSchedule, onChange }:
       ) : null}
       <Field
         id="vault-limit"
-        label={templateWords[template].limitLabel}
+        label={`${templateWords[template].limitLabel}, in ${coin}`}
         hint={template === 'list' ? 'Left empty, any amount.' : undefined}
         error={errors.limit}
       >
@@ -101,7 +102,7 @@ export function TemplateForm({ fields, errors, refuges, canSchedule, onChange }:
       ) : null}
       <Field
         id="vault-fee"
-        label="Highest network fee of a payment without approval, in ETH"
+        label={`Highest network fee of a payment without approval, in ${coin}`}
         hint="Above it nothing is signed without approval. Too low a limit locks the funds while fees are high."
         error={errors.fee}
       >
@@ -166,4 +167,30 @@ function Refuge({ refuges, errors, input }: RefugeProps) {
       )}
     </Field>
   )
+}
+
+type TemplateWords = { title: string; text: string; limitLabel: string }
+
+/** The templates as people choose among them. */
+const templateWords: Readonly<Record<TemplateName, TemplateWords>> = {
+  approval: {
+    title: 'Approval above an amount',
+    text: 'Small payments go at once. Whatever is more, to whomever, needs a passkey.',
+    limitLabel: 'Without approval up to',
+  },
+  limit: {
+    title: 'A limit for each payment',
+    text: 'No payment is ever above the limit. There is no passkey, and no way around it.',
+    limitLabel: 'Each payment at most',
+  },
+  list: {
+    title: 'Only to a list of addresses',
+    text: 'Payments go to the addresses that you name now, and to no other, ever.',
+    limitLabel: 'Each payment at most',
+  },
+  agent: {
+    title: 'An agent with a schedule',
+    text: 'A program pays by itself, so many times in each period. A passkey can move all to a second vault.',
+    limitLabel: 'Each payment at most',
+  },
 }

@@ -1,5 +1,6 @@
+import type { ServiceError } from '@countersign/sdk'
 import type { VaultErrorCode } from '@countersign/sdk/vaults'
-import { ErrorNotice, type ErrorNoticeProps } from '../ui/Notice.tsx'
+import { ErrorNotice, type ErrorNoticeProps, Notice } from '../ui/Notice.tsx'
 import type { Explanation } from '../words/explainError.ts'
 
 const NOTHING_SIGNED = 'Nothing was signed.'
@@ -77,9 +78,22 @@ const EXPLANATIONS: Record<VaultErrorCode, Explanation> = {
   },
 }
 
-/** What went wrong about a vault or a passkey, and what to do. */
+/** What an error about a vault or a passkey means, and what to do; undefined for any other. */
+export function explainVaultError({ code }: Pick<ServiceError, 'code'>): Explanation | undefined {
+  return Object.hasOwn(EXPLANATIONS, code) ? EXPLANATIONS[code as VaultErrorCode] : undefined
+}
+
 export function VaultErrorNotice(props: Omit<ErrorNoticeProps, 'explanation'>) {
-  const { code } = props.error
-  const isOurs = Object.hasOwn(EXPLANATIONS, code)
-  return <ErrorNotice {...props} {...(isOurs && { explanation: EXPLANATIONS[code as VaultErrorCode] })} />
+  return <ErrorNotice {...props} explanation={explainVaultError(props.error)} />
+}
+
+/** Why a vault did not pay. Where no rule allows it, what the nearest one says against it. */
+export function PaymentFailure({ error, children }: Pick<ErrorNoticeProps, 'error' | 'children'>) {
+  if (error.code !== 'policy_refused') return <VaultErrorNotice error={error}>{children}</VaultErrorNotice>
+  return (
+    <Notice tone="danger" title="The rules of this vault refuse this" isAlert>
+      {error.details === undefined ? null : <p>{error.details}</p>}
+      <p>Nobody can allow more than the rules say. Nothing was signed. All of them are under “Rules of this vault”.</p>
+    </Notice>
+  )
 }

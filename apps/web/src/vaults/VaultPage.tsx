@@ -2,29 +2,22 @@ import { assertPolicy, describePolicy } from '@countersign/policy'
 import { type Hex, ServiceError, type WalletInfo } from '@countersign/sdk'
 import type { Vault } from '@countersign/sdk/vaults'
 import { useMemo } from 'react'
-import { getAddress } from 'viem'
-import { useConfig } from '../config.ts'
 import { HistoryCard } from '../history/HistoryCard.tsx'
 import { Link } from '../router.tsx'
+import { RetryButton } from '../ui/ListCard.tsx'
 import { Notice } from '../ui/Notice.tsx'
-import { FaucetButton } from '../wallet/FaucetButton.tsx'
-import { BalanceLine, BalanceNotice, TokenList } from '../wallet/Holdings.tsx'
-import { ReceiveAddress } from '../wallet/ReceiveAddress.tsx'
-import { SignedInPage } from '../wallet/SignedInPage.tsx'
+import { AccountCard } from '../wallet/AccountCard.tsx'
+import { SignedInPage, WalletSkeleton } from '../wallet/SignedInPage.tsx'
 import { useAccount } from '../wallet/useAccount.ts'
 import type { Balance } from '../wallet/useBalance.ts'
-import { WalletSkeleton } from '../wallet/WalletSkeleton.tsx'
-import { toChainName, toDateTime } from '../words/format.ts'
-import { toServiceError } from '../words/toServiceError.ts'
+import { toServiceError } from '../words/explainError.ts'
+import { toDateTime } from '../words/format.ts'
 import { AttestAddress } from './AttestAddress.tsx'
-import { describeLocks } from './describeLocks.ts'
 import { PayCard } from './PayCard.tsx'
-import { PolicyFile } from './PolicyFile.tsx'
-import { RulesInWords } from './RulesInWords.tsx'
-import { useOwnVaults } from './useOwnVaults.ts'
+import { Locks, PolicyFile, RulesInWords } from './RulesInWords.tsx'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
+import { useOwnVaults } from './VaultsPage.tsx'
 import { isMadeHere, readVaultNotes } from './vaultNotes.ts'
-import './vaults.css'
 
 /** `/vaults/:address`: what a vault holds and allows, and where it pays. */
 export function VaultPage({ address }: { address: Hex }) {
@@ -47,9 +40,7 @@ function FoundVault({ address, ...signedIn }: SignedIn & { address: Hex }) {
   if (failure !== null) {
     return (
       <VaultErrorNotice error={failure}>
-        <button type="button" className="button button-small" onClick={refresh}>
-          Read the vaults again
-        </button>
+        <RetryButton label="Read the vaults again" onRetry={refresh} />
       </VaultErrorNotice>
     )
   }
@@ -100,47 +91,27 @@ function OpenVault({ vault, wallet, onSessionLost }: SignedIn & { vault: Vault }
 }
 
 function VaultCard({ vault, balance, onFunded }: { vault: Vault; balance: Balance; onFunded: () => void }) {
-  const config = useConfig()
-  const { faucetUrl } = config
-  const address = getAddress(vault.address)
-  const chainName = toChainName(config)
+  const { address, policy, createdAt } = vault
   return (
-    <section className="card account-card" aria-labelledby="vault-heading">
-      <h2 id="vault-heading" className="visually-hidden">
-        Balance and address
-      </h2>
-      <BalanceLine balance={balance} chainName={chainName} />
-      <BalanceNotice balance={balance} />
-      {faucetUrl === undefined ? null : (
-        <FaucetButton {...{ faucetUrl, address, onFunded }} isFirstStep={balance.wei === 0n} />
-      )}
-      <TokenList tokens={balance.tokens} />
-      <ReceiveAddress address={address} title="Address of the vault" chainName={chainName} />
+    <AccountCard {...{ address, balance, onFunded }} title="Address of the vault">
       {isMadeHere(address) ? null : (
         <p className="fine-print">
           This browser did not make this vault. Before you send anything to it, compare the address with the one that
           you kept: whoever had your session could have made a vault with the same words and passkeys of their own.
         </p>
       )}
-      <p>{describePolicy(vault.policy).summary}.</p>
+      <p>{describePolicy(policy).summary}.</p>
       <details className="provenance">
         <summary>Rules of this vault</summary>
-        <RulesInWords policy={vault.policy} />
-        <div className="vault-rules">
-          <h4>What locks the funds for ever</h4>
-          <ul>
-            {describeLocks(vault.policy, { chainId: config.chainId, chainName }).map((lock) => (
-              <li key={lock}>{lock}</li>
-            ))}
-          </ul>
-        </div>
+        <RulesInWords policy={policy} />
+        <Locks policy={policy} />
       </details>
       <details className="provenance">
         <summary>Keep the rules, attest the address</summary>
-        <p>Made {toDateTime(vault.createdAt)}.</p>
+        <p>Made {toDateTime(createdAt)}.</p>
         <PolicyFile vault={vault} />
         <AttestAddress vault={vault} />
       </details>
-    </section>
+    </AccountCard>
   )
 }

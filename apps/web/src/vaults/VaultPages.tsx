@@ -1,3 +1,5 @@
+import '../sign/sign.css'
+import './vaults.css'
 import type { Route } from '../router.tsx'
 import { ApprovePage } from './ApprovePage.tsx'
 import { NewVaultPage } from './NewVaultPage.tsx'

@@ -1,15 +1,15 @@
 import { describePolicy } from '@countersign/policy'
 import type { WalletInfo } from '@countersign/sdk'
-import type { Vault } from '@countersign/sdk/vaults'
-import { useMemo } from 'react'
+import { type UseVaultsReturnType, useVaults, type Vault } from '@countersign/sdk/vaults'
+import { useEffect, useMemo } from 'react'
+import { useCoin } from '../config.ts'
 import { Link } from '../router.tsx'
+import { ListCard } from '../ui/ListCard.tsx'
 import { SignedInPage } from '../wallet/SignedInPage.tsx'
 import { useBalance } from '../wallet/useBalance.ts'
-import { toShortAddress, toShortEther } from '../words/format.ts'
-import { useOwnVaults } from './useOwnVaults.ts'
-import { VaultErrorNotice } from './VaultErrorNotice.tsx'
+import { toShortAddress, toShortAmount } from '../words/format.ts'
+import { explainVaultError } from './VaultErrorNotice.tsx'
 import { readVaultNotes } from './vaultNotes.ts'
-import './vaults.css'
 
 /** `/vaults`: what a vault is, and those that the user has. */
 export function VaultsPage() {
@@ -19,43 +19,34 @@ export function VaultsPage() {
 function VaultsCard({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () => void }) {
   const { vaults, error, refresh } = useOwnVaults({ onSessionLost })
   return (
-    <section className="card vault-card" aria-labelledby="vaults-heading" aria-busy={vaults === null}>
-      <h2 id="vaults-heading">Your vaults</h2>
-      <p>
-        A vault is a wallet with rules that nobody can change: not you, not the operator, not a thief. Its key is made
-        from them, inside the enclave, and other rules are another address.
-      </p>
-      {error === null ? null : (
-        <VaultErrorNotice error={error}>
-          <button type="button" className="button button-small" onClick={refresh}>
-            Read the vaults again
-          </button>
-        </VaultErrorNotice>
-      )}
-      {vaults === null ? (
-        error === null ? (
-          <VaultsSkeleton />
-        ) : null
-      ) : vaults.length === 0 ? (
-        <p className="empty">You have no vault yet.</p>
-      ) : (
-        <ul className="vault-list">
-          {vaults.map((vault) => (
-            <VaultRow key={vault.address} vault={vault} />
-          ))}
-        </ul>
-      )}
+    <ListCard
+      {...{ id: 'vaults-heading', title: 'Your vaults', className: 'card vault-card', listClassName: 'vault-list' }}
+      isLoading={vaults === null}
+      loading={vaults === null && error === null ? 'Reading your vaults' : undefined}
+      error={error}
+      explain={error === null ? undefined : explainVaultError(error)}
+      retry={{ label: 'Read the vaults again', onRetry: refresh }}
+      empty={vaults?.length === 0 ? 'You have no vault yet.' : undefined}
+      intro={
+        <p>
+          A vault is a wallet with rules that nobody can change: not you, not the operator, not a thief. Its key is made
+          from them, inside the enclave, and other rules are another address.
+        </p>
+      }
+      items={(vaults ?? []).map((vault) => <VaultRow key={vault.address} vault={vault} />)}
+    >
       <div className="actions">
         <Link to="/vaults/new" className="button">
           Make a vault
         </Link>
       </div>
-    </section>
+    </ListCard>
   )
 }
 
 function VaultRow({ vault: { address, policy } }: { vault: Vault }) {
   const { wei, isLoading } = useBalance(address)
+  const coin = useCoin()
   const { name } = readVaultNotes(address)
   const { summary } = useMemo(() => describePolicy(policy), [policy])
   return (
@@ -66,7 +57,7 @@ function VaultRow({ vault: { address, policy } }: { vault: Vault }) {
             {name === '' ? null : `${name} `}
             <span className="mono">{toShortAddress(address)}</span>
           </span>
-          <span>{wei === null ? (isLoading ? 'Reading …' : 'Not known') : `${toShortEther(wei)} ETH`}</span>
+          <span>{wei === null ? (isLoading ? 'Reading …' : 'Not known') : `${toShortAmount(wei, 18)} ${coin}`}</span>
         </span>
         <span className="fine-print">{summary}.</span>
       </Link>
@@ -74,12 +65,12 @@ function VaultRow({ vault: { address, policy } }: { vault: Vault }) {
   )
 }
 
-function VaultsSkeleton() {
-  return (
-    <div role="status">
-      <span className="visually-hidden">Reading your vaults</span>
-      <div className="skeleton skeleton-row" />
-      <div className="skeleton skeleton-row" />
-    </div>
-  )
+/** The vaults of the user; who is no longer signed in is sent to the sign-in, and where somebody else is, the page becomes theirs. */
+export function useOwnVaults({ onSessionLost }: { onSessionLost: () => void }): UseVaultsReturnType {
+  const vaults = useVaults()
+  const isLost = vaults.error?.status === 401 || vaults.error?.code === 'wallet_changed'
+  useEffect(() => {
+    if (isLost) onSessionLost()
+  }, [isLost, onSessionLost])
+  return vaults
 }

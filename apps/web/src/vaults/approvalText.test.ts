@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import type { AssertionChanges } from '../../../../packages/policy/src/passkey.fake.ts'
 import { alice, ETHER, limited, passkeys } from '../../../../packages/policy/src/policies.fake.ts'
 import { parseApproval, readPreparedText, toApproveUrl, withApproval } from './approvalText.ts'
-import { parseApprover } from './parseApprover.ts'
+import { parseApprover } from './newVaultDraft.ts'
 
 const now = Date.UTC(2026, 10, 16)
 const content: TxMetadata = {

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { checkStart } from './checkStart.ts'
+import { checkStart } from './policySources.ts'
 
 afterEach(() => vi.unstubAllGlobals())
 

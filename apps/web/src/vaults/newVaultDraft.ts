@@ -1,9 +1,12 @@
+import { type Approver, createPolicy, VaultPolicyError } from '@countersign/policy'
 import { isPlainObject } from '@countersign/protocol'
+import type { Passkey } from '@countersign/sdk/vaults'
 import { readStored, writeStored } from '../ui/stored.ts'
-import type { ChosenPasskey } from './PasskeyPicker.tsx'
-import { parseApprover } from './parseApprover.ts'
 import type { VaultFields } from './parseVaultFields.ts'
 import { isCredential } from './vaultNotes.ts'
+
+/** A passkey of the vault that is being made. Of one from another device only the public part is known. */
+export type ChosenPasskey = Pick<Passkey, 'approver'> & Partial<Passkey>
 
 /** A vault that is being written. Kept in the tab: who has to sign in again in the middle has not made the passkeys for nothing. */
 export type NewVaultDraft = { fields: VaultFields & { name: string }; passkeys: readonly ChosenPasskey[] }
@@ -47,4 +50,24 @@ function readPasskey(value: unknown): ChosenPasskey[] {
   const { credentialId, transports } = value
   const credential = { credentialId, transports }
   return [{ approver: parsed.approver, ...(isCredential(credential) ? credential : {}) }]
+}
+
+/** Reads a passkey as the page of another device shows it. Whatever a policy would not take is refused here, before there is a policy. */
+export function parseApprover(text: string): { approver: Approver } | { fault: string } {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return { fault: 'This is not the text of a passkey. Copy all of it.' }
+  }
+  try {
+    const policy = createPolicy({
+      ...{ version: 1, log: null, rules: [{ kind: 'message', approvals: 1 }] },
+      approvers: [value as Approver],
+    })
+    return { approver: policy.approvers[0] as Approver }
+  } catch (error) {
+    if (!(error instanceof VaultPolicyError)) throw error
+    return { fault: 'This is not a passkey that can approve. Copy all of what the other device shows.' }
+  }
 }

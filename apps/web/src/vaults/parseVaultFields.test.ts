@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { EMPTY_DRAFT } from './newVaultDraft.ts'
 import { parseVaultFields, type VaultFields } from './parseVaultFields.ts'
 
+const parse = (written: VaultFields) => parseVaultFields(written, 'ETH')
 const friend = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const fields: VaultFields = { ...EMPTY_DRAFT.fields, limit: '0.1' }
 const agent: VaultFields = { ...fields, template: 'agent', count: '10', refuge: friend.toLowerCase() }
@@ -26,30 +27,30 @@ test.each<[string, VaultFields, keyof VaultFields, RegExp]>([
   ['an agent without a refuge', { ...agent, refuge: '' }, 'refuge', /Choose the vault/],
   ['an agent with a bad refuge', { ...agent, refuge: '0x1' }, 'refuge', /An address is/],
 ])('%s is told beside its field, and nothing else is', (_, written, name, message) => {
-  const parsed = parseVaultFields(written)
+  const parsed = parse(written)
   expect(parsed).toEqual({ errors: { [name]: expect.stringMatching(message) } })
 })
 
 test('every fault is told at once', () => {
-  const parsed = parseVaultFields({ ...agent, limit: 'x', fee: '', count: '', refuge: '', recipients: 'me' })
+  const parsed = parse({ ...agent, limit: 'x', fee: '', count: '', refuge: '', recipients: 'me' })
   expect('errors' in parsed && Object.keys(parsed.errors)).toEqual(['limit', 'fee', 'recipients', 'count', 'refuge'])
 })
 
 test('what another template left in its fields is not read', () => {
-  const parsed = parseVaultFields({ ...fields, recipients: 'nobody', count: 'x', refuge: '?' })
+  const parsed = parse({ ...fields, recipients: 'nobody', count: 'x', refuge: '?' })
   expect(parsed).toMatchObject({ terms: { limitWei: parseEther('0.1'), recipients: null, agent: null, approvals: 1 } })
-  const limit = parseVaultFields({ ...fields, template: 'limit', approvals: '3' })
+  const limit = parse({ ...fields, template: 'limit', approvals: '3' })
   expect(limit).toMatchObject({ terms: { approvals: 0 } })
 })
 
 test('a list: any amount where no limit is given, and addresses in any separation', () => {
   const other = `0x${'ab'.repeat(20)}`
-  const parsed = parseVaultFields({ ...list, recipients: ` ${friend.toLowerCase()},\n${other};` })
+  const parsed = parse({ ...list, recipients: ` ${friend.toLowerCase()},\n${other};` })
   expect(parsed).toMatchObject({ terms: { limitWei: null, recipients: [friend, expect.stringMatching(/^0x/)] } })
 })
 
 test('an agent: its rate, and its refuge', () => {
-  expect(parseVaultFields(agent)).toMatchObject({
+  expect(parse(agent)).toMatchObject({
     terms: { recipients: null, agent: { everyS: 86_400, count: 10, refuge: friend.toLowerCase() } },
   })
 })

@@ -18,21 +18,21 @@ export type VaultFields = {
 
 export type VaultFieldErrors = Partial<Record<keyof VaultFields, string>>
 
-const ETHER = { symbol: 'ETH', decimals: 18, isZeroAllowed: false }
 /** A policy has at most 16 KiB. */
 const MAX_RECIPIENTS = 100
 const MAX_COUNT = 1_000_000
 
 /** Reads the form, or says beside which field what is wrong. */
-export function parseVaultFields(fields: VaultFields): { terms: Terms } | { errors: VaultFieldErrors } {
+export function parseVaultFields(fields: VaultFields, coin: string): { terms: Terms } | { errors: VaultFieldErrors } {
   const { template } = fields
   const { limit, fee, count, refuge } = trim(fields)
   const recipients = toLines(fields.recipients)
+  const asset = { symbol: coin, decimals: 18, isZeroAllowed: false }
   const isAgent = template === 'agent'
   const isLimited = template !== 'list' || limit !== ''
   const candidates = {
-    limit: isLimited ? findAmountFault(limit, ETHER) : undefined,
-    fee: findAmountFault(fee, ETHER),
+    limit: isLimited ? findAmountFault(limit, asset) : undefined,
+    fee: findAmountFault(fee, asset),
     recipients: template === 'list' || isAgent ? findListFault(recipients, template) : undefined,
     count: isAgent ? findCountFault(count) : undefined,
     refuge: isAgent ? findRefugeFault(refuge) : undefined,

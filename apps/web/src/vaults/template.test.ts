@@ -3,8 +3,8 @@ import type { Hex } from '@countersign/sdk'
 import { parseEther } from 'viem'
 import { describe, expect, test } from 'vitest'
 import { alice, beacon, bob, passkeys, satellite, toKey, token } from '../../../../packages/policy/src/policies.fake.ts'
-import { toTransferData } from '../token/transferData.ts'
-import { readPolicyLog } from './readPolicyLog.ts'
+import { toTransferData } from '../token/erc20.ts'
+import { readPolicyLog } from './policySources.ts'
 import { type Terms, toPolicy } from './template.ts'
 
 const startsAtMs = Date.UTC(2027, 0, 1)

@@ -1,19 +1,18 @@
 import type { Approval } from '@countersign/policy'
 import type { ServiceError } from '@countersign/sdk'
-import { approve, type Prepared } from '@countersign/sdk/vaults'
-import { useEffect, useRef, useState } from 'react'
-import { toServiceError } from '../words/toServiceError.ts'
-import { findCredentials } from './findCredentials.ts'
+import { approve, type PasskeyCredential, type Prepared } from '@countersign/sdk/vaults'
+import { useEffect, useRef } from 'react'
+import { useAction } from '../ui/useAction.ts'
+import { readVaultNotes } from './vaultNotes.ts'
 
-export type UseApproveReturnType = { ask: () => Promise<void>; isAsking: boolean; failure: ServiceError | null }
+type UseApproveReturnType = { ask: () => Promise<void>; isAsking: boolean; failure: ServiceError | null }
 
 /**
  * Asks for a passkey on this device. The browser's prompt goes with the component that shows what is approved, and what it answers
  * afterwards counts for nothing: it would bring back what somebody has discarded.
  */
 export function useApprove(prepared: Prepared, onApproval: (approval: Approval) => void): UseApproveReturnType {
-  const [isAsking, setIsAsking] = useState(false)
-  const [failure, setFailure] = useState<ServiceError | null>(null)
+  const { run, isRunning, failure } = useAction()
   // Of the last render: while somebody looks for a passkey, the approval of another one may have been pasted.
   const take = useRef(onApproval)
   take.current = onApproval
@@ -24,18 +23,17 @@ export function useApprove(prepared: Prepared, onApproval: (approval: Approval) 
     return () => controller.abort()
   }, [])
 
-  async function ask() {
-    if (isAsking) return
-    setIsAsking(true)
-    setFailure(null)
-    const { signal } = shown.current
-    try {
+  const ask = () =>
+    run(async () => {
+      const { signal } = shown.current
       const approval = await approve(prepared, { credentials: findCredentials(prepared), signal })
       if (!signal.aborted) take.current(approval)
-    } catch (error) {
-      setFailure(toServiceError(error))
-    }
-    setIsAsking(false)
-  }
-  return { ask, isAsking, failure }
+    })
+  return { ask, isAsking: isRunning, failure }
+}
+
+/** Which passkeys to ask for: those made here, if they are all that the vault has. Otherwise the user chooses among all of this site. */
+function findCredentials({ address, policy }: Prepared): readonly PasskeyCredential[] | undefined {
+  const { passkeys } = readVaultNotes(address)
+  return passkeys.length === policy.approvers.length ? passkeys : undefined
 }

@@ -1,8 +1,8 @@
 import { quicknet } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { full, limited, payment, scheduled, toKey } from '../../../../packages/policy/src/policies.fake.ts'
-import { describeLocks } from './describeLocks.ts'
-import { readTimeSources } from './timeSources.ts'
+import { readTimeSources } from './policySources.ts'
+import { describeLocks } from './RulesInWords.tsx'
 
 describe('what locks the funds', () => {
   const tell = (policy: typeof full, page = { chainId: 1, chainName: 'Home' }) => describeLocks(policy, page).join(' ')

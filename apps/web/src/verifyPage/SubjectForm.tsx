@@ -1,15 +1,12 @@
-import { chooseReceipt } from '@countersign/verify'
+import { chooseReceipt, type NamedSubject, recogniseSubject, VerifierError } from '@countersign/verify'
 import { type DragEvent, type FormEvent, useState } from 'react'
 import type { WebConfig } from '../config.ts'
 import { Field } from '../ui/Field.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { fetchBytes } from '../worker/pageFetch.ts'
-import { findAsked } from './findAsked.ts'
-import { parsePasted } from './parsePasted.ts'
-import { readFiles } from './readFiles.ts'
-import type { AskedState } from './useAsked.ts'
+import { type AskedState, findAsked, readFiles } from './useAsked.ts'
 
-export type SubjectFormProps = Pick<AskedState, 'fault' | 'isAsking' | 'ask' | 'forget'> & { config: WebConfig }
+type SubjectFormProps = Pick<AskedState, 'fault' | 'isAsking' | 'ask' | 'forget'> & { config: WebConfig }
 
 /** The ways in: files, or a name that is pasted. */
 export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFormProps) {
@@ -116,4 +113,20 @@ export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFor
       )}
     </section>
   )
+}
+
+/** What a visitor pasted, or why it names no receipt. */
+type Pasted = NamedSubject | { kind: 'unknown'; reason: string }
+
+/** People paste with white space around it. */
+export function parsePasted(input: string): Pasted {
+  const text = input.trim()
+  if (text === '') return { kind: 'unknown', reason: 'Paste something first.' }
+  try {
+    return recogniseSubject(text)
+  } catch (error) {
+    if (!(error instanceof VerifierError)) throw error
+    const reason = error.details ?? error.message
+    return { kind: 'unknown', reason: `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.` }
+  }
 }

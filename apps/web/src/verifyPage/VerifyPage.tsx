@@ -1,24 +1,19 @@
-import { isCar, type Outcome } from '@countersign/verify'
+import '../report/report.css'
+import './verify.css'
+import { isCar, type Outcome, type VerifyRequest } from '@countersign/verify'
+import { useMemo } from 'react'
 import { AnchorForm } from '../anchors/AnchorForm.tsx'
-import { useAnchors } from '../anchors/useAnchors.ts'
+import { type Trust, toVerifyRequest, useAnchors } from '../anchors/trust.ts'
 import { useConfig, type WebConfig } from '../config.ts'
 import { ServiceWord } from '../proof/ServiceWord.tsx'
 import { IndependentCheck } from '../report/IndependentCheck.tsx'
 import { KeepEvidence } from '../report/KeepEvidence.tsx'
 import { canOpen, OpeningForm } from '../report/OpeningForm.tsx'
-import type { CommandSubject } from '../report/toCommand.ts'
-import { toGateways } from '../report/toGateways.ts'
+import { type CommandSubject, toGateways } from '../report/toCommand.ts'
 import { VerificationReport } from '../report/VerificationReport.tsx'
 import { useVerification } from '../worker/useVerification.ts'
-import '../report/verification.css'
-import '../report/checks.css'
-import '../report/fold.css'
-import '../proof/proof.css'
-import './verify.css'
-import type { Asked } from './asked.ts'
 import { SubjectForm } from './SubjectForm.tsx'
-import { useAsked } from './useAsked.ts'
-import { useRequest } from './useRequest.ts'
+import { type Asked, useAsked } from './useAsked.ts'
 
 /** `/verify`: any receipt, by file, CID, proof link or transaction. */
 export function VerifyPage() {
@@ -76,4 +71,12 @@ function toCommandSubject(
     case 'proof':
       return { kind: 'proof', slug: subject.slug, apiBaseUrl }
   }
+}
+
+/** One verification for each thing asked and each set of anchors. */
+function useRequest(
+  asked: Asked | undefined,
+  { trust, config }: { trust: Trust; config: WebConfig },
+): VerifyRequest | undefined {
+  return useMemo(() => asked && toVerifyRequest(asked, { trust, config }), [asked, trust, config])
 }

@@ -1,6 +1,6 @@
 import { toCid } from '@countersign/receipt'
 import { expect, test } from 'vitest'
-import { parsePasted } from './parsePasted.ts'
+import { parsePasted } from './SubjectForm.tsx'
 
 const cid = toCid(new Uint8Array())
 

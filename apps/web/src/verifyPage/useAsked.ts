@@ -1,10 +1,20 @@
-import { describeError, toPrintable, VerifierError } from '@countersign/verify'
+import type { ProofPayload } from '@countersign/protocol'
+import {
+  describeError,
+  type FetchBytes,
+  findApi,
+  type GivenFile,
+  getProof,
+  MAX_COLLATERAL_BYTES,
+  type NamedSubject,
+  toPrintable,
+  VerifierError,
+  type VerifyRequest,
+} from '@countersign/verify'
 import { useRef, useState } from 'react'
+import type { WebConfig } from '../config.ts'
 import { toProofFailureWords } from '../report/failureWords.ts'
 import { fetchBytes } from '../worker/pageFetch.ts'
-import type { Asked } from './asked.ts'
-import { askProof } from './findAsked.ts'
-import { SubjectFault } from './SubjectFault.ts'
 
 type Fault = { title: string; text: string }
 
@@ -55,4 +65,60 @@ function toFault(error: unknown): Fault {
     return { title, text: `${advice} (${toPrintable(describeError(error).message)})` }
   }
   return { title: 'This could not be read', text: error instanceof Error ? error.message : String(error) }
+}
+
+/** Why there is nothing to verify, in words for the visitor. */
+class SubjectFault extends Error {
+  override name = 'SubjectFault'
+  readonly title: string
+  constructor(title: string, message: string) {
+    super(message)
+    this.title = title
+  }
+}
+
+/** What the visitor asked to have verified, once it is clear what it is. */
+export type Asked = Pick<VerifyRequest, 'subject' | 'collaterals' | 'opening'> & {
+  /** The service's answer, for a proof link or slug. */
+  proof?: ProofPayload
+  apiBaseUrl: string
+}
+
+/** What a pasted name asks for. A proof is fetched here, since the page shows what the service says of it. */
+export async function findAsked(
+  deps: { fetchBytes: FetchBytes },
+  config: WebConfig,
+  pasted: NamedSubject,
+): Promise<Asked> {
+  if (pasted.kind !== 'proof') return { subject: pasted, apiBaseUrl: config.apiBaseUrl }
+  return askProof(deps, { slug: pasted.slug, api: await toApi(deps, config, pasted.origin) })
+}
+
+/** A proof as the service tells it now. */
+async function askProof(
+  deps: { fetchBytes: FetchBytes },
+  { slug, api }: { slug: string; api: string },
+): Promise<Asked> {
+  const proof = await getProof(deps, { api, slug })
+  return { subject: { kind: 'proof', slug, api, proof }, proof, apiBaseUrl: api }
+}
+
+/** A link to this app is a link to its service; a link elsewhere leads to another one. */
+async function toApi(deps: { fetchBytes: FetchBytes }, config: WebConfig, origin: string | undefined): Promise<string> {
+  const isOurs = origin === undefined || origin === window.location.origin
+  return isOurs ? config.apiBaseUrl : findApi(deps, origin)
+}
+
+/** A receipt and perhaps its collateral, to the byte. */
+export async function readFiles(files: readonly File[]): Promise<GivenFile[]> {
+  if (files.length > 2) throw new SubjectFault('Too many files', 'Give one receipt, and its collateral if you have it.')
+  return Promise.all(
+    files.map(async (file) => {
+      if (file.size === 0) throw new SubjectFault('An empty file', `${file.name} has nothing in it.`)
+      if (file.size > MAX_COLLATERAL_BYTES) {
+        throw new SubjectFault('Too large a file', `${file.name} has ${file.size} bytes; no receipt or collateral has.`)
+      }
+      return { name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) }
+    }),
+  )
 }

@@ -1,7 +1,7 @@
 import { useState } from 'react'
-import { FaucetError, requestFunds } from './requestFunds.ts'
+import { useCoin } from '../config.ts'
 
-export type FaucetButtonProps = {
+type FaucetButtonProps = {
   faucetUrl: string
   address: string
   /** An empty wallet can do nothing before. */
@@ -13,6 +13,7 @@ export type FaucetButtonProps = {
 export function FaucetButton({ faucetUrl, address, isFirstStep, onFunded }: FaucetButtonProps) {
   const [isAsking, setIsAsking] = useState(false)
   const [said, setSaid] = useState('')
+  const coin = useCoin()
 
   async function ask() {
     if (isAsking) return
@@ -20,7 +21,7 @@ export function FaucetButton({ faucetUrl, address, isFirstStep, onFunded }: Fauc
     setSaid('')
     try {
       await requestFunds(globalThis.fetch, { faucetUrl, address })
-      setSaid('The faucet sent 1 ETH.')
+      setSaid(`The faucet sent 1 ${coin}.`)
       onFunded()
     } catch (error) {
       setSaid(error instanceof FaucetError ? error.message : 'The faucet failed.')
@@ -43,4 +44,32 @@ export function FaucetButton({ faucetUrl, address, isFirstStep, onFunded }: Fauc
       </p>
     </div>
   )
+}
+
+/** The faucet gave nothing. The message can be shown. */
+export class FaucetError extends Error {
+  override name = 'FaucetError'
+}
+
+/** Asks the faucet of a local chain for an ether. Gives the hash of its payment. */
+export async function requestFunds(
+  fetch: typeof globalThis.fetch,
+  { faucetUrl, address }: { faucetUrl: string; address: string },
+): Promise<string> {
+  let response: Response
+  let body: unknown
+  try {
+    response = await fetch(faucetUrl, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ address }),
+    })
+    body = await response.json()
+  } catch {
+    throw new FaucetError('The faucet cannot be reached. Is the local chain running?')
+  }
+  const { txHash, error } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
+  if (response.ok && typeof txHash === 'string') return txHash
+  const reason = typeof error === 'string' ? error.slice(0, 200) : `it answered ${response.status}`
+  throw new FaucetError(`The faucet gave nothing: ${reason}.`)
 }

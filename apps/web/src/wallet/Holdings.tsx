@@ -1,6 +1,8 @@
 import { formatEther, formatUnits } from 'viem'
+import { useCoin } from '../config.ts'
+import { RetryButton } from '../ui/ListCard.tsx'
 import { ErrorNotice } from '../ui/Notice.tsx'
-import { toShortAmount, toShortEther } from '../words/format.ts'
+import { toShortAmount } from '../words/format.ts'
 import type { Balance } from './useBalance.ts'
 
 /** That the balance could not be read, and a way to try again. */
@@ -8,9 +10,7 @@ export function BalanceNotice({ balance }: { balance: Balance }) {
   if (balance.error === null) return null
   return (
     <ErrorNotice error={balance.error}>
-      <button type="button" className="button button-small" onClick={balance.refresh}>
-        Read the balance again
-      </button>
+      <RetryButton label="Read the balance again" onRetry={balance.refresh} />
     </ErrorNotice>
   )
 }
@@ -36,8 +36,9 @@ export function TokenList({ tokens }: Pick<Balance, 'tokens'>) {
   )
 }
 
-/** The ether of an address, large. */
+/** What an address holds of the chain's coin, large. */
 export function BalanceLine({ balance, chainName }: { balance: Balance; chainName: string }) {
+  const coin = useCoin()
   const { wei, isLoading, refresh } = balance
   return (
     <div className="balance">
@@ -49,8 +50,8 @@ export function BalanceLine({ balance, chainName }: { balance: Balance; chainNam
           {wei === null ? (
             <span className="balance-unit">{isLoading ? 'Reading …' : 'Not known'}</span>
           ) : (
-            <span title={`${formatEther(wei)} ETH`}>
-              {toShortEther(wei)} <span className="balance-unit">ETH</span>
+            <span title={`${formatEther(wei)} ${coin}`}>
+              {toShortAmount(wei, 18)} <span className="balance-unit">{coin}</span>
             </span>
           )}
         </p>

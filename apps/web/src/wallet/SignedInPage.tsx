@@ -1,12 +1,12 @@
+import { isPlainObject } from '@countersign/protocol'
 import { ServiceProvider, useService, type WalletInfo } from '@countersign/sdk'
 import { Fragment, type ReactNode, useMemo, useRef, useState } from 'react'
 import { useConfig } from '../config.ts'
 import { ErrorNotice } from '../ui/Notice.tsx'
 import { SignedOut, type SignedOutProps } from './SignedOut.tsx'
-import { useServiceMode } from './useServiceMode.ts'
-import { WalletSkeleton } from './WalletSkeleton.tsx'
+import { useServiceAnswer } from './serviceAnswers.ts'
 
-export type SignedInPageProps = {
+type SignedInPageProps = {
   /** The heading of the page. */
   title: string
   /** `onSessionLost` is for a call that the service refused, because it no longer knows the session. */
@@ -112,9 +112,12 @@ function Unreachable({ error, onRetry }: UnreachableProps) {
   )
 }
 
+/** Whether the service says that it runs on simulated silicon. Whether that is true, only a proof tells. */
+const isMock = (body: unknown) => isPlainObject(body) && body.mode === 'mock'
+
 function MockBanner() {
   const { apiBaseUrl } = useConfig()
-  if (useServiceMode(apiBaseUrl) !== 'mock') return null
+  if (useServiceAnswer(apiBaseUrl, '/health/attestation', isMock) !== true) return null
   return (
     <aside aria-label="Simulated hardware" className="notice notice-warning">
       <p>
@@ -122,5 +125,23 @@ function MockBanner() {
         development: its proofs say nothing about any real machine.
       </p>
     </aside>
+  )
+}
+
+/** The shape of the wallet while it is being fetched. */
+export function WalletSkeleton({ label }: { label: string }) {
+  return (
+    <div className="wallet-grid">
+      <p className="visually-hidden" role="status">
+        {label}
+      </p>
+      {['account', 'send', 'history'].map((name) => (
+        <div key={name} className={`card area-${name}`} aria-hidden="true">
+          <div className="skeleton skeleton-line" />
+          <div className="skeleton skeleton-title" />
+          <div className="skeleton skeleton-block" />
+        </div>
+      ))}
+    </div>
   )
 }

@@ -1,7 +1,9 @@
 import type { ServiceError } from '@countersign/sdk'
 import { useEffect, useRef, useState } from 'react'
+import { useConfig } from '../config.ts'
+import { Link } from '../router.tsx'
 import { ErrorNotice, Notice } from '../ui/Notice.tsx'
-import { SignInCard, type SignInCardProps } from './SignInCard.tsx'
+import { parseProviders, useServiceAnswer } from './serviceAnswers.ts'
 
 export type SignedOutProps = SignInCardProps & {
   /** Why there is nobody: a person who was here a moment ago wants to know. */
@@ -73,4 +75,48 @@ function SignOutNotice({ reason }: Pick<SignedOutProps, 'reason'>) {
         </Notice>
       )
   }
+}
+
+type SignInCardProps = {
+  /** Without a provider: the default one. */
+  onSignIn: (options?: { provider: string }) => void
+}
+
+/** One button for each way to sign in. */
+function SignInCard({ onSignIn }: SignInCardProps) {
+  const providers = useServiceAnswer(useConfig().apiBaseUrl, '/auth', parseProviders)
+  return (
+    <section className="card sign-in" aria-label="Sign in">
+      {providers === null ? (
+        <>
+          <p className="visually-hidden" role="status">
+            Looking for the ways to sign in
+          </p>
+          <div className="skeleton sign-in-skeleton" aria-hidden="true" />
+        </>
+      ) : null}
+      {providers?.length === 0 ? (
+        <button type="button" className="button button-large" onClick={() => onSignIn()}>
+          Sign in
+        </button>
+      ) : null}
+      {providers?.map(({ id, name, icon }) => (
+        <button
+          key={id}
+          type="button"
+          className={`button button-large ${providers.length > 1 ? 'button-quiet' : ''}`}
+          onClick={() => onSignIn({ provider: id })}
+        >
+          {icon === null ? null : <img src={icon} alt="" width="24" height="24" />}
+          Continue with {name}
+        </button>
+      ))}
+      <p className="fine-print">
+        Signing in makes your wallet, if you have none yet. There is nothing to install or write down.
+      </p>
+      <p className="fine-print">
+        Only here to check? <Link to="/verify">Verify a proof</Link>
+      </p>
+    </section>
+  )
 }

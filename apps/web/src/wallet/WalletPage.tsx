@@ -2,7 +2,7 @@ import type { WalletInfo } from '@countersign/sdk'
 import { HistoryCard } from '../history/HistoryCard.tsx'
 import { MonitorCard } from '../monitor/MonitorCard.tsx'
 import { SendCard } from '../send/SendCard.tsx'
-import { AccountCard } from './AccountCard.tsx'
+import { AccountCard, Provenance } from './AccountCard.tsx'
 import { SignedInPage } from './SignedInPage.tsx'
 import { useAccount } from './useAccount.ts'
 
@@ -17,7 +17,9 @@ function SignedIn({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
   return (
     <div className="wallet-grid">
       <div className="area-account">
-        <AccountCard wallet={wallet} balance={balance} onFunded={onFunded} />
+        <AccountCard {...{ address, balance, onFunded }} title="Your address">
+          <Provenance wallet={wallet} />
+        </AccountCard>
       </div>
       <div className="area-send">
         <SendCard wallet={wallet} onChanged={onChanged} onSessionLost={onSessionLost} />

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { FaucetError, requestFunds } from './requestFunds.ts'
+import { FaucetError, requestFunds } from './FaucetButton.tsx'
 
 const parameters = { faucetUrl: 'https://faucet.test/faucet', address: `0x${'ab'.repeat(20)}` }
 

@@ -1,9 +1,8 @@
 import { type ServiceError, useService } from '@countersign/sdk'
 import { useCallback, useEffect, useRef, useState } from 'react'
-import type { Token } from '../config.ts'
-import { readTokenBalance } from '../token/readTokenBalance.ts'
-import { useTokens } from '../token/useTokens.ts'
-import { toServiceError } from '../words/toServiceError.ts'
+import { type Token, useTokens } from '../config.ts'
+import { readTokenBalance } from '../token/erc20.ts'
+import { toServiceError } from '../words/explainError.ts'
 
 export type Balance = {
   /** The last that was read; null before the first. */

@@ -1,4 +1,5 @@
 import { type SdkErrorCode, ServiceError } from '@countersign/sdk'
+import { BaseError } from 'viem'
 
 /** A failure in the words of someone who wants to go on. */
 export type Explanation = {
@@ -199,4 +200,13 @@ export function explainError(error: Failure): Explanation {
     title: error.message === '' ? 'The service refused' : error.message,
     advice: error.retryable === true ? 'Try again in a moment.' : 'If you did nothing unusual, tell the operator.',
   }
+}
+
+/** Any failure as the SDK's error. What viem throws is the node's fault; its own text may name the node's address, with a key in it. */
+export function toServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error
+  if (error instanceof BaseError) {
+    return new ServiceError('rpc_failed', 'the RPC failed', { details: error.details, cause: error, retryable: true })
+  }
+  return new ServiceError('internal', 'unexpected failure', { cause: error })
 }

@@ -1,4 +1,4 @@
-import { nameChain, nameCoin } from '@countersign/protocol'
+import { chains, nameChain } from '@countersign/protocol'
 import { formatUnits, getAddress } from 'viem'
 
 const SHOWN_DECIMALS = 6
@@ -16,9 +16,9 @@ export function toShortEther(wei: bigint): string {
   return toShortAmount(wei, 18)
 }
 
-/** The unit behind an amount of a chain's own coin. That of the page's chain is called ether everywhere in it. */
-export function toCoin(chainId: number, page: { chainId: number }): string {
-  return chainId === page.chainId ? 'ETH' : nameCoin(chainId)
+/** The unit behind an amount of a chain's own coin. */
+export function toCoin({ chainId }: { chainId: number }): string {
+  return chains[chainId]?.coin ?? 'coins'
 }
 
 /** The two ends of an address or hash. */

@@ -1,9 +1,8 @@
 import { ServiceError } from '@countersign/sdk'
 import { HttpRequestError } from 'viem'
 import { describe, expect, test } from 'vitest'
-import { explainError, isOfEarlierUser } from './explainError.ts'
+import { explainError, isOfEarlierUser, toServiceError } from './explainError.ts'
 import { toAgo, toChainName, toDateTime, toShortAddress, toShortAmount, toShortEther, toShortHex } from './format.ts'
-import { toServiceError } from './toServiceError.ts'
 
 describe('toShortEther', () => {
   test.each([

@@ -1,4 +1,11 @@
-import type { FetchBytesParameters, Outcome, Progress, VerifyRequest } from '@countersign/verify'
+import { ServiceError } from '@countersign/protocol'
+import {
+  type FetchBytesParameters,
+  type Outcome,
+  type Progress,
+  VerifierError,
+  type VerifyRequest,
+} from '@countersign/verify'
 
 /*
  * What page and worker tell each other. The worker has no network of its own: it asks the page for bytes, so that all
@@ -17,4 +24,21 @@ export type FromWorker =
   | { type: 'failed'; error: PlainError }
 
 /** An error as it crosses: a copied `Error` would lose its code. */
-export type PlainError = { code: string; message: string; details: string | undefined; status: number | undefined }
+type PlainError = { code: string; message: string; details: string | undefined; status: number | undefined }
+
+export function toPlainError(error: unknown): PlainError {
+  if (error instanceof ServiceError) {
+    const { code, message, details, status } = error
+    return { code, message, details, status }
+  }
+  return { code: 'internal', message: 'The verifier failed.', details: String(error), status: undefined }
+}
+
+export function toServiceError({ code, message, details, status }: PlainError): ServiceError {
+  return new ServiceError(code, message, { details, status })
+}
+
+/** What `fetchBytes` rejects with. */
+export function toFetchError({ message, details, status }: PlainError): VerifierError {
+  return new VerifierError('fetch_failed', message, { details, status })
+}

@@ -1,8 +1,7 @@
 import { ServiceError } from '@countersign/protocol'
 import type { Outcome, Progress, VerifyRequest } from '@countersign/verify'
-import type { FromWorker, ToWorker } from './messages.ts'
+import { type FromWorker, type ToWorker, toPlainError, toServiceError } from './messages.ts'
 import { fetchBytes } from './pageFetch.ts'
-import { toPlainError, toServiceError } from './plainError.ts'
 
 export type RunningVerification = {
   /** Rejects with a `ServiceError`. Never settles once stopped. */

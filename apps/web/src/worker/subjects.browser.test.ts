@@ -11,12 +11,10 @@ import {
   toSubjectManifest,
   toWanted,
 } from '../../../../packages/verify/src/subjects.fake.ts'
-import { toVerifyRequest } from '../anchors/toVerifyRequest.ts'
-import { readOperatorTrust } from '../anchors/trust.ts'
+import { readOperatorTrust, toVerifyRequest } from '../anchors/trust.ts'
 import type { WebConfig } from '../config.ts'
-import type { Asked } from '../verifyPage/asked.ts'
-import { findAsked } from '../verifyPage/findAsked.ts'
-import { parsePasted } from '../verifyPage/parsePasted.ts'
+import { parsePasted } from '../verifyPage/SubjectForm.tsx'
+import { type Asked, findAsked } from '../verifyPage/useAsked.ts'
 import { fetchBytes } from './pageFetch.ts'
 import { startVerification } from './startVerification.ts'
 import { createWarmWorker } from './warmWorker.fake.ts'

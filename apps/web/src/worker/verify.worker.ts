@@ -1,6 +1,5 @@
 import { type FetchBytes, type VerifyRequest, verify } from '@countersign/verify'
-import type { FromWorker, ToWorker } from './messages.ts'
-import { toFetchError, toPlainError } from './plainError.ts'
+import { type FromWorker, type ToWorker, toFetchError, toPlainError } from './messages.ts'
 
 type Waiting = { resolve: (bytes: Uint8Array<ArrayBuffer>) => void; reject: (error: Error) => void }
 

@@ -5,12 +5,12 @@ import {
   type Cosignature,
   formatTlogProof,
   hashLogEntry,
+  isSatisfied,
   parseNote,
   parseTlogProof,
   parseVkey,
   type WitnessPolicy,
 } from '@countersign/log'
-import { isCosigned } from '@countersign/policy'
 import { type AttestationReceiptV2, type BatchBlock, hashLeaf, toHex } from '@countersign/protocol'
 import { toTime } from '../check/checkWitness.ts'
 import { NOT_IN_MANIFEST } from '../check/steps.ts'
@@ -65,10 +65,10 @@ export async function checkLog(
     const cosigners = cosignatures.map(({ witness }) => witness)
     for (const policy of policies) {
       assertWitnessPolicy(policy)
-      const count = cosigners.filter((witness) => policy.witnesses.includes(witness)).length
+      const own = cosigners.filter((witness) => policy.witnesses.includes(witness))
       failIf(
-        !isCosigned(policy, cosigners),
-        `${count} of the anchors’ witnesses cosigned, and ${policy.quorum} are needed.`,
+        !isSatisfied(policy, own),
+        `${own.length} of the anchors’ witnesses cosigned, and ${policy.quorum} are needed.`,
         NOT_IN_MANIFEST,
       )
     }
@@ -106,11 +106,12 @@ function toOneForm(text: string, found: Parameters<typeof arrangeCheckpoint>[1])
 
 /** The earliest time at which each of these policies had its quorum. A witness can sign any time, such as one that no date has. */
 function findTime(cosignatures: readonly Cosignature[], policies: readonly WitnessPolicy[]): string {
-  const times = policies.map(({ witnesses, quorum }) => {
-    const own = cosignatures.filter(({ witness }) => witnesses.includes(witness)).map(({ timestampS }) => timestampS)
-    return own.toSorted((left, right) => left - right)[quorum - 1] ?? Number.POSITIVE_INFINITY
-  })
-  return new Date(Math.min(Math.max(...times) * 1000, MAX_DATE_MS)).toISOString()
+  const ordered = cosignatures.toSorted((left, right) => left.timestampS - right.timestampS)
+  const witnesses = ordered.map(({ witness }) => witness)
+  const last = ordered.find((_, index) =>
+    policies.every((policy) => isSatisfied(policy, witnesses.slice(0, index + 1))),
+  )
+  return new Date(Math.min((last?.timestampS ?? Number.POSITIVE_INFINITY) * 1000, MAX_DATE_MS)).toISOString()
 }
 
 const MAX_DATE_MS = 8.64e15

@@ -1,10 +1,10 @@
+import { isSatisfied } from '@countersign/log'
 import {
   checkApprovals,
   checkPolicy,
   describeApprovalsFault,
   describeRefusal,
   hashApprovals,
-  isCosigned,
   type Policy,
   type PolicyRequest,
   parsePolicy,
@@ -57,7 +57,10 @@ export async function checkVault(
   const verdict = await run('vault-rule', () => {
     const rules = needs(policy, 'there is no policy to judge by')
     // Whatever was signed, shown or not.
-    failIf(!isCosigned(rules.log, cosigners), 'The policy asks for a log that more of its own witnesses cosigned.')
+    failIf(
+      rules.log !== null && !isSatisfied(rules.log, cosigners),
+      'The policy asks for a log that more of its own witnesses cosigned.',
+    )
     const isForOffChain = rules.rules.some(({ kind }) => kind !== 'transaction')
     failIf(
       receipt.kind === 'off-chain' && !isForOffChain,

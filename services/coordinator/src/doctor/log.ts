@@ -1,3 +1,4 @@
+import { isSatisfied } from '@countersign/log'
 import { toHex } from '@countersign/protocol'
 import type { Config } from '../config.ts'
 import type { WitnessSite } from '../transparency/readWitnesses.ts'
@@ -32,8 +33,8 @@ export function createLogChecks(context: Context, { terms }: EnclaveView): Check
           .map(({ key }) => toHex(key.publicKey))
         const { log = null } = terms()[0]?.settings ?? {}
         if (log === null) return found
+        if (isSatisfied(log, answering)) return found
         const counting = log.witnesses.filter((key) => answering.includes(key)).length
-        if (counting >= log.quorum) return found
         return [
           ...found,
           fault(

@@ -5,7 +5,7 @@ import type { AppConfig, AppDeps } from '../app.ts'
 import { CoordinatorError } from '../errors.ts'
 import { completeProof } from '../proof/completeProof.fake.ts'
 import { toProofView } from '../proof/toProofView.ts'
-import type { SigningResult } from '../sign/request.ts'
+import type { SignResult } from '../sign/job.ts'
 import type { Proof } from '../store/types.ts'
 import { createHttpServer } from './createHttpServer.ts'
 import { APP, createTestApp, signBody, toDigest, txMetadata } from './testApp.fake.ts'
@@ -306,7 +306,7 @@ test('a caller that hangs up in the middle of the body has nothing signed, and i
 
 test('a request under way is waited for, its connection then closed, and later ones are refused', async () => {
   const { promise: asked, resolve: onAsked } = Promise.withResolvers<void>()
-  const { promise: signed, resolve: release } = Promise.withResolvers<SigningResult>()
+  const { promise: signed, resolve: release } = Promise.withResolvers<SignResult>()
   const sign: AppDeps['sign'] = () => {
     onAsked()
     return signed

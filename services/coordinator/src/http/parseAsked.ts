@@ -12,7 +12,7 @@ import {
   toPrefixedHex,
 } from '@countersign/protocol'
 import { CoordinatorError, type CoordinatorErrorCode, invalidRequest } from '../errors.ts'
-import type { Asked } from '../sign/request.ts'
+import type { SignContent } from '../sign/job.ts'
 import { assertChainAllowed, assertChainNamed, assertNoHash, type ChainLimits } from './assertChainAllowed.ts'
 
 /*
@@ -21,7 +21,7 @@ import { assertChainAllowed, assertChainNamed, assertNoHash, type ChainLimits } 
  */
 
 /** `POST /sign/message`. */
-export function parseMessage(body: unknown, limits: ChainLimits): Asked {
+export function parseMessage(body: unknown, limits: ChainLimits): SignContent {
   const { message } = readMembers(body, { required: ['message'] }, invalidRequest)
   const content = { message } as MessageContent
   const digest = toHex(translated(() => hashMessage(content.message)))
@@ -30,7 +30,7 @@ export function parseMessage(body: unknown, limits: ChainLimits): Asked {
 }
 
 /** `POST /sign/typed-data`. A permit of another chain moves what is there: it is refused as a transaction of that chain is. */
-export function parseTypedData(body: unknown, limits: ChainLimits): Asked {
+export function parseTypedData(body: unknown, limits: ChainLimits): SignContent {
   const members = readMembers(body, { required: ['domain', 'types', 'primaryType', 'message'] }, invalidTypedData)
   const content = members as TypedData
   const digest = toHex(translated(() => hashTypedData(content)))
@@ -41,7 +41,7 @@ export function parseTypedData(body: unknown, limits: ChainLimits): Asked {
 }
 
 /** `POST /sign/authorization`. Which implementations are allowed is a setting of the enclave: `createBatchSigner` refuses the others. */
-export function parseAuthorizationRequest(body: unknown, limits: ChainLimits): Asked {
+export function parseAuthorizationRequest(body: unknown, limits: ChainLimits): SignContent {
   const authorization = translated(() => parseAuthorization(body))
   if (authorization.chainId === 0) {
     const details = 'for every chain'

@@ -9,8 +9,8 @@ import {
 import { CoordinatorError, invalidRequest } from '../errors.ts'
 import type { Clock, Store } from '../ports.ts'
 import { createSignerFinder, type SignerFinder } from '../sign/findSigner.ts'
+import type { SignContent, SignJob, SignResult } from '../sign/job.ts'
 import { createSignQuota } from '../sign/quota.ts'
-import type { Asked, SigningRequest, SigningResult } from '../sign/request.ts'
 import { createVaultRules } from '../sign/vaultRules.ts'
 import type { WarnOf } from '../webhook/createWarner.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
@@ -31,7 +31,7 @@ export type SignRoutesDeps = {
   store: Pick<Store, 'findSigners' | 'findSignedAt'>
   clock: Clock
   sessionIdleMs: number
-  sign(request: SigningRequest): Promise<SigningResult>
+  sign(request: SignJob): Promise<SignResult>
   /** Undefined: any. */
   allowedChainIds: readonly number[] | undefined
   /** Whether typed data without a chain is refused. */
@@ -75,17 +75,17 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRo
     return limitByUser(c, limiters.sign, find(c, digest, wallet), ({ userId }) => userId)
   }
 
-  type Signing = { signer: FoundSigner; asked: Asked; approvals?: ParsedWalletUse['approvals'] }
+  type Signing = { signer: FoundSigner; asked: SignContent; approvals?: ParsedWalletUse['approvals'] }
 
   /** `same` is the digest by which two requests are one signature. */
-  async function sign(c: RequestContext, signing: Signing, same: Hex | undefined): Promise<SigningResult> {
+  async function sign(c: RequestContext, signing: Signing, same: Hex | undefined): Promise<SignResult> {
     const { signer, asked, approvals } = signing
     const { sid, userId, grant, keyId, walletId, address, policy, signed } = signer
     if (walletId === undefined) throw new CoordinatorError('wallet_not_provisioned', 'the user has no wallet')
     if (policy === undefined && approvals !== undefined) throw invalidRequest('approvals are for a vault')
     if (signed !== undefined) return signed
     const vault = policy && { vault: { policy, rules: vaultRules.read(policy), approvals } }
-    const request: SigningRequest = { sid, grant, keyId, walletId, address, ...vault, asked }
+    const request: SignJob = { sid, grant, keyId, walletId, address, ...vault, asked }
     const onRefused = (seconds: number) => c.header('Retry-After', String(seconds))
     try {
       vaultRules.assertAllowed(request)
@@ -107,7 +107,7 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRo
   async function signDigest(c: RequestContext, readJson: () => Promise<unknown>): Promise<SignDigestResponse> {
     const { asked, wallet, approvals } = await readFirst(c, async () => {
       const { rest, ...use } = parseWalletUse(await readJson())
-      const asked: Asked = { kind: 'transaction', ...parseSignDigestRequest(rest, { allowedChainIds }) }
+      const asked: SignContent = { kind: 'transaction', ...parseSignDigestRequest(rest, { allowedChainIds }) }
       return { asked, ...use }
     })
     return signPublic(c, { signer: await findSigner(c, asked.digest, wallet), asked, approvals })
@@ -126,7 +126,7 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRo
     return c.json({ slug })
   }
 
-  async function answerOffChain(c: AppContext, parse: (body: unknown) => Asked, limits?: { maxParts: number }) {
+  async function answerOffChain(c: AppContext, parse: (body: unknown) => SignContent, limits?: { maxParts: number }) {
     const { rest, wallet, approvals } = await readFirst(c, async () =>
       parseWalletUse(await readJsonBody(c.req.raw, limits)),
     )

@@ -13,7 +13,7 @@ import {
   type FakeIdentity,
 } from '../ports.fake.ts'
 import type { Schedule } from '../ports.ts'
-import type { Asked, SigningRequest } from '../sign/request.ts'
+import type { SignContent, SignJob } from '../sign/job.ts'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
 
 export const APP = 'https://app.example'
@@ -41,8 +41,8 @@ export const signBody = { digest: toDigest(txMetadata), txMetadata }
 export const signed = { signature: `0x${'1b'.repeat(65)}`, slug: 'abcdefghijklmnopqrstuQ' } as const
 
 /** What an enclave would answer beside a signature that is off the chain. */
-function toTestOpening(asked: Asked): Opening {
-  const { kind, content, digest } = asked as Extract<Asked, { kind: 'message' }>
+function toTestOpening(asked: SignContent): Opening {
+  const { kind, content, digest } = asked as Extract<SignContent, { kind: 'message' }>
   const salt = '5a'.repeat(32)
   return { content: { salt, kind, digest, content }, signature: { salt, signature: signed.signature } }
 }
@@ -76,7 +76,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
   const log = createFakeLog()
   const google = createFakeProvider(alice)
   const other = createFakeProvider(bob, 'https://other-provider.example')
-  const signings: SigningRequest[] = []
+  const signings: SignJob[] = []
   const warnings: { type: string; data: object }[] = []
   const time = createManualTime(new Date(clock.now()))
   const config: AppConfig = {

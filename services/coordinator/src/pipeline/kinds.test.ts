@@ -33,9 +33,9 @@ import { createFakeClock, createFakeLog } from '../ports.fake.ts'
 import type { Block, Pinner, SelfReport } from '../ports.ts'
 import { createSignatureChecker, type SignatureChecker } from '../sign/checkSignatures.ts'
 import { createCommitter } from '../sign/commit.ts'
+import type { SignContent, SignJob, SignResult } from '../sign/job.ts'
 import { createReleaser } from '../sign/release.ts'
-import type { Asked, SigningRequest, SigningResult } from '../sign/request.ts'
-import { signBatch } from '../sign/signBatch.ts'
+import { signJobs } from '../sign/signJobs.ts'
 import { createBatchVerifier } from '../sign/verifyBatch.ts'
 import { createPinningStore } from '../store/pinning.ts'
 import { createTestUser, startTestStore, type TestStore } from '../store/store.fake.ts'
@@ -54,16 +54,16 @@ const typedData = {
   primaryType: 'Permit',
   message: { spender: `0x${'Ab'.repeat(20)}` },
 }
-const toMessage = (message: Hex): Asked => ({
+const toMessage = (message: Hex): SignContent => ({
   kind: 'message',
   content: { message },
   digest: toPrefixedHex(hashMessage(message)),
 })
-const toTransaction = (nonce: number): Asked => {
+const toTransaction = (nonce: number): SignContent => {
   const txMetadata = createTx(nonce)
   return { kind: 'transaction', txMetadata, digest: toDigest(txMetadata) }
 }
-const asked: Record<string, Asked> = {
+const asked: Record<string, SignContent> = {
   transaction: toTransaction(0),
   authorization: { kind: 'authorization', authorization, digest: toPrefixedHex(hashAuthorization(authorization)) },
   message: toMessage('0x68656c6c6f'),
@@ -112,12 +112,12 @@ describe('every kind of signature, from the enclave to its blocks', () => {
     await subject.stop()
   })
 
-  async function sign(all: readonly Asked[], receiptVersion: 1 | 2 = 2): Promise<SigningResult[]> {
+  async function sign(all: readonly SignContent[], receiptVersion: 1 | 2 = 2): Promise<SignResult[]> {
     const session = { sid: '51'.repeat(32), grant: 'grant', keyId: key.keyId, walletId, address: key.address }
-    const requests: SigningRequest[] = all.map((one) => ({ ...session, asked: one }))
-    const results = new Map<SigningRequest, SigningResult>()
+    const requests: SignJob[] = all.map((one) => ({ ...session, asked: one }))
+    const results = new Map<SignJob, SignResult>()
     const releaser = createReleaser(selfReport)
-    await signBatch(
+    await signJobs(
       {
         entropy: {
           take: async (count) =>
@@ -153,7 +153,7 @@ describe('every kind of signature, from the enclave to its blocks', () => {
         },
       },
     )
-    return requests.map((request) => results.get(request) as SigningResult)
+    return requests.map((request) => results.get(request) as SignResult)
   }
 
   const createStage = (changed = pinner, { pinDeadlineMs = 3_600_000 } = {}) =>
@@ -192,7 +192,7 @@ describe('every kind of signature, from the enclave to its blocks', () => {
     const results = await sign(Object.values(asked))
     const stage = createStage()
     for (const [index, name] of Object.keys(asked).entries()) {
-      const { slug, opening } = results[index] as SigningResult
+      const { slug, opening } = results[index] as SignResult
       expect([name, await stage.pin(slug)]).toEqual([name, 'pinned'])
       const { verdict, steps } = await check(slug, opening)
       const failed = steps.filter(({ status }) => status === 'fail')
@@ -208,7 +208,7 @@ describe('every kind of signature, from the enclave to its blocks', () => {
   test('a worker that dies between two pins: the next one pins the same blocks', async () => {
     for (let died = 0; died < 5; died += 1) {
       const [result] = await sign([toMessage(`0x0${died}`)])
-      const { slug } = result as SigningResult
+      const { slug } = result as SignResult
       let pins = 0
       const order: string[] = []
       const dying: typeof pinner = {
@@ -238,7 +238,7 @@ describe('every kind of signature, from the enclave to its blocks', () => {
 
   test('a pin that was given up: the file that an operator exports verifies, with nothing from IPFS', async () => {
     const [result] = await sign([toMessage('0x99')])
-    const { slug, opening } = result as SigningResult
+    const { slug, opening } = result as SignResult
     const down: typeof pinner = {
       pin: () => Promise.reject(new PinError('pin_unavailable')),
       read: pinner.read,
@@ -269,7 +269,7 @@ describe('every kind of signature, from the enclave to its blocks', () => {
   })
 
   test('the same message twice has two proofs, and neither opens the other', async () => {
-    const [one, two] = (await sign([toMessage('0x77'), toMessage('0x77')])) as [SigningResult, SigningResult]
+    const [one, two] = (await sign([toMessage('0x77'), toMessage('0x77')])) as [SignResult, SignResult]
     expect(one.slug).not.toBe(two.slug)
     const stage = createStage()
     for (const { slug } of [one, two]) await stage.pin(slug)

@@ -21,7 +21,7 @@ import type { Block, Pinner } from '../ports.ts'
 import { createSignatureChecker } from '../sign/checkSignatures.ts'
 import { createCommitter } from '../sign/commit.ts'
 import { createReleaser } from '../sign/release.ts'
-import { signBatch } from '../sign/signBatch.ts'
+import { signJobs } from '../sign/signJobs.ts'
 import { createBatchVerifier } from '../sign/verifyBatch.ts'
 import type { PinWork } from '../store/findPins.ts'
 import { PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
@@ -251,7 +251,7 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
       const signatures = await createSignatureChecker()
       const releaser = createReleaser(selfReport)
       try {
-        await signBatch(
+        await signJobs(
           {
             entropy: { take: async (count) => Array.from({ length: count }, createWitness) },
             enclave,

@@ -5,9 +5,9 @@ import { fakeConfig } from '../enclave/httpEnclave.fake.ts'
 import { CoordinatorError } from '../errors.ts'
 import { createFakeClock, createFakeLog, createFakeWitness } from '../ports.fake.ts'
 import { type BatchSignerDeps, createBatchSigner } from './batchSigner.ts'
-import type { SigningRequest } from './request.ts'
+import type { SignJob } from './job.ts'
 
-const request = (digit: string): SigningRequest => ({
+const request = (digit: string): SignJob => ({
   sid: 'aa'.repeat(32),
   grant: 'grant',
   keyId: 'bb'.repeat(16),
@@ -20,7 +20,7 @@ const request = (digit: string): SigningRequest => ({
   },
 })
 
-/** A signer whose enclave does what the test says; it never signs, which `signBatch.test.ts` covers. */
+/** A signer whose enclave does what the test says; it never signs, which `signJobs.test.ts` covers. */
 function setUp(
   signItems: BatchSignerDeps['enclave']['signItems'],
   getTerms: BatchSignerDeps['enclave']['getTerms'] = () => Promise.reject(new Error('not asked for')),
@@ -38,7 +38,7 @@ function setUp(
     },
     enclave: { signItems, getTerms },
     selfReport: { publicKey: 'dd'.repeat(32) },
-    signatures: { check: unused, checkSamples: unused, stop: async () => {} },
+    signatures: { check: unused },
     verifyBatch: unused,
     commit: unused,
     clock: createFakeClock(),
@@ -114,7 +114,7 @@ test('large requests do not make a call that the enclave refuses for all', async
 
 describe('authorizations', () => {
   const address: Hex = `0x${'ab'.repeat(20)}`
-  const authorize = (authorization: Authorization): SigningRequest => ({
+  const authorize = (authorization: Authorization): SignJob => ({
     ...request('1'),
     asked: { kind: 'authorization', digest: `0x${'1'.repeat(64)}`, authorization },
   })

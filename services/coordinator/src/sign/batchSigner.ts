@@ -2,9 +2,8 @@ import { type Authorization, assertAuthorizationAllowed, ServiceError } from '@c
 import { CoordinatorError, toPublicCode } from '../errors.ts'
 import { createGatherer } from '../gather.ts'
 import type { KeyEnclave } from '../ports.ts'
-import { countBytes } from './countBytes.ts'
-import type { SigningRequest, SigningResult } from './request.ts'
-import { type SignDeps, signBatch } from './signBatch.ts'
+import { countBytes, isOffChain, type SignJob, type SignResult } from './job.ts'
+import { type SignDeps, signJobs } from './signJobs.ts'
 
 /** What operators watch about signing. */
 export type SigningMetrics = {
@@ -24,7 +23,7 @@ export type BatchSignerDeps = SignDeps & {
 }
 
 export type BatchSigner = {
-  sign(request: SigningRequest): Promise<SigningResult>
+  sign(job: SignJob): Promise<SignResult>
   /** Refuses new requests with `shutting_down`, and resolves when those under way have been answered. */
   stop(): Promise<void>
 }
@@ -35,30 +34,27 @@ const MAX_CALL_BYTES = 3_500_000
 /** Signs in batches, whatever the kinds, and measures batches and requests. */
 export function createBatchSigner(deps: BatchSignerDeps): BatchSigner {
   const { metrics } = deps
-  const gatherer = createGatherer<SigningRequest, SigningResult>({
-    run(requests, progress) {
-      metrics.observeBatch(requests.length)
-      return signBatch(deps, requests, progress)
+  const gatherer = createGatherer<SignJob, SignResult>({
+    run(jobs, progress) {
+      metrics.observeBatch(jobs.length)
+      return signJobs(deps, jobs, progress)
     },
-    // What is signed off the chain is salted each time, and its opening is of one caller only.
-    keyOf: ({ walletId, vault, asked: { kind, digest } }) =>
-      // One with other approvals may be answered otherwise.
-      kind === 'message' || kind === 'typed-data'
-        ? undefined
-        : `${walletId} ${digest} ${JSON.stringify(vault?.approvals)}`,
+    // An opening is of one caller only. A job with other approvals may be answered otherwise.
+    keyOf: ({ walletId, vault, asked }) =>
+      isOffChain(asked) ? undefined : `${walletId} ${asked.digest} ${JSON.stringify(vault?.approvals)}`,
     limit: deps.batchLimit,
     // So that large ones of some callers do not make a call that the enclave refuses for all.
     weight: { of: countBytes, limit: MAX_CALL_BYTES },
     slots: deps.enclaveSlots,
   })
   return {
-    async sign(request) {
+    async sign(job) {
       const startedAt = performance.now()
       let code = 'ok'
       try {
-        const { asked } = request
+        const { asked } = job
         if (asked.kind === 'authorization') await assertAllowed(deps.enclave, asked.authorization)
-        return await gatherer.add(request)
+        return await gatherer.add(job)
       } catch (error) {
         code = toPublicCode(error)
         throw error
@@ -68,7 +64,7 @@ export function createBatchSigner(deps: BatchSignerDeps): BatchSigner {
     },
     async stop() {
       await gatherer.stop(new CoordinatorError('shutting_down', 'the service is stopping'))
-      await deps.logging?.releases.stop()
+      await deps.signLog?.stop()
     },
   }
 }

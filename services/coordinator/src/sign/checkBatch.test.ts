@@ -1,15 +1,31 @@
+import { randomBytes } from 'node:crypto'
 import { createVerifier, parseQuote, vendorRoots } from '@countersign/attestation'
 import { createSimulator, simulatedRoots } from '@countersign/attestation/simulator'
-import { type EnclaveConfig, fromHex, hashEnclaveConfig, type SignedBatch, toHex } from '@countersign/protocol'
+import {
+  createInclusionPaths,
+  type EnclaveConfig,
+  fromHex,
+  hashEnclaveConfig,
+  hashTree,
+  type SignedBatch,
+  toHex,
+} from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { createSigningEnclave } from '../../test/signingEnclave.ts'
+import { alice, createGrant, createTransfer, NOW } from '../../test/signService.ts'
 import type { EnclavePolicy } from '../enclave/enclavePolicy.ts'
-import { checkBatch, type SigningTimes } from './checkBatch.ts'
-import { createEnclave, createItem, NOW } from './checks.fake.ts'
+import { checkBatch, hashBatchTree, type SigningTimes } from './checkBatch.ts'
+import { toSignItem } from './job.ts'
 
 const DAY_MS = 86_400_000
 const simulator = createSimulator({ at: new Date(NOW) })
 const collateral = simulator.collateral()
 const verifier = createVerifier({ roots: simulatedRoots() })
+
+const createEnclave = () =>
+  createSigningEnclave({ clock: { now: () => NOW }, coordinatorKey: 'c0'.repeat(32), wallets: [alice] })
+const createItem = (nonce: number) =>
+  toSignItem(createTransfer(nonce), { sample: createGrant().witness, receiptVersion: 1 })
 
 describe('checkBatch', () => {
   type Input = { batch: SignedBatch; config: EnclaveConfig; policy: EnclavePolicy; at: SigningTimes }
@@ -137,4 +153,24 @@ describe('checkBatch', () => {
       details: 'report_data_mismatch',
     })
   })
+})
+
+test.each([...Array.from({ length: 33 }, (_, index) => index + 1), 64, 255, 256])(
+  'the tree of %i leaves is that of the protocol',
+  (size) => {
+    const leaves = Array.from({ length: size }, () => randomBytes(32))
+    const { root, paths } = hashBatchTree(leaves.map(toHex))
+    expect(root).toBe(toHex(hashTree(leaves)))
+    expect(paths).toEqual(createInclusionPaths(leaves).map((path) => path.map(toHex)))
+  },
+)
+
+test.each<[string, string[]]>([
+  ['no leaves', []],
+  ['a leaf that is no hex', ['11'.repeat(32), 'xx'.repeat(32)]],
+  ['a leaf in upper case', ['AA'.repeat(32)]],
+  ['a leaf that is too short', ['11'.repeat(32), '11'.repeat(31)]],
+  ['a leaf that is too long', ['11'.repeat(33), '11'.repeat(32)]],
+])('%s: attestation_invalid', (_, leaves) => {
+  expect(() => hashBatchTree(leaves)).toThrow(expect.objectContaining({ code: 'attestation_invalid' }))
 })

@@ -1,188 +1,159 @@
+import { createPolicy, hashPolicy } from '@countersign/policy'
 import {
-  type Hex,
   hashAuthorization,
   hashMessage,
   hashTypedData,
   type Opening,
-  type SignedBatch,
   type SignItem,
-  type Statement,
-  type TransactionItem,
+  toEventHash,
   toHex,
   toPrefixedHex,
 } from '@countersign/protocol'
+import { createTx, toDigest } from '@countersign/testing/stack'
 import { describe, expect, test } from 'vitest'
-import type { SignedItem, SignedItemV2 } from '../../test/signingEnclave.ts'
+import { createPasskey } from '../../../../packages/policy/src/passkey.fake.ts'
+import { createSigningEnclave, type SignedItem, type SignedItemV2 } from '../../test/signingEnclave.ts'
+import { alice, bob, createGrant, createJob, NOW, signJob, vaultKey } from '../../test/signService.ts'
 import { createFakeWitness } from '../ports.fake.ts'
-import { assertItemSigned, type ExpectedItem } from './checkItem.ts'
-import { alice, bob, COORDINATOR, createEnclave, createItem, NOW } from './checks.fake.ts'
+import { assertItemSigned } from './checkItem.ts'
+import type { SignContent, SignJob } from './job.ts'
+
+type SignedJob = SignJob<'item' | 'leaf' | 'time'>
+
+const invalid = expect.objectContaining({ code: 'attestation_invalid' })
+const COORDINATOR = 'c0'.repeat(32)
+const txMetadata = createTx(0)
+const message = { message: '0x68656c6c6f' } as const
+const typedData = {
+  domain: { name: 'Permit', chainId: 1 },
+  types: { Permit: [{ name: 'spender', type: 'address' }] },
+  primaryType: 'Permit',
+  message: { spender: `0x${'Ab'.repeat(20)}` },
+}
+const authorization = { chainId: 31337, address: `0x${'22'.repeat(20)}` as const, nonce: 3 }
+const contents = {
+  transaction: { kind: 'transaction', digest: toDigest(txMetadata), txMetadata },
+  authorization: { kind: 'authorization', digest: toPrefixedHex(hashAuthorization(authorization)), authorization },
+  message: { kind: 'message', digest: toPrefixedHex(hashMessage(message.message)), content: message },
+  'typed-data': { kind: 'typed-data', digest: toPrefixedHex(hashTypedData(typedData)), content: typedData },
+} as const satisfies Record<string, SignContent>
+const granted = createGrant()
+const items = {
+  transaction: { ...contents.transaction, statementVersion: 2, ...granted },
+  authorization: { kind: 'authorization', authorization, ...granted },
+  message: { kind: 'message', content: message, ...granted },
+  'typed-data': { kind: 'typed-data', content: typedData, ...granted },
+} as const satisfies Record<keyof typeof contents, SignItem>
+const kinds = Object.keys(items) as (keyof typeof items)[]
+const offChain = ['message', 'typed-data'] as const
 
 describe('a statement of version 1', () => {
+  /** Two items of one batch, in their places. */
   async function sign() {
-    const items = [createItem(0), createItem(1), createItem(2, bob)]
-    const { batches, results } = await createEnclave().signItems(items)
-    return { items, batch: batches[0] as SignedBatch, results: results as SignedItem[] }
+    const enclave = createSigningEnclave({
+      clock: { now: () => NOW },
+      coordinatorKey: COORDINATOR,
+      wallets: [alice],
+    })
+    const item = { ...items.transaction, statementVersion: 1 } as const
+    const other = { ...item, txMetadata: createTx(1), digest: toDigest(createTx(1)) }
+    const { batches, results } = await enclave.signItems([item, other])
+    const { job } = await signJob(createJob(contents.transaction), item)
+    const [batch] = batches
+    const hash = batch?.leaves[0] ?? ''
+    return { job: { ...job, leaf: { ...job.leaf, hash } }, result: results[0] as SignedItem, hashes: batch?.leaves }
   }
-  const expected = (item: TransactionItem) => ({
-    item,
-    digest: item.digest,
-    address: alice.address,
-    coordinatorKey: COORDINATOR,
-    call: { beganAt: NOW, endedAt: NOW },
-  })
 
   test('gives the statement of an item in its batch', async () => {
-    const { items, batch, results } = await sign()
-    for (const index of [0, 1]) {
-      const { statement } = results[index] as SignedItem
-      const item = items[index] as TransactionItem
-      const { txMetadata } = item
-      const { stated } = assertItemSigned(expected(item), results[index] as SignedItem, batch)
-      expect(stated).toEqual({ version: 1, statement, txMetadata })
-    }
+    const { job, result } = await sign()
+    const { stated } = assertItemSigned(job, result)
+    expect(stated).toEqual({ version: 1, statement: result.statement, txMetadata })
   })
 
-  const invalid = expect.objectContaining({ code: 'attestation_invalid' })
-  const withStatement = (changes: Record<string, unknown>) => (result: SignedItem) => ({
-    ...result,
-    statement: { ...result.statement, ...changes } as Statement,
-  })
-  test.each<[string, (result: SignedItem) => SignedItem]>([
-    ['another place', (result) => ({ ...result, leafIndex: 1 })],
-    ['a place outside', (result) => ({ ...result, leafIndex: 3 })],
-    ['a statement changed after quoting', withStatement({ txHash: `0x${'00'.repeat(32)}` })],
-    ['a statement with a member more', withStatement({ more: 1 })],
-    ['a statement with a member less', withStatement({ txHash: undefined })],
-    ['a statement of another type', withStatement({ type: 'something else' })],
-  ])('%s is refused', async (_, change) => {
-    const { items, batch, results } = await sign()
-    const result = change(results[0] as SignedItem)
-    expect(() => assertItemSigned(expected(items[0] as TransactionItem), result, batch)).toThrow(invalid)
+  test.each([
+    ['changed after quoting', { txHash: `0x${'00'.repeat(32)}` }],
+    ['with a member more', { more: 1 }],
+    ['with a member less', { txHash: undefined }],
+    ['of another type', { type: 'something else' }],
+  ])('one %s is refused', async (_, changes) => {
+    const { job, result } = await sign()
+    const statement = { ...result.statement, ...changes } as typeof result.statement
+    expect(() => assertItemSigned(job, { statement })).toThrow(invalid)
   })
 
-  test.each<[string, (item: TransactionItem) => object]>([
-    ['digest', (item) => ({ item: { ...item, digest: `0x${'00'.repeat(32)}` } })],
-    ['key', (item) => ({ item: { ...item, keyId: bob.keyId } })],
-    ['sample', (item) => ({ item: { ...item, witness: createFakeWitness(1) } })],
-    ['chain', (item) => ({ item: { ...item, txMetadata: { ...item.txMetadata, chainId: 1 } } })],
+  test.each([1, 2])('one at place %i, which is another’s or none, is refused', async (place) => {
+    const { job, result, hashes } = await sign()
+    const leaf = { ...job.leaf, hash: hashes?.[place] ?? '' }
+    expect(() => assertItemSigned({ ...job, leaf }, result)).toThrow(invalid)
+  })
+
+  test.each<[string, (job: SignedJob) => Partial<SignedJob>]>([
+    ['digest', ({ item }) => ({ item: { ...item, digest: `0x${'00'.repeat(32)}` } as SignItem })],
+    ['key', ({ item }) => ({ item: { ...item, keyId: bob.keyId } })],
+    ['sample', ({ item }) => ({ item: { ...item, witness: createFakeWitness(1) } })],
+    ['chain', ({ item }) => ({ item: { ...item, txMetadata: { ...txMetadata, chainId: 1 } } as SignItem })],
     ['address', () => ({ address: bob.address })],
-    ['coordinator', () => ({ coordinatorKey: '00'.repeat(32) })],
-  ])('a statement in the batch about another %s than asked is refused', async (_, change) => {
-    const { items, batch, results } = await sign()
-    const item = items[0] as TransactionItem
-    expect(() => assertItemSigned({ ...expected(item), ...change(item) }, results[0] as SignedItem, batch)).toThrow(
-      invalid,
-    )
+    ['coordinator', ({ leaf }) => ({ leaf: { ...leaf, call: { ...leaf.call, coordinatorKey: '00'.repeat(32) } } })],
+    ['time', () => ({ time: { signedAtMs: NOW + 1, entryIndex: 0 } })],
+  ])('one in the batch about another %s than asked is refused', async (_, change) => {
+    const { job, result } = await sign()
+    expect(() => assertItemSigned({ ...job, ...change(job) }, result)).toThrow(invalid)
+  })
+
+  test('is no statement of version 2, nor the other way round', async () => {
+    const { job, result } = await sign()
+    const next = await signJob(createJob(contents.transaction), items.transaction)
+    expect(() => assertItemSigned({ ...job, item: items.transaction }, result)).toThrow(invalid)
+    expect(() => assertItemSigned({ ...next.job, item: job.item }, next.result)).toThrow(invalid)
   })
 })
 
 describe('a statement of version 2', () => {
-  const granted = { sid: '51'.repeat(32), grant: 'grant', keyId: alice.keyId, witness: createFakeWitness(0) }
-  const message = { message: '0x68656c6c6f' } as const
-  const typedData = {
-    domain: { name: 'Permit', chainId: 1 },
-    types: { Permit: [{ name: 'spender', type: 'address' }] },
-    primaryType: 'Permit',
-    message: { spender: `0x${'Ab'.repeat(20)}` },
-  }
-  const authorization = { chainId: 31337, address: `0x${'22'.repeat(20)}` as const, nonce: 3 }
-  const { digest } = createItem(0)
-  const kinds = {
-    transaction: { item: { ...createItem(0), statementVersion: 2 }, digest },
-    authorization: {
-      item: { kind: 'authorization', ...granted, authorization },
-      digest: toPrefixedHex(hashAuthorization(authorization)),
-    },
-    message: {
-      item: { kind: 'message', ...granted, content: message },
-      digest: toPrefixedHex(hashMessage(message.message)),
-    },
-    'typed-data': {
-      item: { kind: 'typed-data', ...granted, content: typedData },
-      digest: toPrefixedHex(hashTypedData(typedData)),
-    },
-  } as const satisfies Record<string, { item: SignItem; digest: Hex }>
-  type Kind = keyof typeof kinds
-  const names = Object.keys(kinds) as Kind[]
-  const offChain = ['message', 'typed-data'] as const
+  const sign = (kind: keyof typeof items, lie?: (signed: SignedItemV2) => object) =>
+    signJob(createJob(contents[kind]), items[kind], lie)
 
-  async function sign(kind: Kind, lie: (signed: SignedItemV2) => Partial<SignedItemV2> = () => ({})) {
-    const enclave = createEnclave()
-    enclave.stateV2 = (signed) => ({ ...signed, ...lie(signed as SignedItemV2) })
-    const { item, digest } = kinds[kind]
-    const { batches, results } = await enclave.signItems([item])
-    const call = { beganAt: NOW, endedAt: NOW }
-    const expected: ExpectedItem = { item, digest, address: alice.address, coordinatorKey: COORDINATOR, call }
-    return { expected, result: results[0] as SignedItemV2, batch: batches[0] as SignedBatch }
-  }
-
-  test.each(names)('of a %s gives what is stored and what is claimed', async (kind) => {
-    const { expected, result, batch } = await sign(kind)
-    const { stated, claim, opening } = assertItemSigned(expected, result, batch)
+  test.each(kinds)('of a %s gives what is stored and what is claimed', async (kind) => {
+    const { job, result } = await sign(kind)
+    const { stated, claim, opening } = assertItemSigned(job, result)
     expect(stated).toMatchObject({ version: 2, statement: result.statement, signed: { subject: result.subject } })
-    expect(claim).toMatchObject({ digest: expected.digest, address: alice.address })
+    expect(claim).toMatchObject({ digest: job.asked.digest, address: alice.address })
     expect(opening).toEqual(result.opening)
   })
 
   test.each(offChain)('of a %s has nothing of content, digest, signature or salts in what is stored', async (kind) => {
-    const { expected, result, batch } = await sign(kind)
-    const { stated, claim, opening } = assertItemSigned(expected, result, batch)
+    const { job, result } = await sign(kind)
+    const { stated, claim, opening } = assertItemSigned(job, result)
     const text = JSON.stringify(stated).toLowerCase()
     const { content, signature } = opening as { content: { salt: string }; signature: { salt: string } }
-    const private_ = [expected.digest, claim?.signature ?? '', content.salt, signature.salt, 'abababab', '68656c6c6f']
+    const private_ = [job.asked.digest, claim?.signature ?? '', content.salt, signature.salt, 'abababab', '68656c6c6f']
     for (const part of private_) expect(text).not.toContain(part.replace('0x', ''))
   })
 
-  const invalid = expect.objectContaining({ code: 'attestation_invalid' })
+  const lies: [string, (kind: string) => object][] = [
+    ['another kind', (kind) => ({ kind: kind === 'transaction' ? 'off-chain' : 'transaction' })],
+    ['another key', () => ({ keyId: bob.keyId })],
+    ['another address', () => ({ address: bob.address })],
+    ['another subject', () => ({ subject: '00'.repeat(32) })],
+    ['another sample', () => ({ witness: '00'.repeat(32) })],
+    ['another coordinator', () => ({ coordinatorKey: '00'.repeat(32) })],
+    ['a policy', () => ({ policy: '00'.repeat(32) })],
+    ['approvals', () => ({ approvals: '00'.repeat(32) })],
+    ['a time that is long past', () => ({ signedAt: '2025-06-15T12:00:00.000Z' })],
+  ]
+  test.each(kinds.flatMap((kind) => lies.map(([name, lie]) => [kind, name, lie] as const)))(
+    'of a %s, quoted with %s, is refused',
+    async (kind, _, lie) => {
+      const { job, result } = await sign(kind, ({ statement }) => ({ statement: { ...statement, ...lie(kind) } }))
+      expect(() => assertItemSigned(job, result)).toThrow(invalid)
+    },
+  )
 
-  describe.each(names)('%s', (kind) => {
-    test.each<[string, (signed: SignedItemV2) => Partial<SignedItemV2>]>([
-      [
-        'another kind',
-        ({ statement }) => ({
-          statement: { ...statement, kind: kind === 'transaction' ? 'off-chain' : 'transaction' },
-        }),
-      ],
-      ['another key', ({ statement }) => ({ statement: { ...statement, keyId: bob.keyId } })],
-      ['another address', ({ statement }) => ({ statement: { ...statement, address: bob.address } })],
-      ['another subject', ({ statement }) => ({ statement: { ...statement, subject: '00'.repeat(32) } })],
-      ['another sample', ({ statement }) => ({ statement: { ...statement, witness: '00'.repeat(32) } })],
-      ['another coordinator', ({ statement }) => ({ statement: { ...statement, coordinatorKey: '00'.repeat(32) } })],
-      ['a policy', ({ statement }) => ({ statement: { ...statement, policy: '00'.repeat(32) } })],
-      ['approvals', ({ statement }) => ({ statement: { ...statement, approvals: '00'.repeat(32) } })],
-      [
-        'a time that is long past',
-        ({ statement }) => ({ statement: { ...statement, signedAt: '2025-06-15T12:00:00.000Z' } }),
-      ],
-    ])('quoted with %s is refused', async (_, lie) => {
-      const { expected, result, batch } = await sign(kind, lie)
-      expect(() => assertItemSigned(expected, result, batch)).toThrow(invalid)
-    })
-
-    test('changed after quoting, or at another place, is refused', async () => {
-      const { expected, result, batch } = await sign(kind)
-      const statement = { ...result.statement, publicKey: toHex(bob.publicKey) }
-      expect(() => assertItemSigned(expected, { ...result, statement }, batch)).toThrow(invalid)
-      expect(() => assertItemSigned(expected, { ...result, leafIndex: 1 }, batch)).toThrow(invalid)
-    })
-
-    test('without what belongs to it is refused', async () => {
-      const { expected, result, batch } = await sign(kind)
-      const { statement, leafIndex } = result
-      const bare = { statement, batch: 0, leafIndex } as unknown as SignedItemV2
-      expect(() => assertItemSigned(expected, bare, batch)).toThrow(invalid)
-    })
-
-    test('of version 1 is refused', async () => {
-      const { expected, batch } = await sign(kind)
-      const old = (await createEnclave().signItems([createItem(0)])).results[0] as SignedItem
-      expect(() => assertItemSigned(expected, old, batch)).toThrow(invalid)
-    })
-  })
-
-  test('version 2 does not pass where version 1 was asked for', async () => {
-    const { expected, result, batch } = await sign('transaction')
-    expect(() => assertItemSigned({ ...expected, item: createItem(0) }, result, batch)).toThrow(invalid)
+  test.each(kinds)('of a %s changed after quoting, or without what belongs to it, is refused', async (kind) => {
+    const { job, result } = await sign(kind)
+    const { statement } = result
+    const changed = { ...result, statement: { ...statement, publicKey: toHex(bob.publicKey) } }
+    expect(() => assertItemSigned(job, changed)).toThrow(invalid)
+    expect(() => assertItemSigned(job, { statement } as SignedItemV2)).toThrow(invalid)
   })
 
   test.each<[string, (opening: Opening) => unknown]>([
@@ -201,24 +172,107 @@ describe('a statement of version 2', () => {
     ['that is none', () => null],
   ])('an opening %s is refused, and no error repeats it', async (_, change) => {
     for (const kind of offChain) {
-      const { expected, result, batch } = await sign(kind)
+      const { job, result } = await sign(kind)
       const opening = change(result.opening as Opening) as Opening
       let thrown: unknown
       try {
-        assertItemSigned(expected, { ...result, opening }, batch)
+        assertItemSigned(job, { ...result, opening })
       } catch (error) {
         thrown = error
       }
       expect(thrown).toEqual(invalid)
       const { message, details, cause } = thrown as { message: string; details: string; cause: unknown }
-      expect(`${message} ${details}`).not.toContain(expected.digest.slice(2))
+      expect(`${message} ${details}`).not.toContain(job.asked.digest.slice(2))
       expect(cause).toBeUndefined()
     }
   })
 
   test('an opening that commits, but to other content than was asked, is refused', async () => {
-    const { expected, batch, result } = await sign('message')
-    const item = { ...kinds.message.item, content: { message: '0x00' } as const }
-    expect(() => assertItemSigned({ ...expected, item }, result, batch)).toThrow(invalid)
+    const { job, result } = await sign('message')
+    const item = { ...items.message, content: { message: '0x00' } as const }
+    expect(() => assertItemSigned({ ...job, item }, result)).toThrow(invalid)
+  })
+})
+
+describe('what the enclave states of a vault', () => {
+  const passkey = createPasskey({ seed: 1, rpId: 'vault.example' })
+  const payment = { kind: 'transaction', chainIds: 'any', to: 'any', maxFeeWei: '100000', maxValueWei: '9' } as const
+  const rules = [{ ...payment, approvals: 1 }]
+  const policyHash = hashPolicy(createPolicy({ version: 1, log: null, approvers: [passkey.approver], rules }))
+  const policy = toHex(policyHash)
+  const approve = (expiresMs: number) => {
+    const subject = { vaultAddress: vaultKey.address, policyHash, kind: 'message', digest: new Uint8Array(32) } as const
+    return [passkey.approve({ ...subject, expiresMs }, 0)]
+  }
+  const approvals = approve(NOW)
+  const use = { ...createGrant(vaultKey), vault: { policy, approvals } }
+  const subject = { address: vaultKey.address, policy }
+  const vaultItems = {
+    transaction: { ...items.transaction, ...use },
+    message: { ...items.message, ...use },
+    address: { kind: 'address', ...use, vault: { policy } },
+  } as const satisfies Record<string, SignItem>
+  const vaultContents = { ...contents, address: { kind: 'address', digest: toEventHash({ kind: 'address', subject }) } }
+  const names = Object.keys(vaultItems) as (keyof typeof vaultItems)[]
+
+  async function sign(kind: keyof typeof vaultItems, lie?: (signed: SignedItemV2) => object) {
+    const { job, result } = await signJob(
+      createJob(vaultContents[kind] as SignContent, vaultKey),
+      vaultItems[kind],
+      lie,
+    )
+    return assertItemSigned(job, result)
+  }
+
+  test('of a transaction is kept with its approvals; of a message without, since they are in its opening', async () => {
+    expect((await sign('transaction')).stated).toMatchObject({ version: 2, approvals })
+    const { stated, opening } = await sign('message')
+    expect(stated).not.toHaveProperty('approvals')
+    expect(opening?.content).toMatchObject({ approvals })
+    expect(JSON.stringify(stated)).not.toContain(approvals[0]?.clientDataJSON)
+  })
+
+  test('of an address is the address with the hash of its rules, and claims no signature', async () => {
+    const { stated, claim } = await sign('address')
+    expect(stated).toMatchObject({ signed: { kind: 'address', subject } })
+    expect(claim).toBeUndefined()
+  })
+
+  const lies: [string, object][] = [
+    ['no policy', { policy: null }],
+    ['another policy', { policy: 'ab'.repeat(32) }],
+    ['other approvals', { approvals: 'ab'.repeat(32) }],
+    ['another wallet', { keyId: bob.keyId, address: bob.address, publicKey: toHex(bob.publicKey) }],
+    ['another key id', { keyId: bob.keyId }],
+  ]
+  test.each(names.flatMap((kind) => lies.map(([name, lie]) => [kind, name, lie] as const)))(
+    'a %s stated with %s is refused',
+    async (kind, _, lie) => {
+      const change = ({ statement }: SignedItemV2) => ({ statement: { ...statement, ...lie } })
+      await expect(sign(kind, change)).rejects.toEqual(invalid)
+    },
+  )
+
+  test.each(['transaction', 'message'] as const)('a %s stated without the approvals is refused', async (kind) => {
+    const change = ({ statement }: SignedItemV2) => ({ statement: { ...statement, approvals: null } })
+    await expect(sign(kind, change)).rejects.toEqual(invalid)
+  })
+
+  test('an address stated with the key of another is refused', async () => {
+    const publicKey = toHex(bob.publicKey)
+    const change = ({ statement }: SignedItemV2) => ({ statement: { ...statement, publicKey } })
+    await expect(sign('address', change)).rejects.toEqual(invalid)
+  })
+
+  test.each([
+    ['without approvals', undefined],
+    ['with others', approve(NOW + 1)],
+  ])('a message whose opening is %s is refused', async (_, given) => {
+    const change = ({ opening }: SignedItemV2) => {
+      const { content, signature } = opening as Exclude<Opening, string> & { content: object }
+      const { approvals: _, ...rest } = content as { approvals: unknown }
+      return { opening: { content: { ...rest, ...(given && { approvals: given }) }, signature } }
+    }
+    await expect(sign('message', change)).rejects.toEqual(invalid)
   })
 })

@@ -1,8 +1,6 @@
 import { hash } from 'node:crypto'
 import {
-  type AddressItem,
   type Approval,
-  type AuthorizationItem,
   assertOpening,
   assertStatement,
   assertStatementV2,
@@ -14,17 +12,14 @@ import {
   MAX_SAMPLE_AGE_MS,
   type OffChainItem,
   type Opening,
-  type Placed,
   SAMPLE_TOLERANCE_MS,
   ServiceError,
   type Signed,
-  type SignedBatch,
   type SignedStatement,
   type SignItem,
   type Statement,
   type StatementV2,
   type TransactionItem,
-  type TxMetadata,
   tags,
   toAddress,
   toCanonicalJson,
@@ -33,37 +28,21 @@ import {
 } from '@countersign/protocol'
 import { CoordinatorError, invalidAnswer } from '../errors.ts'
 import type { SignatureClaim } from './checkSignatures.ts'
+import type { CheckedItem, SignJob } from './job.ts'
 
-/** What an item must have been signed as, in a call that began and ended then. */
-export type ExpectedItem = {
-  item: SignItem
-  /** Of what the item asks to sign. */
-  digest: Hex
-  address: Hex
-  coordinatorKey: string
-  call: { beganAt: number; endedAt: number }
-}
-
-type Result = SignedStatement & Pick<Placed, 'leafIndex'>
-
-/** What a signing of either version states, as far as it is stored. */
-export type Stated =
-  | { version: 1; statement: Statement; txMetadata: TxMetadata }
-  | { version: 2; statement: StatementV2; signed: Signed; approvals?: readonly Approval[] }
-
-/** An item that was signed, and what is still to be checked of it. `opening` goes to the caller and nowhere else. For an address nothing is signed. */
-export type CheckedItem = { stated: Stated; claim: SignatureClaim | undefined; opening?: Opening }
+/** What the statement must be about. */
+type SignedJob = Pick<SignJob<'item' | 'leaf' | 'time'>, 'asked' | 'address' | 'item' | 'leaf' | 'time'>
 
 /** The statement is about what was asked, and it is in the batch that the quote covers. Throws `attestation_invalid`. */
-export function assertItemSigned(expected: ExpectedItem, result: Result, batch: SignedBatch): CheckedItem {
-  const { item } = expected
+export function assertItemSigned(job: SignedJob, result: SignedStatement): CheckedItem {
+  const { item, leaf, time } = job
   try {
     const isOld = item.kind === 'transaction' && item.statementVersion === 1
-    const checked = isOld ? assertVersion1({ ...expected, item }, result) : assertVersion2(expected, result)
+    const checked = isOld ? assertVersion1({ ...job, item }, result) : assertVersion2(job, result)
     const { statement } = checked.stated
-    if (hashLeafFast(statement) !== batch.leaves[result.leafIndex])
-      throw invalidAnswer('the statement is not in the batch')
-    assertSignedAt(Date.parse(statement.signedAt), expected)
+    if (hashLeafFast(statement) !== leaf.hash) throw invalidAnswer('the statement is not in the batch')
+    // The quote is verified for the time in the log, which stays there.
+    if (Date.parse(statement.signedAt) !== time.signedAtMs) throw invalidAnswer('the log says another time')
     return checked
   } catch (cause) {
     // Not the error itself: one about an opening could show some of it.
@@ -72,8 +51,10 @@ export function assertItemSigned(expected: ExpectedItem, result: Result, batch: 
   }
 }
 
-function assertVersion1(expected: ExpectedItem & { item: TransactionItem }, { statement }: Result): CheckedItem {
-  const { item, address, coordinatorKey } = expected
+function assertVersion1(
+  { item, address, leaf }: SignedJob & { item: TransactionItem },
+  { statement }: SignedStatement,
+): CheckedItem {
   assertStatement(statement)
   const isAsked =
     statement.digest === item.digest &&
@@ -81,7 +62,7 @@ function assertVersion1(expected: ExpectedItem & { item: TransactionItem }, { st
     statement.address === address &&
     statement.chainId === item.txMetadata.chainId &&
     statement.entropyHash === hash('sha256', Buffer.from(item.witness.valueHex, 'hex'), 'hex') &&
-    statement.coordinatorKey === coordinatorKey
+    statement.coordinatorKey === leaf.call.coordinatorKey
   if (!isAsked) throw somethingElse()
   const { digest, signature, publicKey, txHash } = statement
   const { txMetadata } = item
@@ -92,11 +73,11 @@ function assertVersion1(expected: ExpectedItem & { item: TransactionItem }, { st
 }
 
 /** A statement of version 2 names what was signed by a hash: the subject is built here, from what was asked, and must have it. */
-function assertVersion2(expected: ExpectedItem, result: Result): CheckedItem {
-  const { item, address, coordinatorKey, digest } = expected
+function assertVersion2(job: SignedJob, result: SignedStatement): CheckedItem {
+  const { item, address, leaf, asked } = job
   const { statement } = result
   assertStatementV2(statement)
-  const { signed, signature, opening } = toSigned(expected, result, statement)
+  const { signed, signature, opening } = toSigned(job, result, statement)
   const isAsked =
     statement.kind === signed.kind &&
     statement.keyId === item.keyId &&
@@ -105,14 +86,14 @@ function assertVersion2(expected: ExpectedItem, result: Result): CheckedItem {
     statement.witness === hashWitnessFast(item.witness) &&
     statement.policy === (item.vault?.policy ?? null) &&
     statement.approvals === hashGiven(item.vault?.approvals) &&
-    statement.coordinatorKey === coordinatorKey
+    statement.coordinatorKey === leaf.call.coordinatorKey
   if (!isAsked) throw somethingElse()
   if (signature === undefined) {
     // No signature shows that the key is that of the address.
     if (toAddress(fromHex(statement.publicKey)) !== address) throw somethingElse()
     return { stated: { version: 2, statement, signed }, claim: undefined }
   }
-  const claim: SignatureClaim = { digest, signature, publicKey: statement.publicKey, address }
+  const claim: SignatureClaim = { digest: asked.digest, signature, publicKey: statement.publicKey, address }
   if (item.kind === 'transaction' && signed.kind === 'transaction') {
     claim.transaction = { txHash: signed.subject.txHash, txMetadata: item.txMetadata }
   }
@@ -142,58 +123,52 @@ function hashGiven(approvals: readonly Approval[] | undefined): string | null {
 /** The subject's members are in the order of canonical JSON. */
 type SignedAs = { signed: Signed; signature: Hex | undefined; opening?: Opening }
 
-function toSigned(expected: ExpectedItem, result: Result, statement: StatementV2): SignedAs {
-  const { item } = expected
+function toSigned({ item, address, asked }: SignedJob, result: SignedStatement, { signedAt }: StatementV2): SignedAs {
   const subject: object = 'subject' in result ? result.subject : {}
-  if (item.kind === 'transaction') return toTransaction(expected, item, subject, statement)
-  if (item.kind === 'authorization') return toAuthorization(expected, item, subject)
-  if (item.kind === 'address') return toStatedAddress(expected, item)
-  return toOffChain(expected, item, 'opening' in result ? result.opening : undefined)
-}
-
-function toTransaction(
-  { address, digest }: ExpectedItem,
-  { txMetadata }: TransactionItem,
-  subject: object,
-  { signedAt }: StatementV2,
-): SignedAs {
-  const { chainId, to, nonce, value, data, gas, maxFeePerGas, maxPriorityFeePerGas } = txMetadata
-  const signature = readHex(subject, 'signature', 65)
-  return {
-    signed: {
-      kind: 'transaction',
-      subject: {
-        chainId,
-        data: data.toLowerCase() as Hex,
-        digestSigned: digest,
-        from: address,
-        gas,
-        maxFeePerGas,
-        maxPriorityFeePerGas,
-        nonce,
+  const { digest } = asked
+  switch (item.kind) {
+    case 'transaction': {
+      const { chainId, to, nonce, value, data, gas, maxFeePerGas, maxPriorityFeePerGas } = item.txMetadata
+      const signature = readHex(subject, 'signature', 65)
+      return {
+        signed: {
+          kind: 'transaction',
+          subject: {
+            chainId,
+            data: data.toLowerCase() as Hex,
+            digestSigned: digest,
+            from: address,
+            gas,
+            maxFeePerGas,
+            maxPriorityFeePerGas,
+            nonce,
+            signature,
+            signedAt,
+            to: to.toLowerCase() as Hex,
+            txHash: readHex(subject, 'txHash', 32),
+            value,
+          },
+        },
         signature,
-        signedAt,
-        to: to.toLowerCase() as Hex,
-        txHash: readHex(subject, 'txHash', 32),
-        value,
-      },
-    },
-    signature,
+      }
+    }
+    case 'authorization': {
+      const { chainId, address, nonce } = item.authorization
+      const signature = readHex(subject, 'signature', 65)
+      return { signed: { kind: 'authorization', subject: { address, chainId, digest, nonce, signature } }, signature }
+    }
+    case 'address':
+      return {
+        signed: { kind: 'address', subject: { address, policy: item.vault?.policy ?? null } },
+        signature: undefined,
+      }
+    default:
+      return toOffChain(digest, item, 'opening' in result ? result.opening : undefined)
   }
 }
 
-function toAuthorization({ digest }: ExpectedItem, item: AuthorizationItem, subject: object): SignedAs {
-  const { chainId, address, nonce } = item.authorization
-  const signature = readHex(subject, 'signature', 65)
-  return { signed: { kind: 'authorization', subject: { address, chainId, digest, nonce, signature } }, signature }
-}
-
-function toStatedAddress({ address }: ExpectedItem, { vault }: AddressItem): SignedAs {
-  return { signed: { kind: 'address', subject: { address, policy: vault?.policy ?? null } }, signature: undefined }
-}
-
 /** The opening must be of exactly what was asked, or the caller could never show it. */
-function toOffChain({ digest }: ExpectedItem, item: OffChainItem, opening: unknown): SignedAs {
+function toOffChain(digest: Hex, item: OffChainItem, opening: unknown): SignedAs {
   assertOpening(opening)
   const { content, signature } = opening
   if (typeof content === 'string' || typeof signature === 'string')
@@ -214,8 +189,10 @@ function isSame(left: unknown, right: unknown): boolean {
 }
 
 /** Verifiers refuse a signature that is not dated shortly after its sample; one that is not from now has a wrong clock. */
-export function assertSignedAt(signedAt: number, { item, call: { beganAt, endedAt } }: ExpectedItem) {
+export function assertSignedAt(signedAt: number, { item, leaf }: Pick<SignedJob, 'item' | 'leaf'>): void {
+  const { beganAt, endedAt } = leaf.call
   const sampledAt = Date.parse(item.witness.timestamp)
+  if (Number.isNaN(signedAt)) throw invalidAnswer('the statement has no time')
   if (signedAt < beganAt - SAMPLE_TOLERANCE_MS) throw invalidAnswer('the enclave’s clock is behind')
   if (signedAt > endedAt + SAMPLE_TOLERANCE_MS) throw invalidAnswer('the enclave’s clock is ahead')
   if (signedAt < sampledAt - SAMPLE_TOLERANCE_MS) throw invalidAnswer('the signature is older than its sample')

@@ -4,21 +4,13 @@ import { CoordinatorError } from '../errors.ts'
 import { createGatherer, type Progress } from '../gather.ts'
 import type { Clock, Random, SelfReport, Store } from '../ports.ts'
 import { toDigest } from '../store/digest.ts'
-import type { AnyWitness, Signing, StoredSigning } from '../store/types.ts'
-import type { Stated } from './checkItem.ts'
+import type { Signing, StoredSigning } from '../store/types.ts'
+import type { SignJob } from './job.ts'
 import type { Releaser } from './release.ts'
 import type { VerifiedBatch } from './verifyBatch.ts'
 
-/** A signature that may be released once it is stored: its quote is verified, and it is of this wallet. */
-export type VerifiedSigning = {
-  batch: VerifiedBatch
-  walletId: string
-  stated: Stated
-  leafIndex: number
-  witness: AnyWitness
-  /** Where the settings have a log: the entry, and the note that covers it. */
-  log?: { origin: string; note: string; index: number }
-}
+/** A signature that may be answered once it is stored: its quote is verified, and it is of this wallet. */
+export type CommitJob = SignJob<'sample' | 'leaf' | 'checked' | 'verified' | 'log'>
 
 /** What is stored: of a kind that is off the chain, and of an address, no signature. */
 export type Committed = Pick<StoredSigning, 'signature' | 'slug'> & {
@@ -42,15 +34,15 @@ const SLOTS = 1
  * Step 5 of signing: releases and stores, in one transaction, all that has become ready while earlier transactions were under way.
  * Returns what was committed, which for a digest that was signed before is the earlier signature.
  */
-export function createCommitter(deps: CommitDeps): (signing: VerifiedSigning) => Promise<Committed> {
+export function createCommitter(deps: CommitDeps): (job: CommitJob) => Promise<Committed> {
   const hashReport = createReportHasher()
-  const gatherer = createGatherer<VerifiedSigning, Committed>({
-    async run(signings, { answer }) {
-      const ofBatches = Map.groupBy(signings, ({ batch }) => batch)
+  const gatherer = createGatherer<CommitJob, Committed>({
+    async run(jobs, { answer }) {
+      const ofBatches = Map.groupBy(jobs, ({ verified }) => verified)
       await Promise.all(
-        [...ofBatches].flatMap(([batch, asked]) =>
+        [...ofBatches].flatMap(([batch, ofBatch]) =>
           // Several notes may cover what one quote does.
-          [...Map.groupBy(asked, ({ log }) => log?.note).values()].map((part) =>
+          [...Map.groupBy(ofBatch, ({ log }) => log?.note).values()].map((part) =>
             commit({ ...deps, hashReport }, batch, part, answer),
           ),
         ),
@@ -59,7 +51,7 @@ export function createCommitter(deps: CommitDeps): (signing: VerifiedSigning) =>
     limit: LIMIT,
     slots: SLOTS,
   })
-  return (signing) => gatherer.add(signing)
+  return (job) => gatherer.add(job)
 }
 
 /** For receipts of version 1. A report is the same object for hours. */
@@ -75,36 +67,36 @@ function createReportHasher(): (selfAttestation: SelfAttestation) => Uint8Array 
 async function commit(
   deps: CommitDeps & { hashReport(selfAttestation: SelfAttestation): Uint8Array },
   batch: VerifiedBatch,
-  asked: readonly VerifiedSigning[],
-  answer: Progress<VerifiedSigning, Committed>['answer'],
+  jobs: readonly CommitJob[],
+  answer: Progress<CommitJob, Committed>['answer'],
 ) {
   try {
-    const { leaves, paths, collateral, begun: _, ...rest } = batch
+    const { leaves: _leaves, paths, collateral, begun: _, ...rest } = batch
     const { selfAttestation, coordinator } = deps.selfReport.current()
     // Verifiers refuse a report that was made after the signature; this one may be new since the enclave was asked.
     const attestedAt = Date.parse(selfAttestation.fetchedAt)
-    const isAttested = ({ stated }: VerifiedSigning) =>
-      Date.parse(stated.statement.signedAt) >= attestedAt - SAMPLE_TOLERANCE_MS
-    for (const signing of asked) if (!isAttested(signing)) answer(signing, { status: 'rejected', reason: tooOld() })
-    const signings = asked.filter(isAttested)
-    if (signings.length === 0) return
-    const isReleased = signings.some(({ stated }) => stated.version === 2)
+    const isAttested = ({ checked }: CommitJob) =>
+      Date.parse(checked.stated.statement.signedAt) >= attestedAt - SAMPLE_TOLERANCE_MS
+    for (const job of jobs) if (!isAttested(job)) answer(job, { status: 'rejected', reason: tooOld() })
+    const attested = jobs.filter(isAttested)
+    if (attested.length === 0) return
+    const isReleased = attested.some(({ checked }) => checked.stated.version === 2)
     const release = isReleased ? await deps.releaser.release(batch, coordinator) : undefined
-    const [{ log }] = signings as [VerifiedSigning]
-    const rows = signings.map(({ walletId, stated, leafIndex, witness, log }): Signing => {
+    const [{ log }] = attested as [CommitJob]
+    const rows = attested.map(({ walletId, checked: { stated }, leaf, sample, log }): Signing => {
       const slug = Buffer.from(deps.random(16)).toString('base64url')
-      const row = { slug, walletId, leafIndex, path: paths[leafIndex] ?? [] }
-      if (stated.version === 2) return { ...row, ...stated, witness, ...(log && { logIndex: log.index }) }
+      const row = { slug, walletId, leafIndex: leaf.index, path: paths[leaf.index] ?? [] }
+      if (stated.version === 2) return { ...row, ...stated, witness: sample, ...(log && { logIndex: log.index }) }
       // Its receipts have no place for one, and the enclave refuses to sign with it.
-      if ('kind' in witness) throw new Error('a beacon for a receipt of version 1')
-      // The statement was held against it when it came.
-      const leaf = Buffer.from(leaves[leafIndex] ?? '', 'hex')
-      const hashes = {
+      if ('kind' in sample) throw new Error('a beacon for a receipt of version 1')
+      const message = toReceiptRelease({
         collateralHash: Buffer.from(collateral.hash, 'hex'),
         selfAttestationHash: deps.hashReport(selfAttestation),
-      }
-      const signature = deps.selfReport.sign(toReceiptRelease({ ...hashes, leaf, witness }))
-      return { ...row, ...stated, witness, release: Buffer.from(signature).toString('hex') }
+        leaf: Buffer.from(leaf.hash, 'hex'),
+        witness: sample,
+      })
+      const signature = deps.selfReport.sign(message)
+      return { ...row, ...stated, witness: sample, release: Buffer.from(signature).toString('hex') }
     })
     const committed = await deps.store.insertSignings({
       batch: {
@@ -120,19 +112,19 @@ async function commit(
     })
     const bySlug = new Map(committed.map((row) => [row.slug, row]))
     const byKey = new Map(committed.flatMap((row) => (row.digest ? [[toKey(row.walletId, row.digest), row]] : [])))
-    for (const [index, signing] of signings.entries()) {
-      const { stated } = signing
+    for (const [index, job] of attested.entries()) {
+      const { stated } = job.checked
       const digest = stated.version === 1 ? stated.statement.digest : toDigest(stated.signed)
-      const earlier = digest && byKey.get(toKey(signing.walletId, digest))
+      const earlier = digest && byKey.get(toKey(job.walletId, digest))
       const offered = rows[index]?.slug ?? ''
       const row = earlier ?? bySlug.get(offered)
       if (row !== undefined) {
         const { signature, slug } = row
-        answer(signing, { status: 'fulfilled', value: { signature, slug, isNew: slug === offered } })
-      } else answer(signing, { status: 'rejected', reason: digest === null ? repeated() : unread() })
+        answer(job, { status: 'fulfilled', value: { signature, slug, isNew: slug === offered } })
+      } else answer(job, { status: 'rejected', reason: digest === null ? repeated() : unread() })
     }
   } catch (reason) {
-    for (const signing of asked) answer(signing, { status: 'rejected', reason })
+    for (const job of jobs) answer(job, { status: 'rejected', reason })
   }
 }
 

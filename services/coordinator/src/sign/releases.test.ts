@@ -1,8 +1,8 @@
 import type { ReleaseRequest } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { unavailable } from '../../test/signingLog.ts'
 import { createManualTime } from '../manualTime.fake.ts'
 import { createFakeLog } from '../ports.fake.ts'
-import { unavailable } from './logging.fake.ts'
 import { createReleases } from './releases.ts'
 
 const [A, B] = ['aa'.repeat(16), 'bb'.repeat(16)]

@@ -9,14 +9,14 @@ import {
 import { type EntropySetting, SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
 import type { Clock } from '../ports.ts'
 import type { StoredPolicy } from '../store/types.ts'
-import type { SigningRequest } from './request.ts'
-import { approvalsMissing, policyRefused } from './vaultErrors.ts'
+import { approvalsMissing, policyRefused } from './itemErrors.ts'
+import type { SignJob } from './job.ts'
 
 export type VaultRules = {
   /** A policy that was stored, parsed once for as long as it is remembered. */
   read(policy: StoredPolicy): Policy
   /** Whether a vault's rules can allow a signing. Throws `policy_refused` and `approvals_missing`. */
-  assertAllowed(request: Pick<SigningRequest, 'vault' | 'asked'>): void
+  assertAllowed(request: Pick<SignJob, 'vault' | 'asked'>): void
 }
 
 /** To read a policy takes longer than to ask it: each drand key in it takes milliseconds. */
@@ -61,7 +61,7 @@ function toLatestSample(policy: Policy, sources: readonly EntropySetting[], now:
   return source && { source, timeMs: now + SAMPLE_TOLERANCE_MS }
 }
 
-function toPolicyRequest(asked: SigningRequest['asked'], sample: TimedSample | undefined): PolicyRequest {
+function toPolicyRequest(asked: SignJob['asked'], sample: TimedSample | undefined): PolicyRequest {
   if (asked.kind === 'transaction') return { kind: asked.kind, txMetadata: asked.txMetadata, ...(sample && { sample }) }
   if (asked.kind === 'message') return { kind: asked.kind, content: asked.content }
   if (asked.kind === 'typed-data') return { kind: asked.kind, content: asked.content }

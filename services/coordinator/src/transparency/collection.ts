@@ -1,6 +1,7 @@
 import {
   arrangeCheckpoint,
   type Cosignature,
+  isSatisfied,
   type NoteKey,
   parseCheckpoint,
   type VerifiedSignature,
@@ -50,13 +51,10 @@ export function createCollection(
   }
 }
 
-export function isCosignedBy({ cosignatures }: Collection, { witnesses, quorum }: WitnessPolicy): boolean {
-  return witnesses.filter((witness) => cosignatures.has(witness)).length >= quorum
-}
-
 /** Whether so many refuse that no quorum is left. */
-export function isRefusedBy({ refusals }: Collection, { witnesses, quorum }: WitnessPolicy): boolean {
-  return witnesses.filter((witness) => refusals.has(witness)).length > witnesses.length - quorum
+export function isRefusedBy({ refusals }: Collection, policy: WitnessPolicy): boolean {
+  const others = policy.witnesses.filter((witness) => !refusals.has(witness))
+  return !isSatisfied(policy, others)
 }
 
 /** In the order of the policy. */

@@ -1,17 +1,10 @@
-import type { NoteKey, WitnessPolicy } from '@countersign/log'
+import { isSatisfied, type NoteKey, type WitnessPolicy } from '@countersign/log'
 import { SAMPLE_TOLERANCE_MS, toHex } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, CosignedNote, LogStore, Schedule, WitnessCount } from '../ports.ts'
 import { toReason } from '../toReason.ts'
-import {
-  type Collection,
-  createCollection,
-  isCosignedBy,
-  isDatedAhead,
-  isRefusedBy,
-  toCosignedNote,
-} from './collection.ts'
+import { type Collection, createCollection, isDatedAhead, isRefusedBy, toCosignedNote } from './collection.ts'
 import { LogFault } from './logFault.ts'
 import { createNoteKeeper } from './noteKeeper.ts'
 import { proveConsistency } from './readNodes.ts'
@@ -113,7 +106,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     return (
       collection !== undefined &&
       collection.size >= size &&
-      [getPolicy(), ...needs].every((policy) => isCosignedBy(collection, policy))
+      [getPolicy(), ...needs].every((policy) => isSatisfied(policy, collection.cosignatures.keys()))
     )
   }
 
@@ -202,7 +195,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     return new Promise((resolve) => {
       let open = asked.length
       const settle = () => {
-        if (open === 0 || isCosignedBy(collection, getPolicy())) resolve()
+        if (open === 0 || isSatisfied(getPolicy(), collection.cosignatures.keys())) resolve()
       }
       const prove = createProver(collection.size)
       for (const client of asked) {
@@ -279,7 +272,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
   }
 
   function judge(collection: Collection): RoundOutcome {
-    if (isCosignedBy(collection, getPolicy())) return 'cosigned'
+    if (isSatisfied(getPolicy(), collection.cosignatures.keys())) return 'cosigned'
     if (!isRefusedBy(collection, getPolicy())) return 'unavailable'
     for (const waiter of waiters) if (waiter.size <= collection.size) waiter.reject(unavailable('the witnesses refuse'))
     deps.onRefused()
@@ -337,10 +330,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
       notes.reset()
     },
     findMissing: standings.findMissing,
-    hasQuorum: () => {
-      const { named, missing, quorum } = standings.count()
-      return named - missing >= quorum
-    },
+    hasQuorum: standings.hasQuorum,
     countWitnesses: standings.count,
     async stop(reason = stopping()) {
       stopped = reason

@@ -1,3 +1,4 @@
+import { isSatisfied, type WitnessPolicy } from '@countersign/log'
 import type { Log } from '@countersign/service'
 import type { Clock, WitnessCount } from '../ports.ts'
 import type { WitnessAnswer } from './witnessClient.ts'
@@ -11,6 +12,8 @@ export type Standings = {
   /** Names of the witnesses without a good answer lately. */
   findMissing(): string[]
   count(): WitnessCount
+  /** Whether the witnesses with a good answer lately are enough. */
+  hasQuorum(): boolean
 }
 
 type StandingsDeps = {
@@ -18,7 +21,7 @@ type StandingsDeps = {
   /** By their keys in hex, with their names. */
   clients: ReadonlyMap<string, { key: { name: string } }>
   /** Of the enclave's settings as they are now. */
-  getPolicy(): { witnesses: readonly string[]; quorum: number }
+  getPolicy(): WitnessPolicy
   clock: Clock
   log: Pick<Log, 'info' | 'warn'>
   /** A witness that cosigned within this time is there. */
@@ -30,11 +33,12 @@ export function createStandings({ origin, clients, getPolicy, clock, log, lately
 
   const toName = (witness: string) => clients.get(witness)?.key.name ?? `${witness.slice(0, 16)}…`
 
+  function isThere(witness: string): boolean {
+    const { outcome, at } = standing.get(witness) ?? {}
+    return outcome === 'cosigned' && clock.now() - (at ?? 0) < latelyMs
+  }
+
   function findMissing(): string[] {
-    const isThere = (witness: string) => {
-      const { outcome, at } = standing.get(witness) ?? {}
-      return outcome === 'cosigned' && clock.now() - (at ?? 0) < latelyMs
-    }
     return getPolicy()
       .witnesses.filter((witness) => !isThere(witness))
       .map(toName)
@@ -59,5 +63,6 @@ export function createStandings({ origin, clients, getPolicy, clock, log, lately
       const { witnesses, quorum } = getPolicy()
       return { named: witnesses.length, missing: findMissing().length, quorum }
     },
+    hasQuorum: () => isSatisfied(getPolicy(), getPolicy().witnesses.filter(isThere)),
   }
 }

@@ -1,5 +1,13 @@
-import { createNoteKey, formatNote, type NoteKey, readQuorumTimes, toNoteSignature, toVkey } from '@countersign/log'
-import { isCosigned, type PolicyLog } from '@countersign/policy'
+import {
+  createNoteKey,
+  formatNote,
+  isSatisfied,
+  type NoteKey,
+  readQuorumTimes,
+  toNoteSignature,
+  toVkey,
+} from '@countersign/log'
+import type { PolicyLog } from '@countersign/policy'
 import {
   type AppendedEntries,
   type LogRequest,
@@ -234,7 +242,7 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
     const cosigners = found.cosignatures.map(({ witness }) => witness)
     const size = tree?.findSize(text)
     if (tree === undefined || size === undefined) throw refused('not a checkpoint of this boot and its log')
-    if (cosigners.length < setting.quorum) throw refused(`${cosigners.length} of ${setting.quorum} cosigned`)
+    if (!isSatisfied(setting, cosigners)) throw refused(`${cosigners.length} of ${setting.quorum} cosigned`)
     const shownMs = learnTime(found.cosignatures)
     const wasOpen = tree.isOpen()
     tree.setCosigned(size)
@@ -341,7 +349,7 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
           return null
         }
         // A vault may ask for witnesses of its own choice beside the quorum of the settings.
-        if (!isCosigned(statement.needs, cosigners)) return null
+        if (statement.needs !== null && !isSatisfied(statement.needs, cosigners)) return null
         if (!statement.isReleased) statement.sinceMs = elapsedMs()
         statement.isReleased = true
         return statement.signed

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import { isCosigned, type Policy, parsePolicy, VaultPolicyError } from '@countersign/policy'
+import { isSatisfied } from '@countersign/log'
+import { type Policy, parsePolicy, VaultPolicyError } from '@countersign/policy'
 import type { LogSetting } from '@countersign/protocol'
 import { createPolicyMemory } from './policyMemory.ts'
 
@@ -38,7 +39,7 @@ export function createPolicies({
 
 /** Whether this enclave can do what a policy asks for: its witnesses must be asked here, or none of its signatures would be released. */
 export function isSupported({ log }: Policy, setting: LogSetting | null): boolean {
-  return isCosigned(log, setting?.witnesses ?? [])
+  return log === null || isSatisfied(log, setting?.witnesses ?? [])
 }
 
 /** Undefined for what this version does not understand to the last member. */

@@ -1,5 +1,6 @@
 import {
   hashOrigin,
+  isSatisfied,
   LogError,
   MAX_WITNESS_STATEMENT_BYTES,
   type Note,
@@ -103,13 +104,12 @@ export type CompareParameters = {
 
 /** The largest tree that a quorum of each policy has cosigned, as a log must show it; 0 where too few of one were asked. */
 export function findCosignedSize(words: readonly WitnessWord[], policies: readonly WitnessPolicy[]): number {
-  const sizes = policies.map(({ witnesses, quorum }) => {
-    const own = witnesses.map((witness) =>
-      Math.max(0, ...words.map((word) => ('root' in word && word.witness === witness ? word.size : 0))),
-    )
-    return own.toSorted((a, b) => b - a)[quorum - 1] ?? 0
-  })
-  return Math.min(...sizes)
+  const ordered = words.flatMap((word) => ('root' in word ? [word] : [])).toSorted((a, b) => b.size - a.size)
+  const witnesses = ordered.map(({ witness }) => witness)
+  const last = ordered.find((_, index) =>
+    policies.every((policy) => isSatisfied(policy, witnesses.slice(0, index + 1))),
+  )
+  return last?.size ?? 0
 }
 
 /** The size up to which a witness cosigned, by a cosignature. */
@@ -126,9 +126,9 @@ export function findSilent(
     // A witness may give different answers at two addresses.
     return own.length > 0 && own.every((word) => word.size <= size)
   }
-  for (const { witnesses, quorum } of policies) {
-    const silent = witnesses.filter((witness) => !isAnswered(witness))
-    if (silent.length >= quorum) return silent
+  for (const policy of policies) {
+    const silent = policy.witnesses.filter((witness) => !isAnswered(witness))
+    if (isSatisfied(policy, silent)) return silent
   }
   return []
 }

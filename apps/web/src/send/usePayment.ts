@@ -1,0 +1,128 @@
+import { type Hex, type ServiceError, useService } from '@countersign/sdk'
+import { type RefObject, useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { useCoin, useTokens } from '../config.ts'
+import type { Session } from '../wallet/session.ts'
+import { toServiceError } from '../words/explainError.ts'
+import { type FieldErrors, parseFields, type SendFields } from './parseFields.ts'
+import { type Draft, prepareDraft, prepareMax } from './prepareDraft.ts'
+import type { SendFormProps } from './SendForm.tsx'
+import { type SendState, type Step, type Unsettled, useSendSession, useUnsettled } from './sendSession.ts'
+import { tellAmount } from './tellDraft.ts'
+
+export type PaymentOf = Unsettled & {
+  session: Session<SendState>
+  step: Step
+  failure: ServiceError | null
+  setStep(step: Step): void
+  /** The heading of the card, which takes the focus of a button that goes. */
+  heading: RefObject<HTMLHeadingElement | null>
+  /** All that `SendForm` needs, but what to do with a draft. */
+  props: Omit<SendFormProps, 'onReview'>
+  /** Reads the form and asks the chain. The draft, if nothing is wrong with it; the form stays `checking` then. */
+  review(): Promise<Draft | undefined>
+  showErrors(errors: FieldErrors): void
+  clear(): void
+  /** To the first field, which is there after the next paint. */
+  focus(): void
+}
+
+const EMPTY: SendFields = { asset: '', to: '', amount: '', data: '', gas: '' }
+
+/** A payment of a wallet or a vault: how far it is, what is written into its form, and what is wrong with that. */
+export function usePayment(from: Hex): PaymentOf {
+  const { client } = useService()
+  const tokens = useTokens()
+  const coin = useCoin()
+  const session = useSendSession(from)
+  const { step, failure } = useSyncExternalStore(session.subscribe, session.get)
+  const [fields, setFields] = useState(EMPTY)
+  const [errors, setErrors] = useState<FieldErrors>({})
+  /** The amount is whatever can be sent at most, at the fees of the time. */
+  const [isMax, setIsMax] = useState(false)
+  const form = useRef<HTMLFormElement>(null)
+  const wantsFocus = useRef(false)
+  const setStep = (next: Step) => session.set({ step: next })
+  const isChecking = () => session.get().step.name === 'checking'
+  const fail = (error: unknown) => session.set({ failure: toServiceError(error) })
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once the messages are on the page, to the first field that has one
+  useEffect(() => {
+    if (!wantsFocus.current) return
+    wantsFocus.current = false
+    const field = form.current?.querySelector<HTMLElement>('[aria-invalid]')
+    field?.closest('details')?.setAttribute('open', '')
+    field?.focus()
+  }, [errors])
+
+  function showErrors(found: FieldErrors) {
+    wantsFocus.current = true
+    setErrors(found)
+  }
+
+  async function check(written: SendFields, prepare: typeof prepareDraft): Promise<Draft | undefined> {
+    session.set({ failure: null })
+    const parsed = parseFields(written, { tokens, coin })
+    if ('errors' in parsed) return void showErrors(parsed.errors)
+    setErrors({})
+    setStep({ name: 'checking' })
+    try {
+      const prepared = await prepare(client.publicClient, { from, payment: parsed.payment, coin })
+      if ('draft' in prepared) return prepared.draft
+      showErrors(prepared.errors)
+    } catch (error) {
+      fail(error)
+    }
+    setStep({ name: 'form' })
+  }
+
+  function show(draft: Draft) {
+    setFields((before) => ({ ...before, amount: tellAmount(draft, coin).split(' ')[0] ?? '' }))
+  }
+
+  async function review() {
+    const draft = await check(fields, isMax ? prepareMax : prepareDraft)
+    if (draft?.isMax) show(draft)
+    return draft
+  }
+
+  /** Before there is a recipient, the wallet itself is as good. */
+  async function fillMax() {
+    if (isChecking()) return
+    const hasRecipient = !('errors' in parseFields({ ...fields, amount: '1' }, { tokens, coin }))
+    const draft = await check({ ...fields, to: hasRecipient ? fields.to : from, amount: '1' }, prepareMax)
+    if (draft === undefined) return
+    show(draft)
+    setIsMax(true)
+    setStep({ name: 'form' })
+  }
+
+  return {
+    ...{ session, step, failure, setStep, ...useUnsettled(from) },
+    heading: useRef<HTMLHeadingElement>(null),
+    props: {
+      ...{ fields, errors, form, from, tokens, isChecking: step.name === 'checking' },
+      chain: () => client.publicClient,
+      onChange(change) {
+        setFields((before) => ({ ...before, ...change }))
+        if ('amount' in change || 'data' in change) setIsMax(false)
+        setErrors((before) => without(before, Object.keys(change)))
+      },
+      onErrors: showErrors,
+      onFailure: fail,
+      onMax: fillMax,
+    },
+    ...{ review, showErrors },
+    clear() {
+      setFields(EMPTY)
+      setIsMax(false)
+    },
+    focus() {
+      requestAnimationFrame(() => form.current?.querySelector('input')?.focus())
+    },
+  }
+}
+
+/** A message goes when its field is changed; the others stay. */
+function without(errors: FieldErrors, names: string[]): FieldErrors {
+  return Object.fromEntries(Object.entries(errors).filter(([name]) => !names.includes(name)))
+}

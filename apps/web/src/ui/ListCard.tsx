@@ -1,0 +1,59 @@
+import type { ServiceError } from '@countersign/sdk'
+import type { ReactNode } from 'react'
+import { ErrorNotice, type ErrorNoticeProps } from './Notice.tsx'
+
+export type ListCardProps = {
+  id: string
+  title: string
+  className?: string
+  listClassName: string
+  isLoading: boolean
+  /** For a screen reader, while the skeleton is shown. */
+  loading: string | undefined
+  error: ServiceError | null
+  explain?: ErrorNoticeProps['explanation']
+  retry: { label: string; onRetry: () => void }
+  /** In place of a list without items; undefined where it is not known that there are none. */
+  empty: string | undefined
+  intro?: ReactNode
+  items: readonly ReactNode[]
+  /** After the list. */
+  children?: ReactNode
+}
+
+/** A card with a list that is read from the service. */
+export function ListCard(props: ListCardProps) {
+  const { id, title, className = 'card', listClassName, isLoading, loading, error, explain, retry } = props
+  const { empty, intro, items, children } = props
+  return (
+    <section className={className} aria-labelledby={id} aria-busy={isLoading}>
+      <h2 id={id}>{title}</h2>
+      {intro}
+      {error === null ? null : (
+        <ErrorNotice error={error} explanation={explain}>
+          <RetryButton {...retry} />
+        </ErrorNotice>
+      )}
+      {empty === undefined ? null : <p className="empty">{empty}</p>}
+      {items.length === 0 ? null : <ul className={listClassName}>{items}</ul>}
+      {loading === undefined ? null : (
+        <div role="status">
+          <span className="visually-hidden">{loading}</span>
+          <div className="skeleton skeleton-row" />
+          <div className="skeleton skeleton-row" />
+          <div className="skeleton skeleton-row" />
+        </div>
+      )}
+      {children}
+    </section>
+  )
+}
+
+/** Asks the service again. */
+export function RetryButton({ label, onRetry }: { label: string; onRetry: () => void }) {
+  return (
+    <button type="button" className="button button-small" onClick={onRetry}>
+      {label}
+    </button>
+  )
+}

@@ -1,0 +1,39 @@
+export type Chain = {
+  /** As people call it. */
+  name: string
+  /** The symbol of the coin that pays there. */
+  coin: string
+  decimals: number
+  /** Whether that coin is worth nothing. */
+  isTest: boolean
+}
+
+const toChain = (name: string, coin: string, isTest: boolean): Chain => ({ name, coin, decimals: 18, isTest })
+
+export const chains: Readonly<Record<number, Chain>> = {
+  1: toChain('Ethereum', 'ETH', false),
+  10: toChain('OP Mainnet', 'ETH', false),
+  137: toChain('Polygon', 'POL', false),
+  8453: toChain('Base', 'ETH', false),
+  17000: toChain('Holesky', 'ETH', true),
+  31337: toChain('Local chain', 'ETH', true),
+  42161: toChain('Arbitrum One', 'ETH', false),
+  84532: toChain('Base Sepolia', 'ETH', true),
+  421614: toChain('Arbitrum Sepolia', 'ETH', true),
+  560048: toChain('Hoodi', 'ETH', true),
+  11155111: toChain('Sepolia', 'ETH', true),
+  11155420: toChain('OP Sepolia', 'ETH', true),
+}
+
+/** The name of a chain for people, or its number. */
+export function nameChain(chainId: number): string {
+  return chains[chainId]?.name ?? `Chain ${chainId}`
+}
+
+/** The unit where it is not known which coin is meant: one may be worth more than an ether, or less. */
+export const UNKNOWN_COIN = 'of the chain’s coin'
+
+/** The unit of an amount on a chain. */
+export function nameCoin(chainId: number): string {
+  return chains[chainId]?.coin ?? UNKNOWN_COIN
+}

@@ -1,0 +1,53 @@
+import { createPolicy } from '@countersign/policy'
+import type { PolicyRefusal, SignItemError } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { toItemError } from './itemErrors.ts'
+
+const rule = { kind: 'transaction', chainIds: 'any', to: 'any', maxFeeWei: '100000', approvals: 0 } as const
+const rules = createPolicy({ version: 1, log: null, approvers: [], rules: [{ ...rule, maxValueWei: '1' }] })
+const vault = { policy: { hash: '', text: '' }, rules }
+const above = { rule: 0, reasons: [{ code: 'value_above_max' as const }] }
+const refused = (rules: PolicyRefusal['rules']): SignItemError => ({
+  error: 'policy_refused',
+  details: { reasons: ['nonce_not_due'], rules, nearest: 0 },
+})
+
+test.each<[SignItemError, string]>([
+  [{ error: 'invalid_request' }, 'internal'],
+  [{ error: 'invalid_tx_metadata' }, 'invalid_tx_metadata'],
+  [{ error: 'digest_mismatch' }, 'digest_mismatch'],
+  [{ error: 'grant_invalid' }, 'grant_invalid'],
+  [{ error: 'session_expired' }, 'session_expired'],
+  [{ error: 'key_binding_mismatch' }, 'key_binding_mismatch'],
+  [{ error: 'quote_unavailable' }, 'enclave_unavailable'],
+  [{ error: 'entropy_refused' }, 'entropy_unavailable'],
+  [{ error: 'entropy_used' }, 'entropy_unavailable'],
+  [{ error: 'entropy_memory_full' }, 'enclave_unavailable'],
+  [{ error: 'policy_unknown' }, 'enclave_unavailable'],
+  [{ error: 'policy_not_supported' }, 'policy_refused'],
+  [{ error: 'approvals_missing', missing: 2 }, 'approvals_missing'],
+])('$error → %s', (error, code) => {
+  expect(toItemError(error, { vault })).toMatchObject({ code })
+})
+
+test('an approval is named by its place', () => {
+  expect(toItemError({ error: 'approval_invalid', index: 0, reason: 'approval_expired' }, { vault })).toMatchObject({
+    code: 'approval_invalid',
+    details: 'approvals[0]: approval_expired',
+  })
+})
+
+describe('a refusal by the rules', () => {
+  test('has the verdict of each rule', () => {
+    expect(toItemError(refused([above]), { vault })).toMatchObject({
+      code: 'policy_refused',
+      refusal: { reasons: ['nonce_not_due'], rules: [above], nearest: 0 },
+    })
+  })
+
+  test('lets a due payment be retried if the sample was bought before the due time', () => {
+    expect(toItemError(refused([above, { rule: 1, reasons: [] }]), { vault })).toMatchObject({
+      code: 'entropy_unavailable',
+    })
+  })
+})

@@ -1,0 +1,127 @@
+import type { Policy } from '@countersign/policy'
+import type {
+  Approval,
+  Authorization,
+  Hex,
+  MessageContent,
+  Opening,
+  Signed,
+  SignedBatch,
+  SignedStatement,
+  SignItem,
+  Statement,
+  StatementV2,
+  TxMetadata,
+  TypedData,
+} from '@countersign/protocol'
+import type { Progress } from '../gather.ts'
+import type { AnyWitness, StoredPolicy } from '../store/types.ts'
+import type { SignatureClaim } from './checkSignatures.ts'
+import type { VerifiedBatch } from './verifyBatch.ts'
+
+/** The parsed content of a signature; `digest` is that of the rest. */
+export type SignContent = { digest: Hex } & (
+  | { kind: 'transaction'; txMetadata: TxMetadata }
+  | { kind: 'authorization'; authorization: Authorization }
+  | { kind: 'message'; content: MessageContent }
+  | { kind: 'typed-data'; content: TypedData }
+  /** A statement about the address of the wallet; the digest is that of its subject. */
+  | { kind: 'address' }
+)
+
+/** One signature that a signed-in user asked for. It is one object from the route to the answer, and gains members at each step. */
+export type SignJob<Gained extends keyof Gains = never> = {
+  sid: string
+  grant: string
+  keyId: string
+  walletId: string
+  address: Hex
+  /** Where the wallet is a vault: its policy, the same parsed, and its approvals. */
+  vault?: { policy: StoredPolicy; rules: Policy; approvals?: readonly Approval[] | undefined } | undefined
+  asked: SignContent
+} & Pick<Gains, Gained>
+
+/** The members that a job gains, in their order. */
+type Gains = {
+  sample: AnyWitness
+  item: SignItem
+  leaf: BatchLeaf
+  time: SignTime
+  checked: CheckedItem
+  verified: VerifiedBatch
+  /** Where the enclave has a log: the entry, and the cosigned note that covers it. */
+  log: { origin: string; index: number; note: string } | undefined
+}
+
+/** A statement's place in a batch. An enclave with a log holds the statement itself back. */
+export type BatchLeaf = {
+  batch: SignedBatch
+  index: number
+  /** Empty if the batch has no such leaf. */
+  hash: string
+  statement?: SignedStatement | undefined
+  call: SignCall
+}
+
+/** The call of the enclave that signed. */
+export type SignCall = { coordinatorKey: string; beganAt: number; endedAt: number }
+
+/** When it was signed: by its log entry, or by its statement. */
+type SignTime = { signedAtMs: number; entryIndex: number | undefined }
+
+/** What a signing of either version states, as far as it is stored. */
+type Stated =
+  | { version: 1; statement: Statement; txMetadata: TxMetadata }
+  | { version: 2; statement: StatementV2; signed: Signed; approvals?: readonly Approval[] }
+
+/** An item that was signed, and what is still to be checked of it. `opening` goes to the caller and nowhere else. For an address nothing is signed. */
+export type CheckedItem = { stated: Stated; claim: SignatureClaim | undefined; opening?: Opening }
+
+/** The opening is of an off-chain signature. It is not stored. An address has no signature. */
+export type SignResult = { signature: Hex | null; slug: string; opening?: Opening }
+
+export type SignProgress = Progress<SignJob, SignResult>
+
+/** Off-chain content is salted each time: no two of its signatures are the same, and its digest stays out of the database. */
+export function isOffChain({ kind }: Pick<SignContent, 'kind'>): boolean {
+  return kind === 'message' || kind === 'typed-data'
+}
+
+/** What the enclave gets. Version 1 knows no vaults. */
+export function toSignItem(
+  { sid, grant, keyId, vault, asked }: SignJob,
+  { sample, receiptVersion }: { sample: AnyWitness; receiptVersion: 1 | 2 },
+): SignItem {
+  const approvals = vault?.approvals
+  const use = vault && { vault: { policy: vault.policy.hash, ...(approvals && { approvals }) } }
+  const granted = { sid, grant, keyId, ...use, witness: sample }
+  switch (asked.kind) {
+    case 'transaction': {
+      const { kind, digest, txMetadata } = asked
+      return { kind, statementVersion: vault === undefined ? receiptVersion : 2, ...granted, digest, txMetadata }
+    }
+    case 'authorization':
+      return { kind: asked.kind, ...granted, authorization: asked.authorization }
+    case 'message':
+      return { kind: asked.kind, ...granted, content: asked.content }
+    case 'typed-data':
+      return { kind: asked.kind, ...granted, content: asked.content }
+    case 'address':
+      return { kind: asked.kind, ...granted }
+  }
+}
+
+/** Grant, session secret, sample and names of one item. */
+const ITEM_BYTES = 3_072
+/** A transaction at its largest, with its digest and without its data. */
+const TRANSACTION_BYTES = 768
+
+/** The most that a job takes in a call to the enclave; and about the size of its statement, which repeats the content. */
+export function countBytes({ asked, vault }: Pick<SignJob, 'asked' | 'vault'>): number {
+  const { policy, approvals } = vault ?? {}
+  const contentBytes =
+    asked.kind === 'transaction' ? TRANSACTION_BYTES + asked.txMetadata.data.length : countJson(asked)
+  return ITEM_BYTES + contentBytes + (policy === undefined ? 0 : countJson({ policy, approvals }))
+}
+
+const countJson = (value: unknown) => Buffer.byteLength(JSON.stringify(value))

@@ -1,0 +1,945 @@
+import { createVerifier, vendorRoots } from '@countersign/attestation'
+import { createSimulator } from '@countersign/attestation/simulator'
+import { decodeLogEntry, encodeLogEntry } from '@countersign/log'
+import {
+  fromHex,
+  hashAuthorization,
+  MAX_BLOCK_BYTES,
+  recoverPublicKey,
+  type SignItem,
+  type SignItemError,
+  type Statement,
+  toAddress,
+  toEventHash,
+  toHex,
+} from '@countersign/protocol'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createSigningEnclave, type SignedItem, type SignedItemV2, signTestDigest } from '../../test/signingEnclave.ts'
+import { createFakeKeeper, unavailable, witnessKeys } from '../../test/signingLog.ts'
+import {
+  alice,
+  bob,
+  createJob,
+  createMessage,
+  createSignService,
+  createTransfer,
+  createVaultTransfer,
+  NOW,
+  type SignService,
+} from '../../test/signService.ts'
+import { createSimulatedCollateralStore } from '../collateral/simulatedCollateralStore.ts'
+import { CoordinatorError } from '../errors.ts'
+import { createFakeRandom } from '../ports.fake.ts'
+import { createSignatureChecker, type SignatureChecker } from './checkSignatures.ts'
+import { createCommitter } from './commit.ts'
+import type { SignDeps } from './signJobs.ts'
+
+const DAY_MS = 86_400_000
+
+let signatures: SignatureChecker
+beforeAll(async () => {
+  signatures = await createSignatureChecker()
+})
+afterAll(() => signatures.stop())
+
+const createService = () => createSignService(signatures)
+
+describe('signing', () => {
+  test('answers signatures of the wallets and slugs of their proofs', async () => {
+    const { start, store, sent } = createService()
+    const jobs = [createTransfer(0), createTransfer(1), createTransfer(0, { wallet: bob })]
+    const { over, settled } = start(jobs)
+    await over
+    for (const [index, answer] of settled().entries()) {
+      if (answer?.status !== 'fulfilled') throw answer?.reason
+      const { asked, address } = jobs[index] as (typeof jobs)[number]
+      const signature = fromHex((answer.value.signature ?? '').slice(2))
+      expect(toAddress(recoverPublicKey(fromHex(asked.digest.slice(2)), signature))).toBe(address)
+      expect(answer.value.slug).toMatch(/^[\w-]{22}$/)
+      expect(store.rows.proofs.has(answer.value.slug)).toBe(true)
+    }
+    expect(sent.times).toBe(1)
+  })
+
+  test('a slug is 128 random bits, independent of the signed content', async () => {
+    const signWith = async (seed: string, nonce: number) => {
+      const service = createService()
+      const drawn: Uint8Array[] = []
+      const source = createFakeRandom(seed)
+      const random = (length: number) => {
+        const bytes = source(length)
+        drawn.push(bytes)
+        return bytes
+      }
+      const commit = createCommitter({ ...service.parts, store: service.store, random })
+      const { over, settled } = service.start([createTransfer(nonce)], { commit })
+      await over
+      const [answer] = settled()
+      if (answer?.status !== 'fulfilled') throw answer?.reason
+      expect(drawn.map(({ length }) => length)).toEqual([16])
+      expect(answer.value.slug).toBe(Buffer.from(drawn[0] as Uint8Array).toString('base64url'))
+      return answer.value
+    }
+    const [one, again, other] = [await signWith('a', 0), await signWith('b', 0), await signWith('a', 1)]
+    // One transaction with two random values, and two transactions with one random value.
+    expect([again.signature === one.signature, again.slug === one.slug]).toEqual([true, false])
+    expect([other.signature === one.signature, other.slug === one.slug]).toEqual([false, true])
+  })
+
+  test('what was signed meanwhile is answered as it was signed first', async () => {
+    const { start, store } = createService()
+    const first = start([createTransfer(0)])
+    await first.over
+    const second = start([createTransfer(0), createTransfer(1)])
+    await second.over
+    expect(second.settled()).toEqual([first.settled()[0], expect.anything()])
+    expect(store.rows.signed.size).toBe(2)
+  })
+
+  test('a large batch is stored and answered in parts, the first before the last', async () => {
+    const service = createService()
+    const first = Promise.withResolvers<void>()
+    let parts = 0
+    const check: SignDeps['signatures']['check'] = async (claims) => {
+      if (parts++ > 0) await first.promise
+      return signatures.check(claims)
+    }
+    const jobs = Array.from({ length: 70 }, (_, nonce) => createTransfer(nonce))
+    const { over, outcomes } = service.start(jobs, { signatures: { check } })
+    await expect.poll(() => outcomes().filter((outcome) => outcome === 'signed')).toHaveLength(32)
+    first.resolve()
+    await over
+    expect(outcomes()).toEqual(Array(70).fill('signed'))
+  })
+
+  test('items that fell into two batches are both committed', async () => {
+    const service = createService()
+    service.signing.limit = 2
+    expect(await service.sign(createTransfer(0), createTransfer(1), createTransfer(2))).toEqual(Array(3).fill('signed'))
+    expect(service.inserted.map(({ batch }) => batch.sequence).sort()).toEqual([0, 1])
+    expect(service.store.rows.signed.size).toBe(3)
+  })
+
+  test('the committed winner is answered when another coordinator was first', async () => {
+    const service = createService()
+    const { walletId, asked } = createTransfer(0)
+    const signature = `0x${'77'.repeat(65)}` as const
+    const slug = 'AAAAAAAAAAAAAAAAAAAAAA'
+    const store = { insertSignings: async () => [{ walletId, digest: asked.digest, signature, slug }] }
+    const { over, settled } = service.start([createTransfer(0)], {
+      commit: createCommitter({ ...service.parts, store }),
+    })
+    await over
+    expect(settled()).toEqual([{ status: 'fulfilled', value: { signature, slug } }])
+  })
+})
+
+test('an earlier signature that cannot be read fails who asked for it, and nobody whose own is stored', async () => {
+  const service = createService()
+  const insertSignings: SignService['store']['insertSignings'] = async (parameters) =>
+    (await service.store.insertSignings(parameters)).slice(1)
+  const { over, outcomes } = service.start([createTransfer(0), createTransfer(1)], {
+    commit: createCommitter({ ...service.parts, store: { insertSignings } }),
+  })
+  await over
+  expect(outcomes()).toEqual(['database_unavailable', 'signed'])
+})
+
+/* What a quote and a statement must say is tested at `verifyBatch` and `assertItemSigned`. */
+describe('evidence that does not hold: nothing is stored, and nothing answered', () => {
+  /** Statements that the quote covers, as a lying enclave would have them. */
+  const state = ({ signing }: SignService, changes: Partial<Statement>) => {
+    signing.state = (statement) => ({ ...statement, ...changes })
+  }
+  const shiftSamples = (service: SignService, ms: number) => {
+    const { take } = service.entropy
+    const timestamp = new Date(NOW + ms).toISOString()
+    service.entropy.take = async (count) => (await take(count)).map((one) => ({ ...one, timestamp }))
+  }
+  const shiftClock = (service: SignService, ms: number) => {
+    // The sample is of the same time: only the clocks of enclave and coordinator differ.
+    shiftSamples(service, ms)
+    state(service, { signedAt: new Date(NOW + ms).toISOString() })
+  }
+
+  test.each([
+    [-5_000, 0],
+    [5_000, 0],
+    [0, 5_000],
+    [0, -65_000],
+  ])('clocks that differ by %i ms, and samples of %i ms, are within what verifiers accept', async (clock, sample) => {
+    const service = createService()
+    state(service, { signedAt: new Date(NOW + clock).toISOString() })
+    shiftSamples(service, sample)
+    expect(await service.sign(createTransfer(0))).toEqual(['signed'])
+  })
+
+  test.each<[string, string, (service: SignService) => unknown]>([
+    [
+      'a quote of another batch',
+      'attestation_invalid',
+      ({ signing }) => {
+        signing.tamper = (answer) => ({
+          ...answer,
+          batches: answer.batches.map((batch) => ({ ...batch, sequence: 7 })),
+        })
+      },
+    ],
+    [
+      'a mock quote under the roots of hardware',
+      'attestation_invalid',
+      ({ parts }) => {
+        parts.verifier = createVerifier({ roots: vendorRoots })
+      },
+    ],
+    [
+      'a platform without collateral',
+      'collateral_stale',
+      ({ signing }) => {
+        signing.quote = { faults: { pckOtherFmspc: true } }
+      },
+    ],
+    [
+      'collateral that was issued after the signature',
+      'collateral_stale',
+      ({ parts, clock, time, signing }) => {
+        // The simulator's collateral is a day old, so it is issued one second after now; the answer comes three seconds later.
+        parts.collateral = createSimulatedCollateralStore({
+          simulatorFactory: (at) => createSimulator({ at }),
+          clock: { now: () => clock.now() - 3_000 + DAY_MS + 1_000 },
+        })
+        signing.tamper = (answer) => {
+          time.jump(3_000)
+          return answer
+        }
+      },
+    ],
+    [
+      'a statement for another digest',
+      'attestation_invalid',
+      (service) => state(service, { digest: `0x${'00'.repeat(32)}` }),
+    ],
+    [
+      'a batch that is not there',
+      'attestation_invalid',
+      ({ signing }) => {
+        signing.tamper = (answer) => ({ ...answer, batches: [] })
+      },
+    ],
+    [
+      'swapped results',
+      'attestation_invalid',
+      ({ signing }) => {
+        signing.tamper = (answer) => ({ ...answer, results: answer.results.toReversed() })
+      },
+    ],
+    [
+      'fewer results than items',
+      'internal',
+      ({ signing }) => {
+        signing.tamper = (answer) => ({ ...answer, results: [] })
+      },
+    ],
+    [
+      'a signature of another key',
+      'signature_invalid',
+      ({ signing }) => {
+        signing.state = (statement) => ({
+          ...statement,
+          signature: `0x${toHex(signTestDigest(fromHex(statement.digest.slice(2)), bob.privateKey))}`,
+        })
+      },
+    ],
+    ['another transaction hash', 'signature_invalid', (service) => state(service, { txHash: `0x${'00'.repeat(32)}` })],
+    [
+      'a time that is none',
+      'attestation_invalid',
+      ({ signing }) => {
+        signing.tamper = ({ results, ...answer }) => ({
+          ...answer,
+          results: results.map((one) => ({ ...one, statement: { ...(one as SignedItem).statement, signedAt: 'now' } })),
+        })
+      },
+    ],
+    ['a clock 5 s and a bit behind', 'attestation_invalid', (service) => shiftClock(service, -5_001)],
+    ['a clock 5 s and a bit ahead', 'attestation_invalid', (service) => shiftClock(service, 5_001)],
+    [
+      'a sample that is younger than the signature by more than 5 s',
+      'attestation_invalid',
+      (service) => shiftSamples(service, 5_001),
+    ],
+    [
+      'a sample that is older than the signature by more than 65 s',
+      'attestation_invalid',
+      (service) => shiftSamples(service, -65_001),
+    ],
+    [
+      'a report of the coordinator that is younger than the signature by more than 5 s',
+      'attestation_invalid',
+      ({ selfReport }) => {
+        const { current } = selfReport
+        selfReport.current = () => {
+          const { selfAttestation, ...rest } = current()
+          const fetchedAt = new Date(NOW + 5_001).toISOString()
+          return { selfAttestation: { ...selfAttestation, fetchedAt }, ...rest }
+        }
+      },
+    ],
+  ])('%s → %s', async (_, code, bend) => {
+    const service = createService()
+    bend(service)
+    expect(await service.sign(createTransfer(0), createTransfer(1))).toEqual([code, code])
+    expect([service.store.writes, service.store.rows.proofs.size]).toEqual([0, 0])
+  })
+
+  test.each<[string, string, (result: SignedItem) => SignedItem | SignItemError]>([
+    ['refused by the enclave', 'grant_invalid', () => ({ error: 'grant_invalid' })],
+    ['not covered by the quote', 'attestation_invalid', (result) => ({ ...result, leafIndex: 2 })],
+  ])('one item that is %s fails alone', async (_, code, bend) => {
+    const { signing, sign, store } = createService()
+    signing.tamper = ({ results, ...answer }) => ({
+      ...answer,
+      results: results.map((result, index) => (index === 1 ? bend(result as SignedItem) : result)),
+    })
+    expect(await sign(createTransfer(0), createTransfer(1), createTransfer(2))).toEqual(['signed', code, 'signed'])
+    expect(store.rows.signed.size).toBe(2)
+  })
+
+  test('one signature that is not the wallet’s fails alone', async () => {
+    const { signing, sign, store } = createService()
+    const { digest } = createTransfer(1).asked
+    signing.state = (statement) =>
+      statement.digest === digest
+        ? { ...statement, signature: `0x${toHex(signTestDigest(fromHex(digest.slice(2)), bob.privateKey))}` }
+        : statement
+    expect(await sign(createTransfer(0), createTransfer(1))).toEqual(['signed', 'signature_invalid'])
+    expect(store.rows.signed.size).toBe(1)
+  })
+
+  test('a bad batch takes no other with it', async () => {
+    const { signing, sign, store } = createService()
+    signing.limit = 1
+    signing.tamper = (answer) => ({
+      ...answer,
+      batches: answer.batches.map((batch, index) => (index === 0 ? { ...batch, quote: '00' } : batch)),
+    })
+    expect(await sign(createTransfer(0), createTransfer(1))).toEqual(['attestation_invalid', 'signed'])
+    expect(store.rows.signed.size).toBe(1)
+  })
+})
+
+test('an enclave that does not know policies is asked once more, with the same samples, only about those', async () => {
+  const service = createService()
+  const calls: { items: readonly SignItem[]; policies: readonly string[] | undefined }[] = []
+  const answers: SignItemError[][] = [
+    [{ error: 'policy_unknown' }, { error: 'grant_invalid' }, { error: 'policy_unknown' }],
+    [{ error: 'approvals_missing', missing: 2 }, { error: 'policy_unknown' }],
+  ]
+  const { config, settings } = service.signing
+  const signItems: SignDeps['enclave']['signItems'] = async (items, policies) => {
+    calls.push({ items, policies })
+    return { batches: [], results: answers[calls.length - 1] ?? [], config, settings }
+  }
+  const jobs = [0, 1, 2].map((nonce) => createVaultTransfer(nonce, null))
+  const { over, outcomes } = service.start(jobs, { enclave: { signItems } })
+  await over
+  const { policy } = jobs[0]?.vault ?? {}
+  // Each text once.
+  expect(calls.map(({ policies }) => policies)).toEqual([undefined, [policy?.text]])
+  expect(calls[1]?.items).toEqual([calls[0]?.items[0], calls[0]?.items[2]])
+  expect(calls[0]?.items[0]).toMatchObject({ statementVersion: 2, vault: { policy: policy?.hash } })
+  expect(service.entropy.taken).toBe(3)
+  expect(outcomes()).toEqual(['approvals_missing', 'grant_invalid', 'enclave_unavailable'])
+})
+
+describe('parts that fail', () => {
+  test('no entropy: the enclave is not asked', async () => {
+    const { sign, entropy, signing, store } = createService()
+    entropy.isDown = true
+    await expect(sign(createTransfer(0))).rejects.toMatchObject({ code: 'entropy_unavailable' })
+    expect([signing.calls, store.writes]).toEqual([0, 0])
+  })
+
+  test('fewer samples than items: as many are signed, and the others are told', async () => {
+    const { entropy, sign, signing } = createService()
+    const { take } = entropy
+    entropy.take = () => take(2)
+    const jobs = Array.from({ length: 4 }, (_, nonce) => createTransfer(nonce))
+    expect(await sign(...jobs)).toEqual(['signed', 'signed', 'entropy_unavailable', 'entropy_unavailable'])
+    expect(signing.calls).toBe(1)
+  })
+
+  test('an opening that the enclave answers twice fails the second of the two, and nothing else', async () => {
+    const { sign, signing, store } = createService()
+    let first: (Pick<SignedItemV2, 'subject' | 'opening'> & { hash: string }) | undefined
+    signing.stateV2 = (signed) => {
+      const { subject, opening, statement } = signed
+      first ??= { subject, hash: statement.subject, ...(opening && { opening }) }
+      const { hash, ...repeated } = first
+      return { ...signed, ...repeated, statement: { ...statement, subject: hash } }
+    }
+    expect(await sign(createMessage(), createTransfer(0), createMessage(), createTransfer(0, { wallet: bob }))).toEqual(
+      ['signed', 'signed', 'attestation_invalid', 'signed'],
+    )
+    expect(await sign(createMessage(), createTransfer(1))).toEqual(['attestation_invalid', 'signed'])
+    expect(store.rows.signed.size).toBe(4)
+  })
+
+  test('collateral that is too large for a block: nothing of version 2 is released', async () => {
+    const service = createService()
+    const { current } = service.parts.collateral
+    service.parts.collateral = {
+      current: async (platform) => ({ ...(await current(platform)), bytes: new Uint8Array(MAX_BLOCK_BYTES + 1) }),
+    }
+    expect(await service.sign(createTransfer(0))).toEqual(['signed'])
+    const { over, settled } = service.start([createTransfer(1)], { receiptVersion: 2 })
+    await over
+    expect(settled()).toMatchObject([{ status: 'rejected', reason: { code: 'receipt_too_large' } }])
+    expect(service.store.rows.signed.size).toBe(1)
+  })
+
+  test('a commit that fails: no signature is answered', async () => {
+    const { sign, store, signing } = createService()
+    signing.tamper = (answer) => {
+      store.isDown = true
+      return answer
+    }
+    expect(await sign(createTransfer(0), createTransfer(1))).toEqual(['database_unavailable', 'database_unavailable'])
+    expect(store.rows.signed.size).toBe(0)
+  })
+
+  test('no report of the coordinator’s own: nothing is released', async () => {
+    const { start, selfReport, store } = createService()
+    selfReport.isMissing = true
+    const { over, settled } = start([createTransfer(0)])
+    await over
+    expect(settled()[0]?.status).toBe('rejected')
+    expect(store.writes).toBe(0)
+  })
+
+  test('the enclave lost: nothing is stored, and the next call signs', async () => {
+    const { start, sign, store } = createService()
+    const signItems = () => Promise.reject(new CoordinatorError('enclave_unavailable', 'lost'))
+    await expect(start([createTransfer(0)], { enclave: { signItems } }).over).rejects.toMatchObject({
+      code: 'enclave_unavailable',
+    })
+    expect(store.writes).toBe(0)
+    expect(await sign(createTransfer(0))).toEqual(['signed'])
+  })
+})
+
+const createLoggedService = (shared = {}) => createSignService(signatures, { isLogged: true, ...shared })
+
+const leavesOf = ({ keeper }: SignService) =>
+  keeper.recorded.flatMap(({ appended }) =>
+    appended.entries.flatMap((entry) => {
+      const decoded = decodeLogEntry(fromHex(entry))
+      return decoded.kind === 'boot' ? [] : decoded.leaf
+    }),
+  )
+
+/** Ends when nothing more happens without somebody else. */
+const settleDown = async () => {
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+describe('signing with a log', () => {
+  test('of every kind: written, cosigned, released, stored with its place in the log, acknowledged', async () => {
+    const service = createLoggedService()
+    const { address } = alice
+    const authorization = { chainId: 1, address: `0x${'7a'.repeat(20)}`, nonce: 3 } as const
+    const jobs = [
+      createTransfer(0),
+      createMessage(),
+      createJob({ kind: 'authorization', authorization, digest: `0x${toHex(hashAuthorization(authorization))}` }),
+      createJob({ kind: 'address', digest: toEventHash({ kind: 'address', subject: { address, policy: null } }) }),
+    ]
+    const { over, settled, outcomes } = service.start(jobs)
+    await over
+    expect(outcomes()).toEqual(Array(4).fill('signed'))
+    expect(service.keeper.calls).toEqual(['record', 'cosign'])
+    const leaves = leavesOf(service)
+    expect(service.enclave.asked()).toEqual(leaves)
+    const { walletId, asked } = createTransfer(0)
+    expect(service.keeper.recorded[0]?.claims).toHaveLength(3)
+    expect(service.keeper.recorded[0]?.claims[0]).toEqual({ walletId, digest: asked.digest, leaf: leaves[0] })
+    expect(JSON.stringify(service.keeper.recorded)).not.toContain(createMessage().asked.digest.slice(2))
+    expect(
+      service.inserted.flatMap(({ signings }) => signings.map((row) => 'logIndex' in row && row.logIndex)),
+    ).toEqual([0, 1, 2, 3])
+    for (const { batch } of service.inserted) {
+      expect(batch.logKey).toBe(service.enclave.logKey)
+      expect(batch.log?.note).toMatch(/^log\.example\/one\n4\n/)
+    }
+    expect(settled()[1]).toMatchObject({ value: { opening: { content: { kind: 'message' } } } })
+    service.time.pass(500)
+    await settleDown()
+    expect(service.enclave.acknowledged()).toEqual(leaves)
+    expect(service.enclave.dropped).toEqual([])
+    expect(service.time.delays()).toEqual([])
+  })
+
+  test('nothing is asked for before witnesses cosigned, and the slot is free meanwhile', async () => {
+    const service = createLoggedService()
+    const cosigning = Promise.withResolvers<void>()
+    service.keeper.beforeCosign = () => cosigning.promise
+    const { over, outcomes } = service.start([createTransfer(0)])
+    await expect.poll(() => service.keeper.calls).toEqual(['record', 'cosign'])
+    await settleDown()
+    expect(service.sent.times).toBe(1)
+    expect([service.enclave.requests, service.inserted, outcomes()]).toEqual([[], [], [undefined]])
+    cosigning.resolve()
+    await over
+    expect(outcomes()).toEqual(['signed'])
+  })
+
+  test('no witness is asked before entries and claims are written', async () => {
+    const service = createLoggedService()
+    const writing = Promise.withResolvers<void>()
+    service.keeper.beforeRecord = () => writing.promise
+    const { over, outcomes } = service.start([createTransfer(0)])
+    await settleDown()
+    expect(service.keeper.calls).toEqual(['record'])
+    writing.resolve()
+    await over
+    expect(outcomes()).toEqual(['signed'])
+  })
+
+  test('the quote is verified while witnesses are asked, and a release begun', async () => {
+    const service = createLoggedService()
+    const cosigning = Promise.withResolvers<void>()
+    service.keeper.beforeCosign = () => cosigning.promise
+    const { verifyBatch } = service.toDeps()
+    const verified = Promise.withResolvers<void>()
+    const { over, outcomes } = service.start([createTransfer(0)], {
+      async verifyBatch(...parameters) {
+        const batch = await verifyBatch(...parameters)
+        await batch.begun?.release
+        verified.resolve()
+        return batch
+      },
+    })
+    await verified.promise
+    expect(service.enclave.requests).toEqual([])
+    cosigning.resolve()
+    await over
+    expect(outcomes()).toEqual(['signed'])
+    // The batch that was released is the one that is stored.
+    expect(service.inserted[0]?.batch.release?.coordinatorKey).toBe(service.selfReport.publicKey)
+  })
+
+  test('items in several batches that one note covers are asked for in one call, each answered with its own', async () => {
+    const service = createLoggedService()
+    service.signing.limit = 2
+    const cosigning = Promise.withResolvers<void>()
+    service.keeper.beforeCosign = () => cosigning.promise
+    const { verifyBatch } = service.toDeps()
+    let verified = 0
+    const { over, outcomes } = service.start([createTransfer(0), createTransfer(1), createTransfer(2)], {
+      async verifyBatch(...parameters) {
+        const batch = await verifyBatch(...parameters)
+        await batch.begun?.release
+        verified += 1
+        return batch
+      },
+    })
+    // Otherwise the batch that is verified first is asked for first.
+    await expect.poll(() => verified).toBe(2)
+    cosigning.resolve()
+    await over
+    expect(outcomes()).toEqual(Array(3).fill('signed'))
+    expect(service.keeper.calls.filter((call) => call === 'record')).toHaveLength(1)
+    expect(service.keeper.cosigns.map(({ size }) => size)).toEqual([2, 3])
+    expect(service.enclave.requests.flatMap(({ leaves }) => leaves?.length ?? [])).toEqual([3])
+    expect(service.enclave.asked().toSorted()).toEqual(leavesOf(service).toSorted())
+  })
+
+  test('large ones that one note covers are asked for in several calls, so that each answer can be read', async () => {
+    const service = createLoggedService()
+    service.signing.limit = 4
+    const large = Array.from({ length: 8 }, (_, nonce) => createTransfer(nonce, { data: `0x${'00'.repeat(128_000)}` }))
+    expect(await service.sign(...large)).toEqual(Array(8).fill('signed'))
+    expect(service.enclave.requests.flatMap(({ leaves }) => leaves?.length ?? [])).toEqual([4, 4])
+  })
+
+  test('of a batch with leaves of other coordinators only our own are asked for', async () => {
+    const service = createLoggedService()
+    const foreign = createTransfer(7)
+    // As if another coordinator's call had gone into the same batch.
+    const signItems: SignDeps['enclave']['signItems'] = async (items) => {
+      const other = { ...items[0], ...foreign.asked, kind: 'transaction' } as SignItem
+      const { results, ...rest } = await service.enclave.signItems([...items, other])
+      return { ...rest, results: results.slice(0, items.length) }
+    }
+    const { over, outcomes } = service.start([createTransfer(0)], { enclave: { signItems } })
+    await over
+    expect(outcomes()).toEqual(['signed'])
+    expect(service.enclave.asked()).toEqual(leavesOf(service).slice(0, 1))
+    expect(service.keeper.cosigns).toMatchObject([{ size: 1 }])
+  })
+
+  test('a policy that the enclave does not know is sent at once, though witnesses keep the others waiting', async () => {
+    const service = createLoggedService()
+    service.enclave.refuse = ({ vault }, policies) =>
+      vault !== undefined && policies === undefined ? { error: 'policy_unknown' } : undefined
+    const cosigning = Promise.withResolvers<void>()
+    service.keeper.beforeCosign = () => cosigning.promise
+    const { over, outcomes } = service.start([createTransfer(0), createVaultTransfer(1, null)])
+    await expect.poll(() => service.keeper.calls.filter((call) => call === 'cosign')).toHaveLength(2)
+    expect(service.sent.times).toBe(1)
+    cosigning.resolve()
+    await over
+    expect(outcomes()).toEqual(['signed', 'signed'])
+  })
+
+  test('the second call of the two fails: those of the first are answered as they end', async () => {
+    const service = createLoggedService()
+    service.enclave.refuse = ({ vault }, policies) => {
+      if (policies !== undefined) throw new CoordinatorError('enclave_unavailable', 'down')
+      return vault && { error: 'policy_unknown' }
+    }
+    expect(await service.sign(createTransfer(0), createVaultTransfer(1, null))).toEqual([
+      'signed',
+      'enclave_unavailable',
+    ])
+  })
+
+  test('a coordinator without witnesses releases nothing, and says why', async () => {
+    const service = createLoggedService()
+    const { over, outcomes } = service.start([createTransfer(0)], { signLog: undefined })
+    await over
+    expect(outcomes()).toEqual(['log_unavailable'])
+    expect(service.enclave.requests).toEqual([])
+    expect(service.log.lines.map(({ level }) => level)).toEqual(['warn'])
+  })
+
+  test('an enclave without a log signs as ever, and the keeper hears nothing', async () => {
+    const service = createLoggedService()
+    const { signing, selfReport, clock, time } = service
+    const plain = createSigningEnclave({ clock, coordinatorKey: selfReport.publicKey, wallets: [alice] })
+    const { over, outcomes } = service.start([createTransfer(0)], { enclave: plain })
+    await over
+    expect(outcomes()).toEqual(['signed'])
+    expect([service.keeper.calls, signing.calls, time.delays()]).toEqual([[], 0, []])
+    expect(service.inserted[0]?.batch).not.toHaveProperty('logKey')
+    expect(service.inserted[0]?.signings[0]).not.toHaveProperty('logIndex')
+  })
+})
+
+describe('whatever fails after the enclave has signed is dropped, given up, and never asked for again', () => {
+  const down = new CoordinatorError('database_unavailable', 'the database cannot be reached')
+  test.each<[string, string, (service: SignService) => void]>([
+    [
+      'the entries cannot be written',
+      'log_unavailable',
+      ({ keeper }) => (keeper.beforeRecord = () => Promise.reject(unavailable())),
+    ],
+    [
+      'the database fails while they are',
+      'database_unavailable',
+      ({ keeper }) => (keeper.beforeRecord = () => Promise.reject(down)),
+    ],
+    [
+      'too few witnesses cosign',
+      'log_unavailable',
+      ({ keeper }) => (keeper.beforeCosign = () => Promise.reject(unavailable())),
+    ],
+    [
+      'the quote does not hold',
+      'attestation_invalid',
+      ({ enclave }) => {
+        enclave.tamperSigned = ({ batches, ...rest }) => ({
+          ...rest,
+          batches: batches.map((batch) => ({ ...batch, sequence: batch.sequence + 1 })),
+        })
+      },
+    ],
+    [
+      'the log is not one of the settings',
+      'attestation_invalid',
+      ({ enclave }) => {
+        enclave.tamperSigned = (answer) => ({
+          ...answer,
+          log: answer.log && { ...answer.log, origin: 'log.example/two' },
+        })
+      },
+    ],
+    [
+      'the keys of the logs are missing',
+      'attestation_invalid',
+      ({ enclave }) => (enclave.tamperSigned = ({ logs: _, ...answer }) => answer),
+    ],
+  ])('%s: %s', async (_, code, breakIt) => {
+    const service = createLoggedService()
+    breakIt(service)
+    expect(await service.sign(createTransfer(0), createMessage())).toEqual([code, code])
+    await settleDown()
+    const leaves = [...service.enclave.dropped]
+    expect(leaves).toHaveLength(2)
+    // A message has no claim.
+    expect(service.keeper.givenUp).toEqual(leaves.slice(0, 1))
+    expect([service.enclave.asked(), service.inserted, service.keeper.claims.size]).toEqual([[], [], 0])
+    service.time.pass(60_000)
+    await settleDown()
+    expect(service.enclave.asked()).toEqual([])
+    // The caller may try again at once.
+    const hooks = { beforeRecord: async () => {}, beforeCosign: async () => {} }
+    const again = createLoggedService({ keeper: Object.assign(service.keeper, hooks), store: service.store })
+    expect(await again.sign(createTransfer(0))).toEqual(['signed'])
+  })
+
+  test('the enclave cannot be asked: given up, though it may have released', async () => {
+    const service = createLoggedService()
+    service.enclave.beforeRelease = async ({ leaves }) => {
+      if (leaves !== undefined) throw unavailable()
+    }
+    expect(await service.sign(createTransfer(0))).toEqual(['log_unavailable'])
+    await settleDown()
+    expect(service.enclave.requests).toHaveLength(2)
+    expect(service.enclave.dropped).toEqual(service.keeper.givenUp)
+    expect(service.inserted).toEqual([])
+  })
+
+  test('it cannot be stored: not acknowledged, so that the enclave reports it', async () => {
+    const service = createLoggedService()
+    service.store.isDown = true
+    expect(await service.sign(createTransfer(0), createTransfer(1))).toEqual(Array(2).fill('database_unavailable'))
+    service.time.pass(1_000)
+    await settleDown()
+    expect(service.keeper.givenUp.toSorted()).toEqual(leavesOf(service).toSorted())
+    expect(service.enclave.requests.flatMap(({ acknowledge }) => acknowledge ?? [])).toEqual([])
+  })
+
+  test('an earlier signature was stored meanwhile: it is answered, and ours is not acknowledged', async () => {
+    const service = createLoggedService()
+    expect(await service.sign(createTransfer(0))).toEqual(['signed'])
+    service.keeper.claims.clear()
+    expect(await service.sign(createTransfer(0))).toEqual(['signed'])
+    service.time.pass(1_000)
+    await settleDown()
+    expect(service.enclave.acknowledged()).toEqual(leavesOf(service).slice(0, 1))
+  })
+
+  test.each(['beforeRecord', 'beforeCosign'] as const)(
+    '%s takes longer than 10 s: told, and what comes later is left',
+    async (hook) => {
+      const service = createLoggedService()
+      const late = Promise.withResolvers<void>()
+      service.keeper[hook] = () => late.promise
+      const { over, outcomes } = service.start([createTransfer(0)])
+      await expect.poll(() => service.keeper.calls).toContain(hook === 'beforeRecord' ? 'record' : 'cosign')
+      service.time.pass(9_999)
+      await settleDown()
+      expect(outcomes()).toEqual([undefined])
+      service.time.pass(1)
+      await over
+      expect(outcomes()).toEqual(['log_unavailable'])
+      late.resolve()
+      await settleDown()
+      expect(service.enclave.asked()).toEqual([])
+      expect(service.enclave.dropped).toHaveLength(1)
+      expect(service.time.delays()).toEqual([])
+    },
+  )
+
+  test.each([
+    ['fails', () => Promise.reject(down)],
+    ['hangs', () => new Promise<void>(() => {})],
+  ])('giving claims up %s: the caller is told all the same', async (_, beforeGiveUp) => {
+    const service = createLoggedService()
+    Object.assign(service.keeper, { beforeGiveUp, beforeCosign: () => Promise.reject(unavailable()) })
+    const { over, outcomes } = service.start([createTransfer(0)])
+    await expect.poll(() => service.keeper.calls).toContain('giveUp')
+    service.time.pass(1_000)
+    await over
+    expect(outcomes()).toEqual(['log_unavailable'])
+    expect(service.log.lines.map(({ level }) => level)).toEqual(['warn'])
+  })
+})
+
+describe('one that does not hold does not fail the others', () => {
+  const editEntry = (service: SignService, edit: (entry: Uint8Array) => Uint8Array) => {
+    service.enclave.tamperSigned = ({ log, ...answer }) => ({
+      ...answer,
+      log: log && { ...log, entries: log.entries.map((entry, at) => (at === 1 ? toHex(edit(fromHex(entry))) : entry)) },
+    })
+  }
+  const editStatement = (service: SignService, edit: (statement: never) => unknown) => {
+    service.enclave.tamperReleased = ({ statements }) => ({
+      statements: statements.map((one, at) => (at === 1 ? (edit(one as never) as never) : one)),
+    })
+  }
+  type Released = { statement: { signedAt: string }; subject: Record<string, unknown> }
+  test.each<[string, string, (service: SignService) => void]>([
+    ['its statement was erased', 'log_unavailable', (service) => editStatement(service, () => null)],
+    [
+      'its statement says another time than the log',
+      'attestation_invalid',
+      (service) =>
+        editEntry(service, (entry) => {
+          const decoded = decodeLogEntry(entry)
+          return decoded.kind === 'signature' ? encodeLogEntry({ ...decoded, timeMs: decoded.timeMs + 1 }) : entry
+        }),
+    ],
+    [
+      'its statement is another than its leaf',
+      'attestation_invalid',
+      (service) =>
+        editStatement(service, (one: Released) => ({
+          ...one,
+          statement: { ...one.statement, signedAt: new Date(NOW + 1).toISOString() },
+        })),
+    ],
+    [
+      'its signature is of another',
+      'attestation_invalid',
+      (service) =>
+        editStatement(service, (one: Released) => ({
+          ...one,
+          subject: { ...one.subject, signature: `0x${'11'.repeat(65)}` },
+        })),
+    ],
+    [
+      'its entry is of a dropped statement',
+      'attestation_invalid',
+      (service) => editEntry(service, (e) => e.with(0, 2)),
+    ],
+    ['its entry is none', 'attestation_invalid', (service) => editEntry(service, (e) => e.with(0, 9))],
+    ['its entry is of another key', 'attestation_invalid', (service) => editEntry(service, (e) => e.with(1, 0xee))],
+    ['its entry is of another leaf', 'attestation_invalid', (service) => editEntry(service, (e) => e.with(17, 0xee))],
+    ['its entry is cut off', 'attestation_invalid', (service) => editEntry(service, (e) => e.subarray(0, 45))],
+  ])('%s: %s', async (_, code, breakIt) => {
+    const service = createLoggedService()
+    breakIt(service)
+    expect(await service.sign(createTransfer(0), createTransfer(1))).toEqual(['signed', code])
+    service.time.pass(500)
+    await settleDown()
+    const [good, bad] = [...service.enclave.held.keys(), ...service.enclave.dropped]
+    expect(service.enclave.acknowledged()).toEqual([good])
+    expect(service.keeper.givenUp).toEqual([bad])
+    expect(service.store.rows.signed.size).toBe(1)
+  })
+})
+
+describe('a statement that is dated by a wrong clock is dropped, not given away', () => {
+  test.each([
+    ['5 s ahead', 5_000, 'signed'],
+    ['more than that ahead', 5_001, 'attestation_invalid'],
+    ['5 s behind', -5_000, 'signed'],
+    ['more than that behind', -5_001, 'attestation_invalid'],
+  ])('%s', async (_, ms, outcome) => {
+    const service = createLoggedService()
+    service.signing.stateV2 = (signed) => {
+      const signedAt = new Date(NOW + ms).toISOString()
+      return signed.opening === undefined ? signed : { ...signed, statement: { ...signed.statement, signedAt } }
+    }
+    expect(await service.sign(createTransfer(0), createMessage())).toEqual(['signed', outcome])
+    await settleDown()
+    const [transfer, dated] = leavesOf(service)
+    const isSigned = outcome === 'signed'
+    expect(service.enclave.asked()).toEqual(isSigned ? [transfer, dated] : [transfer])
+    expect(service.enclave.dropped).toEqual(isSigned ? [] : [dated])
+  })
+})
+
+describe('two who ask for the same digest', () => {
+  const winner = { signature: `0x${'77'.repeat(65)}`, slug: 'AAAAAAAAAAAAAAAAAAAAAA' } as const
+  function createLoser() {
+    const service = createLoggedService()
+    const { walletId, asked } = createTransfer(0)
+    service.keeper.claims.set(`${walletId} ${asked.digest}`, 'another leaf')
+    return service
+  }
+
+  test('the one who was later gets the other’s signature, once it is stored; its own is dropped', async () => {
+    const service = createLoser()
+    service.found.push(undefined, undefined, winner)
+    const { over, settled, outcomes } = service.start([createTransfer(0), createTransfer(1)])
+    await expect.poll(() => outcomes()[1]).toBe('signed')
+    for (let poll = 0; poll < 2; poll++) {
+      await settleDown()
+      service.time.pass(50)
+    }
+    await over
+    expect(settled()[0]).toEqual({ status: 'fulfilled', value: winner })
+    const [lost, own] = leavesOf(service)
+    expect(service.enclave.asked()).toEqual([own])
+    expect(service.enclave.dropped).toEqual([lost])
+    expect(service.keeper.givenUp).toEqual([])
+  })
+
+  test.each([
+    ['if none is stored within 3 s', undefined],
+    ['where the database does not answer', () => new Promise<never>(() => {})],
+  ])('%s it is told', async (_, findSigners) => {
+    const service = createLoser()
+    if (findSigners !== undefined) service.finder.findSigners = findSigners
+    const { over, outcomes } = service.start([createTransfer(0)])
+    for (let poll = 0; poll < 60; poll++) {
+      await settleDown()
+      service.time.pass(50)
+    }
+    await over
+    expect(outcomes()).toEqual(['log_unavailable'])
+    expect(service.enclave.asked()).toEqual([])
+  })
+
+  test('through two coordinators at once: one signature is stored, and both get it', async () => {
+    const keeper = createFakeKeeper()
+    const first = createLoggedService({ keeper })
+    const second = createLoggedService({ keeper, store: first.store })
+    const { walletId, asked } = createTransfer(0)
+    for (const { finder } of [first, second]) {
+      const { findSigners } = finder
+      finder.findSigners = async (parameters) =>
+        (await findSigners(parameters)).map((signer) => ({
+          ...(signer as Exclude<typeof signer, string | undefined>),
+          signed: first.store.rows.signed.get(`${walletId}/${asked.digest}`),
+        }))
+    }
+    const runs = [first, second].map(({ start }) => start([createTransfer(0)]))
+    await expect
+      .poll(() => {
+        for (const { time } of [first, second]) time.pass(50)
+        return runs.flatMap(({ outcomes }) => outcomes())
+      })
+      .toEqual(['signed', 'signed'])
+    const [slug] = first.store.rows.proofs.keys()
+    expect(first.store.rows.proofs.size).toBe(1)
+    expect(first.enclave.asked().length + second.enclave.asked().length).toBe(1)
+    for (const { settled } of runs) expect(settled()).toMatchObject([{ value: { slug } }])
+  })
+})
+
+describe('a vault that asks for witnesses of its own', () => {
+  const need = { witnesses: witnessKeys.slice(0, 1), quorum: 1 }
+
+  test('waits for them; who needs no such witness does not', async () => {
+    const service = createLoggedService()
+    const missing = Promise.withResolvers<void>()
+    service.keeper.beforeCosign = async ({ needs }) => {
+      if (needs !== undefined) await missing.promise
+    }
+    const { over, outcomes } = service.start([
+      createTransfer(0),
+      createVaultTransfer(1, need),
+      createVaultTransfer(2, null),
+    ])
+    await expect.poll(() => outcomes()).toEqual(['signed', undefined, 'signed'])
+    expect(service.keeper.cosigns.map(({ needs }) => needs)).toEqual([undefined, [need]])
+    expect(service.enclave.asked()).toHaveLength(2)
+    missing.resolve()
+    await over
+    expect(outcomes()).toEqual(Array(3).fill('signed'))
+  })
+
+  test('fails alone when they do not cosign', async () => {
+    const service = createLoggedService()
+    service.keeper.beforeCosign = async ({ needs }) => {
+      if (needs !== undefined) throw unavailable()
+    }
+    expect(await service.sign(createVaultTransfer(0, need), createTransfer(1))).toEqual(['log_unavailable', 'signed'])
+    await settleDown()
+    expect(service.enclave.dropped).toEqual(leavesOf(service).slice(0, 1))
+  })
+})

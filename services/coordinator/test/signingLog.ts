@@ -1,0 +1,199 @@
+import {
+  appendLeaves,
+  arrangeCheckpoint,
+  assertCosigned,
+  computeFrontierRoot,
+  emptyFrontier,
+  encodeLogEntry,
+  formatCheckpoint,
+  hashLogEntry,
+  openNote,
+  parseCheckpoint,
+  parseNote,
+  signNote,
+  toVkey,
+  type VerifiedSignature,
+  type WitnessPolicy,
+} from '@countersign/log'
+import {
+  type AppendedEntries,
+  createEnclaveSettings,
+  type LoggedItemsResponse,
+  type ReleaseRequest,
+  type ReleaseResponse,
+  type SignedStatement,
+  type SignItem,
+  type SignItemError,
+  toEnclaveVersion,
+  toHex,
+} from '@countersign/protocol'
+import { createSigner } from '../../../packages/log/src/logs.fake.ts'
+import { CoordinatorError } from '../src/errors.ts'
+import type { Claim, EnclaveTerms, LogKeeper } from '../src/ports.ts'
+import type { createSigningEnclave } from './signingEnclave.ts'
+
+const ORIGIN = 'log.example/one'
+const log = createSigner(ORIGIN)
+const witnesses = ['one', 'two', 'three'].map((name) => createSigner(name, 'cosignature-ed25519'))
+/** In the order of the settings. */
+export const witnessKeys = witnesses.map(({ key }) => toHex(key.publicKey)).sort()
+
+type LoggedAnswer = LoggedItemsResponse & EnclaveTerms
+type Held = { signed: SignedStatement; index: number; state: 'held' | 'released' | 'acknowledged' }
+
+/** What an enclave with a log adds to one without: entries, checkpoints, and that statements wait for a quorum of two of three. */
+export function addLog(enclave: ReturnType<typeof createSigningEnclave>) {
+  const entropy = enclave.settings.entropy
+  const settings = createEnclaveSettings(entropy, [], { origins: [ORIGIN], witnesses: witnessKeys, quorum: 2 })
+  enclave.settings = settings
+  enclave.config = { ...enclave.config, version: toEnclaveVersion('0.1.0', settings) }
+  let frontier = emptyFrontier
+  const held = new Map<string, Held>()
+  const fake = {
+    logKey: toVkey(log.key),
+    held,
+    /** Leaves that were dropped. */
+    dropped: [] as string[],
+    requests: [] as ReleaseRequest[],
+    /** Items that are refused, by their position in a call. */
+    refuse: (_item: SignItem, _policies: readonly string[] | undefined): SignItemError | undefined => undefined,
+    /** Changes the answer to a call, or to a release. */
+    tamperSigned: (answer: LoggedAnswer) => answer,
+    tamperReleased: (answer: ReleaseResponse) => answer,
+    /** Before a release is looked at: may throw. */
+    beforeRelease: async (_request: ReleaseRequest) => {},
+    /** What was asked for, over all calls. */
+    asked: () => fake.requests.flatMap(({ leaves = [] }) => leaves),
+    acknowledged: () => [...held].filter(([, { state }]) => state === 'acknowledged').map(([leaf]) => leaf),
+    signItems,
+    release,
+  }
+
+  async function signItems(items: readonly SignItem[], policies?: readonly string[]): Promise<LoggedAnswer> {
+    const refusals = items.map((item) => fake.refuse(item, policies))
+    const answer = await enclave.signItems(items.filter((_, index) => refusals[index] === undefined))
+    const from = frontier.size
+    const entries: string[] = []
+    const placed = answer.results.map((result) => {
+      if ('error' in result) return result
+      const { batch, leafIndex, ...signed } = result
+      const leaf = answer.batches[batch]?.leaves[leafIndex] ?? ''
+      const timeMs = Date.parse(signed.statement.signedAt)
+      const entry = { kind: 'signature', keyId: signed.statement.keyId, leaf, timeMs } as const
+      held.set(leaf, { signed, index: frontier.size, state: 'held' })
+      frontier = appendLeaves(frontier, [hashLogEntry(entry)])
+      entries.push(toHex(encodeLogEntry(entry)))
+      return { batch, leafIndex }
+    })
+    const { config, batches } = answer
+    const appended = entries.length === 0 ? null : { origin: ORIGIN, from, entries, checkpoint: signHead() }
+    const results = refusals.map((refusal) => refusal ?? (placed.shift() as (typeof placed)[number]))
+    const logs = { own: [ORIGIN], keys: [fake.logKey] }
+    return fake.tamperSigned({ batches, results, log: appended, config, settings, logs })
+  }
+
+  function signHead(): string {
+    const root = computeFrontierRoot(frontier)
+    return signNote(formatCheckpoint({ origin: ORIGIN, size: frontier.size, root, extensions: [] }), [log])
+  }
+
+  async function release(request: ReleaseRequest): Promise<ReleaseResponse> {
+    fake.requests.push(request)
+    await fake.beforeRelease(request)
+    const { checkpoint, cosignatures = [], leaves = [], drop = [], acknowledge = [] } = request
+    for (const leaf of acknowledge) {
+      const one = held.get(leaf)
+      if (one?.state === 'released') one.state = 'acknowledged'
+    }
+    for (const leaf of drop) {
+      if (held.get(leaf)?.state !== 'held') continue
+      held.delete(leaf)
+      fake.dropped.push(leaf)
+    }
+    let size = 0
+    if (checkpoint !== undefined) {
+      const note = checkpoint + cosignatures.map((line) => `${line}\n`).join('')
+      size = assertCosigned(note, { log: log.key, policy: { witnesses: witnessKeys, quorum: 2 } }).checkpoint.size
+    }
+    const statements = leaves.map((leaf) => {
+      const one = held.get(leaf)
+      if (one === undefined || one.index >= size) return null
+      one.state = 'released'
+      return one.signed
+    })
+    return fake.tamperReleased({ statements })
+  }
+
+  return fake
+}
+
+type Cosign = { origin: string; size: number; needs?: readonly WitnessPolicy[] }
+
+/** A keeper whose witnesses cosign at once. Several services may share it, as coordinators share a database. */
+export function createFakeKeeper() {
+  let newest = ''
+  const claims = new Map<string, string>()
+  const fake = {
+    /** What it was asked, in order. */
+    calls: [] as string[],
+    claims,
+    recorded: [] as { appended: AppendedEntries; claims: readonly Claim[]; bootId: string }[],
+    cosigns: [] as Cosign[],
+    givenUp: [] as string[],
+    /** Run before each: may throw, or never end. */
+    beforeRecord: async () => {},
+    beforeCosign: async (_parameters: Cosign) => {},
+    beforeGiveUp: async () => {},
+  }
+  const keeper: LogKeeper = {
+    async record(appended, { claims: wanted, bootId }) {
+      fake.calls.push('record')
+      await fake.beforeRecord()
+      fake.recorded.push({ appended, claims: wanted, bootId })
+      newest = appended.checkpoint
+      const lost = new Set<string>()
+      for (const { walletId, digest, leaf } of wanted) {
+        const key = `${walletId} ${digest}`
+        if (claims.has(key)) lost.add(leaf)
+        else claims.set(key, leaf)
+      }
+      return { lost }
+    },
+    async cosign(parameters) {
+      fake.calls.push('cosign')
+      fake.cosigns.push(parameters)
+      await fake.beforeCosign(parameters)
+      return { size: parseCheckpoint(parseNote(newest).text).size, note: cosign(newest) }
+    },
+    async giveUp(given) {
+      const leaves = given.map(({ leaf }) => leaf)
+      fake.calls.push('giveUp')
+      fake.givenUp.push(...leaves)
+      await fake.beforeGiveUp()
+      for (const [key, leaf] of claims) if (leaves.includes(leaf)) claims.delete(key)
+    },
+    findMissing: () => [],
+    countWitnesses: () => [],
+    isOpen: () => true,
+    stop: async () => {},
+  }
+  return Object.assign(fake, keeper)
+}
+
+/** Two of the three. */
+function cosign(checkpoint: string): string {
+  const signers = witnesses.slice(0, 2).map((witness) => ({ ...witness, timestampS: 1_781_524_800 }))
+  const { text, verified } = openNote(checkpoint, [log.key])
+  const cosigned = openNote(
+    signNote(text, signers),
+    signers.map(({ key }) => key),
+  )
+  const cosignatures = cosigned.verified.map((one) => ({
+    ...one,
+    witness: toHex(one.key.publicKey),
+    timestampS: one.timestampS ?? 0,
+  }))
+  return arrangeCheckpoint(text, { log: verified[0] as VerifiedSignature, cosignatures })
+}
+
+export const unavailable = () => new CoordinatorError('log_unavailable', 'the log is not available')
