@@ -31,7 +31,7 @@ async function startStack({ add }: Scope) {
   const contract = add(await startContract(), ({ chain }) => chain.stop())
   const kubo = add(await startFakeKubo(), ({ stop }) => stop())
   const env = { ...contract.env, METRICS_PORT: String(port) }
-  const backend = add(await startBackend({ kind: 'postgres', env, log: {} }), ({ stop }) => stop())
+  const backend = add(await startBackend({ env, log: {} }), ({ stop }) => stop())
   await backend.untilReady()
   const worker = startService({
     name: 'worker',

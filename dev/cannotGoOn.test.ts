@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { listen } from '@countersign/testing/stack'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { getFreePorts, type Ports, startDev, toArgs } from './startDev.ts'
+import { clearState } from './state.ts'
 
 describe('npm run dev, when it cannot go on', () => {
   /** Without the web app, which none of this is about. */
@@ -24,6 +25,7 @@ describe('npm run dev, when it cannot go on', () => {
         const dev = startDev([...toArgs(ports, stateDir), ...args])
         onTestFinished(async () => {
           await dev.stop()
+          await clearState(stateDir)
           await rm(stateDir, { recursive: true, force: true })
         })
         return dev

@@ -21,6 +21,7 @@ import {
   toArgs,
   urlsOf,
 } from './startDev.ts'
+import { clearState } from './state.ts'
 
 const STRANGER = '0x00000000000000000000000000000000000c0ffe'
 /** A stack takes seconds to start, and many of them where the machine has other work. */
@@ -42,6 +43,7 @@ describe('npm run dev -- --log', () => {
   afterAll(async () => {
     await dev?.stop()
     await removePostgres(join(stateDir, 'postgres'))
+    await clearState(stateDir)
     await rm(stateDir, { recursive: true, force: true })
   }, START_LIMIT_MS)
 
@@ -76,7 +78,7 @@ describe('npm run dev -- --log', () => {
       const isReady = (line: string) => /^(\w+) +ready \(/.exec(line)?.[1] ?? []
       const parts = ['oidc', 'satellite', 'chain', 'database', 'witnesses', 'enclave', 'coordinator']
       expect(dev.output.flatMap(isReady).toSorted()).toEqual(parts.toSorted())
-      expect(summaryOf(dev, 'Database')).toBe('PostgreSQL')
+      expect(summaryOf(dev, 'Database')).toBe('PostgreSQL,')
       const { browser } = await signIn(`${urlsOf(ports).api}/auth/google`)
       const before = await readLogs()
       expect(before).toMatchObject([{ origin: 'countersign.localhost/log-1' }])

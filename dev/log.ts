@@ -10,7 +10,7 @@ import {
   type WitnessFolder,
   writeLogList,
 } from '@countersign/testing/launcher'
-import { POSTGRES, WITNESSES } from './state.ts'
+import { WITNESSES } from './state.ts'
 
 /** Of the log, and of a spare: if the database is older than what the witnesses have seen, the enclave goes on with that. */
 const ORIGINS = ['countersign.localhost/log-1', 'countersign.localhost/log-2']
@@ -25,12 +25,6 @@ export async function prepareLog(stateDir: string): Promise<DevLog> {
   const folder = join(stateDir, WITNESSES)
   const folders = await createWitnessFolders(folder, COUNT)
   return { settings: { origins: ORIGINS, witnesses: folders.map(({ vkey }) => vkey) }, folders, folder }
-}
-
-/** Where the log is kept. The coordinator makes its tables in it. */
-export async function startLogDatabase(stateDir: string) {
-  const { startPostgres } = await import('@countersign/testing')
-  return startPostgres({ folder: join(stateDir, POSTGRES) })
 }
 
 type Witnesses = { routes: readonly { vkey: string; url: string }[]; stop(): Promise<void> }

@@ -25,6 +25,7 @@ import {
   toArgs,
   urlsOf,
 } from './startDev.ts'
+import { clearState } from './state.ts'
 
 const STRANGER = '0x00000000000000000000000000000000000c0ffe'
 /** An app of somebody who works with the stack. */
@@ -81,12 +82,13 @@ describe('npm run dev', () => {
   }, START_LIMIT_MS)
   afterAll(async () => {
     for (const stop of stops.reverse()) await stop()
+    await clearState(stateDir)
     await rm(stateDir, { recursive: true, force: true })
   }, START_LIMIT_MS)
 
   test('each part says when it is ready and how long that took, and nothing else unasked; the app is what one sees', () => {
     const { output } = dev
-    const parts = ['oidc', 'satellite', 'chain', 'enclave', 'coordinator', 'web']
+    const parts = ['oidc', 'satellite', 'chain', 'database', 'enclave', 'coordinator', 'web']
     const isReady = (line: string) => /^(\w+) +ready \(\d+\.\d s\)$/.exec(line)?.[1] ?? []
     expect(output.flatMap(isReady).toSorted()).toEqual(parts.toSorted())
     const summary = output.findIndex((line) => line.includes('Countersign is running'))

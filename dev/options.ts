@@ -3,7 +3,7 @@ import { parseArguments } from '@countersign/service'
 export type Options = {
   /** Deletes the local state first. */
   reset: boolean
-  /** PostgreSQL instead of the embedded database. */
+  /** Instead of a PostgreSQL of its own. */
   databaseUrl: string | undefined
   quoteLatencyMs: number
   hasWeb: boolean
@@ -30,9 +30,8 @@ database, IPFS node and worker, the web app, and a site to sign in to with the w
                         more. On any other host than localhost browsers send no cookies along
   --verbose             shows every line of every part; without it, warnings and errors
   --no-web              without the web app and the site; an app that you serve at --web-port may still call
-  --log                 with a log of every signature, which three witnesses cosign; on a PostgreSQL of its own, so with other
-                        receipts than without it
-  --database URL        PostgreSQL instead of the embedded database
+  --log                 with a log of every signature, which three witnesses cosign
+  --database URL        another PostgreSQL than the one that it starts
   --quote-latency MS    how long a simulated quote takes (default 39, as real ones do)
   --web-port N          of the web app (default 5173)
   --demo-port N         of the site to sign in to (default 5174)

@@ -1,10 +1,11 @@
-import { isAbsolute, relative, resolve } from 'node:path'
+import { isAbsolute, join, relative, resolve } from 'node:path'
 import {
   describeEnd,
   type Environment,
   type LogFields,
   mains,
   type Service,
+  startPostgres,
   startService,
   toCoordinatorEnv,
   toEnclaveEnv,
@@ -13,10 +14,11 @@ import {
 } from '@countersign/testing/launcher'
 import { toHumanLine } from './humanLine.ts'
 import { IMPLEMENTATION } from './implementation.ts'
-import { type DevLog, prepareLog, startLogDatabase, startWitnesses, untilOpen } from './log.ts'
+import { lockState } from './lockState.ts'
+import { type DevLog, prepareLog, startWitnesses, untilOpen } from './log.ts'
 import type { Options } from './options.ts'
 import { isPortFree } from './ports.ts'
-import { clearState, loadState, lockState, writeManifest } from './state.ts'
+import { assertSupported, clearState, loadState, POSTGRES, writeManifest } from './state.ts'
 import type { Speaker, Voice } from './voice.ts'
 
 type Part = { stop(): Promise<void> }
@@ -149,30 +151,26 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
         })
       : undefined
 
-  /** The log's witnesses, once the enclave has told the keys by which they know it; and its database, unless there is one. */
-  async function beginLogParts(log: DevLog, enclave: Promise<{ fields: LogFields } | undefined>) {
-    const beginWitnesses = async () => {
-      const started = await enclave
-      if (started === undefined) return undefined
-      let isStarting = true
-      const witnesses = await begin('witnesses', () =>
-        startWitnesses(log, {
-          enclave: started.fields,
-          onLine: (line) => voice.log('witnesses', line, { isStarting }),
-          onStarting: (part) => parts.set('witnesses', part),
-          onEnd: (text) => void (isStopping || onFault(text)),
-        }),
-      )
-      isStarting = false
-      return witnesses
-    }
-    const [witnesses, database] = await Promise.all([
-      beginWitnesses(),
-      options.databaseUrl === undefined
-        ? beginHere('database', () => startLogDatabase(stateDir))
-        : { url: options.databaseUrl },
-    ])
-    return witnesses && database && { witnesses: witnesses.routes, databaseUrl: database.url }
+  const beginDatabase = async () =>
+    options.databaseUrl === undefined
+      ? beginHere('database', () => startPostgres({ folder: join(stateDir, POSTGRES) }))
+      : { url: options.databaseUrl }
+
+  /** The log's witnesses, once the enclave has told the keys by which they know it. */
+  async function beginWitnesses(log: DevLog, enclave: Promise<{ fields: LogFields } | undefined>) {
+    const started = await enclave
+    if (started === undefined) return undefined
+    let isStarting = true
+    const witnesses = await begin('witnesses', () =>
+      startWitnesses(log, {
+        enclave: started.fields,
+        onLine: (line) => voice.log('witnesses', line, { isStarting }),
+        onStarting: (part) => parts.set('witnesses', part),
+        onEnd: (text) => void (isStopping || onFault(text)),
+      }),
+    )
+    isStarting = false
+    return witnesses
   }
 
   /** Provider, satellite and chain, then the coordinator, whose environment names them. */
@@ -180,10 +178,12 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
     clientSecret: string,
     { log, enclave }: { log: DevLog | undefined; enclave: ReturnType<typeof beginEnclave> },
   ) {
+    const databaseStarting = beginDatabase()
+    const witnessesStarting = log === undefined ? { routes: undefined } : beginWitnesses(log, enclave)
     // Loaded here, when the processes that need none of it are under way: it takes a second.
     const [{ startOidcProvider, startSatellite }, { startDevChain, toChainEnv }, { deployTestToken }] =
       await Promise.all([import('@countersign/testing'), import('./chain.ts'), import('./testToken.ts')])
-    const [oidc, satellite, chain, logged] = await Promise.all([
+    const [oidc, satellite, chain, database, witnesses] = await Promise.all([
       beginHere('oidc', () =>
         startOidcProvider({
           port: ports.oidc,
@@ -196,12 +196,14 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
       beginHere('chain', () =>
         startDevChain({ port: ports.chain, stateDir, onNote: (text) => voice.say('chain', text) }),
       ),
-      log === undefined ? { witnesses: undefined, databaseUrl: options.databaseUrl } : beginLogParts(log, enclave),
+      databaseStarting,
+      witnessesStarting,
     ])
-    if (oidc === undefined || satellite === undefined || chain === undefined || logged === undefined) return undefined
+    if (oidc === undefined || satellite === undefined || chain === undefined) return undefined
+    if (database === undefined || witnesses === undefined) return undefined
     await deployTestToken(chain)
     const coordinator = await beginService('coordinator', {
-      what: ', with database, IPFS node and worker',
+      what: ', with IPFS node and worker',
       env: {
         ...toCoordinatorEnv({
           port: ports.coordinator,
@@ -211,7 +213,8 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
           enclaveUrls: [`http://127.0.0.1:${ports.enclave}`],
           satellite,
           dataDir: stateDir,
-          ...logged,
+          databaseUrl: database.url,
+          witnesses: witnesses.routes,
         }),
         PUBLIC_URL: publicUrl,
         ...toChainEnv(chain),
@@ -220,7 +223,7 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
       },
     })
     if (coordinator !== undefined && log !== undefined) await untilOpen(publicUrl, () => isStopping)
-    return coordinator && { satellite, chain, logged }
+    return coordinator && { satellite, chain, witnesses: witnesses.routes }
   }
 
   async function start(): Promise<Summary | undefined> {
@@ -229,6 +232,7 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
     // And so has one with other ports that keeps its state here.
     unlock = await lockState(stateDir)
     if (options.reset) await clearState(stateDir)
+    else await assertSupported(stateDir)
     const { oidcClientSecret } = await loadState(stateDir)
     const log = options.hasLog ? await prepareLog(stateDir) : undefined
     // Each reports its own failure. All are known when the last has settled: then they can be stopped.
@@ -239,13 +243,13 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
       beginCoordinator(oidcClientSecret, { log, enclave: starting }),
     ])
     if (isStopping || enclave === undefined || served === undefined || (hasWeb && web === undefined)) return undefined
-    const { chain, satellite, logged } = served
+    const { chain, satellite, witnesses } = served
     const [{ readAnchors }, { createDevManifest, createWebConfig }] = await Promise.all([
       import('@countersign/testing'),
       import('./webConfig.ts'),
     ])
     const anchors = await readAnchors({ url: publicUrl, enclave: enclave.fields, satellite })
-    const written = await writeManifest(stateDir, createDevManifest(chain, anchors, logged.witnesses))
+    const written = await writeManifest(stateDir, createDevManifest(chain, anchors, witnesses))
     const { manifest } = written
     const manifestFile = toShownPath(written.path)
     web?.service.send({
@@ -265,13 +269,13 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
         Contract: chain.contract,
         Delegation: `${IMPLEMENTATION} (code that a wallet may delegate to)`,
         Manifest: `${manifestFile} (what a verifier may trust of this stack)`,
-        ...(logged.witnesses === undefined
+        ...(witnesses === undefined
           ? {}
           : {
               Log: `${publicUrl}/log (an entry for every signature)`,
-              Witnesses: `${logged.witnesses.map(({ url }) => url).join(' ')} (two of them cosign before a signature is given out)`,
+              Witnesses: `${witnesses.map(({ url }) => url).join(' ')} (two of them cosign before a signature is given out)`,
             }),
-        Database: logged.databaseUrl === undefined ? `embedded, in ${stateDir}` : 'PostgreSQL',
+        Database: options.databaseUrl === undefined ? `PostgreSQL, in ${join(stateDir, POSTGRES)}` : 'PostgreSQL',
       },
     }
   }

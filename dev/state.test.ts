@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { emptyManifest, type Manifest, parseManifest } from '@countersign/verify'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { onSync } from '../packages/service/src/onSync.fake.ts'
-import { lockDataDir } from '../services/coordinator/src/store/lockDataDir.ts'
+import { lockState } from './lockState.ts'
 import { type Options, parseOptions } from './options.ts'
 import { startStack } from './stack.ts'
-import { clearState, loadState, lockState, writeManifest } from './state.ts'
+import { clearState, loadState, writeManifest } from './state.ts'
 
 let dir: string
 beforeEach(async () => {
@@ -36,13 +36,9 @@ describe('the state of the local stack', () => {
     await expect(loadState(dir)).rejects.toThrow(/dev\.json is damaged/)
   })
 
-  test.each(['dev', 'database'])('--reset beside what holds the %s lock says so, and deletes nothing', async (name) => {
-    const unlock = await lockDataDir(dir, name)
-    for (const part of ['enclave', 'chain']) await mkdir(join(dir, part))
-    await writeFile(join(dir, 'enclave', 'root-secret'), 'the secret')
-    const before = (await readdir(dir, { recursive: true })).toSorted()
+  async function failStart(args: readonly string[]): Promise<string[]> {
     const faults: string[] = []
-    const parsed = parseOptions(['--reset', '--state', dir]) as { options: Options }
+    const parsed = parseOptions([...args, '--state', dir]) as { options: Options }
     const ports = { web: 0, demo: 0, coordinator: 0, enclave: 0, oidc: 0, chain: 0 }
     const stack = startStack({
       options: { ...parsed.options, ports },
@@ -51,10 +47,25 @@ describe('the state of the local stack', () => {
     })
     expect(await stack.ready).toBeUndefined()
     await stack.stop()
-    expect(faults).toEqual([`the data directory is in use by process ${process.pid}`])
+    return faults
+  }
+
+  test('--reset beside a stack that runs fails, and deletes nothing', async () => {
+    const unlock = await lockState(dir)
+    for (const part of ['enclave', 'chain']) await mkdir(join(dir, part))
+    await writeFile(join(dir, 'enclave', 'root-secret'), 'the secret')
+    const before = (await readdir(dir, { recursive: true })).toSorted()
+    expect(await failStart(['--reset'])).toEqual([`the state folder is in use by process ${process.pid}`])
     expect((await readdir(dir, { recursive: true })).toSorted()).toEqual(before)
     await unlock()
     await (await lockState(dir))()
+  })
+
+  test('state with the embedded database of earlier versions is refused, and stays; the error names --reset', async () => {
+    await mkdir(join(dir, 'database'))
+    await writeFile(join(dir, 'database', 'PG_VERSION'), '17')
+    expect(await failStart([])).toEqual([expect.stringContaining('npm run dev -- --reset')])
+    expect(await readdir(join(dir, 'database'))).toEqual(['PG_VERSION'])
   })
 
   test('the manifest is one that a verifier takes', async () => {
@@ -101,7 +112,7 @@ describe('the state of the local stack', () => {
     await writeManifest(dir, emptyManifest)
     for (const name of ['enclave', 'database', 'chain', 'ipfs', 'web', 'witnesses', 'elsewhere', 'setup'])
       await mkdir(join(dir, name))
-    // As root has it: the files of the log's database are where another account reaches them.
+    // As root has it: the files of the database are where another account reaches them.
     await symlink(join(dir, 'elsewhere'), join(dir, 'postgres'))
     await writeFile(join(dir, 'enclave', 'root-secret'), '')
     await clearState(dir)

@@ -1,18 +1,19 @@
 import { randomBytes } from 'node:crypto'
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createFolder, readCode, writeNewFile } from '@countersign/service'
+import { removePostgres } from '@countersign/testing/launcher'
 import { type Manifest, parseManifest } from '@countersign/verify'
-import { lockDataDir } from '../services/coordinator/src/store/lockDataDir.ts'
 
 /** What the stack itself remembers between starts. */
 export type DevState = { oidcClientSecret: string }
 
 const FILE = 'dev.json'
 const MANIFEST = 'manifest.json'
-/** Folders of the log's parts. */
 export const POSTGRES = 'postgres'
 export const WITNESSES = 'witnesses'
+/** Of the database that earlier versions had. */
+const EMBEDDED = 'database'
 
 /** Reads the state; the first start makes it, readable by its owner alone. */
 export async function loadState(stateDir: string): Promise<DevState> {
@@ -88,28 +89,19 @@ function union<Value>(newer: readonly Value[], older: readonly Value[]): Value[]
   return [...new Map([...newer, ...older].map((value) => [JSON.stringify(value), value])).values()]
 }
 
-/**
- * Takes the state for this stack alone; throws, and changes nothing, while another stack or a coordinator uses it. Answers how to give it
- * back.
- */
-export async function lockState(stateDir: string): Promise<() => Promise<void>> {
-  const unlock = await lockDataDir(stateDir, 'dev')
-  try {
-    // The coordinator takes this one itself when it starts.
-    await (await lockDataDir(stateDir))()
-  } catch (error) {
-    await unlock()
-    throw error
-  }
-  return unlock
+/** Throws if the state is of a version that kept it otherwise. */
+export async function assertSupported(stateDir: string): Promise<void> {
+  const isThere = await stat(join(stateDir, EMBEDDED)).catch(() => undefined)
+  if (isThere === undefined) return
+  throw new Error(
+    `${stateDir} is of an earlier version, with another database. npm run dev -- --reset deletes its users, wallets and receipts, and starts anew.`,
+  )
 }
 
 /** Only what the stack has made: other tools keep things in the same folder. */
 export async function clearState(stateDir: string): Promise<void> {
-  // It takes a second to load, and few starts delete anything.
-  const { removePostgres } = await import('@countersign/testing')
   await removePostgres(join(stateDir, POSTGRES))
-  for (const name of [FILE, MANIFEST, 'enclave', 'database', 'chain', 'ipfs', 'web', WITNESSES]) {
+  for (const name of [FILE, MANIFEST, 'enclave', EMBEDDED, 'chain', 'ipfs', 'web', WITNESSES]) {
     await rm(join(stateDir, name), { recursive: true, force: true })
   }
 }

@@ -1,8 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findFreePorts, layPglite } from '@countersign/testing'
+import { findFreePorts } from '@countersign/testing'
 import { startStack } from '../dev/stack.ts'
+import { clearState } from '../dev/state.ts'
 
 /**
  * What `npm run dev` starts, on ports and with state of its own. Without the web app, another one may be served at `webUrl`; built, it is
@@ -10,7 +11,6 @@ import { startStack } from '../dev/stack.ts'
  */
 export async function startDevStack({ hasWeb = true, isWebBuilt = false } = {}) {
   const stateDir = await mkdtemp(join(tmpdir(), 'countersign-e2e-'))
-  await layPglite(join(stateDir, 'database'))
   const [web = 0, demo = 0, coordinator = 0, enclave = 0, oidc = 0, chain = 0] = await findFreePorts(6)
   const ports = { web, demo, coordinator, enclave, oidc, chain }
   const output: string[] = []
@@ -34,6 +34,7 @@ export async function startDevStack({ hasWeb = true, isWebBuilt = false } = {}) 
   })
   const stop = async () => {
     await stack.stop()
+    await clearState(stateDir)
     await rm(stateDir, { recursive: true, force: true })
   }
   if ((await stack.ready) === undefined) {

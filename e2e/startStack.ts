@@ -47,7 +47,6 @@ async function startParts(parameters: StartStackParameters, { add }: Scope) {
   const foreignOrigin = `http://localhost:${foreignPort}`
   const backend = add(
     await startBackend({
-      kind: 'pglite',
       env: { ...chainEnv, ALLOWED_ORIGINS: `${origin},${crossSiteOrigin}`, ...env },
       enclaveEnv,
     }),

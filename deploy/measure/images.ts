@@ -39,7 +39,7 @@ const sodium = {
 /** Mock mode is refused in production, so the simulator has no business there. */
 const simulator = '@countersign/attestation/simulator'
 
-const production = {
+export const images = {
   enclave: {
     entries: listScripts('enclave'),
     folders: [],
@@ -55,8 +55,6 @@ const production = {
     known: {
       ...secp256k1,
       ...sodium,
-      // The embedded database, which production refuses: its code is imported, its data would be opened at its start.
-      '@electric-sql/pglite': nothing,
       // Certificates named in DATABASE_URL, crontabs, and /proc.
       pg: nothing,
       'pg-connection-string': nothing,
@@ -79,18 +77,6 @@ const production = {
     known: {},
     absent: [],
   },
-} satisfies Record<string, Image>
-
-/** Those for staging are the same with the simulator in them. */
-export const images = {
-  ...production,
-  'enclave-staging': { ...production.enclave, entries: listScripts('enclave-staging'), leftOut: [] },
-  'coordinator-staging': {
-    ...production.coordinator,
-    entries: listScripts('coordinator-staging'),
-    leftOut: production.coordinator.leftOut.filter((name) => name !== simulator),
-  },
-  'web-staging': { ...production.web, entries: listScripts('web-staging') },
 } satisfies Record<string, Image>
 
 export type ImageName = keyof typeof images

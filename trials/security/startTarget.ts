@@ -30,7 +30,7 @@ type State = Record<(typeof TABLES)[number], number>
 const TABLES = ['users', 'wallets', 'sessions', 'logins', 'pending_transactions', 'attestations', 'batches'] as const
 
 export async function startTarget(): Promise<Target> {
-  const backend = await startBackend({ kind: 'postgres' })
+  const backend = await startBackend()
   try {
     const [alice, mallory] = [createUser(backend), createUser(backend)]
     await alice.signIn('alice')

@@ -10,14 +10,17 @@ export type Chain = {
 
 const toChain = (name: string, coin: string, isTest: boolean): Chain => ({ name, coin, decimals: 18, isTest })
 
+/** By id, as in https://chainid.network (ethereum-lists/chains); local nodes by the ids that hardhat, anvil and geth take by themselves. */
 export const chains: Readonly<Record<number, Chain>> = {
   1: toChain('Ethereum', 'ETH', false),
   10: toChain('OP Mainnet', 'ETH', false),
   137: toChain('Polygon', 'POL', false),
+  1337: toChain('Local chain', 'ETH', true),
   8453: toChain('Base', 'ETH', false),
   17000: toChain('Holesky', 'ETH', true),
   31337: toChain('Local chain', 'ETH', true),
   42161: toChain('Arbitrum One', 'ETH', false),
+  80002: toChain('Polygon Amoy', 'POL', true),
   84532: toChain('Base Sepolia', 'ETH', true),
   421614: toChain('Arbitrum Sepolia', 'ETH', true),
   560048: toChain('Hoodi', 'ETH', true),

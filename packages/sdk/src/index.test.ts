@@ -2,40 +2,46 @@ import { glob, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import * as client from './client/index.ts'
+import * as eip1193 from './eip1193/index.ts'
 import * as sdk from './index.ts'
+import * as query from './query/queryOptions.ts'
+import * as testing from './testing/index.ts'
+import * as vaultsClient from './vaults/client.ts'
+import * as vaults from './vaults/index.ts'
+import * as viem from './viem/toServiceAccount.ts'
+import * as wagmi from './wagmi/serviceConnector.ts'
+import * as webhooks from './webhooks/index.ts'
 
 test('exports', () => {
-  expect(Object.keys(sdk).sort()).toMatchInlineSnapshot(`
+  const entries = { sdk, client, eip1193, query, testing, vaultsClient, viem, wagmi, webhooks }
+  const names = Object.entries(entries).map(([name, entry]) => `${name}: ${Object.keys(entry).toSorted().join(' ')}`)
+  expect(names).toMatchInlineSnapshot(`
     [
-      "ServiceClient",
-      "ServiceError",
-      "ServiceProvider",
-      "useAttestation",
-      "useService",
-      "useSign",
-      "useSignMessage",
-      "useSignTypedData",
-      "useWallet",
+      "sdk: ServiceClient ServiceError ServiceProvider useAttestation useService useSign useSignMessage useSignTypedData useWallet",
+      "client: ServiceClient ServiceError",
+      "eip1193: Eip1193Error announceProvider createEip1193Provider",
+      "query: meQueryOptions proofQueryOptions serviceKeys signAndSendMutationOptions transactionsInfiniteQueryOptions vaultsQueryOptions walletQueryOptions",
+      "testing: createTestPasskeys createTestService",
+      "vaultsClient: approve attestVault attestWallet createPasskey createVault isVaultError listVaults parsePrepared prepare sendPrepared signAndSend signPrepared toPolicyFile toVaultClient",
+      "viem: toServiceAccount",
+      "wagmi: serviceConnector",
+      "webhooks: ServiceError verifyWebhook",
     ]
   `)
 })
 
-test('exports without React', () => {
-  expect(Object.keys(client).sort()).toMatchInlineSnapshot(`
-    [
-      "ServiceClient",
-      "ServiceError",
-    ]
-  `)
+test('@countersign/sdk/vaults has the hook beside all of its client', () => {
+  expect(Object.keys(vaults).toSorted()).toEqual([...Object.keys(vaultsClient), 'useVaults'].toSorted())
 })
 
-test('the client imports no React, and files with hooks say that they are for the browser', async () => {
-  const src = import.meta.dirname
-  for await (const path of glob('client/**/*.ts', { cwd: src })) {
-    expect(await readFile(join(src, path), 'utf8'), path).not.toMatch(/from 'react|\.\.\/react/)
+test('only files with hooks import React, and they say that they are for the browser', async () => {
+  for (const folder of ['client', 'react', 'vaults']) {
+    for await (const name of glob('*.{ts,tsx}', { cwd: join(import.meta.dirname, folder) })) {
+      if (/\.(test|fake)\./.test(name) || name === 'index.ts') continue
+      const source = await readFile(join(import.meta.dirname, folder, name), 'utf8')
+      const isHook = folder === 'react' || name === 'useVaults.ts'
+      const [hasReact, isMarked] = [/from 'react|\.\.\/react/.test(source), source.startsWith("'use client'\n")]
+      expect([name, hasReact, isMarked]).toEqual([name, isHook, isHook])
+    }
   }
-  const files: string[] = []
-  for await (const path of glob('react/*.{ts,tsx}', { cwd: src })) if (!path.includes('.test.')) files.push(path)
-  expect(files).toHaveLength(9)
-  for (const path of files) expect(await readFile(join(src, path), 'utf8'), path).toMatch(/^'use client'\n/)
 })

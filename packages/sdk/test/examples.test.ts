@@ -50,10 +50,10 @@ test('the reference names every function that is exported', async () => {
   const reference = readFileSync(new URL('../../../docs/sdk.md', import.meta.url), 'utf8')
   const modules = await Promise.all([
     import('../src/index.ts'),
-    import('../src/viem/index.ts'),
+    import('../src/viem/toServiceAccount.ts'),
     import('../src/eip1193/index.ts'),
-    import('../src/wagmi/index.ts'),
-    import('../src/query/index.ts'),
+    import('../src/wagmi/serviceConnector.ts'),
+    import('../src/query/queryOptions.ts'),
     import('../src/vaults/index.ts'),
     import('../src/testing/index.ts'),
   ])

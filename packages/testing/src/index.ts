@@ -25,7 +25,6 @@ export {
   startOidcProvider,
 } from './oidc.ts'
 export { type FakePcs, type FakePcsDocument, type FakePcsFault, startFakePcs } from './pcs.ts'
-export { createTestPglite, layPglite } from './pglite.ts'
 export { findFreePorts } from './ports.ts'
 export { removePostgres, type StartPostgresOptions, startPostgres, type TestPostgres } from './postgres.ts'
 export { askPostgres, connectPostgres, type PostgresClient } from './postgresClient.ts'
@@ -48,3 +47,4 @@ export {
 } from './satellite.ts'
 export { measureSimulatedCoordinator, measureSimulatedEnclave, readAnchors } from './stack/anchors.ts'
 export { type Backend, type BackendLog, type StartBackendParameters, startBackend } from './stack/startBackend.ts'
+export { createTestDatabase, type TestDatabase } from './testDatabase.ts'

@@ -89,9 +89,9 @@ export async function startPostgres(options: StartPostgresOptions = {}): Promise
   let port: number
   let password: string
   try {
-    password = isKept
-      ? ((await findPassword(folder)) ?? (await createCluster({ native, folder, account })))
-      : await copyCluster({ native, folder, account, version: await readVersion(packed) })
+    password =
+      (isKept ? await findPassword(folder) : undefined) ??
+      (await copyCluster({ native, folder, account, version: await readVersion(packed) }))
     ;({ server, port } = await startOnFreePort({ native, folder, account, settings }))
   } catch (error) {
     if (!isKept) await rm(folder, { recursive: true, force: true })
@@ -189,7 +189,7 @@ async function readVersion(packed: string): Promise<string> {
 
 type NewCluster = Omit<Cluster, 'port' | 'settings'>
 
-/** A copy of a cluster that is made once for each version: to make one takes ten times as long. Gives its password. */
+/** Copies a cluster that is made once for each version: to make one takes ten times as long. Returns its password. */
 async function copyCluster({ version, ...cluster }: NewCluster & { version: string }): Promise<string> {
   const { folder, account } = cluster
   const { uid = userInfo().uid } = account ?? {}
@@ -202,7 +202,12 @@ async function copyCluster({ version, ...cluster }: NewCluster & { version: stri
     if (!(await isOf(uid, made))) throw new Error(`${made} is of somebody else`)
   }
   if (account) await chown(folder, account.uid, account.gid)
-  await promisify(execFile)('cp', ['-R', join(made, 'data'), folder], { ...account, cwd: folder })
+  // What a start that was killed has left.
+  await rm(join(folder, 'data'), { recursive: true, force: true })
+  // The password is last: its file says that the cluster is whole.
+  for (const name of ['data', PASSWORD_FILE]) {
+    await promisify(execFile)('cp', ['-R', join(made, name), folder], { ...account, cwd: folder })
+  }
   return readFile(join(made, PASSWORD_FILE), 'utf8')
 }
 
@@ -216,7 +221,8 @@ function isOf(uid: number, folder: string): Promise<boolean> {
 /** Removes what a server left in a folder that it was told to keep its files in. */
 export async function removePostgres(folder: string): Promise<void> {
   const target = await realpath(folder).catch(() => folder)
-  for (const path of [target, folder]) await rm(path, { recursive: true, force: true })
+  // A server whose starter was killed ends a moment later.
+  for (const path of [target, folder]) await rm(path, { recursive: true, force: true, maxRetries: 20 })
 }
 
 /**
@@ -241,33 +247,32 @@ async function toReachable(folder: string, account: Account | undefined): Promis
 /** That of a cluster that is whole; undefined where there is none. */
 async function findPassword(folder: string): Promise<string | undefined> {
   try {
-    return await readFile(join(folder, PASSWORD_FILE), 'utf8')
+    return (await readFile(join(folder, PASSWORD_FILE), 'utf8')) || undefined
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     return undefined
   }
 }
 
-/** Gives the password of the new cluster. */
-async function createCluster({ native, folder, account }: NewCluster): Promise<string> {
-  const password = randomBytes(16).toString('hex')
-  const draft = join(folder, `${PASSWORD_FILE}.new`)
-  // What a start that was killed has left.
-  await rm(join(folder, 'data'), { recursive: true, force: true })
-  await writeFile(draft, password, { mode: 0o600 })
+async function createCluster({ native, folder, account }: NewCluster): Promise<void> {
+  const passwordFile = join(folder, PASSWORD_FILE)
+  await writeFile(passwordFile, randomBytes(16).toString('hex'), { mode: 0o600 })
   if (account) {
     await chown(folder, account.uid, account.gid)
-    await chown(draft, account.uid, account.gid)
+    await chown(passwordFile, account.uid, account.gid)
   }
-  const flags = ['--auth=password', `--username=${SUPERUSER}`, `--pwfile=${draft}`, '--encoding=UTF8', '--locale=C']
+  const flags = [
+    '--auth=password',
+    `--username=${SUPERUSER}`,
+    `--pwfile=${passwordFile}`,
+    '--encoding=UTF8',
+    '--locale=C',
+  ]
   await promisify(execFile)(
     join(native, 'bin', 'initdb'),
     [`--pgdata=${join(folder, 'data')}`, ...flags, '--no-sync', '--no-instructions'],
     { ...account, cwd: folder },
   )
-  // Last: with this name it says that the cluster is whole.
-  await rename(draft, join(folder, PASSWORD_FILE))
-  return password
 }
 
 /** Between finding a free port and taking it, someone else may: then another one. */

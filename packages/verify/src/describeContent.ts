@@ -1,4 +1,4 @@
-import { fromHex, isPlainObject, type OpeningContent, type TypedData } from '@countersign/protocol'
+import { fromHex, isPlainObject, type OffChainContent, type TypedData } from '@countersign/protocol'
 import { type Grant, nameTokenGrant } from './nameTokenGrant.ts'
 import { toPrintable, toPrintableLines } from './toPrintable.ts'
 
@@ -17,9 +17,7 @@ export type Shown = {
 }
 
 /** A message or typed data, as a person is shown it before signing, or as an opening shows it after. */
-export type ShownContent =
-  | { kind: 'message'; content: Extract<OpeningContent, { kind: 'message' }>['content'] }
-  | { kind: 'typed-data'; content: TypedData }
+export type ShownContent = OffChainContent
 
 const UNKNOWN_USE = 'What its contract or app lets somebody do with the signature is not known here.'
 

@@ -1,5 +1,5 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
-import { ConfigError, readMode, readSecret } from '@countersign/service'
+import { ConfigError, readMode } from '@countersign/service'
 import { checkProofs, formatList, type ListedProof, parseList } from './admin/checkProofs.ts'
 import { describeRetention } from './admin/describeRetention.ts'
 import { explain, explainWebhook } from './admin/explain.ts'
@@ -11,6 +11,7 @@ import { ExportFileError } from './export/exportFile.ts'
 import { exportRange } from './export/exportRange.ts'
 import { readReceiptSource } from './ipfs/config.ts'
 import { createReadBlock } from './ipfs/createReadBlock.ts'
+import { readDatabaseUrl } from './pipeline/config.ts'
 import type { ReadBlock } from './ports.ts'
 import { listProofs } from './store/inspect.ts'
 import { listWebhooks, retryWebhooks } from './store/inspectWebhooks.ts'
@@ -147,20 +148,13 @@ if (command.kind === 'help') {
 } else if (command.kind === 'checkExport') {
   process.exitCode = await checkFile(command.file)
 } else {
-  // Set but empty is unset, as for the coordinator.
-  const dataDir = process.env.DATA_DIR || '.countersign'
-  let isPostgres = false
   try {
-    const databaseUrl = readSecret(process.env, 'DATABASE_URL', readFile, fault)
-    isPostgres = Boolean(databaseUrl)
-    const database = await openUnchanged({ databaseUrl, dataDir })
+    const database = await openUnchanged(readDatabaseUrl(process.env, readFile, fault))
     process.exitCode = await run(command, database).finally(() => database.close())
   } catch (error) {
     const { code, reason } = toReason(error)
-    const isInUse = !isPostgres && code === 'database_unavailable'
-    const hint = isInUse ? ' Is a coordinator running on it?' : ''
     if (error instanceof ConfigError) console.error(error.faults.join('\n'))
-    else console.error(`The database cannot be read: ${reason ?? code}.${hint}`)
+    else console.error(`The database cannot be read: ${reason ?? code}.`)
     process.exitCode = 1
   }
 }

@@ -17,6 +17,7 @@ const mock: Env = {
   OIDC_GOOGLE_CLIENT_SECRET: 'a client secret',
   ENTROPY_URL: 'http://127.0.0.1:9000',
   ENTROPY_PUBLIC_KEY: '5a'.repeat(32),
+  DATABASE_URL: 'postgres://localhost/countersign',
 }
 
 const production: Env = {
@@ -87,7 +88,7 @@ test('defaults: loopback, 8080, Google, satellite, 12 h, 256', () => {
     isMock: true,
     listen: { host: '127.0.0.1', port: 8080 },
     metricsPort: undefined,
-    databaseUrl: undefined,
+    databaseUrl: 'postgres://localhost/countersign',
     dataDir: '.countersign',
     providers: [{ id: 'google', issuer: 'https://accounts.google.com', clientId: 'id' }],
     enclaveUrls: ['http://127.0.0.1:8090'],
@@ -321,10 +322,14 @@ describe('mock attestation is for one machine', () => {
   })
 })
 
+test.each([undefined, ''])('DATABASE_URL %j is a fault in every mode', (DATABASE_URL) => {
+  for (const env of [mock, production]) {
+    expect(faultsOf({ ...env, DATABASE_URL })).toEqual([expect.stringMatching(/^DATABASE_URL: /)])
+  }
+})
+
 describe('production', () => {
   test.each<[string, string | undefined]>([
-    ['DATABASE_URL', undefined],
-    ['DATABASE_URL', ''],
     ['PUBLIC_URL', 'http://api.example'],
     ['ENCLAVE_URL', 'http://127.0.0.1:8090'],
     ['ENCLAVE_URL', 'unix:/run/enclave.sock'],
@@ -382,14 +387,12 @@ describe('production', () => {
   )
 })
 
-test('witnesses need a database that several can share, and receipts with room for a proof; strangers need not hold them to a coordinator', () => {
+test('witnesses need receipts with room for a proof; strangers need not hold them to a coordinator', () => {
   const vkey = toVkey(witnesses[0]?.key as NoteKey)
   const log = { ...production, RECEIPTS: '2', LOG_WITNESSES: `${vkey}@https://w1.example/a` }
   expect(read(log).witnesses).toMatchObject([{ key: { name: 'w1.example' }, url: 'https://w1.example/a' }])
   expect(read(log).configHash).toBe(read({ ...production, RECEIPTS: '2' }).configHash)
   expect(faultsOf({ ...log, RECEIPTS: '1' }).join()).toContain('RECEIPTS')
-  const local = { ...mock, RECEIPTS: '2', LOG_WITNESSES: log.LOG_WITNESSES }
-  expect(faultsOf(local)).toEqual(['DATABASE_URL: required with LOG_WITNESSES'])
 })
 
 describe('a policy that would accept more than was meant', () => {

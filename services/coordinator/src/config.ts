@@ -24,7 +24,6 @@ import {
   readInteger,
   readList,
   readMode,
-  readPassword,
   readSecret,
   readUrl,
   refuseMisspelt,
@@ -35,13 +34,12 @@ import {
 import type { AppConfig } from './app.ts'
 import type { ProviderConfig } from './auth/createProviders.ts'
 import { readProviders } from './auth/readProviders.ts'
-import type { EnclavePolicy } from './enclave/enclavePolicy.ts'
+import type { EnclavePolicy } from './enclave/keyEnclave.ts'
 import type { EntropySourceConfig } from './entropy/createEntropySource.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
-import { isOneHost } from './http/stagingCookie.ts'
 import { type ReceiptSource, readReceiptSource } from './ipfs/config.ts'
-import { type PipelineConfig, readMetricsPort, readPipeline } from './pipeline/config.ts'
-import { readWitnesses, type WitnessSite } from './transparency/readWitnesses.ts'
+import { type PipelineConfig, readDatabaseUrl, readMetricsPort, readPipeline } from './pipeline/config.ts'
+import { readWitnesses, type WitnessSite } from './transparency/witnessClient.ts'
 
 /** Rounds of a public beacon as samples. */
 type BeaconConfig = { kind: 'drand'; url: string; beacon: DrandBeacon }
@@ -52,7 +50,7 @@ export type Config = {
   listen: { host: string; port: number }
   metricsPort: number | undefined
   app: AppConfig
-  databaseUrl: string | undefined
+  databaseUrl: string
   dataDir: string
   providers: readonly ProviderConfig[]
   enclaveUrls: readonly string[]
@@ -107,9 +105,8 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
   const entropy = readEntropy(env, deps.readFile, fault)
   const receipts = readInteger(env, 'RECEIPTS', { fallback: 1, min: 1, max: 2 }, fault)
   const providers = readProviders(env, deps.readFile, fault)
-  const databaseUrl = readSecret(env, 'DATABASE_URL', deps.readFile, fault)
+  const databaseUrl = readDatabaseUrl(env, deps.readFile, fault)
   const allowedChainIds = readChainIds(env, { isStaging }, fault)
-  const password = readPassword(env, { mode, readFile: deps.readFile }, fault)
   const witnesses = readWitnesses(env, fault)
 
   if (!isMock) {
@@ -121,22 +118,17 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
   if (isStaging) {
     if (!isMock) fault('MOCK_ATTESTATION: staging is for simulated silicon alone; real silicon is for production')
     if (!isSafeUrl(publicUrl)) fault('PUBLIC_URL: staging needs https, or http on loopback')
-    if (!isOneHost([publicUrl, ...allowedOrigins])) {
-      fault('PUBLIC_URL, ALLOWED_ORIGINS: staging needs one host, which its cookie is for')
-    }
   } else if (isMock) {
     if (isProduction) fault('MOCK_ATTESTATION: refused in production')
     if (!isLoopbackHost(host)) fault('HOST: mock attestation is for loopback only')
     if (!isLoopbackUrl(publicUrl)) fault('PUBLIC_URL: mock attestation is for loopback only')
   }
   if (witnesses.length > 0) {
-    if (databaseUrl === '') fault('DATABASE_URL: required with LOG_WITNESSES')
     if (receipts !== 2) fault('RECEIPTS: LOG_WITNESSES needs receipts of version 2')
   }
   if (isProduction && !publicUrl.startsWith('https://')) fault('PUBLIC_URL: production needs https')
-  // Staging rehearses production: what it need not do without, it does as there.
+  // Staging follows production's rules, except for simulated silicon.
   if (mode !== 'development') {
-    if (databaseUrl === '') fault(`DATABASE_URL: required in ${mode}`)
     for (const url of enclaveUrls) if (!url.startsWith('https://')) fault(`ENCLAVE_URL: ${mode} needs attested https`)
     if (entropy.allowUnsigned && entropy.kind !== 'orbitport') {
       fault(`ENTROPY_ALLOW_UNSIGNED: ${mode} accepts it for ENTROPY_SOURCE=orbitport only`)
@@ -176,12 +168,12 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
       allowedChainIds,
       entropySources: toEntropySettings(entropy),
       isMock,
-      ...(password === undefined ? {} : { staging: { password } }),
+      isChainRequired: isStaging,
       signQuotaPerDay: readInteger(env, 'SIGN_QUOTA_PER_DAY', { fallback: undefined, min: 1, max: 1_000_000 }, fault),
       ...(ipfsGatewayUrl === undefined ? {} : { ipfsGatewayUrl }),
       version: deps.version,
     },
-    databaseUrl: databaseUrl || undefined,
+    databaseUrl,
     dataDir: env.DATA_DIR || '.countersign',
     providers,
     enclaveUrls,

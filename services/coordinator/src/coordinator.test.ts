@@ -16,10 +16,8 @@ import { APP_ORIGIN as APP, mains, startService } from '@countersign/testing/lau
 import { createTx, createUser, type TestUser, toDigest } from '@countersign/testing/stack'
 import { getAddress, keccak256, parseSignature, recoverAddress, serializeTransaction } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { assertNotInFiles } from '../test/assertNotInFiles.ts'
 import { type Backend, type Query, startBackend } from '../test/backend.ts'
 import type { SignedAnswer } from '../test/tamperingWire.ts'
-import { stageKinds } from './store/store.fake.ts'
 
 type SignResult = { signature: Hex; slug: string }
 
@@ -59,7 +57,7 @@ const editStatement = (edit: Edit) => (answer: SignedAnswer) => {
 const times = <Value>(count: number, make: (index: number) => Value) => Array.from({ length: count }, (_, i) => make(i))
 
 /* The tests of one database go through the life of one backend, in order. */
-describe.each(stageKinds)('the backend as processes, on %s', (kind) => {
+describe('the backend as processes', () => {
   let backend: Backend
   let alice: TestUser
   let bob: TestUser
@@ -132,7 +130,7 @@ describe.each(stageKinds)('the backend as processes, on %s', (kind) => {
   }
 
   beforeAll(async () => {
-    backend = await startBackend({ kind })
+    backend = await startBackend()
     alice = createUser(backend)
     bob = createUser(backend)
     aged = createUser(backend)
@@ -537,7 +535,7 @@ describe.each(stageKinds)('the backend as processes, on %s', (kind) => {
         attestations: await count('select count(*) from attestations'),
         signatures: await query("select encode(signature, 'hex') as hex from pending_transactions"),
       }
-      // For a later test: each visit to the embedded database stops and starts the coordinator.
+      // For a later test.
       const of = 'where user_id = (select id from users where email = $1)'
       await query(`update sessions set expires_at = now() - interval '1 second' ${of}`, ['carol@example.com'])
       await query(`update sessions set last_seen_at = now() - interval '2 hours' ${of}`, ['dave@example.com'])
@@ -567,7 +565,6 @@ describe.each(stageKinds)('the backend as processes, on %s', (kind) => {
       expect(text).not.toMatch(/eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+/)
       for (const secret of secrets) for (const form of toForms(secret)) expect(text).not.toContain(form)
     }
-    if (kind === 'pglite') await assertNotInFiles(backend, secrets)
   })
 
   function toForms(secret: string): string[] {
@@ -596,7 +593,7 @@ describe.each(stageKinds)('the backend as processes, on %s', (kind) => {
       expect(['key_binding_mismatch', 'grant_invalid']).toContain(code)
     }
     const count = 'select count(*) from pending_transactions'
-    if (kind === 'postgres') expect(await backend.withDatabase((query) => query(count))).toEqual(before)
+    expect(await backend.withDatabase((query) => query(count))).toEqual(before)
   })
 
   test('an answer that is not as /openapi.json says would have been noticed', async () => {

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process'
-import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { settingNames } from '@countersign/service'
@@ -12,7 +11,6 @@ import { localCases } from '../test/doctor/localCases.ts'
 import { LOG, outsideCases, STRANGERS_KEY } from '../test/doctor/outsideCases.ts'
 import type { NamedFinding } from './doctor/check.ts'
 import { type CheckName, checkNames } from './doctor/names.ts'
-import { lockDataDir } from './store/lockDataDir.ts'
 
 let bed: Bed
 /** Everything that any doctor has said. */
@@ -140,19 +138,6 @@ describe('as a process', () => {
       const faulty = checks.filter(({ state }) => state === 'fault').map(({ name }) => name)
       expect(faulty).toEqual(hanging)
     })
-  })
-
-  test('the embedded database of a running coordinator: said, and left alone', async () => {
-    const { env } = bed
-    const dataDir = join(bed.folder, 'embedded')
-    await mkdir(join(dataDir, 'database'), { recursive: true })
-    const unlock = await lockDataDir(dataDir)
-    const embedded = { ...env, DATABASE_URL: undefined, DATA_DIR: dataDir }
-    const { of, code } = await examine(embedded)
-    expect([code, of('database')[0]?.text]).toEqual([0, expect.stringContaining(`in use by process ${process.pid}`)])
-    await unlock()
-    expect((await examine(embedded)).of('database')[0]?.text).toContain('not in use')
-    expect(await readdir(join(dataDir, 'database'))).toEqual([])
   })
 
   test('wrong arguments are said, and 2; --config of nothing is a fault', async () => {

@@ -1,10 +1,11 @@
 import { statfs } from 'node:fs/promises'
 import { withinTimeLimit } from '@countersign/protocol'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { EntropyStats, WitnessCount } from './ports.ts'
+import type { EntropyStats } from './entropy/readAhead.ts'
 import type { ProofCount } from './store/inspect.ts'
 import type { WebhookCount } from './store/inspectWebhooks.ts'
 import type { ConnectionCount } from './store/openDatabase.ts'
+import type { WitnessCount } from './transparency/standings.ts'
 
 /** What is looked up when somebody asks for the metrics. */
 export type GaugeDeps = {
@@ -15,7 +16,7 @@ export type GaugeDeps = {
   parts: Readonly<Record<string, () => unknown>>
   countOpenProofs(): Promise<ProofCount[]>
   countWebhooks(): Promise<WebhookCount[]>
-  countConnections(): ConnectionCount | undefined
+  countConnections(): ConnectionCount
   /** Where this process keeps files, if it does. */
   dataDir: string
   /** Those of a coordinator. */
@@ -118,7 +119,7 @@ export function addGauges(registry: Registry, deps: GaugeDeps): () => Promise<vo
     info.set(deps.info, 1)
     // Before anything is waited for: the scraper compares it with when it began.
     clock.set(now() / 1000)
-    for (const [state, count] of Object.entries(deps.countConnections() ?? {})) connections.set({ state }, count)
+    for (const [state, count] of Object.entries(deps.countConnections())) connections.set({ state }, count)
     await Promise.all([readParts(), readProofs(), readWebhooks(), readDisk(), readSigning?.()])
   }
 }

@@ -36,7 +36,7 @@ describe('an enclave with a log, on processes', () => {
   beforeAll(async () => {
     started = await startContract()
     const enclaveEnv = { IMPLEMENTATIONS: IMPLEMENTATION }
-    backend = await startBackend({ kind: 'postgres', env: started.env, enclaveEnv, log: {} })
+    backend = await startBackend({ env: started.env, enclaveEnv, log: {} })
     await backend.untilReady()
     alice = createUser(backend)
     await alice.signIn('alice')

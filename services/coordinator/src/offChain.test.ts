@@ -65,7 +65,6 @@ describe('every kind of signature, on processes', () => {
     chain = started.chain
     contract = started.address
     backend = await startBackend({
-      kind: 'postgres',
       env: { ...started.env, RECEIPTS: '2' },
       enclaveEnv: { IMPLEMENTATIONS: IMPLEMENTATION, ENTROPY_DRAND: relay.setting },
     })

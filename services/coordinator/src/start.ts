@@ -55,7 +55,6 @@ export async function startCoordinator(
   const { pipeline: pipelineConfig } = config
   const opened = await openStores({
     databaseUrl: config.databaseUrl,
-    dataDir: config.dataDir,
     pipelineDelayMs: config.pipelineDelayMs,
     publishDelayMs: pipelineConfig?.publishDelayMs,
     isWorker: pipelineConfig !== undefined,

@@ -1,16 +1,13 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { toHex } from '@countersign/protocol'
-import { type StartBackendParameters, startBackend as startPlainBackend } from '@countersign/testing'
+import { connectPostgres, type StartBackendParameters, startBackend as startPlainBackend } from '@countersign/testing'
 import type { Environment } from '@countersign/testing/launcher'
 import { type CheckAnswer, startInScope } from '@countersign/testing/stack'
-import { PGlite } from '@electric-sql/pglite'
-import pg from 'pg'
 import { createKeyring, toOwner } from '../../enclave/src/keys/deriveKey.ts'
 import { type AnswerCheck, createAnswerCheck } from './answerCheck.ts'
 import { startTamperingWire } from './tamperingWire.ts'
 
-export type Query = (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
+export type Query = (text: string, values?: readonly unknown[]) => Promise<Record<string, unknown>[]>
 
 export type Backend = Awaited<ReturnType<typeof startBackend>>
 
@@ -18,11 +15,11 @@ export type Backend = Awaited<ReturnType<typeof startBackend>>
  * The backend of `@countersign/testing`, with what only the coordinator's own tests need: answers checked against the coordinator's
  * description, a wire that changes the enclave's answers, and a look into database and root secret. `env` is the coordinator's.
  */
-export function startBackend(parameters: Pick<StartBackendParameters, 'kind' | 'env' | 'enclaveEnv' | 'log'>) {
+export function startBackend(parameters: Pick<StartBackendParameters, 'env' | 'enclaveEnv' | 'log'> = {}) {
   return startInScope(async ({ add }) => {
     const plain = add(await startPlainBackend(parameters), ({ stop }) => stop())
     const wire = add(await startTamperingWire(plain.enclaveUrl), ({ stop }) => stop())
-    const { url, databaseUrl, dataDir, oidc } = plain
+    const { url, databaseUrl, oidc } = plain
     let answers: Promise<AnswerCheck> | undefined
     const getAnswers = () => {
       answers ??= fetch(`${url}/openapi.json`).then(async (response) => createAnswerCheck(await response.text()))
@@ -52,16 +49,11 @@ export function startBackend(parameters: Pick<StartBackendParameters, 'kind' | '
       async startSecond(changes?: Environment) {
         return { ...(await plain.startSecond(changes)), checkAnswer }
       },
-      /** Lends the database. PGlite is of one process, so there the coordinator is stopped, and started again afterwards. */
+      /** Lends one connection to the database. */
       async withDatabase<Result>(run: (query: Query) => Promise<Result>): Promise<Result> {
-        if (databaseUrl !== undefined) return withPostgres(databaseUrl, run)
-        await plain.stopCoordinator('SIGTERM')
-        const result = await withPglite(join(dataDir, 'database'), run)
-        await plain.startCoordinator()
-        return result
+        const client = await connectPostgres(databaseUrl)
+        return run(client.query).finally(client.end)
       },
-      /** The files of the embedded database. */
-      readDataFiles: () => readFiles(dataDir),
       /** The root secret, and the private keys of all wallets, in hex: what must never be seen anywhere. */
       async readKeys(): Promise<string[]> {
         const rootSecret = (await readFile(plain.rootSecretFile, 'utf8')).trim()
@@ -71,29 +63,4 @@ export function startBackend(parameters: Pick<StartBackendParameters, 'kind' | '
       },
     }
   })
-}
-
-async function withPostgres<Result>(connectionString: string, run: (query: Query) => Promise<Result>) {
-  const client = new pg.Client({ connectionString })
-  await client.connect()
-  try {
-    return await run(async (text, values = []) => (await client.query(text, values)).rows)
-  } finally {
-    await client.end()
-  }
-}
-
-async function withPglite<Result>(folder: string, run: (query: Query) => Promise<Result>) {
-  const pglite = await PGlite.create(folder)
-  try {
-    return await run(async (text, values = []) => (await pglite.query<Record<string, unknown>>(text, values)).rows)
-  } finally {
-    await pglite.close()
-  }
-}
-
-async function readFiles(folder: string): Promise<Buffer[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  const files = entries.filter((entry) => entry.isFile())
-  return Promise.all(files.map(({ parentPath, name }) => readFile(join(parentPath, name))))
 }

@@ -30,13 +30,10 @@ const original = globalThis.fetch
 
 const history = createFakeLog()
 const plain = { treeSize: 1, leafIndex: 0, batchSequence: 0 }
-const issued = await issueGoldenV2({ ...plain, signedAt, log: { origin } })
 const boot = (configHash = ''): LogEntry => ({
   ...{ kind: 'boot', bootId: 'b0'.repeat(16), configHash },
   timeMs: signedAt.getTime() - 1000,
 })
-history.append(boot(issued.anchors.configHashes[0]))
-const logged = logReceipt(history, issued)
 
 let node: ReturnType<typeof createFakeNode>
 let network: FakeNetwork
@@ -84,30 +81,6 @@ test('a transaction without a receipt is an alarm, also in a second look', async
   await screen.getByRole('button', { name: 'Check again' }).click()
   await expect.element(screen.getByText(/The key is used elsewhere/)).toBeVisible()
   await expect.element(screen.getByText(new RegExp(foreign.hash))).toBeVisible()
-})
-
-test('a log of the service is looked through as well', async () => {
-  const log = createFakeLog(history.entries)
-  log.cosignedAtS = Math.floor(Date.now() / 1000) - 60
-  network.routes.unshift([`${apiBaseUrl}/log`, (url) => log.answer(url)])
-  for (const block of [logged.bytes, logged.collateral, ...Object.values(logged.blocks)]) {
-    network.blocks.set(toCid(block), Uint8Array.from(block))
-  }
-  node.blocks.splice(8)
-  node.mine({ hash: nameSignature(logged.receipt).txHash, from: wallet, nonce: 0 })
-  node.publish(logged)
-  node.rest(20)
-  const screen = await open(toConfig(logged))
-  await screen.getByRole('button', { name: 'Check all transactions' }).click()
-  const done = screen.getByText('1 of 1 transaction has a proof; complete up to size 2 and nonce 1.')
-  await expect.element(done).toBeVisible()
-  await expect.element(screen.getByText(/1 signature of this wallet, 1 with a proof/)).toBeVisible()
-
-  const { keyId } = logged.receipt.signer.statement
-  log.append({ kind: 'signature', keyId, leaf: '5e'.repeat(32), timeMs: signedAt.getTime() })
-  await screen.getByRole('button', { name: 'Check again' }).click()
-  await expect.element(screen.getByText(/Something is hidden/)).toBeVisible()
-  await expect.element(screen.getByText(/Entry 2 of the log log.example\/enclave-a is a signature/)).toBeVisible()
 })
 
 test('the card asks the witnesses that the site names about a log that the service does not show', async () => {

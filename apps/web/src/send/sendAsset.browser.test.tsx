@@ -36,18 +36,6 @@ describe('a token', () => {
     await expect.element(screen.getByRole('link', { name: /Sent to 0x709979…dc79C8.*−2\.5 TEST/ })).toBeVisible()
   })
 
-  test.each([
-    ['too many decimals', '0.0000001', 'TEST has at most 6 decimals'],
-    ['more than there is', '12.500001', 'more than the balance of 12.5 TEST'],
-  ])('%s: told beside the amount; nothing is signed', async (_, text, message) => {
-    const { screen, service, tokens } = await openWithToken()
-    await to(screen).fill(recipient)
-    await tokens().fill(text)
-    await review(screen).click()
-    await expect.element(tokens()).toHaveAccessibleDescription(expect.stringContaining(message))
-    expect(service.requests).not.toContain('POST /sign/digest')
-  })
-
   test('sent to its own contract: warned of; Max is all of it', async () => {
     const { screen, tokens } = await openWithToken()
     await to(screen).fill(TOKEN.address)

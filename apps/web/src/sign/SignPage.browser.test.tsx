@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { page } from 'vitest/browser'
 import { expectAccessible } from '../shell/expectAccessible.fake.ts'
 import { closeWallet, type OpenWalletOptions, openWallet } from '../wallet/openWallet.fake.tsx'
-import { confirm, review, text, write } from './signForm.fake.ts'
+import { confirm, text, write } from './signForm.fake.ts'
 
 afterEach(closeWallet)
 
@@ -50,23 +50,16 @@ describe('what is signed', () => {
     const save = screen.getByRole('link', { name: 'Save the opening' })
     await expect.element(save).toHaveAttribute('download', `opening-${proof?.slug}.json`)
     await expect.element(screen.getByText(/without it nobody can open this proof/)).toBeVisible()
-    const opening = parseOpening(await readSaved(save.element()))
+    const saved = await readSaved(save.element())
+    const opening = parseOpening(saved)
+    // Indented, nested lists could grow beyond what its readers take.
+    expect(new TextDecoder().decode(saved)).toBe(`${JSON.stringify(opening)}\n`)
     expect(`0x${toHex(computeCommitment(opening))}`).toBe(proof?.txHash)
     if (typeof opening.signature === 'string') return expect.fail('the half with the signature is withheld')
     const { signature } = opening.signature
     await expect.element(screen.getByText(signature)).toBeVisible()
     const signer = await recoverMessageAddress({ message: 'I agree.\nAnd I mean it.', signature })
     expect(signer).toBe(getAddress(service.wallet.address))
-  })
-
-  test('bytes that are no text are shown in hex, with a warning', async () => {
-    const { screen, service } = await open()
-    await write(screen, `  0x${'FF'.repeat(32)} `, 'Bytes')
-    await expect.element(screen.getByText(/may be the hash of something else/)).toBeVisible()
-    await expect.element(screen.getByText(`0x${'ff'.repeat(32)}`)).toBeVisible()
-    await confirm(screen).click()
-    await expect.element(screen.getByRole('heading', { name: 'The enclave signed the message' })).toBeVisible()
-    expect(service.proofs).toMatchObject([{ kind: 'off-chain', chainId: 0 }])
   })
 
   test('a sign-in is named, with what the signature is good for', async () => {
@@ -85,13 +78,6 @@ describe('what is signed', () => {
     await expect.element(screen.getByText(/example\.com, which is not this page/)).toBeVisible()
     expect(screen.getByText(/this wallet is on chain/).query()).toBeNull()
     await expectAccessible()
-  })
-
-  test('characters that cannot be seen are shown, so that a text does not read as another', async () => {
-    const { screen } = await open()
-    await write(screen, 'I pay \u202eecilA')
-    await expect.element(screen.getByText('I pay \ufffdecilA')).toBeVisible()
-    await expect.element(screen.getByText(/invisible, control or right-to-left/)).toBeVisible()
   })
 
   test('typed data field by field; a permit is named, with a warning that it gives away tokens', async () => {
@@ -128,23 +114,15 @@ describe('what is signed', () => {
 })
 
 describe('what is refused, beside the field and before any call', () => {
-  test.each([
-    ['no text', '', 'Text', 'Write the message first.'],
-    ['half a byte', '0xabc', 'Bytes', 'an even number'],
-    ['another chain', JSON.stringify(toPermit(SPENDER, 1, '1')), 'Typed data', 'This is for chain 1.'],
-  ] as const)('%s', async (_, content, kind, message) => {
+  test('the form with a message is accessible; the message goes when something is written', async () => {
     const { screen, service } = await open()
-    await write(screen, content, kind)
-    await expect.element(text(screen)).toHaveAccessibleDescription(expect.stringContaining(message))
+    await write(screen, JSON.stringify(toPermit(SPENDER, 1, '1')), 'Typed data')
+    await expect.element(text(screen)).toHaveAccessibleDescription(/This is for chain 1\./)
     await expect.element(text(screen)).toHaveFocus()
     await expect.element(text(screen)).toHaveAttribute('aria-invalid', 'true')
-    expect(service.requests.filter((request) => request.startsWith('POST /sign'))).toEqual([])
-  })
-
-  test('the form with a message is accessible; the message goes when something is written', async () => {
-    const { screen } = await open()
-    await review(screen).click()
+    await write(screen, '')
     await expect.element(screen.getByText('Write the message first.')).toBeVisible()
+    expect(service.requests.filter((request) => request.startsWith('POST /sign'))).toEqual([])
     await expectAccessible()
     await text(screen).fill('a')
     expect(screen.getByText('Write the message first.').query()).toBeNull()
@@ -173,16 +151,6 @@ describe('the opening is answered once', () => {
     expect(isHeld()).toBe(false)
     await screen.getByRole('button', { name: 'Sign another', exact: true }).click()
     await expect.element(text(screen)).toHaveFocus()
-  })
-
-  test('it is saved without indentation, which could make one of nested lists larger than its readers take', async () => {
-    const { screen } = await open()
-    await write(screen, 'I agree.')
-    await confirm(screen).click()
-    const save = screen.getByRole('link', { name: 'Save the opening' })
-    await expect.element(save).toHaveAttribute('href')
-    const saved = await readSaved(save.element())
-    expect(new TextDecoder().decode(saved)).toBe(`${JSON.stringify(parseOpening(saved))}\n`)
   })
 
   test('a visitor who leaves the page while it signs, and comes back, finds it', async () => {
@@ -225,32 +193,6 @@ describe('the opening is answered once', () => {
     await expect.element(screen.getByRole('alert').getByText('It may have been signed')).toBeVisible()
     await expect.element(screen.getByText(/its proof can never be opened/)).toBeVisible()
     await expect.element(text(screen)).toHaveValue('I agree.')
-  })
-
-  test('without a connection nothing is sent, so nothing may have been signed', async () => {
-    const { screen, service } = await open()
-    await write(screen, 'I agree.')
-    await expect.element(confirm(screen)).toBeVisible()
-    service.failNext('GET /wallet/me', 'network')
-    await confirm(screen).click()
-    await expect.element(screen.getByRole('alert').getByText('The service cannot be reached')).toBeVisible()
-    expect(service.requests).not.toContain('POST /sign/message')
-  })
-
-  test('an opening of something else is refused', async () => {
-    const intercept = (url: string, pass: () => Promise<Response>) =>
-      url.endsWith('/sign/message')
-        ? pass().then(async (response) => {
-            const answer = await response.json()
-            answer.opening.content.content.message = '0x00'
-            return Response.json(answer)
-          })
-        : undefined
-    const { screen } = await open({ intercept })
-    await write(screen, 'I agree.')
-    await confirm(screen).click()
-    await expect.element(screen.getByText('The service answered with a wrong opening')).toBeVisible()
-    expect(screen.getByRole('link', { name: 'Save the opening' }).query()).toBeNull()
   })
 })
 

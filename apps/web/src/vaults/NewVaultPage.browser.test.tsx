@@ -69,15 +69,6 @@ test('creates no passkey for rules that would be rejected', async () => {
   await expect.element(screen.getByText(/^Passkey 1, made here/)).toBeVisible()
 })
 
-test('creates no passkey if a witness key in the manifest is invalid', async () => {
-  const log = { witnesses: [...WITNESSES, 'ff'.repeat(32)], quorum: 3 }
-  const { screen } = await openWallet({ path: '/vaults/new', config: { trust: { log } } })
-  await screen.getByLabelText('Without approval up to, in ETH').fill('0.1')
-  await button(screen, 'Make a passkey').click()
-  await expect.element(screen.getByText(/log\.witnesses\[3\]/)).toBeVisible()
-  expect(passkeys().credentialIds).toHaveLength(0)
-})
-
 test.each([
   ['requires three witnesses and shows a warning', WITNESSES, 2],
   ['does not require two witnesses', WITNESSES.slice(0, 2), 2],

@@ -57,25 +57,6 @@ describe('making a vault', () => {
     await expectAccessible()
   })
 
-  test('a second passkey on the same device is no spare', async () => {
-    const { screen } = await openWallet({ path: '/vaults/new' })
-    await screen.getByLabelText('Without approval up to, in ETH').fill('0.1')
-    await button(screen, 'Make a passkey').click()
-    await button(screen, 'Make another passkey').click()
-    await expect.element(screen.getByText('This device has one of these passkeys already')).toBeVisible()
-    expect(passkeys().credentialIds).toHaveLength(1)
-  })
-
-  test('a dialog that is closed changes nothing', async () => {
-    const { screen } = await openWallet({ path: '/vaults/new' })
-    await screen.getByLabelText('Without approval up to, in ETH').fill('0.1')
-    passkeys().cancelNext()
-    await button(screen, 'Make a passkey').click()
-    await expect.element(screen.getByText('The passkey was not used')).toBeVisible()
-    await button(screen, 'Make a passkey').click()
-    await expect.element(screen.getByText(/^Passkey 1, made here/)).toBeVisible()
-  })
-
   test('faults are told beside their fields, the first of which gets the focus', async () => {
     const { screen, service } = await openWallet({ path: '/vaults/new' })
     await screen.getByRole('radio', { name: /^Only to a list/ }).click()
@@ -295,7 +276,6 @@ describe('on the device of an approver', () => {
       '7 ETH',
       /^at most [\d.]+ ETH for gas, and the chain’s fee/,
     ],
-    ['of the page', 31337, '7 ETH', /^at most [\d.]+ ETH$/],
   ])('on a chain %s', async (_, chainId, amount, fee) => {
     let fragment = ''
     const make = async (service: TestService) => {
@@ -321,14 +301,11 @@ describe('on the device of an approver', () => {
     )
   })
 
-  test.each([
-    ['half a link', '#eyJ2ZXJzaW9u', 'This is nothing that can be approved'],
-    ['something else', '{"version":1}', 'This is nothing that can be approved'],
-  ])('%s is refused', async (_, text, title) => {
+  test('half a link is refused', async () => {
     const { screen } = await openWallet({ path: '/approve', signedIn: false })
-    await screen.getByLabelText('Link, or text of the file').fill(text)
+    await screen.getByLabelText('Link, or text of the file').fill('#eyJ2ZXJzaW9u')
     await button(screen, 'Show it').click()
-    await expect.element(screen.getByText(title)).toBeVisible()
+    await expect.element(screen.getByText('This is nothing that can be approved')).toBeVisible()
     await expectAccessible()
   })
 

@@ -2,7 +2,16 @@ import { ServiceError } from '@countersign/sdk'
 import { HttpRequestError } from 'viem'
 import { describe, expect, test } from 'vitest'
 import { explainError, isOfEarlierUser, toServiceError } from './explainError.ts'
-import { toAgo, toChainName, toDateTime, toShortAddress, toShortAmount, toShortEther, toShortHex } from './format.ts'
+import {
+  toAgo,
+  toChainName,
+  toCoin,
+  toDateTime,
+  toShortAddress,
+  toShortAmount,
+  toShortEther,
+  toShortHex,
+} from './format.ts'
 
 describe('toShortEther', () => {
   test.each([
@@ -56,10 +65,11 @@ describe('toAgo', () => {
   })
 })
 
-test('toChainName: what is configured, what is known, else the number', () => {
+test('toChainName and toCoin: what is configured, what is known, else the number', () => {
   expect(toChainName({ chainId: 1, chainName: 'Ours' })).toBe('Ours')
   expect(toChainName({ chainId: 84532 })).toBe('Base Sepolia')
   expect(toChainName({ chainId: 5 })).toBe('Chain 5')
+  expect([1, 137, 5].map((chainId) => toCoin({ chainId }))).toEqual(['ETH', 'POL', 'coins'])
 })
 
 describe('explainError', () => {

@@ -8,9 +8,9 @@ import {
 import { type Policy, toPolicyBytes } from '@countersign/policy'
 import {
   type Approval,
-  type ApprovalChallengeParameters,
   type AttestationReceiptV2,
   type Authorization,
+  type computeApprovalChallenge,
   computeCommitment,
   computeSnpReportDataV2,
   computeTdxReportData,
@@ -69,7 +69,10 @@ export type SimulatedSigning =
   | { kind: 'address' }
 
 /** What the approvers of a simulated vault are asked. */
-export type SimulatedApprovalRequest = Omit<ApprovalChallengeParameters, 'vaultAddress' | 'expiresMs'> & {
+export type SimulatedApprovalRequest = Omit<
+  Parameters<typeof computeApprovalChallenge>[0],
+  'vaultAddress' | 'expiresMs'
+> & {
   vaultAddress: Hex
 }
 

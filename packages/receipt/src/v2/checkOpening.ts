@@ -1,8 +1,8 @@
 import {
   computeCommitment,
   fromHex,
-  hashMessage,
-  hashTypedData,
+  hashContent,
+  kinds,
   type OpeningContent,
   parseOpening,
   recoverPublicKey,
@@ -34,10 +34,7 @@ export async function checkOpening(
     if (typeof content !== 'object') throw new StepSkip('What was signed is not shown.')
     const digest = toPrefixedHex(hashContent(content))
     failIf(digest !== content.digest, `What is shown hashes to ${digest}, not to the digest.`)
-    return [
-      `The ${content.kind === 'message' ? 'message (EIP-191)' : 'typed data (EIP-712)'} hashes to ${digest}.`,
-      content,
-    ]
+    return [`The ${kinds[content.kind].name} hashes to ${digest}.`, content]
   })
 
   await run('signature', () => {
@@ -56,10 +53,6 @@ export async function refuseOpening({ run }: Transcript): Promise<void> {
   await run('opening', () => {
     throw new StepFailure('There is nothing to open: all of this signature is public.')
   })
-}
-
-function hashContent(opened: OpeningContent): Uint8Array {
-  return opened.kind === 'message' ? hashMessage(opened.content.message) : hashTypedData(opened.content)
 }
 
 /** That a signature over a digest is of the key and the wallet in the statement, in a sentence. */

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { browserPage } from './browserPage.ts'
+import { browserPage } from './serviceStore.ts'
 
 afterEach(() => vi.unstubAllGlobals())
 

@@ -1,3 +1,6 @@
+import type { ServiceError, SignResult } from '@countersign/protocol'
+import { toServiceError } from './errors.ts'
+
 /** A value that others can watch: the half of `useSyncExternalStore` that needs no React. */
 export type Store<State> = {
   getSnapshot(): State
@@ -6,7 +9,7 @@ export type Store<State> = {
   subscribe(listener: () => void): () => void
 }
 
-export type WritableStore<State> = Store<State> & { set(change: Partial<State>): void }
+type WritableStore<State> = Store<State> & { set(change: Partial<State>): void }
 
 export function createStore<State extends object>(initial: State): WritableStore<State> {
   let state = initial
@@ -24,5 +27,39 @@ export function createStore<State extends object>(initial: State): WritableStore
       state = { ...state, ...change }
       for (const listener of [...listeners]) listener()
     },
+  }
+}
+
+export type SignState<Result = SignResult> = { pending: boolean; error: ServiceError | null; lastResult: Result | null }
+
+type SignStore<Result = SignResult> = Store<SignState<Result>> & {
+  /** Runs a signing and keeps its outcome, which it also gives or rejects with. */
+  run(sign: () => Promise<Result>): Promise<Result>
+}
+
+/** What the signings of one place on the page have come to: `useSign` of specification §4, without React. */
+export function createSignStore<Result = SignResult>(): SignStore<Result> {
+  const store = createStore<SignState<Result>>({ pending: false, error: null, lastResult: null })
+  let running = 0
+
+  async function run(sign: () => Promise<Result>): Promise<Result> {
+    running += 1
+    store.set({ pending: true, error: null })
+    try {
+      const lastResult = await sign()
+      running -= 1
+      store.set({ pending: running > 0, lastResult })
+      return lastResult
+    } catch (thrown) {
+      const error = toServiceError(thrown)
+      running -= 1
+      store.set({ pending: running > 0, error })
+      throw error
+    }
+  }
+
+  return {
+    ...store,
+    run,
   }
 }

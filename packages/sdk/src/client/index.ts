@@ -20,9 +20,8 @@ export {
   type WalletInfo,
 } from '@countersign/protocol'
 export type { ServiceApi } from './api.ts'
-export type { ServiceClientConfig } from './connection.ts'
+export type { ServiceClientConfig, SignedEvent } from './connection.ts'
 export type { SdkErrorCode } from './errors.ts'
-export type { SignedEvent } from './notifySigned.ts'
 export type { SignAuthorizationRequest, SignMessageRequest, SignTypedDataRequest } from './parseOffChain.ts'
 export { type LoginOptions, ServiceClient } from './ServiceClient.ts'
 export type { SignAuthorizationResult, SignOffChainOptions } from './signOffChain.ts'

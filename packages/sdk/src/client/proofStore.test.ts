@@ -1,15 +1,6 @@
 import { computeCommitment, type ProofStatus, toHex } from '@countersign/protocol'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import {
-  config,
-  createFakeNetwork,
-  createGate,
-  createProof,
-  type FakeNetwork,
-  html,
-  json,
-  problem,
-} from './network.fake.ts'
+import { config, createFakeNetwork, createGate, createProof, type FakeNetwork, html, json } from './network.fake.ts'
 import { createProofStore, POLL_INTERVAL_MS } from './proofStore.ts'
 import { ServiceClient } from './ServiceClient.ts'
 import { withCode } from './withCode.fake.ts'
@@ -37,13 +28,6 @@ const settle = () => vi.advanceTimersByTimeAsync(0)
 describe('§4 useAttestation, without React', () => {
   test('§8 the interval is 4 seconds', () => {
     expect(POLL_INTERVAL_MS).toBe(4000)
-  })
-
-  test('inert until watched', async () => {
-    const store = create()
-    await vi.advanceTimersByTimeAsync(60_000)
-    expect(store.getSnapshot()).toEqual({ proof: null, loading: false, error: null })
-    expect(network.calls).toEqual([])
   })
 
   test('the first request at once; each later one 4 seconds after the previous response', async () => {
@@ -104,15 +88,6 @@ describe('§4 useAttestation, without React', () => {
     expect(store.getSnapshot()).toMatchObject({ loading: false, error: null })
   })
 
-  test('an unknown slug is an error like others: no backoff, no end', async () => {
-    network.routes['GET /proof/a'] = () => problem(404, 'proof_not_found')
-    const store = create()
-    store.watch('a')
-    await vi.advanceTimersByTimeAsync(8000)
-    expect(network.calls).toHaveLength(3)
-    expect(store.getSnapshot().error).toEqual(withCode('proof_not_found'))
-  })
-
   test('stopped between polls: no more requests, and the proof keeps its last value', async () => {
     const store = create()
     const stop = store.watch('a')
@@ -140,13 +115,6 @@ describe('§4 useAttestation, without React', () => {
     await vi.advanceTimersByTimeAsync(60_000)
     expect(store.getSnapshot()).toEqual({ proof: null, loading: false, error: null })
     expect(network.calls).toHaveLength(1)
-  })
-
-  test('stopped before it began: no request', async () => {
-    const store = create()
-    store.watch('a')()
-    await vi.advanceTimersByTimeAsync(60_000)
-    expect(network.calls).toEqual([])
   })
 
   test('another slug: proof and error of the old one are gone, its late answer too', async () => {

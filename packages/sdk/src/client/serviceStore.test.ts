@@ -328,29 +328,11 @@ describe('login, and a browser that blocks the cookie', () => {
     expect(store.getSnapshot()).toEqual(signedOut)
   })
 
-  test('a flag that is no time says nothing', async () => {
-    const page = createFakePage()
-    page.items.set(`countersign:login:${apiBaseUrl}`, 'soon')
-    network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
-    const store = create(page)
-    await store.refresh()
-    expect(store.getSnapshot()).toEqual(signedOut)
-  })
-
   test('a refresh while the page is still leaving is no return', async () => {
     network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
     const store = create()
     store.login()
     await store.refresh()
     expect(store.getSnapshot()).toEqual(signedOut)
-  })
-
-  test('another service on the same page is not blamed', async () => {
-    const page = createFakePage()
-    create(page).login()
-    vi.stubGlobal('fetch', async () => problem(401, 'not_authenticated'))
-    const other = createServiceStore(new ServiceClient({ ...config, apiBaseUrl: 'https://other.test' }), page)
-    await other.refresh()
-    expect(other.getSnapshot()).toEqual(signedOut)
   })
 })

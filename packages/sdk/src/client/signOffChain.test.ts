@@ -1,21 +1,9 @@
-import { computeCommitment, type Hex, hashAuthorization, type Opening, toPrefixedHex } from '@countersign/protocol'
+import { computeCommitment, type Hex } from '@countersign/protocol'
 import { numberToHex, parseSignature, serializeSignature, verifyMessage, verifyTypedData } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { verifyAuthorization } from 'viem/utils'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import {
-  chainId,
-  config,
-  createFakeNetwork,
-  createGate,
-  type FakeNetwork,
-  html,
-  json,
-  never,
-  problem,
-  wallet,
-} from './network.fake.ts'
-import { REQUEST_TIMEOUT_MS } from './request.ts'
+import { chainId, config, createFakeNetwork, type FakeNetwork, html, json, problem, wallet } from './network.fake.ts'
 import { ServiceClient } from './ServiceClient.ts'
 import { withCode } from './withCode.fake.ts'
 
@@ -257,13 +245,6 @@ describe('sessions and failures', () => {
     await expect(client.signMessage({ message }, { wallet })).rejects.toEqual(withCode('signature_mismatch'))
   })
 
-  test('signed out during the call', async () => {
-    network.routes['POST /sign/message'] = () => problem(401, 'session_expired')
-    await expect(client.signMessage({ message }, { wallet })).rejects.toEqual(
-      withCode('session_expired', { status: 401 }),
-    )
-  })
-
   test('the last word before the signing ends it', async () => {
     const assertWanted = () => {
       throw new Error('not any more')
@@ -293,20 +274,6 @@ describe('sessions and failures', () => {
     await expect(client.signMessage({ message })).rejects.toMatchObject({ details })
   })
 
-  test('no answer: it fails in time, and is asked once', async () => {
-    const asked = createGate()
-    network.routes['POST /sign/message'] = (call) => {
-      asked.open()
-      return never(call)
-    }
-    vi.useFakeTimers()
-    const failure = expect(client.signMessage({ message })).rejects.toEqual(withCode('request_timeout'))
-    await asked.opened
-    await vi.advanceTimersByTimeAsync(REQUEST_TIMEOUT_MS)
-    await failure
-    expect(network.paths().filter((path) => path === 'POST /sign/message')).toHaveLength(1)
-  })
-
   describe('an answer to an authorization that is lost', () => {
     const asked = () => network.calls.filter(({ url }) => url.endsWith('/sign/authorization')).map(({ body }) => body)
     const gone = () => Promise.reject(new TypeError('Failed to fetch'))
@@ -327,28 +294,6 @@ describe('sessions and failures', () => {
       })
       expect(asked()).toHaveLength(2)
       expect(asked()[0]).toEqual(asked()[1])
-    })
-
-    test('lost again: the error says that it may have been signed, and is not to be retried blindly', async () => {
-      lose(gone, gone)
-      const digest = toPrefixedHex(hashAuthorization({ address: to, chainId, nonce: 3 }))
-      await expect(client.signAuthorization({ address: to, nonce: 3 })).rejects.toEqual(
-        withCode('network_unreachable', {
-          retryable: false,
-          details: `it may have been signed, digest ${digest}: look in listTransactions first`,
-        }),
-      )
-    })
-
-    test('somebody else has signed in meanwhile: their key is not asked, and the error says that it may have been signed', async () => {
-      lose(() => {
-        network.routes['GET /wallet/me'] = () => json({ ...wallet, address: to })
-        return gone()
-      })
-      await expect(client.signAuthorization({ address: to, nonce: 3 })).rejects.toEqual(
-        withCode('wallet_changed', { retryable: false, details: expect.stringContaining('may have been signed') }),
-      )
-      expect(asked()).toHaveLength(1)
     })
 
     test('a refusal is an answer', async () => {
@@ -373,12 +318,5 @@ describe('sessions and failures', () => {
     } finally {
       vi.doUnmock('./signOffChain.ts')
     }
-  })
-
-  test('openings of two calls at once are not mixed up', async () => {
-    const results = await Promise.all(['a', 'b'].map((text) => client.signMessage({ message: text })))
-    const shown = results.map(({ opening }) => (opening as { content: { content: unknown } }).content.content)
-    expect(shown).toEqual([{ message: '0x61' }, { message: '0x62' }])
-    expect(new Set(results.map(({ opening }) => (opening as Opening).signature)).size).toBe(2)
   })
 })

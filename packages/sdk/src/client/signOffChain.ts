@@ -1,7 +1,6 @@
 import type { Hex, WalletInfo } from '@countersign/protocol'
 import { hashAuthorization } from 'viem/utils'
 import { createCall } from './api.ts'
-import { askForSignature } from './askForSignature.ts'
 import type { Connection } from './connection.ts'
 import {
   type OffChain,
@@ -14,9 +13,9 @@ import {
 } from './parseOffChain.ts'
 import { parseSignDigestResponse } from './parseResources.ts'
 import { parseOffChainAnswer, type SignOffChainResult, verifyExact, verifyOffChain } from './verifyOffChain.ts'
-import { verifyWallet } from './verifyWallet.ts'
+import { askForSignature, verifyWallet } from './verifyWallet.ts'
 
-export { verifyOpening } from './verifyOpening.ts'
+export { verifyOpening } from './verifyOffChain.ts'
 
 /*
  * What a client signs beside transactions. `ServiceClient` loads this file when it is first needed: an app that only sends

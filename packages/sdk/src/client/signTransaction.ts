@@ -1,9 +1,8 @@
-import type { Hex, SignResult, TxMetadata, WalletInfo } from '@countersign/protocol'
-import { keccak256, type Signature, serializeTransaction } from 'viem'
-import { askForSignature } from './askForSignature.ts'
+import type { Hex, ServiceError, SignResult, TxMetadata, WalletInfo } from '@countersign/protocol'
+import { keccak256, parseSignature, recoverAddress, type Signature, serializeTransaction } from 'viem'
 import type { Connection } from './connection.ts'
 import { createError } from './errors.ts'
-import { verifySignature } from './verifySignature.ts'
+import { askForSignature } from './verifyWallet.ts'
 
 /** The fields of an unsigned EIP-1559 transaction; its access list is empty. */
 export type UnsignedTransaction = {
@@ -17,7 +16,7 @@ export type UnsignedTransaction = {
   maxPriorityFeePerGas: bigint
 }
 
-export type SignTransactionParameters = {
+type SignTransactionParameters = {
   wallet: Pick<WalletInfo, 'address'>
   /** Has the service refuse where the session is not that of the wallet: whatever is asked before, it may change until then. */
   isNamed?: boolean | undefined
@@ -65,4 +64,45 @@ function serialize(unsigned: Parameters<typeof serializeTransaction>[0]): Hex {
     const details = (cause as Error).message
     throw createError('invalid_request', 'the transaction cannot be built', { details, cause })
   }
+}
+
+/** EIP-2: half the order of secp256k1. Nodes refuse a signature above it. Written as viem writes `s`: texts of one length compare as their numbers do. */
+const MAX_S = '0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0'
+
+export type VerifySignatureParameters = {
+  wallet: Pick<WalletInfo, 'address'>
+  digest: Hex
+  signature: Hex
+  slug: string
+  /** What a failure says was signed. */
+  toSigned?: ((parts: Signature) => SignResult) | undefined
+}
+
+/** Throws `signature_mismatch` unless the signature is the wallet's, over exactly this digest. */
+export async function verifySignature(parameters: VerifySignatureParameters): Promise<Signature> {
+  const { wallet, digest, signature, slug, toSigned } = parameters
+  let parts: Signature
+  let signer: Hex
+  try {
+    parts = parseSignature(signature)
+    signer = await recoverAddress({ hash: digest, signature })
+  } catch (cause) {
+    throw mismatch(`it recovers to no address; its proof is ${slug}`, { cause })
+  }
+  const signed = toSigned?.(parts)
+  if (signer.toLowerCase() !== wallet.address.toLowerCase()) {
+    throw mismatch(`it is of ${signer}, not ${wallet.address}; its proof is ${slug}`, { signed })
+  }
+  if (parts.s > MAX_S) throw mismatch('its s is high', { signed })
+  return parts
+}
+
+export function mismatch(
+  details: string,
+  options?: { cause?: unknown; signed?: SignResult | undefined },
+): ServiceError {
+  return createError('signature_mismatch', 'the signature is not of this wallet', {
+    details,
+    ...options,
+  })
 }

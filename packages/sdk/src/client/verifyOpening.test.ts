@@ -13,7 +13,7 @@ import vectors from '../../../protocol/vectors/protocol-v2.vectors.json' with { 
 import { createTestService } from '../testing/createTestService.ts'
 import { createProof } from './network.fake.ts'
 import { ServiceClient } from './ServiceClient.ts'
-import { verifyOpening } from './verifyOpening.ts'
+import { verifyOpening } from './verifyOffChain.ts'
 
 const message: OpeningContent = {
   salt: 'a1'.repeat(32),

@@ -2,7 +2,6 @@ import { runInNewContext } from 'node:vm'
 import { type Hex, ServiceError } from '@countersign/protocol'
 import { createWalletClient, custom, getAddress, numberToHex } from 'viem'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { RPC_TIMEOUT_MS } from '../client/rpc.ts'
 import { ServiceClient } from '../client/ServiceClient.ts'
 import { installTestService } from '../testing/installTestService.fake.ts'
 import type { TestService } from '../testing/testService.ts'
@@ -211,18 +210,6 @@ describe('the chain', () => {
   })
 })
 
-test('an RPC that does not answer to a question: 4901 in time', async () => {
-  vi.useFakeTimers()
-  try {
-    service = installTestService({ rpc: { eth_call: () => new Promise(() => {}) } })
-    const failure = failureOf(createProvider().ask('eth_call', { to }))
-    await vi.advanceTimersByTimeAsync(2 * RPC_TIMEOUT_MS + 1000)
-    expect([(await failure).code, causeOf(await failure)]).toEqual([4901, 'rpc_timeout'])
-  } finally {
-    vi.useRealTimers()
-  }
-})
-
 describe('what the wallet does not do is 4200', () => {
   test.each([
     ['eth_sign', 'personal_sign'],
@@ -285,15 +272,6 @@ describe('eth_sendTransaction', () => {
     })
     expect(service.transactions).toMatchObject([{ gas: 50_000n, data: '0x02', value: 0n }])
     expect(service.requests).not.toContain('eth_estimateGas')
-  })
-
-  test('several at once, of two providers, get nonces in turn', async () => {
-    const [first, second] = [createProvider(), createProvider()]
-    const hashes = await Promise.all(
-      [first, second, first, second].map(({ ask }) => ask('eth_sendTransaction', { to, gas: '0x5208' })),
-    )
-    expect(service.transactions.map(({ nonce }) => nonce)).toEqual([0, 1, 2, 3])
-    expect(new Set(hashes).size).toBe(4)
   })
 
   test.each<[string, object]>([
@@ -485,18 +463,6 @@ describe('eth_sendTransaction', () => {
     expect((await failureOf(ask('eth_sendTransaction', { to }))).code).toBe(4100)
     expect(service.proofs).toEqual([])
   })
-
-  test('an RPC that does not answer to the estimate: 4901 in time', async () => {
-    vi.useFakeTimers()
-    try {
-      service = installTestService({ rpc: { eth_estimateGas: () => new Promise(() => {}) } })
-      const failure = failureOf(createProvider().ask('eth_sendTransaction', { to }))
-      await vi.advanceTimersByTimeAsync(2 * RPC_TIMEOUT_MS + 1000)
-      expect([(await failure).code, causeOf(await failure)]).toEqual([4901, 'rpc_timeout'])
-    } finally {
-      vi.useRealTimers()
-    }
-  })
 })
 
 describe('with viem', () => {
@@ -509,15 +475,6 @@ describe('with viem', () => {
     const [account = nobody] = await wallet.requestAddresses()
     const hash = await wallet.sendTransaction({ account, to, value: 3n, chain: null })
     expect(service.transactions).toMatchObject([{ hash, value: 3n }])
-  })
-
-  test('a refused transaction keeps its reason, and the user is asked once', async () => {
-    const onConfirm = vi.fn(() => true)
-    const wallet = createWallet({ onConfirm })
-    const send = wallet.sendTransaction({ account: service.wallet.address, to, nonce: 9, chain: null })
-    await expect(send).rejects.toThrow(/nonce 9 was asked for, the next one is 0/)
-    expect(onConfirm).toHaveBeenCalledTimes(1)
-    expect(service.proofs).toEqual([])
   })
 
   test('a failed broadcast is not repeated', async () => {

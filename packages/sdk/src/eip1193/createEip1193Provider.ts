@@ -1,17 +1,18 @@
 import { type Hex, ServiceError, type WalletInfo } from '@countersign/protocol'
-import { type EIP1193Provider, numberToHex } from 'viem'
+import { type EIP1193EventMap, type EIP1193Provider, numberToHex } from 'viem'
+import type { SignedEvent } from '../client/connection.ts'
 import { createError } from '../client/errors.ts'
-import type { SignedEvent } from '../client/notifySigned.ts'
 import { askRpc } from '../client/rpc.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
-import type { ConfirmRequest } from './confirm.ts'
-import { createEmitter } from './createEmitter.ts'
 import { Eip1193Error, eip1193Codes, invalidParams, isUnauthorized, toEip1193Error, toNodeError } from './errors.ts'
-import { parsePersonalSign, parseSignTypedData, type RequestedContent } from './parseContent.ts'
-import { isObject, parseTransaction } from './parseTransaction.ts'
-import { isReadMethod } from './readMethods.ts'
-import { sendTransaction } from './sendTransaction.ts'
-import { signContent } from './signContent.ts'
+import {
+  isObject,
+  parsePersonalSign,
+  parseSignTypedData,
+  parseTransaction,
+  type RequestedContent,
+} from './parseTransaction.ts'
+import { type ConfirmRequest, sendTransaction, signContent } from './sendTransaction.ts'
 
 export type Eip1193ProviderOptions = {
   /**
@@ -235,4 +236,76 @@ function unauthorized() {
 
 function disconnected(cause: unknown) {
   return new Eip1193Error(eip1193Codes.disconnected, 'the session is over', { cause })
+}
+
+type EventName = keyof EIP1193EventMap
+
+type Emitter = {
+  on<Name extends EventName>(name: Name, listener: EIP1193EventMap[Name]): void
+  removeListener<Name extends EventName>(name: Name, listener: EIP1193EventMap[Name]): void
+  emit<Name extends EventName>(name: Name, ...parameters: Parameters<EIP1193EventMap[Name]>): void
+}
+
+/** Listeners are called in order, after the work that is under way; one that throws disturbs neither it nor the others. */
+function createEmitter(): Emitter {
+  const listeners = new Map<EventName, unknown[]>()
+  const listed = (name: EventName) => listeners.get(name) ?? []
+  return {
+    on(name, listener) {
+      listeners.set(name, [...listed(name), listener])
+    },
+    removeListener(name, listener) {
+      const index = listed(name).indexOf(listener)
+      if (index >= 0) listeners.set(name, listed(name).toSpliced(index, 1))
+    },
+    emit(name, ...parameters) {
+      for (const listener of listed(name)) {
+        queueMicrotask(() => (listener as (...values: typeof parameters) => void)(...parameters))
+      }
+    },
+  }
+}
+
+/** Questions that change nothing and need no key. The RPC answers them; whatever is not here is refused. */
+const READ_METHODS: ReadonlySet<string> = new Set([
+  'eth_blobBaseFee',
+  'eth_blockNumber',
+  'eth_call',
+  'eth_createAccessList',
+  'eth_estimateGas',
+  'eth_feeHistory',
+  'eth_gasPrice',
+  'eth_getBalance',
+  'eth_getBlockByHash',
+  'eth_getBlockByNumber',
+  'eth_getBlockReceipts',
+  'eth_getBlockTransactionCountByHash',
+  'eth_getBlockTransactionCountByNumber',
+  'eth_getCode',
+  'eth_getFilterChanges',
+  'eth_getFilterLogs',
+  'eth_getLogs',
+  'eth_getProof',
+  'eth_getStorageAt',
+  'eth_getTransactionByBlockHashAndIndex',
+  'eth_getTransactionByBlockNumberAndIndex',
+  'eth_getTransactionByHash',
+  'eth_getTransactionCount',
+  'eth_getTransactionReceipt',
+  'eth_getUncleByBlockHashAndIndex',
+  'eth_getUncleByBlockNumberAndIndex',
+  'eth_getUncleCountByBlockHash',
+  'eth_getUncleCountByBlockNumber',
+  'eth_maxPriorityFeePerGas',
+  'eth_newBlockFilter',
+  'eth_newFilter',
+  'eth_newPendingTransactionFilter',
+  'eth_simulateV1',
+  'eth_syncing',
+  'eth_uninstallFilter',
+  'web3_clientVersion',
+])
+
+function isReadMethod(method: string): boolean {
+  return READ_METHODS.has(method)
 }

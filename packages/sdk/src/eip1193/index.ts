@@ -1,4 +1,4 @@
 export { announceProvider, type Eip6963ProviderInfo } from './announceProvider.ts'
-export type { ConfirmRequest } from './confirm.ts'
 export { createEip1193Provider, type Eip1193ProviderOptions } from './createEip1193Provider.ts'
 export { Eip1193Error } from './errors.ts'
+export type { ConfirmRequest } from './sendTransaction.ts'

@@ -1,15 +1,40 @@
-import type { Hex, WalletInfo } from '@countersign/protocol'
+import type { Hex, TypedData, WalletInfo } from '@countersign/protocol'
+import { notifySigned, type SignedEvent } from '../client/connection.ts'
 import { createError } from '../client/errors.ts'
-import { notifySigned } from '../client/notifySigned.ts'
 import type { Call } from '../client/parseSignRequest.ts'
 import { askRpc } from '../client/rpc.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import { signAndSend } from '../client/signAndSend.ts'
-import { assertOwn, type ConfirmOptions, confirm } from './confirm.ts'
-import { toNodeError, toRejection } from './errors.ts'
-import type { RequestedTransaction } from './parseTransaction.ts'
+import { Eip1193Error, eip1193Codes, toNodeError, toRejection } from './errors.ts'
+import type { RequestedContent, RequestedTransaction } from './parseTransaction.ts'
 
-export type SendTransactionParameters = ConfirmOptions & {
+/** What a user is asked to sign. */
+export type ConfirmRequest =
+  | ({ kind: 'transaction'; from: Hex } & Call)
+  | { kind: 'message'; from: Hex; message: Hex }
+  | { kind: 'typed-data'; from: Hex; typedData: TypedData }
+
+type ConfirmOptions = {
+  onConfirm?: ((request: ConfirmRequest) => boolean | Promise<boolean>) | undefined
+  onSigned?: ((signed: SignedEvent) => void) | undefined
+}
+
+/** Throws 4001 unless the user agrees. The listener gets a copy: what it changes is not what is signed. */
+async function confirm(onConfirm: ConfirmOptions['onConfirm'], request: ConfirmRequest): Promise<void> {
+  if (onConfirm && !(await onConfirm(structuredClone(request)))) {
+    throw new Eip1193Error(eip1193Codes.userRejected, `the user rejected the ${WORDS[request.kind]}`)
+  }
+}
+
+const WORDS = { transaction: 'transaction', message: 'message', 'typed-data': 'typed data' } as const
+
+function assertOwn(wallet: WalletInfo, from: Hex | undefined): void {
+  if (from !== undefined && from.toLowerCase() !== wallet.address.toLowerCase()) {
+    throw new Eip1193Error(eip1193Codes.unauthorized, `${from} is not the account of this wallet`)
+  }
+}
+
+type SendTransactionParameters = ConfirmOptions & {
   wallet: WalletInfo
   requested: RequestedTransaction
   /** Throws where the app may not use the wallet any more. */
@@ -74,4 +99,34 @@ function assertWithinLimits(
 
 function conflict(details: string) {
   return createError('invalid_request', 'nonce and fees come from the chain and cannot be overridden', { details })
+}
+
+type SignContentParameters = ConfirmOptions & {
+  wallet: WalletInfo
+  requested: RequestedContent
+  /** Throws where the app may not use the wallet any more. */
+  assertAllowed: () => void
+}
+
+/** `personal_sign` and `eth_signTypedData_v4`. */
+export async function signContent(client: ServiceClient, parameters: SignContentParameters): Promise<Hex> {
+  const { wallet, requested } = parameters
+  assertOwn(wallet, requested.from)
+  return confirmAndSign(client, parameters).catch((error: unknown) => {
+    throw toRejection(error)
+  })
+}
+
+async function confirmAndSign(client: ServiceClient, parameters: SignContentParameters): Promise<Hex> {
+  const { wallet, requested, assertAllowed, onConfirm, onSigned } = parameters
+  const { kind, content } = requested.asked
+  const from = wallet.address
+  const options = { wallet, assertWanted: assertAllowed }
+  const isMessage = kind === 'message'
+  await confirm(onConfirm, isMessage ? { kind, from, ...content } : { kind, from, typedData: content })
+  const { signature, attestationSlug, opening } = await (isMessage
+    ? client.signMessage({ message: { raw: content.message } }, options)
+    : client.signTypedData(content, options))
+  notifySigned(onSigned, { kind: 'off-chain', slug: attestationSlug, opening })
+  return signature
 }

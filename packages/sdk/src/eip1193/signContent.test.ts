@@ -1,5 +1,5 @@
 import { computeCommitment, type Hex, type ServiceError, toHex } from '@countersign/protocol'
-import { createWalletClient, custom, getAddress, hexToString, stringToHex, verifyMessage, verifyTypedData } from 'viem'
+import { getAddress, hexToString, stringToHex, verifyMessage, verifyTypedData } from 'viem'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { ServiceClient } from '../client/ServiceClient.ts'
 import { installTestService } from '../testing/installTestService.fake.ts'
@@ -188,38 +188,11 @@ describe('the user and the app', () => {
     expect(signings()).toEqual([])
   })
 
-  test('signed out while the user is asked: 4100, the account is gone, and nothing is signed', async () => {
-    const { ask, provider } = createProvider({
-      onConfirm() {
-        service.signOut()
-        return true
-      },
-    })
-    const changes: unknown[] = []
-    await ask('eth_requestAccounts')
-    provider.on('accountsChanged', (accounts) => changes.push(accounts))
-    expect((await failureOf(ask('personal_sign', '0x6869', own))).code).toBe(4100)
-    expect(changes).toEqual([[]])
-    expect(signings()).toEqual([])
-  })
-
   test('without a session or a wallet it is 4100', async () => {
     start({ signedIn: false })
     expect((await failureOf(createProvider().ask('personal_sign', '0x6869', own))).code).toBe(4100)
     start({ provisioned: false })
     expect((await failureOf(createProvider().ask('personal_sign', '0x6869', own))).code).toBe(4100)
     expect(signings()).toEqual([])
-  })
-
-  test('viem repeats nothing after a failure, and asks the user once', async () => {
-    for (const code of ['internal', 'enclave_unavailable', 'rate_limited'] as const) {
-      start({})
-      const onConfirm = vi.fn(() => true)
-      const { provider } = createProvider({ onConfirm })
-      service.failNext('POST /sign/message', { code })
-      const wallet = createWalletClient({ transport: custom(provider) })
-      await expect(wallet.request({ method: 'personal_sign', params: ['0x6869', own] })).rejects.toThrow()
-      expect([signings().length, onConfirm.mock.calls.length]).toEqual([1, 1])
-    }
   })
 })

@@ -26,12 +26,12 @@ import { rule } from '../vaults/vaults.fake.ts'
 import {
   meQueryOptions,
   proofQueryOptions,
+  serviceKeys,
   signAndSendMutationOptions,
   transactionsInfiniteQueryOptions,
   vaultsQueryOptions,
   walletQueryOptions,
 } from './queryOptions.ts'
-import { serviceKeys } from './serviceKeys.ts'
 
 const SETTLE_MS = 50
 const to: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
@@ -138,17 +138,6 @@ describe('proof', () => {
     stop()
   })
 
-  test.each(['pin_failed', 'onchain_failed'] as const)('%s ends it too', async (end) => {
-    const slug = await sign()
-    if (end === 'onchain_failed') service.advanceProof(slug)
-    service.advanceProof(slug, end)
-    vi.useFakeTimers()
-    const stop = new QueryObserver(queryClient, proofQueryOptions(client, slug)).subscribe(() => {})
-    await vi.advanceTimersByTimeAsync(60_000)
-    expect(countOf('GET /proof/:slug')).toBe(1)
-    stop()
-  })
-
   test('a failure is reported, and the next poll clears it', async () => {
     const slug = await sign()
     service.failNext('GET /proof/:slug', { code: 'database_unavailable' })
@@ -192,22 +181,9 @@ describe('transactions', () => {
     const slugs = pages.flatMap(({ transactions }) => transactions.map(({ slug }) => slug))
     expect(slugs).toEqual(service.proofs.map(({ slug }) => slug).toReversed())
   })
-
-  test('a limit that the service refuses is reported, and asked once', async () => {
-    const options = transactionsInfiniteQueryOptions(client, { limit: 101 })
-    await expect(queryClient.fetchInfiniteQuery(options)).rejects.toMatchObject({ code: 'invalid_request' })
-    expect(countOf('GET /wallet/transactions')).toBe(1)
-  })
 })
 
 describe('signAndSend', () => {
-  test('signs and sends', async () => {
-    const mutation = new MutationObserver(queryClient, signAndSendMutationOptions(client))
-    const { txHash, attestationSlug } = await mutation.mutate({ to, value: '0.5' })
-    expect(service.transactions).toMatchObject([{ hash: txHash, value: 5n * 10n ** 17n }])
-    expect(service.proofs[0]?.slug).toBe(attestationSlug)
-  })
-
   test('the wallet that is given pays, or none does', async () => {
     const other = { ...service.wallet, address: to }
     const mutation = new MutationObserver(queryClient, signAndSendMutationOptions(client, { wallet: other }))

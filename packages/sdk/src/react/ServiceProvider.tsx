@@ -4,7 +4,7 @@ import { createElement, type ReactNode, useEffect, useMemo } from 'react'
 import type { ServiceClientConfig } from '../client/connection.ts'
 import { ServiceClient } from '../client/ServiceClient.ts'
 import { createServiceStore } from '../client/serviceStore.ts'
-import { ServiceContext } from './ServiceContext.ts'
+import { ServiceContext } from './useService.ts'
 
 export type ServiceProviderProps = {
   /** A change of `apiBaseUrl` or `chainId` makes a new client, a change of `rpcUrl` alone does not. */

@@ -1,4 +1,4 @@
-import { type ReactNode, StrictMode, useEffect } from 'react'
+import { type ReactNode, StrictMode } from 'react'
 import { hydrateRoot } from 'react-dom/client'
 import { renderToString } from 'react-dom/server'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -11,7 +11,6 @@ import {
   createGate,
   createProof,
   type FakeNetwork,
-  html,
   json,
   problem,
   user,
@@ -60,12 +59,6 @@ function CollectSign({ into }: { into: { current?: ReturnType<typeof useSign> } 
 const useBoth = () => ({ sign: useSign(), wallet: useWallet() })
 
 const ready = `${user.email} ${wallet.address} ready`
-
-test('StrictMode is on: an effect runs twice', async () => {
-  const effect = vi.fn()
-  await renderHook(() => useEffect(effect, []))
-  expect(effect).toHaveBeenCalledTimes(2)
-})
 
 describe('§4 ServiceProvider', () => {
   test('StrictMode: one fetch cycle, not two', async () => {
@@ -208,30 +201,6 @@ describe('§4 useService and useWallet', () => {
     const { login, logout, refresh } = hook.result.current.wallet
     expect([login, logout, refresh]).toEqual([first.wallet.login, first.wallet.logout, first.wallet.refresh])
   })
-
-  test('refresh finds a user who signed in meanwhile; logout clears even if the request fails', async () => {
-    signedOut()
-    const hook = await renderHook(() => useWallet(), { wrapper: Provided })
-    await expect.poll(() => hook.result.current.ready).toBe(true)
-    expect(hook.result.current.user).toBeNull()
-    network.routes['GET /auth/me'] = () => json(user)
-    await hook.act(() => hook.result.current.refresh())
-    expect(hook.result.current).toMatchObject({ user, wallet })
-    network.routes['POST /auth/logout'] = () => html(502)
-    let failure: unknown
-    await hook.act(async () => {
-      failure = await hook.result.current.logout().catch((error: unknown) => error)
-    })
-    expect(failure).toMatchObject({ code: 'response_invalid', status: 502 })
-    expect(hook.result.current).toMatchObject({ user: null, wallet: null, ready: true })
-  })
-
-  test('useService().error reports a cycle that fails', async () => {
-    network.routes['GET /auth/me'] = () => problem(503, 'database_unavailable')
-    const hook = await renderHook(() => useService(), { wrapper: Provided })
-    await expect.poll(() => hook.result.current.ready).toBe(true)
-    expect(hook.result.current).toMatchObject({ user: null, wallet: null, error: { code: 'database_unavailable' } })
-  })
 })
 
 describe('§4 useSign', () => {
@@ -265,24 +234,6 @@ describe('§4 useSign', () => {
     expect(network.paths()).not.toContain('POST /sign/digest')
     await hook.act(() => hook.result.current.wallet.refresh())
     expect(hook.result.current.wallet.wallet).toEqual(other)
-  })
-
-  test('pending is true from invocation until it settles', async () => {
-    const gate = createGate<Response>()
-    network.routes['POST /sign/digest'] = () => gate.opened
-    const hook = await renderHook(useBoth, { wrapper: Provided })
-    await expect.poll(() => hook.result.current.wallet.ready).toBe(true)
-    let sending: Promise<unknown> | undefined
-    await hook.act(() => {
-      sending = hook.result.current.sign.signAndSend({ to }).catch((error: unknown) => error)
-    })
-    expect(hook.result.current.sign.pending).toBe(true)
-    gate.open(problem(503, 'enclave_unavailable'))
-    const failure = await sending
-    await expect
-      .poll(() => hook.result.current.sign)
-      .toMatchObject({ pending: false, error: failure, lastResult: null })
-    expect(failure).toMatchObject({ code: 'enclave_unavailable', status: 503 })
   })
 
   test('§7 while wallet is null it rejects with Error("wallet_not_ready"), with no request at all', async () => {
@@ -396,32 +347,6 @@ describe('§4 useAttestation', () => {
     expect(proofCalls()).toEqual([])
   })
 
-  test('the slug becomes falsy: no more requests, loading is false, and proof keeps its last value', async () => {
-    const hook = await watch('a')
-    await advance(hook, 0)
-    network.routes['GET /proof/a'] = () => new Promise(() => {})
-    await advance(hook, POLL_INTERVAL_MS)
-    expect(hook.result.current.loading).toBe(true)
-    await hook.rerender({ slug: null })
-    await advance(hook, 60_000)
-    expect(hook.result.current).toEqual({ proof: createProof('a'), loading: false, error: null })
-    expect(proofCalls()).toHaveLength(2)
-  })
-
-  test('the slug changes during a request: the late answer of the old slug is dropped', async () => {
-    const gate = createGate<Response>()
-    network.routes['GET /proof/a'] = () => gate.opened
-    const hook = await watch('a')
-    await advance(hook, 0)
-    await hook.rerender({ slug: 'b' })
-    await advance(hook, 0)
-    gate.open(json(createProof('a', 'complete')))
-    await advance(hook, 0)
-    expect(hook.result.current.proof?.slug).toBe('b')
-    await advance(hook, POLL_INTERVAL_MS)
-    expect(proofCalls()).toEqual(['GET /proof/a', 'GET /proof/b', 'GET /proof/b'])
-  })
-
   test('no render shows the proof of one slug for another', async () => {
     const seen: [string, string | undefined][] = []
     const hook = await renderHook(
@@ -436,31 +361,5 @@ describe('§4 useAttestation', () => {
     await advance(hook, 0)
     expect(seen).toContainEqual(['b', 'b'])
     expect(seen).not.toContainEqual(['b', 'a'])
-  })
-
-  test.each(['complete', 'pin_failed', 'onchain_failed'] as const)('polling stops on %s', async (status) => {
-    network.routes['GET /proof/a'] = () => json(createProof('a', status))
-    const hook = await watch('a')
-    await advance(hook, 60_000)
-    expect(hook.result.current.proof?.status).toBe(status)
-    expect(proofCalls()).toHaveLength(1)
-  })
-
-  test('polling stops on unmount', async () => {
-    const hook = await watch('a')
-    await advance(hook, 0)
-    await hook.unmount()
-    await advance(hook, 60_000)
-    expect(proofCalls()).toHaveLength(1)
-  })
-
-  test('§7 error is set when a fetch rejects, and cleared on the next success', async () => {
-    network.routes['GET /proof/a'] = () => html(502)
-    const hook = await watch('a')
-    await advance(hook, 0)
-    expect(hook.result.current).toMatchObject({ proof: null, loading: false, error: { code: 'response_invalid' } })
-    network.routes['GET /proof/a'] = () => json(createProof('a'))
-    await advance(hook, POLL_INTERVAL_MS)
-    expect(hook.result.current).toEqual({ proof: createProof('a'), loading: false, error: null })
   })
 })

@@ -82,62 +82,6 @@ describe('useSignMessage and useSignTypedData', () => {
     ])
   })
 
-  test('pending until it settles; an error is in the state and rejects, and the next call clears it', async () => {
-    const gate = createGate<Response>()
-    const honest = network.routes['POST /sign/message']
-    network.routes['POST /sign/message'] = () => gate.opened
-    const hook = await renderReady()
-    let signing: Promise<unknown> | undefined
-    await hook.act(() => {
-      signing = hook.result.current.message.signMessage({ message }).catch((error: unknown) => error)
-    })
-    expect(hook.result.current.message.pending).toBe(true)
-    gate.open(problem(503, 'enclave_unavailable'))
-    const failure = await signing
-    await expect.poll(() => hook.result.current.message).toMatchObject({ pending: false, error: failure })
-    expect(failure).toMatchObject({ code: 'enclave_unavailable', status: 503 })
-    if (honest) network.routes['POST /sign/message'] = honest
-    await hook.act(async () => {
-      await hook.result.current.message.signMessage({ message })
-    })
-    expect(hook.result.current.message.error).toBeNull()
-  })
-
-  test('a bad request is refused before anything is asked', async () => {
-    const hook = await renderReady()
-    const before = network.calls.length
-    let failure: unknown
-    await hook.act(async () => {
-      failure = await hook.result.current.message.signMessage({ message: '\ud800' }).catch((error: unknown) => error)
-    })
-    expect(failure).toMatchObject({ code: 'invalid_message' })
-    expect(hook.result.current.message.error).toBe(failure)
-    expect(network.calls).toHaveLength(before)
-  })
-
-  test('without a wallet: wallet_not_ready, with no request at all', async () => {
-    network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
-    const hook = await renderReady()
-    const before = network.calls.length
-    let failure: unknown
-    await hook.act(async () => {
-      failure = await hook.result.current.typedData.signTypedData(typedData).catch((error: unknown) => error)
-    })
-    expect(failure).toMatchObject({ message: 'wallet_not_ready' })
-    expect(network.calls).toHaveLength(before)
-  })
-
-  test('another tab has signed in somebody else: wallet_changed, and nothing is signed', async () => {
-    const hook = await renderReady()
-    network.routes['GET /wallet/me'] = () => json(other)
-    let failure: unknown
-    await hook.act(async () => {
-      failure = await hook.result.current.message.signMessage({ message }).catch((error: unknown) => error)
-    })
-    expect(failure).toMatchObject({ code: 'wallet_changed' })
-    expect(network.paths()).not.toContain('POST /sign/message')
-  })
-
   test('signed out during the call: its caller gets the signature, the page does not show it any more', async () => {
     const gate = createGate()
     const honest = network.routes['POST /sign/message']

@@ -3,7 +3,7 @@
 import type { Opening } from '@countersign/protocol'
 import { useEffect, useMemo } from 'react'
 import { createProofStore, type ProofState } from '../client/proofStore.ts'
-import { useServiceContext, useStore } from './ServiceContext.ts'
+import { useServiceContext, useStore } from './useService.ts'
 
 export type UseAttestationOptions = { opening?: Opening | undefined }
 

@@ -1,9 +1,25 @@
 'use client'
 
 import type { ServiceError, SessionUser, WalletInfo } from '@countersign/protocol'
-import { useMemo } from 'react'
+import { createContext, useContext, useMemo, useSyncExternalStore } from 'react'
+import type { Store } from '../client/createStore.ts'
 import type { LoginOptions, ServiceClient } from '../client/ServiceClient.ts'
-import { useServiceContext, useStore } from './ServiceContext.ts'
+import type { ServiceStore } from '../client/serviceStore.ts'
+
+type Service = { client: ServiceClient; store: ServiceStore }
+
+export const ServiceContext = createContext<Service | null>(null)
+
+/** The client and the store of the provider above; hooks that show no state of the user need no more. */
+export function useServiceContext(): Service {
+  const service = useContext(ServiceContext)
+  if (service === null) throw new Error('useService must be used inside <ServiceProvider>')
+  return service
+}
+
+export function useStore<State>({ subscribe, getSnapshot, getServerSnapshot }: Store<State>): State {
+  return useSyncExternalStore(subscribe, getSnapshot, getServerSnapshot)
+}
 
 /** What `useService` returns. It may grow; the named hooks are the stable contracts. */
 export type ServiceContextValue = {
@@ -35,4 +51,21 @@ export function useService(): ServiceContextValue {
     () => ({ client, ...state, refresh: store.refresh, login: store.login, logout: store.logout }),
     [client, store, state],
   )
+}
+
+/** `useService().login` can name a provider. */
+export type UseWalletReturnType = Pick<
+  Omit<ServiceContextValue, 'login'> & { login: () => void },
+  'user' | 'wallet' | 'ready' | 'login' | 'logout' | 'refresh'
+>
+
+/**
+ * The user, the wallet, and how to sign in and out.
+ *
+ * @example
+ * const { user, wallet, ready, login } = useWallet()
+ */
+export function useWallet(): UseWalletReturnType {
+  const { client: _client, error: _error, ...value } = useService()
+  return value
 }

@@ -2,11 +2,11 @@
 
 import type { SignRequest, SignResult } from '@countersign/protocol'
 import { useCallback, useState } from 'react'
+import { createSignStore, type SignState } from '../client/createStore.ts'
 import { walletNotReady } from '../client/errors.ts'
 import { parseSignRequest } from '../client/parseSignRequest.ts'
 import { signAndSend } from '../client/signAndSend.ts'
-import { createSignStore, type SignState } from '../client/signStore.ts'
-import { useServiceContext, useStore } from './ServiceContext.ts'
+import { useServiceContext, useStore } from './useService.ts'
 
 export type UseSignReturnType = SignState & { signAndSend: (request: SignRequest) => Promise<SignResult> }
 

@@ -15,7 +15,6 @@ import {
 import { parseEther } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { forgetSent } from '../client/sendLock.ts'
-import { answerRpc } from './answerRpc.ts'
 import {
   assertEmptyBody,
   invalidRequest,
@@ -33,7 +32,7 @@ import {
   readJsonBody,
 } from './parseRequest.ts'
 import { ProblemFailure, type TestProblem, testProblems, toProblemResponse } from './problems.ts'
-import { createTestChain, type TestRpcError } from './testChain.ts'
+import { answerRpc, createTestChain, type TestRpcError } from './testChain.ts'
 import { filler } from './testReceipt.ts'
 import {
   type TestRequest,

@@ -1,4 +1,4 @@
-import { isPrefixedHex } from '@countersign/protocol'
+import { isPlainObject, isPrefixedHex } from '@countersign/protocol'
 import {
   type Hex,
   keccak256,
@@ -29,14 +29,14 @@ export type TestRpcError = { code: number; message: string; data?: unknown }
 /** Answers of the app's own, by method. They come before those of the chain; `eth_call` is the usual one. */
 export type TestRpcHandlers = Readonly<Record<string, (params: readonly unknown[]) => unknown>>
 
-export type TestChain = {
+type TestChain = {
   /** The result, or throws what `toRpcError` reads. */
   call(method: string, params: readonly unknown[]): Promise<unknown>
   mine(): bigint
   readonly transactions: readonly TestTransaction[]
 }
 
-export type TestChainOptions = {
+type TestChainOptions = {
   chainId: number
   baseFeePerGas: bigint
   balances: ReadonlyMap<Hex, bigint>
@@ -280,7 +280,7 @@ export function createTestChain({ chainId, baseFeePerGas, balances: given, handl
 }
 
 /** The error of a JSON-RPC answer. An app's own handler can throw `{ code, message, data }` to say which. */
-export function toRpcError(error: unknown): TestRpcError {
+function toRpcError(error: unknown): TestRpcError {
   if (error instanceof RpcFailure) return error.error
   if (typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'number') {
     const message = 'message' in error && typeof error.message === 'string' ? error.message : 'failed'
@@ -347,4 +347,41 @@ function invalidParams(message: string) {
 /** The words of geth, since clients look for them. */
 function rejected(message: string) {
   return new RpcFailure({ code: -32000, message })
+}
+
+type AnswerRpcDeps = {
+  chain: TestChain
+  /** Notes the call, and answers with the failure that the test has put in its way. */
+  takeFailure(method: string): TestRpcError | undefined
+}
+
+/** JSON-RPC over HTTP, a call or a batch of them. */
+export async function answerRpc(deps: AnswerRpcDeps, request: Request): Promise<Response> {
+  if (request.method !== 'POST') return new Response(null, { status: 405, headers: { allow: 'POST' } })
+  let body: unknown
+  try {
+    body = await request.json()
+  } catch {
+    return Response.json({ jsonrpc: '2.0', id: null, error: { code: -32700, message: 'parse error' } })
+  }
+  if (!Array.isArray(body) || body.length === 0) return Response.json(await answerCall(deps, body))
+  const answers: unknown[] = []
+  // In order: a batch may hold two transactions of one account.
+  for (const call of body) answers.push(await answerCall(deps, call))
+  return Response.json(answers)
+}
+
+async function answerCall({ chain, takeFailure }: AnswerRpcDeps, call: unknown): Promise<unknown> {
+  if (!isPlainObject(call) || typeof call.method !== 'string') {
+    return { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'invalid request' } }
+  }
+  const { method, id = null, params } = call
+  const failure = takeFailure(method)
+  try {
+    if (failure !== undefined) throw failure
+    const result = await chain.call(method, Array.isArray(params) ? params : [])
+    return { jsonrpc: '2.0', id, result }
+  } catch (error) {
+    return { jsonrpc: '2.0', id, error: toRpcError(error) }
+  }
 }

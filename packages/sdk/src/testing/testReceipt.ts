@@ -10,7 +10,7 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { keccak256, sha256, stringToBytes, stringToHex } from 'viem'
-import { toRawCid } from '../client/toRawCid.ts'
+import { toRawCid } from '../vaults/vault.ts'
 
 export type TestReceiptParameters = {
   txMetadata: TxMetadata

@@ -63,11 +63,6 @@ describe('the test service refuses what the service refuses', () => {
     expect(await post('/vaults', { policy, address })).toMatchObject({ status: 201, rest: { address } })
   })
 
-  test('a vault at another address than its policy’s', async () => {
-    const refused = { status: 404, code: 'vault_not_found' }
-    expect(await post('/vaults', { policy, address: alice })).toMatchObject(refused)
-  })
-
   test.each<[string, object, number, string]>([
     ['approvals without a vault', { approvals: [] }, 400, 'invalid_request'],
     ['a wallet that is no address', { wallet: '0x12' }, 400, 'invalid_request'],
@@ -112,15 +107,6 @@ describe('the test service refuses what the service refuses', () => {
     for (const path of ['/vaults', `/vaults/${address}/attest`, '/wallet/attest']) {
       expect(await post(path, path === '/vaults' ? { policy } : undefined)).toMatchObject({ status: 401 })
     }
-  })
-
-  test('attesting: a body, an address that is none, a vault of nobody, a wallet that is not there', async () => {
-    const { address } = await create()
-    expect(await post(`/vaults/${address}/attest`, { now: true })).toMatchObject({ code: 'invalid_request' })
-    expect(await post('/vaults/0x12/attest')).toMatchObject({ code: 'invalid_request' })
-    expect(await post(`/vaults/${alice}/attest`)).toMatchObject({ code: 'vault_not_found' })
-    service = createTestService({ provisioned: false })
-    expect(await post('/wallet/attest')).toMatchObject({ code: 'wallet_not_provisioned' })
   })
 })
 

@@ -14,7 +14,7 @@ import {
 import { type Approval, fromHex, type Hex, toHex, type VaultInfo } from '@countersign/protocol'
 import { keccak256, sha256 } from 'viem'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
-import { toRawCid } from '../client/toRawCid.ts'
+import { toRawCid } from '../vaults/vault.ts'
 import { ProblemFailure } from './problems.ts'
 import type { TestSigner } from './testSignings.ts'
 

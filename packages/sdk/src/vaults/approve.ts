@@ -7,10 +7,9 @@ import {
   verifyEs256,
 } from '@countersign/policy'
 import { computeApprovalChallenge, fromHex, toHex } from '@countersign/protocol'
-import { type PasskeyCredential, toDescriptor } from './createPasskey.ts'
+import { getOrigin, PASSKEY_TIMEOUT_MS, type PasskeyCredential, runCeremony, toDescriptor } from './createPasskey.ts'
 import { createVaultError } from './errors.ts'
 import { assertInTime, type Prepared, parsePrepared } from './prepared.ts'
-import { getOrigin, PASSKEY_TIMEOUT_MS, runCeremony } from './runCeremony.ts'
 
 export type ApproveOptions = {
   /** Which passkeys to offer, as the app has kept them. Without it the user chooses among all of this site. */

@@ -9,9 +9,8 @@ export {
 export { isVaultError, type VaultErrorCode } from './errors.ts'
 export { type PrepareOptions, type PrepareRequest, prepare } from './prepare.ts'
 export { type Prepared, parsePrepared } from './prepared.ts'
-export { signAndSend, type VaultSignRequest } from './signAndSend.ts'
 export { type SignPreparedResult, sendPrepared, signPrepared } from './signPrepared.ts'
-export { toVaultClient } from './toVaultClient.ts'
+export { signAndSend, toVaultClient, type VaultSignRequest } from './toVaultClient.ts'
 export { toPolicyFile, type Vault } from './vault.ts'
 export {
   type AttestAddressResult,

@@ -1,22 +1,56 @@
-import { assertPolicy, MAX_APPROVAL_MS, type Policy } from '@countersign/policy'
+import {
+  assertPolicy,
+  checkPolicy,
+  describeRefusal,
+  MAX_APPROVAL_MS,
+  type Policy,
+  type PolicyRequest,
+  type TimedSample,
+} from '@countersign/policy'
 import {
   type Hex,
-  hashMessage,
-  hashTypedData,
+  hashContent,
   hashUnsignedTransaction,
   isLowerPrefixedHex,
   isNatural,
-  type MessageContent,
+  type OffChainContent,
+  parseOffChainContent,
   parseStrictJson,
   parseTxMetadata,
   readMembers,
   ServiceError,
-  type TypedData,
+  type TxMetadata,
   toPrefixedHex,
 } from '@countersign/protocol'
-import { checkRequest, type VaultContent } from './checkRequest.ts'
 import { createVaultError } from './errors.ts'
 import { toPolicyHash } from './vault.ts'
+
+/** What a vault is asked to sign. */
+export type VaultContent = { kind: 'transaction'; content: TxMetadata } | OffChainContent
+
+/**
+ * How many approvals a policy asks for; throws `policy_refused` where no rule allows the request. It is the code that decides in the
+ * enclave, but for the time: when a schedule lets a nonce through, only the service's sample says.
+ */
+export function checkRequest(policy: Policy, asked: VaultContent): number {
+  const verdict = checkPolicy(policy, toPolicyRequest(policy, asked))
+  if (verdict.allowed) return verdict.approvals
+  const details = describeRefusal(policy, verdict).join(' ')
+  throw createVaultError('policy_refused', 'the rules of the vault do not allow this', { details })
+}
+
+export function approvalsMissing(missing: number) {
+  const details = missing === 1 ? '1 more approval is needed' : `${missing} more approvals are needed`
+  return createVaultError('approvals_missing', 'more approvals are needed', { details })
+}
+
+function toPolicyRequest({ time: [source] = [] }: Policy, asked: VaultContent): PolicyRequest {
+  if (asked.kind !== 'transaction') return asked
+  const { kind, content: txMetadata } = asked
+  // A sample at the end of all days: the clock of this device decides nothing.
+  const sample: TimedSample | undefined = source && { source, timeMs: Number.MAX_SAFE_INTEGER }
+  return { kind, txMetadata, ...(sample && { sample }) }
+}
 
 /**
  * What a vault is to sign, fixed to the last byte. It is plain JSON: `JSON.stringify` it, and read it on another device with
@@ -107,18 +141,12 @@ function parseText(text: string): unknown {
 
 function parseContent({ kind, content }: { kind: unknown; content: unknown }): VaultContent {
   if (kind === 'transaction') return { kind, content: parseTxMetadata(content) }
-  if (kind === 'message') {
-    const { message } = readMembers(content, { required: ['message'] }, malformed)
-    return { kind, content: { message } as MessageContent }
-  }
-  if (kind !== 'typed-data') throw malformed('kind')
-  return { kind, content: content as TypedData }
+  return parseOffChainContent(kind, content, malformed)
 }
 
 /** As the enclave hashes it. Refuses what has no one reading. */
-function toDigest({ kind, content }: VaultContent): Hex {
-  if (kind === 'transaction') return toPrefixedHex(hashUnsignedTransaction(content))
-  return toPrefixedHex(kind === 'message' ? hashMessage(content.message) : hashTypedData(content))
+function toDigest(asked: VaultContent): Hex {
+  return toPrefixedHex(asked.kind === 'transaction' ? hashUnsignedTransaction(asked.content) : hashContent(asked))
 }
 
 /** What cannot be read at all is malformed. A refusal by the policy stays one. */

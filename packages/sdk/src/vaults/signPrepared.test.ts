@@ -5,8 +5,8 @@ import { ServiceClient } from '../client/ServiceClient.ts'
 import { approve } from './approve.ts'
 import { type PrepareRequest, prepare } from './prepare.ts'
 import { type Prepared, parsePrepared } from './prepared.ts'
-import { signAndSend } from './signAndSend.ts'
 import { sendPrepared, signPrepared } from './signPrepared.ts'
+import { signAndSend } from './toVaultClient.ts'
 import { alice, bob, type StartedVault, startVault, toFailure } from './vaults.fake.ts'
 
 let started: StartedVault

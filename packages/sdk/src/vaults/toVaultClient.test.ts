@@ -2,8 +2,7 @@ import { createWalletClient, http, parseEther } from 'viem'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createEip1193Provider } from '../eip1193/createEip1193Provider.ts'
 import { toServiceAccount } from '../viem/toServiceAccount.ts'
-import { signAndSend } from './signAndSend.ts'
-import { toVaultClient } from './toVaultClient.ts'
+import { signAndSend, toVaultClient } from './toVaultClient.ts'
 import { createVault } from './vaultCalls.ts'
 import { alice, bob, rule, type StartedVault, startVault, toFailure } from './vaults.fake.ts'
 
@@ -140,13 +139,5 @@ describe('toVaultClient', () => {
     expect(service.transactions.at(-1)?.from).toBe(vault.address)
     const refusal = await pay(parseEther('1')).catch((error: { cause?: unknown }) => error)
     expect(refusal).toMatchObject({ cause: { code: 'approvals_missing' } })
-  })
-
-  test('the provider has no account where nobody is signed in', async () => {
-    const { client, service, vault } = started
-    service.signOut()
-    const provider = createEip1193Provider(toVaultClient(client, vault))
-    expect(await provider.request({ method: 'eth_accounts' })).toEqual([])
-    await expect(provider.request({ method: 'eth_requestAccounts' })).rejects.toMatchObject({ code: 4100 })
   })
 })

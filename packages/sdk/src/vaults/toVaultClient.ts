@@ -1,5 +1,5 @@
 import type { Approval, Policy } from '@countersign/policy'
-import type { VaultInfo, WalletInfo } from '@countersign/protocol'
+import type { SignRequest, SignResult, VaultInfo, WalletInfo } from '@countersign/protocol'
 import type { ServiceApi } from '../client/api.ts'
 import type { Connection } from '../client/connection.ts'
 import {
@@ -10,8 +10,8 @@ import {
   type SignTypedDataRequest,
 } from '../client/parseOffChain.ts'
 import { ServiceClient } from '../client/ServiceClient.ts'
-import { approvalsMissing, checkRequest } from './checkRequest.ts'
 import { createVaultError } from './errors.ts'
+import { approvalsMissing, checkRequest } from './prepared.ts'
 import type { Vault } from './vault.ts'
 import { findVaultInfo } from './vaultCalls.ts'
 
@@ -81,4 +81,21 @@ export class VaultClient extends ServiceClient {
 /** A vault has no provenance: its key follows from its rules. */
 function toWalletInfo({ address, createdAt }: VaultInfo): WalletInfo {
   return { address, createdAt, provenance: { entropyHash: '', entropySig: '', satelliteSource: '' } }
+}
+
+/** A `SignRequest`, and the vault that is to sign it. */
+export type VaultSignRequest = SignRequest & { wallet: Vault }
+
+/**
+ * `client.signAndSend` by a vault, for what its rules allow without approvals. Rejects with `approvals_missing` or `policy_refused` before
+ * anything is signed.
+ *
+ * @example
+ * const { txHash, attestationSlug } = await signAndSend(client, { to: '0x…', value: '0.01', wallet: vault })
+ */
+export async function signAndSend(
+  client: ServiceClient,
+  { wallet, ...request }: VaultSignRequest,
+): Promise<SignResult> {
+  return toVaultClient(client, wallet).signAndSend(request)
 }

@@ -2,7 +2,7 @@
 
 import type { Policy } from '@countersign/policy'
 import { useCallback, useEffect, useMemo } from 'react'
-import { useServiceContext, useStore } from '../react/ServiceContext.ts'
+import { useServiceContext, useStore } from '../react/useService.ts'
 import type { Vault } from './vault.ts'
 import { type AttestAddressResult, attestVault, type CreateVaultOptions } from './vaultCalls.ts'
 import { createVaultsStore, type VaultsState } from './vaultsStore.ts'

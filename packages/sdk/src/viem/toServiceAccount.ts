@@ -9,12 +9,11 @@ import {
   type TransactionSerializable,
 } from 'viem'
 import { toAccount } from 'viem/accounts'
-import { createError } from '../client/errors.ts'
-import { notifySigned, type SignedEvent } from '../client/notifySigned.ts'
+import { notifySigned, type SignedEvent } from '../client/connection.ts'
+import { createError, findForeign, unsupportedTransaction } from '../client/errors.ts'
 import type { SignTypedDataRequest } from '../client/parseOffChain.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import { signTransaction, type UnsignedTransaction } from '../client/signTransaction.ts'
-import { findForeign, unsupportedTransaction } from '../client/unsupportedTransaction.ts'
 import type { SignOffChainResult } from '../client/verifyOffChain.ts'
 import { verifyWallet } from '../client/verifyWallet.ts'
 

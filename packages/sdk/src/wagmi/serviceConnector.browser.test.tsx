@@ -13,7 +13,7 @@ import {
   useSignMessage,
   WagmiProvider,
 } from 'wagmi'
-import type { SignedEvent } from '../client/notifySigned.ts'
+import type { SignedEvent } from '../client/connection.ts'
 import { installTestService } from '../testing/installTestService.fake.ts'
 import type { TestService } from '../testing/testService.ts'
 import { serviceConnector } from './serviceConnector.ts'

@@ -1,21 +1,9 @@
-import { type Hex, ServiceError } from '@countersign/protocol'
-import { type BaseError, getAddress, http, SwitchChainError, verifyMessage, verifyTypedData } from 'viem'
+import type { Hex } from '@countersign/protocol'
+import { type BaseError, getAddress, http, SwitchChainError } from 'viem'
 import { mainnet, sepolia } from 'viem/chains'
-import { createSiweMessage } from 'viem/siwe'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ChainNotConfiguredError, type Config, createConfig, createStorage } from 'wagmi'
-import {
-  connect,
-  disconnect,
-  getConnection,
-  getConnectorClient,
-  reconnect,
-  sendTransaction,
-  signMessage,
-  signTypedData,
-  switchChain,
-  waitForTransactionReceipt,
-} from 'wagmi/actions'
+import { connect, disconnect, getConnection, reconnect, sendTransaction, signMessage, switchChain } from 'wagmi/actions'
 import { mock } from 'wagmi/connectors'
 import { ServiceClient } from '../client/ServiceClient.ts'
 import { installTestService } from '../testing/installTestService.fake.ts'
@@ -273,20 +261,6 @@ describe('chains', () => {
 })
 
 describe('sending', () => {
-  test('sendTransaction goes through the service and onto the chain', async () => {
-    const onSigned = vi.fn()
-    const config = loadPage({ onSigned })
-    await connect(config, { connector: connectorOf(config) })
-    const hash = await sendTransaction(config, { to, value: 9n })
-    expect(service.transactions).toMatchObject([{ hash, value: 9n }])
-    expect(onSigned).toHaveBeenCalledExactlyOnceWith({
-      kind: 'transaction',
-      txHash: hash,
-      slug: service.proofs[0]?.slug,
-    })
-    expect(await waitForTransactionReceipt(config, { hash })).toMatchObject({ status: 'success' })
-  })
-
   test('on another chain it is refused, and nothing is signed', async () => {
     const config = loadPage()
     await connect(config, { connector: connectorOf(config) })
@@ -299,68 +273,6 @@ describe('sending', () => {
     await connect(config, { connector: connectorOf(config) })
     await expect(sendTransaction(config, { to })).rejects.toThrow(/user rejected/i)
     expect(service.proofs).toEqual([])
-  })
-
-  test('a refusal of the service is found among the causes', async () => {
-    const config = loadPage()
-    await connect(config, { connector: connectorOf(config) })
-    service.failNext('POST /sign/digest', { code: 'enclave_unavailable' })
-    const error = await sendTransaction(config, { to }).catch((reason: unknown) => reason)
-    const causes: unknown[] = []
-    for (let cause = error; cause instanceof Error; cause = cause.cause) causes.push(cause)
-    expect(causes.find((cause) => cause instanceof ServiceError)).toMatchObject({
-      code: 'enclave_unavailable',
-      status: 503,
-    })
-  })
-
-  test('a sign-in with Ethereum, and the opening that wagmi does not answer', async () => {
-    const onSigned = vi.fn()
-    const config = loadPage({ onSigned })
-    await connect(config, { connector: connectorOf(config) })
-    const message = createSiweMessage({
-      address: account,
-      chainId: sepolia.id,
-      domain: 'app.test',
-      nonce: 'abcdefgh12345678',
-      uri: 'https://app.test/',
-      version: '1',
-    })
-    const signature = await signMessage(config, { message })
-    expect(await verifyMessage({ address: account, message, signature })).toBe(true)
-    const { slug } = service.proofs[0] ?? {}
-    expect(onSigned).toHaveBeenCalledExactlyOnceWith({
-      kind: 'off-chain',
-      slug,
-      opening: expect.objectContaining({ signature: { salt: expect.any(String), signature } }),
-    })
-    expect(service.requests.filter((request) => request === 'POST /sign/message')).toHaveLength(1)
-    const client = await getConnectorClient(config)
-    expect(client.account.address).toBe(account)
-  })
-
-  test('a permit, with amounts that are bigints; one for another chain is refused unsigned', async () => {
-    const config = loadPage()
-    await connect(config, { connector: connectorOf(config) })
-    const permit = {
-      domain: { name: 'Token', version: '1', chainId: sepolia.id, verifyingContract: to },
-      types: {
-        Permit: [
-          { name: 'owner', type: 'address' },
-          { name: 'spender', type: 'address' },
-          { name: 'value', type: 'uint256' },
-          { name: 'nonce', type: 'uint256' },
-          { name: 'deadline', type: 'uint256' },
-        ],
-      },
-      primaryType: 'Permit',
-      message: { owner: account, spender: to, value: 2n ** 255n, nonce: 0n, deadline: 2n ** 64n },
-    } as const
-    const signature = await signTypedData(config, permit)
-    expect(await verifyTypedData({ ...permit, address: account, signature })).toBe(true)
-    const elsewhere = { ...permit, domain: { ...permit.domain, chainId: mainnet.id } }
-    await expect(signTypedData(config, elsewhere)).rejects.toThrow(/it is for chain 1, the client is on 11155111/)
-    expect(service.proofs).toHaveLength(1)
   })
 
   test('not connected', async () => {

@@ -1,11 +1,10 @@
 import { type Address, type EIP1193Provider, getAddress, SwitchChainError } from 'viem'
 import { ChainNotConfiguredError, createConnector } from 'wagmi'
-import type { ServiceClientConfig } from '../client/connection.ts'
-import type { SignedEvent } from '../client/notifySigned.ts'
+import type { ServiceClientConfig, SignedEvent } from '../client/connection.ts'
 import { ServiceClient } from '../client/ServiceClient.ts'
-import type { ConfirmRequest } from '../eip1193/confirm.ts'
 import { createEip1193Provider } from '../eip1193/createEip1193Provider.ts'
 import { isUnauthorized } from '../eip1193/errors.ts'
+import type { ConfirmRequest } from '../eip1193/sendTransaction.ts'
 
 export type ServiceConnectorParameters = (
   | { client: ServiceClient; config?: undefined }

@@ -57,10 +57,9 @@ export function toCoordinatorEnv(parameters: {
   oidc: Oidc
   enclaveUrls: readonly string[]
   satellite: { url: string; publicKey: string }
-  /** For the embedded database and IPFS node. */
+  /** For the embedded IPFS node. */
   dataDir?: string
-  /** PostgreSQL instead of the embedded database. */
-  databaseUrl?: string | undefined
+  databaseUrl: string
   /** Where the enclaves have logs: who cosigns them, and where. */
   witnesses?: readonly { vkey: string; url: string }[] | undefined
 }): Environment {
@@ -80,7 +79,7 @@ export function toCoordinatorEnv(parameters: {
     ENTROPY_URL: satellite.url,
     ENTROPY_PUBLIC_KEY: satellite.publicKey,
     ...(dataDir === undefined ? {} : { DATA_DIR: dataDir }),
-    ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
+    DATABASE_URL: databaseUrl,
     // A proof of the log is part of receipts of version 2 alone.
     ...(witnesses === undefined
       ? {}

@@ -1,3 +1,4 @@
+export { removePostgres, startPostgres } from '../postgres.ts'
 export {
   APP_ORIGIN,
   type EnclaveLogSettings,

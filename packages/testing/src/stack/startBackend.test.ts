@@ -5,15 +5,15 @@ import { startBackend } from './startBackend.ts'
 test('a database that does not start leaves no enclave behind', async () => {
   const [port = 0] = await findFreePorts(1)
   const starting = startBackend(
-    { kind: 'postgres', enclaveEnv: { PORT: String(port) } },
-    { startPostgres: () => Promise.reject(new Error('no database')) },
+    { enclaveEnv: { PORT: String(port) } },
+    { createTestDatabase: () => Promise.reject(new Error('no database')) },
   )
   await expect(starting).rejects.toThrow('no database')
   await expect(fetch(`http://127.0.0.1:${port}/health`)).rejects.toThrow('fetch failed')
 })
 
 test('stop ends the second coordinator too, and those that were started again', async () => {
-  const backend = await startBackend({ kind: 'postgres' })
+  const backend = await startBackend()
   const before = backend.pids()
   const { url } = await backend.startSecond()
   await backend.stopCoordinator('SIGKILL')

@@ -2,10 +2,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { OidcAccount } from '../localPeople.ts'
 import { startOidcProvider } from '../oidc.ts'
-import { layPglite } from '../pglite.ts'
 import { findFreePorts } from '../ports.ts'
-import { startPostgres } from '../postgres.ts'
 import { startSatellite } from '../satellite.ts'
+import { createTestDatabase } from '../testDatabase.ts'
 import { type Environment, noRateLimits, toCoordinatorEnv, toEnclaveEnv } from './environments.ts'
 import { mains, toMains, toPath } from './paths.ts'
 import { allStarted, type Scope, startInScope } from './scope.ts'
@@ -20,7 +19,6 @@ import {
 } from './witnesses.ts'
 
 export type StartBackendParameters = {
-  kind: 'pglite' | 'postgres'
   /** A database that is there already. */
   databaseUrl?: string
   /** A satellite that runs elsewhere. */
@@ -32,7 +30,7 @@ export type StartBackendParameters = {
   env?: Environment
   /** Added to the enclave's environment. */
   enclaveEnv?: Environment
-  /** Has the enclave insist on a log, with witnesses as processes. Needs PostgreSQL. */
+  /** Has the enclave insist on a log, with witnesses as processes. */
   log?: BackendLog | undefined
   /** As for `startService`. */
   hasCompileCache?: boolean
@@ -52,7 +50,7 @@ export type BackendLog = {
 }
 
 /** Replaced where a database must fail to start. */
-type StartBackendDeps = { startPostgres: typeof startPostgres }
+type StartBackendDeps = { createTestDatabase(): Promise<{ url: string; drop(): Promise<void> }> }
 
 export type Backend = Awaited<ReturnType<typeof startBackend>>
 
@@ -70,12 +68,12 @@ const READY_MS = 60_000
 const CRASHING_COORDINATOR = toPath('services/coordinator/test/crashingMain.ts')
 
 /** The whole backend on loopback: identity provider and satellite here, database, enclave and coordinator as processes. */
-export function startBackend(parameters: StartBackendParameters, deps: StartBackendDeps = { startPostgres }) {
+export function startBackend(parameters: StartBackendParameters = {}, deps: StartBackendDeps = { createTestDatabase }) {
   return startInScope((scope) => startParts(deps, parameters, scope))
 }
 
 async function startParts(deps: StartBackendDeps, parameters: StartBackendParameters, scope: Scope) {
-  const { kind, env: coordinatorChanges = {}, enclaveEnv: enclaveChanges = {}, quoteLatencyMs = 5 } = parameters
+  const { env: coordinatorChanges = {}, enclaveEnv: enclaveChanges = {}, quoteLatencyMs = 5 } = parameters
   const folder = await scope.createFolder()
   const programs = parameters.checkout === undefined ? mains : toMains(parameters.checkout)
   // Known before they start: the identity provider redirects to them.
@@ -121,7 +119,7 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
   const dataDir = join(folder, 'data')
   const [started, databaseUrl] = await allStarted([
     start('enclave', programs.enclave, enclaveEnv),
-    parameters.databaseUrl ?? createDatabase(deps, kind, { scope, dataDir }),
+    parameters.databaseUrl ?? createDatabase(deps, scope),
   ])
   let enclave = started
   const enclaveUrl = String(enclave.fields.address)
@@ -194,9 +192,8 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
     enclaveUrl,
     /** What the enclave said of itself when it started. */
     enclaveFields: () => enclave.fields,
-    /** Undefined where the database is embedded. */
     databaseUrl,
-    /** Of the embedded database. */
+    /** Of the embedded IPFS node. */
     dataDir,
     rootSecretFile,
     oidc,
@@ -234,15 +231,7 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
   }
 }
 
-async function createDatabase(
-  { startPostgres }: StartBackendDeps,
-  kind: StartBackendParameters['kind'],
-  { scope, dataDir }: { scope: Scope; dataDir: string },
-): Promise<string | undefined> {
-  if (kind === 'pglite') {
-    await layPglite(join(dataDir, 'database'))
-    return undefined
-  }
-  const postgres = scope.add(await startPostgres({ isDurable: false }), ({ stop }) => stop())
-  return postgres.createDatabase()
+async function createDatabase({ createTestDatabase }: StartBackendDeps, scope: Scope): Promise<string> {
+  const { url } = scope.add(await createTestDatabase(), ({ drop }) => drop())
+  return url
 }

@@ -7,7 +7,6 @@ import {
   createTestSigning,
   createTestWallet,
   NOW,
-  stageKinds,
   startTestStore,
   type TestStore,
 } from '../store/store.fake.ts'
@@ -17,12 +16,12 @@ import { checkProofs, formatList, type ListedProof, parseList } from './checkPro
 const BYTES = Buffer.from('a receipt')
 const CID = toCid(BYTES)
 
-describe.each(stageKinds)('whether a database has all that its proofs need, on %s', (kind) => {
+describe('whether a database has all that its proofs need', () => {
   let subject: TestStore
   let pinning: PinningStore
   let wallet: Wallet
   beforeAll(async () => {
-    subject = await startTestStore(kind)
+    subject = await startTestStore()
     pinning = createPinningStore({ db: subject.database.db, jobs: subject.jobs })
     wallet = await createTestWallet(subject.store)
   })

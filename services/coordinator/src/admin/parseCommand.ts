@@ -21,7 +21,7 @@ export const USAGE = `usage: npm run admin -- COMMAND
 
 STATUS is one of ${proofStatuses.join(', ')} (default: the two that are pending), WHICH one of ${webhookStatuses.join(', ')} (default: dead).
 TIME is as in 2026-01-31 or 2026-01-31T12:00:00Z; the proofs of --to itself are not included.
-Reads DATABASE_URL or DATABASE_URL_FILE, or the embedded database in DATA_DIR while no coordinator runs on it.
+Reads DATABASE_URL or DATABASE_URL_FILE.
 An export reads receipts that cannot be made again from IPFS_GATEWAY_URL, or from IPFS_API_URL with IPFS_PINNER=kubo, and lists the others as missing.
 Changes nothing, unless --retry is given.
 

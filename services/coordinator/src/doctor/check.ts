@@ -33,7 +33,7 @@ export type Subject = {
   isProduction: boolean
   /** Of the settings; each begins with the names of those that it is about. */
   faults: readonly string[]
-  databaseUrl: string | undefined
+  databaseUrl: string
   dataDir: string
   /** Undefined where this process does not publish. */
   pipeline: PipelineConfig | undefined

@@ -1,13 +1,11 @@
-import { resolve } from 'node:path'
 import { isLoopbackHost } from '@countersign/protocol'
 import { sql } from 'kysely'
-import type { CollateralCache } from '../ports.ts'
+import type { CollateralCache } from '../collateral/collateralStore.ts'
 import { createCollateralCache } from '../store/collateralCache.ts'
 import { toErrorCode } from '../store/databaseError.ts'
-import { findHolder } from '../store/lockDataDir.ts'
-import { findSchemaState, type SchemaState } from '../store/migrate.ts'
-import { connectPostgres, type Database, hasEmbedded } from '../store/openDatabase.ts'
-import { type Check, type Context, type Finding, fault, ok, skipped, warning } from './check.ts'
+import { describeForeign, findSchemaState, type SchemaState } from '../store/migrate.ts'
+import { connectPostgres, type Database } from '../store/openDatabase.ts'
+import { type Check, type Context, type Finding, fault, ok, warning } from './check.ts'
 import { describeError, explain, findCode } from './reasons.ts'
 
 /** What other checks take from the database, if it is there. */
@@ -20,7 +18,7 @@ export type DatabaseView = {
 
 const SETTINGS = /^DATABASE_URL(_FILE)?$/
 
-/** Only reads: no step of a migration is taken here, and the embedded database is not opened, which would write to its files. */
+/** Only reads: no migration runs here. */
 export function createDatabaseChecks(context: Context): { checks: Check[]; view: DatabaseView } {
   const { subject, clock, times } = context
   const { databaseUrl } = subject
@@ -28,14 +26,13 @@ export function createDatabaseChecks(context: Context): { checks: Check[]; view:
 
   function open(url: string): Database {
     if (opened !== undefined) return opened
-    const database = connectPostgres(url, { poolSize: 2 })
+    const database = connectPostgres({ databaseUrl: url, poolSize: 2 })
     opened = database
     context.onEnd(() => database.close())
     return database
   }
 
   async function checkDatabase(): Promise<Finding> {
-    if (!databaseUrl) return checkEmbedded(subject.dataDir)
     const where = toPlace(databaseUrl)
     if (where === undefined) {
       return fault(
@@ -60,7 +57,6 @@ export function createDatabaseChecks(context: Context): { checks: Check[]; view:
   }
 
   async function checkTls(): Promise<Finding> {
-    if (!databaseUrl) return skipped('the database is embedded')
     const url = new URL(databaseUrl)
     const { rows } = await sql<{ ssl: boolean }>`
       select coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false) as ssl`.execute(
@@ -78,7 +74,6 @@ export function createDatabaseChecks(context: Context): { checks: Check[]; view:
   }
 
   async function checkSchema(): Promise<Finding> {
-    if (!databaseUrl) return skipped('the embedded database is read by its coordinator only')
     try {
       return judgeSchema(await findSchemaState(open(databaseUrl).db))
     } catch (error) {
@@ -114,21 +109,9 @@ export function createDatabaseChecks(context: Context): { checks: Check[]; view:
   }
 }
 
-async function checkEmbedded(dataDir: string): Promise<Finding> {
-  const folder = resolve(dataDir)
-  if (!(await hasEmbedded(folder))) return ok(`embedded, in ${folder}; it is made at the first start`)
-  const holder = await findHolder(folder)
-  if (holder !== undefined) return ok(`embedded, in ${folder}, in use by process ${holder}: one process at a time`)
-  return ok(`embedded, in ${folder}, not in use`)
-}
-
 export function judgeSchema({ taken, toCome, foreign }: SchemaState): Finding {
-  if (foreign.length > 0) {
-    return fault(
-      `the schema is at ${foreign.at(-1)}, which this release does not know`,
-      'Run the release that made it, or a newer one; an older one refuses to start.',
-    )
-  }
+  const unknown = describeForeign({ foreign })
+  if (unknown !== undefined) return fault(unknown.problem, unknown.fix)
   if (taken.length === 0) return ok('empty: the first start makes the schema')
   if (toCome.length > 0) {
     return warning(

@@ -13,8 +13,8 @@ const TOO_LITTLE = GIB / 8
 export function createMachineChecks({ subject }: Context): Check[] {
   return [
     { name: 'node', run: async () => checkNode(process.versions.node) },
-    { name: 'data-directory', settings: /^(DATA_DIR|DATABASE_URL.*|IPFS_PINNER)$/, run: () => checkDataDir(subject) },
-    { name: 'disk', settings: /^(DATA_DIR|DATABASE_URL.*|IPFS_PINNER)$/, run: () => checkDisk(subject) },
+    { name: 'data-directory', settings: /^(DATA_DIR|IPFS_PINNER)$/, run: () => checkDataDir(subject) },
+    { name: 'disk', settings: /^(DATA_DIR|IPFS_PINNER)$/, run: () => checkDisk(subject) },
   ]
 }
 
@@ -24,16 +24,12 @@ export function checkNode(version: string): Finding {
   return fault(`v${version} is too old`, `Use Node ${least} or later; npm run brings its own.`)
 }
 
-/** What is kept there; nothing where others keep it all. */
-function listKept({ databaseUrl, pipeline }: Subject): string[] {
-  return [...(databaseUrl ? [] : ['the database']), ...(pipeline?.pinner.kind === 'helia' ? ['IPFS blocks'] : [])]
-}
-
-const notUsed = () => skipped('nothing is kept there: database and blocks are elsewhere')
+/** Only the embedded IPFS node stores anything there. */
+const isUsed = ({ pipeline }: Subject) => pipeline?.pinner.kind === 'helia'
+const notUsed = () => skipped('nothing is stored there: the IPFS node is elsewhere')
 
 async function checkDataDir(subject: Subject): Promise<Finding> {
-  const kept = listKept(subject)
-  if (kept.length === 0) return notUsed()
+  if (!isUsed(subject)) return notUsed()
   const folder = resolve(subject.dataDir)
   const { path, isThere } = await findExisting(folder)
   const about = `DATA_DIR ${folder}`
@@ -49,11 +45,11 @@ async function checkDataDir(subject: Subject): Promise<Finding> {
       `Name another folder in DATA_DIR, or give this one to user ${process.getuid?.()}.`,
     )
   }
-  return ok(isThere ? `${folder}: ${kept.join(', ')}` : `${folder} is made at the first start`)
+  return ok(isThere ? `${folder}: IPFS blocks` : `${folder} is made at the first start`)
 }
 
 async function checkDisk(subject: Subject): Promise<Finding> {
-  if (listKept(subject).length === 0) return notUsed()
+  if (!isUsed(subject)) return notUsed()
   const { path } = await findExisting(resolve(subject.dataDir))
   const { bavail, bsize } = await statfs(path)
   return judgeSpace(bavail * bsize)

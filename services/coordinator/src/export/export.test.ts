@@ -32,7 +32,7 @@ describe('exports', () => {
   let subject: TestStore
   let folder: string
   beforeAll(async () => {
-    subject = await startTestStore('postgres')
+    subject = await startTestStore()
     folder = await mkdtemp(join(tmpdir(), 'countersign-export-'))
   })
   afterAll(async () => {

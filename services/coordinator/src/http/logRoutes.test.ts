@@ -13,7 +13,7 @@ describe('the public log', () => {
   let log: TestLog
   let app: ReturnType<typeof createTestApp>
   beforeAll(async () => {
-    subject = await startTestStore('pglite')
+    subject = await startTestStore()
     log = createTestLog()
     log.fill(WRITTEN - 1)
     await subject.logStore.appendLog(log.toAppend({ to: COSIGNED }))

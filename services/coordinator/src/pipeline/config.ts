@@ -83,17 +83,16 @@ export type WorkerConfig = {
 
 /** What the worker needs when it runs alone. */
 export function readWorkerConfig(env: Env, deps: { readFile(path: string): string }): WorkerConfig {
-  const { faults, databaseUrl, config, ...rest } = inspectWorkerConfig(env, deps)
-  if (config === undefined || databaseUrl === undefined || faults.length > 0) throw new ConfigError(faults)
-  return { ...rest, databaseUrl, config }
+  const { faults, config, ...rest } = inspectWorkerConfig(env, deps)
+  if (config === undefined || faults.length > 0) throw new ConfigError(faults)
+  return { ...rest, config }
 }
 
 /** The same, with what could be read beside the faults. */
 export function inspectWorkerConfig(
   env: Env,
   { readFile }: { readFile(path: string): string },
-): Omit<WorkerConfig, 'databaseUrl' | 'config'> & {
-  databaseUrl: string | undefined
+): Omit<WorkerConfig, 'config'> & {
   config: PipelineConfig | undefined
   faults: readonly string[]
 } {
@@ -101,13 +100,19 @@ export function inspectWorkerConfig(
   const fault: Fault = (text) => void faults.push(text)
   refuseMisspelt(env, settingNames, fault)
   const dataDir = env.DATA_DIR || '.countersign'
-  const databaseUrl = readSecret(env, 'DATABASE_URL', readFile, fault)
-  // The embedded database is for one process, and that is the coordinator.
-  if (databaseUrl === '') fault('DATABASE_URL: required, because a worker beside the coordinator needs PostgreSQL')
+  const databaseUrl = readDatabaseUrl(env, readFile, fault)
   const config = readPipeline(env, { readFile, mode: readMode(env) }, fault)
   if (config === undefined) fault('RPC_URL: missing')
   const metricsPort = readMetricsPort(env, fault)
   return { databaseUrl, dataDir, metricsPort, config, faults }
+}
+
+/** The PostgreSQL of all coordinators and workers; empty with a fault. */
+export function readDatabaseUrl(env: Env, readFile: (path: string) => string, fault: Fault): string {
+  const databaseUrl = readSecret(env, 'DATABASE_URL', readFile, fault)
+  if (databaseUrl === '')
+    fault('DATABASE_URL: missing; expected a PostgreSQL address, as postgres://USER:PASSWORD@HOST:5432/DATABASE')
+  return databaseUrl ?? ''
 }
 
 /** At least a week: by then an operator has noticed that what was pinned is not there any more. */

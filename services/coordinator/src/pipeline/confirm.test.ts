@@ -5,7 +5,6 @@ import { ChainError } from '../chain/chainError.ts'
 import { encodePublish } from '../chain/encodePublish.ts'
 import type { Chain } from '../ports.ts'
 import { PUBLISH_QUEUE } from '../store/jobs.ts'
-import { stageKinds } from '../store/store.fake.ts'
 import { createSightings } from './confirmRun.ts'
 import { HOLDING_MS } from './holding.ts'
 import {
@@ -30,11 +29,11 @@ const depths = [1, 2, 3, 4, 5]
 const keeps = ['all', 'none'] as const
 const reorgs = depths.flatMap((depth) => keeps.map((keep) => ({ depth, keep })))
 
-describe.each(stageKinds)('confirming on %s', (kind) => {
+describe('confirming', () => {
   let publishing: TestPublishing
   let scene: Scene
   beforeAll(async () => {
-    publishing = await startTestPublishing(kind)
+    publishing = await startTestPublishing()
   })
   afterAll(() => publishing.stop())
   beforeEach(async () => {

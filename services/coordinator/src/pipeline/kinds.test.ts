@@ -25,12 +25,13 @@ import { encodePublish } from '../chain/encodePublish.ts'
 import { createPlatformReader } from '../collateral/platformReader.ts'
 import { createSimulatedCollateralStore } from '../collateral/simulatedCollateralStore.ts'
 import { createFakeSatellite } from '../entropy/entropy.fake.ts'
+import type { SelfReport } from '../health/selfReport.ts'
 import { createSelfReport } from '../health/selfReport.ts'
 import { createSnpCertificates } from '../health/snpCertificates.ts'
 import { getIpfsBlock } from '../ipfs/gateway.ts'
 import { PinError } from '../ipfs/pinError.ts'
 import { createFakeClock, createFakeLog } from '../ports.fake.ts'
-import type { Block, Pinner, SelfReport } from '../ports.ts'
+import type { Block, Pinner } from '../ports.ts'
 import { createSignatureChecker, type SignatureChecker } from '../sign/checkSignatures.ts'
 import { createCommitter } from '../sign/commit.ts'
 import type { SignContent, SignJob, SignResult } from '../sign/job.ts'
@@ -85,7 +86,7 @@ describe('every kind of signature, from the enclave to its blocks', () => {
   }
 
   beforeAll(async () => {
-    subject = await startTestStore('pglite')
+    subject = await startTestStore()
     const simulator = createSimulator({ at: new Date(clock.now()) })
     const made = createSelfReport({
       reportSource: createSimulatedReportSource({ simulator, latencyMs: 0, wait: async () => {} }),

@@ -8,7 +8,7 @@ describe('the receipt that rows give', () => {
   let subject: TestStore
   let makeCid: MakeCid
   beforeAll(async () => {
-    subject = await startTestStore('postgres')
+    subject = await startTestStore()
     makeCid = createMakeCid(createPinningStore({ db: subject.database.db, jobs: subject.jobs }))
   })
   afterAll(() => subject.stop())

@@ -32,7 +32,6 @@ import {
   createTestUser,
   createTestWallet,
   NOW,
-  stageKinds,
   startTestStore,
   type TestStore,
 } from '../store/store.fake.ts'
@@ -89,14 +88,14 @@ function createMeetingPoint(size: number): () => Promise<void> {
   }
 }
 
-describe.each(stageKinds)('the pin stage on %s', (kind) => {
+describe('the pin stage', () => {
   let subject: TestStore
   let pinning: PinningStore
   let wallet: Wallet
   let kubo: FakePinService
   let pinner: Pinner
   beforeAll(async () => {
-    subject = await startTestStore(kind)
+    subject = await startTestStore()
     pinning = createPinningStore({ db: subject.database.db, jobs: subject.jobs })
     wallet = await createTestWallet(subject.store)
   })
@@ -229,7 +228,7 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
         schedule: () => () => {},
       })
       await selfReport.ready()
-      const key = createTestWalletKey(`pin ${kind}`)
+      const key = createTestWalletKey('pin')
       const user = await subject.store.upsertUser(createTestUser({ kmsKeyId: key.keyId }))
       const satellite = createFakeSatellite()
       const createWitness = () => satellite.createWitness({ timestampMs: clock.now() - 500 })
@@ -272,7 +271,7 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
               store: subject.store,
               selfReport,
               clock,
-              random: createFakeRandom(kind),
+              random: createFakeRandom('pin'),
               releaser,
             }),
             receiptVersion: 1,

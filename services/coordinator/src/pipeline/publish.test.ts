@@ -8,7 +8,6 @@ import type { Chain } from '../ports.ts'
 import { CONFIRM_QUEUE, openJobs } from '../store/jobs.ts'
 import { openDatabase } from '../store/openDatabase.ts'
 import { createPublicationStore } from '../store/publications.ts'
-import { stageKinds } from '../store/store.fake.ts'
 import { holdTimeLimits } from '../timeLimits.fake.ts'
 import { takeGroup, withMargin } from './publish.ts'
 import {
@@ -55,18 +54,16 @@ test('the margin is a fifth, rounded up', () => {
   expect([1n, 5n, 28_700n, 100_001n].map(withMargin)).toEqual([2n, 6n, 34_440n, 120_002n])
 })
 
-describe.each(stageKinds)('publishing on %s', (kind) => {
+describe('publishing', () => {
   let publishing: TestPublishing
   let scene: Scene
   beforeAll(async () => {
-    publishing = await startTestPublishing(kind)
+    publishing = await startTestPublishing()
   })
   afterAll(() => publishing.stop())
   beforeEach(async () => {
     scene = await createScene(publishing)
   })
-
-  const testOnPostgres: (name: string, run: () => Promise<void>) => void = kind === 'postgres' ? test : () => {}
 
   test('nothing due: the chain is not even asked', async () => {
     expect(await scene.publish()).toEqual({ published: 0 })
@@ -346,7 +343,7 @@ describe.each(stageKinds)('publishing on %s', (kind) => {
     expect(scene.lines).toContainEqual(expect.objectContaining({ code: 'nonce_too_low' }))
   })
 
-  testOnPostgres('two publishers at once: one sequence of nonces, every proof once', async () => {
+  test('two publishers at once: one sequence of nonces, every proof once', async () => {
     const other = await openDatabase(publishing.subject.options)
     const jobs = await openJobs(other, { pipelineDelayMs: 1000 })
     try {

@@ -3,7 +3,6 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ChainError } from '../chain/chainError.ts'
 import type { Chain } from '../ports.ts'
-import { stageKinds } from '../store/store.fake.ts'
 import { withMargin } from './publish.ts'
 import {
   codeOf,
@@ -18,11 +17,11 @@ import {
 
 const HOUR_MS = 3_600_000
 
-describe.each(stageKinds)('proofs that cannot be published now, on %s', (kind) => {
+describe('proofs that cannot be published now', () => {
   let publishing: TestPublishing
   let scene: Scene
   beforeAll(async () => {
-    publishing = await startTestPublishing(kind)
+    publishing = await startTestPublishing()
   })
   afterAll(() => publishing.stop())
   beforeEach(async () => {

@@ -11,7 +11,6 @@ import {
   createTestBatch,
   createTestSigning,
   createTestWallet,
-  type DatabaseKind,
   NOW,
   startTestStore,
   type TestStore,
@@ -56,9 +55,9 @@ export type PublicationRow = {
 
 export type TestPublishing = { subject: TestStore; wallet: Wallet; stop(): Promise<void> }
 
-/** A database that all tests of one kind share. */
-export async function startTestPublishing(kind: DatabaseKind): Promise<TestPublishing> {
-  const subject = await startTestStore(kind)
+/** A database that all tests of a file share. */
+export async function startTestPublishing(): Promise<TestPublishing> {
+  const subject = await startTestStore()
   const wallet = await createTestWallet(subject.store)
   return { subject, wallet, stop: () => subject.stop() }
 }

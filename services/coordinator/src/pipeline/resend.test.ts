@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ChainError } from '../chain/chainError.ts'
-import { stageKinds } from '../store/store.fake.ts'
 import {
   createScene,
   gwei,
@@ -14,11 +13,11 @@ import {
   type TestPublishing,
 } from './publishing.fake.ts'
 
-describe.each(stageKinds)('sending again on %s', (kind) => {
+describe('sending again', () => {
   let publishing: TestPublishing
   let scene: Scene
   beforeAll(async () => {
-    publishing = await startTestPublishing(kind)
+    publishing = await startTestPublishing()
   })
   afterAll(() => publishing.stop())
   beforeEach(async () => {

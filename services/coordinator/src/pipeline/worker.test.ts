@@ -1,12 +1,17 @@
-import { createTestPglite } from '@countersign/testing'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { ChainError } from '../chain/chainError.ts'
 import { CoordinatorError } from '../errors.ts'
 import { createFakeLog } from '../ports.fake.ts'
 import type { Pinner } from '../ports.ts'
 import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
 import { openStores } from '../store/openStore.ts'
-import { createTestBatch, createTestSigning, createTestWallet, NOW } from '../store/store.fake.ts'
+import {
+  createMigratedDatabase,
+  createTestBatch,
+  createTestSigning,
+  createTestWallet,
+  NOW,
+} from '../store/store.fake.ts'
 import { startWorker, type WorkerDeps } from './worker.ts'
 
 /** Gives jobs to a worker whose store knows none of the proofs, and tells which it was asked for. */
@@ -112,11 +117,9 @@ test('a pin that could not be recorded fails its job', async () => {
 })
 
 test('a worker that stops finishes the jobs under way, while its pinner still works', async () => {
-  const { store, pipeline } = await openStores({
-    createPglite: () => createTestPglite(),
-    isWorker: true,
-    pipelineDelayMs: 0,
-  })
+  const { url, drop } = await createMigratedDatabase()
+  onTestFinished(drop)
+  const { store, pipeline } = await openStores({ databaseUrl: url, isWorker: true, pipelineDelayMs: 0 })
   const wallet = await createTestWallet(store)
   const signing = createTestSigning(wallet)
   await store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })

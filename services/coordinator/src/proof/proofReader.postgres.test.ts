@@ -21,7 +21,7 @@ describe('reading proofs at two coordinators, while a worker settles them', () =
   let publications: PublicationStore
   const closes: (() => Promise<void>)[] = []
   beforeAll(async () => {
-    subject = await startTestStore('postgres')
+    subject = await startTestStore()
     publications = createPublicationStore({ db: subject.database.db, jobs: subject.jobs })
   })
   afterAll(async () => {

@@ -4,16 +4,16 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createCollateralStore } from '../collateral/collateralStore.ts'
 import { createManualTime } from '../manualTime.fake.ts'
 import { createCollateralCache } from './collateralCache.ts'
-import { databaseKinds, startTestStore, type TestStore } from './store.fake.ts'
+import { startTestStore, type TestStore } from './store.fake.ts'
 
 const start = new Date('2026-06-15T00:00:00Z')
 const simulator = createSimulator({ at: start })
 const platform = { fmspc: 'f0c06f000000', ca: 'platform' } as const
 
-describe.each(databaseKinds)('collateral in the database, on %s', (kind) => {
+describe('collateral in the database', () => {
   let subject: TestStore
   beforeAll(async () => {
-    subject = await startTestStore(kind)
+    subject = await startTestStore()
   })
   afterAll(() => subject.stop())
   beforeEach(() => subject.database.db.deleteFrom('collateral_cache').execute())

@@ -33,7 +33,6 @@ describe('toDatabaseError', () => {
     'timeout exceeded when trying to connect',
     'Query read timeout',
     'Cannot use a pool after calling end on the pool',
-    'PGlite is closed',
     'driver has already been destroyed',
   ])('%s is a failure of the database', (message) => {
     expect(toDatabaseError(new Error(message))).toMatchObject({ code: 'database_unavailable' })
@@ -54,9 +53,9 @@ describe('toDatabaseError', () => {
   )
 
   test('so do our own errors, and what is no error', () => {
-    const error = new CoordinatorError('key_binding_mismatch', 'PGlite is closed')
+    const error = new CoordinatorError('key_binding_mismatch', 'Connection terminated')
     expect(toDatabaseError(error)).toBe(error)
-    expect(toDatabaseError('PGlite is closed')).toBe('PGlite is closed')
+    expect(toDatabaseError('Connection terminated')).toBe('Connection terminated')
   })
 
   test('what the driver said stays inside', () => {

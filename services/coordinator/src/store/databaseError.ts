@@ -24,7 +24,7 @@ const SQL_STATES = /^(?:08...|25006|28...|3D000|53...|57014|57P0[1-5]|58...)$/
 export const LOCK_NOT_AVAILABLE = '55P03'
 /** What the drivers say without a code when a connection is gone, or was closed by us. */
 const MESSAGES =
-  /^(?:Connection terminated|Client (?:has encountered a connection error|was closed)|timeout exceeded when trying to connect|timeout expired|Query read timeout|Cannot use a pool after calling end|PGlite (?:is|instance is already) clos|driver has already been destroyed|Postgres connection has been discarded)/
+  /^(?:Connection terminated|Client (?:has encountered a connection error|was closed)|timeout exceeded when trying to connect|timeout expired|Query read timeout|Cannot use a pool after calling end|driver has already been destroyed|Postgres connection has been discarded)/
 
 /** Failures of the database itself become `database_unavailable`; every other error stays what it is. */
 export function toDatabaseError(error: unknown): unknown {

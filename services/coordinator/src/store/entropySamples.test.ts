@@ -3,18 +3,18 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { claimSamples } from './entropySamples.ts'
 import { openDatabase } from './openDatabase.ts'
-import { createTestWitness, databaseKinds, NOW, startTestStore, type TestStore } from './store.fake.ts'
+import { createTestWitness, NOW, startTestStore, type TestStore } from './store.fake.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-describe.each(databaseKinds)('old claims on %s', (kind) => {
+describe('old claims', () => {
   let subject: TestStore
   let db: TestStore['database']['db']
   let now = NOW
 
   beforeAll(async () => {
-    subject = await startTestStore(kind)
+    subject = await startTestStore()
     db = subject.database.db
   })
   afterAll(() => subject?.stop())
@@ -101,7 +101,6 @@ describe.each(databaseKinds)('old claims on %s', (kind) => {
     }
   })
 
-  if (kind === 'pglite') return
   test('two coordinators delete side by side', async () => {
     await insertClaims(6_000, NOW - 2 * DAY)
     const other = await openDatabase(subject.options)

@@ -9,7 +9,7 @@ describe('what one coordinator does at a time for a log', () => {
   let subject: TestStore
   let other: Database
   beforeAll(async () => {
-    subject = await startTestStore('postgres')
+    subject = await startTestStore()
     other = await openDatabase(subject.options)
   })
   afterAll(async () => {

@@ -5,7 +5,6 @@ import {
   createTestBatch,
   createTestSigning,
   createTestWallet,
-  databaseKinds,
   NOW,
   startTestStore,
   type TestStore,
@@ -13,11 +12,11 @@ import {
 import { enqueueMissing } from './sweep.ts'
 import type { Wallet } from './types.ts'
 
-describe.each(databaseKinds)('what an operator sees, and what the sweep finds, on %s', (kind) => {
+describe('what an operator sees, and what the sweep finds', () => {
   let subject: TestStore
   let wallet: Wallet
   beforeAll(async () => {
-    subject = await startTestStore(kind)
+    subject = await startTestStore()
     wallet = await createTestWallet(subject.store)
   })
   afterAll(() => subject.stop())

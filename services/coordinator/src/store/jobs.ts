@@ -1,5 +1,5 @@
 import type { Log } from '@countersign/service'
-import { CompiledQuery, sql, type Transaction } from 'kysely'
+import { CompiledQuery, type Transaction } from 'kysely'
 import { type Db, PgBoss } from 'pg-boss'
 import { toDatabaseError, toErrorCode } from './databaseError.ts'
 import { type Database, PREPARED } from './openDatabase.ts'
@@ -74,10 +74,10 @@ export type Jobs = {
 }
 
 /** pg-boss on an open database. Only workers do its upkeep. */
-function createBoss({ kind, bossDatabase }: Database, { isWorker = false, log }: JobsOptions): PgBoss {
+function createBoss({ bossDatabase }: Database, { isWorker = false, log }: JobsOptions): PgBoss {
   const boss = new PgBoss({
     db: bossDatabase,
-    backend: kind,
+    backend: 'postgres',
     supervise: isWorker,
     schedule: false,
     superviseIntervalSeconds: SUPERVISE_SECONDS,
@@ -90,18 +90,18 @@ function createBoss({ kind, bossDatabase }: Database, { isWorker = false, log }:
 
 /** Starts pg-boss as a writer of jobs: its own schema, and the queue. */
 export async function openJobs(database: Database, options: JobsOptions): Promise<Jobs> {
-  const { pipelineDelayMs, log } = options
+  const { pipelineDelayMs } = options
   const boss = createBoss(database, options)
   let insertSql = ''
   try {
     await database.exclusively(async () => {
       await boss.start()
       for (const [name, options] of Object.entries(queues)) await boss.createQueue(name, options)
-      await bringUpToDate(boss, database, log)
+      await createActiveIndex(database)
     })
     insertSql = await readInsertSql(boss)
-    // Inserting nothing reads a queue into pg-boss's cache. Read later, inside a transaction of PGlite, it would wait for the one
-    // connection, which that transaction has: for ever.
+    // Inserting nothing reads a queue into pg-boss's cache. Read later, inside a transaction, it would take a second connection of a pool
+    // whose connections may all be in such transactions.
     for (const name of Object.keys(queues)) await boss.insert(name, [])
   } catch (error) {
     await stop()
@@ -130,25 +130,11 @@ export async function openJobs(database: Database, options: JobsOptions): Promis
   }
 }
 
-/** Queues that an earlier program has made keep their finished jobs for a week. */
-async function bringUpToDate(boss: PgBoss, { bossDatabase, db }: Database, log: JobsOptions['log']): Promise<void> {
-  for (const { name, deleteAfterSeconds } of await boss.getQueues(Object.keys(queues))) {
-    if (deleteAfterSeconds !== KEEP_FINISHED_SECONDS) {
-      await boss.updateQueue(name, { deleteAfterSeconds: KEEP_FINISHED_SECONDS })
-    }
-  }
-  // Asked first: creating it, even in vain, waits for every writer of jobs.
+/** Asked first: creating it, even in vain, waits for every writer of jobs. */
+async function createActiveIndex({ bossDatabase }: Database): Promise<void> {
   const { rows } = await bossDatabase.executeSql(`select to_regclass('pgboss.${ACTIVE_INDEX}') is not null as is_there`)
   if (rows[0]?.is_there === true) return
-  try {
-    await db.transaction().execute(async (transaction) => {
-      // Writers of jobs wait behind this lock request. The index is only for speed, so the next start may try again.
-      await sql`set local lock_timeout = '2s'`.execute(transaction)
-      await sql.raw(`create index ${ACTIVE_INDEX} on pgboss.job (name) where state = 'active'`).execute(transaction)
-    })
-  } catch (error) {
-    log?.warn({ msg: 'Could not create an index', code: toErrorCode(error) })
-  }
+  await bossDatabase.executeSql(`create index ${ACTIVE_INDEX} on pgboss.job (name) where state = 'active'`)
 }
 
 /** Where pg-boss's own statement takes the jobs from, as one JSON text. */

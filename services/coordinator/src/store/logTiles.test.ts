@@ -21,7 +21,7 @@ describe('tiles and proofs of a log with 65,537 entries', () => {
   const leaves = log.entries.map(hashTreeLeaf)
   let subject: TestStore
   beforeAll(async () => {
-    subject = await startTestStore('postgres')
+    subject = await startTestStore()
     let from = 0
     for (const to of [...sizes, ...Array.from({ length: 254 }, (_, piece) => 1_000 + piece * 255)].sort(
       (a, b) => a - b,

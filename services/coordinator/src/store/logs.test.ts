@@ -9,7 +9,6 @@ import {
   createTestBatch,
   createTestSigning,
   createTestWallet,
-  databaseKinds,
   NOW,
   randomHex,
   startTestStore,
@@ -19,12 +18,12 @@ import type { Wallet } from './types.ts'
 
 const REFUSED = { code: 'attestation_invalid' }
 
-describe.each(databaseKinds)('logs on %s', (kind) => {
+describe('logs', () => {
   let subject: TestStore
   let wallet: Wallet
   let log: TestLog
   beforeAll(async () => {
-    subject = await startTestStore(kind)
+    subject = await startTestStore()
     wallet = await createTestWallet(subject.store)
   })
   afterAll(() => subject.stop())
@@ -32,7 +31,6 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
     log = createTestLog()
   })
 
-  const testOnPostgres: (name: string, run: () => Promise<void>) => void = kind === 'postgres' ? test : () => {}
   const append = (parameters: Parameters<TestLog['toAppend']>[0] = {}) =>
     subject.logStore.appendLog(log.toAppend(parameters))
   const readEntries = async (width = log.entries.length) => {
@@ -51,7 +49,7 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
         return tables.map((table) => rows.find(({ name }) => name === table)?.read ?? 0)
       }
       const before = await count()
-      await run(createLogStore({ db: transaction, kind }))
+      await run(createLogStore({ db: transaction }))
       return (await count()).map((read, index) => read - (before[index] ?? 0))
     })
   }
@@ -171,7 +169,7 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
       await expect(subject.logStore.readTiles(randomHex(32), [{ level: 0, index: 0, width: 1 }])).rejects.toThrow()
     })
 
-    testOnPostgres('the newest is found without a look at the others', async () => {
+    test('the newest is found without a look at the others', async () => {
       log.fill(40)
       for (let to = 1; to <= 40; to++) {
         await append({ from: to - 1, to })
@@ -293,7 +291,7 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
       expect(await subject.query(`select 1 from claims where leaf = '\\x${claim.leaf}'`)).toEqual([])
     })
 
-    testOnPostgres('are compared with what is signed by key, and not with all of it', async () => {
+    test('are compared with what is signed by key, and not with all of it', async () => {
       const signings = Array.from({ length: 40 }, () => createTestSigning(wallet))
       await subject.store.insertSignings({ batch: createTestBatch({ treeSize: 40 }), signings, now: NOW })
       const signed = createTestClaim(wallet.id, { digest: signings[0]?.statement.digest as Hex })
@@ -304,7 +302,7 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
       expect(fetched).toEqual([1])
     })
 
-    testOnPostgres('that meet others are compared by key too', async () => {
+    test('that meet others are compared by key too', async () => {
       const claims = Array.from({ length: 40 }, () => createTestClaim(wallet.id))
       for (const { leaf } of claims) log.add({ kind: 'signature', leaf })
       for (const { leaf } of claims.slice(1)) log.add({ kind: 'dropped', leaf })
@@ -331,7 +329,7 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
       expect(leaves.has(fresh.leaf)).toBe(true)
     })
 
-    testOnPostgres('that somebody holds are left for the next time, and nobody waits', async () => {
+    test('that somebody holds are left for the next time, and nobody waits', async () => {
       const [held, free] = [createTestClaim(wallet.id), createTestClaim(wallet.id)]
       await append({ claims: [held, free], now: NOW - 1 })
       const find = ({ leaf }: Claim) => subject.query(`select 1 from claims where leaf = '\\x${leaf}'`)
@@ -344,7 +342,7 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
       expect(await find(held)).toEqual([])
     })
 
-    testOnPostgres('that are lost are deleted by key, in a table that was small when it was counted', async () => {
+    test('that are lost are deleted by key, in a table that was small when it was counted', async () => {
       const claims = Array.from({ length: 200 }, () => createTestClaim(wallet.id))
       await append({ claims })
       await subject.query('analyze claims')
@@ -367,27 +365,6 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
       await expect(
         subject.query(`select take_claims(1, '\\x00'::bytea, '\\x0011'::bytea, now(), now())`),
       ).rejects.toThrow('not claims')
-    })
-
-    test('coordinators from before the change still write, and their claims meet ours', async () => {
-      const [theirs, ours] = [createTestClaim(wallet.id), createTestClaim(wallet.id)]
-      const appendAsBefore = async (claims: readonly Claim[]) => {
-        const { origin, key, bootId, from, entries, checkpoint } = log.toAppend({ from: log.entries.length - 1 })
-        const { rows } =
-          await sql`select missing, lost from append_log(${origin}::text, ${key}::text, ${Buffer.from(bootId, 'hex')}::bytea,
-          ${from}::bigint, ${Buffer.concat(entries)}::bytea, ${checkpoint.root}::bytea, ${checkpoint.note}::text,
-          ${claims.map(({ walletId }) => walletId)}::uuid[], ${claims.map(({ digest }) => digest.slice(2))}::text[],
-          ${claims.map(({ leaf }) => leaf)}::text[], ${new Date(NOW - CLAIM_MS)}::timestamptz, ${new Date(NOW)}::timestamptz)`.execute(
-            subject.database.db,
-          )
-        return rows
-      }
-      expect(await claimAt(ours)).toEqual({ lost: [] })
-      const late = rival(ours)
-      log.fill(1)
-      expect(await appendAsBefore([theirs, late])).toEqual([{ missing: null, lost: [late.leaf] }])
-      const next = rival(theirs)
-      expect(await claimAt(next)).toEqual({ lost: [next.leaf] })
     })
   })
 

@@ -20,10 +20,7 @@ const KEY_DIGITS = 96
 const MAX_DELETED = 1_024
 
 /** The rows of logs. Failures of the database itself throw `database_unavailable`. */
-export function createLogStore(
-  { db, kind }: Pick<Database, 'db' | 'kind'>,
-  { askerWaitMs = ASKER_WAIT_MS } = {},
-): LogStore {
+export function createLogStore({ db }: Pick<Database, 'db'>, { askerWaitMs = ASKER_WAIT_MS } = {}): LogStore {
   const fetchNodes = createNodeReader(db)
   return {
     appendLog: guard((parameters) => appendLog(db, parameters)),
@@ -35,7 +32,7 @@ export function createLogStore(
     insertNote: guard((parameters) => insertNote(db, parameters)),
     readTiles: guard((hash, tiles) => readTiles(db, hash, tiles)),
     readBundle: guard((hash, bundle) => readBundle(db, hash, bundle)),
-    exclusively: (hash, run) => (kind === 'pglite' ? run() : exclusively({ db, askerWaitMs }, hash, run)),
+    exclusively: (hash, run) => exclusively({ db, askerWaitMs }, hash, run),
   }
 }
 

@@ -1,23 +1,14 @@
 import { hash } from 'node:crypto'
-import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Log } from '@countersign/service'
-import { PGlite } from '@electric-sql/pglite'
-import { Kysely, PGliteDialect, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
+import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
 import pg from 'pg'
-import { type Db, fromPglite } from 'pg-boss'
+import type { Db } from 'pg-boss'
 import { toDatabaseError, toErrorCode } from './databaseError.ts'
-import { lockDataDir } from './lockDataDir.ts'
 import { migrate } from './migrate.ts'
 import type { Tables } from './tables.ts'
 
 export type OpenDatabaseOptions = {
-  /** PostgreSQL; without it the embedded database. */
-  databaseUrl?: string | undefined
-  /** Where the embedded database lives; without it, in memory. */
-  dataDir?: string | undefined
-  /** Makes the embedded database at a path, or in memory. Unset: as PGlite does. */
-  createPglite?: (path: string) => Promise<PGlite>
+  databaseUrl: string
   /** Connections to PostgreSQL. */
   poolSize?: number
   /** How long PostgreSQL may work on one statement. */
@@ -30,12 +21,10 @@ export type ConnectionCount = { used: number; idle: number; waiting: number; lim
 
 /** One open database, with our schema in it. */
 export type Database = {
-  readonly kind: 'postgres' | 'pglite'
   readonly db: Kysely<Tables>
   /** The same database as pg-boss wants it, outside of any transaction. */
   readonly bossDatabase: Db
-  /** Undefined for the embedded one, which has no connections. */
-  countConnections(): ConnectionCount | undefined
+  countConnections(): ConnectionCount
   /** Runs something that only one of all coordinators may do at a time. The database it is given does not limit how long a statement takes. */
   exclusively<T>(run: (db: Kysely<Tables>) => Promise<T>): Promise<T>
   close(): Promise<void>
@@ -67,25 +56,21 @@ const STATEMENT_TIMEOUT_MS = 30_000
 /** How long a change of the schema waits for a table that others use. */
 const LOCK_TIMEOUT_MS = 5_000
 
-/** Opens PostgreSQL or the embedded PGlite, and brings the schema up to date. */
+/** Connects to PostgreSQL, and brings the schema up to date. */
 export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
-  let database: Database | undefined
+  const database = connectPostgres(options)
   try {
-    database = options.databaseUrl ? connectPostgres(options.databaseUrl, options) : await openPglite(options)
     await database.exclusively(migrate)
     return database
   } catch (error) {
-    await database?.close().catch(() => {})
+    await database.close().catch(() => {})
     throw toDatabaseError(error)
   }
 }
 
-/** PostgreSQL as it is: it connects with the first question, and the schema is left alone. */
-export function connectPostgres(
-  databaseUrl: string,
-  options: Pick<OpenDatabaseOptions, 'poolSize' | 'statementTimeoutMs' | 'log'>,
-): Database {
-  const { poolSize = 10, statementTimeoutMs = STATEMENT_TIMEOUT_MS, log } = options
+/** The database as it is: the first statement connects, and the schema is left alone. */
+export function connectPostgres(options: OpenDatabaseOptions): Database {
+  const { databaseUrl, poolSize = 10, statementTimeoutMs = STATEMENT_TIMEOUT_MS, log } = options
   const pool = createPool(databaseUrl, log, {
     max: poolSize,
     statement_timeout: statementTimeoutMs,
@@ -96,7 +81,6 @@ export function connectPostgres(
   })
   const db = createKysely(pool)
   return {
-    kind: 'postgres',
     db,
     bossDatabase: {
       async executeSql(text, values) {
@@ -164,47 +148,6 @@ function createPool(
 
 function createKysely(pool: pg.Pool): Kysely<Tables> {
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: createPreparingPool(pool) }) })
-}
-
-/** Whether the embedded database was ever made in a data directory. */
-export async function hasEmbedded(dataDir: string): Promise<boolean> {
-  const found = await stat(toEmbeddedPath(dataDir)).catch(() => undefined)
-  return found?.isDirectory() === true
-}
-
-function toEmbeddedPath(dataDir: string): string {
-  return join(dataDir, 'database')
-}
-
-async function openPglite({
-  dataDir,
-  createPglite = (path) => PGlite.create(path),
-}: OpenDatabaseOptions): Promise<Database> {
-  const unlock = dataDir === undefined ? async () => {} : await lockDataDir(dataDir)
-  let pglite: PGlite
-  try {
-    pglite = await createPglite(dataDir === undefined ? 'memory://' : toEmbeddedPath(dataDir))
-    await pglite.exec(`set ${PLANNER}`)
-  } catch (error) {
-    await unlock()
-    throw error
-  }
-  const db = new Kysely<Tables>({ dialect: new PGliteDialect({ pglite }) })
-  return {
-    kind: 'pglite',
-    db,
-    bossDatabase: fromPglite(pglite),
-    countConnections: () => undefined,
-    exclusively: (run) => run(db),
-    // Through Kysely, which refuses what comes later: PGlite itself would let a transaction wait for ever.
-    close: once(async () => {
-      try {
-        await db.destroy()
-      } finally {
-        await unlock()
-      }
-    }),
-  }
 }
 
 async function assertWritable(client: pg.PoolClient): Promise<void> {

@@ -1,4 +1,5 @@
-import type { CollateralCache, LogStore, Store, WebhookEvents } from '../ports.ts'
+import type { CollateralCache } from '../collateral/collateralStore.ts'
+import type { LogStore, Store, WebhookEvents } from '../ports.ts'
 import { createCollateralCache } from './collateralCache.ts'
 import { createStore } from './createStore.ts'
 import { guard } from './databaseError.ts'
@@ -32,7 +33,7 @@ export type PipelineStore = {
   retention: RetentionStore
   jobs: Pick<Jobs, 'work' | 'stop'>
   countOpenProofs(): Promise<ProofCount[]>
-  countConnections(): ConnectionCount | undefined
+  countConnections(): ConnectionCount
   countWebhooks(): Promise<WebhookCount[]>
   enqueueMissing(parameters: { now: number }): Promise<Swept>
   /** Confirms publications again, in so many seconds. */
@@ -43,7 +44,7 @@ export type PipelineStore = {
  * Opens the database with its schema and its job queue. Closing `store` closes all of it.
  *
  * @example
- * const { store } = await openStores({ databaseUrl: config.databaseUrl, dataDir: config.dataDir })
+ * const { store } = await openStores({ databaseUrl: config.databaseUrl })
  */
 export async function openStores(options: OpenStoreOptions): Promise<{
   store: Store

@@ -9,7 +9,6 @@ import {
   createTestBatch,
   createTestSigning,
   createTestWallet,
-  databaseKinds,
   NOW,
   startTestStore,
   type TestStore,
@@ -30,12 +29,12 @@ function findScans(plan: Plan | undefined): Plan[] {
   return [...(isScan ? [plan] : []), ...(plan.Plans ?? []).flatMap(findScans)]
 }
 
-describe.each(databaseKinds)('pinning on %s', (kind) => {
+describe('pinning', () => {
   let subject: TestStore
   let pinning: PinningStore
   let wallet: Wallet
   beforeAll(async () => {
-    subject = await startTestStore(kind)
+    subject = await startTestStore()
     pinning = createPinningStore({ db: subject.database.db, jobs: subject.jobs })
     wallet = await createTestWallet(subject.store)
   })
@@ -461,17 +460,15 @@ describe.each(databaseKinds)('pinning on %s', (kind) => {
   })
 })
 
-describe.each(databaseKinds)('pinning on %s without its database', (kind) => {
+describe('pinning without its database', () => {
   test('each call says database_unavailable', async () => {
-    const subject = await startTestStore(kind)
+    const subject = await startTestStore()
     const pinning = createPinningStore({ db: subject.database.db, jobs: subject.jobs })
     await subject.stop()
     const slug = 'slug'
     const unavailable = expect.objectContaining({ code: 'database_unavailable' })
     await expect(pinning.findPin(slug)).rejects.toEqual(unavailable)
     await expect(pinning.freezeReceipt({ slug, bytes: Buffer.from('a') })).rejects.toEqual(unavailable)
-    // A closed PGlite never answers the begin of a transaction.
-    if (kind === 'pglite') return
     await expect(pinning.completePin({ slug, cid: CID, now: NOW })).rejects.toEqual(unavailable)
     await expect(pinning.recordPinFailure({ slug, failure: 'internal', now: NOW })).rejects.toEqual(unavailable)
   })

@@ -9,17 +9,16 @@ import {
   createTestSigning,
   createTestUser,
   createTestWallet,
-  databaseKinds,
   NOW,
   startTestStore,
   type TestStore,
 } from './store.fake.ts'
 import type { Wallet } from './types.ts'
 
-describe.each(databaseKinds)('proofs on %s', (kind) => {
+describe('proofs', () => {
   let subject: TestStore
   beforeAll(async () => {
-    subject = await startTestStore(kind)
+    subject = await startTestStore()
   })
   afterAll(() => subject.stop())
 

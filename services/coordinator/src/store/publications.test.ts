@@ -9,7 +9,6 @@ import {
   createTestBatch,
   createTestSigning,
   createTestWallet,
-  databaseKinds,
   NOW,
   randomHex,
   startTestStore,
@@ -22,12 +21,12 @@ const ACCOUNT: Hex = `0x${'a1'.repeat(20)}`
 const CONTRACT: Hex = `0x${'c0'.repeat(20)}`
 const HASH: Hex = `0x${'ab'.repeat(32)}`
 
-describe.each(databaseKinds)('publications on %s', (kind) => {
+describe('publications', () => {
   let subject: TestStore
   let wallet: Wallet
   let store: PublicationStore
   beforeAll(async () => {
-    subject = await startTestStore(kind)
+    subject = await startTestStore()
     wallet = await createTestWallet(subject.store)
     store = createPublicationStore({ db: subject.database.db, jobs: subject.jobs })
   })
@@ -290,22 +289,20 @@ describe.each(databaseKinds)('publications on %s', (kind) => {
     expect(await isFinal()).toEqual([true, true])
   })
 
-  // The embedded database has one connection, so that nobody can come between.
-  if (kind === 'postgres')
-    test('none becomes final while somebody changes one of its proofs', async () => {
-      const [slug = ''] = await addProofs(1)
-      const { id } = await claimOne([slug])
-      await store.confirm({ id, txHash: HASH, blockNumber: 4 })
-      const { db } = subject.database
-      await db.transaction().execute(async (changing) => {
-        await sql`update attestations set onchain_block_number = 5 where slug = ${slug}`.execute(changing)
-        const finishing = sql`select 1 from publications where id = ${id} for no key update nowait`.execute(db)
-        await expect(finishing).rejects.toMatchObject({ code: '55P03' })
-      })
-      await store.finish({ id })
-      const late = sql`update attestations set onchain_block_number = 6 where slug = ${slug}`.execute(db)
-      await expect(late).rejects.toMatchObject({ code: '23001' })
+  test('none becomes final while somebody changes one of its proofs', async () => {
+    const [slug = ''] = await addProofs(1)
+    const { id } = await claimOne([slug])
+    await store.confirm({ id, txHash: HASH, blockNumber: 4 })
+    const { db } = subject.database
+    await db.transaction().execute(async (changing) => {
+      await sql`update attestations set onchain_block_number = 5 where slug = ${slug}`.execute(changing)
+      const finishing = sql`select 1 from publications where id = ${id} for no key update nowait`.execute(db)
+      await expect(finishing).rejects.toMatchObject({ code: '55P03' })
     })
+    await store.finish({ id })
+    const late = sql`update attestations set onchain_block_number = 6 where slug = ${slug}`.execute(db)
+    await expect(late).rejects.toMatchObject({ code: '23001' })
+  })
 
   test.each([
     [2, 1],
@@ -383,7 +380,7 @@ describe.each(databaseKinds)('publications on %s', (kind) => {
 })
 
 test('publications in a database that is gone', async () => {
-  const gone = await startTestStore('pglite')
+  const gone = await startTestStore()
   const { db } = gone.database
   const publications = createPublicationStore({ db, jobs: gone.jobs })
   await gone.stop()

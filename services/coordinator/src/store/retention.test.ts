@@ -2,16 +2,16 @@ import { hash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createCompleteProofs } from './finalProofs.fake.ts'
 import { countReceipts, createRetentionStore, type RetentionStore } from './retention.ts'
-import { databaseKinds, NOW, startTestStore, type TestStore } from './store.fake.ts'
+import { NOW, startTestStore, type TestStore } from './store.fake.ts'
 
 const RESTRICT_VIOLATION = { code: '23001' }
 const DAY = 86_400_000
 
-describe.each(databaseKinds)('receipts that leave the database, on %s', (kind) => {
+describe('receipts that leave the database', () => {
   let subject: TestStore
   let retention: RetentionStore
   beforeAll(async () => {
-    subject = await startTestStore(kind)
+    subject = await startTestStore()
     retention = createRetentionStore(subject.database.db)
   })
   afterAll(() => subject.stop())

@@ -6,7 +6,6 @@ import {
   createTestBatch,
   createTestSigning,
   createTestWallet,
-  databaseKinds,
   NOW,
   randomHex,
   startTestStore,
@@ -19,11 +18,11 @@ const CHECK_VIOLATION = { code: '23514' }
 const FOREIGN_KEY_VIOLATION = { code: '23503' }
 const pairs = proofStatuses.flatMap((from) => proofStatuses.map((to) => [from, to] as const))
 
-describe.each(databaseKinds)('the rules of the database on %s', (kind) => {
+describe('the rules of the database', () => {
   let subject: TestStore
   let wallet: Wallet
   beforeAll(async () => {
-    subject = await startTestStore(kind)
+    subject = await startTestStore()
     wallet = await createTestWallet(subject.store)
   })
   afterAll(() => subject.stop())

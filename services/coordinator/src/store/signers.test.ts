@@ -6,7 +6,6 @@ import {
   createTestSigning,
   createTestUser,
   createTestWitness,
-  databaseKinds,
   NOW,
   randomHex,
   startTestStore,
@@ -16,10 +15,10 @@ import {
 const IDLE_MS = 7_200_000
 const DIGEST = `0x${'ab'.repeat(32)}` as const
 
-describe.each(databaseKinds)('signers on %s', (kind) => {
+describe('signers', () => {
   let subject: TestStore
   beforeAll(async () => {
-    subject = await startTestStore(kind)
+    subject = await startTestStore()
   })
   afterAll(() => subject.stop())
 
@@ -81,28 +80,26 @@ describe.each(databaseKinds)('signers on %s', (kind) => {
     expect(await find([asked], NOW + 60_000 + IDLE_MS)).toEqual(['expired'])
   })
 
-  if (kind === 'postgres') {
-    test('sessions that another call is marking are left to it: nobody waits, so that no two calls wait for each other', async () => {
-      const [held, free] = [await createSigner(), await createSigner()]
-      const readLastSeen = async ({ session }: typeof held) => {
-        const { rows } = await sql<{ last_seen_at: Date }>`select last_seen_at from sessions
-          where sid_hash = ${Buffer.from(session.sidHash, 'hex')}`.execute(subject.database.db)
-        return rows[0]?.last_seen_at.getTime()
-      }
-      await subject.database.db.transaction().execute(async (other) => {
-        await sql`select 1 from sessions where sid_hash = ${Buffer.from(held.session.sidHash, 'hex')} for update`.execute(
-          other,
-        )
-        expect(await find([held.asked, free.asked], NOW + 60_000)).toEqual([
-          { ...held.signer, signed: undefined },
-          { ...free.signer, signed: undefined },
-        ])
-        expect([await readLastSeen(held), await readLastSeen(free)]).toEqual([NOW, NOW + 60_000])
-      })
-      await find([held.asked], NOW + 60_000)
-      expect(await readLastSeen(held)).toBe(NOW + 60_000)
+  test('sessions that another call is marking are left to it: nobody waits, so that no two calls wait for each other', async () => {
+    const [held, free] = [await createSigner(), await createSigner()]
+    const readLastSeen = async ({ session }: typeof held) => {
+      const { rows } = await sql<{ last_seen_at: Date }>`select last_seen_at from sessions
+        where sid_hash = ${Buffer.from(session.sidHash, 'hex')}`.execute(subject.database.db)
+      return rows[0]?.last_seen_at.getTime()
+    }
+    await subject.database.db.transaction().execute(async (other) => {
+      await sql`select 1 from sessions where sid_hash = ${Buffer.from(held.session.sidHash, 'hex')} for update`.execute(
+        other,
+      )
+      expect(await find([held.asked, free.asked], NOW + 60_000)).toEqual([
+        { ...held.signer, signed: undefined },
+        { ...free.signer, signed: undefined },
+      ])
+      expect([await readLastSeen(held), await readLastSeen(free)]).toEqual([NOW, NOW + 60_000])
     })
-  }
+    await find([held.asked], NOW + 60_000)
+    expect(await readLastSeen(held)).toBe(NOW + 60_000)
+  })
 
   test('keys swapped between two users are refused, and nobody else', async () => {
     const [first, second, third] = [await createSigner(), await createSigner(), await createSigner()]

@@ -10,24 +10,21 @@ import {
   createTestBatch,
   createTestSigning,
   createTestWallet,
-  databaseKinds,
   NOW,
   startTestStore,
   type TestStore,
 } from './store.fake.ts'
 import type { Signing, Wallet } from './types.ts'
 
-describe.each(databaseKinds)('signings on %s', (kind) => {
+describe('signings', () => {
   let subject: TestStore
   let wallet: Wallet
   beforeAll(async () => {
-    subject = await startTestStore(kind)
+    subject = await startTestStore()
     wallet = await createTestWallet(subject.store)
   })
   afterAll(() => subject.stop())
 
-  // PGlite has one connection, so there is nobody else to lose to.
-  const testOnPostgres: (name: string, run: () => Promise<void>) => void = kind === 'postgres' ? test : () => {}
   const count = async (table: string, where = 'true') => {
     const query = sql<{ n: number }>`select count(*)::int as n from ${sql.raw(table)} where ${sql.raw(where)}`
     return (await query.execute(subject.database.db)).rows[0]?.n
@@ -286,7 +283,7 @@ describe.each(databaseKinds)('signings on %s', (kind) => {
     expect(await subject.store.findProof('unknown')).toBeUndefined()
   })
 
-  testOnPostgres('a connection killed in the transaction leaves nothing, and the next call works', async () => {
+  test('a connection killed in the transaction leaves nothing, and the next call works', async () => {
     const signing = createTestSigning(wallet)
     const batch = createTestBatch()
     const store = subject.withJobs({
@@ -302,7 +299,7 @@ describe.each(databaseKinds)('signings on %s', (kind) => {
     expect(await subject.store.insertSignings({ batch, signings: [signing], now: NOW })).toEqual([toSigned(signing)])
   })
 
-  testOnPostgres('what was stored is answered, though an earlier one that others lost to cannot be read', async () => {
+  test('what was stored is answered, though an earlier one that others lost to cannot be read', async () => {
     const database = await openDatabase(subject.options)
     const isLookup = (node: object) => JSON.stringify(node).includes('select slug from attestations')
     const db = database.db.withPlugin({
@@ -329,7 +326,7 @@ describe.each(databaseKinds)('signings on %s', (kind) => {
     }
   })
 
-  testOnPostgres('two coordinators with the same signings agree on one winner', async () => {
+  test('two coordinators with the same signings agree on one winner', async () => {
     const database = await openDatabase(subject.options)
     const second = createStore({ database, jobs: await openJobs(database, { pipelineDelayMs: 1000 }) })
     try {

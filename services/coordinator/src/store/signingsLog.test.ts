@@ -11,7 +11,6 @@ import {
   createTestRelease,
   createTestSigningV2,
   createTestWallet,
-  databaseKinds,
   NOW,
   randomHex,
   startTestStore,
@@ -21,11 +20,11 @@ import type { Signing, SigningBatch, Wallet } from './types.ts'
 
 type SigningV2 = Signing & { version: 2 }
 
-describe.each(databaseKinds)('signings with a log on %s', (kind) => {
+describe('signings with a log', () => {
   let subject: TestStore
   let wallet: Wallet
   beforeAll(async () => {
-    subject = await startTestStore(kind)
+    subject = await startTestStore()
     wallet = await createTestWallet(subject.store)
   })
   afterAll(() => subject.stop())

@@ -9,7 +9,6 @@ import {
   createTestSigning,
   createTestSigningV2,
   createTestWallet,
-  databaseKinds,
   NOW,
   randomHex,
   startTestStore,
@@ -17,11 +16,11 @@ import {
 } from './store.fake.ts'
 import type { Signing, SigningBatch, Wallet } from './types.ts'
 
-describe.each(databaseKinds)('signings of version 2 on %s', (kind) => {
+describe('signings of version 2', () => {
   let subject: TestStore
   let wallet: Wallet
   beforeAll(async () => {
-    subject = await startTestStore(kind)
+    subject = await startTestStore()
     wallet = await createTestWallet(subject.store)
   })
   afterAll(() => subject.stop())

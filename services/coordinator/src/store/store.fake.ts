@@ -11,7 +11,7 @@ import {
   toHex,
 } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
-import { createTestPglite, startPostgres } from '@countersign/testing'
+import { createTestDatabase } from '@countersign/testing'
 import { sql } from 'kysely'
 import type { LogStore, Store } from '../ports.ts'
 import { createStore } from './createStore.ts'
@@ -20,11 +20,6 @@ import { createLogStore } from './logs.ts'
 import { type Database, type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
 import { openStores } from './openStore.ts'
 import type { Release, Session, Signing, SigningBatch, User, Wallet } from './types.ts'
-
-export const databaseKinds = ['pglite', 'postgres'] as const
-export type DatabaseKind = (typeof databaseKinds)[number]
-/** For tests of what stands on the store: one engine is enough, since the store's own tests run on both. ALL_DATABASES=1 takes both. */
-export const stageKinds: readonly DatabaseKind[] = process.env.ALL_DATABASES === '1' ? databaseKinds : ['postgres']
 
 export const NOW = Date.UTC(2025, 0, 2, 3, 4, 5, 678)
 
@@ -41,12 +36,18 @@ export type TestStore = {
   stop(): Promise<void>
 }
 
-/** A store on a fresh database: PGlite in memory, or a PostgreSQL server of its own. */
-export async function startTestStore(kind: DatabaseKind): Promise<TestStore> {
-  const postgres = kind === 'postgres' ? await startPostgres({ isDurable: false }) : undefined
-  const options: OpenDatabaseOptions = postgres
-    ? { databaseUrl: await postgres.createDatabase(), poolSize: 20 }
-    : { createPglite: () => createTestPglite() }
+/** A database with the coordinator's schema: its URL. */
+export function createMigratedDatabase() {
+  return createTestDatabase({
+    name: 'coordinator',
+    fill: async (databaseUrl) => (await openStore({ databaseUrl })).close(),
+  })
+}
+
+/** A store on a fresh database. */
+export async function startTestStore(): Promise<TestStore> {
+  const { url, drop } = await createMigratedDatabase()
+  const options: OpenDatabaseOptions = { databaseUrl: url, poolSize: 20 }
   const database = await openDatabase(options)
   const jobs = await openJobs(database, { pipelineDelayMs: 1000 })
   const store = createStore({ database, jobs })
@@ -60,7 +61,7 @@ export async function startTestStore(kind: DatabaseKind): Promise<TestStore> {
     query: async (text) => (await sql.raw(text).execute(database.db)).rows,
     async stop() {
       await store.close()
-      await postgres?.stop()
+      await drop()
     },
   }
 }

@@ -8,7 +8,6 @@ import {
   createTestUser,
   createTestWallet,
   createTestWitness,
-  databaseKinds,
   NOW,
   openStore,
   randomHex,
@@ -19,10 +18,10 @@ import type { Login } from './types.ts'
 
 const IDLE_MS = 7_200_000
 
-describe.each(databaseKinds)('the store on %s', (kind) => {
+describe('the store', () => {
   let subject: TestStore
   beforeAll(async () => {
-    subject = await startTestStore(kind)
+    subject = await startTestStore()
   })
   afterAll(() => subject.stop())
 
@@ -252,23 +251,20 @@ describe.each(databaseKinds)('the store on %s', (kind) => {
       expect(new Set(claims.flat()).size).toBe(64)
     })
 
-    // The other coordinator: only PostgreSQL has room for one.
-    if (kind === 'postgres') {
-      test('two coordinators on one database share them out', async () => {
-        const other = await openStore(subject.options)
-        try {
-          const witnesses = Array.from({ length: 256 }, createTestWitness)
-          const claims = await Promise.all([
-            subject.store.claimSamples(witnesses, NOW),
-            other.claimSamples(witnesses.toReversed(), NOW),
-          ])
-          expect(new Set(claims.flat().map(({ valueHex }) => valueHex)).size).toBe(256)
-          expect(claims.flat()).toHaveLength(256)
-        } finally {
-          await other.close()
-        }
-      })
-    }
+    test('two coordinators on one database share them out', async () => {
+      const other = await openStore(subject.options)
+      try {
+        const witnesses = Array.from({ length: 256 }, createTestWitness)
+        const claims = await Promise.all([
+          subject.store.claimSamples(witnesses, NOW),
+          other.claimSamples(witnesses.toReversed(), NOW),
+        ])
+        expect(new Set(claims.flat().map(({ valueHex }) => valueHex)).size).toBe(256)
+        expect(claims.flat()).toHaveLength(256)
+      } finally {
+        await other.close()
+      }
+    })
   })
 
   test('a dump of the database holds no session secret', async () => {

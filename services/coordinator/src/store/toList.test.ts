@@ -22,7 +22,7 @@ const TIMES = 12
 describe('prepared statements on PostgreSQL', () => {
   let subject: TestStore
   beforeAll(async () => {
-    subject = await startTestStore('postgres')
+    subject = await startTestStore()
   })
   afterAll(() => subject.stop())
 

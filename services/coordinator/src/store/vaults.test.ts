@@ -9,7 +9,6 @@ import {
   createTestSigningV2,
   createTestUser,
   createTestWitness,
-  databaseKinds,
   NOW,
   randomHex,
   startTestStore,
@@ -20,11 +19,11 @@ import type { StoredPolicy } from './types.ts'
 const IDLE_MS = 7_200_000
 const withCode = (code: string) => expect.objectContaining({ code })
 
-describe.each(databaseKinds)('vaults on %s', (kind) => {
+describe('vaults', () => {
   let subject: TestStore
   let pinning: PinningStore
   beforeAll(async () => {
-    subject = await startTestStore(kind)
+    subject = await startTestStore()
     pinning = createPinningStore({ db: subject.database.db, jobs: subject.jobs })
   })
   afterAll(() => subject.stop())

@@ -7,7 +7,6 @@ import {
   createTestSigning,
   createTestUser,
   createTestWallet,
-  databaseKinds,
   NOW,
   randomHex,
   startTestStore,
@@ -18,11 +17,11 @@ import { createWebhookStore, type DueWebhook, type WebhookStore } from './webhoo
 
 const DAY_MS = 86_400_000
 
-describe.each(databaseKinds)('webhooks on %s', (kind) => {
+describe('webhooks', () => {
   let subject: TestStore
   let webhooks: WebhookStore
   beforeAll(async () => {
-    subject = await startTestStore(kind)
+    subject = await startTestStore()
     webhooks = createWebhookStore(subject.database.db)
   })
   afterAll(() => subject.stop())

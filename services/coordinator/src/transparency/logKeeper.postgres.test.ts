@@ -2,18 +2,18 @@ import { hash } from 'node:crypto'
 import { decodeBundle, decodeLogEntry } from '@countersign/log'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { LogStore } from '../ports.ts'
-import { stageKinds, startTestStore, type TestStore } from '../store/store.fake.ts'
+import { startTestStore, type TestStore } from '../store/store.fake.ts'
 import type { FakeEnclaveLog } from './enclaveLog.fake.ts'
 import { createLogRig, type LogRig } from './logKeeper.fake.ts'
 
-describe.each(stageKinds)('on %s', (kind) => {
+describe('on PostgreSQL', () => {
   let database: TestStore
   let older: TestStore
   let rig: LogRig
   let own: string[]
   let made = 0
   beforeAll(async () => {
-    ;[database, older] = await Promise.all([startTestStore(kind), startTestStore(kind)])
+    ;[database, older] = await Promise.all([startTestStore(), startTestStore()])
   })
   afterAll(async () => {
     await Promise.all([database.stop(), older.stop()])

@@ -54,7 +54,7 @@ export function startBed() {
       IPFS_API_URL: kubo.url,
       IPFS_API_TOKEN: PIN_TOKEN,
     }
-    const backend = scope.add(await startBackend({ kind: 'postgres', env: publishing }), ({ stop }) => stop())
+    const backend = scope.add(await startBackend({ env: publishing }), ({ stop }) => stop())
     const user = createUser(backend)
     await user.signIn('alice')
     const { slug } = (await (await user.sign(createTx(0))).json()) as { slug: string }

@@ -1,9 +1,0 @@
-export {
-  meQueryOptions,
-  proofQueryOptions,
-  signAndSendMutationOptions,
-  transactionsInfiniteQueryOptions,
-  vaultsQueryOptions,
-  walletQueryOptions,
-} from './queryOptions.ts'
-export { serviceKeys } from './serviceKeys.ts'

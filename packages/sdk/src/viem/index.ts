@@ -1,1 +1,0 @@
-export { type ToServiceAccountOptions, toServiceAccount } from './toServiceAccount.ts'

@@ -1,1 +1,0 @@
-export { type ServiceConnectorParameters, serviceConnector } from './serviceConnector.ts'

@@ -1,0 +1,761 @@
+import { type Kysely, sql } from 'kysely'
+
+/**
+ * Creates the schema. Rules that must hold whatever the code does are rules of the database: what was signed and witnessed never
+ * changes, and a proof moves only along the table of specification §3.
+ */
+export async function createSchema(db: Kysely<unknown>): Promise<void> {
+  for (const statement of statements) await sql.raw(statement).execute(db)
+}
+
+const statements = [
+  `create function refuse_change() returns trigger language plpgsql as $$
+  begin
+    raise exception '% are immutable', tg_table_name using errcode = 'restrict_violation', table = tg_table_name;
+  end $$`,
+
+  `create table users (
+    id uuid primary key default gen_random_uuid(),
+    issuer text not null,
+    subject text not null,
+    email text not null,
+    name text,
+    kms_key_id bytea not null check (length(kms_key_id) = 16),
+    created_at timestamptz not null,
+    last_login_at timestamptz not null,
+    unique (issuer, subject)
+  )`,
+
+  `create table logins (
+    id text primary key,
+    provider text not null,
+    state_hash bytea not null check (length(state_hash) = 32),
+    code_verifier text not null,
+    nonce text not null,
+    return_to text not null,
+    expires_at timestamptz not null
+  )`,
+  `create index logins_expires_at on logins (expires_at)`,
+
+  `create table sessions (
+    sid_hash bytea primary key check (length(sid_hash) = 32),
+    user_id uuid not null references users,
+    grant_token text not null,
+    key_id bytea not null check (length(key_id) = 16),
+    address bytea not null check (length(address) = 20),
+    created_at timestamptz not null,
+    last_seen_at timestamptz not null,
+    expires_at timestamptz not null
+  )`,
+  `create index sessions_expires_at on sessions (expires_at)`,
+
+  // Canonical JSON as bytes. pinned_at: when its block was read back from where it was pinned. A policy is stored before its vault is shown
+  // to anybody, and permanently, since the vault's key follows from it.
+  `create table policies (
+    hash bytea primary key check (hash = sha256(bytes)),
+    bytes bytea not null,
+    created_at timestamptz not null,
+    pinned_at timestamptz
+  )`,
+  // For the sweep, which looks for those few every ten seconds.
+  `create index policies_unpinned on policies (created_at) where pinned_at is null`,
+  `create trigger policies_immutable before update on policies
+    for each row when ((old.hash, old.bytes, old.created_at) is distinct from (new.hash, new.bytes, new.created_at)
+      or old.pinned_at is not null and old.pinned_at is distinct from new.pinned_at) execute function refuse_change()`,
+  `create trigger policies_kept before delete on policies for each row execute function refuse_change()`,
+
+  // A user has one wallet without a policy, and one for each policy. A vault has no witness: its key follows from its rules.
+  `create table wallets (
+    id uuid primary key default gen_random_uuid(),
+    user_id uuid not null references users,
+    address bytea not null check (length(address) = 20),
+    kms_key_id bytea not null check (length(kms_key_id) = 16),
+    entropy_hash bytea check (length(entropy_hash) = 32),
+    entropy_sig bytea,
+    satellite_source text,
+    witness jsonb,
+    created_at timestamptz not null,
+    policy_hash bytea references policies,
+    constraint wallets_provenance check (
+      num_nulls(entropy_hash, entropy_sig, satellite_source, witness) = case when policy_hash is null then 0 else 4 end
+    )
+  )`,
+  `create unique index wallets_own on wallets (user_id) where policy_hash is null`,
+  `create unique index wallets_vaults on wallets (user_id, policy_hash) where policy_hash is not null`,
+  `create unique index wallets_addresses on wallets (user_id, address)`,
+
+  `create table entropy_samples (
+    entropy_hash bytea primary key check (length(entropy_hash) = 32),
+    claimed_at timestamptz not null
+  )`,
+  // Claims that are too old to matter are deleted.
+  `create index entropy_samples_claimed_at on entropy_samples (claimed_at)`,
+
+  `create table collaterals (
+    hash bytea primary key check (hash = sha256(bytes)),
+    bytes bytea not null
+  )`,
+
+  // The newest collateral of each platform, over restarts. Unlike `collaterals`, whose rows receipts refer to, these are replaced.
+  `create table collateral_cache (
+      fmspc text not null,
+      ca text not null check (ca in ('processor', 'platform')),
+      bytes bytea not null,
+      primary key (fmspc, ca)
+  )`,
+
+  // Canonical JSON as bytes: the hash is over exactly these.
+  `create table self_attestations (
+    hash bytea primary key check (hash = sha256(json)),
+    json bytea not null
+  )`,
+
+  // The block that a coordinator's release names: its report over both of its keys, as canonical JSON.
+  `create table coordinator_blocks (
+    hash bytea primary key check (hash = sha256(bytes)),
+    bytes bytea not null
+  )`,
+
+  // content_hash is part of what verifications refer to: a second, different batch of the same number finds no partner.
+  `create table batches (
+    boot_id bytea not null check (length(boot_id) = 16),
+    sequence bigint not null check (sequence >= 0),
+    content_hash bytea not null check (length(content_hash) = 32),
+    previous bytea not null check (length(previous) = 32),
+    tree_size bigint not null check (tree_size between 1 and 4294967295),
+    quote bytea not null,
+    event_log text,
+    mode text not null check (mode in ('hardware', 'mock')),
+    measurement jsonb not null,
+    config jsonb not null,
+    created_at timestamptz not null,
+    primary key (boot_id, sequence),
+    unique (boot_id, sequence, content_hash)
+  )`,
+
+  // Both signatures of one coordinator over one batch. They are not the same twice, so the first that is stored is the one.
+  `create table releases (
+    boot_id bytea not null,
+    sequence bigint not null,
+    coordinator_key bytea not null check (length(coordinator_key) = 32),
+    content_hash bytea not null,
+    collateral_hash bytea not null references collaterals,
+    coordinator_hash bytea not null references coordinator_blocks,
+    settings jsonb not null,
+    ed25519 bytea not null check (length(ed25519) = 64),
+    ml_dsa_65 bytea not null check (length(ml_dsa_65) = 3309),
+    created_at timestamptz not null,
+    primary key (boot_id, sequence, coordinator_key),
+    constraint releases_batch_fkey
+      foreign key (boot_id, sequence, content_hash) references batches (boot_id, sequence, content_hash)
+  )`,
+
+  `create table logs (
+    id integer generated always as identity primary key,
+    hash bytea not null unique check (hash = sha256(convert_to(origin, 'UTF8'))),
+    origin text not null,
+    key text not null,
+    created_at timestamptz not null
+  )`,
+
+  // Without a foreign key, which would cost as much as the row itself, as the next two: only append_log writes to them.
+  `create table log_entries (
+    log_id integer not null,
+    index bigint not null check (index >= 0),
+    entry bytea not null check (length(entry) = 57),
+    primary key (log_id, index)
+  )`,
+  // By the leaf: which statements were dropped, or not acknowledged.
+  `create index log_entries_ended on log_entries (substr(entry, 18, 32)) where get_byte(entry, 0) in (2, 3)`,
+  `create index log_entries_boots on log_entries (log_id, index) where get_byte(entry, 0) = 0`,
+
+  // The hashes in the tiles of levels from 1 on: each the root of a full tile of the level below.
+  `create table log_nodes (
+    log_id integer not null,
+    level smallint not null check (level > 0),
+    index bigint not null check (index >= 0),
+    hash bytea not null check (length(hash) = 32),
+    primary key (log_id, level, index)
+  )`,
+
+  // As the enclave signed them.
+  `create table log_checkpoints (
+    log_id integer not null,
+    size bigint not null check (size >= 0),
+    boot_id bytea not null check (length(boot_id) = 16),
+    root bytea not null check (length(root) = 32),
+    note text not null,
+    created_at timestamptz not null,
+    primary key (log_id, size)
+  )`,
+
+  // The same with cosignatures. No note is of a checkpoint that is not written.
+  `create table log_notes (
+    hash bytea primary key check (hash = sha256(convert_to(note, 'UTF8'))),
+    log_id integer not null,
+    size bigint not null,
+    note text not null,
+    created_at timestamptz not null,
+    constraint log_notes_checkpoint_fkey foreign key (log_id, size) references log_checkpoints
+  )`,
+  `create index log_notes_newest on log_notes (log_id, size, created_at)`,
+
+  // Which of several statements about one digest gets a receipt. Deleted together, when their time is over.
+  `create table claims (
+    wallet_id uuid not null,
+    digest bytea not null check (length(digest) = 32),
+    leaf bytea not null check (length(leaf) = 32),
+    log_id integer not null,
+    boot_id bytea not null check (length(boot_id) = 16),
+    created_at timestamptz not null,
+    primary key (wallet_id, digest)
+  )`,
+  `create index claims_by_time on claims (created_at)`,
+
+  // How one coordinator judged a batch, and what it attested of itself: coordinators that share a batch may differ in both. log_note: the
+  // note by which the statements of one call were released.
+  `create table verifications (
+    id bigint generated always as identity primary key,
+    boot_id bytea not null,
+    sequence bigint not null,
+    content_hash bytea not null,
+    collateral_hash bytea not null references collaterals,
+    self_attestation_hash bytea not null references self_attestations,
+    coordinator_mode text not null check (coordinator_mode in ('hardware', 'mock')),
+    quote_verified boolean not null,
+    tcb_status text not null,
+    created_at timestamptz not null,
+    log_note bytea references log_notes,
+    constraint verifications_batch_fkey
+      foreign key (boot_id, sequence, content_hash) references batches (boot_id, sequence, content_hash)
+  )`,
+
+  // tx_hash is what the event names: the transaction's hash, that of the signed authorization, or the commitment. Of a signature off the chain
+  // only its commitment is stored: the database itself refuses a digest, a signature or anything else of it. A statement about an address has
+  // the hash of its subject as digest, so that there is one for each wallet.
+  `create table pending_transactions (
+    id bigint generated by default as identity primary key,
+    wallet_id uuid not null references wallets,
+    digest bytea check (length(digest) = 32),
+    signature bytea check (length(signature) = 65),
+    tx_hash bytea not null check (length(tx_hash) = 32),
+    chain_id bigint not null,
+    tx_metadata jsonb,
+    created_at timestamptz not null,
+    kind text not null default 'transaction',
+    subject jsonb,
+    unique (wallet_id, digest),
+    constraint pending_transactions_kind check (
+      case kind
+        when 'off-chain' then digest is null and signature is null and tx_metadata is null and chain_id = 0
+          and subject is not null and subject - 'commitment' = '{}' and subject ->> 'commitment' = encode(tx_hash, 'hex')
+        when 'address' then digest is not null and digest = tx_hash and signature is null and tx_metadata is null
+          and chain_id = 0 and subject is not null
+        when 'authorization' then digest is not null and signature is not null and tx_metadata is null and chain_id > 0
+          and subject is not null
+        when 'transaction' then digest is not null and signature is not null and chain_id > 0
+          and (tx_metadata is null) <> (subject is null)
+        else false
+      end
+    )
+  )`,
+  `create unique index pending_transactions_commitment on pending_transactions (wallet_id, tx_hash) where kind = 'off-chain'`,
+  // For a user's list, newest first.
+  `create index pending_transactions_of on pending_transactions (wallet_id, id desc)`,
+
+  // One nonce of the publisher's account, with every transaction that was ever signed for it: what is not stored here was never sent.
+  `create table publications (
+    id bigint generated always as identity primary key,
+    chain_id bigint not null check (chain_id > 0),
+    account bytea not null check (length(account) = 20),
+    nonce bigint not null check (nonce >= 0),
+    contract bytea not null check (length(contract) = 20),
+    calldata bytea not null,
+    status text not null default 'pending'
+      check (status in ('pending', 'confirmed', 'final', 'reverted', 'cancelled', 'lost')),
+    tx_hash bytea check (length(tx_hash) = 32),
+    block_number bigint check (block_number >= 0),
+    created_at timestamptz not null,
+    unique (chain_id, account, nonce),
+    constraint publications_mined check (
+      status in ('pending', 'lost') or (tx_hash is not null and block_number is not null)
+    )
+  )`,
+  // The ones that somebody has to look at.
+  `create index publications_open on publications (nonce) where status in ('pending', 'confirmed')`,
+  // What an account may use in a day is counted before each new publication.
+  `create index publications_by_time on publications (chain_id, account, created_at)`,
+
+  `create table publication_transactions (
+    tx_hash bytea primary key check (length(tx_hash) = 32),
+    publication_id bigint not null references publications,
+    kind text not null check (kind in ('publish', 'cancel')),
+    raw bytea not null,
+    gas bigint not null check (gas > 0),
+    max_fee_per_gas numeric not null check (max_fee_per_gas >= 0),
+    max_priority_fee_per_gas numeric not null check (max_priority_fee_per_gas >= 0),
+    created_at timestamptz not null,
+    sent_at timestamptz
+  )`,
+  `create index publication_transactions_of on publication_transactions (publication_id)`,
+
+  // A round of a beacon serves many signatures, and has no entropy_hash. Releases of version 2 have their own table. approvals: of a
+  // transaction, which its receipt shows; those of what is signed off the chain are in its opening only. log_index: where in the log its entry
+  // is. receipt_dropped: how many bytes the receipt took here, before the bytes of a final proof were deleted.
+  `create table attestations (
+    pending_transaction_id bigint primary key references pending_transactions,
+    slug text not null unique,
+    verification_id bigint not null references verifications,
+    statement jsonb not null,
+    leaf_index bigint not null check (leaf_index >= 0),
+    path bytea not null check (length(path) % 32 = 0),
+    witness jsonb not null,
+    entropy_hash bytea unique check (length(entropy_hash) = 32),
+    release bytea check (length(release) = 64),
+    status text not null default 'pending_pin'
+      check (status in ('pending_pin', 'pending_onchain', 'complete', 'pin_failed', 'onchain_failed')),
+    receipt_bytes bytea,
+    ipfs_cid text,
+    onchain_tx_hash bytea check (length(onchain_tx_hash) = 32),
+    onchain_block_number bigint check (onchain_block_number >= 0),
+    created_at timestamptz not null,
+    pin_attempts integer not null default 0,
+    failure text,
+    pinned_at timestamptz,
+    publication_id bigint references publications,
+    publish_limit integer not null default 200 check (publish_limit between 1 and 200),
+    version smallint not null default 1,
+    approvals jsonb,
+    log_index bigint check (log_index >= 0),
+    receipt_dropped integer,
+    constraint attestations_pinned check (
+      case when status in ('pending_pin', 'pin_failed') then ipfs_cid is null
+      else ipfs_cid is not null and (receipt_bytes is not null or receipt_dropped is not null) end
+    ),
+    constraint attestations_published check (
+      status <> 'complete' or (onchain_tx_hash is not null and onchain_block_number is not null)
+    ),
+    constraint attestations_version check (
+      case version
+        when 1 then release is not null and entropy_hash is not null
+        when 2 then release is null
+        else false
+      end
+    ),
+    constraint attestations_dropped check (
+      receipt_dropped is null or (status = 'complete' and receipt_bytes is null)
+    )
+  )`,
+  // For the sweep: the proofs that still have somewhere to go.
+  `create index attestations_open on attestations (created_at) where status in ('pending_pin', 'pending_onchain')`,
+  `create index attestations_published_by on attestations (publication_id) where publication_id is not null`,
+  // The ones that wait for a publication, in the order in which they were pinned.
+  `create index attestations_due on attestations (pinned_at) where status = 'pending_onchain' and publication_id is null`,
+  // The receipts that may still be dropped, in the order of signing.
+  `create index attestations_held on attestations (pending_transaction_id)
+    where status = 'complete' and receipt_bytes is not null`,
+
+  ...[
+    'wallets',
+    'collaterals',
+    'self_attestations',
+    'coordinator_blocks',
+    'batches',
+    'releases',
+    'logs',
+    'log_entries',
+    'log_nodes',
+    'log_checkpoints',
+    'log_notes',
+    'verifications',
+    'pending_transactions',
+  ].flatMap((table) => [
+    `create trigger ${table}_immutable before update on ${table}
+      for each row when (old.* is distinct from new.*) execute function refuse_change()`,
+    `create trigger ${table}_kept before delete on ${table} for each row execute function refuse_change()`,
+  ]),
+
+  `create function guard_publication() returns trigger language plpgsql as $$
+  begin
+    if (old.chain_id, old.account, old.nonce, old.contract, old.calldata, old.created_at)
+      is distinct from (new.chain_id, new.account, new.nonce, new.contract, new.calldata, new.created_at) then
+      raise exception 'a publication never changes' using errcode = 'restrict_violation', table = 'publications';
+    end if;
+    if old.status <> new.status and (old.status, new.status) not in (
+      ('pending', 'confirmed'), ('pending', 'reverted'), ('pending', 'cancelled'), ('pending', 'lost'), ('confirmed', 'final')
+    ) then
+      raise exception 'a publication does not move from % to %', old.status, new.status
+        using errcode = 'restrict_violation', table = 'publications', column = 'status';
+    end if;
+    return new;
+  end $$`,
+  `create trigger publications_guarded before update on publications
+    for each row execute function guard_publication()`,
+  `create trigger publications_kept before delete on publications for each row execute function refuse_change()`,
+  `create trigger publication_transactions_kept before delete on publication_transactions
+    for each row execute function refuse_change()`,
+  `create trigger publication_transactions_immutable before update on publication_transactions
+    for each row when ((old.tx_hash, old.publication_id, old.kind, old.raw) is distinct from
+      (new.tx_hash, new.publication_id, new.kind, new.raw)) execute function refuse_change()`,
+
+  `create function is_proof_transition(old_status text, new_status text) returns boolean language sql immutable as $$
+    select (old_status, new_status) in (
+      ('pending_pin', 'pending_onchain'),
+      ('pending_pin', 'pin_failed'),
+      ('pending_onchain', 'complete'),
+      ('pending_onchain', 'onchain_failed')
+    )
+  $$`,
+
+  `create function refuse_start() returns trigger language plpgsql as $$
+  begin
+    raise exception 'a proof starts as pending_pin' using errcode = 'restrict_violation', table = 'attestations';
+  end $$`,
+  `create trigger attestations_start before insert on attestations
+    for each row when (new.status <> 'pending_pin') execute function refuse_start()`,
+
+  `create function guard_attestation() returns trigger language plpgsql as $$
+  begin
+    if old.status <> new.status and not is_proof_transition(old.status, new.status) then
+      raise exception 'a proof does not move from % to %', old.status, new.status
+        using errcode = 'restrict_violation', table = 'attestations', column = 'status';
+    end if;
+    if (old.receipt_bytes is not null and old.receipt_bytes is distinct from new.receipt_bytes)
+      or (old.ipfs_cid is not null and old.ipfs_cid is distinct from new.ipfs_cid) then
+      raise exception 'a receipt never changes' using errcode = 'restrict_violation', table = 'attestations';
+    end if;
+    if (old.pending_transaction_id, old.slug, old.verification_id, old.version, old.statement, old.leaf_index, old.path,
+        old.witness, old.entropy_hash, old.release, old.created_at)
+      is distinct from
+       (new.pending_transaction_id, new.slug, new.verification_id, new.version, new.statement, new.leaf_index, new.path,
+        new.witness, new.entropy_hash, new.release, new.created_at) then
+      raise exception 'what was signed never changes' using errcode = 'restrict_violation', table = 'attestations';
+    end if;
+    return new;
+  end $$`,
+  // Every change but the dropping of a receipt.
+  `create trigger attestations_guarded before update on attestations for each row
+    when (old.receipt_bytes is null or new.receipt_bytes is not null) execute function guard_attestation()`,
+  `create trigger attestations_approved before update on attestations
+    for each row when (old.approvals is distinct from new.approvals) execute function refuse_change()`,
+  `create trigger attestations_logged before update on attestations
+    for each row when (old.log_index is distinct from new.log_index) execute function refuse_change()`,
+  `create trigger attestations_kept before delete on attestations for each row execute function refuse_change()`,
+
+  // The receipt of a final proof may leave the database, permanently, and nothing else of the proof with it.
+  `create function guard_dropped_receipt() returns trigger language plpgsql as $$
+  declare
+    before attestations := old;
+    after attestations := new;
+  begin
+    before.receipt_bytes := null;
+    after.receipt_bytes := null;
+    if before is distinct from after then
+      raise exception 'a receipt is dropped alone' using errcode = 'restrict_violation', table = 'attestations';
+    end if;
+    -- A final publication stays final, so that it needs no lock.
+    if old.status <> 'complete' or not exists (select from publications where id = old.publication_id and status = 'final') then
+      raise exception 'only the receipt of a final proof is dropped' using errcode = 'restrict_violation', table = 'attestations';
+    end if;
+    new.receipt_dropped := pg_column_size(old.receipt_bytes);
+    return new;
+  end $$`,
+  `create trigger attestations_receipt_dropped before update on attestations for each row
+    when (old.receipt_bytes is not null and new.receipt_bytes is null) execute function guard_dropped_receipt()`,
+  // It cannot be claimed for a receipt that is here, and what was dropped does not come back.
+  `create trigger attestations_receipt_gone before update on attestations for each row
+    when ((old.receipt_bytes is null or new.receipt_bytes is not null) and old.receipt_dropped is distinct from new.receipt_dropped
+      or old.receipt_dropped is not null and new.receipt_bytes is not null)
+    execute function refuse_change()`,
+
+  // A proof whose publication is final never changes again: coordinators cache its answer.
+  `create function guard_final_attestation() returns trigger language plpgsql as $$
+  declare
+    publication_status text;
+  begin
+    -- Locked whatever its status is, so that it does not become final between this look and the change.
+    select status into publication_status from publications where id = old.publication_id for share;
+    if publication_status = 'final' then
+      raise exception 'a final proof never changes' using errcode = 'restrict_violation', table = 'attestations';
+    end if;
+    return new;
+  end $$`,
+  `create trigger attestations_final before update on attestations for each row
+    when (old.status = 'complete' and (old.onchain_tx_hash, old.onchain_block_number, old.publication_id)
+      is distinct from (new.onchain_tx_hash, new.onchain_block_number, new.publication_id))
+    execute function guard_final_attestation()`,
+
+  // The root of a full tile, RFC 6962: hashes side by side, as many as a power of two.
+  `create function hash_log_tile(hashes bytea) returns bytea language plpgsql immutable as $$
+  begin
+    while length(hashes) > 32 loop
+      hashes := (
+        select string_agg(sha256('\\x01'::bytea || substr(hashes, 64 * pair + 1, 64)), ''::bytea order by pair)
+        from generate_series(0, length(hashes) / 64 - 1) as pair
+      );
+    end loop;
+    return hashes;
+  end $$`,
+
+  // Side by side, 80 bytes each: wallet, digest, leaf.
+  `create function read_claims(claimed bytea, out place integer, out wallet_id uuid, out digest bytea, out leaf bytea)
+  returns setof record language sql immutable as $$
+    select place, encode(substr(claimed, 80 * place + 1, 16), 'hex')::uuid, substr(claimed, 80 * place + 17, 32),
+      substr(claimed, 80 * place + 49, 32)
+    from generate_series(0, length(claimed) / 80 - 1) as place
+  $$`,
+
+  // The claims are in the order of all coordinators, by wallet and digest, so that none waits for another in a circle. Subqueries for a value
+  // are found by their index for each row; `exists` the planner may answer from a hash table of all signings. One plan is as good for any
+  // number of claims.
+  `create function take_claims(
+    the_log integer, the_boot bytea, claimed bytea, expired_before timestamptz, at timestamptz, out lost text[]
+  ) language plpgsql set plan_cache_mode = force_generic_plan as $$
+  declare
+    count constant bigint := length(claimed) / 80;
+    taken bigint := count;
+  begin
+    if length(claimed) % 80 <> 0 then
+      raise exception 'not claims';
+    end if;
+    begin
+      insert into claims (wallet_id, digest, leaf, log_id, boot_id, created_at)
+      select wallet_id, digest, leaf, the_log, the_boot, at from read_claims(claimed);
+    exception when unique_violation then
+      insert into claims (wallet_id, digest, leaf, log_id, boot_id, created_at)
+      select distinct on (wallet_id, digest) wallet_id, digest, leaf, the_log, the_boot, at from read_claims(claimed)
+      order by wallet_id, digest, place
+      on conflict (wallet_id, digest) do update
+      set leaf = excluded.leaf, log_id = excluded.log_id, boot_id = excluded.boot_id, created_at = excluded.created_at
+      where claims.leaf <> excluded.leaf and (
+        claims.created_at < expired_before
+        or (
+          select true from log_entries
+          where substr(entry, 18, 32) = claims.leaf and get_byte(entry, 0) in (2, 3) and log_id = claims.log_id
+          limit 1
+        )
+        or claims.boot_id <> (
+          select substr(entry, 2, 16) from log_entries
+          where log_id = claims.log_id and get_byte(entry, 0) = 0 order by index desc limit 1
+        )
+      );
+      get diagnostics taken = row_count;
+    end;
+    -- Where a claim was free because its time is over, this sees the signing.
+    lost := array(
+      select encode(asked.leaf, 'hex') from read_claims(claimed) as asked
+      where (
+        select true from pending_transactions as p
+        where p.wallet_id = asked.wallet_id and p.digest = asked.digest
+        limit 1
+      ) or (taken < count and (
+        select true from claims as c
+        where c.wallet_id = asked.wallet_id and c.digest = asked.digest and c.leaf = asked.leaf
+        limit 1
+      ) is null)
+    );
+    if cardinality(lost) > 0 then
+      -- By key too, whatever the planner takes the table for.
+      delete from claims where ctid = any (array(
+        select (
+          select c.ctid from claims as c
+          where c.wallet_id = asked.wallet_id and c.digest = asked.digest and c.leaf = asked.leaf
+          limit 1
+        )
+        from read_claims(claimed) as asked
+        where encode(asked.leaf, 'hex') = any (lost)
+      ));
+    end if;
+  end $$`,
+
+  // Each statement of a function sees what was committed before it: so what comes after the lock sees all that others wrote under it.
+  `create function append_log(
+    the_origin text, the_key text, the_boot bytea, first_index bigint, added bytea, the_root bytea, the_note text,
+    claimed bytea, expired_before timestamptz, at timestamptz,
+    out missing bigint, out lost text[]
+  ) language plpgsql set plan_cache_mode = force_generic_plan as $$
+  declare
+    the_hash constant bytea := sha256(convert_to(the_origin, 'UTF8'));
+    count constant bigint := length(added) / 57;
+    the_size constant bigint := first_index + count;
+    log logs;
+    old_size bigint;
+    known bigint;
+    tile_level integer := 0;
+    done bigint;
+    complete bigint;
+  begin
+    perform pg_advisory_xact_lock(${0x6c_6f_67_01}, ('x' || encode(substr(the_hash, 1, 4), 'hex'))::bit(32)::integer);
+    select * into log from logs where hash = the_hash;
+    old_size := coalesce((select max(index) + 1 from log_entries where log_id = log.id), 0);
+    if first_index > old_size then
+      missing := old_size;
+      return;
+    end if;
+    if log.id is null then
+      insert into logs (hash, origin, key, created_at) values (the_hash, the_origin, the_key, at) returning * into log;
+    end if;
+    if log.key <> the_key then
+      raise exception 'another key of this log is recorded' using errcode = 'restrict_violation', constraint = 'logs_same';
+    end if;
+
+    known := least(old_size - first_index, count);
+    if substr(added, 1, (57 * known)::integer) <> coalesce((
+      select string_agg(entry, ''::bytea order by index) from log_entries
+      where log_id = log.id and index >= first_index and index < first_index + known
+    ), ''::bytea) then
+      raise exception 'another entry is recorded' using errcode = 'restrict_violation', constraint = 'logs_same';
+    end if;
+    insert into log_entries (log_id, index, entry)
+    select log.id, first_index + place, substr(added, 57 * place + 1, 57)
+    from generate_series(known::integer, count::integer - 1) as place;
+    done := old_size;
+    complete := greatest(old_size, the_size);
+    loop
+      tile_level := tile_level + 1;
+      done := done / 256;
+      complete := complete / 256;
+      exit when done = complete;
+      for tile in done .. complete - 1 loop
+        if tile_level = 1 then
+          insert into log_nodes (log_id, level, index, hash)
+          select log.id, 1, tile, hash_log_tile(string_agg(sha256('\\x00'::bytea || entry), ''::bytea order by index))
+          from log_entries where log_id = log.id and index >= 256::bigint * tile and index < 256::bigint * (tile + 1);
+        else
+          insert into log_nodes (log_id, level, index, hash)
+          select log.id, tile_level, tile, hash_log_tile(string_agg(hash, ''::bytea order by index))
+          from log_nodes
+          where log_id = log.id and level = tile_level - 1 and index >= 256::bigint * tile and index < 256::bigint * (tile + 1);
+        end if;
+      end loop;
+    end loop;
+
+    insert into log_checkpoints (log_id, size, boot_id, root, note, created_at)
+    values (log.id, the_size, the_boot, the_root, the_note, at)
+    on conflict do nothing;
+    if not found and the_root <> (select root from log_checkpoints where log_id = log.id and size = the_size) then
+      raise exception 'another tree of this size is recorded'
+        using errcode = 'restrict_violation', constraint = 'logs_same';
+    end if;
+    if length(claimed) > 0 then
+      lost := take_claims(log.id, the_boot, claimed, expired_before, at);
+    end if;
+  end $$`,
+
+  // As the settings of the worker that started last. The URL itself, which may hold a secret, is in no row.
+  `create table webhook_receivers (
+    id integer generated always as identity primary key,
+    url_hash bytea not null unique check (length(url_hash) = 32),
+    origin text not null,
+    is_active boolean not null
+  )`,
+  // Public ones, of the same settings: for coordinators to show.
+  `create table webhook_keys (
+    key bytea primary key check (length(key) = 32),
+    place integer,
+    created_at timestamptz not null
+  )`,
+
+  // cause: of what may be told only so often. The others are their own cause.
+  `create table webhook_events (
+    id text primary key default 'msg_' || replace(gen_random_uuid()::text, '-', ''),
+    type text not null,
+    cause text,
+    data jsonb not null,
+    created_at timestamptz not null
+  )`,
+  `create index webhook_events_created on webhook_events (created_at)`,
+  `create index webhook_events_causes on webhook_events (cause, created_at) where cause is not null`,
+  `create trigger webhook_events_immutable before update on webhook_events
+    for each row when (old.* is distinct from new.*) execute function refuse_change()`,
+
+  // due_at: when to try, or try again; of one under way, when its worker is given up. queued_at: from when the deadline counts.
+  `create table webhook_deliveries (
+    event_id text not null references webhook_events on delete cascade,
+    receiver_id integer not null references webhook_receivers,
+    status text not null default 'pending' check (status in ('pending', 'delivered', 'dead')),
+    attempts integer not null default 0,
+    failure text,
+    queued_at timestamptz not null default now(),
+    due_at timestamptz not null default now(),
+    settled_at timestamptz,
+    primary key (event_id, receiver_id),
+    check ((status = 'pending') = (settled_at is null))
+  )`,
+  `create index webhook_deliveries_due on webhook_deliveries (receiver_id, due_at) where status = 'pending'`,
+  // Since when the oldest waits, and what is old enough to be forgotten.
+  `create index webhook_deliveries_pending on webhook_deliveries (receiver_id, queued_at) where status = 'pending'`,
+  `create index webhook_deliveries_delivered on webhook_deliveries (receiver_id, settled_at) where status = 'delivered'`,
+  `create index webhook_deliveries_dead on webhook_deliveries (receiver_id, queued_at) where status = 'dead'`,
+
+  // Triggers write what happened in the transaction in which it does: no event is lost, and none is of something that did not happen.
+  // Without a receiver nothing is written. Under a lock of the cause, so that two that notice the same thing at once tell it once.
+  `create function write_webhook(
+    the_type text, the_data jsonb, at timestamptz, the_cause text, most integer, span interval
+  ) returns void language plpgsql as $$
+  declare
+    the_id text;
+  begin
+    if not exists (select from webhook_receivers where is_active) then
+      return;
+    end if;
+    if the_cause is not null then
+      perform pg_advisory_xact_lock(hashtextextended(the_cause, ${0x77_68_6b_01}));
+      if (select count(*) from webhook_events where cause = the_cause and created_at > at - span) >= most then
+        return;
+      end if;
+    end if;
+    insert into webhook_events (type, cause, data, created_at) values (the_type, the_cause, the_data, at)
+      returning id into the_id;
+    insert into webhook_deliveries (event_id, receiver_id) select the_id, id from webhook_receivers where is_active;
+  end $$`,
+
+  `create function tell_proof() returns trigger language plpgsql as $$
+  begin
+    if not exists (select from webhook_receivers where is_active) then
+      return null;
+    end if;
+    perform write_webhook(
+      case new.status when 'complete' then 'proof.complete' else 'proof.failed' end,
+      jsonb_build_object(
+        'slug', new.slug, 'status', new.status, 'kind', p.kind, 'txHash', '0x' || encode(p.tx_hash, 'hex'),
+        'chainId', p.chain_id, 'walletAddress', '0x' || encode(w.address, 'hex'), 'ipfsCid', new.ipfs_cid
+      ) || case new.status
+        when 'complete' then jsonb_build_object(
+          'onchainTxHash', '0x' || encode(new.onchain_tx_hash, 'hex'), 'onchainBlockNumber', new.onchain_block_number
+        )
+        else jsonb_build_object('failure', new.failure)
+      end,
+      now(), null, null, null
+    )
+    from pending_transactions as p join wallets as w on w.id = p.wallet_id where p.id = new.pending_transaction_id;
+    return null;
+  end $$`,
+  `create trigger attestations_told after update on attestations for each row
+    when (old.status <> new.status and new.status in ('complete', 'pin_failed', 'onchain_failed'))
+    execute function tell_proof()`,
+
+  `create function tell_session() returns trigger language plpgsql as $$
+  begin
+    perform write_webhook(
+      'session.created', jsonb_build_object('walletAddress', '0x' || encode(new.address, 'hex')),
+      new.created_at, null, null, null
+    );
+    return null;
+  end $$`,
+  `create trigger sessions_told after insert on sessions for each row execute function tell_session()`,
+
+  // No plan uses statistics of these, and PostgreSQL takes longest to sort documents.
+  ...Object.entries({
+    attestations: ['statement', 'path', 'witness', 'release', 'approvals'],
+    batches: ['measurement', 'config'],
+    log_entries: ['entry'],
+    pending_transactions: ['signature', 'tx_metadata', 'subject'],
+    releases: ['settings', 'ed25519'],
+    wallets: ['witness'],
+    webhook_events: ['data'],
+  }).map(([table, columns]) => {
+    const changes = columns.map((column) => `alter column ${column} set statistics 0`)
+    return `alter table ${table} ${changes.join(', ')}`
+  }),
+]
