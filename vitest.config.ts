@@ -48,18 +48,14 @@ const processFiles = [
   'dev/!(chainLedger|envExample|humanLine|options|state|voice).test.ts',
   'e2e/journey.test.ts',
   'scripts/{bootstrap,testArchitecture}.test.ts',
+  'trials/run.test.ts',
   'trials/!(bench)/*.test.ts',
-  'trials/bench/main.test.ts',
 ]
 
 /** Tests of the tools around the service. `npm test` runs one file of each; `npm run test:all` runs the rest. */
 const toolFolders = ['trials', 'dev', 'scripts', 'deploy', 'packages/testing']
 const smokeUnits = ['deploy/containers.test.ts', 'scripts/lockfiles.test.ts']
-const smokeProcesses = [
-  'dev/main.test.ts',
-  'packages/testing/src/stack/startBackend.test.ts',
-  'trials/faults/faults.test.ts',
-]
+const smokeProcesses = ['dev/main.test.ts', 'packages/testing/src/stack/startBackend.test.ts', 'trials/run.test.ts']
 
 const unitFiles = isShort
   ? ['{packages/!(testing),apps,services,docs,contracts}/**/*.test.{ts,tsx}', ...smokeUnits]

@@ -48,7 +48,7 @@ describe('the Dockerfiles', () => {
     ['a stage that is gone', (text) => text.replaceAll('--from=build', '--from=built'), /no stage built/],
     [
       'more than was measured',
-      (text) => text.replace(/FROM scratch\nARG VARIANT/, 'FROM debian:13.1\nARG VARIANT'),
+      (text) => text.replace(/FROM scratch\nLABEL/, 'FROM debian:13.1\nLABEL'),
       /more than what was measured/,
     ],
     ['Node at once', (text) => text.replace('"/bin/launch"]\n', '"/bin/node"]\n'), /before the launcher/],

@@ -1,5 +1,5 @@
 import { basename, posix } from 'node:path'
-import { type LaunchedImage, launched, toProgramName } from '../launcher/launchers.ts'
+import { type LaunchedImage, launched } from '../launcher/launchers.ts'
 
 /** One container, whichever kind of manifest it comes from. */
 export type Container = {
@@ -27,7 +27,7 @@ export function imageOf({ image }: Pick<Container, 'image'>): LaunchedImage | un
 export function programOf(container: Container): Program | undefined {
   const image = imageOf(container)
   if (image === undefined) return undefined
-  return programs.find((name) => name === (container.args[0] ?? toProgramName(image)))
+  return programs.find((name) => name === (container.args[0] ?? image))
 }
 
 /** Whether a container looks at a configuration, and ends. */

@@ -151,22 +151,10 @@ function toHeaders(config: Record<string, unknown>): Record<string, string> {
   }
 }
 
-/** Serves the built app until a signal; `change` adds to what it is served with. */
-export function runWebServer(change: (configText: string) => Partial<WebServerParameters> = () => ({})) {
-  try {
-    serve(change)
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : 'unknown'
-    process.stderr.write(`${JSON.stringify({ level: 'error', msg: 'Could not start', reason })}\n`)
-    process.exitCode = 1
-  }
-}
-
-function serve(change: (configText: string) => Partial<WebServerParameters>) {
+function runWebServer(): void {
   const { HOST = '127.0.0.1', PORT = '8088', WEB_CONFIG_FILE = '' } = process.env
   const folder = join(import.meta.dirname, '../../apps/web/dist')
-  const configText = readFileSync(WEB_CONFIG_FILE, 'utf8')
-  const server = createWebServer({ folder, configText, ...change(configText) })
+  const server = createWebServer({ folder, configText: readFileSync(WEB_CONFIG_FILE, 'utf8') })
   server.listen(Number(PORT), HOST, () => {
     process.stdout.write(
       `${JSON.stringify({ level: 'info', msg: 'Started the web server', address: `${HOST}:${PORT}` })}\n`,
@@ -183,4 +171,12 @@ export function stopWebServer(server: Server): void {
   void drainServer(server).then(() => server.close())
 }
 
-if (import.meta.main) runWebServer()
+if (import.meta.main) {
+  try {
+    runWebServer()
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'unknown'
+    process.stderr.write(`${JSON.stringify({ level: 'error', msg: 'Could not start', reason })}\n`)
+    process.exitCode = 1
+  }
+}

@@ -1,12 +1,14 @@
 import { median, type Scope } from '@countersign/testing/stack'
 import { createHeliaPinner } from '../../services/coordinator/src/ipfs/helia.ts'
-import { openStores } from '../../services/coordinator/src/store/openStore.ts'
-import { countBlocks, type PinnedBatch, pinInTurns } from './pinReceipts.ts'
-import type { Row } from './report.ts'
+import { assembleReceipt } from '../../services/coordinator/src/pipeline/assembleReceipt.ts'
+import { createPinStage } from '../../services/coordinator/src/pipeline/pin.ts'
+import type { Block, Pinner } from '../../services/coordinator/src/ports.ts'
+import { openStores, type PipelineStore } from '../../services/coordinator/src/store/openStore.ts'
+import { type Row, toRow, withAt } from './report.ts'
 import { signMany } from './signer.ts'
 
 /** A service, and who signs with it. */
-type Signed = { address: string; databaseUrl: string; cookies: readonly string[] }
+type Signed = { url: string; databaseUrl: string; cookies: readonly string[] }
 
 /** Two quotes are under way in turn, so that this many callers make batches of 16 and a few more. */
 const CALLERS_OF_BATCHES = 40
@@ -35,43 +37,110 @@ export async function measurePins(
   const worst = Math.max(...second.large.map(toBytesEach))
   const [one, other] = [first.single[0], second.single[0]]
   if (one === undefined || other === undefined) throw new Error('no batch had one signature')
-  const at = { value: 1, of: 'signature in the batch' }
   const sizes = second.large.map(({ signatures }) => signatures)
-  const large = { value: Math.min(...sizes), of: `to ${Math.max(...sizes)} signatures in a batch` }
+  const v2 = 'receipts of version 2'
+  const perSignatureV2 = median(second.large.map(toBytesEach))
   return [
-    { name: 'bytes pinned for each signature', at: large, value: perSignature, unit: 'bytes' },
-    {
-      name: 'the same, receipts of version 2',
-      at: large,
-      value: median(second.large.map(toBytesEach)),
-      unit: 'bytes',
-      ratios: [
-        { value: median(second.large.map(toBytesEach)) / perSignature, to: 'version 1' },
-        { value: worst / perSignature, to: 'version 1 in the worst batch' },
-      ],
-    },
-    { name: 'bytes pinned', at, value: one.bytes, unit: 'bytes' },
-    {
-      name: 'bytes pinned, receipts of version 2',
-      at,
-      value: other.bytes,
-      unit: 'bytes',
-      ratios: [{ value: other.bytes / one.bytes, to: 'version 1' }],
-    },
-    { name: 'blocks pinned', at, value: one.blocks, unit: 'blocks' },
-    { name: 'blocks pinned, receipts of version 2', at, value: other.blocks, unit: 'blocks' },
-    { name: 'time to pin and read back', at, value: firstMs, unit: 'ms' },
-    {
-      name: 'time to pin and read back, receipts of version 2',
-      at,
-      value: secondMs,
-      unit: 'ms',
-      ratios: [{ value: secondMs / firstMs, to: 'version 1' }],
-    },
-    { name: 'bytes shared for hours', value: first.shared.bytes, unit: 'bytes' },
-    { name: 'bytes shared for hours, receipts of version 2', value: second.shared.bytes, unit: 'bytes' },
+    ...withAt(Math.min(...sizes), `to ${Math.max(...sizes)} signatures in a batch`, [
+      toRow('bytes pinned for each signature', perSignature, 'bytes'),
+      toRow(`the same, ${v2}`, perSignatureV2, 'bytes', {
+        'version 1': perSignatureV2 / perSignature,
+        'version 1 in the worst batch': worst / perSignature,
+      }),
+    ]),
+    ...withAt(1, 'signature in the batch', [
+      toRow('bytes pinned', one.bytes, 'bytes'),
+      toRow(`bytes pinned, ${v2}`, other.bytes, 'bytes', { 'version 1': other.bytes / one.bytes }),
+      toRow('blocks pinned', one.blocks, 'blocks'),
+      toRow(`blocks pinned, ${v2}`, other.blocks, 'blocks'),
+      toRow('time to pin and read back', firstMs, 'ms'),
+      toRow(`time to pin and read back, ${v2}`, secondMs, 'ms', { 'version 1': secondMs / firstMs }),
+    ]),
+    toRow('bytes shared for hours', first.shared.bytes, 'bytes'),
+    toRow(`bytes shared for hours, ${v2}`, second.shared.bytes, 'bytes'),
   ]
 }
 
 const isLarge = ({ signatures }: PinnedBatch) => signatures >= LARGE_BATCH
 const toBytesEach = ({ signatures, bytes }: PinnedBatch) => bytes / signatures
+
+/** What the signatures under one quote leave on IPFS, beside the blocks that are shared for hours. */
+type PinnedBatch = { signatures: number; blocks: number; bytes: number }
+
+/** Of all signatures given: by quote, and the blocks that no quote has to itself (collateral, a coordinator's attestation). */
+type PinnedBlocks = { batches: PinnedBatch[]; shared: { blocks: number; bytes: number } }
+
+const log = { info() {}, warn() {}, error() {} }
+/** No attempt of a measurement fails for its age. */
+const DEADLINE_MS = 3_600_000
+
+/** The distinct blocks of proofs, as the pipeline's own code assembles them from the rows that signing left. */
+async function countBlocks(
+  { pinning }: Pick<PipelineStore, 'pinning'>,
+  slugs: readonly string[],
+): Promise<PinnedBlocks> {
+  const batchesOf = new Map<string, Set<string>>()
+  const blocksOf = new Map<string, Map<string, Block>>()
+  const signaturesOf = new Map<string, number>()
+  for (const slug of slugs) {
+    const work = await pinning.findPin(slug)
+    if (work === undefined) throw new Error('a proof is not there')
+    const { records } = work
+    const { bootId, sequence } = records.version === 1 ? records.batch : records.release.batch
+    const batch = `${bootId} ${sequence}`
+    const { receipt, collateral, others } = assembleReceipt(work)
+    const blocks = blocksOf.get(batch) ?? new Map<string, Block>()
+    for (const block of [receipt, collateral, ...others]) {
+      blocks.set(block.cid, block)
+      batchesOf.set(block.cid, (batchesOf.get(block.cid) ?? new Set()).add(batch))
+    }
+    blocksOf.set(batch, blocks)
+    signaturesOf.set(batch, (signaturesOf.get(batch) ?? 0) + 1)
+  }
+  const isShared = ({ cid }: Block) => (batchesOf.get(cid)?.size ?? 0) > 1
+  const shared = new Map([...blocksOf.values()].flatMap((blocks) => [...blocks.values()].filter(isShared).map(toEntry)))
+  return {
+    batches: [...blocksOf].map(([batch, blocks]) => ({
+      signatures: signaturesOf.get(batch) ?? 0,
+      ...toSize([...blocks.values()].filter((block) => !isShared(block))),
+    })),
+    shared: toSize([...shared.values()]),
+  }
+}
+
+const toEntry = (block: Block) => [block.cid, block] as const
+
+function toSize(blocks: readonly Block[]) {
+  return { blocks: blocks.length, bytes: blocks.reduce((sum, { bytes }) => sum + bytes.length, 0) }
+}
+
+/** Pins proofs of several services one after the other, in turns; the median time of each service's, in milliseconds. */
+async function pinInTurns(
+  pinner: Pick<Pinner, 'pin' | 'read'>,
+  services: readonly { pipeline: Pick<PipelineStore, 'pinning'>; slugs: readonly string[] }[],
+): Promise<number[]> {
+  const clock = { now: () => Date.now() }
+  const lanes = services.map(({ pipeline, slugs }) => ({
+    slugs,
+    stage: createPinStage({
+      store: pipeline.pinning,
+      pinner,
+      clock,
+      random: Math.random,
+      log,
+      pinDeadlineMs: DEADLINE_MS,
+    }),
+    times: [] as number[],
+  }))
+  const turns = Math.min(...lanes.map(({ slugs }) => slugs.length))
+  for (let turn = 0; turn < turns; turn++) {
+    for (const { stage, slugs, times } of lanes) {
+      const start = performance.now()
+      const outcome = await stage.pin(slugs[turn] ?? '')
+      if (outcome !== 'pinned') throw new Error(`a receipt was ${outcome}`)
+      // The first pins what all share.
+      if (turn > 0) times.push(performance.now() - start)
+    }
+  }
+  return lanes.map(({ times }) => median(times))
+}

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import type { Run } from './report.ts'
 
 /** A repeat is disturbed if a fixed piece of work takes longer than this times the best, before or after it. */
 const MAX_DISTURBANCE = 1.3
@@ -11,18 +10,17 @@ export type Calm<Result> = { repeats: Result[]; discarded: number; disturbed: nu
 
 /** Repeats a measurement until as many as asked for were not disturbed by other work on the machine, or gives up and takes the calmest. */
 export async function repeatCalmly<Result>(
-  { rounds, isQuick }: Pick<Run, 'rounds' | 'isQuick'>,
+  { rounds, isQuick }: { rounds: number; isQuick: boolean },
   measure: (round: number) => Promise<Result>,
-  probe: () => number = calibrate,
 ): Promise<Calm<Result>> {
   const limit = (isQuick ? 1 : MAX_REPEATS) * rounds
   const made: { result: Result; took: number }[] = []
-  let best = probe()
+  let best = calibrate()
   const isCalm = ({ took }: { took: number }) => took <= MAX_DISTURBANCE * best
   while (made.length < limit && made.filter(isCalm).length < rounds) {
-    const before = probe()
+    const before = calibrate()
     const result = await measure(made.length)
-    const after = probe()
+    const after = calibrate()
     best = Math.min(best, before, after)
     made.push({ result, took: Math.max(before, after) })
   }

@@ -1,128 +1,214 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { findProgram } from '@countersign/testing'
 import { parseLogLine } from '@countersign/testing/launcher'
-import { createAccounts, createUser, waitForProofs } from '@countersign/testing/stack'
-import { signInAll } from '../bench/signer.ts'
-import { compareThroughput, type Throughput } from './compareThroughput.ts'
-import { type Failover, measureFailover } from './measureFailover.ts'
-import { type Cluster, startCluster } from './startCluster.ts'
+import { createAccounts, median, waitForProofs } from '@countersign/testing/stack'
+import { applyLoad } from '../bench/load.ts'
+import { repeatCalmly } from '../bench/repeatCalmly.ts'
+import { prepareSignings, signInAll } from '../bench/signer.ts'
+import type { Member } from '../member.ts'
+import { type Outcome, type TrialDeps, WrongArgumentError } from '../trial.ts'
+import { startLoad } from './load.ts'
+import { type Cluster, startCluster, topology } from './startCluster.ts'
 
-export type ClusterReport = {
-  /** What each process did, by the lines it wrote. */
-  work: { member: string; count: number; of: string }[]
-  failovers: Failover[]
-  throughputs: Throughput[]
-  /** What is not as it should be. */
-  faults: string[]
+type ClusterOptions = { rounds: number; failovers: number; connections: string; witnesses: boolean }
+
+/** No request notices that a worker dies; it is killed for the sake of its proofs. */
+const FAULTS = {
+  enclave: ['killed', 'frozen', 'stopped'],
+  coordinator: ['killed', 'stopped'],
+  worker: ['killed'],
+  witness: ['killed', 'frozen'],
+} as const
+
+/** A process by its name, such as `enclave 1`, and what happens to it. */
+export type Hit = { name: string; fault: 'killed' | 'frozen' | 'stopped' }
+
+/** What requests noticed that were under way at the moment of the fault, or sent after it. */
+type Failover = Hit & {
+  count: number
+  failures: string[]
+  /** Of requests that were sent after it. */
+  lateFailures: string[]
+  /** How long the slowest of them waited, from the fault or from when it was sent. */
+  longestMs: number
+  /** Of all signatures that were given before and after it. */
+  slugs: string[]
 }
 
 const USERS = 8
 /** Signatures per second while processes are hit: half of what one quote each would allow. */
 const RATE = 30
-
+const BEFORE_MS = 1_500
+const AFTER_MS = 3_000
 const PUBLISH_MS = 60_000
+const SLICE_MS = 3_000
+/** Of each coordinator by itself, so that none is compared while its code is still being compiled; and of all. */
+const WARM_SLICES = { each: 5, all: 2 }
+/** More than can be signed in a slice. */
+const PREPARED = 9_000
 
-/** What a line of the log says that a process has done. */
-function toWork(line: string): 'signatures' | 'receipts' | undefined {
-  const { msg, route, status } = parseLogLine(line) ?? {}
-  if (msg === 'Answered' && route === '/sign/digest' && status === 200) return 'signatures'
-  return msg === 'Pinned receipt' ? 'receipts' : undefined
+function listHits({ failovers, witnesses }: ClusterOptions): Hit[] {
+  const kinds = (Object.keys(FAULTS) as Member['kind'][]).filter((kind) => witnesses || kind !== 'witness')
+  const once = kinds.flatMap((kind) =>
+    FAULTS[kind].flatMap((fault) =>
+      Array.from({ length: topology[kind] }, (_, index) => ({ name: `${kind} ${index + 1}`, fault })),
+    ),
+  )
+  return Array.from({ length: failovers }, () => once).flat()
 }
 
-/** A process by its name, such as `enclave 1`. */
-export type Hit = { name: string; fault: Failover['fault'] }
-
 /** The whole topology: every process has work, processes fail one after the other under load, and three coordinators are compared with one. */
-export async function runCluster(parameters: {
-  /** Who is hit, and how, one after the other. */
-  hits: readonly Hit[]
-  /** Of the comparison; without any there is none. */
-  rounds: number
-  connections: readonly number[]
-  /** Enclaves have logs, which witnesses cosign. */
-  hasLog?: boolean
-  say(line: string): void
-}): Promise<ClusterReport> {
-  const { say, hasLog = false } = parameters
-  const lines = new Map<string, number>()
+export async function runCluster(
+  { scope, say }: TrialDeps,
+  options: ClusterOptions,
+  hits: readonly Hit[] = listHits(options),
+): Promise<Outcome> {
+  const { rounds, witnesses: hasLog } = options
+  const connections = options.connections.split(',').map(Number)
+  if (!connections.every((each) => Number.isSafeInteger(each) && each > 0 && each <= 1024)) {
+    throw new WrongArgumentError(`--connections is ${options.connections}: expected numbers from 1 to 1024`)
+  }
+  const done = new Map<string, number>()
   const onLine = (name: string, line: string) => {
-    if (toWork(line) !== undefined) lines.set(name, (lines.get(name) ?? 0) + 1)
+    if (isWork(line)) done.set(name, (done.get(name) ?? 0) + 1)
   }
   const haproxy = findProgram('haproxy')
   say(haproxy === undefined ? 'HAProxy is not here: a balancer of ours stands in for it' : `the balancer is ${haproxy}`)
-  const cluster = await startCluster({ accounts: createAccounts(USERS), quoteLatencyMs: 39, hasLog, haproxy, onLine })
-  try {
-    say(`started ${cluster.members.map(({ name }) => name).join(', ')}`)
-    const user = createUser(cluster)
-    await user.signIn('user-0')
-    const failovers: Failover[] = []
-    for (const { name, fault } of parameters.hits) {
-      const member = cluster.members.find((each) => each.name === name)
-      if (member === undefined) throw new Error(`there is no ${name}`)
-      const failover = await measureFailover({ member, fault, user, rate: RATE })
-      failovers.push(failover)
-      say(describeFailover(failover))
-    }
-    const slugs = failovers.flatMap((failover) => failover.slugs)
-    const unpublished = await findUnpublished(cluster, slugs)
-    say(`${slugs.length} signatures, ${unpublished.length === 0 ? 'all published' : 'not all published'}`)
-    const throughputs: Throughput[] = []
-    if (parameters.rounds > 0) {
-      // The same for both: one enclave, whose simulated quotes cost processor time that silicon does not, and no publishing.
-      for (const idle of [...cluster.ofKind('worker'), ...cluster.ofKind('enclave').slice(1)])
-        await idle.kill('SIGTERM')
-      // What HAProxy and TLS cost is not compared.
-      const places = [...cluster.ofKind('coordinator').keys()]
-      const eachUrl: string[] = []
-      for (const place of places) eachUrl.push(await cluster.startPlainBalancer([place]))
-      const allUrl = await cluster.startPlainBalancer(places)
-      const cookies = await signInAll(cluster, USERS)
-      for (const connections of parameters.connections) {
-        const { rounds } = parameters
-        throughputs.push(await compareThroughput({ eachUrl, allUrl, cookies, connections, rounds }))
-        say(`compared at ${connections} connections`)
-      }
-    }
-    const work = cluster.members
-      .filter(({ kind }) => kind === 'coordinator' || kind === 'worker')
-      .map(({ name, kind }) => ({
-        member: name,
-        count: lines.get(name) ?? 0,
-        of: kind === 'worker' ? 'receipts' : 'signatures',
-      }))
-    const idle = findIdle(parameters.hits, work)
-    return { work, failovers, throughputs, faults: [...idle, ...findFaults(failovers, hasLog), ...unpublished] }
-  } finally {
-    await cluster.stop()
+  const accounts = createAccounts(USERS)
+  const cluster = await startCluster({ accounts, quoteLatencyMs: 39, hasLog, haproxy, onLine })
+  scope.add(cluster, ({ stop }) => stop())
+  say(`started ${cluster.members.map(({ name }) => name).join(', ')}`)
+  const failovers: Failover[] = []
+  for (const hit of hits) {
+    const failover = await measureFailover(cluster, hit)
+    failovers.push(failover)
+    say(describe(failover))
+  }
+  const slugs = failovers.flatMap((failover) => failover.slugs)
+  const read = await waitForProofs({ url: cluster.url, slugs, timeoutMs: PUBLISH_MS })
+  const unpublished = read.filter(({ proof }) => proof?.status !== 'complete')
+  const throughputs = rounds === 0 ? [] : await compareThroughputs({ cluster, connections, rounds, say })
+  const work = [...cluster.ofKind('coordinator'), ...cluster.ofKind('worker')].map(
+    ({ name, kind }) => [name, done.get(name) ?? 0, kind === 'worker' ? 'receipts' : 'signatures'] as const,
+  )
+  const byFault = Map.groupBy(failovers, ({ name, fault }) => `${name.split(' ')[0]} ${fault}`)
+  const head = ['Connections', 'One coordinator', 'Three', 'Ratio', 'Rounds discarded', 'Disturbed all the same']
+  return {
+    faults: [
+      // Load comes with hits: with some, a process that did nothing is a fault, even if all did nothing.
+      ...(hits.length === 0 ? [] : work.filter(([, count]) => count === 0).map(([name]) => `${name} had no work`)),
+      ...failovers.flatMap((failover) => findFaults(failover, hasLog)),
+      ...unpublished.map(({ slug, proof, httpStatus }) => `${slug} is not published: ${proof?.status ?? httpStatus}`),
+    ],
+    tables: [
+      { head: ['Process', 'Did'], rows: work.map(([name, count, of]) => [name, `${count} ${of}`]) },
+      {
+        head: ['What', 'Times', 'Requests at or after it', 'Failed', 'Longest wait'],
+        rows: [...byFault].map(([name, all]) => {
+          const count = all.reduce((sum, each) => sum + each.count, 0)
+          const failed = all.reduce((sum, { failures }) => sum + failures.length, 0)
+          return [
+            name,
+            all.length,
+            count,
+            failed,
+            `${Math.max(...all.map(({ longestMs }) => longestMs)).toFixed(0)} ms`,
+          ]
+        }),
+      },
+      ...(throughputs.length === 0 ? [] : [{ head, rows: throughputs }]),
+    ],
+    figures: { signatures: slugs.length, failovers: failovers.length },
   }
 }
 
-function describeFailover({ member, fault, count, failures, longestMs }: Failover): string {
-  return `${member} ${fault}: ${count} requests, ${failures.length} failed, the longest wait ${Math.round(longestMs)} ms`
+/** What a line of the log says that a process has done: a signature, or a receipt. */
+function isWork(line: string): boolean {
+  const { msg, route, status } = parseLogLine(line) ?? {}
+  return (msg === 'Answered' && route === '/sign/digest' && status === 200) || msg === 'Pinned receipt'
 }
 
-/** Load comes with hits: without any, nothing is published. With some, a process that did nothing is a fault, even if all did nothing. */
-export function findIdle(hits: readonly Hit[], work: ClusterReport['work']): string[] {
-  if (hits.length === 0) return []
-  return work.filter(({ count }) => count === 0).map(({ member }) => `${member} had no work`)
-}
+const describe = ({ name, fault, count, failures, longestMs }: Failover) =>
+  `${name} ${fault}: ${count} requests, ${failures.length} failed, the longest wait ${Math.round(longestMs)} ms`
 
 /**
  * Requests that a killed coordinator was serving get no answer; no other request may fail. With a log, what a killed enclave had signed and
- * not released is lost with it too: whoever asked is told so.
+ * not released is lost with it too: its callers get an error.
  */
-function findFaults(failovers: readonly Failover[], hasLog: boolean): string[] {
-  return failovers.flatMap((failover) => {
-    const { member, fault, failures, lateFailures } = failover
-    const mayCut = member.startsWith('coordinator') || (hasLog && member.startsWith('enclave'))
-    const counted = mayCut && fault === 'killed' ? lateFailures : failures
-    return counted.length === 0 ? [] : [describeFailover(failover), ...counted]
-  })
+function findFaults(failover: Failover, hasLog: boolean): string[] {
+  const { name, fault, failures, lateFailures } = failover
+  const mayCut = name.startsWith('coordinator') || (hasLog && name.startsWith('enclave'))
+  const counted = mayCut && fault === 'killed' ? lateFailures : failures
+  return counted.length === 0 ? [] : [describe(failover), ...counted]
 }
 
-/** Proofs that are not complete when time is over. */
-async function findUnpublished({ url }: Cluster, slugs: readonly string[]): Promise<string[]> {
-  const read = await waitForProofs({ url, slugs, timeoutMs: PUBLISH_MS })
-  return read.flatMap(({ slug, httpStatus, proof }) =>
-    proof?.status === 'complete' ? [] : [`${slug} is ${proof?.status ?? httpStatus} after ${PUBLISH_MS / 1000} s`],
-  )
+/** Hits one process under a steady load, lets the load go on for a while, and brings the process back. */
+async function measureFailover({ url, members }: Cluster, { name, fault }: Hit): Promise<Failover> {
+  const member = members.find((each) => each.name === name)
+  if (member === undefined) throw new Error(`there is no ${name}`)
+  const load = await startLoad({ url, subjects: ['user-0'], rate: RATE, asksOnce: true })
+  await wait(BEFORE_MS)
+  const moment = performance.now()
+  if (fault === 'frozen') member.freeze()
+  else void member.kill(fault === 'killed' ? 'SIGKILL' : 'SIGTERM')
+  await wait(AFTER_MS)
+  await load.finish(PUBLISH_MS)
+  const touched = load.since(moment)
+  if (fault === 'frozen') member.wake()
+  else {
+    await member.kill('SIGKILL')
+    await member.start()
+  }
+  return {
+    name,
+    fault,
+    count: touched.length,
+    failures: touched.flatMap(({ failure }) => failure ?? []),
+    lateFailures: touched.flatMap(({ failure, sentAt }) => (sentAt > moment ? (failure ?? []) : [])),
+    longestMs: Math.max(0, ...touched.map(({ sentAt, endedAt }) => endedAt - Math.max(sentAt, moment))),
+    slugs: load.answered.map(({ slug }) => slug),
+  }
+}
+
+/** Takes turns: one coordinator, then all of them, at the same balancer's speed, on one enclave and the same database. As rows of a table. */
+async function compareThroughputs(parameters: {
+  cluster: Cluster
+  connections: readonly number[]
+  rounds: number
+  say(line: string): void
+}) {
+  const { cluster, connections: all, rounds, say } = parameters
+  // Simulated quotes cost processor time that silicon does not, and publishing is not compared.
+  for (const idle of [...cluster.ofKind('worker'), ...cluster.ofKind('enclave').slice(1)]) await idle.kill('SIGTERM')
+  // What HAProxy and TLS cost is not compared.
+  const places = [...cluster.ofKind('coordinator').keys()]
+  const eachUrl: string[] = []
+  for (const place of places) eachUrl.push(await cluster.startPlainBalancer([place]))
+  const allUrl = await cluster.startPlainBalancer(places)
+  const cookies = await signInAll(cluster, USERS)
+  const rows: (string | number)[][] = []
+  for (const connections of all) {
+    const measure = async (url: string) => {
+      const next = prepareSignings({ cookies, connections, count: PREPARED })
+      return (await applyLoad({ url, connections, sliceMs: SLICE_MS, next })).rate
+    }
+    for (const url of eachUrl) for (let slice = 0; slice < WARM_SLICES.each; slice++) await measure(url)
+    for (let slice = 0; slice < WARM_SLICES.all; slice++) await measure(allUrl)
+    const { repeats, discarded, disturbed } = await repeatCalmly({ rounds, isQuick: false }, async () => {
+      const one = await measure(eachUrl[0] ?? '')
+      const three = await measure(allUrl)
+      return { one, three, ratio: three / one }
+    })
+    const of = (name: 'one' | 'three' | 'ratio') => median(repeats.map((repeat) => repeat[name]))
+    rows.push([
+      connections,
+      `${of('one').toFixed(0)} /s`,
+      `${of('three').toFixed(0)} /s`,
+      of('ratio'),
+      discarded,
+      disturbed,
+    ])
+    say(`compared at ${connections} connections`)
+  }
+  return rows
 }

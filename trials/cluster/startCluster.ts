@@ -1,11 +1,13 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { hashEnclaveConfig, toHex } from '@countersign/protocol'
 import {
   findFreePorts,
   measureSimulatedCoordinator,
   measureSimulatedEnclave,
   type OidcAccount,
+  startFakeKubo,
   startOidcProvider,
   startPostgres,
 } from '@countersign/testing'
@@ -28,9 +30,9 @@ import coordinatorPackage from '../../services/coordinator/package.json' with { 
 import { readConfig as readCoordinatorConfig } from '../../services/coordinator/src/config.ts'
 import enclavePackage from '../../services/enclave/package.json' with { type: 'json' }
 import { readConfig as readEnclaveConfig } from '../../services/enclave/src/config.ts'
+import { startInterceptor } from '../interceptor.ts'
 import { createMember, type Member } from '../member.ts'
 import { createAuthority, trust } from './authority.ts'
-import { startFlakyProxy } from './flakyProxy.ts'
 import type { Haproxy } from './haproxy.ts'
 import { startRelay } from './relay.ts'
 import { startDeployedHaproxy } from './startDeployedHaproxy.ts'
@@ -97,11 +99,10 @@ async function startParts(parameters: StartOnParameters, { add, createFolder }: 
   const { accounts, quoteLatencyMs, hasLog = false, isInspected = false, random = Math.random } = parameters
   const { onLine = () => {}, haproxy, databaseUrl, counts = topology } = parameters
   const folder = await createFolder()
-  const ports = await findFreePorts(2 + counts.coordinator + counts.enclave + counts.witness)
-  const [publicPort = 0, ipfsPort = 0] = ports
-  const coordinatorPorts = ports.slice(2, 2 + counts.coordinator)
-  const enclavePorts = ports.slice(2 + counts.coordinator, 2 + counts.coordinator + counts.enclave)
-  const witnessPorts = ports.slice(2 + counts.coordinator + counts.enclave)
+  const [publicPort = 0, ...ports] = await findFreePorts(1 + counts.coordinator + counts.enclave + counts.witness)
+  const coordinatorPorts = ports.splice(0, counts.coordinator)
+  const enclavePorts = ports.splice(0, counts.enclave)
+  const witnessPorts = ports
   const url = `${haproxy === undefined ? 'http' : 'https'}://localhost:${publicPort}`
 
   const stopEach = (part: { stop(): Promise<unknown> }) => part.stop()
@@ -114,12 +115,11 @@ async function startParts(parameters: StartOnParameters, { add, createFolder }: 
   }
   const { address, publicKey } = await start('satellite', 'trials/satelliteServer.ts', {})
   const satellite = { url: String(address), publicKey: String(publicKey) }
-  await start('IPFS node', 'trials/cluster/ipfsNode.ts', { PORT: String(ipfsPort), DATA_DIR: folder })
-  const ipfsUrl = `http://127.0.0.1:${ipfsPort}`
+  const { url: ipfsUrl } = add(await startFakeKubo(), stopEach)
   const outside = {
-    entropy: add(await startFlakyProxy({ target: satellite.url, random }), stopEach),
-    ipfs: add(await startFlakyProxy({ target: ipfsUrl, random }), stopEach),
-    chain: add(await startFlakyProxy({ target: contract.chain.url, random }), stopEach),
+    entropy: add(await startFlaky(satellite.url, random), stopEach),
+    ipfs: add(await startFlaky(ipfsUrl, random), stopEach),
+    chain: add(await startFlaky(contract.chain.url, random), stopEach),
   }
 
   const logsFile = join(folder, 'logs')
@@ -218,7 +218,14 @@ async function startParts(parameters: StartOnParameters, { add, createFolder }: 
   else {
     const authority = await createAuthority(folder)
     trust(authority)
-    const parts = { program: haproxy, folder, authority, port: publicPort, coordinatorPorts, ipfsPort }
+    const parts = {
+      program: haproxy,
+      folder,
+      authority,
+      port: publicPort,
+      coordinatorPorts,
+      ipfsPort: Number(new URL(ipfsUrl).port),
+    }
     proxy = add(await startDeployedHaproxy({ ...parts, onLine: (line) => onLine('HAProxy', line) }), stopEach)
   }
   if (hasLog) await Promise.all(coordinatorPorts.map((port) => untilComplete(`http://127.0.0.1:${port}`)))
@@ -255,7 +262,7 @@ async function untilComplete(url: string) {
     const { missing = [] } = (await answer.json()) as { missing?: readonly string[] }
     if (answer.status === 200 && missing.length === 0) return
     if (performance.now() > until) throw new Error(`a coordinator is not ready: ${answer.status} ${missing.join(', ')}`)
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await setTimeout(50)
   }
 }
 
@@ -290,5 +297,36 @@ async function writePolicies(parameters: {
     coordinatorConfigHash,
     coordinatorTcb,
     entropyKey,
+  }
+}
+
+/** Whether the service gets the request is known from none of these. */
+const FAULTS = ['reset', 'error', 'answer-lost', 'slow'] as const
+const SLOW_MS = 2_000
+
+/** Fails some requests before they reach the service, others after it has served them. `random` decides which. */
+async function startFlaky(target: string, random: () => number) {
+  const counts = { asked: 0, failed: 0 }
+  let rate = 0
+  const { url, stop } = await startInterceptor(target, async (_, forward) => {
+    counts.asked += 1
+    if (random() >= rate) return forward()
+    counts.failed += 1
+    const fault = FAULTS[Math.floor(random() * FAULTS.length)]
+    if (fault === 'reset') return undefined
+    if (fault === 'error') return { status: 500, type: 'text/plain', body: Buffer.from('out of order') }
+    if (fault === 'slow') await setTimeout(SLOW_MS, undefined, { ref: false })
+    const answer = await forward()
+    return fault === 'answer-lost' ? undefined : answer
+  })
+  return {
+    url,
+    stop,
+    /** How many requests it was asked, and how many of them it failed. */
+    counts: counts as Readonly<typeof counts>,
+    /** From the next request on: the share of requests that fail. */
+    setRate(next: number) {
+      rate = next
+    },
   }
 }

@@ -6,25 +6,16 @@ import { promisify } from 'node:util'
 import { toPath } from '@countersign/testing/launcher'
 import type { PostgresPair } from './postgresPair.ts'
 
-export type RestoredBackups = {
-  /** What `admin check` said of each, against the list of proofs that were there before. */
-  dump: string
-  archive: string
-  /** Of the dump, in bytes. */
-  dumpBytes: number
-  faults: string[]
-}
-
 const AFTER_MS = 2_000
 
 /**
  * Takes both kinds of backups under load, as docs/operations.md says it, restores them into an empty database and an empty server, and
- * looks for every proof.
+ * looks for every proof. Gives the faults.
  */
 export async function restoreBackups(
   pair: PostgresPair,
   { folder, say }: { folder: string; say(line: string): void },
-): Promise<RestoredBackups> {
+): Promise<string[]> {
   const url = () => pair.toUrl(pair.primaryPort())
   const lists = { dump: join(folder, 'before-dump'), archive: join(folder, 'before-archive') }
   const faults: string[] = []
@@ -51,16 +42,18 @@ export async function restoreBackups(
   const restored = pair.toUrl(pair.primaryPort(), 'restored')
   await pair.run('pg_restore', ['--exit-on-error', '--no-owner', `--dbname=${restored}`, dump])
   const port = await pair.startCopy(copy)
-  const said = {
-    dump: await check(restored, ['--against', lists.dump]).catch(toFault),
-    archive: await check(pair.toUrl(port), ['--against', lists.archive]).catch(toFault),
+  const checks = [
+    [`a dump of ${(await stat(dump)).size} bytes, restored into an empty database`, restored, lists.dump],
+    ['a copy and the archive, restored into an empty server', pair.toUrl(port), lists.archive],
+  ] as const
+  for (const [name, databaseUrl, list] of checks) {
+    const said = await check(databaseUrl, ['--against', list]).catch((error: Error) => {
+      faults.push(`${name}: ${error.message}`)
+      return error.message
+    })
+    say(`${name}: ${said}`)
   }
-  return { ...said, dumpBytes: (await stat(dump)).size, faults }
-
-  function toFault(error: Error): string {
-    faults.push(error.message)
-    return error.message
-  }
+  return faults
 }
 
 /** As an operator runs it. */

@@ -1,43 +1,27 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { findFreePorts } from '@countersign/testing'
+import { findFreePorts, findProgram } from '@countersign/testing'
 import { toPath } from '@countersign/testing/launcher'
-import {
-  type Audit,
-  audit,
-  createAccounts,
-  readEvents,
-  type Scope,
-  type VerifyTransaction,
-  waitForProofs,
-  withScope,
-} from '@countersign/testing/stack'
+import { createAccounts, median, type Scope } from '@countersign/testing/stack'
+import { audit, listFaults } from '../audit.ts'
 import { createAuthority, trust } from '../cluster/authority.ts'
 import { replaceAll, startHaproxy } from '../cluster/haproxy.ts'
+import { type Load, startLoad } from '../cluster/load.ts'
 import { startClusterOn } from '../cluster/startCluster.ts'
-import { createVerifyTransaction } from '../verifyTransaction.ts'
-import { countReasons, findLongestPause, type Load, startLoad } from './load.ts'
-import type { Part } from './parts.ts'
-import { type Mode, type PostgresPair, startPostgresPair } from './postgresPair.ts'
-import { type RestoredBackups, restoreBackups } from './restoreBackups.ts'
+import type { Table } from '../table.ts'
+import { type Outcome, type TrialDeps, WrongArgumentError } from '../trial.ts'
+import { findPostgres, type PostgresPair, startPostgresPair } from './postgresPair.ts'
+import { restoreBackups } from './restoreBackups.ts'
 
-export type FailoverParameters = {
-  parts: readonly Part[]
-  /** Of each kind of event. */
+type FailoverOptions = {
+  parts: readonly string[]
   rounds: number
-  /** Signatures a second. */
   rate: number
-  mode: Mode
-  /** For so long before its primary dies, the standby gets nothing. */
-  lagMs: number
-  /** From the death of the primary until the standby is promoted: what it takes to notice. */
-  outageMs: number
-  /** Programs. */
-  haproxy: string
-  native: string
-  say(line: string): void
-  onLine?(name: string, line: string): void
+  mode: string
+  lag: number
+  outage: number
+  log: boolean
 }
 
 type Event = {
@@ -45,21 +29,9 @@ type Event = {
   /** From the last good answer before to the first good one after. */
   pauseMs: number
   /** Tries that failed, by reason. */
-  failures: { reason: string; count: number }[]
+  failures: [reason: string, count: number][]
   /** Answered before, and not in the database after it. */
   lost: number
-}
-
-export type FailoverReport = {
-  events: Event[]
-  asked: number
-  answered: number
-  /** Answered otherwise when they were asked for again. */
-  changed: string[]
-  audit: Audit
-  backups: RestoredBackups | undefined
-  deaths: string[]
-  faults: string[]
 }
 
 const USERS = 8
@@ -70,12 +42,15 @@ const VERIFIED_OF = 8
 const counts = { coordinator: 2, worker: 1, enclave: 1, witness: 0 }
 
 /** PostgreSQL fails over, and the balancer is reloaded and restarted, under load; then everything that was answered is looked for. */
-export async function runFailover(parameters: FailoverParameters): Promise<FailoverReport> {
-  return withScope((scope) => run(parameters, scope))
-}
-
-async function run(parameters: FailoverParameters, scope: Scope): Promise<FailoverReport> {
-  const { parts, rounds, rate, mode, lagMs, outageMs, haproxy, native, say, onLine = () => {} } = parameters
+export async function runFailover({ scope, say }: TrialDeps, options: FailoverOptions): Promise<Outcome> {
+  const { parts, rounds, rate, mode, lag, outage } = options
+  const [haproxy, native] = [findProgram('haproxy'), await findPostgres()]
+  if (mode !== 'sync' && mode !== 'async') throw new WrongArgumentError(`--mode is ${mode}: expected sync or async`)
+  if (haproxy === undefined || native === undefined) {
+    throw new WrongArgumentError('haproxy, or PostgreSQL with its tools in /usr/lib/postgresql, is not installed')
+  }
+  say(`${haproxy}, ${native}, ${mode}`)
+  const onLine = (name: string, line: string) => void (options.log && say(`${name}: ${line}`))
   const folder = await scope.createFolder()
   const authority = await createAuthority(folder)
   trust(authority)
@@ -91,78 +66,86 @@ async function run(parameters: FailoverParameters, scope: Scope): Promise<Failov
   const load = await startLoad({ url: cluster.url, subjects: accounts.map(({ sub }) => sub), rate })
   const observed = { load, pair, lost: new Set<string>() }
   const events: Event[] = []
-  const note = (event: Event) => {
+  const happen = async (what: Event['what'], act: () => Promise<void>) => {
+    await wait(BEFORE_MS)
+    const event = await observe(observed, what, act)
     events.push(event)
     say(describe(event))
   }
 
   for (let round = 1; parts.includes('database') && round <= rounds; round++) {
-    await wait(BEFORE_MS)
-    const event = await observe(observed, 'failover of PostgreSQL', async () => {
-      if (lagMs > 0) {
+    await happen('failover of PostgreSQL', async () => {
+      if (lag > 0) {
         pair.cut()
-        await wait(lagMs)
+        await wait(lag)
       }
       await pair.kill()
-      await wait(outageMs)
+      await wait(outage)
       await pair.promote()
     })
-    note(event)
     await pair.rejoin()
   }
-  for (const [what, act] of [
-    ['reload of HAProxy', () => proxy.reload()],
-    ['restart of HAProxy', () => proxy.restart()],
-  ] as const) {
-    for (let round = 1; parts.includes('balancer') && round <= rounds; round++) {
-      await wait(BEFORE_MS)
-      note(await observe(observed, what, act))
-    }
+  for (let round = 1; parts.includes('balancer') && round <= rounds; round++) {
+    await happen('reload of HAProxy', () => proxy.reload())
+    await happen('restart of HAProxy', () => proxy.restart())
   }
-  let backups: RestoredBackups | undefined
+  const backups: string[] = []
   if (parts.includes('backups')) {
     await wait(BEFORE_MS)
-    backups = await restoreBackups(pair, { folder, say }).catch(toFailed)
-    say(`a dump of ${backups.dumpBytes} bytes, restored into an empty database: ${backups.dump}`)
-    say(`a copy and the archive, restored into an empty server: ${backups.archive}`)
+    // The rest of the run is worth its report all the same.
+    const found = await restoreBackups(pair, { folder, say }).catch((error: Error) => [error.message])
+    backups.push(...found.map((fault) => `backups: ${fault}`))
   }
   await load.finish(SETTLE_MS)
   const { answered } = load
-  say(`${answered.length} of ${load.asked()} signatures were answered; waiting for their proofs`)
+  say(`${answered.length} of ${load.asked()} signatures were answered`)
   const changed = await load.askAgain()
-  const read = await waitForProofs({ url: cluster.url, slugs: answered.map(({ slug }) => slug), timeoutMs: SETTLE_MS })
-  const seen = new Map(read.flatMap(({ slug, proof }) => (proof === undefined ? [] : [[slug, proof] as const])))
-  const audited = await audit({
-    ...cluster,
-    received: answered,
-    seen,
-    verifyTransaction: await createVerifySome(cluster),
-    say,
-  })
-  const deaths = cluster.members.flatMap(({ name, deaths: died }) =>
-    died() > 0 ? [`${name} died ${died()} times`] : [],
-  )
-  const report = { events, backups, asked: load.asked(), answered: answered.length, changed, audit: audited, deaths }
+  const audited = await audit(cluster, answered, { say, verifyOneIn: VERIFIED_OF })
+  const lost = events.reduce((sum, event) => sum + event.lost, 0)
+  // Without waiting for the standby, what was answered may be lost: those figures are reported, and are no faults.
+  const ofSync = [
+    ...(lost > 0 ? [`${lost} answered signatures were lost`] : []),
+    ...changed.map((each) => `answered otherwise: ${each}`),
+    ...listFaults({ ...audited, invalid: [] }),
+  ]
   return {
-    ...report,
-    faults: [...(isTlsRequired ? [] : ['a plain connection was let in']), ...findFaults(report, mode)],
+    faults: [
+      ...(isTlsRequired ? [] : ['a plain connection was let in']),
+      ...(answered.length < load.asked() ? [`${load.asked() - answered.length} signatures were never answered`] : []),
+      ...cluster.members.flatMap(({ name, deaths }) => (deaths() > 0 ? [`${name} died ${deaths()} times`] : [])),
+      ...backups,
+      ...audited.invalid,
+      ...(mode === 'sync' ? ofSync : []),
+    ],
+    tables: [toTable(events)],
+    figures: {
+      ...{ asked: load.asked(), answered: answered.length, verified: audited.verified, changed: changed.length },
+      ...{ incomplete: audited.lost.length, twice: audited.duplicated.length, unknown: audited.unknown.length },
+    },
   }
 }
 
-/** The rest of the run is worth its report all the same. */
-function toFailed(error: Error): RestoredBackups {
-  return { dump: '', archive: '', dumpBytes: 0, faults: [`backups: ${error.message}`] }
-}
-
-/** The whole verifier for one in eight, which takes most of the time; for the others, what the event names. */
-async function createVerifySome(cluster: Parameters<typeof createVerifyTransaction>[0]): Promise<VerifyTransaction> {
-  const verify = createVerifyTransaction(cluster)
-  const events = await readEvents({ url: cluster.chainUrl, contract: cluster.contract })
-  const cids = new Map<string, string>(events.map(({ txHash, ipfsCid }) => [txHash, ipfsCid]))
-  let turn = 0
-  return async (txHash) => {
-    const cid = cids.get(txHash)
-    return turn++ % VERIFIED_OF === 0 || cid === undefined ? verify(txHash) : { cid }
+function toTable(events: readonly Event[]): Table {
+  return {
+    head: ['What', 'Times', 'Answered and lost', 'Longest pause', 'Median pause', 'Failed tries'],
+    rows: [...Map.groupBy(events, ({ what }) => what)].map(([what, all]) => {
+      const pauses = all.map(({ pauseMs }) => pauseMs)
+      const reasons = Map.groupBy(
+        all.flatMap(({ failures }) => failures),
+        ([reason]) => reason,
+      )
+      const failed = [...reasons].map(
+        ([reason, each]) => `${each.reduce((sum, [, count]) => sum + count, 0)} × ${reason}`,
+      )
+      return [
+        what,
+        all.length,
+        all.reduce((sum, { lost }) => sum + lost, 0),
+        `${Math.max(...pauses).toFixed(0)} ms`,
+        `${median(pauses).toFixed(0)} ms`,
+        failed.join(', ') || 'none',
+      ]
+    }),
   }
 }
 
@@ -200,41 +183,32 @@ async function observe(
   await act()
   const acted = performance.now()
   const until = acted + SETTLE_MS
-  while ((load.goodAt.at(-1) ?? 0) < acted + AFTER_MS && performance.now() < until) await wait(50)
+  const isGood = ({ failure }: { failure: string | undefined }) => failure === undefined
+  while (!load.since(acted + AFTER_MS).some(isGood) && performance.now() < until) await wait(50)
   const slugs = load.answered.filter(({ slug }) => !lost.has(slug)).map(({ slug }) => slug)
   const found = await pair.findSlugs(slugs)
   const missing = slugs.filter((slug) => !found.has(slug))
   for (const slug of missing) lost.add(slug)
+  const failures = Map.groupBy(
+    load.since(start).flatMap(({ failure }) => failure ?? []),
+    (failure) => failure,
+  )
   return {
     what,
-    pauseMs: findLongestPause(load.goodAt, start),
-    failures: countReasons(load.failures, start),
+    pauseMs: findLongestPause(load, start),
+    failures: [...failures].map(([reason, { length }]) => [reason, length]),
     lost: missing.length,
   }
 }
 
-function describe({ what, pauseMs, failures, lost }: Event): string {
-  const failed = failures.map(({ reason, count }) => `${count} × ${reason}`).join(', ')
-  return `${what}: ${lost} answered lost, a pause of ${Math.round(pauseMs)} ms, failed tries: ${failed || 'none'}`
+/** The longest time between two good answers, of which the second is after a moment. */
+function findLongestPause(load: Load, since: number): number {
+  const good = load.since(0).filter(({ failure }) => failure === undefined)
+  const sorted = good.map(({ endedAt }) => endedAt).toSorted((one, other) => one - other)
+  return Math.max(0, ...sorted.map((at, index) => (index > 0 && at > since ? at - (sorted[index - 1] ?? at) : 0)))
 }
 
-/** What must not be, whichever way PostgreSQL replicates. Without waiting for the standby, what was answered may be lost: that is told. */
-function findFaults(report: Omit<FailoverReport, 'faults'>, mode: Mode): string[] {
-  const { events, asked, answered, changed, audit: audited, deaths } = report
-  const lost = events.reduce((sum, event) => sum + event.lost, 0)
-  const common = [
-    ...(answered < asked ? [`${asked - answered} signatures were never answered`] : []),
-    ...deaths,
-    ...(report.backups?.faults ?? []),
-    ...audited.invalid,
-  ]
-  if (mode === 'async') return common
-  return [
-    ...common,
-    ...(lost > 0 ? [`${lost} answered signatures were lost`] : []),
-    ...changed.map((each) => `answered otherwise: ${each}`),
-    ...audited.lost,
-    ...audited.duplicated,
-    ...audited.unknown.map((each) => `an event of a signature that nobody has: ${each}`),
-  ]
+function describe({ what, pauseMs, failures, lost }: Event): string {
+  const failed = failures.map(([reason, count]) => `${count} × ${reason}`).join(', ')
+  return `${what}: ${lost} answered lost, a pause of ${Math.round(pauseMs)} ms, failed tries: ${failed || 'none'}`
 }

@@ -1,6 +1,6 @@
 import { createVerifier, parseCollateral, parsePem, parseQuote, parseReport } from '@countersign/attestation'
 import { createSimulator } from '@countersign/attestation/simulator'
-import type { Subject } from './fuzz.ts'
+import type { Subject } from './subject.ts'
 
 const AT = new Date('2026-06-15T00:00:00Z')
 

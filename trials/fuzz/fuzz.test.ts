@@ -1,10 +1,9 @@
 import { describe, test } from 'vitest'
-import { createSubjects } from './createSubjects.ts'
-import { fuzz } from './fuzz.ts'
+import { createSubjects, fuzz } from './fuzz.ts'
 
 const subjects = await createSubjects()
 
-describe('whatever comes in, a parser answers or throws a typed error', () => {
+describe('a parser answers every input or throws a typed error', () => {
   test.each(subjects.map((subject) => [subject.name, subject] as const))(
     '%s',
     async (_, subject) => {

@@ -1,11 +1,40 @@
 import { ServiceError } from '@countersign/protocol'
 import fc from 'fast-check'
+import type { Outcome, TrialDeps } from '../trial.ts'
+import { createEvidenceSubjects } from './evidenceSubjects.ts'
+import { createLogSubjects } from './logSubjects.ts'
+import { createReceiptSubjects } from './receiptSubjects.ts'
+import type { Subject } from './subject.ts'
+import { createVaultSubjects } from './vaultSubjects.ts'
 
-/** A parser, and genuine inputs to start mutations from, or another way to make inputs. */
-export type Subject = { name: string; parse(bytes: Uint8Array<ArrayBuffer>): unknown } & (
-  | { seeds: Uint8Array[] }
-  | { inputs: fc.Arbitrary<Uint8Array<ArrayBuffer>> }
-)
+/** Every parser that bytes of third parties reach. */
+export async function createSubjects(): Promise<Subject[]> {
+  return [
+    ...createEvidenceSubjects(),
+    ...(await createReceiptSubjects()),
+    ...createVaultSubjects(),
+    ...createLogSubjects(),
+  ]
+}
+
+export async function runFuzz(
+  { say }: Pick<TrialDeps, 'say'>,
+  { runs, seed }: { runs: number; seed: number },
+): Promise<Outcome> {
+  const subjects = await createSubjects()
+  const share = Math.ceil(runs / subjects.length)
+  const faults: string[] = []
+  for (const subject of subjects) {
+    const fault = await fuzz(subject, { runs: share, seed }).then(
+      () => undefined,
+      (error: Error) => `${subject.name}: ${error.message}`,
+    )
+    if (fault === undefined) say(`${subject.name}: ${share} inputs, no untyped error`)
+    else faults.push(fault)
+  }
+  const peakMib = Math.round(process.resourceUsage().maxRSS / 1024)
+  return { faults, figures: { inputs: share * subjects.length, parsers: subjects.length, peakMib } }
+}
 
 /** Random bytes, or genuine ones with some bytes changed, runs removed, repeated or inserted. */
 function mutate(seeds: Uint8Array[]): fc.Arbitrary<Uint8Array<ArrayBuffer>> {

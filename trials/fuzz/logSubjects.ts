@@ -20,7 +20,7 @@ import {
   toTilePath,
 } from '@countersign/log'
 import { createSimulatedLog } from '@countersign/receipt/simulator'
-import type { Subject } from './fuzz.ts'
+import type { Subject } from './subject.ts'
 
 /** What logs, witnesses and receipts bring: keys, notes, checkpoints, proofs, tiles and entries. */
 export function createLogSubjects(): Subject[] {

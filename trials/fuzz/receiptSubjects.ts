@@ -13,7 +13,7 @@ import {
 import { createReceiptSimulator } from '@countersign/receipt/simulator'
 import fc from 'fast-check'
 import { goldenVaults } from '../../packages/receipt/src/vaults.fake.ts'
-import type { Subject } from './fuzz.ts'
+import type { Subject } from './subject.ts'
 
 const AT = new Date('2026-06-15T00:00:00Z')
 const BLOCKS = ['attestation', 'release', 'batch', 'coordinator', 'policy'] as const

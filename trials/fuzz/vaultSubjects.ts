@@ -3,7 +3,7 @@ import { type Approval, fromHex, parseStrictJson, toHex } from '@countersign/pro
 import { createTx, toDigest } from '@countersign/testing/stack'
 import { createPasskey } from '../../packages/policy/src/passkey.fake.ts'
 import { full, limited, passkeys, scheduled } from '../../packages/policy/src/policies.fake.ts'
-import type { Subject } from './fuzz.ts'
+import type { Subject } from './subject.ts'
 
 const NOW = Date.parse('2026-06-15T00:00:00Z')
 const MAX_LENGTH = 65_536

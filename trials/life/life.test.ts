@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createLifeCommands, type LifeCommand, PUBLISH_DEADLINE_MS, plainRun } from './commands.ts'
-import { type Life, openLife } from './life.ts'
+import { type Life, openLife } from './runLife.ts'
 import type { LifeCounts } from './runSequence.ts'
 
 // Thousands of sequences: npm run life. With this seed few of them reach every end that is asked for below.

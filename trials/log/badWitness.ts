@@ -13,7 +13,7 @@ import {
 import { toHex } from '@countersign/protocol'
 import { readSigners, type Signer } from '../../services/witness/src/signers.ts'
 import { toKeyPath } from '../../services/witness/src/witnessFolder.ts'
-import { type Answer, type Asked, type Handle, startInterceptor } from './interceptor.ts'
+import { type Answer, type Asked, type Handle, startInterceptor } from '../interceptor.ts'
 
 /** What a witness does with the calls of a log. */
 export const moods = [

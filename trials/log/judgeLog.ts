@@ -17,6 +17,13 @@ import { toHex } from '@countersign/protocol'
 import type { Cosigned } from './badWitness.ts'
 import type { LogRows } from './readLogs.ts'
 
+const QUORUM = 2
+
+/** Of these witnesses two are enough. */
+export function toPolicy(witnesses: readonly { vkey: string }[]): WitnessPolicy {
+  return { witnesses: witnesses.map(({ vkey }) => toHex(parseVkey(vkey).publicKey)), quorum: QUORUM }
+}
+
 export type LogVerdict = {
   /** Entries of signatures, by what became of them. */
   counts: { signatures: number; committed: number; dropped: number; unacknowledged: number; ofDeadBoots: number }

@@ -6,42 +6,38 @@ import { createTx, createUser, type Scope, type TestUser, withScope } from '@cou
 import { createSigner } from '../../packages/log/src/logs.fake.ts'
 import { callEnclave, createTestCoordinator } from '../../services/enclave/test/coordinator.ts'
 import { createDatabase, openQuery, type Query } from '../openQuery.ts'
+import { type Outcome, selectNames, type TrialDeps } from '../trial.ts'
 import { createLogSigner, createOtherCheckpoint } from './fork.ts'
-import { judgeLog } from './judgeLog.ts'
-import { type LogRows, readLogs } from './readLogs.ts'
-import { readNewest } from './readNewest.ts'
+import { judgeLog, toPolicy } from './judgeLog.ts'
+import { type LogRows, readLogs, readNewest } from './readLogs.ts'
 import { secretUse } from './secretUse.ts'
 
-/** What one attack came to: the faults, of which there should be none. */
-export type Attack = (parameters: { scope: Scope; say(line: string): void }) => Promise<string[]>
+/** Gives the faults. */
+type Attack = (deps: TrialDeps) => Promise<string[]>
 
-const QUORUM = 2
 /** How long is looked whether something is released that must not be. */
 const WATCH_MS = 8_000
 const READY_MS = 90_000
 
-export const attacks = {
+const attacks: Readonly<Record<string, Attack>> = {
   'rolled-back database': rolledBackDatabase,
   'second enclave on the same origin': secondEnclave,
   'origin that the witnesses do not know': unknownOrigin,
   'frontier made up by the coordinator': madeUpFrontier,
   'secret use of the spare origin': secretUse,
-} as const satisfies Record<string, Attack>
+}
 
-export type AttackName = keyof typeof attacks
-
-/** Runs each with a backend of its own. */
-export async function runAttacks(parameters: {
-  names: readonly AttackName[]
-  say(line: string): void
-}): Promise<{ name: AttackName; faults: string[] }[]> {
-  const { names, say } = parameters
-  const results = []
+/** Runs each with a separate backend. */
+export async function runAttacks({ say }: TrialDeps, { only }: { only: string }): Promise<Outcome> {
+  const names = selectNames(Object.keys(attacks), only)
+  const faults: string[] = []
   for (const name of names) {
-    const faults = await withScope((scope) => attacks[name]({ scope, say: (line) => say(`${name}: ${line}`) }))
-    results.push({ name, faults })
+    const attack = attacks[name] as Attack
+    const found = await withScope((scope) => attack({ scope, say: (line) => say(`${name}: ${line}`) }))
+    say(`${name}: ${found.length} faults`)
+    faults.push(...found.map((fault) => `${name}: ${fault}`))
   }
-  return results
+  return { faults, figures: { attacks: names } }
 }
 
 /** A backend with a log, somebody who is signed in, and what the database has. */
@@ -85,21 +81,23 @@ const openDatabase = async (scope: Scope, url: string): Promise<Query> =>
 
 /** The log of this origin, judged against the witnesses. */
 async function judge({ witnesses }: Pick<Backend, 'witnesses'>, query: Query, origin: string) {
-  const policy = { witnesses: witnesses.map(({ vkey }) => toHex(parseVkey(vkey).publicKey)), quorum: QUORUM }
   const rows = (await readLogs(query)).find((log) => log.origin === origin)
   if (rows === undefined) return { rows: undefined, faults: [`${origin} was never begun`] }
-  return { rows, faults: judgeLog(rows, { policy, newest: await readNewest(witnesses, origin) }).faults }
+  return {
+    rows,
+    faults: judgeLog(rows, { policy: toPolicy(witnesses), newest: await readNewest(witnesses, origin) }).faults,
+  }
 }
 
 const countSignings = (logs: readonly LogRows[], origin: string) =>
   logs.find((log) => log.origin === origin)?.signings.length ?? 0
 
 /** An operator brings an old database back: the witnesses have seen more of the log than it has. */
-async function rolledBackDatabase({ scope, say }: Parameters<Attack>[0]): Promise<string[]> {
+async function rolledBackDatabase({ scope, say }: TrialDeps): Promise<string[]> {
   const origins = ['log.localhost/first', 'log.localhost/spare']
   const [first = '', spare = ''] = origins
   const { backend, user, nextNonce } = await open(scope, { origins, knownOrigins: [first] })
-  const { databaseUrl = '' } = backend
+  const { databaseUrl } = backend
   const faults = await signSome(user, nextNonce, 2)
   await backend.stopCoordinator('SIGTERM')
   const old = await copyDatabase(databaseUrl)
@@ -125,11 +123,11 @@ async function rolledBackDatabase({ scope, say }: Parameters<Attack>[0]): Promis
 }
 
 /** Two enclaves with one root secret are told to write to the same log, each with a coordinator of its own. */
-async function secondEnclave({ scope, say }: Parameters<Attack>[0]): Promise<string[]> {
+async function secondEnclave({ scope, say }: TrialDeps): Promise<string[]> {
   const origins = ['log.localhost/only']
   const [origin = ''] = origins
   const { backend, user, nextNonce } = await open(scope, { origins })
-  const { databaseUrl = '' } = backend
+  const { databaseUrl } = backend
   const faults = await signSome(user, nextNonce, 2)
   const secondUrl = await backend.startSecondEnclave()
   const other = await createDatabase(databaseUrl)
@@ -165,13 +163,13 @@ async function secondEnclave({ scope, say }: Parameters<Attack>[0]): Promise<str
 }
 
 /** The witnesses were never told of the first origin: 404. */
-async function unknownOrigin({ scope, say }: Parameters<Attack>[0]): Promise<string[]> {
+async function unknownOrigin({ scope, say }: TrialDeps): Promise<string[]> {
   const origins = ['log.localhost/unknown', 'log.localhost/known']
   const [unknown = '', known = ''] = origins
   const { backend, user, nextNonce } = await open(scope, { origins, knownOrigins: [known] })
   say('the spare was taken')
   const faults = await signSome(user, nextNonce, 3)
-  const query = await openDatabase(scope, backend.databaseUrl ?? '')
+  const query = await openDatabase(scope, backend.databaseUrl)
   const logs = await readLogs(query)
   if (countSignings(logs, unknown) !== 0) faults.push('a log that nobody knows has signatures')
   if (countSignings(logs, known) !== 3) faults.push('the spare does not have the signatures')
@@ -181,11 +179,11 @@ async function unknownOrigin({ scope, say }: Parameters<Attack>[0]): Promise<str
 }
 
 /** A coordinator that the enclave admits tells it lies about where its log goes on, and about who cosigned it. */
-async function madeUpFrontier({ scope, say }: Parameters<Attack>[0]): Promise<string[]> {
+async function madeUpFrontier({ scope, say }: TrialDeps): Promise<string[]> {
   const origins = ['log.localhost/first', 'log.localhost/spare']
   const [first = '', spare = ''] = origins
   const { backend, user, nextNonce } = await open(scope, { origins })
-  const { enclaveUrl, witnesses, rootSecretFile, databaseUrl = '' } = backend
+  const { enclaveUrl, witnesses, rootSecretFile, databaseUrl } = backend
   const faults = await signSome(user, nextNonce, 2)
   await backend.stopCoordinator('SIGTERM')
   await backend.stopEnclave('SIGKILL')

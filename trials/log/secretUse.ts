@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { type Backend, readAnchors, startBackend } from '@countersign/testing'
 import { toPath } from '@countersign/testing/launcher'
-import { createUser, type Scope, type TestUser, waitForCompleteProofs } from '@countersign/testing/stack'
+import { createUser, type TestUser, waitForCompleteProofs } from '@countersign/testing/stack'
 import { startContract } from '../../contracts/startContract.ts'
 import { createDevManifest } from '../../dev/webConfig.ts'
 import { createDatabase } from '../openQuery.ts'
+import type { TrialDeps } from '../trial.ts'
 
 const READY_MS = 90_000
 const MONITOR = toPath('apps/verifier/src/monitor/cli.ts')
@@ -18,7 +19,7 @@ type Look = { exitCode: number; conclusion: string; kinds: string[] }
  * A second enclave with the same configuration, and a second coordinator with an empty database, open the spare origin and sign there. The
  * operator shows neither. A monitor that knows only the manifest must find it: the witnesses cosigned the spare.
  */
-export async function secretUse({ scope, say }: { scope: Scope; say(line: string): void }): Promise<string[]> {
+export async function secretUse({ scope, say }: TrialDeps): Promise<string[]> {
   const { chain, address: contract, env } = await startContract()
   scope.add(chain, ({ stop }) => stop())
   const backend = scope.add(await startBackend({ env, log: {} }), ({ stop }) => stop())
@@ -68,7 +69,7 @@ export async function secretUse({ scope, say }: { scope: Scope; say(line: string
 async function signInSecret(backend: Backend): Promise<void> {
   const changes = {
     ENCLAVE_URL: await backend.startSecondEnclave(),
-    DATABASE_URL: await createDatabase(backend.databaseUrl ?? ''),
+    DATABASE_URL: await createDatabase(backend.databaseUrl),
     WORKER: 'off',
   }
   const second = await backend.startSecond(changes)

@@ -5,27 +5,12 @@ import { createHistory } from '../../packages/verify/src/monitor/history.fake.ts
 import { createFakeLog } from '../../packages/verify/src/monitor/log/log.fake.ts'
 import { createFakeNode } from '../../packages/verify/src/monitor/node.fake.ts'
 import { apiBaseUrl, createFakeNetwork, gatewayUrl, rpcUrl } from '../../packages/verify/src/network.fake.ts'
-
-export type HistoryReport = {
-  /** Of the honest history: nothing. */
-  findings: readonly string[]
-  headline: { proven: number; nonce: number; size: number; entries: number }
-  conclusion: string
-  seconds: number
-  /** What the next look found of each case that was planted, and how long it took. */
-  planted: readonly { name: string; findings: readonly string[]; seconds: number }[]
-}
+import type { Outcome, TrialDeps } from '../trial.ts'
 
 const PER_BLOCK = 100
 
 /** Looks at a wallet with so many signatures, all honest; then plants one case after the other, and looks again as `--follow` does. */
-export async function runHistory({
-  count,
-  say,
-}: {
-  count: number
-  say: (line: string) => void
-}): Promise<HistoryReport> {
+export async function runHistory({ say }: Pick<TrialDeps, 'say'>, { count }: { count: number }): Promise<Outcome> {
   const { log, template, receipts, blocks } = await createHistory(count)
   say(`${receipts.length} receipts made`)
   const wallet = nameSignature(template.receipt).from
@@ -74,33 +59,35 @@ export async function runHistory({
   const [seen] = report.logs ?? []
   const { keyId } = template.receipt.signer.statement
   const hidden = { kind: 'signature', keyId, leaf: '5e'.repeat(32), timeMs: signedAt.getTime() } as const
-  const planted: { name: string; findings: readonly string[]; seconds: number }[] = []
-  const plant = async (name: string, change: () => () => void) => {
+  const { proven, nonce, conclusion } = report
+  const faults = findings.map((finding) => `found in an honest history: ${finding}`)
+  if (conclusion !== 'complete') faults.push(`the honest history is ${conclusion}`)
+  const plant = async (name: string, expected: string, change: () => () => void) => {
     const undo = change()
     const found = await look()
-    planted.push({ name, findings: found.findings, seconds: found.seconds })
+    const isFound = found.findings.length === 1 && found.findings[0]?.startsWith(expected)
+    if (!isFound) faults.push(`not found: ${name}, but ${found.findings.join('; ')}`)
+    say(`${name}: ${found.findings.join('; ')} (${found.seconds.toFixed(1)} s)`)
     undo()
   }
-  await plant('a transaction signed outside', () => {
+  await plant('a transaction signed outside', 'no-receipt', () => {
     node.mine({ hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: sent.length })
     node.rest(20)
     return () => void node.blocks.splice(-21)
   })
-  await plant('a tile withheld', () => {
+  await plant('a tile withheld', 'log-withholds', () => {
     const path = `tile/entries/${String(Math.floor(log.entries.length / 256)).padStart(3, '0')}.p/${(log.entries.length % 256) + 1}`
     serve(createFakeLog([...log.entries, { ...hidden, keyId: 'ee'.repeat(16) }]))
     served.gone.add(path)
     return () => serve(log)
   })
-  await plant('a second history', () => {
+  await plant('a second history', 'log-lies', () => {
     serve(createFakeLog([...log.entries.slice(0, -1), hidden, hidden]))
     return () => serve(log)
   })
-  await plant('an entry without a receipt', () => {
+  await plant('an entry without a receipt', 'hidden', () => {
     serve(createFakeLog([...log.entries, hidden]))
     return () => {}
   })
-  const { proven, nonce, conclusion } = report
-  const headline = { proven, nonce, size: seen?.size ?? 0, entries: seen?.entries ?? 0 }
-  return { findings, headline, conclusion, seconds, planted }
+  return { faults, figures: { proven, nonce, size: seen?.size ?? 0, entries: seen?.entries ?? 0, seconds } }
 }

@@ -28,6 +28,7 @@ import {
   wallet,
 } from '../../packages/verify/src/monitor/loggedWallet.fake.ts'
 import { apiBaseUrl, gatewayUrl, json, rpcUrl } from '../../packages/verify/src/network.fake.ts'
+import { type Outcome, selectNames, type TrialDeps } from '../trial.ts'
 
 const MONITOR = toPath('apps/verifier/src/monitor/cli.ts')
 const HOOK = 'https://hook.test'
@@ -38,7 +39,7 @@ const SETTING = { origins: [origin, spareOrigin], witnesses: history.witnesses, 
 const [configHash = ''] = spared.anchors.configHashes
 const [otherConfigHash = ''] = first.anchors.configHashes
 
-export type Situation = {
+type Situation = {
   name: string
   /** The findings that the monitor must report, and its exit code. The findings are only known from the webhook. */
   exitCode: number
@@ -46,7 +47,7 @@ export type Situation = {
   prepare: (service: Service) => Promise<void> | void
 }
 
-export type Row = {
+type Row = {
   name: string
   headline: string
   exitCode: number
@@ -136,7 +137,7 @@ async function upgrade(service: Service) {
 
 const openSpare = () => createFakeLog([boot(30, configHash)], undefined, spareOrigin)
 
-export const situations: readonly Situation[] = [
+const situations: readonly Situation[] = [
   { name: 'Honest, with a log', exitCode: 0, prepare: signTwo },
   {
     name: 'Honest, without a log',
@@ -236,7 +237,7 @@ export const situations: readonly Situation[] = [
 ]
 
 /** Runs the monitor's command line in one situation. */
-export async function runSituation({ name, prepare, exitCode: expected, kinds = [] }: Situation): Promise<Row> {
+async function runSituation({ name, prepare, exitCode: expected, kinds = [] }: Situation): Promise<Row> {
   const service = createService()
   await prepare(service)
   const bodies: string[] = []
@@ -274,13 +275,31 @@ export async function runSituation({ name, prepare, exitCode: expected, kinds = 
 const isSame = (found: readonly string[], expected: readonly string[]) =>
   JSON.stringify([...new Set(found)].toSorted()) === JSON.stringify(expected.toSorted())
 
-/** The table in Markdown. */
-export function formatRows(rows: readonly Row[]): string {
-  const lines = rows.map(({ name, headline, exitCode, webhook, isExpected }) => {
-    const body = webhook === undefined ? 'not called' : `\`${JSON.stringify(webhook)}\``
-    return `| ${isExpected ? '' : 'UNEXPECTED: '}${name} | ${headline} | ${exitCode} | ${body} |`
-  })
-  return ['| Situation | Headline | Exit code | Webhook |', '| --- | --- | --- | --- |', ...lines].join('\n')
+export async function runSituations({ say }: Pick<TrialDeps, 'say'>, { only }: { only: string }): Promise<Outcome> {
+  const names = selectNames(
+    situations.map(({ name }) => name),
+    only,
+  )
+  const rows: Row[] = []
+  for (const situation of situations.filter(({ name }) => names.includes(name))) {
+    const row = await runSituation(situation)
+    say(`${row.name}: exit code ${row.exitCode}`)
+    rows.push(row)
+  }
+  return {
+    faults: rows.filter(({ isExpected }) => !isExpected).map(({ name }) => `unexpected: ${name}`),
+    tables: [
+      {
+        head: ['Situation', 'Headline', 'Exit code', 'Webhook'],
+        rows: rows.map(({ name, headline, exitCode, webhook }) => [
+          name,
+          headline,
+          exitCode,
+          webhook === undefined ? 'not called' : `\`${JSON.stringify(webhook)}\``,
+        ]),
+      },
+    ],
+  }
 }
 
 /** One of the fake hosts, on loopback. */

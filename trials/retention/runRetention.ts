@@ -1,41 +1,18 @@
 import { hash } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { toCid } from '@countersign/receipt'
 import { startPostgres } from '@countersign/testing'
 import { type Service, startService, toPath } from '@countersign/testing/launcher'
-import { type Scope, withScope } from '@countersign/testing/stack'
+import type { Scope } from '@countersign/testing/stack'
 import { openBlockFiles } from '../../services/coordinator/src/ipfs/blockFiles.ts'
 import { openStores } from '../../services/coordinator/src/store/openStore.ts'
-import { connectCaller, toGet } from '../bench/connectCaller.ts'
 import { fill, toFilledSlug, UNFINISHED } from '../bench/growth/fill.ts'
+import { connectCaller, toGet } from '../bench/load.ts'
 import { openQuery, type Query } from '../openQuery.ts'
-import { createReceipts, type Receipts, type ReceiptVersion } from './receipts.ts'
-
-export type RetentionParameters = { proofs: number; version: ReceiptVersion; say(text: string): void }
+import type { Outcome, TrialDeps } from '../trial.ts'
 
 type Sizes = { database: number; attestations: number }
-
-export type RetentionReport = {
-  proofs: number
-  receiptBytes: number
-  /** On IPFS alone in the end, and in the database still: too young. */
-  dropped: number
-  held: number
-  /** By `pg_database_size`, and by `pg_total_relation_size` of the table with the receipts. */
-  filled: Sizes
-  afterVacuum: Sizes
-  afterFull: Sizes
-  /** What `admin retention` would say went. */
-  droppedBytes: number
-  /** Answers of `GET /proof/:slug`, and those that were not what they must be. */
-  read: number
-  wrong: string[]
-  seconds: Record<'fill' | 'drop' | 'read', number>
-  /** Receipts that were gone when the first worker was killed. */
-  killedAt: number
-}
 
 const DAY_MS = 86_400_000
 const DAYS = 300
@@ -53,70 +30,83 @@ const SETTINGS = { shared_buffers: '512MB', max_wal_size: '4GB', autovacuum: 'of
  * A database of complete proofs, each with a receipt of its own that an IPFS node holds: most of them leave the database, and then all
  * proofs are read over HTTP, each answer compared. The first worker is killed on its way.
  */
-export function runRetention({ proofs, version, say }: RetentionParameters): Promise<RetentionReport> {
-  return withScope(async (scope) => {
-    const receipts = createReceipts(version)
-    const postgres = scope.add(await startPostgres({ isDurable: false, settings: SETTINGS }), ({ stop }) => stop())
-    const databaseUrl = await postgres.createDatabase()
-    const dataDir = await mkdtemp(join(tmpdir(), 'countersign-retention-'))
-    scope.add(dataDir, (path) => rm(path, { recursive: true, force: true }))
-    const env = {
-      DATABASE_URL: databaseUrl,
-      DATA_DIR: dataDir,
-      RETENTION_MS: String(RETENTION_DAYS * DAY_MS),
-      // As a worker has it; of few proofs less, so that there is a middle to be killed in.
-      PAGE_SIZE: String(Math.min(256, Math.ceil(proofs / 200))),
-    }
-    // With the schema, and the tables of the jobs.
-    const { store } = await openStores({ databaseUrl })
-    await store.close()
-    const { query } = scope.add(await openQuery(databaseUrl), ({ close }) => close())
+export async function runRetention(
+  { scope, say }: TrialDeps,
+  { proofs, receipts: version }: { proofs: number; receipts: number },
+): Promise<Outcome> {
+  const receipts = createReceipts(version as ReceiptVersion)
+  const postgres = scope.add(await startPostgres({ isDurable: false, settings: SETTINGS }), ({ stop }) => stop())
+  const databaseUrl = await postgres.createDatabase()
+  const dataDir = await scope.createFolder()
+  const env = {
+    DATABASE_URL: databaseUrl,
+    DATA_DIR: dataDir,
+    RETENTION_MS: String(RETENTION_DAYS * DAY_MS),
+    // As a worker has it; of few proofs less, so that there is a middle to be killed in.
+    PAGE_SIZE: String(Math.min(256, Math.ceil(proofs / 200))),
+  }
+  // With the schema, and the tables of the jobs.
+  const { store } = await openStores({ databaseUrl })
+  await store.close()
+  const { query } = scope.add(await openQuery(databaseUrl), ({ close }) => close())
 
-    const fillSeconds = await time(async () => {
-      await prepare(query, { proofs, receipts, dataDir, say })
-      await fillRows(query, { proofs, receipts, say })
-    })
-    const filled = await measure(query)
-    const slugs = Array.from({ length: Math.min(COMPARED, proofs) }, (_, index) =>
-      toFilledSlug(Math.floor((index * proofs) / Math.min(COMPARED, proofs))),
-    )
-    const before = await withServer(scope, env, (url) => readWhole(url, slugs))
-
-    let killedAt = 0
-    const dropSeconds = await time(async () => {
-      killedAt = await dropUntilKilled(query, { env, proofs })
-      say(`killed the worker after ${killedAt} receipts`)
-      await dropAll(env)
-    })
-    say('vacuum')
-    await query('vacuum (analyze) attestations')
-    const afterVacuum = await measure(query)
-    await query('vacuum (full, analyze) attestations')
-    const afterFull = await measure(query)
-
-    const wrong: string[] = []
-    let read = 0
-    const readSeconds = await time(() =>
-      withServer(scope, env, async (url) => {
-        const after = await readWhole(url, slugs)
-        for (const [index, slug] of slugs.entries()) {
-          if (after[index] !== before[index]) wrong.push(`${slug}: another answer than before`)
-        }
-        read = await readAll(url, { proofs, receipts, wrong, say })
-      }),
-    )
-    const [gone] = await query<{ dropped: string; held: string; bytes: string }>(
-      `select count(receipt_dropped) as dropped, count(receipt_bytes) as held, coalesce(sum(receipt_dropped), 0) as bytes from attestations`,
-    )
-    return {
-      proofs,
-      receiptBytes: receipts.length,
-      dropped: Number(gone?.dropped),
-      held: Number(gone?.held),
-      ...{ filled, afterVacuum, afterFull, droppedBytes: Number(gone?.bytes), read, wrong, killedAt },
-      seconds: { fill: fillSeconds, drop: dropSeconds, read: readSeconds },
-    }
+  const fillSeconds = await time(async () => {
+    await prepare(query, { proofs, receipts, dataDir, say })
+    await fillRows(query, { proofs, receipts, say })
   })
+  const filled = await measure(query)
+  const slugs = Array.from({ length: Math.min(COMPARED, proofs) }, (_, index) =>
+    toFilledSlug(Math.floor((index * proofs) / Math.min(COMPARED, proofs))),
+  )
+  const before = await withServer(scope, env, (url) => readWhole(url, slugs))
+
+  let killedAt = 0
+  const dropSeconds = await time(async () => {
+    killedAt = await dropUntilKilled(query, { env, proofs })
+    say(`killed the worker after ${killedAt} receipts`)
+    await dropAll(env)
+  })
+  say('vacuum')
+  await query('vacuum (analyze) attestations')
+  const afterVacuum = await measure(query)
+  await query('vacuum (full, analyze) attestations')
+  const afterFull = await measure(query)
+
+  const wrong: string[] = []
+  let read = 0
+  const readSeconds = await time(() =>
+    withServer(scope, env, async (url) => {
+      const after = await readWhole(url, slugs)
+      for (const [index, slug] of slugs.entries()) {
+        if (after[index] !== before[index]) wrong.push(`${slug}: another answer than before`)
+      }
+      read = await readAll(url, { proofs, receipts, wrong, say })
+    }),
+  )
+  const [gone] = await query<{ dropped: string; held: string; bytes: string }>(
+    `select count(receipt_dropped) as dropped, count(receipt_bytes) as held, coalesce(sum(receipt_dropped), 0) as bytes from attestations`,
+  )
+  if (read !== proofs) wrong.push(`${read} of ${proofs} proofs were read`)
+  const toMib = ({ database, attestations }: Sizes) =>
+    [database, attestations].map((bytes) => `${(bytes / 2 ** 20).toFixed(0)} MiB`)
+  return {
+    faults: wrong,
+    tables: [
+      {
+        head: ['Size', 'Database', 'Of that attestations'],
+        rows: [
+          ['before', ...toMib(filled)],
+          ['after VACUUM', ...toMib(afterVacuum)],
+          ['after VACUUM FULL', ...toMib(afterFull)],
+        ],
+      },
+    ],
+    figures: {
+      ...{ proofs, receiptBytes: receipts.length, dropped: Number(gone?.dropped), held: Number(gone?.held) },
+      ...{ droppedBytes: Number(gone?.bytes), read, killedAt },
+      seconds: { fill: fillSeconds, drop: dropSeconds, read: readSeconds },
+    },
+  }
 }
 
 /** What the filled rows refer to: evidence that all share, the blocks, and their CIDs, which SQL cannot spell. */
@@ -274,4 +264,31 @@ async function time(task: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now()
   await task()
   return (performance.now() - startedAt) / 1000
+}
+
+type ReceiptVersion = 1 | 2
+
+/** Real receipts, each with the hash of another transaction in it: of the real size, and no two the same. */
+type Receipts = {
+  length: number
+  toBytes(index: number): Uint8Array<ArrayBuffer>
+  /** The same as SQL of the number `i`, so that a million of them need not be sent. */
+  sql: string
+}
+
+const FILES = { 1: 'golden/receipt.json', 2: 'golden-v2/transaction/attestation.json' } as const
+
+function createReceipts(version: ReceiptVersion): Receipts {
+  const file = new URL(`../../packages/receipt/spec/${FILES[version]}`, import.meta.url)
+  const text = readFileSync(file, 'utf8')
+  const digits = /"txHash":"0x([0-9a-f]{64})"/.exec(text)?.[1]
+  if (digits === undefined) throw new Error('the golden receipt has no hash of a transaction')
+  const parts = text.split(digits)
+  const toBytes = (index: number) => new Uint8Array(Buffer.from(parts.join(hash('sha256', `tx${index}`))))
+  const literal = text.replaceAll("'", "''")
+  return {
+    length: Buffer.byteLength(text),
+    toBytes,
+    sql: `convert_to(replace('${literal}', '${digits}', encode(sha256(convert_to('tx' || i, 'UTF8')), 'hex')), 'UTF8')`,
+  }
 }

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 
-export type RawAnswer = { status: number; headers: Map<string, string>; body: string }
+type RawAnswer = { status: number; headers: Map<string, string>; body: string }
 
 export type RawExchange = { answers: RawAnswer[]; text: string; isClosed: boolean }
 
@@ -55,7 +55,7 @@ function countHeads(chunks: readonly Buffer[]): number {
 }
 
 /** Every complete answer in what came over one connection; interim ones (100) are passed over. */
-export function parseAnswers(text: string): RawAnswer[] {
+function parseAnswers(text: string): RawAnswer[] {
   const answers: RawAnswer[] = []
   let rest = text
   for (;;) {

@@ -1,6 +1,6 @@
 import type { Cluster } from '../cluster/startCluster.ts'
 
-export type ChaosCounts = { kills: number; freezes: number; cuts: number; databaseKills: number }
+type ChaosCounts = { kills: number; freezes: number; cuts: number; databaseKills: number }
 
 export type Chaos = {
   readonly counts: ChaosCounts

@@ -1,16 +1,18 @@
-import { isTerminalProofStatus, proofStatuses, type WalletInfo, withinTimeLimit } from '@countersign/protocol'
 import {
-  createTx,
-  createUser,
-  type ReceivedSignature,
-  type SeenProof,
-  type TestUser,
-  toDigest,
-} from '@countersign/testing/stack'
+  isTerminalProofStatus,
+  type ProofPayload,
+  proofStatuses,
+  type WalletInfo,
+  withinTimeLimit,
+} from '@countersign/protocol'
+import { createTx, createUser, type TestUser, toDigest } from '@countersign/testing/stack'
+import type { ReceivedSignature } from '../audit.ts'
 
-export type LoadReport = {
+/** What a client saw of a proof. */
+type SeenProof = Pick<ProofPayload, 'status' | 'ipfsCid'>
+
+type LoadReport = {
   answered: ReceivedSignature[]
-  proofs: ReadonlyMap<string, SeenProof>
   counts: { signIns: number; asked: number; refused: number; polls: number; repeats: number }
   /** Answers that contradict earlier ones: a signature, slug, wallet, state or CID that changed. */
   changed: string[]
@@ -189,7 +191,7 @@ export function startLoad(parameters: {
     },
     progress: () =>
       `${answers.size} of ${counts.asked} signatures answered, ${open.length} proofs open, ${counts.refused} tries failed`,
-    report: () => ({ answered: [...answers.values()], proofs, counts, changed }),
+    report: () => ({ answered: [...answers.values()], counts, changed }),
   }
 }
 

@@ -3,35 +3,15 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { createRandom, findFreePorts, startBackend } from '@countersign/testing'
+import { createRandom, startBackend, startFakeKubo } from '@countersign/testing'
 import { APP_ORIGIN, type Environment, mains, startService, toPath, toWorkerEnv } from '@countersign/testing/launcher'
-import { createAccounts, createTx, createUser, toDigest, withScope } from '@countersign/testing/stack'
+import { createAccounts, createTx, createUser, toDigest } from '@countersign/testing/stack'
 import { startContract } from '../../contracts/startContract.ts'
 import { createMember, type Member } from '../member.ts'
 import { openQuery } from '../openQuery.ts'
+import type { Outcome, TrialDeps } from '../trial.ts'
 import { attack, compareCauses, readCauses, readKeys } from './judge.ts'
-import { type Receiver, startReceiver } from './receiver.ts'
-
-export type WebhooksParameters = {
-  /** Webhooks that are to be delivered, at least. */
-  count: number
-  seed: number
-  say(line: string): void
-}
-
-export type WebhooksReport = {
-  causes: number
-  /** Different events that were acted on. */
-  delivered: number
-  /** Requests of the receiver, by what became of them. */
-  requests: Receiver['counts']
-  kills: { coordinator: number; worker: number }
-  forged: number
-  replayed: number
-  /** Given up, seen by the operator, and sent again by hand. */
-  dead: number
-  faults: string[]
-}
+import { startReceiver } from './receiver.ts'
 
 const USERS = 8
 const SIGNERS = 12
@@ -50,130 +30,127 @@ const DEAD = 5
  * Sign-ins and proofs, told to a receiver that fails one time in five, while the coordinator and the workers are killed at random moments.
  * Then some for a receiver that fails until they are given up, and that the operator sends again.
  */
-export function runWebhooks({ count, seed, say }: WebhooksParameters): Promise<WebhooksReport> {
-  return withScope(async (scope) => {
-    const random = (stream: number) => createRandom(seed * 16 + stream)
-    const folder = await scope.createFolder()
-    const stopEach = (part: { stop(): Promise<unknown> }) => part.stop()
-    const backend = scope.add(
-      await startBackend({
-        accounts: createAccounts(USERS),
-        env: { WORKER: 'off', PIPELINE_DELAY_MS: '0' },
-      }),
-      stopEach,
+export async function runWebhooks(
+  { scope, say }: TrialDeps,
+  { count, seed }: { count: number; seed: number },
+): Promise<Outcome> {
+  const random = (stream: number) => createRandom(seed * 16 + stream)
+  const folder = await scope.createFolder()
+  const stopEach = (part: { stop(): Promise<unknown> }) => part.stop()
+  const backend = scope.add(
+    await startBackend({
+      accounts: createAccounts(USERS),
+      env: { WORKER: 'off', PIPELINE_DELAY_MS: '0' },
+    }),
+    stopEach,
+  )
+  const { url, databaseUrl } = backend
+  const contract = await startContract()
+  scope.add(contract.chain, stopEach)
+  const ipfs = scope.add(await startFakeKubo(), stopEach)
+  let keys: readonly string[] = []
+  const shared = { keys: () => keys, random: random(1) }
+  const receiver = scope.add(await startReceiver({ ...shared, rate: FAILING }), stopEach)
+  const broken = scope.add(await startReceiver({ ...shared, rate: 1 }), stopEach)
+  const workerEnv: Environment = {
+    ...toWorkerEnv({ databaseUrl, publisher: contract.env, kuboUrl: ipfs.url }),
+    DATA_DIR: join(folder, 'worker'),
+    WEBHOOK_URL: receiver.url,
+    WEBHOOK_PRIVATE_KEY: randomBytes(32).toString('hex'),
+    WEBHOOK_TIMEOUT_MS: '3000',
+    WEBHOOK_ALLOW_LOOPBACK: 'true',
+  }
+  const faults = await findStarted(workerEnv)
+  const createWorkers = (changes: Environment) =>
+    Array.from({ length: WORKERS }, (_, index) =>
+      createMember({ name: `worker ${index + 1}`, kind: 'worker', env: { ...workerEnv, ...changes }, onLine() {} }),
     )
-    const { url, databaseUrl = '' } = backend
-    const contract = await startContract()
-    scope.add(contract.chain, stopEach)
-    const [ipfsPort = 0] = await findFreePorts(1)
-    const ipfs = startService({
-      name: 'IPFS node',
-      main: toPath('trials/cluster/ipfsNode.ts'),
-      env: { PORT: String(ipfsPort), DATA_DIR: folder },
-    })
-    scope.add(ipfs, ({ kill }) => kill('SIGTERM'))
-    await ipfs.started
-    let keys: readonly string[] = []
-    const shared = { keys: () => keys, random: random(1) }
-    const receiver = scope.add(await startReceiver({ ...shared, rate: FAILING }), stopEach)
-    const broken = scope.add(await startReceiver({ ...shared, rate: 1 }), stopEach)
-    const workerEnv: Environment = {
-      ...toWorkerEnv({ databaseUrl, publisher: contract.env, kuboUrl: `http://127.0.0.1:${ipfsPort}` }),
-      DATA_DIR: join(folder, 'worker'),
-      WEBHOOK_URL: receiver.url,
-      WEBHOOK_PRIVATE_KEY: randomBytes(32).toString('hex'),
-      WEBHOOK_TIMEOUT_MS: '3000',
-      WEBHOOK_ALLOW_LOOPBACK: 'true',
-    }
-    const faults = await findStarted(workerEnv)
-    const createWorkers = (changes: Environment) =>
-      Array.from({ length: WORKERS }, (_, index) =>
-        createMember({ name: `worker ${index + 1}`, kind: 'worker', env: { ...workerEnv, ...changes }, onLine() {} }),
-      )
-    let workers = createWorkers({})
-    scope.add(undefined, () => Promise.all(workers.map((worker) => worker.kill('SIGKILL'))))
-    // Before anybody signs in: what happened before there was a receiver is told to nobody.
-    for (const worker of workers) await worker.start()
-    // The coordinator reads them every few seconds.
-    const shownUntil = performance.now() + KEYS_MS
-    while (keys.length === 0 && performance.now() < shownUntil) {
-      keys = await readKeys(url)
-      if (keys.length === 0) await pause(200)
-    }
-    if (keys.length !== 1) faults.push(`health shows ${keys.length} keys`)
-    const { query } = scope.add(await openQuery(databaseUrl), ({ close }) => close())
-    say('started the service, two workers and the receivers')
+  let workers = createWorkers({})
+  scope.add(undefined, () => Promise.all(workers.map((worker) => worker.kill('SIGKILL'))))
+  // Before anybody signs in: what happened before there was a receiver is told to nobody.
+  for (const worker of workers) await worker.start()
+  // The coordinator reads them every few seconds.
+  const shownUntil = performance.now() + KEYS_MS
+  while (keys.length === 0 && performance.now() < shownUntil) {
+    keys = await readKeys(url)
+    if (keys.length === 0) await pause(200)
+  }
+  if (keys.length !== 1) faults.push(`health shows ${keys.length} keys`)
+  const { query } = scope.add(await openQuery(databaseUrl), ({ close }) => close())
+  say('started the service, two workers and the receivers')
 
-    const cookies: string[] = []
-    for (const { sub } of createAccounts(USERS)) {
-      const user = createUser({ url })
-      await user.signIn(sub)
-      cookies.push(user.cookie)
-    }
-    const killing = startKilling({ backend, workers, random: random(2) })
-    const made = { proofs: 0, sessions: USERS }
-    const isEnough = () => made.proofs + made.sessions >= count
-    let nonce = 0
-    async function sign(cookie: string) {
-      const txMetadata = createTx(nonce++)
-      const body = JSON.stringify({ digest: toDigest(txMetadata), txMetadata })
-      const headers = { origin: APP_ORIGIN, 'content-type': 'application/json', cookie }
-      const answer = await fetch(`${url}/sign/digest`, { method: 'POST', headers, body })
-      await answer.arrayBuffer()
-      if (answer.ok) made.proofs += 1
-      else await pause(100)
-    }
-    async function repeat(run: (lane: number) => Promise<unknown>, lane: number) {
-      // A coordinator that was just killed answers nobody.
-      while (!isEnough()) await run(lane).catch(() => pause(100))
-    }
-    const signIn = async () => {
-      if (made.sessions * SIGN_IN_SHARE > made.proofs + USERS * SIGN_IN_SHARE) return pause(20)
-      await createUser({ url }).signIn(`user-${made.sessions % USERS}`)
-      made.sessions += 1
-    }
-    const lanes = Array.from({ length: SIGNERS }, (_, lane) => repeat(() => sign(cookies[lane % USERS] ?? ''), lane))
-    const saying = startSaying(() =>
-      say(`${made.proofs} signed, ${made.sessions} signed in, ${receiver.acted.size} told`),
+  const cookies: string[] = []
+  for (const { sub } of createAccounts(USERS)) {
+    const user = createUser({ url })
+    await user.signIn(sub)
+    cookies.push(user.cookie)
+  }
+  const killing = startKilling({ backend, workers, random: random(2) })
+  const made = { proofs: 0, sessions: USERS }
+  const isEnough = () => made.proofs + made.sessions >= count
+  let nonce = 0
+  async function sign(cookie: string) {
+    const txMetadata = createTx(nonce++)
+    const body = JSON.stringify({ digest: toDigest(txMetadata), txMetadata })
+    const headers = { origin: APP_ORIGIN, 'content-type': 'application/json', cookie }
+    const answer = await fetch(`${url}/sign/digest`, { method: 'POST', headers, body })
+    await answer.arrayBuffer()
+    if (answer.ok) made.proofs += 1
+    else await pause(100)
+  }
+  async function repeat(run: (lane: number) => Promise<unknown>, lane: number) {
+    // A coordinator that was just killed answers nobody.
+    while (!isEnough()) await run(lane).catch(() => pause(100))
+  }
+  const signIn = async () => {
+    if (made.sessions * SIGN_IN_SHARE > made.proofs + USERS * SIGN_IN_SHARE) return pause(20)
+    await createUser({ url }).signIn(`user-${made.sessions % USERS}`)
+    made.sessions += 1
+  }
+  const lanes = Array.from({ length: SIGNERS }, (_, lane) => repeat(() => sign(cookies[lane % USERS] ?? ''), lane))
+  const saying = startSaying(() =>
+    say(`${made.proofs} signed, ${made.sessions} signed in, ${receiver.acted.size} told`),
+  )
+  await Promise.all([...lanes, repeat(signIn, 0), repeat(signIn, 1)])
+  say(`${made.proofs} signed, ${made.sessions} signed in, ${receiver.acted.size} told`)
+
+  // Killed until nearly all of it is told; then it must come to its end.
+  const until = performance.now() + SETTLE_MS + count * SETTLE_EACH_MS
+  const isTold = (share: number) => receiver.acted.size >= share * (made.proofs + made.sessions)
+  while (!isTold(0.95) && performance.now() < until) await pause(200)
+  const kills = await killing.stop()
+  const countOpen = async () => {
+    const [row] = await query<{ open: string }>(
+      `select (select count(*) from attestations where status in ('pending_pin', 'pending_onchain'))
+        + (select count(*) from webhook_deliveries where status = 'pending') as open`,
     )
-    await Promise.all([...lanes, repeat(signIn, 0), repeat(signIn, 1)])
-    say(`${made.proofs} signed, ${made.sessions} signed in, ${receiver.acted.size} told`)
+    return Number(row?.open)
+  }
+  while ((await countOpen()) > 0 && performance.now() < until) await pause(500)
+  saying.stop()
+  const causes = await readCauses(query)
+  faults.push(...compareCauses(causes, receiver.acted.values()))
+  if (receiver.counts.refused > 0) faults.push(`${receiver.counts.refused} webhooks were refused by the helper`)
+  const attacked = await attack(receiver.captured, keys)
+  faults.push(...attacked.faults)
+  say(`${receiver.acted.size} of ${causes.length} told, after ${kills.coordinator + kills.worker} kills`)
 
-    // Killed until nearly all of it is told; then it must come to its end.
-    const until = performance.now() + SETTLE_MS + count * SETTLE_EACH_MS
-    const isTold = (share: number) => receiver.acted.size >= share * (made.proofs + made.sessions)
-    while (!isTold(0.95) && performance.now() < until) await pause(200)
-    const kills = await killing.stop()
-    const countOpen = async () => {
-      const [row] = await query<{ open: string }>(
-        `select (select count(*) from attestations where status in ('pending_pin', 'pending_onchain'))
-          + (select count(*) from webhook_deliveries where status = 'pending') as open`,
-      )
-      return Number(row?.open)
-    }
-    while ((await countOpen()) > 0 && performance.now() < until) await pause(500)
-    saying.stop()
-    const causes = await readCauses(query)
-    faults.push(...compareCauses(causes, receiver.acted.values()))
-    if (receiver.counts.refused > 0) faults.push(`${receiver.counts.refused} webhooks were refused by the helper`)
-    const attacked = await attack(receiver.captured, keys)
-    faults.push(...attacked.faults)
-    say(`${receiver.acted.size} of ${causes.length} told, after ${kills.coordinator + kills.worker} kills`)
-
-    // A receiver that is down for longer than anybody waits.
-    for (const worker of workers) await worker.kill('SIGTERM')
-    workers = createWorkers({ WEBHOOK_URL: broken.url, WEBHOOK_DEADLINE_S: '2' })
-    for (const worker of workers) await worker.start()
-    for (let index = 0; index < DEAD; index++) await createUser({ url }).signIn(`user-${index}`)
-    const dead = await untilListed(() => runAdmin(databaseUrl, ['webhooks', '--status', 'dead', '--json']), DEAD)
-    broken.recover()
-    await runAdmin(databaseUrl, ['webhooks', '--retry', 'all'])
-    while (broken.acted.size < DEAD && performance.now() < until) await pause(100)
-    if (broken.acted.size !== DEAD) faults.push(`${broken.acted.size} of ${DEAD} arrived after they were sent again`)
-    for (const each of [receiver, broken]) {
-      if (each.trapped() > 0) faults.push(`${each.trapped()} requests went where a redirect pointed`)
-    }
-    return {
+  // A receiver that is down for longer than anybody waits.
+  for (const worker of workers) await worker.kill('SIGTERM')
+  workers = createWorkers({ WEBHOOK_URL: broken.url, WEBHOOK_DEADLINE_S: '2' })
+  for (const worker of workers) await worker.start()
+  for (let index = 0; index < DEAD; index++) await createUser({ url }).signIn(`user-${index}`)
+  const dead = await untilListed(() => runAdmin(databaseUrl, ['webhooks', '--status', 'dead', '--json']), DEAD)
+  broken.recover()
+  await runAdmin(databaseUrl, ['webhooks', '--retry', 'all'])
+  while (broken.acted.size < DEAD && performance.now() < until) await pause(100)
+  if (broken.acted.size !== DEAD) faults.push(`${broken.acted.size} of ${DEAD} arrived after they were sent again`)
+  for (const each of [receiver, broken]) {
+    if (each.trapped() > 0) faults.push(`${each.trapped()} requests went where a redirect pointed`)
+  }
+  return {
+    faults,
+    figures: {
       causes: causes.length,
       delivered: receiver.acted.size,
       requests: receiver.counts,
@@ -181,9 +158,8 @@ export function runWebhooks({ count, seed, say }: WebhooksParameters): Promise<W
       forged: attacked.forged,
       replayed: attacked.replayed,
       dead,
-      faults,
-    }
-  })
+    },
+  }
 }
 
 /** Settings with which a worker must not start: receivers that are not on the internet, and shortcuts in production. */
@@ -209,7 +185,7 @@ async function findStarted(env: Environment): Promise<string[]> {
   )
 }
 
-type Killing = { stop(): Promise<WebhooksReport['kills']> }
+type Killing = { stop(): Promise<{ coordinator: number; worker: number }> }
 
 /** Kills the coordinator and the workers in turn, at random moments, and starts each again. */
 function startKilling(parameters: {

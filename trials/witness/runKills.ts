@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import {
@@ -20,20 +19,15 @@ import { type Service, startService, toPath } from '@countersign/testing/launche
 import { log, origin } from '../../packages/log/src/logs.fake.ts'
 import { createKeyFile, readSigners } from '../../services/witness/src/signers.ts'
 import { createWitnessFolder } from '../../services/witness/src/witnessFolder.ts'
+import type { Outcome, TrialDeps } from '../trial.ts'
 
-export type KillsParameters = { kills: number; seed: number; say(line: string): void }
-
-export type KillsReport = {
+type KillsReport = {
   kills: number
   /** Checkpoints that a cosignature came back for, and how often. */
   cosigned: number
   /** Kills after which the witness had recorded the round's checkpoint, and after which it had not. */
   recorded: number
   unrecorded: number
-  /** Sizes of which two roots were cosigned. */
-  both: string[]
-  /** Cosigned, and not what the witness had recorded after its start. */
-  lost: string[]
 }
 
 /** Every third kill comes right after the first cosignature. Of the others some come before the witness listens, the rest while it is asked. */
@@ -48,8 +42,11 @@ type Branch = { leaves: readonly Uint8Array[]; checkpoint: string; request: stri
  * Kills a witness again and again while two histories that part from what it cosigned last are offered to it, both by the log's own key. After
  * each start it is asked where it stands, and the next two part from there.
  */
-export async function runKills({ kills, seed, say }: KillsParameters): Promise<KillsReport> {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-kills-'))
+export async function runKills(
+  { scope, say }: TrialDeps,
+  { kills, seed }: { kills: number; seed: number },
+): Promise<Outcome> {
+  const folder = await scope.createFolder()
   const random = createRandom(seed)
   const keyFile = createKeyFile('witness.example/w1', (length) => new Uint8Array(length).map(() => random() * 256))
   const key = readSigners(keyFile)[0]?.key as ReturnType<typeof readSigners>[number]['key']
@@ -60,7 +57,8 @@ export async function runKills({ kills, seed, say }: KillsParameters): Promise<K
 
   /** By size: the roots that came back cosigned. */
   const roots = new Map<number, Set<string>>()
-  const report: KillsReport = { kills: 0, cosigned: 0, recorded: 0, unrecorded: 0, both: [], lost: [] }
+  const report: KillsReport = { kills: 0, cosigned: 0, recorded: 0, unrecorded: 0 }
+  const faults: string[] = []
   let leaves: readonly Uint8Array[] = []
   let branches: Branch[] = []
 
@@ -86,7 +84,7 @@ export async function runKills({ kills, seed, say }: KillsParameters): Promise<K
     const at = [leaves, ...branches.map((branch) => branch.leaves)].find((one) => toRoot(one) === stored)
     if (at === undefined) throw new Error('the witness has a checkpoint that nobody offered')
     for (const cosignedRoot of roots.get(leaves.length + 1) ?? []) {
-      if (cosignedRoot !== stored) report.lost.push(`size ${leaves.length + 1} in round ${round}`)
+      if (cosignedRoot !== stored) faults.push(`size ${leaves.length + 1} was cosigned and is lost in round ${round}`)
     }
     if (round > 0) report[at === leaves ? 'unrecorded' : 'recorded'] += 1
     leaves = at
@@ -110,23 +108,20 @@ export async function runKills({ kills, seed, say }: KillsParameters): Promise<K
     await Promise.all(offers)
   }
 
-  try {
-    for (let round = 0; round < kills; round++) {
-      await killOnce(start(), round)
-      report.kills += 1
-      if (report.kills % 100 === 0) say(`${report.kills} kills, ${leaves.length} checkpoints recorded`)
-    }
-    const last = start()
-    await learn(String((await last.started).address), kills)
-    await last.stop()
-  } finally {
-    await rm(folder, { recursive: true })
+  for (let round = 0; round < kills; round++) {
+    await killOnce(start(), round)
+    report.kills += 1
+    if (report.kills % 100 === 0) say(`${report.kills} kills, ${leaves.length} checkpoints recorded`)
   }
+  const last = start()
+  await learn(String((await last.started).address), kills)
+  await last.stop()
   for (const [size, set] of roots) {
     const [root] = set
-    if (set.size > 1 || root !== toRoot(leaves.slice(0, size))) report.both.push(`size ${size}`)
+    if (set.size > 1 || root !== toRoot(leaves.slice(0, size)))
+      faults.push(`two histories of size ${size} were cosigned`)
   }
-  return report
+  return { faults, figures: report }
 }
 
 /** The root of the newest checkpoint; that of nothing, where there is none. */

@@ -69,7 +69,7 @@ const ENDLESS_LENGTH = 4_194_304
 const MAX_FORM_BYTES = 16_777_216
 
 /**
- * A Kubo node's RPC API on loopback, with `block/put`, `block/get` and `pin/ls`, that keeps blocks in memory and can
+ * A Kubo node on loopback: its RPC API with `block/put`, `block/get` and `pin/ls`, and its gateway. It keeps blocks in memory and can
  * misbehave.
  *
  * @example
@@ -79,6 +79,7 @@ const MAX_FORM_BYTES = 16_777_216
 export function startFakeKubo(parameters: StartPinServiceParameters = {}): Promise<FakePinService> {
   return startPinService(parameters, async ({ request, url, blocks, fault, hold }) => {
     const failed = (message: string) => toJson(500, { Message: message, Code: 0, Type: 'error' })
+    if (request.method === 'GET' && url.pathname.startsWith('/ipfs/')) return toBlock(blocks, url, fault)
     if (parameters.token !== undefined && !isAuthorized(request, parameters.token)) return { status: 403, body: '' }
     if (request.method !== 'POST') return { status: 405, body: '' }
     const cid = url.searchParams.get('arg') ?? ''
@@ -118,11 +119,7 @@ export async function startFakePinata(parameters: StartPinServiceParameters = {}
   const service = await startPinService(parameters, async ({ request, url, blocks, fault, hold }) => {
     const { pathname, searchParams } = url
     const isUnauthorized = parameters.token !== undefined && !isAuthorized(request, parameters.token)
-    if (pathname.startsWith('/ipfs/') && request.method === 'GET') {
-      const bytes = blocks.get(pathname.slice('/ipfs/'.length))
-      if (bytes === undefined) return { status: 404, body: 'not found', type: 'text/plain' }
-      return { status: 200, body: spoil(bytes, fault), type: 'application/vnd.ipld.raw' }
-    }
+    if (pathname.startsWith('/ipfs/') && request.method === 'GET') return toBlock(blocks, url, fault)
     if (isUnauthorized) return toJson(401, { error: { reason: 'INVALID_CREDENTIALS', details: 'token' } })
     if (pathname === '/v3/files' && request.method === 'POST') {
       const form = await readForm(request)
@@ -232,6 +229,13 @@ async function startPinService({ port = 0 }: StartPinServiceParameters, behave: 
 
 function toCid(codec: number, bytes: Uint8Array): string {
   return CID.createV1(codec, createDigest(SHA2_256, createHash('sha256').update(bytes).digest())).toString()
+}
+
+/** A gateway's answer to `GET /ipfs/CID`. */
+function toBlock(blocks: Asked['blocks'], { pathname }: URL, fault: PinServiceFault | undefined): Answer {
+  const bytes = blocks.get(pathname.slice('/ipfs/'.length))
+  if (bytes === undefined) return { status: 404, body: 'not found', type: 'text/plain' }
+  return { status: 200, body: spoil(bytes, fault), type: 'application/vnd.ipld.raw' }
 }
 
 function spoil(bytes: Uint8Array, fault: PinServiceFault | undefined): Uint8Array {

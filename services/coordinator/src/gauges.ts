@@ -1,10 +1,11 @@
 import { statfs } from 'node:fs/promises'
 import { withinTimeLimit } from '@countersign/protocol'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { EntropyStats, WitnessCount } from './ports.ts'
+import type { EntropyStats } from './entropy/readAhead.ts'
 import type { ProofCount } from './store/inspect.ts'
 import type { WebhookCount } from './store/inspectWebhooks.ts'
 import type { ConnectionCount } from './store/openDatabase.ts'
+import type { WitnessCount } from './transparency/standings.ts'
 
 /** What is looked up when somebody asks for the metrics. */
 export type GaugeDeps = {

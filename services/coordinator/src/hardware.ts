@@ -6,9 +6,10 @@ import {
   type ReportSource,
 } from '@countersign/evidence'
 import type { Log } from '@countersign/service'
+import type { CollateralCache, CollateralStore } from './collateral/collateralStore.ts'
 import { createCollateralStore } from './collateral/collateralStore.ts'
 import { createSimulatedCollateralStore } from './collateral/simulatedCollateralStore.ts'
-import type { Clock, CollateralCache, CollateralStore } from './ports.ts'
+import type { Clock } from './ports.ts'
 import type { WarnOf } from './webhook/createWarner.ts'
 
 export type Hardware = {

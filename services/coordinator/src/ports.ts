@@ -1,27 +1,6 @@
-import type { Collateral } from '@countersign/attestation'
-import type { Platform } from '@countersign/evidence'
-import type { EntryBundle, Tile, WitnessPolicy } from '@countersign/log'
-import type {
-  AppendedEntries,
-  AttestationPublished,
-  EnclaveConfig,
-  EnclaveSettings,
-  Hex,
-  LoggedItemsResponse,
-  LogInfo,
-  LogRequest,
-  LogResponse,
-  OpenSessionRequest,
-  OpenSessionResponse,
-  ReleaseRequest,
-  ReleaseResponse,
-  SignItem,
-  SignItemsResponse,
-  VaultRequest,
-  VaultResponse,
-  WebhookData,
-} from '@countersign/protocol'
-import type { SelfAttestation, Witness } from '@countersign/receipt'
+import type { EntryBundle, Tile } from '@countersign/log'
+import type { AttestationPublished, Hex, LogInfo, WebhookData } from '@countersign/protocol'
+import type { Witness } from '@countersign/receipt'
 import type {
   AnyWitness,
   AskedSigner,
@@ -50,107 +29,6 @@ export type Random = (length: number) => Uint8Array<ArrayBuffer>
 
 /** Runs a task once, after a delay. Returns a function that cancels it. */
 export type Schedule = (task: () => void, delayMs: number) => () => void
-
-/** A sample for each signature: each used once, or a round of a beacon for all. Throws `entropy_unavailable`. */
-export type Entropy = {
-  /** So many, or as many as there are: at least one, unless none was asked for. */
-  take(count: number): Promise<AnyWitness[]>
-  /** Absent for a beacon, which is neither bought nor used up. */
-  stats?(): EntropyStats
-  stop(): Promise<void>
-}
-
-/** What became of samples, and how often the source failed. */
-export type EntropyStats = {
-  /** Ready to be handed out. */
-  buffered: number
-  handedOut: number
-  unused: number
-  replayed: number
-  /** By fault. */
-  refused: Readonly<Record<string, number>>
-  /** Requests to the source. */
-  failures: number
-}
-
-/** A source of samples, unchecked: the caller checks them. */
-export type EntropySource = {
-  /** Its name in witnesses. */
-  readonly name: string
-  /** Whether its samples carry a signature that can be checked. */
-  readonly isSigned: boolean
-  /** 1 to 256 samples. */
-  getSamples(count: number): Promise<Witness[]>
-}
-
-/** What an enclave has attested about how it works. */
-export type EnclaveTerms = {
-  config: EnclaveConfig
-  settings: EnclaveSettings
-  /** Where the settings have a log: the origins that this enclave may write to, and the verifier keys of all of them. */
-  logs?: { own: readonly string[]; keys: readonly string[] } | undefined
-}
-
-/** The key enclave, attested. Throws `enclave_unavailable`. */
-export type KeyEnclave = {
-  /** Throws `oauth_exchange_failed` and `provider_unavailable` too. */
-  openSession(request: OpenSessionRequest): Promise<OpenSessionResponse>
-  /** What the enclave that calls go to has attested. */
-  getTerms(): Promise<EnclaveTerms>
-  /** Throws `invalid_policy`, `grant_invalid` and `session_expired` too. */
-  deriveVault(request: VaultRequest): Promise<VaultResponse>
-  /**
-   * Configuration and settings are those of the enclave that signed, as it attested them. `policies` are texts of those that items
-   * name: an enclave may not know them.
-   */
-  signItems(
-    items: readonly SignItem[],
-    policies?: readonly string[],
-  ): Promise<(SignItemsResponse | LoggedItemsResponse) & EnclaveTerms>
-  /** At the enclave whose boot it names. Throws `log_unavailable` where that boot is over or cannot be reached. */
-  release(request: ReleaseRequest): Promise<ReleaseResponse>
-  /** One for each address: a log is an enclave's own. */
-  readonly logs: readonly EnclaveLog[]
-  /** Whether the enclave at each address has attested itself, and answers at this moment. Never throws. */
-  check(): Promise<readonly { address: string; isUp: boolean }[]>
-  stop(): Promise<void>
-}
-
-/** The log of the enclave at one address. */
-export type EnclaveLog = {
-  /** For our log. */
-  readonly address: string
-  getTerms(): Promise<EnclaveTerms>
-  call(request: LogRequest): Promise<LogResponse>
-}
-
-/** Keeps the logs of enclaves: writes them, has them cosigned, serves them. */
-export type LogKeeper = {
-  /**
-   * Writes what an enclave appended, with claims on what it signed: first of all, since nothing that is written is ever taken back. Returns
-   * the leaves whose (wallet, digest) somebody else has claimed or signed: they are to be dropped. Throws `log_unavailable`.
-   */
-  record(
-    appended: AppendedEntries,
-    context: { bootId: string; terms: EnclaveTerms; claims: readonly Claim[] },
-  ): Promise<{ lost: ReadonlySet<string> }>
-  /**
-   * A note that covers so many entries, with the log's signature and those of a quorum of the settings' witnesses, in the order of the
-   * settings; and of those that the vaults among them ask for. Throws `log_unavailable` when it takes too long.
-   */
-  cosign(parameters: { origin: string; size: number; needs?: readonly WitnessPolicy[] }): Promise<CosignedNote>
-  /** Gives claims up: what they are of was dropped. */
-  giveUp(claims: readonly Claim[]): Promise<void>
-  /** What does not answer, or not well, in words: `witness NAME`, `log ORIGIN`. */
-  findMissing(): readonly string[]
-  /** Whether anything can be released: some enclave's log is open, and a quorum cosigned lately. True for enclaves without a log. */
-  isOpen(): boolean
-  /** For each log that was heard of: its witnesses, how many of them did not cosign lately, and how many must. */
-  countWitnesses(): readonly ({ origin: string } & WitnessCount)[]
-  stop(): Promise<void>
-}
-
-export type WitnessCount = { named: number; missing: number; quorum: number }
 
 /** That a leaf is to be the signature of a digest by a wallet. Off-chain signings have none: no two are the same. */
 export type Claim = { walletId: string; digest: Hex; leaf: string }
@@ -197,42 +75,6 @@ export type LogStore = {
 export type LogHead = {
   written: { size: number; note: string; bootId: string; hashes: readonly Uint8Array[] }
   cosigned: CosignedNote | undefined
-}
-
-/** The coordinator's attestations of its own keys, refreshed together in the background. */
-export type SelfReport = {
-  readonly mode: 'hardware' | 'mock'
-  /** 32 bytes, hex: the attested Ed25519 key. */
-  readonly publicKey: string
-  /** Those in force; throws while there are none. */
-  current(): {
-    selfAttestation: SelfAttestation
-    /** The block with the report over both keys, as canonical bytes: what releases of version 2 name. */
-    coordinator: Uint8Array<ArrayBuffer>
-    /** AMD's list, hex, where it could be had. */
-    revocations?: string
-    expiresAt: string
-  }
-  /** Ed25519 by the attested key. */
-  sign(message: Uint8Array): Uint8Array
-  /** ML-DSA-65 by the attested key, on a thread of the pool. Hedged: never the same twice. */
-  signMlDsa65(message: Uint8Array): Promise<Uint8Array>
-  stop(): Promise<void>
-}
-
-/** The collateral in force for a platform, checked and in date. Throws `collateral_stale`. */
-export type CollateralStore = {
-  /** With its canonical bytes and their hash, for the platform that a quote names. */
-  current(platform: Platform): Promise<{ collateral: Collateral; bytes: Uint8Array<ArrayBuffer>; hash: string }>
-  /** Until when what is held is in date, by platform. */
-  listLapses(): readonly { platform: string; lapsesAt: number }[]
-  stop(): Promise<void>
-}
-
-/** Keeps collateral over restarts, so that a coordinator can sign while Intel's service is unavailable. It is not trusted. */
-export type CollateralCache = {
-  load(platform: Platform): Promise<Uint8Array | undefined>
-  save(platform: Platform, bytes: Uint8Array): Promise<void>
 }
 
 /** What is told by webhooks of no row of its own, with what each says. */

@@ -28,8 +28,10 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { createSigner } from '../../../packages/log/src/logs.fake.ts'
+import type { EnclaveTerms } from '../src/enclave/keyEnclave.ts'
 import { CoordinatorError } from '../src/errors.ts'
-import type { Claim, EnclaveTerms, LogKeeper } from '../src/ports.ts'
+import type { Claim } from '../src/ports.ts'
+import type { LogKeeper } from '../src/transparency/logKeeper.ts'
 import type { createSigningEnclave } from './signingEnclave.ts'
 
 const ORIGIN = 'log.example/one'

@@ -1,24 +1,20 @@
-import { type Backend, startPostgres } from '@countersign/testing'
-import { median, percentile, type Scope, withScope } from '@countersign/testing/stack'
+import { median, percentile, withScope } from '@countersign/testing/stack'
 import { openStores } from '../../../services/coordinator/src/store/openStore.ts'
 import { openQuery } from '../../openQuery.ts'
-import { applyLoad } from '../applyLoad.ts'
 import { completeProofs } from '../completeProofs.ts'
-import { toGet } from '../connectCaller.ts'
-import { explainStatements } from '../growth/explain.ts'
 import { fill, listSampleSlugs } from '../growth/fill.ts'
 import { timePeriodic } from '../growth/periodic.ts'
+import { applyLoad, toGet } from '../load.ts'
 import { type Calm, describeCalm, repeatCalmly } from '../repeatCalmly.ts'
-import type { Report, Row, Run } from '../report.ts'
-import { prepareSignings, signInAll, signMany } from '../signer.ts'
-import { type Program, QUOTE_MS, startSatelliteServer, startStack, stopProgram } from '../startStack.ts'
+import { type Report, type Row, type Run, toRow, withAt } from '../report.ts'
+import { prepareSignings, QUOTE_MS, signMany } from '../signer.ts'
+import { type Bench, type Measured, openBench } from '../stack.ts'
 
 /** With so many slices of each in a run: some 1,200 answers or more, of which a dozen take longer than the p99. */
 const LOADS = [
   { connections: 16, slices: 4 },
   { connections: 64, slices: 2 },
 ]
-const USERS = 8
 /** Real receipts, which the sample shares among it. */
 const RECEIPTS = 200
 /** Proofs of each database that have a receipt of real size, evenly spread: as many in the large one as in the small. */
@@ -33,75 +29,54 @@ type Sizes = { small: number; large: number; sliceMs: number; warmSlices: number
 const FULL: Sizes = { small: 10_000, large: 1_000_000, sliceMs: 1_500, warmSlices: 4 }
 const QUICK: Sizes = { small: 2_000, large: 20_000, sliceMs: 300, warmSlices: 1 }
 
-type Side = {
-  name: 'small' | 'large'
-  proofs: number
-  databaseUrl: string
-  stack: Backend
-  cookies: string[]
-  reads: Buffer[]
-  slugs: string[]
-  fillSeconds: number
-  bytes: number
-}
+/** A service on its database, and reads of proofs that have a receipt. */
+type Side = Measured & { proofs: number; reads: Buffer[]; fillSeconds: number; bytes: number }
+type Sides = readonly [small: Side, large: Side]
+type Measure = (side: Side, connections: number, sliceMs: number) => Promise<number[]>
+/** Of the small side, and of the large one. */
+type Compared = readonly { p50: number; p99: number }[]
 
 /**
  * The same load on two databases of one server, of which one has a hundred times as many proofs: signing and `GET /proof/:slug`, in
- * turns. Then the statements that the service runs periodically, and the plans of the database for them.
+ * turns. Then the statements that the service runs periodically.
  */
 export function benchGrowth({ rounds, isQuick, say }: Run): Promise<Report> {
   return withScope(async (scope) => {
     const sizes = isQuick ? QUICK : FULL
-    const postgres = scope.add(await startPostgres({ settings: SETTINGS }), ({ stop }) => stop())
-    const satellite = scope.add(await startSatelliteServer(), stopProgram)
-    const start = (name: Side['name'], proofs: number) =>
-      startSide(scope, { name, proofs, satellite, createDatabase: postgres.createDatabase, say })
-    const small = await start('small', sizes.small)
-    const large = await start('large', sizes.large)
-    await checkpoint(large.databaseUrl)
-
+    const bench = await openBench(scope, SETTINGS)
+    const sides: Sides = [await startSide(bench, sizes.small, say), await startSide(bench, sizes.large, say)]
+    const [, large] = sides
+    // Otherwise the first one would fall into the run.
+    await ask(large, 'checkpoint')
     say('periodic statements')
-    const periodic = await timeSides(small, large)
+    const periodic = await timeSides(sides)
     const rows: Row[] = []
     const calms: Calm<unknown>[] = []
     for (const [name, measure] of Object.entries({ signing: measureSigning, 'proof reads': measureReads })) {
       say(`${name}: warming up`)
       for (let slice = 0; slice < sizes.warmSlices; slice++) {
-        for (const side of [small, large]) await measure(side, 64, sizes.sliceMs)
+        for (const side of sides) await measure(side, 64, sizes.sliceMs)
       }
       for (const { connections, slices } of LOADS) {
         say(`${name}, ${connections} connections`)
         const calm = await repeatCalmly({ rounds, isQuick }, (round) =>
-          compare({ small, large, connections, slices, measure, sliceMs: sizes.sliceMs, round }),
+          compare(sides, (side) => measure(side, connections, sizes.sliceMs), { slices, round }),
         )
         calms.push(calm)
-        rows.push(...toRows({ name, connections, sizes, repeats: calm.repeats }))
+        rows.push(...toRows(`${name}, ${connections} connections`, sizes, calm.repeats))
       }
     }
-    const counts = { small: await countProofs(small), large: await countProofs(large) }
-    rows.push(
-      ...periodic.map(({ name, largeMs, ratio }) => ({
-        name,
-        at: toAt(sizes.large),
-        value: largeMs,
-        unit: 'ms',
-        ratios: [{ value: ratio, to: 'the small one' }],
-      })),
-      ...[small, large].flatMap(({ name, proofs, fillSeconds, bytes }) => [
-        { name: 'time to fill', at: toAt(proofs), value: fillSeconds, unit: 's' },
-        { name: 'size on disk', at: toAt(proofs), value: bytes / 2 ** 20, unit: 'MiB' },
-        {
-          name: 'proofs in the end, with those that were signed meanwhile',
-          at: toAt(proofs),
-          value: counts[name],
-          unit: 'proofs',
-        },
-      ]),
-    )
-    say('plans')
-    const plans = {
-      small: await explainStatements(small.databaseUrl, small.slugs[0] ?? ''),
-      large: await explainStatements(large.databaseUrl, large.slugs[0] ?? ''),
+    const ofLarge = periodic.map(({ name, largeMs, ratio }) => toRow(name, largeMs, 'ms', { 'the small one': ratio }))
+    rows.push(...withAt(sizes.large, 'proofs', ofLarge))
+    for (const side of sides) {
+      const [counted] = await ask<{ count: string }>(side, 'select count(*) from attestations')
+      rows.push(
+        ...withAt(side.proofs, 'proofs', [
+          toRow('time to fill', side.fillSeconds, 's'),
+          toRow('size on disk', side.bytes / 2 ** 20, 'MiB'),
+          toRow('proofs in the end, with those that were signed meanwhile', Number(counted?.count), 'proofs'),
+        ]),
+      )
     }
     return {
       suite: 'growth',
@@ -118,59 +93,40 @@ export function benchGrowth({ rounds, isQuick, say }: Run): Promise<Report> {
           `can be. ${toText(SAMPLE)} proofs, evenly spread, have a receipt of real size (${RECEIPTS} real ones, shared); those are read. ` +
           'The receipts of the others are empty, which makes the large database smaller than a real one by their bytes alone.',
       ],
-      details: { plans, periodic },
     }
   })
 }
 
-async function startSide(
-  { add }: Scope,
-  parameters: {
-    name: Side['name']
-    proofs: number
-    satellite: Program
-    createDatabase: () => Promise<string>
-    say: (text: string) => void
-  },
-): Promise<Side> {
-  const { name, proofs, satellite, createDatabase, say } = parameters
-  const databaseUrl = await createDatabase()
-  const stack = add(await startStack({ satellite, databaseUrl, limit: 256, users: USERS }), ({ stop }) => stop())
-  const cookies = await signInAll(stack, USERS)
-  const real = await signMany(stack, { cookies, count: RECEIPTS })
-  const { store, pipeline } = await openStores({ databaseUrl })
+async function startSide({ start }: Bench, proofs: number, say: (text: string) => void): Promise<Side> {
+  const service = await start()
+  const real = await signMany(service, { ...service, count: RECEIPTS })
+  const { store, pipeline } = await openStores({ databaseUrl: service.databaseUrl })
   const receipts = await completeProofs(pipeline, real)
   await store.close()
-  const { query, close } = await openQuery(databaseUrl)
+  const { query, close } = await openQuery(service.databaseUrl)
   try {
     const filling = { proofs, users: proofs / 10, receipts, sample: SAMPLE }
     const startedAt = performance.now()
-    await fill(query, filling, (text) => say(`${name}: ${text}`))
+    await fill(query, filling, (text) => say(`${toText(proofs)} proofs: ${text}`))
     const fillSeconds = (performance.now() - startedAt) / 1000
     const [size] = await query<{ bytes: string }>('select pg_database_size(current_database()) as bytes')
-    const slugs = listSampleSlugs(filling)
-    const reads = slugs.map((slug) => toGet(`/proof/${slug}`))
-    return { name, proofs, databaseUrl, stack, cookies, reads, slugs, fillSeconds, bytes: Number(size?.bytes) }
+    const reads = listSampleSlugs(filling).map((slug) => toGet(`/proof/${slug}`))
+    return { ...service, proofs, reads, fillSeconds, bytes: Number(size?.bytes) }
   } finally {
     await close()
   }
 }
 
-/** Otherwise the first one would fall into the run. */
-async function checkpoint(databaseUrl: string) {
+async function ask<Row>({ databaseUrl }: Side, text: string): Promise<Row[]> {
   const { query, close } = await openQuery(databaseUrl)
-  await query('checkpoint')
-  await close()
+  try {
+    return await query<Row>(text)
+  } finally {
+    await close()
+  }
 }
 
-async function countProofs({ databaseUrl }: Side): Promise<number> {
-  const { query, close } = await openQuery(databaseUrl)
-  const [row] = await query<{ count: string }>('select count(*) from attestations')
-  await close()
-  return Number(row?.count)
-}
-
-async function timeSides(small: Side, large: Side) {
+async function timeSides([small, large]: Sides) {
   const stores = {
     small: await openStores({ databaseUrl: small.databaseUrl }),
     large: await openStores({ databaseUrl: large.databaseUrl }),
@@ -183,66 +139,44 @@ async function timeSides(small: Side, large: Side) {
   }
 }
 
-type Measure = (side: Side, connections: number, sliceMs: number) => Promise<number[]>
-
-async function measureSigning({ stack, cookies }: Side, connections: number, sliceMs: number): Promise<number[]> {
+const measureSigning: Measure = async ({ url, cookies }, connections, sliceMs) => {
   const next = prepareSignings({ cookies, connections, count: Math.ceil((MAX_PER_SECOND * sliceMs) / 1000) })
-  return (await applyLoad({ url: stack.address, connections, sliceMs, next })).latencies
+  return (await applyLoad({ url, connections, sliceMs, next })).latencies
 }
 
-async function measureReads({ stack, reads }: Side, connections: number, sliceMs: number): Promise<number[]> {
+const measureReads: Measure = async ({ url, reads }, connections, sliceMs) => {
   const next = () => reads[Math.floor(Math.random() * reads.length)] ?? Buffer.alloc(0)
-  return (await applyLoad({ url: stack.address, connections, sliceMs, next })).latencies
+  return (await applyLoad({ url, connections, sliceMs, next })).latencies
 }
-
-type Compared = Record<Side['name'], { p50: number; p99: number; count: number }>
 
 /** One run: slices of both in turns, and of each the latencies of all its slices together. */
-async function compare(parameters: {
-  small: Side
-  large: Side
-  connections: number
-  slices: number
-  sliceMs: number
-  measure: Measure
-  round: number
-}): Promise<Compared> {
-  const { small, large, connections, slices, sliceMs, measure, round } = parameters
-  const latencies = { small: [] as number[], large: [] as number[] }
+async function compare(
+  sides: Sides,
+  measure: (side: Side) => Promise<number[]>,
+  { slices, round }: { slices: number; round: number },
+): Promise<Compared> {
+  const latencies = new Map<Side, number[]>(sides.map((side) => [side, []]))
   for (let slice = 0; slice < slices; slice++) {
     // Neither is always the first.
-    const order = (round + slice) % 2 === 0 ? [small, large] : [large, small]
-    for (const side of order) latencies[side.name].push(...(await measure(side, connections, sliceMs)))
+    for (const side of (round + slice) % 2 === 0 ? sides : sides.toReversed()) {
+      latencies.get(side)?.push(...(await measure(side)))
+    }
   }
-  const summarise = (values: number[]) => ({
-    p50: percentile(values, 0.5),
-    p99: percentile(values, 0.99),
-    count: values.length,
-  })
-  return { small: summarise(latencies.small), large: summarise(latencies.large) }
+  return [...latencies.values()].map((values) => ({ p50: percentile(values, 0.5), p99: percentile(values, 0.99) }))
 }
 
-function toRows(parameters: { name: string; connections: number; sizes: Sizes; repeats: readonly Compared[] }): Row[] {
-  const { name, connections, sizes, repeats } = parameters
+function toRows(name: string, sizes: Sizes, repeats: readonly Compared[]): Row[] {
   return (['p50', 'p99'] as const).flatMap((share) => {
-    const label = `${name}, ${connections} connections, ${share}`
-    const of = (side: Side['name']) => median(repeats.map((repeat) => repeat[side][share]))
-    const ratio = median(repeats.map(({ small, large }) => large[share] / small[share]))
+    const label = `${name}, ${share}`
+    const of = (side: 0 | 1) => median(repeats.map((repeat) => repeat[side]?.[share] ?? Number.NaN))
+    const ratio = median(
+      repeats.map(([small, large]) => (large?.[share] ?? Number.NaN) / (small?.[share] ?? Number.NaN)),
+    )
     return [
-      { name: label, at: toAt(sizes.small), value: of('small'), unit: 'ms' },
-      {
-        name: label,
-        at: toAt(sizes.large),
-        value: of('large'),
-        unit: 'ms',
-        ratios: [{ value: ratio, to: 'the small one' }],
-      },
+      ...withAt(sizes.small, 'proofs', [toRow(label, of(0), 'ms')]),
+      ...withAt(sizes.large, 'proofs', [toRow(label, of(1), 'ms', { 'the small one': ratio })]),
     ]
   })
-}
-
-function toAt(proofs: number) {
-  return { value: proofs, of: 'proofs' }
 }
 
 function toText(count: number): string {

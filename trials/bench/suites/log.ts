@@ -1,20 +1,17 @@
 import { cpus } from 'node:os'
-import { findFreePorts, startPostgres } from '@countersign/testing'
-import { median, withScope } from '@countersign/testing/stack'
-import { type Load, measureInTurns } from '../measureLoads.ts'
-import { type Calm, describeCalm, repeatCalmly } from '../repeatCalmly.ts'
-import type { Report, Row, Run } from '../report.ts'
-import { signInAll } from '../signer.ts'
-import { delay, QUOTE_MS, startDelay, startSatelliteServer, startStack, stopProgram } from '../startStack.ts'
-import { toFigure } from '../table.ts'
+import { findFreePorts } from '@countersign/testing'
+import { withScope } from '@countersign/testing/stack'
+import { describeCalm } from '../repeatCalmly.ts'
+import { measureLoads, type Report, type Run, toRow } from '../report.ts'
+import { measureInTurns, QUOTE_MS } from '../signer.ts'
+import { delay, openBench, startDelay } from '../stack.ts'
 
 /** With the first ones the callers' own waiting sets the rate, whatever the service could do; the last fill eight calls of 256, all that go to an enclave at a time. */
-const CONNECTIONS = [1, 16, 64, 256, 1024, 2048]
+const CONNECTIONS = { of: 'connections', at: [1, 16, 64, 256, 1024, 2048] }
 /** Witnesses are asked about ten times a second here, and their code has to be warm too. */
 const WARM_SLICES = 10
 /** Of a slice, for each caller: so that all get some four answers. Longer ones would not come in turns often enough for a machine whose speed changes. */
 const EACH_MS = 4
-const USERS = 8
 const WITNESSES = 3
 /** To each witness and back. */
 const DISTANCE_MS = 20
@@ -23,76 +20,86 @@ const DISTANCE_MS = 20
  * What a log costs: signing with three witnesses, of which two must cosign, each some way off, beside signing without one, in turns. The
  * ratio is that of all signatures: a machine whose speed changes by a third within a repeat makes that of a single one worth little.
  */
-export function benchLog({ rounds, isQuick, say }: Run): Promise<Report> {
-  return withScope(async ({ add }) => {
+export function benchLog(run: Run): Promise<Report> {
+  return withScope(async (scope) => {
+    const { isQuick, rounds, say } = run
     const sliceMs = isQuick ? 600 : 2_000
     const toSliceMs = (connections: number) => (isQuick ? sliceMs : Math.max(sliceMs, EACH_MS * connections))
-    const postgres = add(await startPostgres(), ({ stop }) => stop())
-    const satellite = add(await startSatelliteServer(), stopProgram)
-    const distance = add(await startDelay(DISTANCE_MS), stopProgram)
+    const { start } = await openBench(scope)
+    const distance = await startDelay(scope, DISTANCE_MS)
     const [metricsPort = 0] = await findFreePorts(1)
-    const start = async (hasLog: boolean): Promise<Load> => {
-      const { stop, address, url, untilReady } = await startStack({
-        satellite,
-        users: USERS,
-        databaseUrl: await postgres.createDatabase(),
-        limit: 256,
-        receiptVersion: 2,
-        ...(hasLog && {
-          metricsPort,
-          log: { witnesses: WITNESSES, route: (witness) => delay(distance, witness.url) },
-        }),
-      })
-      add(stop, () => stop())
-      await untilReady()
-      return { url: address, cookies: await signInAll({ url }, USERS) }
-    }
-    const loads = [await start(false), await start(true)] as const
+    const plain = await start({ receiptVersion: 2 })
+    const log = { witnesses: WITNESSES, route: ({ url }: { url: string }) => delay(distance, url) }
+    const logged = await start({ receiptVersion: 2, metricsPort, log })
+    const loads = [plain, logged] as const
     say('warming up')
     for (let slice = 0; slice < WARM_SLICES; slice++) await measureInTurns(loads, 256, sliceMs / 2)
-    const rows: Row[] = []
-    const calms: Calm<unknown>[] = []
-    for (const connections of CONNECTIONS) {
-      say(`${connections} connections`)
-      const calm = await repeatCalmly({ rounds, isQuick }, async () => {
+    const { rows, calms } = await measureLoads(
+      run,
+      CONNECTIONS,
+      async (connections) => {
         const [before, idleBefore] = [await readRounds(metricsPort), readProcessor()]
-        const [plain, logged] = await measureInTurns(loads, connections, toSliceMs(connections))
+        const [without, withLog] = await measureInTurns(loads, connections, toSliceMs(connections))
         const [after, idleAfter] = [await readRounds(metricsPort), readProcessor()]
         const quorumMs = (1000 * (after.seconds - before.seconds)) / (after.count - before.count)
         const idle = (idleAfter.idle - idleBefore.idle) / (idleAfter.all - idleBefore.all)
-        return { plain, logged, quorumMs, busy: 1 - idle }
-      })
-      calms.push(calm)
-      const of = (pick: (repeat: (typeof calm.repeats)[number]) => number) => median(calm.repeats.map(pick))
-      const sumRates = (lane: 'plain' | 'logged') => sum(calm.repeats.map((repeat) => repeat[lane].rate))
-      const ratio = sumRates('logged') / sumRates('plain')
-      const moreMs = of(({ plain, logged }) => logged.p50 - plain.p50)
-      say(`with a log ${toFigure(ratio)} × without, p50 ${toFigure(moreMs)} ms more`)
-      const at = { value: connections, of: 'connections' }
-      rows.push(
-        { name: 'signatures', at, value: of(({ plain }) => plain.rate), unit: '/s' },
-        {
-          name: 'signatures, with a log',
-          at,
-          value: of(({ logged }) => logged.rate),
-          unit: '/s',
-          ratios: [{ value: ratio, to: 'without' }],
-        },
-        { name: 'p50', at, value: of(({ plain }) => plain.p50), unit: 'ms' },
-        { name: 'p50, with a log', at, value: of(({ logged }) => logged.p50), unit: 'ms' },
-        { name: 'p50, more with a log', at, value: moreMs, unit: 'ms' },
-        { name: 'the coordinator’s wait for a quorum, mean', at, value: of(({ quorumMs }) => quorumMs), unit: 'ms' },
-        {
-          name: 'p50, more than that wait',
-          at,
-          value: of(({ plain, logged, quorumMs }) => logged.p50 - plain.p50 - quorumMs),
-          unit: 'ms',
-        },
-        { name: 'p99', at, value: of(({ plain }) => plain.p99), unit: 'ms' },
-        { name: 'p99, with a log', at, value: of(({ logged }) => logged.p99), unit: 'ms' },
-        { name: 'processor in use', at, value: 100 * of(({ busy }) => busy), unit: '%' },
-      )
-    }
+        return { without, withLog, quorumMs, busy: 1 - idle }
+      },
+      (of, repeats) => {
+        const sumRates = (lane: 'without' | 'withLog') => sum(repeats.map((repeat) => repeat[lane].rate))
+        return [
+          toRow(
+            'signatures',
+            of(({ without }) => without.rate),
+            '/s',
+          ),
+          toRow(
+            'signatures, with a log',
+            of(({ withLog }) => withLog.rate),
+            '/s',
+            {
+              without: sumRates('withLog') / sumRates('without'),
+            },
+          ),
+          toRow(
+            'p50',
+            of(({ without }) => without.p50),
+            'ms',
+          ),
+          toRow(
+            'p50, with a log',
+            of(({ withLog }) => withLog.p50),
+            'ms',
+          ),
+          toRow(
+            'p50, more with a log',
+            of(({ without, withLog }) => withLog.p50 - without.p50),
+            'ms',
+          ),
+          toRow(
+            'the coordinator’s wait for a quorum, mean',
+            of(({ quorumMs }) => quorumMs),
+            'ms',
+          ),
+          toRow(
+            'p50, more than that wait',
+            of(({ without, withLog, quorumMs }) => withLog.p50 - without.p50 - quorumMs),
+            'ms',
+          ),
+          toRow(
+            'p99',
+            of(({ without }) => without.p99),
+            'ms',
+          ),
+          toRow(
+            'p99, with a log',
+            of(({ withLog }) => withLog.p99),
+            'ms',
+          ),
+          toRow('processor in use', 100 * of(({ busy }) => busy), '%'),
+        ]
+      },
+    )
     return {
       suite: 'log',
       title: 'Signing with a log',

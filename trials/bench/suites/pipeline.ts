@@ -18,7 +18,7 @@ import {
   createTestWallet,
 } from '../../../services/coordinator/src/store/store.fake.ts'
 import type { Signing, Wallet } from '../../../services/coordinator/src/store/types.ts'
-import type { Report, Run } from '../report.ts'
+import { type Report, type Run, toRow } from '../report.ts'
 
 const BACKLOG = 5_000
 const ONE_BY_ONE = 40
@@ -111,20 +111,10 @@ export function benchPipeline({ isQuick, say }: Run): Promise<Report> {
         `From signed to \`complete\`: PostgreSQL, embedded IPFS node, local chain that mines at once; ${backlog} proofs by the worker, ` +
         `${oneByOne} one by one.`,
       rows: [
-        {
-          name: 'proofs, by the worker',
-          value: rate.together,
-          unit: '/s',
-          ratios: [{ value: rate.together / rate.alone, to: 'one by one' }],
-        },
-        { name: 'proofs, one by one', value: rate.alone, unit: '/s' },
-        {
-          name: 'gas, by the worker',
-          value: gas.together,
-          unit: 'each',
-          ratios: [{ value: gas.together / gas.alone, to: 'one by one' }],
-        },
-        { name: 'gas, one by one', value: gas.alone, unit: 'each' },
+        toRow('proofs, by the worker', rate.together, '/s', { 'one by one': rate.together / rate.alone }),
+        toRow('proofs, one by one', rate.alone, '/s'),
+        toRow('gas, by the worker', gas.together, 'each', { 'one by one': gas.together / gas.alone }),
+        toRow('gas, one by one', gas.alone, 'each'),
       ],
     }
   })

@@ -1,13 +1,11 @@
-import { startPostgres } from '@countersign/testing'
 import { median, percentile, withScope } from '@countersign/testing/stack'
 import { openStores } from '../../../services/coordinator/src/store/openStore.ts'
-import { applyLoad } from '../applyLoad.ts'
 import { completeProofs } from '../completeProofs.ts'
-import { toGet } from '../connectCaller.ts'
-import { type Calm, describeCalm, repeatCalmly } from '../repeatCalmly.ts'
-import type { Report, Row, Run } from '../report.ts'
-import { signInAll, signMany } from '../signer.ts'
-import { type Program, startEchoServer, startSatelliteServer, startStack, stopProgram } from '../startStack.ts'
+import { applyLoad, toGet } from '../load.ts'
+import { describeCalm } from '../repeatCalmly.ts'
+import { measureLoads, type Report, type Run, toRow } from '../report.ts'
+import { signMany } from '../signer.ts'
+import { type Bench, openBench, startEchoServer } from '../stack.ts'
 
 const CONNECTIONS = [1, 64]
 /** Of each state. */
@@ -18,18 +16,12 @@ const VERSIONS = [
   { receiptVersion: 2, suffix: ', receipts of version 2' },
 ] as const
 
-type Context = { run: Run; databaseUrl: string; satellite: Program }
-
 /** `GET /proof/:slug` of complete proofs with their receipts, beside an echo server that answers as many bytes, in turns. */
 export function benchReads(run: Run): Promise<Report> {
-  return withScope(async ({ add }) => {
-    const postgres = add(await startPostgres(), ({ stop }) => stop())
-    const satellite = add(await startSatelliteServer(), stopProgram)
-    const measured: Measured[] = []
-    for (const version of VERSIONS) {
-      const databaseUrl = await postgres.createDatabase()
-      measured.push(await measureVersion({ run, databaseUrl, satellite }, version))
-    }
+  return withScope(async (scope) => {
+    const bench = await openBench(scope)
+    const measured = []
+    for (const version of VERSIONS) measured.push(await measureVersion(run, bench, version))
     const bytes = measured.map((one) => one.bytes.toLocaleString('en-GB')).join(' and ')
     return {
       suite: 'reads',
@@ -43,63 +35,57 @@ export function benchReads(run: Run): Promise<Report> {
   })
 }
 
-type Measured = { bytes: number; rows: Row[]; calms: Calm<unknown>[] }
-
-function measureVersion(context: Context, { receiptVersion, suffix }: (typeof VERSIONS)[number]): Promise<Measured> {
-  const { run, databaseUrl, satellite } = context
-  const { rounds, isQuick, say } = run
-  return withScope(async ({ add }) => {
-    const stack = add(await startStack({ satellite, databaseUrl, limit: 256, users: 1, receiptVersion }), ({ stop }) =>
-      stop(),
-    )
-    const count = isQuick ? 10 : PROOFS
-    const slugs = await signMany(stack, { cookies: await signInAll(stack, 1), count: 2 * count })
-    const { store, pipeline } = await openStores({ databaseUrl })
-    add(store, ({ close }) => close())
+function measureVersion(run: Run, { start }: Bench, { receiptVersion, suffix }: (typeof VERSIONS)[number]) {
+  return withScope(async (scope) => {
+    const service = await start({ users: 1, receiptVersion })
+    const count = run.isQuick ? 10 : PROOFS
+    const slugs = await signMany(service, { ...service, count: 2 * count })
+    const { store, pipeline } = await openStores({ databaseUrl: service.databaseUrl })
+    scope.add(store, ({ close }) => close())
     await completeProofs(pipeline, slugs.slice(0, count))
     await completeProofs(pipeline, slugs.slice(count), { isFinal: false })
     const requests = slugs.map((slug) => toGet(`/proof/${slug}`))
     const [final, confirmed] = [requests.slice(0, count), requests.slice(count)]
-    const bytes = (await (await fetch(`${stack.address}/proof/${slugs[0]}`)).arrayBuffer()).byteLength
-    const echo = add(await startEchoServer({ BODY_BYTES: String(bytes) }), stopProgram)
+    const bytes = (await (await fetch(`${service.url}/proof/${slugs[0]}`)).arrayBuffer()).byteLength
+    const echo = await startEchoServer(scope, { BODY_BYTES: String(bytes) })
     const measure = async (url: string, connections: number, asked: readonly Buffer[]) => {
       const next = () => asked[Math.floor(Math.random() * asked.length)] ?? Buffer.alloc(0)
       const { latencies, rate } = await applyLoad({ url, connections, sliceMs: toSliceMs(run), next })
       return { rate, p50: median(latencies), p99: percentile(latencies, 0.99) }
     }
-    say(`warming up${suffix}`)
-    for (let slice = 0; slice < WARM_SLICES; slice++) await measure(stack.address, 64, requests)
-    const rows: Row[] = []
-    const calms: Calm<unknown>[] = []
-    for (const connections of CONNECTIONS) {
-      say(`${connections} connections${suffix}`)
-      const calm = await repeatCalmly({ rounds, isQuick }, async () => {
-        const own = await measure(stack.address, connections, final)
+    run.say(`warming up${suffix}`)
+    for (let slice = 0; slice < WARM_SLICES; slice++) await measure(service.url, 64, requests)
+    const { rows, calms } = await measureLoads(
+      run,
+      { of: 'connections', at: CONNECTIONS, name: suffix },
+      async (connections) => {
+        const own = await measure(service.url, connections, final)
         const plain = await measure(echo.url, connections, final)
-        const early = await measure(stack.address, connections, confirmed)
+        const early = await measure(service.url, connections, confirmed)
         return { own, early, plain }
-      })
-      calms.push(calm)
-      for (const [kind, name] of [
-        ['own', suffix],
-        ['early', `${suffix}, before it is final`],
-      ] as const) {
-        const of = (pick: (repeat: (typeof calm.repeats)[number]) => number) => median(calm.repeats.map(pick))
-        const at = { value: connections, of: 'connections' }
-        const ratio = of((repeat) => repeat[kind].rate / repeat.plain.rate)
-        rows.push(
-          {
-            name: `reads${name}`,
-            at,
-            value: of((repeat) => repeat[kind].rate),
-            unit: '/s',
-            ratios: [{ value: ratio, to: 'an echo server' }],
-          },
-          { name: `p50${name}`, at, value: of((repeat) => repeat[kind].p50), unit: 'ms' },
-          { name: `p99${name}`, at, value: of((repeat) => repeat[kind].p99), unit: 'ms' },
-        )
-      }
-    }
+      },
+      (of) =>
+        [['own', suffix] as const, ['early', `${suffix}, before it is final`] as const].flatMap(([kind, name]) => [
+          toRow(
+            `reads${name}`,
+            of((repeat) => repeat[kind].rate),
+            '/s',
+            {
+              'an echo server': of((repeat) => repeat[kind].rate / repeat.plain.rate),
+            },
+          ),
+          toRow(
+            `p50${name}`,
+            of((repeat) => repeat[kind].p50),
+            'ms',
+          ),
+          toRow(
+            `p99${name}`,
+            of((repeat) => repeat[kind].p99),
+            'ms',
+          ),
+        ]),
+    )
     return { bytes, rows, calms }
   })
 }

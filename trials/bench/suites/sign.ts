@@ -1,29 +1,21 @@
-import { type Backend, startPostgres } from '@countersign/testing'
-import { median, type Scope, withScope } from '@countersign/testing/stack'
-import { INSPECTABLE, measureBudgets } from '../budget/measureBudgets.ts'
-import { toBudgetReport } from '../budget/toBudgetReport.ts'
-import { type Figures, type Load, measure, measureInTurns } from '../measureLoads.ts'
+import { type Scope, withScope } from '@countersign/testing/stack'
+import { measureBudget } from '../budget.ts'
 import { measurePins } from '../measurePins.ts'
-import { readCommit } from '../readCommit.ts'
-import { type Calm, describeCalm, repeatCalmly } from '../repeatCalmly.ts'
-import type { Report, Row, Run } from '../report.ts'
-import { signInAll } from '../signer.ts'
-import { QUOTE_MS, startEchoServer, startSatelliteServer, startStack, stopProgram } from '../startStack.ts'
-import { toFigure } from '../table.ts'
+import { readCommit } from '../page.ts'
+import { describeRounds, measureLoads, type Report, type Row, type Run, toRow } from '../report.ts'
+import { type Figures, type Load, measure, measureInTurns, QUOTE_MS } from '../signer.ts'
+import { type Bench, type Measured, openBench, startEchoServer } from '../stack.ts'
 
-const CONNECTIONS = [1, 16, 64, 256]
+const CONNECTIONS = { of: 'connections', at: [1, 16, 64, 256] }
 /** Where the processor is the limit. */
 const BUDGET_CONNECTIONS = 256
 /** Code that ran a few thousand times runs several times faster than code that has just been loaded. */
 const WARM_SLICES = 5
-const USERS = 8
 /** A quote then serves one of them: more callers would only wait longer for their turn. */
 const MAX_SINGLE_CALLERS = 16
 
-type Service = Load & { address: string; databaseUrl: string; stack: Backend }
-type Start = (changes: { limit?: number; receiptVersion?: 2; checkout?: string }) => Promise<Service>
-/** `before` is of another checkout, at `against`. */
-type Compared = { own: Service; before: Service | undefined; against: string | undefined; sliceMs: number }
+/** `before` is of another checkout. */
+type Compared = { own: Measured; before: Measured | undefined; sliceMs: number }
 
 /**
  * `POST /sign/digest` on PostgreSQL with quotes of 39 ms and every check on: how much and how soon, and where the processor time goes. With
@@ -31,26 +23,30 @@ type Compared = { own: Service; before: Service | undefined; against: string | u
  */
 export function benchSign(run: Run): Promise<Report[]> {
   return withScope(async (scope) => {
-    const { isQuick, against, isBudget = false, say } = run
-    const { add } = scope
-    const sliceMs = isQuick ? 600 : 1_500
-    const postgres = add(await startPostgres(), ({ stop }) => stop())
-    const satellite = add(await startSatelliteServer(), stopProgram)
-    const start: Start = async (changes) => {
-      const databaseUrl = await postgres.createDatabase()
-      const parameters = { satellite, users: USERS, databaseUrl, limit: 256, env: INSPECTABLE, ...changes }
-      const stack = add(await startStack(parameters), ({ stop }) => stop())
-      const cookies = await signInAll(stack, USERS)
-      return { url: stack.address, address: stack.address, databaseUrl, cookies, stack }
-    }
-    const own = await start({})
-    const before = against === undefined ? undefined : await start({ checkout: against })
-    const compared = { own, before, against, sliceMs }
+    const { against, isBudget, rounds, say } = run
+    const sliceMs = run.isQuick ? 600 : 1_500
+    const bench = await openBench(scope)
+    const own = await bench.start()
+    const before = against === undefined ? undefined : await bench.start({ checkout: against })
+    const subjects = before === undefined ? [own] : [own, before]
     say('warming up')
-    await warmUp([own, ...(before === undefined ? [] : [before])], run, sliceMs)
-    const reports = isBudget ? [] : [await reportLoads(scope, run, { ...compared, start })]
+    await warmUp(subjects, run, sliceMs)
+    const reports = isBudget ? [] : [await reportLoads(scope, run, bench, { own, before, sliceMs })]
     say('where the processor time goes')
-    return [...reports, await reportBudget({ postgres, satellite }, run, compared)]
+    const how =
+      `processor time for each signature at ${BUDGET_CONNECTIONS} connections, by Linux's count for each thread over ${2 * rounds} slices of ` +
+      `${sliceMs} ms.`
+    const budget: Report = {
+      suite: 'budget',
+      title: 'Where the processor time of a signature goes',
+      setting: await describe(how, against),
+      rows: await measureBudget(
+        bench,
+        subjects.map((load) => ({ load, stack: load.stack })),
+        { connections: BUDGET_CONNECTIONS, sliceMs, rounds },
+      ),
+    }
+    return [...reports, budget]
   })
 }
 
@@ -58,61 +54,32 @@ export function benchSign(run: Run): Promise<Report[]> {
 async function reportLoads(
   scope: Scope,
   run: Run,
-  { start, own: first, before, against, sliceMs }: Compared & { start: Start },
+  bench: Bench,
+  { own: first, before, sliceMs }: Compared,
 ): Promise<Report> {
-  const { isQuick, rounds, say } = run
-  const second = await start({ receiptVersion: 2 })
+  const second = await bench.start({ receiptVersion: 2 })
   await warmUp([second], run, sliceMs)
-  const single = await start({ limit: 1 })
-  const echo = scope.add(await startEchoServer(), stopProgram)
-  const plain = { url: echo.url, cookies: [''], isEcho: true }
+  const single = await bench.start({ limit: 1 })
+  const echo = { url: (await startEchoServer(scope)).url, cookies: [''], isEcho: true }
   const loads = before === undefined ? ([first, second] as const) : ([first, second, before] as const)
-  const rows: Row[] = []
-  const calms: Calm<unknown>[] = []
-  for (const connections of CONNECTIONS) {
-    say(`${connections} connections`)
-    const calm = await repeatCalmly(run, async () => {
+  const { rows, calms } = await measureLoads(
+    run,
+    CONNECTIONS,
+    async (connections): Promise<Repeat> => {
       const slow = await measure(single, Math.min(connections, MAX_SINGLE_CALLERS), sliceMs)
       const [own, other, old] = await measureInTurns(loads, connections, sliceMs)
-      const fast = await measure(plain, connections, sliceMs)
-      return { slow, own, other, old, fast }
-    })
-    calms.push(calm)
-    const at = { value: connections, of: 'connections' }
-    const made = toRows(calm.repeats).map((row) => ({ ...row, at }))
-    for (const { name, ratios = [] } of made)
-      for (const { value, to } of ratios) say(`${name}: ${toFigure(value)} × ${to}`)
-    rows.push(...made)
-  }
-  say('what is pinned')
-  const pinned = await measurePins(scope, { versions: [first, second], isQuick })
-  const how = `median of ${rounds} rounds of ${sliceMs} ms after a warm-up, ${describeCalm(calms)}.`
+      return { slow, own, other, old, fast: await measure(echo, connections, sliceMs) }
+    },
+    (of) => toRows(of, before !== undefined),
+  )
+  run.say('what is pinned')
+  const pinned = await measurePins(scope, { versions: [first, second], isQuick: run.isQuick })
   return {
     suite: 'sign',
     title: 'Signing through the coordinator',
-    setting: await describe(how, against),
+    setting: await describe(describeRounds(run, sliceMs, calms), run.against),
     rows: [...rows, ...pinned],
-    limits: [
-      // By its length, not as measured: a slice is short beside the wait of callers who queue for quotes, which makes their rate look higher.
-      { name: 'the most with one quote each', value: 1000 / QUOTE_MS, unit: '/s' },
-      { name: 'a quote', value: QUOTE_MS, unit: 'ms' },
-    ],
   }
-}
-
-async function reportBudget(
-  deps: Parameters<typeof measureBudgets>[0],
-  { rounds }: Run,
-  { own, before, against, sliceMs }: Compared,
-): Promise<Report> {
-  const toSubject = (load: Service, root: string) => ({ load, stack: load.stack, root })
-  const subjects = [toSubject(own, '.'), ...(before && against ? [toSubject(before, against)] : [])]
-  const [budget, old] = await measureBudgets(deps, subjects, { connections: BUDGET_CONNECTIONS, sliceMs, rounds })
-  if (budget === undefined) throw new Error('no budget was measured')
-  const how =
-    `processor time for each signature at ${BUDGET_CONNECTIONS} connections, by Linux's count for each thread over ${2 * rounds} slices of ` +
-    `${sliceMs} ms; the stages within a thread by a sampling profiler in two more.`
-  return toBudgetReport(budget, old, await describe(how, against))
 }
 
 async function warmUp(loads: readonly Load[], { isQuick }: Run, sliceMs: number) {
@@ -130,46 +97,70 @@ async function describe(how: string, against: string | undefined): Promise<strin
 /** Each of them measured in the same while. `old` is of another checkout. */
 type Repeat = { slow: Figures; own: Figures; other: Figures; old: Figures | undefined; fast: Figures }
 
-/** The rows of one load. */
-function toRows(repeats: readonly Repeat[]): Omit<Row, 'at'>[] {
-  const of = (pick: (repeat: Repeat) => number) => median(repeats.map(pick))
-  const hasOld = repeats.some(({ old }) => old !== undefined)
-  const ofOld = (member: keyof Figures) => of(({ old }) => old?.[member] ?? Number.NaN)
-  const toOld = (member: keyof Figures) =>
-    hasOld
-      ? [{ value: of(({ own, old }) => own[member] / (old?.[member] ?? Number.NaN)), to: 'the other checkout' }]
-      : []
+function toRows(of: (pick: (repeat: Repeat) => number) => number, hasOld: boolean): Row[] {
+  const toOld = (member: keyof Figures): Row['ratios'] =>
+    hasOld ? { 'the other checkout': of(({ own, old }) => own[member] / (old?.[member] ?? Number.NaN)) } : {}
   const old = (name: string, member: keyof Figures, unit: string) =>
-    hasOld ? [{ name: `${name}, the other checkout`, value: ofOld(member), unit }] : []
+    hasOld
+      ? [
+          toRow(
+            `${name}, the other checkout`,
+            of((repeat) => repeat.old?.[member] ?? Number.NaN),
+            unit,
+          ),
+        ]
+      : []
   return [
-    {
-      name: 'signatures',
-      value: of(({ own }) => own.rate),
-      unit: '/s',
-      ratios: [
-        { value: of(({ own, slow }) => own.rate / slow.rate), to: 'one quote each' },
-        { value: of(({ own, fast }) => own.rate / fast.rate), to: 'an echo server' },
+    toRow(
+      'signatures',
+      of(({ own }) => own.rate),
+      '/s',
+      {
+        'one quote each': of(({ own, slow }) => own.rate / slow.rate),
+        'an echo server': of(({ own, fast }) => own.rate / fast.rate),
         ...toOld('rate'),
-      ],
-    },
-    {
-      name: 'signatures, receipts of version 2',
-      value: of(({ other }) => other.rate),
-      unit: '/s',
-      ratios: [{ value: of(({ own, other }) => other.rate / own.rate), to: 'version 1' }],
-    },
+      },
+    ),
+    toRow(
+      'signatures, receipts of version 2',
+      of(({ other }) => other.rate),
+      '/s',
+      {
+        'version 1': of(({ own, other }) => other.rate / own.rate),
+      },
+    ),
     ...old('signatures', 'rate', '/s'),
-    { name: 'signatures, one quote each', value: of(({ slow }) => slow.rate), unit: '/s' },
-    { name: 'p50', value: of(({ own }) => own.p50), unit: 'ms', ratios: toOld('p50') },
-    {
-      name: 'p50, receipts of version 2',
-      value: of(({ other }) => other.p50),
-      unit: 'ms',
-      ratios: [{ value: of(({ own, other }) => other.p50 / own.p50), to: 'version 1' }],
-    },
+    toRow(
+      'signatures, one quote each',
+      of(({ slow }) => slow.rate),
+      '/s',
+    ),
+    toRow(
+      'p50',
+      of(({ own }) => own.p50),
+      'ms',
+      toOld('p50'),
+    ),
+    toRow(
+      'p50, receipts of version 2',
+      of(({ other }) => other.p50),
+      'ms',
+      {
+        'version 1': of(({ own, other }) => other.p50 / own.p50),
+      },
+    ),
     ...old('p50', 'p50', 'ms'),
-    { name: 'p99', value: of(({ own }) => own.p99), unit: 'ms', ratios: toOld('p99') },
-    { name: 'p99, receipts of version 2', value: of(({ other }) => other.p99), unit: 'ms' },
+    toRow(
+      'p99',
+      of(({ own }) => own.p99),
+      'ms',
+      toOld('p99'),
+    ),
+    toRow(
+      'p99, receipts of version 2',
+      of(({ other }) => other.p99),
+      'ms',
+    ),
     ...old('p99', 'p99', 'ms'),
   ]
 }

@@ -1,7 +1,7 @@
-import { startPostgres } from '@countersign/testing'
 import { createAccounts, createUser, percentile, withScope } from '@countersign/testing/stack'
-import type { Report, Row, Run } from '../report.ts'
-import { QUOTE_MS, startSatelliteServer, startStack, stopProgram } from '../startStack.ts'
+import { type Report, type Row, type Run, toRow, withAt } from '../report.ts'
+import { QUOTE_MS } from '../signer.ts'
+import { openBench } from '../stack.ts'
 
 /** New users for each round, so that 9 rounds have 207 of either kind. */
 const USERS_PER_ROUND = 23
@@ -15,20 +15,17 @@ type Times = { fromStart: number; fromCallback: number }
  * a time. The identity provider, these browsers and the service share the machine's cores.
  */
 export function benchSignIn({ rounds, isQuick, say }: Run): Promise<Report> {
-  return withScope(async ({ add }) => {
+  return withScope(async (scope) => {
     const count = isQuick ? AT_ONE_TIME : rounds * USERS_PER_ROUND
-    const postgres = add(await startPostgres(), ({ stop }) => stop())
-    const satellite = add(await startSatelliteServer(), stopProgram)
-    const databaseUrl = await postgres.createDatabase()
-    const { url } = add(await startStack({ satellite, databaseUrl, limit: 256, users: 2 * count + 1 }), ({ stop }) =>
-      stop(),
-    )
+    const { start } = await openBench(scope)
+    const subjects = createAccounts(2 * count + 1).map(({ sub }) => sub)
+    const { stack } = await start({ users: 0, accounts: subjects.length })
     // The very first opens connections and fetches the provider's keys.
-    const first = await measure(url, { start: 2 * count, count: 1, atOneTime: 1 })
+    const first = await measure(stack, subjects.splice(-1), 1)
     say('one at a time')
-    const alone = await measure(url, { start: 0, count, atOneTime: 1 })
+    const alone = await measure(stack, subjects.slice(0, count), 1)
     say(`${AT_ONE_TIME} at a time`)
-    const together = await measure(url, { start: count, count, atOneTime: AT_ONE_TIME })
+    const together = await measure(stack, subjects.slice(count), AT_ONE_TIME)
     return {
       suite: 'signin',
       title: 'Sign-in',
@@ -36,31 +33,27 @@ export function benchSignIn({ rounds, isQuick, say }: Run): Promise<Report> {
         `From the navigation to \`/auth/google\` to a wallet in \`GET /wallet/me\`, PostgreSQL, quotes of ${QUOTE_MS} ms, ` +
         `${count} new users each; provider and browsers share the machine with the service.`,
       rows: [
-        { name: 'the very first after a start', value: first[0]?.fromStart ?? Number.NaN, unit: 'ms' },
-        ...toRows(alone, 1),
-        ...toRows(together, AT_ONE_TIME),
+        toRow('the very first after a start', first[0]?.fromStart ?? Number.NaN, 'ms'),
+        ...withAt(1, 'at a time', toRows(alone)),
+        ...withAt(AT_ONE_TIME, 'at a time', toRows(together)),
       ],
     }
   })
 }
 
-async function measure(
-  url: string,
-  { start, count, atOneTime }: { start: number; count: number; atOneTime: number },
-): Promise<Times[]> {
-  const left = createAccounts(start + count)
-    .slice(start)
-    .map(({ sub }) => sub)
+async function measure(service: { url: string }, subjects: readonly string[], atOneTime: number): Promise<Times[]> {
+  const left = [...subjects]
   const times: Times[] = []
   const lanes = Array.from({ length: atOneTime }, async () => {
-    for (let subject = left.pop(); subject !== undefined; subject = left.pop()) times.push(await signIn(url, subject))
+    for (let subject = left.pop(); subject !== undefined; subject = left.pop())
+      times.push(await signIn(service, subject))
   })
   await Promise.all(lanes)
   return times
 }
 
-/** A browser of their own for each user, with neither cookies nor a session at the provider. */
-async function signIn(url: string, subject: string): Promise<Times> {
+/** A separate browser for each user, with neither cookies nor a session at the provider. */
+async function signIn({ url }: { url: string }, subject: string): Promise<Times> {
   const user = createUser({ url })
   const startedAt = performance.now()
   const callback = await user.beginSignIn(subject)
@@ -73,13 +66,16 @@ async function signIn(url: string, subject: string): Promise<Times> {
   return { fromStart: now - startedAt, fromCallback: now - calledBackAt }
 }
 
-function toRows(times: readonly Times[], atOneTime: number): Row[] {
-  const at = { value: atOneTime, of: 'at a time' }
-  return [
-    { name: 'from the start', times: times.map(({ fromStart }) => fromStart) },
-    { name: 'from the callback', times: times.map(({ fromCallback }) => fromCallback) },
-  ].flatMap(({ name, times }) => [
-    { name: `${name}, p50`, at, value: percentile(times, 0.5), unit: 'ms' },
-    { name: `${name}, p99`, at, value: percentile(times, 0.99), unit: 'ms' },
-  ])
-}
+const toRows = (times: readonly Times[]): Row[] =>
+  [['fromStart', 'from the start'] as const, ['fromCallback', 'from the callback'] as const].flatMap(([member, name]) =>
+    [50, 99].map((share) =>
+      toRow(
+        `${name}, p${share}`,
+        percentile(
+          times.map((each) => each[member]),
+          share / 100,
+        ),
+        'ms',
+      ),
+    ),
+  )

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { findFreePorts, startOidcProvider, startPostgres } from '@countersign/testing'
+import { findFreePorts, startOidcProvider } from '@countersign/testing'
 import {
   describeEnd,
   type Environment,
@@ -13,9 +13,9 @@ import {
 } from '@countersign/testing/launcher'
 import { median, withScope } from '@countersign/testing/stack'
 import { describeCalm, repeatCalmly } from '../repeatCalmly.ts'
-import type { Report, Run } from '../report.ts'
-import { QUOTE_MS, startSatelliteServer, stopProgram } from '../startStack.ts'
-import { untilReady } from '../untilReady.ts'
+import { type Report, type Run, toRow } from '../report.ts'
+import { QUOTE_MS } from '../signer.ts'
+import { openBench } from '../stack.ts'
 
 const GOLDEN = 'packages/receipt/spec/golden'
 
@@ -24,9 +24,9 @@ const GOLDEN = 'packages/receipt/spec/golden'
  * what that start has left behind. Beside a Node that does nothing. And the verifier's command, which ends by itself.
  */
 export function benchStartup({ rounds, isQuick, say }: Run): Promise<Report> {
-  return withScope(async ({ add, createFolder }) => {
-    const postgres = add(await startPostgres(), ({ stop }) => stop())
-    const satellite = add(await startSatelliteServer(), stopProgram)
+  return withScope(async (scope) => {
+    const { add, createFolder } = scope
+    const { postgres, satellite } = await openBench(scope)
     const [port = 0] = await findFreePorts(1)
     const oidc = add(
       await startOidcProvider({ redirectUris: [`http://localhost:${port}/auth/google/callback`], accounts: [] }),
@@ -53,7 +53,6 @@ export function benchStartup({ rounds, isQuick, say }: Run): Promise<Report> {
         oidc,
         enclaveUrls: [String(address)],
         satellite: { url: satellite.url, publicKey: String(satellite.fields.publicKey) },
-        databaseUrl: '',
       }),
       ...noRateLimits,
     }
@@ -77,12 +76,8 @@ export function benchStartup({ rounds, isQuick, say }: Run): Promise<Report> {
       }
     })
     const of = (name: keyof (typeof calm.repeats)[number]) => median(calm.repeats.map((repeat) => repeat[name]))
-    const toRow = (name: string, value: number) => ({
-      name,
-      value: value / 1000,
-      unit: 's',
-      ratios: [{ value: value / of('nothing'), to: 'a Node that does nothing' }],
-    })
+    const toSeconds = (name: string, value: number) =>
+      toRow(name, value / 1000, 's', { 'a Node that does nothing': value / of('nothing') })
     return {
       suite: 'startup',
       title: 'Start-up',
@@ -90,11 +85,11 @@ export function benchStartup({ rounds, isQuick, say }: Run): Promise<Report> {
         'From the start of the process to the first 200 of `/health/ready` (of the enclave: `/health`), run from source; ' +
         `median of ${calm.repeats.length} rounds, ${describeCalm([calm])}.`,
       rows: [
-        toRow('a Node that does nothing', of('nothing')),
-        toRow('enclave', of('enclave')),
-        toRow('coordinator, new PostgreSQL database', of('postgres')),
-        toRow('coordinator, PostgreSQL, again', of('postgresAgain')),
-        toRow('verifier, one receipt, to its end', of('verifier')),
+        toSeconds('a Node that does nothing', of('nothing')),
+        toSeconds('enclave', of('enclave')),
+        toSeconds('coordinator, new PostgreSQL database', of('postgres')),
+        toSeconds('coordinator, PostgreSQL, again', of('postgresAgain')),
+        toSeconds('verifier, one receipt, to its end', of('verifier')),
       ],
     }
   })
@@ -120,4 +115,14 @@ async function timeToEnd(parameters: readonly string[]): Promise<number> {
   // 2: the golden receipt verifies, and no anchors say which code to trust.
   if (code !== 0 && code !== 2) throw new Error(`${parameters.join(' ')} ended with ${code}`)
   return performance.now() - start
+}
+
+/** Resolves with the first 200 at this address. */
+async function untilReady(url: string): Promise<void> {
+  for (;;) {
+    const response = await fetch(url).catch(() => undefined)
+    await response?.body?.cancel()
+    if (response?.status === 200) return
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
 }

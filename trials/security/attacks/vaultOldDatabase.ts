@@ -30,7 +30,7 @@ const EDITS: Record<string, (query: Query, vaults: Vaults) => Promise<unknown>> 
  */
 export async function vaultOldDatabase({ target, size, random, say }: AttackContext): Promise<AttackResult> {
   const { backend } = target
-  const databaseUrl = backend.databaseUrl ?? ''
+  const databaseUrl = backend.databaseUrl
   const copyUrl = toDatabaseUrl(databaseUrl, COPY)
   const vaults = await setUpVaults(target)
   const caller = createCaller({ port: target.port, connections: 8 })

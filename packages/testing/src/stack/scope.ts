@@ -41,7 +41,7 @@ export async function allStarted<const Starts extends readonly unknown[]>(
   return Promise.all(starts)
 }
 
-function createScope(): { scope: Scope; end(): Promise<void> } {
+export function createScope(): { scope: Scope; end(): Promise<void> } {
   const things = new AsyncDisposableStack()
   let ending: Promise<void> | undefined
   return {

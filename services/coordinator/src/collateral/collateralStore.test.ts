@@ -374,29 +374,19 @@ describe('from a PCS over HTTP', () => {
     ])
   })
 
-  const documents: readonly FakePcsDocument[] = ['tcb', 'qe', 'pckCrl', 'rootCrl']
-  const faults: readonly FakePcsFault[] = [
-    ...(['down', 'slow', 'not_found', 'server_error', 'stale', 'wrong_signature'] as const),
-    ...(['truncated', 'missing_header', 'garbage'] as const),
-  ]
-  const cases = documents.flatMap((document) =>
-    faults
-      .filter((fault) => !(document === 'rootCrl' && (fault === 'missing_header' || fault === 'stale')))
-      .map((fault) => [document, fault] as const),
-  )
-
-  test.each(cases)('%s %s: collateral_stale, and good again when the fault has gone', async (document, fault) => {
-    let timeoutMs = fault === 'slow' ? 50 : 10_000
+  test.each<[FakePcsDocument, FakePcsFault]>([
+    ['tcb', 'down'],
+    ['qe', 'wrong_signature'],
+    ['tcb', 'stale'],
+    ['pckCrl', 'missing_header'],
+    ['rootCrl', 'truncated'],
+  ])('%s %s: collateral_stale, and good again when the fault has gone', async (document, fault) => {
     const time = createManualTime(start)
-    const store = createCollateralStore({
-      fetchCollateral: (asked) => createPcsClient({ url: pcs.url, timeoutMs }).fetchCollateral(asked),
-      roots: [simulator.intelRoot],
-      ...time,
-    })
+    const { fetchCollateral } = createPcsClient({ url: pcs.url })
+    const store = createCollateralStore({ fetchCollateral, roots: [simulator.intelRoot], ...time })
     pcs.setFault(fault, document)
     await expect(store.current(platform)).rejects.toEqual(stale)
     pcs.setFault(undefined)
-    timeoutMs = 10_000
     time.jump(5_000)
     await expect(store.current(platform)).resolves.toHaveProperty('hash')
     await store.stop()

@@ -5,10 +5,25 @@ import { toCanonicalJson } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
 import { isAhead } from '../isAhead.ts'
-import type { Clock, CollateralCache, CollateralStore, Schedule } from '../ports.ts'
+import type { Clock, Schedule } from '../ports.ts'
 import { systemSchedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import { type CheckedCollateral, checkCollateral } from './checkCollateral.ts'
+
+/** The collateral in force for a platform, checked and in date. Throws `collateral_stale`. */
+export type CollateralStore = {
+  /** With its canonical bytes and their hash, for the platform that a quote names. */
+  current(platform: Platform): Promise<{ collateral: Collateral; bytes: Uint8Array<ArrayBuffer>; hash: string }>
+  /** Until when what is held is in date, by platform. */
+  listLapses(): readonly { platform: string; lapsesAt: number }[]
+  stop(): Promise<void>
+}
+
+/** Keeps collateral over restarts, so that a coordinator can sign while Intel's service is unavailable. It is not trusted. */
+export type CollateralCache = {
+  load(platform: Platform): Promise<Uint8Array | undefined>
+  save(platform: Platform, bytes: Uint8Array): Promise<void>
+}
 
 export type CollateralStoreDeps = {
   /** From Intel's PCS or a PCCS, unchecked. It ends by itself when there is no answer. */

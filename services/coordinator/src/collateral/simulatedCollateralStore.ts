@@ -2,7 +2,8 @@ import { hash } from 'node:crypto'
 import { type Collateral, describeCollateral } from '@countersign/attestation'
 import { toCanonicalJson } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
-import type { Clock, CollateralStore } from '../ports.ts'
+import type { Clock } from '../ports.ts'
+import type { CollateralStore } from './collateralStore.ts'
 
 export type SimulatedCollateralStoreDeps = {
   /** Of the simulator, which only mock mode ever loads: `(at) => createSimulator({ at })`. */

@@ -1,6 +1,6 @@
 import { isLoopbackHost } from '@countersign/protocol'
 import { sql } from 'kysely'
-import type { CollateralCache } from '../ports.ts'
+import type { CollateralCache } from '../collateral/collateralStore.ts'
 import { createCollateralCache } from '../store/collateralCache.ts'
 import { toErrorCode } from '../store/databaseError.ts'
 import { describeForeign, findSchemaState, type SchemaState } from '../store/migrate.ts'

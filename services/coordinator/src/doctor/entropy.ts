@@ -2,7 +2,7 @@ import type { Config } from '../config.ts'
 import { checkSample, checkTime, createEntropyKeys, isSampleSigned, type SampleFault } from '../entropy/checkSample.ts'
 import { createEntropySource } from '../entropy/createEntropySource.ts'
 import { createDrandSource } from '../entropy/drand.ts'
-import { EntropySourceError } from '../entropy/entropySourceError.ts'
+import { EntropySourceError } from '../entropy/entropySource.ts'
 import { type Check, type Context, type Finding, fault, ok } from './check.ts'
 import { explain, toShownUrl } from './reasons.ts'
 

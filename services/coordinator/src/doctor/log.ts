@@ -1,7 +1,7 @@
 import { isSatisfied } from '@countersign/log'
 import { toHex } from '@countersign/protocol'
 import type { Config } from '../config.ts'
-import type { WitnessSite } from '../transparency/readWitnesses.ts'
+import type { WitnessSite } from '../transparency/witnessClient.ts'
 import { createWitnessClient } from '../transparency/witnessClient.ts'
 import { type Check, type Context, type Finding, fault, ok, skipped, warning } from './check.ts'
 import type { EnclaveView } from './enclave.ts'

@@ -6,10 +6,11 @@ import {
   hashEnclaveConfig,
   toHex,
 } from '@countersign/protocol'
+import type { CollateralStore } from '../collateral/collateralStore.ts'
 import type { PlatformReader } from '../collateral/platformReader.ts'
-import type { Clock, CollateralStore } from '../ports.ts'
-import type { EnclavePolicy } from './enclavePolicy.ts'
+import type { Clock } from '../ports.ts'
 import { notAttested } from './endpointError.ts'
+import type { EnclavePolicy } from './keyEnclave.ts'
 
 export type AssertGenuineDeps = {
   verifier: Pick<Verifier, 'verifyQuote'>

@@ -6,8 +6,8 @@ import { expect, onTestFinished } from 'vitest'
 import { toItem } from '../../../enclave/test/items.ts'
 import { createPlatformReader } from '../collateral/platformReader.ts'
 import { createSimulatedCollateralStore } from '../collateral/simulatedCollateralStore.ts'
-import type { KeyEnclave } from '../ports.ts'
 import { createHttpEnclave, type HttpEnclaveDeps } from './httpEnclave.ts'
+import type { KeyEnclave } from './keyEnclave.ts'
 
 export const clock = { now: () => Date.now() }
 const roots = simulatedRoots()

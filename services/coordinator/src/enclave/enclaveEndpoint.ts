@@ -12,11 +12,12 @@ import {
 } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { Client, type Dispatcher, Pool } from 'undici'
-import type { EnclaveTerms, Random } from '../ports.ts'
+import type { Random } from '../ports.ts'
 import { AnswerError } from './answerMembers.ts'
 import { type AssertGenuineDeps, assertGenuine } from './assertGenuine.ts'
 import { createAttestedConnector } from './attestedTls.ts'
 import { EndpointError, malformed, notAttested, refused, toEndpointError } from './endpointError.ts'
+import type { EnclaveTerms } from './keyEnclave.ts'
 import { parseAttestResponse, parseBody } from './parseAnswers.ts'
 import type { RootSecrets } from './rootSecrets.ts'
 

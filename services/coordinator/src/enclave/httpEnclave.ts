@@ -1,6 +1,5 @@
 import { enclavePaths, ServiceError, type SignItemError } from '@countersign/protocol'
 import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
-import type { KeyEnclave } from '../ports.ts'
 import { toReason } from '../toReason.ts'
 import { askInTurn } from './askInTurn.ts'
 import {
@@ -10,6 +9,7 @@ import {
   type EnclaveEndpointDeps,
 } from './enclaveEndpoint.ts'
 import { EndpointError } from './endpointError.ts'
+import type { KeyEnclave } from './keyEnclave.ts'
 import { createLogCalls, logUnavailable } from './logCalls.ts'
 import { parseOpenSessionResponse, parseSignItemsResponse, parseVaultResponse } from './parseAnswers.ts'
 import { createRootSecrets } from './rootSecrets.ts'

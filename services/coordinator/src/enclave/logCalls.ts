@@ -2,10 +2,10 @@ import { setTimeout } from 'node:timers/promises'
 import { enclavePaths, type ReleaseRequest, type ReleaseResponse } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
-import type { EnclaveLog, EnclaveTerms, KeyEnclave } from '../ports.ts'
 import { toReason } from '../toReason.ts'
 import type { EnclaveEndpoint } from './enclaveEndpoint.ts'
 import { EndpointError } from './endpointError.ts'
+import type { EnclaveLog, EnclaveTerms, KeyEnclave } from './keyEnclave.ts'
 import { parseLogResponse, parseReleaseResponse } from './parseLogAnswers.ts'
 
 /** How long the boot that signed is asked for statements, and how long one call of it may take. */
@@ -86,4 +86,17 @@ function toLog(endpoint: EnclaveEndpoint): EnclaveLog {
 export function logUnavailable(cause?: unknown): CoordinatorError {
   const details = cause instanceof EndpointError && cause.code === 'refused' ? cause.details : undefined
   return new CoordinatorError('log_unavailable', 'the log of the enclave cannot be used', { details, cause })
+}
+
+/** A cosigned note as a release names it: the checkpoint as the enclave gave it, and the lines of witnesses. The log's own line is the first. */
+export function toCosigned(note: string): Required<Pick<ReleaseRequest, 'checkpoint' | 'cosignatures'>> {
+  const end = note.lastIndexOf('\n\n') + '\n\n'.length
+  const [log = '', ...cosignatures] = note.slice(end).trimEnd().split('\n')
+  return { checkpoint: `${note.slice(0, end)}${log}\n`, cosignatures }
+}
+
+/** The verifier key of a log, as an enclave attested it. Undefined for an origin that its settings do not have. */
+export function findLogKey({ logs }: EnclaveTerms, origin: string): string | undefined {
+  // To read a key takes a millisecond, and each was read when it came: a name has no plus sign.
+  return logs?.keys.find((vkey) => vkey.startsWith(`${origin}+`))
 }

@@ -1,8 +1,9 @@
 import { type DrandBeacon, type DrandWitness, SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
-import type { Clock, Entropy } from '../ports.ts'
+import type { Clock } from '../ports.ts'
 import { toReason } from '../toReason.ts'
 import type { BeaconSource } from './drand.ts'
+import type { Entropy } from './readAhead.ts'
 
 export type BeaconEntropyParameters = {
   source: BeaconSource

@@ -1,4 +1,5 @@
-import type { Clock, EntropySource } from '../ports.ts'
+import type { Clock } from '../ports.ts'
+import type { EntropySource } from './entropySource.ts'
 import type { Fetch } from './fetchJson.ts'
 import { createOrbitportSource } from './orbitport.ts'
 import { createSatelliteSource } from './satellite.ts'

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { type DrandBeacon, type DrandWitness, toRoundTimeMs, verifyDrandWitness } from '@countersign/protocol'
 import { z } from 'zod'
-import { EntropySourceError } from './entropySourceError.ts'
+import { EntropySourceError } from './entropySource.ts'
 import { type Fetch, fetchJson } from './fetchJson.ts'
 
 /** The newest round of a public beacon, verified. */

@@ -3,7 +3,8 @@ import { setImmediate } from 'node:timers/promises'
 import { toEntropyMessage } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import type { FakeClock } from '../ports.fake.ts'
-import type { EntropySource, Store } from '../ports.ts'
+import type { Store } from '../ports.ts'
+import type { EntropySource } from './entropySource.ts'
 
 export type FakeSatellite = {
   publicKey: string

@@ -1,6 +1,6 @@
 import { isBodyTooLarge, parseJson, readBounded, withinTimeLimit } from '@countersign/protocol'
 import { readCauseCode } from '@countersign/service'
-import { EntropySourceError } from './entropySourceError.ts'
+import { EntropySourceError } from './entropySource.ts'
 
 /** The fetch of the platform, injected. */
 export type Fetch = typeof globalThis.fetch

@@ -1,7 +1,8 @@
 import type { Witness } from '@countersign/receipt'
 import { z } from 'zod'
-import type { Clock, EntropySource } from '../ports.ts'
-import { EntropySourceError } from './entropySourceError.ts'
+import type { Clock } from '../ports.ts'
+import type { EntropySource } from './entropySource.ts'
+import { EntropySourceError } from './entropySource.ts'
 import { type Fetch, fetchJson } from './fetchJson.ts'
 
 export type CreateOrbitportSourceParameters = {

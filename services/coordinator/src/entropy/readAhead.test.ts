@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Witness } from '@countersign/receipt'
-import { type Satellite, type SatelliteFault, startSatellite } from '@countersign/testing'
+import { type SatelliteFault, startSatellite } from '@countersign/testing'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
 import { createFakeClock, type FakeClock } from '../ports.fake.ts'
 import { isSampleSigned } from './checkSample.ts'
@@ -13,7 +13,7 @@ import {
   type FakeClaims,
   type FakeSource,
 } from './entropy.fake.ts'
-import { EntropySourceError } from './entropySourceError.ts'
+import { EntropySourceError } from './entropySource.ts'
 import { createReadAhead, type ReadAhead, type ReadAheadParameters } from './readAhead.ts'
 import { createSatelliteSource } from './satellite.ts'
 
@@ -88,12 +88,6 @@ describe('handing out', () => {
       await expect(entropy.take(count)).rejects.toThrow(RangeError)
     }
     expect(source.calls).toEqual([])
-  })
-
-  test('a source that answers fewer is asked again', async () => {
-    source.answer = () => create(1)
-    expect(await start().take(5)).toHaveLength(5)
-    expect(source.calls).toHaveLength(5)
   })
 
   test('more than was asked for is not looked at', async () => {
@@ -179,13 +173,6 @@ describe('reading ahead', () => {
     await vi.advanceTimersByTimeAsync(3_600_000)
     await setImmediate()
     expect(source.calls).toHaveLength(length)
-  })
-
-  test('made and never asked, it does nothing at all', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
-    start()
-    await vi.advanceTimersByTimeAsync(3_600_000)
-    expect([source.calls.length, vi.getTimerCount()]).toEqual([0, 0])
   })
 
   test('a failure in the background is nobody’s, and the reserve bridges it', async () => {
@@ -603,69 +590,24 @@ describe('the end', () => {
   })
 })
 
-describe('over HTTP, a satellite that misbehaves', () => {
-  let remote: Satellite
-
-  beforeEach(async () => {
-    remote = await startSatellite()
-  })
-  afterEach(() => remote.stop())
-
-  const startRemote = (timeoutMs = 5_000) =>
-    start({
-      source: createSatelliteSource({ url: remote.url, fetch, timeoutMs }),
+test.each<SatelliteFault>(['down', 'wrong-signature'])(
+  'over HTTP, a satellite with the fault %s: nothing is handed out, and all is well when it ends',
+  async (fault) => {
+    const remote = await startSatellite()
+    onTestFinished(() => remote.stop())
+    const entropy = start({
+      source: createSatelliteSource({ url: remote.url, fetch }),
       clock: { now: Date.now },
       publicKeys: [remote.publicKey],
     })
-
-  test.each<SatelliteFault>([
-    'down',
-    'error',
-    'stale',
-    'future',
-    'wrong-signature',
-    'foreign-key',
-    'truncated',
-    'too-many',
-    'garbage',
-  ])('%s: nothing is handed out, and all is well when it ends', async (fault) => {
-    const entropy = startRemote()
     remote.setFault(fault)
     await expect(entropy.take(2)).rejects.toEqual(unavailable)
     expect(entropy.stats()).toMatchObject({ handedOut: 0, buffered: 0 })
     expect(store.given.size).toBe(0)
     remote.setFault()
     expect(await entropy.take(2)).toHaveLength(2)
-  })
-
-  test('replay: what was used before is not used again', async () => {
-    const entropy = startRemote()
-    const before = await entropy.take(2)
-    remote.setFault('replay')
-    const reserve = await entropy.take(entropy.stats().buffered)
-    await expect(entropy.take(1)).rejects.toEqual(unavailable)
-    expect(new Set(toValues([...before, ...reserve])).size).toBe(before.length + reserve.length)
-    remote.setFault()
-    expect(await entropy.take(2)).toHaveLength(2)
-  })
-
-  test('slow: a late answer is no answer', async () => {
-    const entropy = startRemote(30)
-    remote.setFault('slow', { delayMs: 60_000 })
-    await expect(entropy.take(1)).rejects.toEqual(unavailable)
-    remote.setFault('slow', { delayMs: 1 })
-    expect(await startRemote().take(1)).toHaveLength(1)
-  })
-
-  test('gone altogether: refused, until it is back on its port', async () => {
-    const entropy = startRemote()
-    const port = Number(new URL(remote.url).port)
-    await remote.stop()
-    await expect(entropy.take(1)).rejects.toEqual(unavailable)
-    remote = await startSatellite({ port })
-    expect(await entropy.take(1)).toHaveLength(1)
-  })
-})
+  },
+)
 
 describe('whatever the order of answers, claims and requests', () => {
   const step = fc.record({

@@ -1,11 +1,20 @@
 import type { Witness } from '@countersign/receipt'
 import { CoordinatorError } from '../errors.ts'
-import type { Entropy } from '../ports.ts'
+import type { AnyWitness } from '../store/types.ts'
 import { createSampleBuffer } from './sampleBuffer.ts'
 import { type BuyerStats, createSampleBuyer, type SampleBuyerParameters } from './sampleBuyer.ts'
 
-/** Every sample that ever came in ends in one of these, and each is counted once. */
-type ReadAheadStats = BuyerStats & {
+/** A sample for each signature: each used once, or a round of a beacon for all. Throws `entropy_unavailable`. */
+export type Entropy = {
+  /** So many, or as many as there are: at least one, unless none was asked for. */
+  take(count: number): Promise<AnyWitness[]>
+  /** Absent for a beacon, which is neither bought nor used up. */
+  stats?(): EntropyStats
+  stop(): Promise<void>
+}
+
+/** What became of samples: each that ever came in ends in one of these, and is counted once. */
+export type EntropyStats = BuyerStats & {
   /** Ready to be handed out. */
   buffered: number
   handedOut: number
@@ -13,13 +22,11 @@ type ReadAheadStats = BuyerStats & {
   unused: number
 }
 
-export type ReadAhead = Entropy & { stats(): ReadAheadStats }
+export type ReadAhead = Entropy & { stats(): EntropyStats }
 
 export type ReadAheadParameters = Omit<SampleBuyerParameters, 'maxAgeMs' | 'allowUnsigned'> & {
   /** No sample is handed out when it is older. */
   maxAgeMs?: number
-  /** Up to this age a sample counts as ahead of demand; older ones are a reserve, for when there is nothing fresher. */
-  freshMs?: number
   /** Samples kept beside those that a caller waits for. */
   capacity?: number
   allowUnsigned?: boolean
@@ -31,6 +38,17 @@ export type ReadAheadParameters = Omit<SampleBuyerParameters, 'maxAgeMs' | 'allo
 
 type Waiter = { count: number; resolve(witnesses: Witness[]): void; reject(error: unknown): void }
 
+/** Of the purchases: they follow each other. */
+type State =
+  /** Nobody waits, and enough is bought ahead. */
+  | { kind: 'idle' }
+  | { kind: 'buying'; over: Promise<void> }
+  /** The last purchase brought nothing new: the source is given time. */
+  | { kind: 'pausing'; cancel(): void }
+  | { kind: 'stopped' }
+
+/** Up to this age a sample counts as ahead of demand; older ones are a reserve, for when there is nothing fresher. */
+const FRESH_MS = 5_000
 const MAX_SAMPLES = 256
 const MAX_REQUESTS = 4
 /** Requests in a row that bring nothing new, before those who wait fail. */
@@ -54,17 +72,18 @@ const HORIZON = 1 / 5
  */
 export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
   const { clock } = parameters
-  const { maxAgeMs = 60_000, freshMs = 5_000, capacity = 1_024, allowUnsigned = false } = parameters
+  const { maxAgeMs = 60_000, capacity = 1_024, allowUnsigned = false } = parameters
   const { waitMs = 5_000, retryMs = 100 } = parameters
   const buyer = createSampleBuyer({ ...parameters, maxAgeMs, allowUnsigned })
-  const buffer = createSampleBuffer({ clock, maxAgeMs, freshMs, capacity })
-  const horizonMs = freshMs * HORIZON
+  const buffer = createSampleBuffer({ clock, maxAgeMs, freshMs: FRESH_MS, capacity })
+  const horizonMs = FRESH_MS * HORIZON
 
   const waiters: Waiter[] = []
-  let running: Promise<void> | undefined
-  let hasAsked = false
-  let isStopped = false
-  let endPause = () => {}
+  let state: State = { kind: 'idle' }
+  /** Whether a caller came since the last purchase began: only callers start one. */
+  let isCalled = false
+  /** Purchases in a row that brought nothing new. */
+  let fruitless = 0
   let handedOut = 0
   /** When a request failed and none has brought samples since. */
   let failedAt = Number.NEGATIVE_INFINITY
@@ -130,43 +149,50 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
     return buffer.countFresh() < getTarget() / 2
   }
 
-  async function run() {
-    // Calls in the same turn share the first request.
-    await Promise.resolve()
-    let fruitless = 0
-    while (!isStopped && (waiters.length > 0 || (hasAsked && isRefillDue()))) {
-      hasAsked = false
-      const waiting = [...waiters]
-      const { admitted, error } = await refill()
-      if (isStopped) return
-      serve()
-      if (admitted > 0) {
-        fruitless = 0
-        failedAt = Number.NEGATIVE_INFINITY
-      } else if (error !== undefined) {
-        const isFailing = clock.now() - failedAt <= FAILING_MS
-        failedAt = clock.now()
-        if (isFailing) fail(waiting, error)
-        else if (waiters.length > 0) await pause(retryMs)
-      } else if (waiters.length > 0) {
-        fruitless += 1
-        if (fruitless >= MAX_FRUITLESS) {
-          fail(waiting, undefined)
-          fruitless = 0
-        } else {
-          await pause(retryMs * 2 ** (fruitless - 1))
-        }
-      }
-    }
+  /** From `idle` to `buying`, if somebody waits or demand asks for more. */
+  function proceed() {
+    if (state.kind !== 'idle') return
+    if (waiters.length > 0 || (isCalled && isRefillDue())) state = { kind: 'buying', over: buy() }
+    else fruitless = 0
   }
 
-  function start() {
-    running ??= run().finally(() => {
-      running = undefined
-      // Asked for between the last check and now.
-      if (!isStopped && waiters.length > 0) start()
-    })
+  /** One purchase, and the transition that its outcome asks for. */
+  async function buy() {
+    // Calls in the same turn share the first request.
+    await Promise.resolve()
+    isCalled = false
+    const waiting = [...waiters]
+    const { admitted, error } = await refill()
+    if (isStopped()) return
+    serve()
+    state = { kind: 'idle' }
+    if (admitted > 0) {
+      fruitless = 0
+      failedAt = Number.NEGATIVE_INFINITY
+    } else if (error !== undefined) {
+      const isFailing = clock.now() - failedAt <= FAILING_MS
+      failedAt = clock.now()
+      if (isFailing) fail(waiting, error)
+      else if (waiters.length > 0) return pause(retryMs)
+    } else if (waiters.length > 0) {
+      fruitless += 1
+      if (fruitless < MAX_FRUITLESS) return pause(retryMs * 2 ** (fruitless - 1))
+      fail(waiting, undefined)
+      fruitless = 0
+    }
+    proceed()
   }
+
+  /** From `idle` to `pausing`, and back after a while. */
+  function pause(durationMs: number) {
+    const timer = setTimeout(() => {
+      state = { kind: 'idle' }
+      proceed()
+    }, durationMs)
+    state = { kind: 'pausing', cancel: () => clearTimeout(timer) }
+  }
+
+  const isStopped = () => state.kind === 'stopped'
 
   /** Buys what is missing, at most `capacity` beyond what callers wait for, in parallel requests of up to 256. */
   async function refill(): Promise<{ admitted: number; error: unknown }> {
@@ -197,54 +223,35 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
     return samples.length
   }
 
-  function pause(durationMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, durationMs)
-      endPause = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-  }
-
   function wait(count: number): Promise<Witness[]> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => fail([waiter], undefined), waitMs)
-      const waiter: Waiter = {
-        count,
-        resolve(witnesses) {
-          clearTimeout(timer)
-          resolve(witnesses)
-        },
-        reject(error) {
-          clearTimeout(timer)
-          reject(error)
-        },
-      }
-      waiters.push(waiter)
-    })
+    const { promise, resolve, reject } = Promise.withResolvers<Witness[]>()
+    const waiter = { count, resolve, reject }
+    waiters.push(waiter)
+    const timer = setTimeout(() => fail([waiter], undefined), waitMs)
+    return promise.finally(() => clearTimeout(timer))
   }
 
   return {
     async take(count) {
       if (!Number.isSafeInteger(count) || count < 0) throw new RangeError('count must be a natural number')
-      if (isStopped) throw shuttingDown()
+      if (isStopped()) throw shuttingDown()
       if (count === 0) return []
       demand = { amount: getDemand() + count, at: clock.now() }
-      hasAsked = true
+      isCalled = true
       const taken = wait(count)
       serve()
-      if (waiters.length > 0 || isRefillDue()) start()
+      proceed()
       return taken
     },
     async stop() {
-      isStopped = true
+      const before = state
+      state = { kind: 'stopped' }
+      if (before.kind === 'pausing') before.cancel()
       buffer.clear()
       fail([...waiters], shuttingDown())
       buyer.stop(shuttingDown())
-      endPause()
       // A claim that is under way still uses the store.
-      await running
+      if (before.kind === 'buying') await before.over
       buffer.clear()
     },
     stats: () => ({ buffered: buffer.size, handedOut, unused: buffer.unused, ...buyer.stats() }),

@@ -1,14 +1,15 @@
 import { parseTimestamp } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
-import type { Clock, EntropySource, Store } from '../ports.ts'
+import type { Clock, Store } from '../ports.ts'
 import { toReason } from '../toReason.ts'
 import { type CheckSampleOptions, checkSample, createEntropyKeys, type SampleFault } from './checkSample.ts'
+import type { EntropySource } from './entropySource.ts'
 import type { Sample } from './sampleBuffer.ts'
 
 /** Samples that were bought and are not used, each counted once. */
 export type BuyerStats = {
   /** Refused by the check, by fault. */
-  refused: Readonly<Record<SampleFault, number>>
+  refused: Readonly<Record<string, number>>
   /** Sent twice, or claimed before, by any coordinator. */
   replayed: number
   /** Requests to the source that failed. */

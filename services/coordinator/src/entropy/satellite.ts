@@ -1,8 +1,8 @@
 import { parseTimestamp } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import { z } from 'zod'
-import type { EntropySource } from '../ports.ts'
-import { EntropySourceError } from './entropySourceError.ts'
+import type { EntropySource } from './entropySource.ts'
+import { EntropySourceError } from './entropySource.ts'
 import { type Fetch, fetchJson } from './fetchJson.ts'
 
 export type CreateSatelliteSourceParameters = {

@@ -9,7 +9,7 @@ import {
   toWebhookKeyText,
 } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
-import type { SelfReport } from '../ports.ts'
+import type { SelfReport } from './selfReport.ts'
 
 export type GetAttestationDeps = {
   selfReport: Pick<SelfReport, 'mode' | 'publicKey' | 'current' | 'sign'>

@@ -2,16 +2,38 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { assertReportState, PolicyError, QuoteError, type VerifiedReport } from '@countersign/attestation'
 import type { ReportSource } from '@countersign/evidence'
 import { computeSnpReportData, computeSnpReportDataV2, equalBytes, fromHex, toHex } from '@countersign/protocol'
+import type { SelfAttestation } from '@countersign/receipt'
 import { assembleCoordinator, encodeBlock } from '@countersign/receipt'
 import type { Log } from '@countersign/service'
 import { createEd25519Signer } from '@countersign/service/ed25519'
 import { CoordinatorError } from '../errors.ts'
 import { createMlDsa65Signer, toMlDsa65Bytes } from '../mlDsa65.ts'
-import type { Clock, Schedule, SelfReport } from '../ports.ts'
+import type { Clock, Schedule } from '../ports.ts'
 import { systemSchedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import { type SnpCertificates, toHexChain } from './snpCertificates.ts'
 import type { SnpRevocations } from './snpRevocations.ts'
+
+/** The coordinator's attestations of its own keys, refreshed together in the background. */
+export type SelfReport = {
+  readonly mode: 'hardware' | 'mock'
+  /** 32 bytes, hex: the attested Ed25519 key. */
+  readonly publicKey: string
+  /** Those in force; throws while there are none. */
+  current(): {
+    selfAttestation: SelfAttestation
+    /** The block with the report over both keys, as canonical bytes: what releases of version 2 name. */
+    coordinator: Uint8Array<ArrayBuffer>
+    /** AMD's list, hex, where it could be had. */
+    revocations?: string
+    expiresAt: string
+  }
+  /** Ed25519 by the attested key. */
+  sign(message: Uint8Array): Uint8Array
+  /** ML-DSA-65 by the attested key, on a thread of the pool. Hedged: never the same twice. */
+  signMlDsa65(message: Uint8Array): Promise<Uint8Array>
+  stop(): Promise<void>
+}
 
 export type SelfReportDeps = {
   reportSource: ReportSource

@@ -1,7 +1,6 @@
 import type { Store } from '../ports.ts'
-import { getWallet, toWalletInfo } from '../wallet/getWallet.ts'
 import { listTransactions } from '../wallet/listTransactions.ts'
-import { type ProvisionWalletDeps, provisionWallet } from '../wallet/provisionWallet.ts'
+import { getWallet, type ProvisionWalletDeps, provisionWallet, toWalletInfo } from '../wallet/wallet.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import type { Limiters } from './limiters.ts'
 import { assertEmptyBody, readJsonBody } from './readBody.ts'

@@ -13,7 +13,7 @@ import {
 import { describe, expect, test } from 'vitest'
 import { createSigningEnclave } from '../../test/signingEnclave.ts'
 import { alice, createGrant, createTransfer, NOW } from '../../test/signService.ts'
-import type { EnclavePolicy } from '../enclave/enclavePolicy.ts'
+import type { EnclavePolicy } from '../enclave/keyEnclave.ts'
 import { checkBatch, hashBatchTree, type SigningTimes } from './checkBatch.ts'
 import { toSignItem } from './job.ts'
 

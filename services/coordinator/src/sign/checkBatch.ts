@@ -10,7 +10,7 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { hashNode } from '@countersign/service/hexTree'
-import type { EnclavePolicy } from '../enclave/enclavePolicy.ts'
+import type { EnclavePolicy } from '../enclave/keyEnclave.ts'
 import { CoordinatorError } from '../errors.ts'
 import type { SigningBatch } from '../store/types.ts'
 

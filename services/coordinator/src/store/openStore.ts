@@ -1,4 +1,5 @@
-import type { CollateralCache, LogStore, Store, WebhookEvents } from '../ports.ts'
+import type { CollateralCache } from '../collateral/collateralStore.ts'
+import type { LogStore, Store, WebhookEvents } from '../ports.ts'
 import { createCollateralCache } from './collateralCache.ts'
 import { createStore } from './createStore.ts'
 import { guard } from './databaseError.ts'

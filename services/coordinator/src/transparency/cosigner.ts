@@ -2,13 +2,14 @@ import { isSatisfied, type NoteKey, type WitnessPolicy } from '@countersign/log'
 import { SAMPLE_TOLERANCE_MS, toHex } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
-import type { Clock, CosignedNote, LogStore, Schedule, WitnessCount } from '../ports.ts'
+import type { Clock, CosignedNote, LogStore, Schedule } from '../ports.ts'
 import { toReason } from '../toReason.ts'
+import { LogFault } from './appended.ts'
 import { type Collection, createCollection, isDatedAhead, isRefusedBy, toCosignedNote } from './collection.ts'
-import { LogFault } from './logFault.ts'
 import { createNoteKeeper } from './noteKeeper.ts'
-import { proveConsistency } from './readNodes.ts'
 import type { RecentTree } from './recentTree.ts'
+import { proveConsistency } from './recentTree.ts'
+import type { WitnessCount } from './standings.ts'
 import { createStandings } from './standings.ts'
 import type { WitnessAnswer, WitnessClient } from './witnessClient.ts'
 
@@ -36,7 +37,6 @@ export type CosignerDeps = {
   onCosigned(size: number): void
   /** Too many witnesses refuse this log. */
   onRefused(): void
-  waitMs?: number | undefined
 }
 
 type CosignParameters = { size: number; needs?: readonly WitnessPolicy[] | undefined }
@@ -59,6 +59,15 @@ export type Cosigner = {
   stop(reason?: Error): Promise<void>
 }
 
+/** Of the rounds: they follow each other. */
+type State =
+  | { kind: 'idle' }
+  /** `again`: a caller or a witness came while the round was under way, perhaps too late for it. Another round follows at once. */
+  | { kind: 'asking'; again: boolean; over: Promise<void> }
+  /** The last round did not help everyone who waits. Witnesses are given time before the next one. */
+  | { kind: 'pausing'; cancel(): void }
+  | { kind: 'stopped'; reason: Error }
+
 type Waiter = CosignParameters & { resolve(note: CosignedNote): void; reject(error: Error): void }
 
 /** That the tree of a checkpoint continues the one of this size. */
@@ -77,7 +86,7 @@ const LATELY_MS = 3 * REFRESH_MS
  * A round ends when a quorum has cosigned; those that come later are heard too, but nobody else waits for them.
  */
 export function createCosigner(deps: CosignerDeps): Cosigner {
-  const { store, key, hash, clients, getPolicy, clock, schedule, log, waitMs = WAIT_MS } = deps
+  const { store, key, hash, clients, getPolicy, clock, schedule, log } = deps
   const origin = key.name
   const notes = createNoteKeeper({ store, hash, origin, clock, schedule, log })
   const standings = createStandings({ origin, clients, getPolicy, clock, log, latelyMs: LATELY_MS })
@@ -85,15 +94,11 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
   /** Witnesses that are being asked. */
   const busy = new Set<string>()
   let latest: Collection | undefined
-  let round: Promise<void> | undefined
+  let state: State = { kind: 'idle' }
   let roundAt = Number.NEGATIVE_INFINITY
   /** Whether a quorum has cosigned this log before: then witnesses know it, and who says otherwise does so by mistake. */
   let isKnown = false
   let sharedUntil = Number.NEGATIVE_INFINITY
-  /** Whether somebody came while a round was under way, perhaps too late for it: who waits, or a witness that was busy. */
-  let isCalledAgain = false
-  let cancelRetry = () => {}
-  let stopped: Error | undefined
 
   function collect(note: string): Collection | undefined {
     return createCollection(note, { key, witnesses: getPolicy().witnesses, now: clock.now() })
@@ -121,7 +126,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
   async function runRound(): Promise<void> {
     const startedAt = performance.now()
     roundAt = clock.now()
-    // Alone at a log, a coordinator needs no lock; where it is not, a witness that is ahead tells it so.
+    // A coordinator alone at a log needs no lock. If others write to it, a witness that is ahead says so.
     const inTurn = findOwn() === undefined ? store.exclusively : runAlone
     await inTurn(hash, async () => {
       const written = findOwn() ?? (await readHead())
@@ -207,9 +212,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
           settle()
           serve(collection)
           // Others went on without it, and may need it by now.
-          if (collection === latest || waiters.size === 0) return
-          isCalledAgain = true
-          startRound()
+          if (collection !== latest && waiters.size > 0) startRound()
         })
       }
       settle()
@@ -264,7 +267,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     }
     if (outcome === 'ahead') {
       // It has seen a newer checkpoint of ours, so there is one to ask with.
-      isCalledAgain = true
+      if (state.kind === 'asking') state.again = true
       sharedUntil = clock.now() + REFRESH_MS
       return
     }
@@ -279,24 +282,34 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     return 'refused'
   }
 
+  /** To `asking`; from there, to another round after this one. */
   function startRound() {
-    if (round !== undefined || stopped !== undefined) return
-    cancelRetry()
-    isCalledAgain = false
-    round = runRound()
+    if (state.kind === 'stopped') return
+    if (state.kind === 'asking') {
+      state.again = true
+      return
+    }
+    if (state.kind === 'pausing') state.cancel()
+    const asking = { kind: 'asking' as const, again: false, over: Promise.resolve() }
+    state = asking
+    asking.over = runRound()
       .catch((error: unknown) => log.warn({ msg: 'Could not ask the witnesses', origin, ...toReason(error) }))
-      .finally(() => {
-        round = undefined
-        if (![...waiters].some((waiter) => !isEnough(latest, waiter))) return
-        // Witnesses that did not help are given time.
-        if (isCalledAgain) startRound()
-        else cancelRetry = schedule(startRound, RETRY_MS)
-      })
+      .finally(endRound)
+  }
+
+  /** From `asking` to `idle`; where somebody still waits, on to `asking` or `pausing`. */
+  function endRound() {
+    if (state.kind !== 'asking') return
+    const { again } = state
+    state = { kind: 'idle' }
+    if (![...waiters].some((waiter) => !isEnough(latest, waiter))) return
+    if (again) startRound()
+    else state = { kind: 'pausing', cancel: schedule(startRound, RETRY_MS) }
   }
 
   return {
     cosign(parameters) {
-      if (stopped !== undefined) return Promise.reject(stopped)
+      if (state.kind === 'stopped') return Promise.reject(state.reason)
       if (isEnough(latest, parameters)) return Promise.resolve(toCosignedNote(latest, getPolicy()))
       return new Promise((resolve, reject) => {
         const end = (run: () => void) => {
@@ -309,9 +322,8 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
           resolve: (note) => end(() => resolve(note)),
           reject: (error) => end(() => reject(error)),
         }
-        const cancel = schedule(() => waiter.reject(unavailable('the witnesses do not answer')), waitMs)
+        const cancel = schedule(() => waiter.reject(unavailable('the witnesses do not answer')), WAIT_MS)
         waiters.add(waiter)
-        isCalledAgain = true
         startRound()
       })
     },
@@ -321,7 +333,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
         : undefined
     },
     refresh() {
-      if (clock.now() - roundAt < RETRY_MISSING_MS) return
+      if (state.kind === 'asking' || clock.now() - roundAt < RETRY_MISSING_MS) return
       const isOld = latest === undefined || clock.now() - latest.startedAt >= REFRESH_MS
       if (isOld || standings.findMissing().length > 0) startRound()
     },
@@ -333,10 +345,11 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     hasQuorum: standings.hasQuorum,
     countWitnesses: standings.count,
     async stop(reason = stopping()) {
-      stopped = reason
-      cancelRetry()
+      const before = state
+      state = { kind: 'stopped', reason }
+      if (before.kind === 'pausing') before.cancel()
       for (const waiter of waiters) waiter.reject(reason)
-      await round
+      if (before.kind === 'asking') await before.over
       await notes.stop()
     },
   }

@@ -1,9 +1,10 @@
 import { hash as computeHash } from 'node:crypto'
 import { type LogEntry, parseVkey, TILE_WIDTH, type WitnessPolicy } from '@countersign/log'
 import type { Log } from '@countersign/service'
-import { findLogKey } from '../enclave/findLogKey.ts'
+import type { EnclaveTerms } from '../enclave/keyEnclave.ts'
+import { findLogKey } from '../enclave/logCalls.ts'
 import { CoordinatorError } from '../errors.ts'
-import type { Clock, EnclaveTerms, LogStore, Schedule } from '../ports.ts'
+import type { Clock, LogStore, Schedule } from '../ports.ts'
 import { toReason } from '../toReason.ts'
 import { type Cosigner, createCosigner, type RoundOutcome } from './cosigner.ts'
 import { CLAIM_MS, createLogWriter, type LogWriter } from './logWriter.ts'
@@ -27,8 +28,6 @@ export type KeptLogDeps = {
   log: Log
   /** Too many witnesses refuse this log. */
   onRefused(origin: string): void
-  /** How long somebody waits for cosignatures. */
-  waitMs?: number | undefined
 }
 
 /** One log: written by one, cosigned by the other. */

@@ -1,11 +1,12 @@
 import { type AppendedEntries, type LogResponse, toHex } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
-import { toCosigned } from '../enclave/cosignedRelease.ts'
+import type { EnclaveLog, EnclaveTerms, KeyEnclave } from '../enclave/keyEnclave.ts'
+import { toCosigned } from '../enclave/logCalls.ts'
 import { CoordinatorError } from '../errors.ts'
-import type { EnclaveLog, EnclaveTerms, KeyEnclave, LogStore } from '../ports.ts'
+import type { LogStore } from '../ports.ts'
 import { toReason } from '../toReason.ts'
+import { LogFault } from './appended.ts'
 import type { KeptLog, KeptLogs } from './keptLog.ts'
-import { LogFault } from './logFault.ts'
 
 export type LogRunnerDeps = {
   enclave: Pick<KeyEnclave, 'release'>

@@ -3,11 +3,8 @@ import { type AppendedEntries, equalBytes } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import { createGatherer, type Progress } from '../gather.ts'
 import type { Claim, Clock, LogStore } from '../ports.ts'
-import { LogFault } from './logFault.ts'
-import { mergeAppended } from './mergeAppended.ts'
-import { type ReadEntries, readAppended } from './readAppended.ts'
-import { readRoot } from './readNodes.ts'
-import { createRecentTree, type RecentTree } from './recentTree.ts'
+import { LogFault, mergeAppended, type ReadEntries, readAppended } from './appended.ts'
+import { createRecentTree, type RecentTree, readRoot } from './recentTree.ts'
 
 export type LogWriterDeps = {
   store: Pick<LogStore, 'appendLog' | 'findLogHead' | 'readTiles'>

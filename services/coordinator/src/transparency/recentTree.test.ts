@@ -11,8 +11,7 @@ import { hashTree, toHex } from '@countersign/protocol'
 import { expect, test } from 'vitest'
 import { leaves } from '../../../../packages/log/src/logs.fake.ts'
 import { createFakeLogStore } from './logStore.fake.ts'
-import { proveConsistency, readRoot } from './readNodes.ts'
-import { createRecentTree } from './recentTree.ts'
+import { createRecentTree, proveConsistency, readRoot } from './recentTree.ts'
 
 const all = leaves(600)
 const hex = all.map(toHex)

@@ -1,7 +1,9 @@
 import { isSatisfied, type WitnessPolicy } from '@countersign/log'
 import type { Log } from '@countersign/service'
-import type { Clock, WitnessCount } from '../ports.ts'
+import type { Clock } from '../ports.ts'
 import type { WitnessAnswer } from './witnessClient.ts'
+
+export type WitnessCount = { named: number; missing: number; quorum: number }
 
 /** Which of a log's witnesses are there: each by its last answer. */
 export type Standings = {

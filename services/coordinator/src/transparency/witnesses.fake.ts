@@ -4,7 +4,7 @@ import { hashOrigin, parseNote, parseVkey, toVkey } from '@countersign/log'
 import { createSigner } from '../../../../packages/log/src/logs.fake.ts'
 import { createMemoryStore } from '../../../witness/src/witness.fake.ts'
 import { createWitness, type Reply } from '../../../witness/src/witness.ts'
-import type { WitnessSite } from './readWitnesses.ts'
+import type { WitnessSite } from './witnessClient.ts'
 
 /** What a witness does with a request: it may ask the honest one first, and answer otherwise. `undefined`: never. */
 export type Behaviour = (honest: () => Promise<Reply>, body: string) => Promise<Reply | undefined>

@@ -1,6 +1,9 @@
 import { hash } from 'node:crypto'
+import type { VaultInfo } from '@countersign/protocol'
+import { toCid } from '@countersign/receipt'
+import type { KeyEnclave } from '../enclave/keyEnclave.ts'
 import { createGatherer } from '../gather.ts'
-import type { KeyEnclave, Store } from '../ports.ts'
+import type { Store } from '../ports.ts'
 import type { Session, Vault } from '../store/types.ts'
 import { assertDerived, deriveVaultKey } from './deriveVaultKey.ts'
 
@@ -57,4 +60,15 @@ export function createListVaults({ store, enclave }: ListVaultsDeps) {
 
 function toName(sid: string, { address, kmsKeyId, policy }: Vault): string {
   return hash('sha256', JSON.stringify([sid, address, kmsKeyId, policy.hash, policy.text]), 'base64')
+}
+
+/** The public part of a vault: never its key id or its user. */
+export function toVaultInfo({ address, createdAt, policy: { hash, text } }: Vault): VaultInfo {
+  return {
+    address,
+    policyHash: hash,
+    policyCid: toCid(new TextEncoder().encode(text)),
+    policy: JSON.parse(text),
+    createdAt: new Date(createdAt).toISOString(),
+  }
 }

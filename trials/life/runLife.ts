@@ -1,0 +1,64 @@
+import { startFakeChain } from '@countersign/testing'
+import fc from 'fast-check'
+import { createFakeClock } from '../../services/coordinator/src/ports.fake.ts'
+import { createTestBatch, createTestWallet, startTestStore } from '../../services/coordinator/src/store/store.fake.ts'
+import { clearProofs } from '../../services/coordinator/test/proofRows.ts'
+import type { Outcome, TrialDeps } from '../trial.ts'
+import { createLifeCommands, describeLife, type LifeCommand } from './commands.ts'
+import { type LifeCounts, runSequence } from './runSequence.ts'
+
+const FINALITY = 8
+const PROGRESS = 50
+
+export type Life = {
+  /** Runs one sequence on empty tables and a chain of its own, and heals it. Throws where an invariant does not hold. */
+  run(commands: readonly LifeCommand[], counts?: LifeCounts): Promise<void>
+  stop(): Promise<void>
+}
+
+/** A database for any number of sequences, one after the other. */
+export async function openLife(): Promise<Life> {
+  const subject = await startTestStore()
+  const wallets = [await createTestWallet(subject.store), await createTestWallet(subject.store)]
+  const batches = ['{"collateral":1}', '{"collateral":2}'].map((collateral, sequence) =>
+    createTestBatch({ sequence, quote: Buffer.alloc(64, sequence), collateral: Buffer.from(collateral) }),
+  )
+  return {
+    async run(commands, counts = {}) {
+      await clearProofs(subject)
+      const clock = createFakeClock()
+      const node = await startFakeChain({ now: clock.now, finalityDepth: FINALITY })
+      try {
+        node.mine(FINALITY)
+        await runSequence({ subject, wallets, batches, node, clock, counts }, commands)
+      } finally {
+        await node.stop()
+      }
+    },
+    stop: () => subject.stop(),
+  }
+}
+
+export async function runLife(
+  { scope, say }: TrialDeps,
+  { runs, commands: length, seed: given }: { runs: number; commands: number; seed: number },
+): Promise<Outcome> {
+  const seed = given === 0 ? Math.floor(Math.random() * 2 ** 31) : given
+  say(`seed ${seed}: ${runs} sequences of ${length} commands`)
+  const counts: LifeCounts = {}
+  const life = scope.add(await openLife(), ({ stop }) => stop())
+  let done = 0
+  const property = fc.asyncProperty(createLifeCommands(length), async (commands) => {
+    await life.run(commands, counts)
+    done += 1
+    if (done % PROGRESS === 0) say(`${done} sequences`)
+  })
+  const outcome = await fc.check(property, { seed, numRuns: runs })
+  const { numRuns, numShrinks, counterexample, counterexamplePath, errorInstance } = outcome
+  const figures = { seed, sequences: numRuns, ...counts }
+  if (!outcome.failed) return { faults: [], figures }
+  const error = errorInstance instanceof Error ? errorInstance.stack : errorInstance
+  const replay = `replay: seed ${outcome.seed}, path ${counterexamplePath}`
+  const sequence = describeLife(counterexample?.[0] ?? [])
+  return { faults: [`after ${numRuns} sequences and ${numShrinks} shrinks\n${replay}\n${sequence}\n${error}`], figures }
+}

@@ -1,0 +1,119 @@
+import { setTimeout } from 'node:timers/promises'
+import { createVerifier } from '@countersign/attestation'
+import { simulatedRoots } from '@countersign/attestation/simulator'
+import type { WitnessPolicy } from '@countersign/log'
+import { checkReceipt, encodeCar, parseReceiptCar } from '@countersign/receipt'
+import { type Backend, type StartBackendParameters, startBackend } from '@countersign/testing'
+import type { Scope } from '@countersign/testing/stack'
+import { assembleReceipt } from '../../services/coordinator/src/pipeline/assembleReceipt.ts'
+import { openStores } from '../../services/coordinator/src/store/openStore.ts'
+import { openQuery } from '../openQuery.ts'
+import { type BadWitness, startBadWitness } from './badWitness.ts'
+import { judgeLog, type LogVerdict, toPolicy } from './judgeLog.ts'
+import { readLogs, readNewest } from './readLogs.ts'
+
+/** A backend with a log whose witnesses can misbehave. */
+export type Witnessed = { backend: Backend; witnessed: readonly BadWitness[] }
+
+/** What nobody waits for is dropped after half a minute, what nobody acknowledged is reported after a minute. */
+const SETTLE_MS = 180_000
+
+export async function startWitnessed(
+  { add }: Scope,
+  toBehaviour: (place: number) => Omit<Parameters<typeof startBadWitness>[0], 'witness'>,
+  parameters: Omit<StartBackendParameters, 'env' | 'log'> = {},
+): Promise<Witnessed> {
+  const witnessed: BadWitness[] = []
+  const backend = await startBackend({
+    ...parameters,
+
+    env: { WORKER: 'off' },
+    log: {
+      async route(witness, inner) {
+        const bad = await startBadWitness({ witness, ...toBehaviour(witnessed.length) })
+        witnessed.push(inner.add(bad, ({ stop }) => stop()))
+        return bad.url
+      },
+    },
+  })
+  return { backend: add(backend, ({ stop }) => stop()), witnessed }
+}
+
+/**
+ * Waits until each entry of the one log has come to its end. What is stored must have been answered, and the other way round; and the
+ * verifier's code must accept the receipts, as the pipeline assembles them.
+ */
+export async function settleLog(
+  { add }: Scope,
+  { backend, witnessed }: Witnessed,
+  parameters: { answered: ReadonlySet<string>; receipts: number; say(line: string): void },
+): Promise<{ faults: string[]; entries: LogVerdict['counts'] | undefined; receipts: number }> {
+  const { answered, receipts, say } = parameters
+  const { witnesses, databaseUrl, satellite } = backend
+  const { query } = add(await openQuery(databaseUrl), ({ close }) => close())
+  const policy = toPolicy(witnesses)
+  const judge = async () => {
+    const logs = await readLogs(query)
+    // Read after the rows: what they have was cosigned by then.
+    const cosigned = witnessed.flatMap((each) => each.cosigned)
+    const newest = await Promise.all(logs.map(({ origin }) => readNewest(witnesses, origin)))
+    return logs.map((rows, place) => judgeLog(rows, { policy, cosigned, newest: newest[place] ?? [] }))
+  }
+  say('waiting until each entry has come to its end')
+  const until = performance.now() + SETTLE_MS
+  let judged = await judge()
+  while (judged.some(({ open }) => open > 0) && performance.now() < until) {
+    await setTimeout(1_000)
+    judged = await judge()
+  }
+  const faults = judged.flatMap((each) => each.faults)
+  for (const { open } of judged) if (open > 0) faults.push(`${open} entries have no end`)
+  if (judged.length !== 1) faults.push(`there are ${judged.length} logs`)
+  const entries = judged[0]?.counts
+  const stored = new Set((await query<{ slug: string }>('select slug from attestations')).map(({ slug }) => slug))
+  for (const slug of stored) if (!answered.has(slug)) faults.push(`${slug} is stored, and was given to nobody`)
+  for (const slug of answered) if (!stored.has(slug)) faults.push(`${slug} was answered, and is not stored`)
+  if (entries?.committed !== stored.size) faults.push(`${stored.size} are stored, ${entries?.committed} have an entry`)
+  say('verifying receipts')
+  const slugs = [...stored].slice(0, receipts)
+  const refused = await judgeReceipts({ databaseUrl, slugs, policy, entropyKey: satellite.publicKey })
+  return { faults: [...faults, ...refused], entries, receipts: slugs.length - refused.length }
+}
+
+async function judgeReceipts(parameters: {
+  databaseUrl: string
+  slugs: readonly string[]
+  /** A reader's own, along with that of the enclave's settings. */
+  policy: WitnessPolicy
+  entropyKey: string
+}): Promise<string[]> {
+  const { databaseUrl, slugs, policy, entropyKey } = parameters
+  const { store, pipeline } = await openStores({ databaseUrl })
+  const roots = simulatedRoots()
+  const verifier = createVerifier({ roots })
+  const faults: string[] = []
+  try {
+    for (const slug of slugs) {
+      const work = await pipeline.pinning.findPin(slug)
+      if (work === undefined) throw new Error(`${slug} is not there`)
+      const { receipt, collateral, others } = assembleReceipt(work)
+      const car = encodeCar([receipt, collateral, ...others].map((block) => block.bytes))
+      const { bytes, collateral: carried, blocks } = parseReceiptCar(car)
+      const { steps, verdict, logged } = await checkReceipt(bytes, carried as Uint8Array, {
+        roots,
+        verifier,
+        mockEntropyKeys: [entropyKey],
+        cid: receipt.cid,
+        blocks,
+        anchors: { logWitnesses: [policy] },
+      })
+      const failed = steps.filter(({ id, status }) => status === 'fail' || (id === 'log' && status !== 'pass'))
+      if (failed.length > 0 || verdict !== 'mock' || logged === undefined) {
+        faults.push(`${slug} is ${verdict}: ${failed.map(({ id, detail }) => `${id}: ${detail}`).join('; ')}`)
+      }
+    }
+  } finally {
+    await store.close()
+  }
+  return faults
+}

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest'
+import { runHistory } from './runHistory.ts'
+import { runSituations } from './runSituations.ts'
+
+const say = () => {}
+
+// 10,000 of them: npm run monitor:history.
+test('an honest history has no findings, and each planted case is found by name', async () => {
+  const { faults, figures } = await runHistory({ say }, { count: 30 })
+  expect(faults).toEqual([])
+  expect(figures).toMatchObject({ proven: 27, nonce: 27, size: 31, entries: 30 })
+}, 120_000)
+
+test('headline, exit code and webhook agree in every situation', async () => {
+  expect((await runSituations({ say }, { only: '' })).faults).toEqual([])
+}, 300_000)

@@ -1,0 +1,54 @@
+import { once } from 'node:events'
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import { type Outcome, selectNames, type TrialDeps } from '../trial.ts'
+import { type SweepOptions, type SweepResult, sweep } from './sweep.ts'
+import { createTargets } from './targets.ts'
+
+type RunSweepOptions = { share: number; bits: number; seed: number; target: string; workers: number }
+
+/** Which of the mutations of every target are this worker's. */
+type SweepWorkerData = { targets: readonly string[]; options: SweepOptions }
+
+/** Sweeps targets by name. The mutations of each are shared out among workers. */
+export async function runSweep({ say }: Pick<TrialDeps, 'say'>, options: RunSweepOptions): Promise<Outcome> {
+  const { share, bits: bitsPerByte, seed, workers } = options
+  const names = (await createTargets()).map(({ name }) => name)
+  const targets = selectNames(names, options.target)
+  const parts = new Map<string, SweepResult[]>(targets.map((name) => [name, []]))
+  const ends = Array.from({ length: workers }, async (_, first) => {
+    const turn = { first, of: workers }
+    const data: SweepWorkerData = { targets, options: { share: share / 100, seed, bitsPerByte, turn } }
+    const worker = new Worker(import.meta.filename, { workerData: data, execArgv: ['-C', 'source'] })
+    worker.on('message', (result: SweepResult) => {
+      const found = parts.get(result.name) ?? []
+      found.push(result)
+      if (found.length === workers) say(`${result.name}: ${countTried(found)} tried`)
+    })
+    // A worker that throws ends the sweep: `once` rejects with its error.
+    await once(worker, 'exit')
+  })
+  await Promise.all(ends)
+  const results = [...parts.values()].flat()
+  const describe = (how: 'accepted' | 'crashed') =>
+    results.flatMap((result) => result[how].map((label) => `${result.name}: ${label} ${how}`))
+  return { faults: [...describe('accepted'), ...describe('crashed')], figures: { tried: countTried(results) } }
+}
+
+const countTried = (results: readonly SweepResult[]) => results.reduce((sum, { tried }) => sum + tried, 0)
+
+/** Makes the same evidence as every other worker, and reports each target as it ends. */
+async function work({ targets: names, options }: SweepWorkerData) {
+  const targets = await createTargets()
+  for (const name of names) {
+    const target = targets.find((each) => each.name === name)
+    if (target === undefined) throw new Error(`there is no target ${name}`)
+    parentPort?.postMessage(await sweep(target, options))
+  }
+}
+
+if (!isMainThread && isOfSweep(workerData)) await work(workerData)
+
+/** Vitest and the tests of help load this file in workers of their own. */
+function isOfSweep(data: unknown): data is SweepWorkerData {
+  return typeof data === 'object' && data !== null && 'targets' in data && 'options' in data
+}
