@@ -1,6 +1,26 @@
-import { assertStatement } from '@countersign/protocol'
-import { failIf, type Transcript } from '../check/transcript.ts'
+import { assertStatement, fromHex, hashLeaf, verifyEd25519 } from '@countersign/protocol'
+import { failIf, needs, type Transcript } from '../check/transcript.ts'
+import { toCidHash } from '../cid.ts'
+import { hashPart, toReceiptRelease } from './assemble.ts'
 import type { AttestationReceiptV1 } from './schema.ts'
+
+/** release: that the coordinator let this signature go, with this evidence. */
+export async function checkRelease({ run }: Transcript, receipt: AttestationReceiptV1): Promise<void> {
+  const { coordinator, signer, entropy } = receipt
+  const { selfAttestation, publicKey } = coordinator
+
+  await run('release', () => {
+    const message = toReceiptRelease({
+      leaf: hashLeaf(signer.statement),
+      collateralHash: fromHex(needs(toCidHash(signer.collateral), 'the receipt names no collateral')),
+      selfAttestationHash: hashPart(selfAttestation),
+      witness: entropy,
+    })
+    const isSigned = verifyEd25519(fromHex(publicKey), fromHex(coordinator.release), message)
+    failIf(!isSigned, 'The coordinator did not release this statement with this evidence.')
+    return ['Its key signed for the statement, the collateral, its own report and the sample.', undefined]
+  })
+}
 
 /** statement: what the enclave said of the transaction. */
 export async function checkStatement({ run }: Transcript, receipt: AttestationReceiptV1): Promise<void> {
