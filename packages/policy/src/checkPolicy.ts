@@ -1,17 +1,16 @@
 import {
   type EntropySetting,
-  hashMessage,
-  hashTypedData,
+  hashContent,
   isNatural,
   isPlainObject,
-  type MessageContent,
+  type OffChainContent,
+  parseOffChainContent,
   parseTxMetadata,
   type RequestReason,
   type RuleReason,
   type RuleVerdict,
   readMembers,
   type TxMetadata,
-  type TypedData,
   toCanonicalJson,
 } from '@countersign/protocol'
 import { compareCanonical } from './canonicalOrder.ts'
@@ -32,8 +31,7 @@ export type PolicyRequest =
       /** Needed where the policy has a schedule. */
       sample?: TimedSample | undefined
     }
-  | { kind: 'message'; content: MessageContent }
-  | { kind: 'typed-data'; content: TypedData }
+  | OffChainContent
 
 /**
  * Whether a policy allows a request, and with how many approvals. Allowed is what at least one rule matches whole. Whatever
@@ -67,15 +65,10 @@ function readRequest(request: unknown): PolicyRequest | undefined {
       return sample === undefined ? transaction : { ...transaction, sample: readSample(sample) }
     }
     const { content } = readMembers(request, { required: ['kind', 'content'] }, unreadable)
-    // The digests are not needed here. Both functions refuse what has no one reading.
-    if (kind === 'message') {
-      const { message } = readMembers(content, { required: ['message'] }, unreadable)
-      hashMessage(message as MessageContent['message'])
-      return { kind, content: content as MessageContent }
-    }
-    if (kind !== 'typed-data') return undefined
-    hashTypedData(content as TypedData)
-    return { kind, content: content as TypedData }
+    const shown = parseOffChainContent(kind, content, unreadable)
+    // The digest is not needed here. To hash it refuses what has no one reading.
+    hashContent(shown)
+    return shown
   } catch {
     // Whatever could not be read: the request is refused, and its content goes into no error.
     return undefined

@@ -1,8 +1,9 @@
 import type { Approval } from './approval.ts'
 import type { Authorization } from './authorization.ts'
+import type { MessageContent } from './contents.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import type { Hex } from './hex.ts'
-import type { MessageContent, Opening } from './opening.ts'
+import type { Opening } from './opening.ts'
 import type {
   CoordinatorAttestation,
   LogInfo,

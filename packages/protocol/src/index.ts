@@ -16,6 +16,15 @@ export { parseCanonicalJson, toCanonicalJson } from './canonicalJson.ts'
 export { type Chain, chains, nameChain, nameCoin, UNKNOWN_COIN } from './chains.ts'
 export { assertEnclaveConfig, type EnclaveConfig, type EnclaveIssuer, hashEnclaveConfig } from './configHash.ts'
 export {
+  type ContentChain,
+  findContentChain,
+  hashContent,
+  type MessageContent,
+  type OffChainContent,
+  parseOffChainContent,
+  pickContent,
+} from './contents.ts'
+export {
   type AttestationPublished,
   attestationPublishedTopic,
   type EventLog,
@@ -69,7 +78,6 @@ export {
   type VaultUse,
 } from './enclave.ts'
 export {
-  type EntropyMessageParameters,
   type EntropyWitness,
   hashEntropy,
   isEntropyWitness,
@@ -107,6 +115,17 @@ export {
 } from './http.ts'
 export { isAddress } from './isAddress.ts'
 export { isPrefixedHex } from './isPrefixedHex.ts'
+export {
+  type ApprovalKind,
+  hasSignature,
+  isOffChain,
+  type Kind,
+  kinds,
+  type OffChainKind,
+  type SignatureKind,
+  signatureKinds,
+  subjects,
+} from './kinds.ts'
 export { isLoopbackHost, isLoopbackUrl, isSafeUrl } from './loopback.ts'
 export { isMajority } from './majority.ts'
 export {
@@ -127,7 +146,6 @@ export {
   commitSignature,
   computeCommitment,
   MAX_OPENING_BYTES,
-  type MessageContent,
   type Opening,
   type OpeningContent,
   type OpeningSignature,
@@ -155,8 +173,6 @@ export {
   type ReleaseBlock,
 } from './receiptV2.ts'
 export {
-  type ReleaseMessageParameters,
-  type ReleaseMessageV2Parameters,
   toReleaseMessage,
   toReleaseMessageV2,
 } from './release.ts'
@@ -165,14 +181,10 @@ export {
   computeSnpReportData,
   computeSnpReportDataV2,
   computeTdxReportData,
-  type EnclaveAttestReportDataParameters,
   firstPreviousBatchHash,
   hashBatch,
   ML_DSA_65_KEY_BYTES,
   ML_DSA_65_SIGNATURE_BYTES,
-  type SnpReportDataParameters,
-  type SnpReportDataV2Parameters,
-  type TdxReportDataParameters,
 } from './reportData.ts'
 export type {
   AttestationReceiptV1,
@@ -190,26 +202,20 @@ export type {
   WalletInfo,
 } from './resources.ts'
 export {
-  type BackupReportDataParameters,
   type ChallengeResponse,
   computeBackupReportData,
   computeDonorReportData,
   computeJoinerReportData,
   computeRecoveryReportData,
-  type DonorReportDataParameters,
   hashRootSecretPolicy,
   hashShare,
-  type JoinerReportDataParameters,
   type PeerEvidence,
-  type RecoveryReportDataParameters,
   type RecoveryRequest,
   type RecoveryResponse,
   rootSecretPaths,
   type SealedBytes,
-  type ShareContextParameters,
   type ShareRequest,
   type ShareResponse,
-  type SubmissionContextParameters,
   type TransferRequest,
   type TransferResponse,
   toRootSecretName,
@@ -229,7 +235,6 @@ export {
   toEnclaveVersion,
 } from './settings.ts'
 export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from './signature.ts'
-export { type SignedSummary, SUMMARY_DATA_BYTES, toSignedSummary } from './signedSummary.ts'
 export type { SignResult } from './signResult.ts'
 export { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatementText } from './statement.ts'
 export { assertStatementV2, type StatementV2 } from './statementV2.ts'
@@ -239,13 +244,15 @@ export {
   type AuthorizationSubject,
   hashSubject,
   type OffChainSubject,
-  type SignatureKind,
   type Signed,
-  signatureKinds,
+  type SignedSummary,
+  SUMMARY_DATA_BYTES,
   type TransactionSubject,
   toEventHash,
+  toSignedDigest,
+  toSignedSummary,
 } from './subject.ts'
-export { type Tag, tags, toTagBytes } from './tags.ts'
+export { type Preimage, type Tag, tags, toPreimage, toTagBytes } from './tags.ts'
 export { type TcbStatus, tcbStatuses } from './tcbStatus.ts'
 export { toChecksumAddress } from './toChecksumAddress.ts'
 export { toCoins } from './toCoins.ts'
@@ -258,14 +265,7 @@ export {
 export { assertTxMetadata, parseTxMetadata, type TxMetadata } from './txMetadata.ts'
 export { hashTypedData, type TypedData } from './typedData.ts'
 export type { TypedDataMember } from './typedDataTypes.ts'
-export {
-  type ApprovalChallengeParameters,
-  type ApprovalKind,
-  computeApprovalChallenge,
-  toVaultKeyIdInfo,
-  toVaultKeyInfo,
-  type VaultParameters,
-} from './vault.ts'
+export { computeApprovalChallenge, toVaultKeyIdInfo, toVaultKeyInfo } from './vault.ts'
 export {
   parseWebhookKey,
   toWebhookKeyMessage,

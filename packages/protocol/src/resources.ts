@@ -1,11 +1,11 @@
 import type { EnclaveConfig } from './configHash.ts'
 import type { Hex } from './hex.ts'
+import type { SignatureKind } from './kinds.ts'
 import type { PolicyRefusal } from './policyRefusal.ts'
 import type { ProofStatus } from './proofStatus.ts'
 import type { AttestationReceiptV2 } from './receiptV2.ts'
-import type { SignedSummary } from './signedSummary.ts'
 import type { Statement } from './statement.ts'
-import type { SignatureKind, TransactionSubject } from './subject.ts'
+import type { SignedSummary, TransactionSubject } from './subject.ts'
 import type { TcbStatus } from './tcbStatus.ts'
 
 /* The words of specification §2, as browser and coordinator speak them. Types only. */

@@ -1,83 +1,144 @@
+import { concatBytes } from './bytes.ts'
+import { toField, toU32be, toU64be } from './fields.ts'
+
 /**
- * Every domain-separation tag, in one list: no two things that are signed, quoted or derived may share one, or a value made
- * for one purpose could be passed off as another. All but `signing` and `signingV2` stand at the head of their bytes as `toTagBytes` has
- * them; those two are the `type` member of a statement.
+ * A field of a preimage: its length in bytes, a big-endian integer, or bytes of any length, which can only be the last. A list is a constant
+ * byte, which keeps two preimages of one tag apart.
  */
-export const tags = {
+type Field = number | 'u8' | 'u32' | 'u64' | 'rest' | readonly [number]
+
+/**
+ * Every domain-separation tag, with the fields that follow it: no two things that are signed, quoted or derived may share a tag, or a value
+ * made for one purpose could be passed off as another. `type` in a statement is `signing` or `signingV2`; all other tags are at the head of
+ * their bytes, as `toTagBytes` has them. Without `fields`, the caller appends what follows.
+ */
+const preimages = {
   /** The OpenID Connect nonce: a hash of the login secret. */
-  login: 'countersign/login/v1',
+  login: { tag: 'countersign/login/v1', fields: { loginSecret: 'rest' } },
   /** Report data of a quote over a batch of statements. */
-  tdxReport: 'countersign/tdx-report/v1',
+  tdxReport: {
+    tag: 'countersign/tdx-report/v1',
+    fields: { treeSize: 'u32', root: 32, bootId: 16, batchSequence: 'u64', previousBatchHash: 32, configHash: 32 },
+  },
   /** Report data of a quote over the enclave's TLS key. */
-  enclaveAttest: 'countersign/enclave-attest/v1',
+  enclaveAttest: { tag: 'countersign/enclave-attest/v1', fields: { tlsKeyHash: 32, nonce: 32, configHash: 32 } },
   /** Report data of the coordinator's own report. */
-  snpReport: 'countersign/snp-report/v1',
+  snpReport: { tag: 'countersign/snp-report/v1', fields: { publicKey: 32, configHash: 32 } },
   /** A coordinator's signature over a leaf and the collateral it was verified with. */
-  release: 'countersign/release/v1',
+  release: {
+    tag: 'countersign/release/v1',
+    fields: { leaf: 32, collateralHash: 32, selfAttestationHash: 32, witnessHash: 32 },
+  },
   /** A coordinator's signature over the nonce given to `GET /health/attestation`. */
-  healthNonce: 'countersign/health-nonce/v1',
+  healthNonce: { tag: 'countersign/health-nonce/v1', fields: { nonce: 'rest' } },
   /** A coordinator's signature over its calls to the enclave. */
-  caller: 'countersign/caller/v1',
+  caller: { tag: 'countersign/caller/v1', fields: { timeMs: 'u64', bodyHash: 32, path: 'rest' } },
   /** The authentication of grants: the HKDF info of its key, and the head of what is authenticated. */
-  grant: 'countersign/grant/v1',
-  /** The transfer of a root secret between enclaves; a byte after it says whose quote. */
-  keyTransfer: 'countersign/key-transfer/v1',
+  grant: { tag: 'countersign/grant/v1' },
+  /** Report data with which an enclave asks for a root secret. It is also what the secret is sealed with. */
+  keyTransfer: {
+    tag: 'countersign/key-transfer/v1',
+    fields: { side: [1], challenge: 32, nonce: 32, publicKey: 32, configHash: 32 },
+  },
+  /** Report data with which an enclave gives a root secret. */
+  keyTransferReply: {
+    tag: 'countersign/key-transfer/v1',
+    fields: { side: [2], challenge: 32, nonce: 32, publicKey: 32, enc: 32, ciphertextHash: 32, configHash: 32 },
+  },
   /** Report data of a quote over a backup of a root secret. */
-  rootBackup: 'countersign/root-backup/v1',
+  rootBackup: { tag: 'countersign/root-backup/v1', fields: { backupHash: 32, configHash: 32 } },
   /** What a custodian's share is sealed with. */
-  rootShare: 'countersign/root-share/v1',
+  rootShare: {
+    tag: 'countersign/root-share/v1',
+    fields: { policyHash: 32, configHash: 32, commitment: 32, threshold: 'u32', index: 'u32' },
+  },
   /** The hash by which a share is recognised. */
-  rootShareHash: 'countersign/root-share-hash/v1',
+  rootShareHash: { tag: 'countersign/root-share-hash/v1', fields: { index: 'u32', share: 33 } },
   /** HKDF info of the value by which a root secret is recognised. */
-  rootCommitment: 'countersign/root-commitment/v1',
+  rootCommitment: { tag: 'countersign/root-commitment/v1' },
   /** Report data of a quote over the key of an enclave that waits for shares. */
-  rootRecovery: 'countersign/root-recovery/v1',
+  rootRecovery: {
+    tag: 'countersign/root-recovery/v1',
+    fields: { nonce: 32, publicKey: 32, backupHash: 32, configHash: 32 },
+  },
   /** What a share is sealed with on its way to an enclave that waits for it. */
-  rootSubmission: 'countersign/root-submission/v1',
+  rootSubmission: { tag: 'countersign/root-submission/v1', fields: { backupHash: 32, configHash: 32, index: 'u32' } },
   /** A satellite's signature over a sample. */
-  entropy: 'countersign/entropy/v1',
+  entropy: { tag: 'countersign/entropy/v1', fields: { value: 32, timestampMs: 'u64', sequence: 'u64' } },
   /** `type` of a signing statement. */
-  signing: 'countersign/signing/v1',
+  signing: { tag: 'countersign/signing/v1' },
   /** `type` of a signing statement of version 2. */
-  signingV2: 'countersign/signing/v2',
+  signingV2: { tag: 'countersign/signing/v2' },
   /** The hash of what was signed, in a statement of version 2. */
-  subject: 'countersign/subject/v1',
+  subject: { tag: 'countersign/subject/v1', fields: { subject: 'rest' } },
   /** Report data of the coordinator's own report over both of its keys. */
-  snpReportV2: 'countersign/snp-report/v2',
+  snpReportV2: { tag: 'countersign/snp-report/v2', fields: { ed25519: 32, mlDsa65Hash: 32, configHash: 32 } },
   /** A coordinator's signatures over a batch, its collateral and the coordinator's own attestation. */
-  releaseV2: 'countersign/release/v2',
+  releaseV2: { tag: 'countersign/release/v2', fields: { batchHash: 32, collateralHash: 32, coordinatorHash: 32 } },
   /** The commitment to the content of an off-chain signature. */
-  openingContent: 'countersign/opening-content/v1',
+  openingContent: { tag: 'countersign/opening-content/v1', fields: { salt: 32, content: 'rest' } },
   /** The commitment to the bytes of an off-chain signature. */
-  openingSignature: 'countersign/opening-signature/v1',
+  openingSignature: { tag: 'countersign/opening-signature/v1', fields: { salt: 32, signature: 65 } },
   /** Both of them: what is public of an off-chain signature. */
-  opening: 'countersign/opening/v1',
+  opening: { tag: 'countersign/opening/v1', fields: { content: 32, signature: 32 } },
   /** HKDF info of wallet keys. */
-  wallet: 'countersign/wallet/v1',
+  wallet: { tag: 'countersign/wallet/v1' },
   /** HKDF info of the key that makes key ids. */
-  keyId: 'countersign/key-id/v1',
+  keyId: { tag: 'countersign/key-id/v1' },
   /** HKDF info of vault keys: an owner and the hash of a policy follow. */
-  vault: 'countersign/vault/v1',
+  vault: { tag: 'countersign/vault/v1', fields: { owner: 32, policyHash: 32 } },
   /** HKDF info of the key ids of vaults: the same follows. */
-  vaultKeyId: 'countersign/vault-key-id/v1',
+  vaultKeyId: { tag: 'countersign/vault-key-id/v1', fields: { owner: 32, policyHash: 32 } },
   /** The challenge that a passkey signs to approve a signature of a vault. */
-  approval: 'countersign/approval/v1',
+  approval: {
+    tag: 'countersign/approval/v1',
+    fields: { vaultAddress: 20, policyHash: 32, kind: 'u8', digest: 32, expiresMs: 'u64' },
+  },
   /** HKDF info of the keys of logs: an origin follows. */
-  log: 'countersign/log/v1',
+  log: { tag: 'countersign/log/v1' },
   /** A witness's signature over a statement about a log. */
-  witnessStatement: 'countersign/witness-statement/v1',
+  witnessStatement: { tag: 'countersign/witness-statement/v1', fields: { statement: 'rest' } },
   /** A coordinator's signature over a key that signs webhooks. */
-  webhookKey: 'countersign/webhook-key/v1',
-} as const
+  webhookKey: { tag: 'countersign/webhook-key/v1', fields: { key: 32 } },
+} as const satisfies Record<string, { tag: string; fields?: Record<string, Field> }>
+
+type Preimages = typeof preimages
+type Filled = { [Name in keyof Preimages]: Preimages[Name] extends { fields: unknown } ? Name : never }[keyof Preimages]
+
+/** What a preimage is made of. Constants are not given. */
+export type Preimage<Name extends Filled> = {
+  [Key in keyof Preimages[Name]['fields'] as Preimages[Name]['fields'][Key] extends readonly [number]
+    ? never
+    : Key]: Preimages[Name]['fields'][Key] extends 'u8' | 'u32' | 'u64' ? number : Uint8Array
+}
+
+export const tags = Object.fromEntries(Object.entries(preimages).map(([name, { tag }]) => [name, tag])) as {
+  readonly [Name in keyof Preimages]: Preimages[Name]['tag']
+}
 
 export type Tag = (typeof tags)[keyof typeof tags]
 
-/**
- * The tag in UTF-8, ended by a zero byte, so that no tag with what follows it can read as a longer tag.
- *
- * @example
- * sha512(concatBytes(toTagBytes(tags.snpReport), publicKey, configHash))
- */
+/** The tag in UTF-8, ended by a zero byte, so that no tag with what follows it can read as a longer tag. */
 export function toTagBytes(tag: Tag): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(`${tag}\0`)
+}
+
+/**
+ * The bytes that are hashed or signed: the tag and its fields, in the order of the table. Throws for a field of another length.
+ *
+ * @example
+ * sha512(toPreimage('snpReport', { publicKey, configHash }))
+ */
+export function toPreimage<Name extends Filled>(name: Name, values: Preimage<Name>): Uint8Array<ArrayBuffer> {
+  const { tag, fields } = preimages[name]
+  const parts = Object.entries<Field>(fields).map(([key, field]) => encode(key, field, values[key as never]))
+  return concatBytes(toTagBytes(tag), ...parts)
+}
+
+function encode(name: string, field: Field, value: number | Uint8Array): Uint8Array {
+  if (typeof field === 'object') return Uint8Array.from(field)
+  if (field === 'u8') return Uint8Array.of(value as number)
+  if (field === 'u32') return toU32be(value as number)
+  if (field === 'u64') return toU64be(value as number)
+  return field === 'rest' ? (value as Uint8Array) : toField(name, value as Uint8Array, field)
 }

@@ -4,7 +4,7 @@ import {
   isNatural,
   isPlainObject,
   isPrefixedHex,
-  type MessageContent,
+  type OffChainContent,
   ServiceError,
   type TypedData,
 } from '@countersign/protocol'
@@ -25,10 +25,7 @@ export type SignAuthorizationRequest = Omit<Authorization, 'chainId'> & {
 }
 
 /** What is to be signed off the chain, as it is sent, with the digest that the signature must be over. */
-export type OffChain = { digest: Hex } & (
-  | { kind: 'message'; content: MessageContent }
-  | { kind: 'typed-data'; content: TypedData }
-)
+export type OffChain = { digest: Hex } & OffChainContent
 
 /** Half a surrogate pair: encoders replace it, so that another text would be signed than the one that was asked for. */
 const LONE_SURROGATE = /\p{Cs}/u
