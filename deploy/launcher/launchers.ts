@@ -128,8 +128,7 @@ export const launched = {
     admin: {
       args: ['services/coordinator/src/admin.ts'],
       takesArguments: true,
-      // An export may have to read from IPFS.
-      env: ['DATABASE_URL_FILE', 'IPFS_PINNER', 'IPFS_API_URL', 'IPFS_API_TOKEN_FILE', 'IPFS_GATEWAY_URL'],
+      env: ['DATABASE_URL_FILE'],
     },
     health: toHealth('http', 8080),
     metrics: { args: ['deploy/programs/metrics.ts', '9464', '9465'], env: [] },

@@ -13,7 +13,7 @@ export {
 } from './authorization.ts'
 export { concatBytes, equalBytes, isZero } from './bytes.ts'
 export { parseCanonicalJson, toCanonicalJson } from './canonicalJson.ts'
-export { type Chain, chains, nameChain, nameCoin, UNKNOWN_COIN } from './chains.ts'
+export { type Chain, chains, nameChain, nameCoin, toCoins, UNKNOWN_COIN } from './chains.ts'
 export { assertEnclaveConfig, type EnclaveConfig, type EnclaveIssuer, hashEnclaveConfig } from './configHash.ts'
 export {
   type ContentChain,
@@ -35,6 +35,7 @@ export {
 export {
   type DrandBeacon,
   type DrandWitness,
+  hashWitness,
   isDrandWitness,
   isRoundSigned,
   parseDrandBeacon,
@@ -87,7 +88,7 @@ export {
   toEntropyMessage,
 } from './entropy.ts'
 export { type ProtocolErrorCode, ServiceError, type ServiceErrorOptions } from './errors.ts'
-export { isNatural, toU32be, toU64be } from './fields.ts'
+export { isMajority, isNatural, toU32be, toU64be } from './fields.ts'
 export {
   fromHex,
   fromPrefixedHex,
@@ -130,7 +131,6 @@ export {
   subjects,
 } from './kinds.ts'
 export { isLoopbackHost, isLoopbackUrl, isSafeUrl } from './loopback.ts'
-export { isMajority } from './majority.ts'
 export {
   computeRoot,
   createInclusionPath,
@@ -141,8 +141,7 @@ export {
   hashTreeNode,
   type Inclusion,
 } from './merkle.ts'
-export { hashMessage } from './message.ts'
-export { MAX_OFF_CHAIN_BYTES } from './offChainContent.ts'
+export { hashMessage, MAX_OFF_CHAIN_BYTES } from './message.ts'
 export {
   assertOpening,
   commitContent,
@@ -300,7 +299,6 @@ export {
 export { type Preimage, type Tag, tags, toPreimage, toTagBytes } from './tags.ts'
 export { type TcbStatus, tcbStatuses } from './tcbStatus.ts'
 export { toChecksumAddress } from './toChecksumAddress.ts'
-export { toCoins } from './toCoins.ts'
 export {
   encodeSignedTransaction,
   encodeUnsignedTransaction,
@@ -321,4 +319,3 @@ export {
   type WebhookType,
 } from './webhook.ts'
 export { type TimeLimitOptions, withinTimeLimit } from './withinTimeLimit.ts'
-export { hashWitness } from './witness.ts'

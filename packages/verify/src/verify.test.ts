@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { chooseReceipt } from './chooseReceipt.ts'
 import { findLies } from './compareClaims.ts'
 import { createFetchBytes } from './fetchBytes.ts'
-import { findApi } from './findApi.ts'
+import { findApi } from './getProof.ts'
 import {
   contract,
   issueGolden,

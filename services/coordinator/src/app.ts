@@ -31,17 +31,8 @@ import { isSignInPath, renderSignInPage } from './http/signInPage.ts'
 import { registerSignRoutes } from './http/signRoutes.ts'
 import { registerVaultRoutes } from './http/vaultRoutes.ts'
 import { registerWalletRoutes } from './http/walletRoutes.ts'
-import type {
-  Clock,
-  ExportProofs,
-  GetBlock,
-  IdentityProvider,
-  LogStore,
-  Random,
-  ReadBlock,
-  Schedule,
-  Store,
-} from './ports.ts'
+import type { RebuildReceipt } from './pipeline/rebuildReceipt.ts'
+import type { Clock, ExportProofs, GetBlock, IdentityProvider, LogStore, Random, Schedule, Store } from './ports.ts'
 import { createProofReader } from './proof/proofReader.ts'
 import { createProofWatcher } from './proof/watchProof.ts'
 import { withReceipts } from './proof/withReceipts.ts'
@@ -93,7 +84,7 @@ export type AppDeps = {
   /** Has it told that a vault did not sign. */
   warnOf: WarnOf
   /** Where receipts are read that are on IPFS alone; without it they cannot be shown. */
-  readBlock?: ReadBlock | undefined
+  rebuildReceipt: RebuildReceipt
   exportProofs: ExportProofs
   logStore: Pick<LogStore, 'listLogs' | 'findCosigned' | 'readTiles' | 'readBundle'>
   clock: Clock
@@ -124,7 +115,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   const cookies: CookieRules = { isHttps, sameSite: config.cookieSameSite }
   const limiters = createLimiters({ rateLimits: config.rateLimits, clock })
   const getSignedIn = createGetSignedIn({ store, clock, sessionIdleMs, cookies })
-  const proofs = withReceipts({ store, readBlock: deps.readBlock, log })
+  const proofs = withReceipts({ store, rebuild: deps.rebuildReceipt, log })
   const watcher = createProofWatcher({ store: proofs, ipfsGatewayUrl, schedule, log })
   const proofEvents = createProofEvents({ watcher, schedule })
   const { isMock = false, isChainRequired = false } = config

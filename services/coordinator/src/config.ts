@@ -37,7 +37,6 @@ import { readProviders } from './auth/readProviders.ts'
 import type { EnclavePolicy } from './enclave/keyEnclave.ts'
 import type { EntropySourceConfig } from './entropy/createEntropySource.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
-import { type ReceiptSource, readReceiptSource } from './ipfs/config.ts'
 import { type PipelineConfig, readDatabaseUrl, readMetricsPort, readPipeline } from './pipeline/config.ts'
 import { readWitnesses, type WitnessSite } from './transparency/witnessClient.ts'
 
@@ -67,8 +66,6 @@ export type Config = {
   pipelineDelayMs: number
   /** Undefined where this process does not publish: another one works on the proofs, or none. */
   pipeline: PipelineConfig | undefined
-  /** Where a process that does not publish reads receipts that are on IPFS alone. */
-  receiptSource: ReceiptSource | undefined
   /** SHA-256 of what decides about signing, for the coordinator's own report. */
   configHash: string
 }
@@ -187,7 +184,6 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
     batchLimit: readInteger(env, 'BATCH_LIMIT', { fallback: 256, min: 1, max: 256 }, fault),
     pipelineDelayMs: readInteger(env, 'PIPELINE_DELAY_MS', { fallback: 1000, min: 0, max: 3_600_000 }, fault),
     pipeline,
-    receiptSource: pipeline === undefined ? readReceiptSource(env, { ...context, ipfsGatewayUrl }, fault) : undefined,
   }
   // What has faults may have no hash.
   const configHash = faults.length > 0 ? tryToHash(config, deps.version) : hashConfig(config, deps.version)

@@ -57,8 +57,7 @@ import {
   assembleRelease,
   toBlockRelease,
 } from '../v2/assemble.ts'
-import { encodeBlock } from '../v2/blocks.ts'
-import type { GivenBlocks } from '../v2/checkBlocks.ts'
+import { encodeBlock, type GivenBlocks } from '../v2/blocks.ts'
 import { createSimulatedLog, type SimulatedLogOptions } from './createSimulatedLog.ts'
 
 /** What is to be signed. */

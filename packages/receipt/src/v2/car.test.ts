@@ -2,20 +2,21 @@ import { createHash } from 'node:crypto'
 import { MAX_BLOCK_BYTES } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { issueGolden } from '../../spec/createSpecFiles.ts'
+import { ReceiptError } from '../canonicalCodec.ts'
 import { toCid } from '../cid.ts'
-import { ReceiptError } from '../errors.ts'
 import {
   CAR_HEADER_BYTES,
   encodeCar,
   encodeCarHeader,
   encodeCarSection,
+  encodeReceiptCar,
   MAX_CAR_BYTES,
   measureCarSection,
   parseCar,
   parseCarHeader,
   parseCarSection,
+  parseReceiptCar,
 } from './car.ts'
-import { encodeReceiptCar, parseReceiptCar } from './receiptCar.ts'
 
 const block = (text: string) => new TextEncoder().encode(text)
 const blocks = [block('one'), block('two'), new Uint8Array(200).fill(3)] as const

@@ -1,15 +1,17 @@
 import {
   computeCommitment,
+  fromHex,
   hashContent,
   kinds,
   type OpeningContent,
   parseOpening,
+  recoverPublicKey,
   type StatementV2,
+  toAddress,
   toHex,
   toPrefixedHex,
 } from '@countersign/protocol'
 import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../check/transcript.ts'
-import { checkSignature } from './checkSignature.ts'
 
 /**
  * opening → digest → signature: what an off-chain signature was, if its owner shows it. Without an opening all three are skipped,
@@ -51,4 +53,14 @@ export async function refuseOpening({ run }: Transcript): Promise<void> {
   await run('opening', () => {
     throw new StepFailure('There is nothing to open: all of this signature is public.')
   })
+}
+
+/** That a signature over a digest is of the key and the wallet in the statement, in a sentence. */
+export function checkSignature(signed: { digest: string; signature: string; statement: StatementV2 }): string {
+  const { digest, signature, statement } = signed
+  const publicKey = recoverPublicKey(fromHex(digest.slice(2)), fromHex(signature.slice(2)))
+  const address = toAddress(publicKey)
+  failIf(address !== statement.address, `The signature is of ${address}, not of ${statement.address}.`)
+  failIf(toHex(publicKey) !== statement.publicKey, 'The signature is of another public key than the statement’s.')
+  return `The signature, with a low s, recovers to ${address}.`
 }
