@@ -4,7 +4,7 @@ import { codeRegisters } from '@countersign/attestation'
 import { readConfig as readCoordinatorConfig } from '../../services/coordinator/src/config.ts'
 import { readWorkerConfig } from '../../services/coordinator/src/pipeline/config.ts'
 import { readConfig as readEnclaveConfig } from '../../services/enclave/src/config.ts'
-import { type Container, programOf } from '../rules/containers.ts'
+import { type Container, programOf } from './containers.ts'
 
 export type EnclaveConfig = ReturnType<typeof readEnclaveConfig>
 export type CoordinatorConfig = ReturnType<typeof readCoordinatorConfig>

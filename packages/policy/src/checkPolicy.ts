@@ -4,6 +4,7 @@ import {
   isNatural,
   isPlainObject,
   type OffChainContent,
+  type PolicyRefusal,
   parseOffChainContent,
   parseTxMetadata,
   type RequestReason,
@@ -16,9 +17,8 @@ import {
 import { compareCanonical } from './canonicalOrder.ts'
 import { matchTransaction } from './matchTransaction.ts'
 import { matchTypedData } from './matchTypedData.ts'
-import type { Policy, Rule } from './policy.ts'
+import type { Policy, PolicyLog, Rule } from './policy.ts'
 import { isDue } from './schedule.ts'
-import type { PolicyVerdict } from './verdict.ts'
 
 /** An entropy sample as a proof of time: that this source signed it has been verified. */
 export type TimedSample = { source: EntropySetting; timeMs: number }
@@ -32,6 +32,17 @@ export type PolicyRequest =
       sample?: TimedSample | undefined
     }
   | OffChainContent
+
+export type PolicyVerdict =
+  | {
+      allowed: true
+      /** The rule that matches and asks for the fewest approvals. */
+      rule: number
+      approvals: number
+      /** What must have cosigned the log before the signature is released. */
+      log: PolicyLog | null
+    }
+  | ({ allowed: false } & PolicyRefusal)
 
 /**
  * Whether a policy allows a request, and with how many approvals. Allowed is what at least one rule matches whole. Whatever

@@ -7,6 +7,7 @@ import type { EntropyWitness } from './entropy.ts'
 import type { Hex } from './hex.ts'
 import type { Opening } from './opening.ts'
 import type { PolicyRefusal } from './policyRefusal.ts'
+import * as preimages from './preimages.ts'
 import type { EnclaveSettings } from './settings.ts'
 import type { Statement } from './statement.ts'
 import type { StatementV2 } from './statementV2.ts'
@@ -46,7 +47,7 @@ export const CALLER_TOLERANCE_MS = 30_000
 /** What a coordinator signs (Ed25519) for each call: when, with which body (its SHA-256), and which call. */
 export function toCallerMessage(call: { path: string; timeMs: number; bodyHash: Uint8Array }): Uint8Array<ArrayBuffer> {
   const { path, timeMs, bodyHash } = call
-  return toPreimage('caller', { timeMs, bodyHash, path: new TextEncoder().encode(path) })
+  return toPreimage(preimages.caller, { timeMs, bodyHash, path: new TextEncoder().encode(path) })
 }
 
 /** A coordinator's proof of what it is, for enclaves that ask: its SEV-SNP report over its key and configuration. */

@@ -2,6 +2,7 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { isNatural, toField } from './fields.ts'
 import { isHex } from './hex.ts'
 import { hasExactMembers } from './plainObject.ts'
+import * as preimages from './preimages.ts'
 import { type Preimage, toPreimage } from './tags.ts'
 
 /** An entropy sample with its source's signature, as receipts carry it. One of a source that does not sign has zeros as key. */
@@ -56,7 +57,7 @@ export function parseTimestamp(text: string): number | undefined {
 
 /** What a satellite signs (Ed25519) about a sample. */
 export function toEntropyMessage(fields: Preimage<'entropy'>): Uint8Array<ArrayBuffer> {
-  return toPreimage('entropy', fields)
+  return toPreimage(preimages.entropy, fields)
 }
 
 /** SHA-256 of a sample: how statements and wallets name it. */

@@ -13,7 +13,7 @@ export {
 } from './authorization.ts'
 export { concatBytes, equalBytes, isZero } from './bytes.ts'
 export { parseCanonicalJson, toCanonicalJson } from './canonicalJson.ts'
-export { type Chain, chains, nameChain, nameCoin, UNKNOWN_COIN } from './chains.ts'
+export { type Chain, chains, nameChain, nameCoin, toCoins, UNKNOWN_COIN } from './chains.ts'
 export { assertEnclaveConfig, type EnclaveConfig, type EnclaveIssuer, hashEnclaveConfig } from './configHash.ts'
 export {
   type ContentChain,
@@ -35,6 +35,7 @@ export {
 export {
   type DrandBeacon,
   type DrandWitness,
+  hashWitness,
   isDrandWitness,
   isRoundSigned,
   parseDrandBeacon,
@@ -87,7 +88,7 @@ export {
   toEntropyMessage,
 } from './entropy.ts'
 export { type ProtocolErrorCode, ServiceError, type ServiceErrorOptions } from './errors.ts'
-export { isNatural, toU32be, toU64be } from './fields.ts'
+export { isMajority, isNatural, toU32be, toU64be } from './fields.ts'
 export {
   fromHex,
   fromPrefixedHex,
@@ -105,11 +106,14 @@ export {
   type Endpoints,
   isSlug,
   MAX_RETURN_TO_LENGTH,
+  okResponse,
   type PathArguments,
   type PathParameters,
   type SignDigestRequest,
   type SignDigestResponse,
   type SignOffChainResponse,
+  signDigestResponse,
+  slugResponse,
   toMethodAndPath,
   type WalletUse,
 } from './http.ts'
@@ -127,7 +131,6 @@ export {
   subjects,
 } from './kinds.ts'
 export { isLoopbackHost, isLoopbackUrl, isSafeUrl } from './loopback.ts'
-export { isMajority } from './majority.ts'
 export {
   computeRoot,
   createInclusionPath,
@@ -138,8 +141,7 @@ export {
   hashTreeNode,
   type Inclusion,
 } from './merkle.ts'
-export { hashMessage } from './message.ts'
-export { MAX_OFF_CHAIN_BYTES } from './offChainContent.ts'
+export { hashMessage, MAX_OFF_CHAIN_BYTES } from './message.ts'
 export {
   assertOpening,
   commitContent,
@@ -152,6 +154,7 @@ export {
   parseOpening,
   withholdHalf,
 } from './opening.ts'
+export { isOf, parse } from './parse.ts'
 export { parseJson } from './parseJson.ts'
 export { isPlainObject, readMembers } from './plainObject.ts'
 export type { PolicyRefusal, RequestReason, RuleReason, RuleVerdict } from './policyRefusal.ts'
@@ -186,20 +189,34 @@ export {
   ML_DSA_65_KEY_BYTES,
   ML_DSA_65_SIGNATURE_BYTES,
 } from './reportData.ts'
-export type {
-  AttestationReceiptV1,
-  CoordinatorAttestation,
-  EvidenceMode,
-  LogInfo,
-  LoginProvider,
-  Problem,
-  ProofPayload,
-  SessionUser,
-  SignRequest,
-  TransactionPage,
-  TransactionSummary,
-  VaultInfo,
-  WalletInfo,
+export {
+  type AttestationReceiptV1,
+  type CoordinatorAttestation,
+  coordinatorAttestation,
+  type EvidenceMode,
+  type LogInfo,
+  type LoginProvider,
+  logInfo,
+  loginProvider,
+  loginProviders,
+  logList,
+  type Problem,
+  type ProofPayload,
+  policy,
+  proofPayload,
+  type SessionUser,
+  type SignRequest,
+  sessionUser,
+  slug,
+  type TransactionPage,
+  type TransactionSummary,
+  transactionPage,
+  transactionSummary,
+  type VaultInfo,
+  vaultInfo,
+  vaultList,
+  type WalletInfo,
+  walletInfo,
 } from './resources.ts'
 export {
   type ChallengeResponse,
@@ -222,6 +239,33 @@ export {
   toShareContext,
   toSubmissionContext,
 } from './rootSecret.ts'
+export {
+  absent,
+  anyCase,
+  boolean,
+  checked,
+  data,
+  either,
+  ethereum,
+  hex,
+  hexUpTo,
+  type Infer,
+  leaf,
+  list,
+  literal,
+  natural,
+  nullable,
+  type ObjectSchema,
+  object,
+  optional,
+  positive,
+  read,
+  type Schema,
+  string,
+  text,
+  time,
+  wei,
+} from './schema.ts'
 export {
   assertEnclaveSettings,
   assertSettingsOf,
@@ -255,7 +299,6 @@ export {
 export { type Preimage, type Tag, tags, toPreimage, toTagBytes } from './tags.ts'
 export { type TcbStatus, tcbStatuses } from './tcbStatus.ts'
 export { toChecksumAddress } from './toChecksumAddress.ts'
-export { toCoins } from './toCoins.ts'
 export {
   encodeSignedTransaction,
   encodeUnsignedTransaction,
@@ -276,4 +319,3 @@ export {
   type WebhookType,
 } from './webhook.ts'
 export { type TimeLimitOptions, withinTimeLimit } from './withinTimeLimit.ts'
-export { hashWitness } from './witness.ts'

@@ -12,7 +12,7 @@ export const subjects = {
 
 export type SignatureKind = keyof typeof subjects
 
-export const signatureKinds = Object.keys(subjects) as [SignatureKind, ...SignatureKind[]]
+export const signatureKinds = /* @__PURE__ */ Object.keys(subjects) as [SignatureKind, ...SignatureKind[]]
 
 /** The kinds whose signature everyone sees. */
 export type PublicKind = {

@@ -5,6 +5,7 @@ import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import { fromHex, type Hex, isHex, isLowerPrefixedHex, toHex } from './hex.ts'
 import { isPrefixedHex } from './isPrefixedHex.ts'
 import { isPlainObject, readMembers } from './plainObject.ts'
+import * as preimages from './preimages.ts'
 import { parseSignature } from './signature.ts'
 import { parseStrictJson } from './strictJson.ts'
 import { toPreimage } from './tags.ts'
@@ -43,12 +44,12 @@ const MAX_OPENING_DEPTH = 24
 
 /** Commits to the content half. */
 export function commitContent({ salt, ...content }: OpeningContent): Bytes {
-  return sha256(toPreimage('openingContent', { salt: toSalt(salt), content: toCanonicalJson(content) }))
+  return sha256(toPreimage(preimages.openingContent, { salt: toSalt(salt), content: toCanonicalJson(content) }))
 }
 
 /** Commits to the signature half. */
 export function commitSignature({ salt, signature }: OpeningSignature): Bytes {
-  return sha256(toPreimage('openingSignature', { salt: toSalt(salt), signature: toSignature(signature) }))
+  return sha256(toPreimage(preimages.openingSignature, { salt: toSalt(salt), signature: toSignature(signature) }))
 }
 
 /**
@@ -59,7 +60,7 @@ export function commitSignature({ salt, signature }: OpeningSignature): Bytes {
  */
 export function computeCommitment({ content, signature }: Opening): Bytes {
   return sha256(
-    toPreimage('opening', {
+    toPreimage(preimages.opening, {
       content: typeof content === 'string' ? toHash('content', content) : commitContent(content),
       signature: typeof signature === 'string' ? toHash('signature', signature) : commitSignature(signature),
     }),

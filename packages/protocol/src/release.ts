@@ -1,3 +1,4 @@
+import * as preimages from './preimages.ts'
 import { type Preimage, toPreimage } from './tags.ts'
 
 /**
@@ -6,7 +7,7 @@ import { type Preimage, toPreimage } from './tags.ts'
  * coordinator that handled the request, whichever worker assembles the receipt, and covers what the quote does not.
  */
 export function toReleaseMessage(fields: Preimage<'release'>): Uint8Array<ArrayBuffer> {
-  return toPreimage('release', fields)
+  return toPreimage(preimages.release, fields)
 }
 
 /**
@@ -14,5 +15,5 @@ export function toReleaseMessage(fields: Preimage<'release'>): Uint8Array<ArrayB
  * quote with this collateral, while attested like this. Each hash is SHA-256 of the block. Which statements are its own they say themselves.
  */
 export function toReleaseMessageV2(fields: Preimage<'releaseV2'>): Uint8Array<ArrayBuffer> {
-  return toPreimage('releaseV2', fields)
+  return toPreimage(preimages.releaseV2, fields)
 }

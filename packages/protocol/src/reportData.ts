@@ -1,6 +1,7 @@
 import { sha256, sha512 } from '@noble/hashes/sha2.js'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import { toField } from './fields.ts'
+import * as preimages from './preimages.ts'
 import { type Preimage, toPreimage } from './tags.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -15,7 +16,7 @@ export function computeTdxReportData(fields: Preimage<'tdxReport'>): Bytes {
   if (fields.treeSize === 0) {
     throw new ServiceError<ProtocolErrorCode>('invalid_integer', 'a batch has at least one statement')
   }
-  return sha512(toPreimage('tdxReport', fields))
+  return sha512(toPreimage(preimages.tdxReport, fields))
 }
 
 /** Names a batch to the one after it. The batches of one boot form a chain, so that a gap shows. */
@@ -25,12 +26,12 @@ export function hashBatch(reportData: Uint8Array): Bytes {
 
 /** The 64 bytes of report data in a quote over the enclave's TLS key. The caller chose the nonce. */
 export function computeEnclaveAttestReportData(fields: Preimage<'enclaveAttest'>): Bytes {
-  return sha512(toPreimage('enclaveAttest', fields))
+  return sha512(toPreimage(preimages.enclaveAttest, fields))
 }
 
 /** The 64 bytes of report data in the coordinator's own report, over its Ed25519 key. */
 export function computeSnpReportData(fields: Preimage<'snpReport'>): Bytes {
-  return sha512(toPreimage('snpReport', fields))
+  return sha512(toPreimage(preimages.snpReport, fields))
 }
 
 /** Bytes of an ML-DSA-65 key and of a signature by it (FIPS 204, table 2). */
@@ -43,5 +44,5 @@ export function computeSnpReportDataV2({
   ...fields
 }: Omit<Preimage<'snpReportV2'>, 'mlDsa65Hash'> & { mlDsa65: Uint8Array }): Bytes {
   const mlDsa65Hash = sha256(toField('mlDsa65', mlDsa65, ML_DSA_65_KEY_BYTES))
-  return sha512(toPreimage('snpReportV2', { ...fields, mlDsa65Hash }))
+  return sha512(toPreimage(preimages.snpReportV2, { ...fields, mlDsa65Hash }))
 }

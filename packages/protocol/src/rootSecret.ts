@@ -1,6 +1,7 @@
 import { sha256, sha512 } from '@noble/hashes/sha2.js'
 import { toCanonicalJson } from './canonicalJson.ts'
 import type { EnclaveConfig } from './configHash.ts'
+import * as preimages from './preimages.ts'
 import type { EnclaveSettings } from './settings.ts'
 import { type Preimage, toPreimage } from './tags.ts'
 
@@ -67,22 +68,22 @@ export function hashRootSecretPolicy(policy: unknown): Bytes {
 
 /** The 64 bytes of report data with which an enclave asks for the secret. They are also what the secret is sealed with. */
 export function computeJoinerReportData(fields: Preimage<'keyTransfer'>): Bytes {
-  return sha512(toPreimage('keyTransfer', fields))
+  return sha512(toPreimage(preimages.keyTransfer, fields))
 }
 
 /** The 64 bytes of report data with which an enclave gives the secret. The encapsulated key is the donor's. */
 export function computeDonorReportData(fields: Preimage<'keyTransferReply'>): Bytes {
-  return sha512(toPreimage('keyTransferReply', fields))
+  return sha512(toPreimage(preimages.keyTransferReply, fields))
 }
 
 /** The 64 bytes of report data with which an enclave vouches for a backup that it has made: SHA-256 of its body's canonical JSON. */
 export function computeBackupReportData(fields: Preimage<'rootBackup'>): Bytes {
-  return sha512(toPreimage('rootBackup', fields))
+  return sha512(toPreimage(preimages.rootBackup, fields))
 }
 
 /** The 64 bytes of report data with which an enclave asks custodians for their shares, sealed to its X25519 key. */
 export function computeRecoveryReportData(fields: Preimage<'rootRecovery'>): Bytes {
-  return sha512(toPreimage('rootRecovery', fields))
+  return sha512(toPreimage(preimages.rootRecovery, fields))
 }
 
 /**
@@ -90,15 +91,15 @@ export function computeRecoveryReportData(fields: Preimage<'rootRecovery'>): Byt
  * configuration keeps a share of real silicon apart from one of a drill.
  */
 export function toShareContext(fields: Preimage<'rootShare'>): Bytes {
-  return toPreimage('rootShare', fields)
+  return toPreimage(preimages.rootShare, fields)
 }
 
 /** By this hash in the backup each share is known as soon as it comes. It gives nothing away: a share is as random as a key. */
 export function hashShare(fields: Preimage<'rootShareHash'>): Bytes {
-  return sha256(toPreimage('rootShareHash', fields))
+  return sha256(toPreimage(preimages.rootShareHash, fields))
 }
 
 /** What a share is sealed with to the enclave: it counts only for this backup and this configuration. */
 export function toSubmissionContext(fields: Preimage<'rootSubmission'>): Bytes {
-  return toPreimage('rootSubmission', fields)
+  return toPreimage(preimages.rootSubmission, fields)
 }

@@ -3,6 +3,7 @@ import { hashSignedAuthorization } from './authorization.ts'
 import { toCanonicalJson } from './canonicalJson.ts'
 import { fromHex, type Hex, toPrefixedHex } from './hex.ts'
 import type { SignatureKind } from './kinds.ts'
+import * as preimages from './preimages.ts'
 import { toPreimage } from './tags.ts'
 
 /** The transaction, with its digest, signature and hash, as receipts of both versions have it. */
@@ -110,7 +111,7 @@ const rows: {
 
 /** SHA-256 of a subject, under its tag: how statements of version 2 name it. */
 export function hashSubject(subject: Signed['subject']): Uint8Array<ArrayBuffer> {
-  return sha256(toPreimage('subject', { subject: toCanonicalJson(subject) }))
+  return sha256(toPreimage(preimages.subject, { subject: toCanonicalJson(subject) }))
 }
 
 /**

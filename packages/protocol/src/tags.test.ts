@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { toHex } from './hex.ts'
+import * as preimages from './preimages.ts'
 import { tags, toPreimage, toTagBytes } from './tags.ts'
 
 /** The two sides of a transfer share a tag, and differ in the byte after it. */
@@ -12,8 +13,8 @@ test('the sides of a transfer differ after their tag', () => {
   const zeros = new Uint8Array(32)
   const asked = { challenge: zeros, nonce: zeros, publicKey: zeros, configHash: zeros }
   const head = toTagBytes(tags.keyTransfer).length
-  expect(toPreimage('keyTransfer', asked)[head]).toBe(1)
-  expect(toPreimage('keyTransferReply', { ...asked, enc: zeros, ciphertextHash: zeros })[head]).toBe(2)
+  expect(toPreimage(preimages.keyTransfer, asked)[head]).toBe(1)
+  expect(toPreimage(preimages.keyTransferReply, { ...asked, enc: zeros, ciphertextHash: zeros })[head]).toBe(2)
 })
 
 test('no two tags are the same', () => {

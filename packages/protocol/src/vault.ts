@@ -1,6 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import { type ApprovalKind, kinds } from './kinds.ts'
+import * as preimages from './preimages.ts'
 import { type Preimage, toPreimage } from './tags.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -11,12 +12,12 @@ type Bytes = Uint8Array<ArrayBuffer>
  * is no record of the rules that could be changed or rolled back.
  */
 export function toVaultKeyInfo(fields: Preimage<'vault'>): Bytes {
-  return toPreimage('vault', fields)
+  return toPreimage(preimages.vault, fields)
 }
 
 /** HKDF info of a vault's key id, of which 16 bytes are taken. */
 export function toVaultKeyIdInfo(fields: Preimage<'vaultKeyId'>): Bytes {
-  return toPreimage('vaultKeyId', fields)
+  return toPreimage(preimages.vaultKeyId, fields)
 }
 
 /**
@@ -29,5 +30,5 @@ export function computeApprovalChallenge({
 }: Omit<Preimage<'approval'>, 'kind'> & { kind: ApprovalKind }): Bytes {
   const number = Object.hasOwn(kinds, kind) ? kinds[kind].approval : null
   if (number === null) throw new ServiceError<ProtocolErrorCode>('invalid_request', 'unknown kind of signature')
-  return sha256(toPreimage('approval', { ...fields, kind: number }))
+  return sha256(toPreimage(preimages.approval, { ...fields, kind: number }))
 }

@@ -2,6 +2,7 @@ import { concatBytes } from './bytes.ts'
 import { isEd25519Key } from './ed25519.ts'
 import type { Hex } from './hex.ts'
 import type { Kind, SignatureKind } from './kinds.ts'
+import * as preimages from './preimages.ts'
 import type { TerminalProofStatus } from './proofStatus.ts'
 import { toPreimage } from './tags.ts'
 
@@ -71,5 +72,5 @@ export function toWebhookMessage(parameters: {
 
 /** What a coordinator signs to say that a key signs the webhooks of its service. */
 export function toWebhookKeyMessage(key: Uint8Array): Uint8Array<ArrayBuffer> {
-  return toPreimage('webhookKey', { key })
+  return toPreimage(preimages.webhookKey, { key })
 }

@@ -56,10 +56,7 @@ test('an answer that is no proof says that the service may be elsewhere', async 
 })
 
 test('a slug is one segment of the path, or it is not asked for', async () => {
-  const { result, urls } = ask(() => json({}, 404), '../auth/me')
-  await result.catch(() => {})
-  expect(urls).toEqual(['https://api.test/proof/..%2Fauth%2Fme'])
-  for (const bad of ['', '.', '..']) {
+  for (const bad of ['', '.', '..', '../auth/me']) {
     const asked = ask(() => json({}), bad)
     await expect(asked.result).rejects.toMatchObject({ code: 'proof_not_found', status: 404 })
     expect(asked.urls).toEqual([])

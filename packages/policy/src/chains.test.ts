@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { canSignOnChains } from './canSignOnChains.ts'
+import { canSignOnChains } from './chains.ts'
 import { payment } from './policies.fake.ts'
 import type { DomainRule, Rule } from './policy.ts'
 

@@ -1,5 +1,6 @@
 import { basename, posix } from 'node:path'
-import { type LaunchedImage, launched } from '../launcher/launchers.ts'
+import { findUnmeasured } from '../../packages/service/src/readEnv.ts'
+import { type LaunchedImage, launched, launchedBy } from '../launcher/launchers.ts'
 
 /** One container, whichever kind of manifest it comes from. */
 export type Container = {
@@ -30,7 +31,7 @@ export function programOf(container: Container): Program | undefined {
   return programs.find((name) => name === (container.args[0] ?? image))
 }
 
-/** Whether a container looks at a configuration, and ends. */
+/** Whether a container checks a configuration, and ends. */
 export function isDoctor(container: Pick<Container, 'image' | 'args'>): boolean {
   return imageOf(container) === 'coordinator' && container.args[0] === 'doctor'
 }
@@ -40,16 +41,27 @@ export function isPinned(image: string): boolean {
   return /@sha256:[0-9a-f]{64}$/.test(image) || /:v?\d+\.\d+[^:/]*$/.test(image)
 }
 
-/** Values of such names belong into files. */
+/** Values of such names belong in files. */
 export function isSecretName(name: string): boolean {
   return /(SECRET|PASSWORD|PRIVATE_KEY|TOKEN|DATABASE_URL)$/.test(name) && name !== 'ROOT_SECRET'
 }
 
-/** Interfaces of a confidential guest: the kernel's reports, and dstack's agent, which gives out the root secret. */
-export const CONFIGFS = '/sys/kernel/config'
-export const DSTACK_AGENT = '/var/run/dstack.sock'
+/** Where files may be put into our containers: no code is loaded from there, and nothing that was measured is covered. */
+const OPEN_PLACES = /^(\/run\/.+|\/backup|\/sys\/kernel\/config|\/var\/run\/dstack\.sock)$/
 
-/** Whether something else is put where a program looks for its guest: who plays dstack's agent chooses the root secret. */
-export function isStandIn(target: string, source: string | undefined): boolean {
-  return [CONFIGFS, DSTACK_AGENT].includes(posix.normalize(target)) && source !== target
+/** What reaches a container from outside, other than what the launcher of its image lets through. */
+export function findLaunchFaults(container: Container): string[] {
+  const { args, env, mounts } = container
+  const names = Object.keys(env)
+  const image = imageOf(container)
+  if (image === undefined) return findUnmeasured(env)
+  const program = launchedBy(image, args[0])
+  if (program === undefined) return [`no program ${args[0]}`]
+  const isNamed = (name: string) =>
+    program.env.some((one) => (one.endsWith('*') ? name.startsWith(one.slice(0, -1)) : one === name))
+  return [
+    ...(args.length > 1 && !program.takesArguments ? args.slice(1) : []),
+    ...names.filter((name) => !isNamed(name) || isSecretName(name)),
+    ...mounts.filter((mount) => !OPEN_PLACES.test(posix.normalize(mount))),
+  ]
 }
