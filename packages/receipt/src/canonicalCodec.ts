@@ -1,11 +1,6 @@
-import {
-  MAX_BLOCK_BYTES,
-  parseCanonicalJson,
-  ServiceError,
-  type ServiceErrorOptions,
-  toCanonicalJson,
-} from '@countersign/protocol'
+import { MAX_BLOCK_BYTES, parseCanonicalJson, ServiceError, toCanonicalJson } from '@countersign/protocol'
 import type { z } from 'zod'
+import { ReceiptError } from './errors.ts'
 import { type AttestationReceiptV1, RECEIPT_VERSION, receiptSchema } from './v1/schema.ts'
 
 export type Codec<Value> = {
@@ -95,22 +90,4 @@ export function canonicalBytes(receipt: AttestationReceiptV1): Uint8Array<ArrayB
 /** Reads a receipt of version 1 from its canonical bytes; every other spelling is refused. */
 export function parseReceipt(bytes: Uint8Array): AttestationReceiptV1 {
   return codec.parse(bytes)
-}
-
-/** Why bytes are not a receipt at all. The steps say what is wrong with a receipt. */
-export type ReceiptErrorCode =
-  | 'receipt_too_large'
-  | 'receipt_not_canonical'
-  | 'receipt_version_unsupported'
-  | 'receipt_malformed'
-  /** The file with the blocks of a receipt is not a CAR of ours. */
-  | 'car_malformed'
-  /** The file is a CAR, but a block in it was changed or replaced. */
-  | 'car_mismatch'
-
-export class ReceiptError extends ServiceError<ReceiptErrorCode> {
-  override name = 'ReceiptError'
-  constructor(code: ReceiptErrorCode, message: string, options?: ServiceErrorOptions) {
-    super(code, message, options)
-  }
 }

@@ -1,4 +1,4 @@
-export { assertBlockSize, canonicalBytes, parseReceipt, ReceiptError, type ReceiptErrorCode } from './canonicalCodec.ts'
+export { assertBlockSize, canonicalBytes, parseReceipt } from './canonicalCodec.ts'
 export type { Anchors } from './check/anchors.ts'
 export {
   type ChainLog,
@@ -28,6 +28,7 @@ export {
   type Verdict,
 } from './checkReceipt.ts'
 export { isCid, toCid, toCidHash } from './cid.ts'
+export { ReceiptError, type ReceiptErrorCode } from './errors.ts'
 export { type AnyReceipt, nameSignature, type ReceiptView, type SignatureName } from './receiptView.ts'
 export { assemble, type EvidenceMode, hashPart, type ReceiptRecords, toReceiptRelease } from './v1/assemble.ts'
 export {

@@ -10,8 +10,8 @@ import {
   toHex,
   toReleaseMessageV2,
 } from '@countersign/protocol'
-import { ReceiptError } from '../canonicalCodec.ts'
 import { toCidHash } from '../cid.ts'
+import { ReceiptError } from '../errors.ts'
 import { ATTESTATION_V2 } from './blocks.ts'
 
 /* What the signing transaction stored becomes blocks. Pure functions: no clock, no key, no setting of the worker. */

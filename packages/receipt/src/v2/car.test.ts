@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { MAX_BLOCK_BYTES } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { issueGolden } from '../../spec/createSpecFiles.ts'
-import { ReceiptError } from '../canonicalCodec.ts'
 import { toCid } from '../cid.ts'
+import { ReceiptError } from '../errors.ts'
 import {
   CAR_HEADER_BYTES,
   encodeCar,

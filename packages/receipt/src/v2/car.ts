@@ -1,6 +1,7 @@
 import { concatBytes, equalBytes, fromHex, MAX_BLOCK_BYTES } from '@countersign/protocol'
-import { parseReceipt, peekVersion, ReceiptError } from '../canonicalCodec.ts'
+import { parseReceipt, peekVersion } from '../canonicalCodec.ts'
 import { fromCidHash, toCid, toCidHash } from '../cid.ts'
+import { ReceiptError } from '../errors.ts'
 import { ATTESTATION_V2, type GivenBlocks, parseBlock } from './blocks.ts'
 
 /*
