@@ -35,8 +35,8 @@ const exclude = ['**/node_modules/**', '**/dist/**', ...(isX64 ? [] : ['**/*.x64
 // here until somebody has looked.
 const processFiles = [
   'apps/verifier/src/cli.test.ts',
-  'packages/testing/src/!(drandRelay|ipfs|localPeople|satellite).test.ts',
-  'packages/testing/src/stack/!(audit|scope|statistics).test.ts',
+  'packages/testing/src/!(localPeople).test.ts',
+  'packages/testing/src/stack/!(scope).test.ts',
   '{packages,apps}/*/test/*.test.ts',
   'packages/service/src/runService.test.ts',
   'services/coordinator/src/{admin,coordinator,doctor,logged,offChain,pipeline,workers}.test.ts',
@@ -44,7 +44,7 @@ const processFiles = [
   'services/witness/src/server.test.ts',
   'services/enclave/src/rootSecret/drill.test.ts',
   'contracts/!(abi|parseDeployOptions).test.ts',
-  'deploy/!(compose|containers|dockerfiles|dstack|kubernetes).test.ts',
+  'deploy/!(compose|containers|dockerfiles|dstack|kubernetes|manifests).test.ts',
   'dev/!(chainLedger|envExample|humanLine|options|state|voice).test.ts',
   'e2e/journey.test.ts',
   'scripts/{bootstrap,testArchitecture}.test.ts',
@@ -54,7 +54,7 @@ const processFiles = [
 
 /** Tests of the tools around the service. `npm test` runs one file of each; `npm run test:all` runs the rest. */
 const toolFolders = ['trials', 'dev', 'scripts', 'deploy', 'packages/testing']
-const smokeUnits = ['deploy/containers.test.ts', 'scripts/lockfiles.test.ts']
+const smokeUnits = ['deploy/manifests.test.ts', 'scripts/lockfiles.test.ts']
 const smokeProcesses = ['dev/main.test.ts', 'packages/testing/src/stack/startBackend.test.ts', 'trials/run.test.ts']
 
 const unitFiles = isShort

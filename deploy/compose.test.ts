@@ -5,18 +5,18 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { findProgram } from '@countersign/testing'
 import { describe, expect, test } from 'vitest'
-import { type Compose, checkCompose, interpolate, toContainers } from './rules/checkCompose.ts'
-import { checkProxy } from './rules/checkProxy.ts'
-import { programOf } from './rules/containers.ts'
 import { findSchemaFaults } from './test/composeSchema.ts'
+import { programOf } from './test/containers.ts'
 import {
+  type Compose,
   compose,
-  composeContext,
   composeTemplate,
   containers,
   envExample,
+  interpolate,
   read,
   startExample,
+  toContainers,
 } from './test/manifests.ts'
 import { readContainerConfig } from './test/readContainerConfig.ts'
 
@@ -27,10 +27,6 @@ describe('the Compose file', () => {
   test('follows the schema', () => {
     expect(findSchemaFaults(compose)).toEqual([])
     expect(findSchemaFaults({ services: { a: { imaage: 'x' } } })).not.toEqual([])
-  })
-
-  test('keeps our own rules', () => {
-    expect(checkCompose(compose, composeContext)).toEqual([])
   })
 
   test('has the topology: three coordinators, two workers, one database', () => {
@@ -122,271 +118,10 @@ describe('the Compose file', () => {
     const asked = started.filter(({ env }) => env.COLLATERAL_URL === COLLATERAL_URL).map(({ where }) => where)
     expect(asked).toEqual(['enclave', 'coordinator-doctor', 'coordinator-1', 'coordinator-2', 'coordinator-3'])
   })
-
-  type Service = Compose['services'][string]
-  test.each<[string, string, (service: Service, all: Compose) => void, RegExp]>([
-    [
-      'an image that can move',
-      'kubo',
-      (service) => void Object.assign(service, { image: 'ipfs/kubo:latest' }),
-      /not pinned/,
-    ],
-    [
-      'a root that can be written to',
-      'web',
-      (service) => void Object.assign(service, { read_only: false }),
-      /written to/,
-    ],
-    ['capabilities', 'web', (service) => void Object.assign(service, { cap_drop: [] }), /capabilities/],
-    ['new privileges', 'web', (service) => void Object.assign(service, { security_opt: [] }), /gain privileges/],
-    [
-      'AppArmor before the reports',
-      'coordinator-1',
-      (service) => void Object.assign(service, { security_opt: ['no-new-privileges:true'] }),
-      /AppArmor keeps it/,
-    ],
-    [
-      'no AppArmor without need',
-      'web',
-      (service) => void service.security_opt?.push('apparmor=unconfined'),
-      /without AppArmor/,
-    ],
-    ['too few threads', 'kubo', (service) => void Object.assign(service, { pids_limit: 256 }), /for its threads/],
-    ['any number of processes', 'web', (service) => void Reflect.deleteProperty(service, 'pids_limit'), /any number/],
-    [
-      'a doctor that looks for ever',
-      'worker-doctor',
-      (service) => void Object.assign(service, { restart: 'always' }),
-      /come back/,
-    ],
-    [
-      'waiting for the end of what goes on',
-      'web',
-      (service) =>
-        void Object.assign(service, { depends_on: { kubo: { condition: 'service_completed_successfully' } } }),
-      /kubo never ends/,
-    ],
-    ['no restart', 'web', (service) => void Object.assign(service, { restart: 'no' }), /come back/],
-    ['root without need', 'worker-1', (service) => void Object.assign(service, { user: '0:0' }), /root without need/],
-    ['a user by name', 'worker-1', (service) => void Object.assign(service, { user: 'node' }), /not a number/],
-    ['no limits', 'web', (service) => void Reflect.deleteProperty(service, 'deploy'), /no limits/],
-    [
-      'a secret in the environment',
-      'web',
-      (service) => void Object.assign(service.environment ?? {}, { IPFS_API_TOKEN: 'x' }),
-      /IPFS_API_TOKEN is a secret/,
-    ],
-    [
-      'a secret that is gone',
-      'proxy',
-      (_, all) => void Reflect.deleteProperty(all.secrets ?? {}, 'tls.pem'),
-      /no secret tls\.pem/,
-    ],
-    [
-      'a file that is gone',
-      'proxy',
-      (service) => void Object.assign(service, { volumes: ['./gone:/x:ro'] }),
-      /gone is not there/,
-    ],
-    [
-      'a file that can be changed',
-      'proxy',
-      (service) => void Object.assign(service, { volumes: ['./compose.yaml:/x'] }),
-      /can be written to/,
-    ],
-    [
-      'a folder of the machine',
-      'proxy',
-      (service) => void Object.assign(service, { volumes: ['/etc:/etc:ro'] }),
-      /of the machine is open/,
-    ],
-    [
-      'a folder of the machine, the long way round',
-      'kubo',
-      (service) => void service.volumes?.push('../../../../../../../etc:/x:ro'),
-      /etc of the machine is open/,
-    ],
-    [
-      'an image of others with variables from a file',
-      'postgres',
-      (service) => void Object.assign(service, { env_file: ['/run/x'] }),
-      /env_file is not provided for/,
-    ],
-    [
-      'a volume that is gone',
-      'kubo',
-      (_, all) => void Reflect.deleteProperty(all.volumes ?? {}, 'ipfs'),
-      /no volume ipfs/,
-    ],
-    ['no time to stop', 'web', (service) => void Reflect.deleteProperty(service, 'stop_grace_period'), /how long/],
-    [
-      'a network of nobody',
-      'web',
-      (service) => void Object.assign(service, { network_mode: 'service:gone' }),
-      /no service gone/,
-    ],
-    ...['enclave', 'coordinator-1', 'worker-1', 'web'].flatMap(
-      (name): [string, string, (service: Service, all: Compose) => void, RegExp][] => [
-        [
-          `${name}: a file of variables`,
-          name,
-          (service) => void Object.assign(service, { env_file: ['/run/secrets/coordinator.env'] }),
-          /env_file is not provided for/,
-        ],
-        [
-          `${name}: a file of variables for Node`,
-          name,
-          (service) => void Object.assign(service, { command: ['--env-file=/run/secrets/x', 'main.ts'] }),
-          /is no program of its image/,
-        ],
-        [
-          `${name}: a script`,
-          name,
-          (service) => void Object.assign(service, { command: ['-e', 'x'] }),
-          /-e is no program of its image/,
-        ],
-        [
-          `${name}: another entry point`,
-          name,
-          (service) => void Object.assign(service, { entrypoint: ['/bin/node'] }),
-          /entrypoint is not provided for/,
-        ],
-        [
-          `${name}: another working directory`,
-          name,
-          (service) => void Object.assign(service, { working_dir: '/run' }),
-          /working_dir is not provided for/,
-        ],
-        ...['NODE_OPTIONS', 'LD_PRELOAD', 'LD_AUDIT', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'NODE_ENV', 'HOME'].map(
-          (key): [string, string, (service: Service) => void, RegExp] => [
-            `${name}: ${key}`,
-            name,
-            (service) => void Object.assign(service.environment ?? {}, { [key]: 'x' }),
-            new RegExp(`${key} does not get through`),
-          ],
-        ),
-        ...[
-          '/app/node_modules/planted',
-          '/lib/x',
-          '/etc/ld.so.preload',
-          '/bin',
-          '/run',
-          '/run/../app/node_modules/planted',
-          '/run/secrets/../../bin/launch',
-          '/run/./../lib',
-          '/run//..',
-        ].map((target): [string, string, (service: Service) => void, RegExp] => [
-          `${name}: something over ${target}`,
-          name,
-          (service) => void Object.assign(service, { volumes: [`./compose.yaml:${target}:ro`] }),
-          /covers what was measured/,
-        ]),
-        [
-          `${name}: a mount in the long form`,
-          name,
-          (service) => void Object.assign(service, { volumes: [{ type: 'bind', source: '/', target: '/app' }] }),
-          /not in the short form/,
-        ],
-        [
-          `${name}: a check of its health that is not its own`,
-          name,
-          (service) => void Object.assign(service, { healthcheck: { test: ['CMD', '/bin/node', '-e', 'x'] } }),
-          /something else than its image/,
-        ],
-      ],
-    ),
-    [
-      'a tag before the digest of an image: it is still ours',
-      'enclave',
-      (service) =>
-        void Object.assign(service, {
-          image: service.image.replace('@', ':0.1.0@'),
-          entrypoint: ['/bin/node', '--import=data:text/javascript,x'],
-        }),
-      /entrypoint is not provided for/,
-    ],
-    [
-      'an agent of somebody else in place of the guest’s, who would know the root secret',
-      'enclave',
-      (service) => void service.volumes?.push('./compose.yaml:/var/run/dstack.sock:ro'),
-      /\/var\/run\/dstack\.sock is not that of the guest/,
-    ],
-    [
-      'a volume in place of the kernel’s reports',
-      'enclave',
-      (service) => void service.volumes?.push('backup:/sys/kernel/config'),
-      /\/sys\/kernel\/config is not that of the guest/,
-    ],
-    [
-      'the agent that gives out the root secret, for an image of others',
-      'kubo',
-      (service) => void service.volumes?.push('/var/run/dstack.sock:/tmp/agent'),
-      /\/var\/run\/dstack\.sock is not for it/,
-    ],
-    [
-      'a folder of the machine under the name of a volume',
-      'kubo',
-      (_, all) =>
-        void Object.assign(all.volumes ?? {}, { ipfs: { driver_opts: { type: 'none', o: 'bind', device: '/' } } }),
-      /ipfs is more than a volume/,
-    ],
-    [
-      'no seccomp',
-      'enclave',
-      (service) => void service.security_opt?.push('seccomp=unconfined'),
-      /seccomp=unconfined is not provided for/,
-    ],
-    ...Object.entries({
-      privileged: true,
-      cap_add: ['SYS_PTRACE'],
-      pid: 'service:enclave',
-      ipc: 'host',
-      devices: ['/dev/mem'],
-      volumes_from: ['enclave'],
-      userns_mode: 'host',
-    }).map(([member, value]): [string, string, (service: Service) => void, RegExp] => [
-      `${member}, by which an image of others could reach into ours`,
-      'kubo',
-      (service) => void Object.assign(service, { [member]: value }),
-      new RegExp(`${member} is not provided for`),
-    ]),
-    [
-      'a loader’s variable for an image of others',
-      'postgres',
-      (service) => void Object.assign(service.environment ?? {}, { LD_PRELOAD: '/x' }),
-      /LD_PRELOAD decides which code runs/,
-    ],
-    [
-      'another file',
-      'web',
-      (_, all) => void Object.assign(all, { include: ['x.yaml'] }),
-      /include is not provided for/,
-    ],
-    [
-      'waiting for health in vain',
-      'worker-1',
-      (_, all) => void Reflect.deleteProperty(all.services.kubo ?? {}, 'healthcheck'),
-      /never says/,
-    ],
-    [
-      'waiting for the health of one of ours, which migrates for as long as it takes',
-      'proxy',
-      (service) => void Object.assign(service, { depends_on: { 'coordinator-1': { condition: 'service_healthy' } } }),
-      /coordinator-1 may take longer to start/,
-    ],
-  ])('complained about: %s', (_, name, change, expected) => {
-    const broken = structuredClone(compose)
-    change(broken.services[name] as Service, broken)
-    expect(checkCompose(broken, composeContext).join('\n')).toMatch(expected)
-  })
 })
 
 describe('the proxy', () => {
   const text = read('deploy/compose/haproxy.cfg')
-
-  test('keeps our own rules', () => {
-    expect(checkProxy(text)).toEqual([])
-  })
 
   test.skipIf(HAPROXY === undefined)('HAProxy itself finds no fault in it, nor in the one for PostgreSQL', () => {
     const folder = mkdtempSync(join(tmpdir(), 'countersign-haproxy-'))
@@ -400,36 +135,5 @@ describe('the proxy', () => {
     } finally {
       rmSync(folder, { recursive: true })
     }
-  })
-
-  test.each<[string, string, string, RegExp]>([
-    ['the usual log', 'option dontlognull', 'option httplog', /logs queries/],
-    ['the request as it came', '%HPO', '%{+Q}r', /logs queries/],
-    ['the whole address', '%HPO', '%HU', /logs queries/],
-    ['no format', 'log-format', '# log-format', /logs queries/],
-    ['a call that stays', 'option redispatch 1', '', /stays with a coordinator/],
-    ['no reason told', 'use_backend unready', '# use_backend unready', /nobody says why/],
-    ['others asked', 'server coordinator-3 127.0.0.1:8083\n', '', /are others/],
-    ['no second try', 'retries 2', 'retries 0', /nothing is tried again/],
-    ['a connection that failed', 'conn-failure ', '', /conn-failure/],
-    ['a coordinator that died', ' empty-response', '', /empty-response/],
-    ['a body that comes later', 'option http-buffer-request', '', /body comes after/],
-    ['a code twice', '^/auth/[^/]+/callback$', '^/auth/apple/callback$', /callback\$ is sent twice/],
-    ['a message twice', '{ path /sign/message ', '{ path ', /\/sign\/message is sent twice/],
-    ['typed data twice', ' /sign/typed-data }', ' }', /\/sign\/typed-data is sent twice/],
-    ['what the proxy repeats', 'disable-l7-retry if { fe_name itself }', 'disable-l7-retry if FALSE', /proxy repeats/],
-    ['what browsers repeat', 'option http-server-close', '', /clients are asked to repeat/],
-    ['a stop without an end', 'hard-stop-after 30s', '', /closes the port/],
-    ['a stop that takes long', 'hard-stop-after 30s', 'hard-stop-after 60s', /closes the port/],
-    ['a stop that is hasty', 'hard-stop-after 30s', 'hard-stop-after 10s', /cuts signings/],
-    ['any number of connections', 'sc0_conn_cur gt', 'sc0_conn_rate gt', /any number of connections/],
-    ['connections that nobody counts', 'track-sc0 src', 'accept', /any number of connections/],
-    ['connections closed early', 'timeout http-keep-alive 30s\n', 'timeout http-keep-alive 20s\n', /being closed/],
-    ['connections closed with requests', 'timeout http-keep-alive 30s\n', '', /being closed/],
-    ['what coordinators say of theirs', 'http-after-response set-header Keep-Alive timeout=20\n', '', /being closed/],
-    ['an address of the client', 'http-request del-header X-Forwarded-For', '', /where they come from/],
-  ])('complained about: %s', (_, old, changed, expected) => {
-    expect(text).toContain(old)
-    expect(checkProxy(text.replace(old, changed)).join('\n')).toMatch(expected)
   })
 })

@@ -2,7 +2,7 @@ import { basename } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parseCommand as parseDoctorCommand } from '../services/coordinator/src/doctor/parseCommand.ts'
 import { launchedBy } from './launcher/launchers.ts'
-import { type Container, isDoctor, isPinned, type Program, programOf } from './rules/containers.ts'
+import { type Container, isDoctor, type Program, programOf } from './test/containers.ts'
 import { containers, read } from './test/manifests.ts'
 import { readContainerConfig } from './test/readContainerConfig.ts'
 
@@ -115,7 +115,6 @@ describe('every container', () => {
 
   test('of ours is one of three images, and other images are the same everywhere', () => {
     const images = Object.values(containers).flatMap((list) => list.map(({ image }) => image))
-    expect(images.filter((image) => !isPinned(image))).toEqual([])
     const versions = new Map<string, Set<string>>()
     for (const image of images.filter((name) => !name.includes('countersign-'))) {
       const name = image.replace(/:[^:/]*$/, '')

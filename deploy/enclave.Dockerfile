@@ -6,8 +6,6 @@
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
-# Empty, or -staging for an image with simulated silicon, which never starts as production: docs/production.md.
-ARG VARIANT=
 WORKDIR /src
 COPY .npmrc package.json package-lock.json ./
 COPY scripts/runtime/.npmrc scripts/runtime/package.json scripts/runtime/package-lock.json scripts/runtime/
@@ -35,15 +33,14 @@ COPY deploy/measure deploy/measure
 COPY deploy/launcher deploy/launcher
 COPY deploy/programs deploy/programs
 RUN scripts/runtime/node_modules/node-linux-*/bin/node -C source deploy/measure.ts \
-  --image enclave${VARIANT} --libraries --stage out/root --out out/manifest.json
+  --image enclave --libraries --stage out/root --out out/manifest.json
 
 # docker build --target manifest --output . writes the list of everything that is in the image.
 FROM scratch AS manifest
 COPY --from=build /src/out/manifest.json /
 
 FROM scratch
-ARG VARIANT=
-LABEL org.opencontainers.image.title="Countersign key enclave${VARIANT}" \
+LABEL org.opencontainers.image.title="Countersign key enclave" \
   org.opencontainers.image.description="Derives wallet keys, signs for users who are signed in, and has each batch quoted" \
   org.opencontainers.image.licenses="AGPL-3.0-only" \
   org.opencontainers.image.version="0.1.0"

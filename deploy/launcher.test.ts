@@ -43,14 +43,13 @@ describe('the file', () => {
   test('is the same every time, and another for each image', () => {
     const images = Object.keys(launched) as LaunchedImage[]
     const texts = [...images, ...images].map((image) => Buffer.from(createImageLauncher(image)).toString('hex'))
-    expect(new Set(texts).size).toBe(7)
+    expect(new Set(texts).size).toBe(4)
   })
 
-  test('starts as staging where the image says so in its name, and else as production', () => {
+  test('starts every image as production', () => {
     for (const image of Object.keys(launched) as LaunchedImage[]) {
       const text = Buffer.from(createImageLauncher(image)).toString('latin1')
-      const [mode, other] = image.endsWith('-staging') ? ['staging', 'production'] : ['production', 'staging']
-      expect([text.includes(`NODE_ENV=${mode}\0`), text.includes(`NODE_ENV=${other}`)], image).toEqual([true, false])
+      expect(text.match(/NODE_ENV=\w+\0/g), image).toEqual(['NODE_ENV=production\0'])
     }
   })
 
@@ -63,13 +62,10 @@ describe('the file', () => {
 })
 
 describe('the names', () => {
-  test('a doctor gets every setting of the programs that it looks at, in each image', () => {
-    for (const image of ['coordinator', 'coordinator-staging'] as const) {
-      const { coordinator, worker, doctor } = launched[image]
-      const names: readonly string[] = doctor.env
-      const missing = [...coordinator.env, ...worker.env].filter((name) => !names.includes(name))
-      expect([image, missing]).toEqual([image, []])
-    }
+  test('a doctor gets every setting of the programs that it looks at', () => {
+    const { coordinator, worker, doctor } = launched.coordinator
+    const names: readonly string[] = doctor.env
+    expect([...coordinator.env, ...worker.env].filter((name) => !names.includes(name))).toEqual([])
   })
 
   test('hold no secret by its value, and nothing that Node, OpenSSL or the loader obey', () => {
@@ -90,7 +86,6 @@ describe('the names', () => {
     expect(missing).toEqual([
       // Simulated silicon.
       'MOCK_ATTESTATION',
-      'STAGING_PASSWORD_FILE',
       'MOCK_QUOTE_LATENCY_MS',
       // Refused on real hardware.
       'DSTACK_SOCKET',

@@ -4,9 +4,9 @@ import { expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '..')
 
-/** Codes stand in the unions and tables of `errors.ts` files, and where a plain `ServiceError` is made. */
-const LISTED = [/^\s*\| '([a-z0-9_]+)'$/gm, /^ {2}([a-z0-9_]+): \{ status:/gm]
-const MADE = [/new ServiceError\(\s*'([a-z0-9_]+)'/g]
+/** Codes are in the unions and tables of `errors.ts` files, and where an error is created. */
+const LISTED = [/^\s*\| '([a-z0-9_]+)'$/gm, /^ {2}([a-z0-9_]+): (?:\{ status:|true,)/gm]
+const MADE = [/(?:new Service|create\w*)Error\(\s*'([a-z0-9_]+)'/g]
 
 test('every error code has its heading in docs/errors.md, and every heading is a code', async () => {
   const codes = new Set<string>()

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 /** What pages may name: the files and folders of the repository, and the commands of its package.json. */
 type Repository = { paths: ReadonlySet<string>; commands: ReadonlySet<string>; read: (page: string) => string }
@@ -125,73 +125,4 @@ test('every path, heading and command that a page names exists', () => {
   const pages = files.filter((file) => file.endsWith('.md'))
   expect(pages).toContain('README.md')
   expect(pages.flatMap((page) => checkPage(repository, page))).toEqual([])
-})
-
-describe('checkPage', () => {
-  const check = (text: string, page = 'docs/page.md') => {
-    const pages: Record<string, string> = {
-      [page]: text,
-      'docs/other.md': '# Other\n\n## The `root` secret: why\n\n## Twice\n\n## Twice\n',
-    }
-    const files = ['README.md', 'docs/page.md', 'docs/other.md', 'apps/web/index.html', 'packages/log/src/tree/hash.ts']
-    return checkPage(
-      createRepository([...files, page], ['dev', 'deploy:contract'], (path) => pages[path] ?? ''),
-      page,
-    )
-  }
-
-  test.each([
-    ['a link', '[x](gone.md)', 'no such path: gone.md'],
-    ['a link to a folder', '[x](../bench)', 'no such path: ../bench'],
-    ['a link above the repository', '[x](../../docs)', 'no such path: ../../docs'],
-    ['a link over two lines', 'see\n[the\nx](gone.md)', 'no such path: gone.md', 3],
-    ['an image', '![x](gone.png)', 'no such path: gone.png'],
-    ['a reference', '[x]: gone.md', 'no such path: gone.md'],
-    ['a link whose text is code', '[`x`](gone.md)', 'no such path: gone.md'],
-    ['a heading of the page', '# Page\n\n[x](#pages)', 'no such heading: #pages', 3],
-    ['a heading of another page', '[x](other.md#page)', 'no such heading: other.md#page'],
-    ['a heading in code', '```\n# Page\n```\n[x](#page)', 'no such heading: #page', 4],
-    ['a heading of a folder', '[x](../apps#web)', 'no such heading: ../apps#web'],
-    ['a file under a top-level folder', 'See `apps/web/main`.', 'no such path: apps/web/main'],
-    ['a former top-level folder', 'See `bench/`.', 'no such path: bench/'],
-    ['a file in a former top-level folder', 'See `bench/main.ts`.', 'no such path: bench/main.ts'],
-    ['a file of a source folder', 'See `tree/gone.ts`.', 'no such path: tree/gone.ts'],
-    ['one of several', 'See `packages/{log,gone}`.', 'no such path: packages/gone'],
-    ['a folder before a placeholder', 'See `packages/gone/<name>`.', 'no such path: packages/gone/<name>'],
-    ['a folder before a build', 'See `apps/gone/dist`.', 'no such path: apps/gone/dist'],
-    ['an argument in a code span', 'Run `node apps/gone.ts --all`.', 'no such path: apps/gone.ts'],
-    ['an argument in a block', 'Run\n\n```sh\nnode --x=apps/gone.ts\n```', 'no such path: apps/gone.ts', 4],
-    ['an argument in an indented block', '- Run\n\n  ```\n  node apps/gone.ts\n  ```', 'no such path: apps/gone.ts', 4],
-    ['a command', 'Run `npm run gone`.', 'no such command: npm run gone'],
-    ['a command in a block', '```\nnpm run deploy -- --help\n```', 'no such command: npm run deploy', 2],
-  ])('reports %s that does not exist', (_, text, fault, line = 1) => {
-    expect(check(text)).toEqual([`docs/page.md:${line}: ${fault}`])
-  })
-
-  test('reports all faults of a page, in their order', () => {
-    expect(check('`npm run gone`\n[x](gone.md) `apps/gone`\n')).toEqual([
-      'docs/page.md:1: no such command: npm run gone',
-      'docs/page.md:2: no such path: gone.md',
-      'docs/page.md:2: no such path: apps/gone',
-    ])
-  })
-
-  test.each([
-    '[x](other.md) [x](../README.md) [x](../apps/web) [x](..) ![x](../apps/web/index.html)',
-    '[x](#page-one) [x](other.md#the-root-secret-why) [x](other.md#twice-1)\n\n# Page one',
-    '[x](https://example.com/gone#gone) [x](mailto:x@example.com) <http://localhost:5173>',
-    '`apps/web/` `docs/other.md` `packages/log/src` `packages/{log,log}` `packages/<name>` `packages/*/src` `packages/…`',
-    '`tree/hash.ts` `tree/` is from a source folder, `other.md` and `./gone.ts` are no paths of the repository',
-    '`apps/web/dist/index.html` `docs/.env` `node_modules/x/y.json` are made later',
-    '`/docs/gone.md` `https://example.com/apps/gone.ts` `@scope/apps/gone` `application/json` `Verifiers/` `DIR/cases.json`',
-    '`[x](gone.md)` is code\n\n```\n[x](gone.md)\n```',
-    '`npm run dev -- --gone` `npm run deploy:contract` `npm test`',
-  ])('reports nothing in %j', (text) => {
-    expect(check(text)).toEqual([])
-  })
-
-  test('takes names from the folder of the page and from the source beside it', () => {
-    expect(check('`src/tree/` `tree/hash.ts`', 'packages/log/README.md')).toEqual([])
-    expect(check('`hash/tree.ts`', 'packages/log/README.md')).toHaveLength(1)
-  })
 })

@@ -7,9 +7,8 @@ export const NODE = '/bin/node'
 
 /** A signal must not open a debugger. */
 export const NODE_FLAGS = ['--disable-sigusr1', '-C', 'source']
-/** Images are for production, apart from those with simulated silicon; outside of them the services also run otherwise. */
+/** Every image is for production. Outside of images the services also run in other modes. */
 export const NODE_ENV = 'NODE_ENV=production'
-const STAGING_ENV = 'NODE_ENV=staging'
 
 const pipeline = [
   'RPC_URL',
@@ -80,15 +79,11 @@ const toHealth = (scheme: 'http' | 'https', port: number): LaunchedProgram => ({
   env: ['PORT'],
 })
 
-/** What simulated silicon needs. */
-const mock = ['MOCK_ATTESTATION']
-const password = ['STAGING_PASSWORD_FILE']
-
 /**
  * What each image can start, and the variables that each of these programs gets. No other reaches it: not those that Node, OpenSSL or
  * the loader obey, and no secret by its value, since those come from files.
  */
-const production = {
+export const launched = {
   enclave: {
     enclave: {
       args: ['services/enclave/src/main.ts'],
@@ -133,8 +128,7 @@ const production = {
     admin: {
       args: ['services/coordinator/src/admin.ts'],
       takesArguments: true,
-      // An export may have to read from IPFS.
-      env: ['DATABASE_URL_FILE', 'IPFS_PINNER', 'IPFS_API_URL', 'IPFS_API_TOKEN_FILE', 'IPFS_GATEWAY_URL'],
+      env: ['DATABASE_URL_FILE'],
     },
     health: toHealth('http', 8080),
     metrics: { args: ['deploy/programs/metrics.ts', '9464', '9465'], env: [] },
@@ -155,41 +149,10 @@ const production = {
   },
 } satisfies Record<string, Record<string, LaunchedProgram>>
 
-const { enclave, coordinator, web } = production
-
-/**
- * All images. Those for staging have names of their own, hold the simulator, and say `NODE_ENV=staging`: none of them starts as production, and
- * none of the others as staging, whatever its environment says.
- */
-export const launched = {
-  ...production,
-  'enclave-staging': {
-    ...enclave,
-    enclave: { ...enclave.enclave, env: [...enclave.enclave.env, ...mock, 'MOCK_QUOTE_LATENCY_MS'] },
-  },
-  'coordinator-staging': {
-    ...coordinator,
-    coordinator: { ...coordinator.coordinator, env: [...coordinator.coordinator.env, ...mock, ...password] },
-    doctor: { ...coordinator.doctor, env: [...coordinator.doctor.env, ...mock, ...password] },
-  },
-  'web-staging': {
-    ...web,
-    web: {
-      args: ['deploy/staging/front.ts'],
-      env: [...web.web.env, ...password, 'API_UPSTREAM', 'CHAIN_UPSTREAM', 'IPFS_UPSTREAM', 'TRUSTED_PROXIES'],
-    },
-  },
-} satisfies Record<string, Record<string, LaunchedProgram>>
-
 export type LaunchedImage = keyof typeof launched
 
-const isStagingImage = (image: LaunchedImage) => image.endsWith('-staging')
-
-/** What the launcher of an image starts where nobody says a name. */
-export const toProgramName = (image: LaunchedImage) => image.replace('-staging', '')
-
 /** What the launcher of an image starts under a name, and under none. */
-export function launchedBy(image: LaunchedImage, name: string = toProgramName(image)): LaunchedProgram | undefined {
+export function launchedBy(image: LaunchedImage, name: string = image): LaunchedProgram | undefined {
   const programs: Record<string, LaunchedProgram> = launched[image]
   return Object.hasOwn(programs, name) ? programs[name] : undefined
 }
@@ -202,6 +165,5 @@ export function listScripts(image: LaunchedImage): string[] {
 
 /** The launcher of an image; `node` and `folder` differ only in tests. */
 export function createImageLauncher(image: LaunchedImage, { node = NODE, folder = APP } = {}): Uint8Array {
-  const variable = isStagingImage(image) ? STAGING_ENV : NODE_ENV
-  return createLauncher({ node, flags: NODE_FLAGS, folder, variable, programs: launched[image] })
+  return createLauncher({ node, flags: NODE_FLAGS, folder, variable: NODE_ENV, programs: launched[image] })
 }

@@ -39,7 +39,7 @@ const sodium = {
 /** Mock mode is refused in production, so the simulator has no business there. */
 const simulator = '@countersign/attestation/simulator'
 
-const production = {
+export const images = {
   enclave: {
     entries: listScripts('enclave'),
     folders: [],
@@ -77,18 +77,6 @@ const production = {
     known: {},
     absent: [],
   },
-} satisfies Record<string, Image>
-
-/** Those for staging are the same with the simulator in them. */
-export const images = {
-  ...production,
-  'enclave-staging': { ...production.enclave, entries: listScripts('enclave-staging'), leftOut: [] },
-  'coordinator-staging': {
-    ...production.coordinator,
-    entries: listScripts('coordinator-staging'),
-    leftOut: production.coordinator.leftOut.filter((name) => name !== simulator),
-  },
-  'web-staging': { ...production.web, entries: listScripts('web-staging') },
 } satisfies Record<string, Image>
 
 export type ImageName = keyof typeof images

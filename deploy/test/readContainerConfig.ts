@@ -4,7 +4,7 @@ import { codeRegisters } from '@countersign/attestation'
 import { readConfig as readCoordinatorConfig } from '../../services/coordinator/src/config.ts'
 import { readWorkerConfig } from '../../services/coordinator/src/pipeline/config.ts'
 import { readConfig as readEnclaveConfig } from '../../services/enclave/src/config.ts'
-import { type Container, imageOf, programOf } from '../rules/containers.ts'
+import { type Container, programOf } from './containers.ts'
 
 export type EnclaveConfig = ReturnType<typeof readEnclaveConfig>
 export type CoordinatorConfig = ReturnType<typeof readCoordinatorConfig>
@@ -47,7 +47,7 @@ export function readContainerConfig(
     return text
   }
   // The launcher sets it.
-  const values = { ...container.env, NODE_ENV: imageOf(container)?.endsWith('-staging') ? 'staging' : 'production' }
+  const values = { ...container.env, NODE_ENV: 'production' }
   const env = new Proxy<Record<string, string | undefined>>(values, {
     get(target, key: string) {
       onKey(key)

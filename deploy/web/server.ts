@@ -25,43 +25,25 @@ const ASK_AGAIN = 'no-cache'
 
 /** As of the coordinators: proxies keep connections for 60 s, and would else send a call into one that is being closed. */
 const KEEP_ALIVE_MS = 75_000
-/** For calls that are handed on; containers have ten seconds for their stop. */
+/** For slow downloads; containers have ten seconds to stop. */
 const STOP_MS = 8_000
 
-export type WebServerParameters = {
-  folder: string
-  configText: string
-  /** Changes the page before it is served. */
-  toPage?: (html: string) => string
-  /** Beside those that every answer has. */
-  extraHeaders?: Readonly<Record<string, string>>
-  /** Files beside those of the folder, by path. */
-  extraFiles?: Readonly<Record<string, string>>
-  /** Answers a request in place of this server, and returns true; or leaves it. */
-  intercept?: (request: IncomingMessage, response: ServerResponse) => boolean
-}
-
 /** Everything is read at the start: what is not among it, no path leads to. */
-export function createWebServer(parameters: WebServerParameters): Server {
-  const { folder, configText, toPage = (html) => html, extraFiles = {}, intercept } = parameters
+export function createWebServer({ folder, configText }: { folder: string; configText: string }): Server {
   const files = new Map(
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((name) => statSync(join(folder, name)).isFile())
       .map((name) => [`/${name}`, toFile(name, readFileSync(join(folder, name)))]),
   )
-  const built = files.get('/index.html')
-  if (built === undefined) throw new Error(`there is no index.html in ${folder}: npm run build:web`)
-  const page = toFile('index.html', Buffer.from(toPage(built.body.toString('utf8'))))
-  files.set('/index.html', page)
-  for (const [path, text] of Object.entries(extraFiles)) files.set(path, toFile(path, Buffer.from(text)))
+  const page = files.get('/index.html')
+  if (page === undefined) throw new Error(`there is no index.html in ${folder}: npm run build:web`)
   files.set('/config.json', toFile('config.json', Buffer.from(configText)))
-  const headers = { ...toHeaders(parseConfig(configText)), ...parameters.extraHeaders }
+  const headers = toHeaders(parseConfig(configText))
 
   const limits = { headersTimeout: 10_000, requestTimeout: 10_000, keepAliveTimeout: KEEP_ALIVE_MS }
   return createServer(limits, (request, response) => {
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
     const path = toPath(request)
-    if (path !== '/health' && intercept?.(request, response)) return
     if (request.method !== 'GET' && request.method !== 'HEAD') return refuse(response, 405, { allow: 'GET, HEAD' })
     if (path === undefined) return refuse(response, 400)
     if (path === '/health') return void response.writeHead(200, { 'cache-control': 'no-store' }).end('ok\n')
@@ -151,22 +133,10 @@ function toHeaders(config: Record<string, unknown>): Record<string, string> {
   }
 }
 
-/** Serves the built app until a signal; `change` adds to what it is served with. */
-export function runWebServer(change: (configText: string) => Partial<WebServerParameters> = () => ({})) {
-  try {
-    serve(change)
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : 'unknown'
-    process.stderr.write(`${JSON.stringify({ level: 'error', msg: 'Could not start', reason })}\n`)
-    process.exitCode = 1
-  }
-}
-
-function serve(change: (configText: string) => Partial<WebServerParameters>) {
+function runWebServer(): void {
   const { HOST = '127.0.0.1', PORT = '8088', WEB_CONFIG_FILE = '' } = process.env
   const folder = join(import.meta.dirname, '../../apps/web/dist')
-  const configText = readFileSync(WEB_CONFIG_FILE, 'utf8')
-  const server = createWebServer({ folder, configText, ...change(configText) })
+  const server = createWebServer({ folder, configText: readFileSync(WEB_CONFIG_FILE, 'utf8') })
   server.listen(Number(PORT), HOST, () => {
     process.stdout.write(
       `${JSON.stringify({ level: 'info', msg: 'Started the web server', address: `${HOST}:${PORT}` })}\n`,
@@ -177,10 +147,18 @@ function serve(change: (configText: string) => Partial<WebServerParameters>) {
   }
 }
 
-/** Answers the requests that were sent before, closes idle connections, and after some seconds all others: event streams would go on. */
+/** Answers the requests that were sent before, closes idle connections, and after some seconds all others. */
 export function stopWebServer(server: Server): void {
   setTimeout(() => server.closeAllConnections(), STOP_MS).unref()
   void drainServer(server).then(() => server.close())
 }
 
-if (import.meta.main) runWebServer()
+if (import.meta.main) {
+  try {
+    runWebServer()
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'unknown'
+    process.stderr.write(`${JSON.stringify({ level: 'error', msg: 'Could not start', reason })}\n`)
+    process.exitCode = 1
+  }
+}

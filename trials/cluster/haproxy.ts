@@ -17,7 +17,7 @@ export type Haproxy = {
   stop(): Promise<void>
 }
 
-const READY_MS = 10_000
+const READY_MS = 60_000
 
 /** A file of ours with other addresses. Each must be there: what is not replaced would reach somebody else's port. */
 export function replaceAll(text: string, changes: Readonly<Record<string, string>>): string {

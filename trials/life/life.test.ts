@@ -43,7 +43,7 @@ describe('the life of proofs', () => {
         'publication: reverted',
       ]),
     )
-  }, 180_000)
+  }, 600_000)
 
   test('an event comes back after a reorganisation that also took another sender’s transaction before it', async () => {
     const counts: LifeCounts = {}

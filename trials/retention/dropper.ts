@@ -18,8 +18,11 @@ const { store, pipeline } = await openStores({ databaseUrl })
 // The trial puts blocks into the node's folder without their marks, a million of which would take hours.
 const pinner = { readPinned: node.pinner.read }
 // Nor do its rows, of one evidence for all, give its receipts.
-const makeCid = async (slug: string) => (await store.findProof(slug))?.ipfsCid ?? undefined
-const deps = { store: pipeline.retention, pinner, makeCid, clock: systemClock, log: createLog() }
+const rebuild = async (slug: string) => ({
+  cid: (await store.findProof(slug))?.ipfsCid ?? '',
+  bytes: new Uint8Array(),
+})
+const deps = { store: pipeline.retention, pinner, rebuild, clock: systemClock, log: createLog() }
 const dropper = createDropper({
   ...deps,
   retentionMs: Number(retentionMs),

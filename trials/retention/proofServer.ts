@@ -27,7 +27,11 @@ const selfReport: AppDeps['selfReport'] = {
 const { app, direct, refuseUnreadable } = createApp({
   store,
   logStore,
-  readBlock: node.pinner.read,
+  // Its rows, of one evidence for all, do not give its receipts.
+  rebuildReceipt: async (slug) => {
+    const cid = (await store.findProof(slug))?.ipfsCid ?? ''
+    return { cid, bytes: await node.pinner.read(cid, { signal: AbortSignal.timeout(10_000) }) }
+  },
   exportProofs: refuse,
   getWebhookKeys: refuseNow,
   warnOf: refuse,

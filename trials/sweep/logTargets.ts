@@ -4,7 +4,7 @@ import { createReceiptSimulator, createSimulatedLog, type SimulatedAttestation }
 import { parseGolden } from '../../packages/receipt/spec/createSpecFiles.ts'
 import { createLogTamperings, goldenLog } from '../../packages/receipt/spec/tamperedLog.ts'
 import { tamperV2 } from '../../packages/receipt/spec/tamperedV2.ts'
-import { createBlockTargets, createIssueTargets } from './receiptV2Targets.ts'
+import { createBlockTargets, createIssueTargets } from './receiptTargets.ts'
 import type { Mutation, Target } from './sweep.ts'
 
 /** A receipt that is in a log: its proof with every arrangement of lines, and the blocks that say which log. */

@@ -9,10 +9,8 @@ import {
 } from '@countersign/attestation'
 import { createSimulator } from '@countersign/attestation/simulator'
 import { createLogTargets } from './logTargets.ts'
-import { createReceiptTargets } from './receiptTargets.ts'
-import { createReceiptV2Targets } from './receiptV2Targets.ts'
+import { createReceiptTargets, createReceiptV2Targets, createVaultTargets } from './receiptTargets.ts'
 import type { Target } from './sweep.ts'
-import { createVaultTargets } from './vaultTargets.ts'
 
 const AT = new Date('2026-06-15T00:00:00Z')
 

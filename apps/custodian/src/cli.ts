@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { BackupError, callPeer, PeerError } from '@countersign/root-secret'
-import { CustodianError } from './custodianError.ts'
-import { parseCommand, USAGE } from './parseCommand.ts'
+import { CustodianError, parseCommand, USAGE } from './parseCommand.ts'
 import { runCommand } from './runCommand.ts'
 
 /** Our own errors are written for people; others may hold anything. */

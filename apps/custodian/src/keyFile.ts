@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { createX25519Pair, exportX25519, importX25519Pair, type X25519Pair } from '@countersign/root-secret/sealing'
 import { readCode, writeNewFile } from '@countersign/service'
-import { CustodianError } from './custodianError.ts'
+import { CustodianError } from './parseCommand.ts'
 
 /** Creates a key in a file that only its owner can read. An existing file is never overwritten: it may open a share. */
 export async function createKeyFile(path: string): Promise<X25519Pair> {

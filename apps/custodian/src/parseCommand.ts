@@ -90,3 +90,8 @@ export function parseCommand(parameters: string[]): Command {
 function fault(text: string): Command {
   return { kind: 'fault', fault: text }
 }
+
+/** Why a command failed, in words for the custodian. */
+export class CustodianError extends Error {
+  override name = 'CustodianError'
+}

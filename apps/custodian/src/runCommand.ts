@@ -38,9 +38,8 @@ import {
 import { open, seal, type X25519Pair } from '@countersign/root-secret/sealing'
 import { type ConfigLine, toPrintable } from '@countersign/verify'
 import { describeDifference, describeEnclave, type Enclave, findLosses } from './consent.ts'
-import { CustodianError } from './custodianError.ts'
 import { createKeyFile, readKeyFile } from './keyFile.ts'
-import type { Command } from './parseCommand.ts'
+import { type Command, CustodianError } from './parseCommand.ts'
 
 export type CustodianDeps = {
   callPeer: CallPeer

@@ -16,13 +16,11 @@ import {
   VerifierError,
   withSource,
 } from '@countersign/verify'
-import { describeAttestation } from './explain/describeAttestation.ts'
 import { describeCollateralFile } from './explain/describeCollateralFile.ts'
-import { describeQuote } from './explain/describeQuote.ts'
-import { describeReceipt } from './explain/describeReceipt.ts'
-import { describeReport } from './explain/describeReport.ts'
+import { describeQuote, describeReport } from './explain/describeEvidence.ts'
+import { describeAttestation, describeReceipt } from './explain/describeReceipt.ts'
 import type { Line } from './explain/lines.ts'
-import { readFileBounded } from './readFileBounded.ts'
+import { readFileBounded } from './files.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 

@@ -4,9 +4,8 @@ import { adviseOn, describeVerdict, toPrintable, type VerifierStep } from '@coun
 import { describe, expect, test } from 'vitest'
 import { toProof } from '../../../packages/verify/src/issues.fake.ts'
 import { honest } from './folder.fake.ts'
-import { createStepPrinter, printVerdict, printVerdictJson } from './printVerdict.ts'
+import { createStepPrinter, printVerdict, printVerdictJson, wrapText } from './printVerdict.ts'
 import type { CliOutcome } from './verify.ts'
-import { wrapText } from './wrapText.ts'
 
 function toOutcome(changes: Partial<CliOutcome> = {}): CliOutcome {
   return {

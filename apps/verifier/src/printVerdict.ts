@@ -26,7 +26,6 @@ import {
 } from '@countersign/verify'
 import { exitCodes } from './exitCodes.ts'
 import type { CliOutcome } from './verify.ts'
-import { COLUMNS, wrapText } from './wrapText.ts'
 
 const SGR = { red: '31;1', green: '32;1', yellow: '33;1', dim: '2' } as const
 const TONES = { good: 'green', warning: 'yellow', bad: 'red' } as const
@@ -267,4 +266,22 @@ function printMissingAnchors({ steps, view }: CliOutcome): string[] {
       { indent: 0 },
     ),
   ]
+}
+
+const COLUMNS = 100
+
+/** Breaks a text at its spaces. A hash that is longer than a line stays whole, so that it can be copied. */
+export function wrapText(text: string, { indent, columns = COLUMNS }: { indent: number; columns?: number }): string {
+  const margin = ' '.repeat(indent)
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(/ +/).filter((part) => part !== '')) {
+    if (line !== '' && indent + line.length + 1 + word.length > columns) {
+      lines.push(line)
+      line = word
+    } else {
+      line = line === '' ? word : `${line} ${word}`
+    }
+  }
+  return [...lines, line].map((item) => `${margin}${item}`).join('\n')
 }

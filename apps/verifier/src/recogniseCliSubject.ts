@@ -1,5 +1,5 @@
 import { type NamedSubject, recogniseSubject, VerifierError } from '@countersign/verify'
-import { isPathTaken } from './readFileBounded.ts'
+import { isPathTaken } from './files.ts'
 
 export type CliSubject = NamedSubject | { kind: 'file'; path: string }
 

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import {
   describeError,
   type FetchDeps,
+  type ReaderNeed,
   toPrintable,
   toPrintableJson,
   VerifierError,
@@ -9,7 +10,6 @@ import {
 } from '@countersign/verify'
 import { exitCodes, toErrorExitCode } from './exitCodes.ts'
 import { explain } from './explain.ts'
-import { flagHints } from './flagHints.ts'
 import { HELP } from './help.ts'
 import { parseOptions } from './parseOptions.ts'
 import { createStepPrinter, printVerdict, printVerdictJson } from './printVerdict.ts'
@@ -97,4 +97,15 @@ function toLine(text: string): string {
 async function readVersion(): Promise<string> {
   const text = await readFile(new URL('../package.json', import.meta.url), 'utf8')
   return (JSON.parse(text) as { version: string }).version
+}
+
+/** The options that help. Errors name none, because the page shows them as well. */
+const flagHints: Readonly<Record<ReaderNeed, string>> = {
+  contract: '--contract, or a --manifest that names it on this chain',
+  service: 'if it is at another address, name the service with --api',
+  node: 'this needs --rpc and --contract',
+  gateway: '--ipfs or --api',
+  time: '--at',
+  'collateral-of-time': '--at needs it in --collateral',
+  'one-collateral': '--at takes one --collateral of that time',
 }

@@ -12,7 +12,6 @@ import {
   type Manifest,
   type Outcome,
   parseManifest,
-  releaseManifest,
   type Subject,
   VerifierError,
   type VerifierStep,
@@ -20,8 +19,8 @@ import {
   withSource,
 } from '@countersign/verify'
 import { type ExitCode, toExitCode } from './exitCodes.ts'
+import { isPathTaken, readFileBounded, toSystemCode } from './files.ts'
 import type { VerifyOptions } from './parseOptions.ts'
-import { isPathTaken, readFileBounded, toSystemCode } from './readFileBounded.ts'
 import { type CliSubject, recogniseCliSubject } from './recogniseCliSubject.ts'
 
 export type CliOutcome = Outcome & {
@@ -38,7 +37,7 @@ type CliVerifyDeps = FetchDeps & { now: () => Date; onStep: (step: VerifierStep)
 /** Reads the files that the options name, and verifies. */
 export async function verify(deps: CliVerifyDeps, options: VerifyOptions): Promise<CliOutcome> {
   const { api, gateways, rpc, contract, at, maximumEventDelayS } = options
-  const manifests = [releaseManifest, ...(await readManifest(options.manifestFile)), options.anchors]
+  const manifests = [...(await readManifest(options.manifestFile)), options.anchors]
   const collaterals = await Promise.all(options.collateralFiles.map(readCollateralFile))
   const revocations = await readRevocations(options.revocationsFile)
   const opening = await readOpening(options.openingFile)

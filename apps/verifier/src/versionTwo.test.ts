@@ -209,12 +209,6 @@ describe('a log', () => {
     })
   })
 
-  test('there is none: it is said that nothing proves that there are no other signatures', async () => {
-    const { stdout } = await toRun(transaction)
-    expect(flat(stdout)).toContain('This enclave keeps no log: nothing proves that there are no other signatures.')
-    expect(JSON.parse((await toRun(transaction, '--json')).stdout)).not.toHaveProperty('log')
-  })
-
   test('witnesses of the reader’s own decide too, named in hex', async () => {
     expect((await toRun(logged, '--witness', first, '--witness', third, '--quorum', '2')).exitCode).toBe(7)
     const { stdout, exitCode } = await toRun(logged, '--witness', silent, '--quorum', '1')

@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto'
+import { createHash, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
@@ -11,7 +11,6 @@ import {
   vendorRoots,
 } from '@countersign/attestation'
 import { toHex } from '@countersign/protocol'
-import { toTrustedRoot } from './toTrustedRoot.ts'
 
 /** What a case expects. `result` decides; of the rest, whatever is there must be equal too. */
 type Expectation = {
@@ -214,4 +213,17 @@ function isEqual(wanted: unknown, actual: unknown): boolean {
     return actual.startsWith(wanted.slice(0, -3))
   }
   return wanted === actual
+}
+
+/** Pins a root certificate that somebody else chose, by the platform's own X.509 code. */
+function toTrustedRoot(certificate: Uint8Array, vendor: TrustedRoot['vendor']): TrustedRoot {
+  const parsed = new X509Certificate(certificate)
+  const name = /^CN=(.*)$/m.exec(parsed.subject)?.[1] ?? parsed.subject
+  return {
+    vendor,
+    name,
+    mode: 'mock',
+    certificateSha256: createHash('sha256').update(certificate).digest('hex'),
+    publicKey: parsed.publicKey.export({ type: 'spki', format: 'der' }).toString('hex'),
+  }
 }

@@ -1,5 +1,6 @@
-import { toHex } from '@countersign/protocol'
+import { isHex, isPlainObject, toHex } from '@countersign/protocol'
 import type { TdReport } from './tdx/parseQuote.ts'
+import type { PckPlatform } from './tdx/pckCertificate.ts'
 
 /**
  * The registers of a TD that can hold code, or say which code is loaded, in the order in which people write them. MRTD is the
@@ -61,4 +62,41 @@ export function findOpenRegisters(measurement: Partial<TdMeasurement>, events: A
 /** Which of `codeEvents` are not named. */
 export function findOpenEvents(events: AcceptedEvents = {}): string[] {
   return codeEvents.filter((name) => !Object.hasOwn(events, name))
+}
+
+/** Code of an SEV-SNP guest, lower-case hex: what was launched (48 bytes) and, where it is named, what its host added (32 bytes). */
+export type SnpMeasurement = { measurement: string; hostData: string | undefined }
+
+/**
+ * Reads how people and policies write it, `MEASUREMENT:HOST_DATA`; undefined for anything else. A host sets HOST_DATA at launch, and
+ * guests take the hash of more code or settings from it, so that a measurement alone does not say which code ran.
+ */
+export function readSnpMeasurement(value: unknown): SnpMeasurement | undefined {
+  const match = typeof value === 'string' ? /^([0-9a-f]{96})(?::([0-9a-f]{64}))?$/.exec(value) : null
+  return match === null ? undefined : { measurement: match[1] ?? '', hostData: match[2] }
+}
+
+/**
+ * A machine by an identity that Intel certifies, as lower-case hex. `ppid` names a processor, `platformInstanceId` a machine of
+ * several, `fmspc` only a kind of machine. The two of 16 bytes look alike, so that each says which it is.
+ */
+export type TdPlatform = { fmspc: string } | { ppid: string } | { platformInstanceId: string }
+
+/** In bytes. */
+const LENGTHS: Readonly<Record<string, number>> = { fmspc: 6, ppid: 16, platformInstanceId: 16 }
+
+/** Exactly one identity: of two it would not be plain whether either or both must match. */
+export function isTdPlatform(value: unknown): value is TdPlatform {
+  if (!isPlainObject(value)) return false
+  const [entry, ...rest] = Object.entries(value)
+  if (entry === undefined || rest.length > 0) return false
+  const [name, id] = entry
+  return Object.hasOwn(LENGTHS, name) && isHex(id, LENGTHS[name] ?? 0)
+}
+
+/** The first of those listed that a genuine platform is. */
+export function findPlatform(platform: PckPlatform, listed: readonly TdPlatform[]): TdPlatform | undefined {
+  return listed
+    .filter(isTdPlatform)
+    .find((identity) => Object.entries(identity).every(([name, id]) => platform[name as keyof PckPlatform] === id))
 }

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createVerifier } from './createVerifier.ts'
+import { createVerifier, createWindowCache } from './createVerifier.ts'
 import { createSimulator } from './simulator/index.ts'
-import { createWindowCache } from './windowCache.ts'
 
 const at = new Date('2026-06-15T00:00:00Z')
 const simulator = createSimulator({ at })

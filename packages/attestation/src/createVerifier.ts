@@ -1,5 +1,5 @@
+import { inOrder } from './crypto.ts'
 import { QuoteError, type QuoteErrorCode } from './errors.ts'
-import { inOrder } from './inOrder.ts'
 import type { TrustedRoot } from './roots.ts'
 import { parseReport } from './snp/parseReport.ts'
 import {
@@ -16,8 +16,7 @@ import { type ParsedQuote, parseQuote } from './tdx/parseQuote.ts'
 import { type VerifiedCollateral, verifyCollateral } from './tdx/verifyCollateral.ts'
 import { type VerifiedPlatform, verifyPlatform } from './tdx/verifyPlatform.ts'
 import { type VerifiedQuote, verifyQuote } from './tdx/verifyQuote.ts'
-import { createWindowCache, type WindowCache } from './windowCache.ts'
-import { createCertificateReader, type ValidityWindow } from './x509/verifyChain.ts'
+import { createCertificateReader, isWithin, type ValidityWindow } from './x509/verifyChain.ts'
 
 export type Verifier = {
   /** Says whether a TDX quote is genuine at a given time, under this collateral. Throws `QuoteError` when it is not. */
@@ -140,4 +139,43 @@ function copyBytes(bytes: Uint8Array, code: QuoteErrorCode): Uint8Array<ArrayBuf
 /** Bytes as a text that no other bytes give: the encoding maps each byte to a character of its own. */
 function toText(bytes: Uint8Array): string {
   return new TextDecoder('latin1').decode(bytes)
+}
+
+/**
+ * Remembers verified facts by the content they were verified from. A fact is only handed out at a time inside its validity
+ * window; outside, it is a miss, and verifying again gives the proper error. Least recently used facts leave first, and
+ * the texts of all keys together never exceed `budget` characters.
+ */
+export type WindowCache<Fact> = {
+  get(key: string, at: number): Fact | undefined
+  set(key: string, fact: Fact): void
+}
+
+export function createWindowCache<Fact extends { window: ValidityWindow }>(budget: number): WindowCache<Fact> {
+  const facts = new Map<string, Fact>()
+  let used = 0
+
+  function remove(key: string) {
+    if (facts.delete(key)) used -= key.length
+  }
+
+  return {
+    get(key, at) {
+      const fact = facts.get(key)
+      if (fact === undefined || !isWithin(fact.window, at)) return undefined
+      facts.delete(key)
+      facts.set(key, fact)
+      return fact
+    },
+    set(key, fact) {
+      remove(key)
+      if (key.length > budget) return
+      facts.set(key, fact)
+      used += key.length
+      for (const oldest of facts.keys()) {
+        if (used <= budget) break
+        remove(oldest)
+      }
+    },
+  }
 }

@@ -5,7 +5,12 @@ export {
   codeRegisters,
   findOpenEvents,
   findOpenRegisters,
+  findPlatform,
+  isTdPlatform,
+  readSnpMeasurement,
+  type SnpMeasurement,
   type TdMeasurement,
+  type TdPlatform,
   toTdMeasurement,
 } from './codeRegisters.ts'
 export {
@@ -25,9 +30,9 @@ export {
   assertReportState,
   isMeasuredAs,
   type QuotePolicy,
+  quotePolicyMembers,
   type ReportPolicy,
 } from './policy.ts'
-export { quotePolicyMembers } from './quotePolicyMembers.ts'
 export { arkGenoa, arkMilan, arkTurin, intelSgxRootCa, type TrustedRoot, vendorRoots } from './roots.ts'
 export {
   parseSnpTcb,
@@ -38,18 +43,22 @@ export {
   toSnpProduct,
 } from './snp/endorsementKey.ts'
 export { type ParsedReport, parseReport, SNP_REPORT_BYTES } from './snp/parseReport.ts'
-export { type ReportFlags, readReportFlags } from './snp/reportFlags.ts'
-export { readSnpMeasurement, type SnpMeasurement } from './snp/snpMeasurement.ts'
-export type { SnpCertificates, VerifiedReport } from './snp/verifyReport.ts'
+export { type ReportFlags, readReportFlags, type SnpCertificates, type VerifiedReport } from './snp/verifyReport.ts'
 export type { VerifiedRevocations } from './snp/verifyRevocations.ts'
-export { findPlatform, isTdPlatform, type TdPlatform } from './tdPlatform.ts'
 export { assertCollateral, type Collateral, parseCollateral } from './tdx/collateral.ts'
 export { type CollateralDescription, type CrlDescription, describeCollateral } from './tdx/describeCollateral.ts'
 export type { RuntimeEvents } from './tdx/eventLog.ts'
-export { type ParsedQuote, parseQuote, type QeReport, type TdReport } from './tdx/parseQuote.ts'
+export {
+  type ParsedQuote,
+  parseQuote,
+  type QeReport,
+  readTdFlags,
+  readTdxModule,
+  type TdFlags,
+  type TdReport,
+  type TdxModuleVersion,
+} from './tdx/parseQuote.ts'
 export { type PckPlatform, parsePckPlatform } from './tdx/pckCertificate.ts'
-export { readTdFlags, type TdFlags } from './tdx/tdFlags.ts'
-export { readTdxModule, type TdxModuleVersion } from './tdx/tdxModule.ts'
 export type { QuoteFlags, VerifiedQuote } from './tdx/verifyQuote.ts'
 export { parsePem } from './x509/pem.ts'
 export type { ValidityWindow } from './x509/verifyChain.ts'

@@ -1,11 +1,18 @@
-import { equalBytes, fromHex, isHex, type TcbStatus, toHex } from '@countersign/protocol'
-import { type AcceptedEvents, codeRegisters, type TdMeasurement, toTdMeasurement } from './codeRegisters.ts'
+import { equalBytes, fromHex, isHex, isPlainObject, type TcbStatus, tcbStatuses, toHex } from '@countersign/protocol'
+import {
+  type AcceptedEvents,
+  codeRegisters,
+  findPlatform,
+  isTdPlatform,
+  readSnpMeasurement,
+  type TdMeasurement,
+  type TdPlatform,
+  toTdMeasurement,
+} from './codeRegisters.ts'
 import { type Difference, PolicyError, type PolicyErrorCode } from './errors.ts'
 import { type SnpProduct, type SnpTcb, snpTcbParts } from './snp/endorsementKey.ts'
 import type { ParsedReport } from './snp/parseReport.ts'
-import { readSnpMeasurement } from './snp/snpMeasurement.ts'
 import type { VerifiedReport } from './snp/verifyReport.ts'
-import { findPlatform, isTdPlatform, type TdPlatform } from './tdPlatform.ts'
 import type { TdReport } from './tdx/parseQuote.ts'
 import type { VerifiedQuote } from './tdx/verifyQuote.ts'
 
@@ -255,4 +262,38 @@ function refuseIf(condition: boolean, code: PolicyErrorCode, message: string, de
 
 function refuseDifferences(differences: readonly Difference[], code: PolicyErrorCode, message: string) {
   if (differences.length > 0) throw new PolicyError(code, message, { differences })
+}
+
+type MemberName = 'measurements' | 'events' | 'statuses' | 'minimumTcbEvaluationDataNumber' | 'platforms'
+
+const REGISTERS: readonly string[] = codeRegisters
+
+/**
+ * The members of a `QuotePolicy` that operators write as JSON, and whether a value is one. An empty list is none: it would accept
+ * nothing, and a reader might take it for anything.
+ */
+export const quotePolicyMembers: Readonly<Record<MemberName & keyof QuotePolicy, (value: unknown) => boolean>> = {
+  measurements: (value) => isListOf(value, isMeasurement),
+  statuses: (value) => isListOf(value, (status) => (tcbStatuses as readonly unknown[]).includes(status)),
+  minimumTcbEvaluationDataNumber: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
+  platforms: (value) => isListOf(value, isTdPlatform),
+  events: (value) =>
+    isPlainObject(value) &&
+    Object.keys(value).length > 0 &&
+    Object.values(value).every((payloads) => isListOf(payloads, isPayload)),
+}
+
+/** Without `mrTd`, or with a misspelt register, it would be a measurement of any code. */
+function isMeasurement(value: unknown): boolean {
+  if (!isPlainObject(value) || !Object.hasOwn(value, 'mrTd')) return false
+  return Object.entries(value).every(([name, register]) => REGISTERS.includes(name) && isHex(register, 48))
+}
+
+/** In the one spelling that is compared: another would match no log. */
+function isPayload(value: unknown): boolean {
+  return value === '' || isHex(value)
+}
+
+function isListOf(value: unknown, isFine: (entry: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every(isFine)
 }

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
+import { setTimeout as systemWait } from 'node:timers/promises'
 import { SNP_REPORT_BYTES } from '@countersign/attestation'
-import { EvidenceError } from './errors.ts'
+import { EvidenceError, toErrno } from './errors.ts'
 import type { QuoteSource, ReportSource, Wait } from './ports.ts'
 import { createQuoteSource, createReportSource, MAX_CERTIFICATES_LENGTH, MAX_QUOTE_LENGTH } from './source.ts'
-import { toErrno } from './toErrno.ts'
 import { systemTsmFilesystem, type TsmFilesystem } from './tsmFilesystem.ts'
-import { wait as systemWait } from './wait.ts'
 
 /** Where configfs-tsm is, and how long one call may take. */
 export type ConfigfsSourceParameters = {

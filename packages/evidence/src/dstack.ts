@@ -8,10 +8,9 @@ import {
   toHex,
   withinTimeLimit,
 } from '@countersign/protocol'
-import { EvidenceError, evidenceTimeout } from './errors.ts'
+import { EvidenceError, evidenceTimeout, toErrno } from './errors.ts'
 import type { Quote, QuoteSource } from './ports.ts'
 import { createQuoteSource } from './source.ts'
-import { toErrno } from './toErrno.ts'
 
 /** Where dstack's guest agent listens, and how long one call may take. */
 export type DstackQuoteSourceParameters = { socketPath?: string; timeoutMs?: number }

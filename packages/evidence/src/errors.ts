@@ -41,3 +41,9 @@ export class EvidenceError extends ServiceError<EvidenceErrorCode> {
 export function evidenceTimeout(timeoutMs: number) {
   return new EvidenceError('evidence_timeout', 'no evidence in time', { details: `after ${timeoutMs} ms` })
 }
+
+/** How the system or Node names an error. */
+export function toErrno(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return typeof code === 'string' ? code : 'unknown'
+}

@@ -15,9 +15,15 @@ export {
 export { EvidenceError, type EvidenceErrorCode } from './errors.ts'
 export { VendorError, type VendorErrorCode } from './getBounded.ts'
 export { createKdsClient, type KdsClient, type KdsClientDeps, readPemBundle } from './kds.ts'
-export { createPcsClient, type PcsClient, type PcsClientDeps } from './pcs.ts'
+export {
+  createPcsClient,
+  createPlatformReader,
+  type PcsClient,
+  type PcsClientDeps,
+  type Platform,
+  readPlatform,
+} from './pcs.ts'
 export type { Quote, QuoteSource, Report, ReportSource, Wait } from './ports.ts'
-export { createPlatformReader, type Platform, readPlatform } from './readPlatform.ts'
 export {
   createSimulatedQuoteSource,
   createSimulatedReportSource,

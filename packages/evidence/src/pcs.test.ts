@@ -1,6 +1,6 @@
 import { createSimulator } from '@countersign/attestation/simulator'
 import { describe, expect, test } from 'vitest'
-import { createPcsClient, cutMembers } from './pcs.ts'
+import { createPcsClient, createPlatformReader, cutMembers, readPlatform } from './pcs.ts'
 
 const simulator = createSimulator({ at: new Date('2026-06-15T00:00:00Z') })
 const collateral = simulator.collateral()
@@ -113,4 +113,29 @@ test('members are cut out as they stand, whatever they hold', () => {
     ['e', 'true'],
   ])
   expect([...cutMembers(Buffer.from('{}'), 'test')]).toEqual([])
+})
+
+const reportData = new Uint8Array(64)
+
+const certified = { fmspc: 'f0c06f000000', ca: 'platform' }
+
+test('the platform is read from the PCK certificate of the quote', () => {
+  expect(readPlatform(simulator.quote({ reportData }))).toEqual(certified)
+})
+
+test('what is no quote, or names no PCK certificate, is refused', () => {
+  for (const quote of [new Uint8Array(100), simulator.quote({ reportData, faults: { chainSwapped: true } })]) {
+    expect(() => readPlatform(quote)).toThrow(expect.objectContaining({ name: 'QuoteError' }))
+  }
+})
+
+test('a reader of many quotes remembers the platform of a chain, and refuses another chain all the same', () => {
+  const read = createPlatformReader()
+  const first = read(simulator.quote({ reportData }))
+  expect(first).toEqual(certified)
+  expect(read(simulator.quote({ reportData: new Uint8Array(64).fill(1) }))).toBe(first)
+  for (const quote of [new Uint8Array(100), simulator.quote({ reportData, faults: { chainSwapped: true } })]) {
+    expect(() => read(quote)).toThrow(expect.objectContaining({ name: 'QuoteError' }))
+  }
+  expect(read(simulator.quote({ reportData }))).toBe(first)
 })

@@ -1,7 +1,14 @@
-import { assertCollateral, type Collateral } from '@countersign/attestation'
+import { X509Certificate } from 'node:crypto'
+import {
+  assertCollateral,
+  type Collateral,
+  parsePckPlatform,
+  parsePem,
+  parseQuote,
+  QuoteError,
+} from '@countersign/attestation'
 import { parseJson, toHex } from '@countersign/protocol'
 import { type Fetch, getBounded, malformed, toVendorUrl } from './getBounded.ts'
-import type { Platform } from './readPlatform.ts'
 
 export type PcsClientDeps = {
   /** Intel's PCS, `https://api.trustedservices.intel.com`, or a PCCS. */
@@ -133,4 +140,33 @@ function readCrl(body: Uint8Array, name: string): string {
   const [, base64] = /^-----BEGIN X509 CRL-----([A-Za-z0-9+/=\s]+)-----END X509 CRL-----$/.exec(text) ?? []
   if (base64 === undefined) throw malformed(name, 'not a revocation list')
   return Buffer.from(base64, 'base64').toString('hex')
+}
+
+/** Whose collateral judges a quote: Intel keeps it by kind of processor, and revocations by the authority that certified it. */
+export type Platform = { fmspc: string; ca: 'platform' | 'processor' }
+
+/**
+ * The platform that a quote says it is of. Nothing is verified: a quote that names another platform than its own fails
+ * against that platform's collateral. Throws `QuoteError` where there is none to read.
+ */
+export function readPlatform(quote: Uint8Array): Platform {
+  return parsePlatform(parseQuote(new Uint8Array(quote)).pckChain)
+}
+
+/** `readPlatform` for many quotes of one enclave: they all carry the same chain, so its platform is parsed once. */
+export function createPlatformReader(): typeof readPlatform {
+  let latest: { pckChain: string; platform: Platform } | undefined
+  return (quote) => {
+    const { pckChain } = parseQuote(new Uint8Array(quote))
+    if (latest?.pckChain !== pckChain) latest = { pckChain, platform: parsePlatform(pckChain) }
+    return latest.platform
+  }
+}
+
+function parsePlatform(pckChain: string): Platform {
+  const { fmspc } = parsePckPlatform(pckChain)
+  const [pck = new Uint8Array()] = parsePem(pckChain)
+  const [, ca] = /^CN=Intel SGX PCK (Platform|Processor) CA$/m.exec(new X509Certificate(pck).issuer) ?? []
+  if (ca === undefined) throw new QuoteError('certificate_chain_invalid', 'not a PCK certificate')
+  return { fmspc, ca: ca === 'Platform' ? 'platform' : 'processor' }
 }

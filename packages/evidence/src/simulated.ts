@@ -1,8 +1,7 @@
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout as systemWait } from 'node:timers/promises'
 import { toCertTable } from './certTable.ts'
 import type { QuoteSource, ReportSource, Wait } from './ports.ts'
 import { createQuoteSource, createReportSource } from './source.ts'
-import { wait as systemWait } from './wait.ts'
 
 /** What a quote takes on real TDX, so that a mock deployment gathers requests into batches as a real one does. */
 const LATENCY_MS = 39

@@ -1,8 +1,7 @@
-import { type EvidenceMode, withinTimeLimit } from '@countersign/protocol'
+import { SNP_REPORT_BYTES } from '@countersign/attestation'
+import { type EvidenceMode, equalBytes, withinTimeLimit } from '@countersign/protocol'
 import { EvidenceError, evidenceTimeout } from './errors.ts'
-import { createOneAtATime } from './oneAtATime.ts'
 import type { Quote, QuoteSource, Report, ReportSource } from './ports.ts'
-import { assertQuoteBinds, assertReportBinds, copyReportData } from './reportData.ts'
 
 /** Real quotes are 5 to 8 KiB; the kernel gave at most 32 KiB until it learned of DICE. */
 export const MAX_QUOTE_LENGTH = 65_536
@@ -73,4 +72,83 @@ function assertAtMost(bytes: Uint8Array, length: number) {
       details: `${bytes.length} of at most ${length} bytes`,
     })
   }
+}
+
+/**
+ * Returns a function that runs tasks one after the other, in the order of the calls. A task that fails fails its own
+ * caller and nobody else.
+ *
+ * @example
+ * const oneAtATime = createOneAtATime()
+ * const [first, second] = await Promise.all([oneAtATime(readQuote), oneAtATime(readQuote)])
+ */
+export function createOneAtATime(): <Result>(task: () => Promise<Result>) => Promise<Result> {
+  let last: Promise<unknown> = Promise.resolve()
+  return (task) => {
+    const result = last.then(task)
+    last = result.catch(() => undefined)
+    return result
+  }
+}
+
+const REPORT_DATA_LENGTH = 64
+
+const TDX_TEE_TYPE = 0x81
+/** TD report body 1.0 and 1.5; both carry the report data at the same offset. */
+const TD_BODY_TYPES: readonly number[] = [2, 3]
+const HEADER_LENGTH = 48
+const BODY_DESCRIPTOR_LENGTH = 6
+const REPORT_DATA_IN_BODY = 520
+/** A TD 1.0 body, the shortest there is. */
+const BODY_LENGTH = 584
+
+const REPORT_DATA_IN_REPORT = 0x50
+
+/** A copy of the report data, since the caller may change his bytes while the request waits for its turn. */
+export function copyReportData(reportData: Uint8Array): Uint8Array {
+  if (!(reportData instanceof Uint8Array) || reportData.length !== REPORT_DATA_LENGTH) {
+    throw new EvidenceError('report_data_length', 'report data must be 64 bytes')
+  }
+  return Uint8Array.from(reportData)
+}
+
+/**
+ * Checks that a quote is for the report data that was asked. It proves nothing about the quote's origin; it keeps an
+ * answer to another caller's question, or to an earlier one, from being stored as ours.
+ *
+ * Intel TDX DCAP Quoting Library API, "Quote Format": version (u16) at 0, TEE type (u32) at 4, the TD report body at 48;
+ * in version 5 a body type (u16) and a body size (u32) stand before it. Report data at 520 in the body.
+ */
+export function assertQuoteBinds(quote: Uint8Array, reportData: Uint8Array): void {
+  if (quote.length < HEADER_LENGTH + BODY_DESCRIPTOR_LENGTH) throw notAQuote()
+  const view = new DataView(quote.buffer, quote.byteOffset, quote.byteLength)
+  if (view.getUint32(4, true) !== TDX_TEE_TYPE) throw notAQuote()
+  const version = view.getUint16(0, true)
+  let body = HEADER_LENGTH
+  if (version === 5) {
+    if (!TD_BODY_TYPES.includes(view.getUint16(HEADER_LENGTH, true))) throw notAQuote()
+    body += BODY_DESCRIPTOR_LENGTH
+  } else if (version !== 4) {
+    throw notAQuote()
+  }
+  if (quote.length < body + BODY_LENGTH) throw notAQuote()
+  assertSame(quote, body + REPORT_DATA_IN_BODY, reportData)
+}
+
+/** Checks that a report is for the report data that was asked: SEV-SNP ABI, table "ATTESTATION_REPORT", offset 50h. */
+export function assertReportBinds(report: Uint8Array, reportData: Uint8Array): void {
+  if (report.length !== SNP_REPORT_BYTES) {
+    throw new EvidenceError('evidence_malformed', 'not a SEV-SNP report', { details: `${report.length} bytes` })
+  }
+  assertSame(report, REPORT_DATA_IN_REPORT, reportData)
+}
+
+function assertSame(evidence: Uint8Array, offset: number, reportData: Uint8Array) {
+  if (!equalBytes(evidence.subarray(offset, offset + REPORT_DATA_LENGTH), reportData)) {
+    throw new EvidenceError('evidence_mismatch', 'evidence is for other report data')
+  }
+}
+
+function notAQuote() {
+  return new EvidenceError('evidence_malformed', 'not a TDX quote of version 4 or 5')
 }

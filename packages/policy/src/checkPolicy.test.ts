@@ -1,7 +1,6 @@
 import type { Hex, TxMetadata, TypedData } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createPolicy } from './assertPolicy.ts'
-import { canTellTime } from './canTellTime.ts'
 import { checkPolicy, type PolicyRequest } from './checkPolicy.ts'
 import {
   alice,
@@ -18,6 +17,7 @@ import {
   tokenTransfer,
 } from './policies.fake.ts'
 import type { Policy, Rule, TransactionRule } from './policy.ts'
+import { canTellTime } from './schedule.ts'
 
 const txMetadata: TxMetadata = {
   chainId: 1,

@@ -1,25 +1,24 @@
 import {
   type EntropySetting,
-  hashMessage,
-  hashTypedData,
+  hashContent,
   isNatural,
   isPlainObject,
-  type MessageContent,
+  type OffChainContent,
+  type PolicyRefusal,
+  parseOffChainContent,
   parseTxMetadata,
   type RequestReason,
   type RuleReason,
   type RuleVerdict,
   readMembers,
   type TxMetadata,
-  type TypedData,
   toCanonicalJson,
 } from '@countersign/protocol'
 import { compareCanonical } from './canonicalOrder.ts'
 import { matchTransaction } from './matchTransaction.ts'
 import { matchTypedData } from './matchTypedData.ts'
-import type { Policy, Rule } from './policy.ts'
+import type { Policy, PolicyLog, Rule } from './policy.ts'
 import { isDue } from './schedule.ts'
-import type { PolicyVerdict } from './verdict.ts'
 
 /** An entropy sample as a proof of time: that this source signed it has been verified. */
 export type TimedSample = { source: EntropySetting; timeMs: number }
@@ -32,8 +31,18 @@ export type PolicyRequest =
       /** Needed where the policy has a schedule. */
       sample?: TimedSample | undefined
     }
-  | { kind: 'message'; content: MessageContent }
-  | { kind: 'typed-data'; content: TypedData }
+  | OffChainContent
+
+export type PolicyVerdict =
+  | {
+      allowed: true
+      /** The rule that matches and asks for the fewest approvals. */
+      rule: number
+      approvals: number
+      /** What must have cosigned the log before the signature is released. */
+      log: PolicyLog | null
+    }
+  | ({ allowed: false } & PolicyRefusal)
 
 /**
  * Whether a policy allows a request, and with how many approvals. Allowed is what at least one rule matches whole. Whatever
@@ -67,15 +76,10 @@ function readRequest(request: unknown): PolicyRequest | undefined {
       return sample === undefined ? transaction : { ...transaction, sample: readSample(sample) }
     }
     const { content } = readMembers(request, { required: ['kind', 'content'] }, unreadable)
-    // The digests are not needed here. Both functions refuse what has no one reading.
-    if (kind === 'message') {
-      const { message } = readMembers(content, { required: ['message'] }, unreadable)
-      hashMessage(message as MessageContent['message'])
-      return { kind, content: content as MessageContent }
-    }
-    if (kind !== 'typed-data') return undefined
-    hashTypedData(content as TypedData)
-    return { kind, content: content as TypedData }
+    const shown = parseOffChainContent(kind, content, unreadable)
+    // The digest is not needed here. To hash it refuses what has no one reading.
+    hashContent(shown)
+    return shown
   } catch {
     // Whatever could not be read: the request is refused, and its content goes into no error.
     return undefined

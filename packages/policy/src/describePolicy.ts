@@ -1,5 +1,5 @@
 import { nameChain, toCanonicalJson } from '@countersign/protocol'
-import { mayTakeDataFee } from './mayTakeDataFee.ts'
+import { mayTakeDataFee } from './chains.ts'
 import type { ArgumentRule, DomainRule, Policy, Rule, TransactionRule, TypedDataRule } from './policy.ts'
 import {
   isUnlimited,

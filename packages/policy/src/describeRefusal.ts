@@ -1,7 +1,7 @@
 import { nameChain, type RequestReason, type RuleReason } from '@countersign/protocol'
+import type { PolicyVerdict } from './checkPolicy.ts'
 import type { Policy, Rule, TransactionRule } from './policy.ts'
 import { toCapAmount, toPasskeys } from './policyWords.ts'
-import type { PolicyVerdict } from './verdict.ts'
 
 /** Why a policy does not allow a request, in sentences: of the whole request first, then of the rule that came nearest. */
 export function describeRefusal(policy: Policy, verdict: PolicyVerdict & { allowed: false }): string[] {

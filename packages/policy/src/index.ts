@@ -10,8 +10,7 @@ export {
   parsePolicy,
   toPolicyBytes,
 } from './assertPolicy.ts'
-export { canSignOnChains, type SignedChains } from './canSignOnChains.ts'
-export { canTellTime } from './canTellTime.ts'
+export { canSignOnChains, mayTakeDataFee, type SignedChains } from './chains.ts'
 export {
   type ApprovalsVerdict,
   type CheckApprovalsParameters,
@@ -20,12 +19,12 @@ export {
   type VerifyEs256,
   verifyEs256,
 } from './checkApprovals.ts'
+export type { PolicyVerdict } from './checkPolicy.ts'
 export { checkPolicy, type PolicyRequest, type TimedSample } from './checkPolicy.ts'
 export { describeApprovalsFault } from './describeApprovalsFault.ts'
 export { describePolicy, type PolicyWords } from './describePolicy.ts'
 export { describeRefusal } from './describeRefusal.ts'
 export { VaultPolicyError, type VaultPolicyErrorCode } from './errors.ts'
-export { mayTakeDataFee } from './mayTakeDataFee.ts'
 export type {
   Approver,
   ArgumentRule,
@@ -40,6 +39,5 @@ export type {
   TransactionRule,
   TypedDataRule,
 } from './policy.ts'
-export { isDue, toDueMs } from './schedule.ts'
-export type { PolicyVerdict } from './verdict.ts'
+export { canTellTime, isDue, toDueMs } from './schedule.ts'
 export { verifySample } from './verifySample.ts'

@@ -40,3 +40,10 @@ export const UNKNOWN_COIN = 'of the chain’s coin'
 export function nameCoin(chainId: number): string {
   return chains[chainId]?.coin ?? UNKNOWN_COIN
 }
+
+/** Wei in decimal as whole coins, to the last digit. */
+export function toCoins(wei: string): string {
+  const digits = BigInt(wei).toString().padStart(19, '0')
+  const fraction = digits.slice(-18).replace(/0+$/, '')
+  return `${digits.slice(0, -18)}${fraction === '' ? '' : `.${fraction}`}`
+}

@@ -1,6 +1,7 @@
 import { bls12_381 } from '@noble/curves/bls12-381.js'
 import { sha256 } from '@noble/hashes/sha2.js'
-import { isSourceName, parseTimestamp } from './entropy.ts'
+import { toCanonicalJson } from './canonicalJson.ts'
+import { type EntropyWitness, isSourceName, parseTimestamp } from './entropy.ts'
 import { isNatural, toU64be } from './fields.ts'
 import { fromHex, isHex, toHex } from './hex.ts'
 import { hasExactMembers } from './plainObject.ts'
@@ -132,4 +133,12 @@ function judgeDrandKey(key: string): boolean {
   } catch {
     return false
   }
+}
+
+/**
+ * SHA-256 of the canonical JSON of a whole witness: how releases of version 1 and statements of version 2 name it. It covers the
+ * source's name and signature too, which the sample's own hash does not.
+ */
+export function hashWitness(witness: EntropyWitness | DrandWitness): Uint8Array<ArrayBuffer> {
+  return sha256(toCanonicalJson(witness))
 }

@@ -1,20 +1,19 @@
 import type { Approval, ApprovalReason } from './approval.ts'
 import type { Authorization } from './authorization.ts'
-import { concatBytes } from './bytes.ts'
 import type { EnclaveConfig } from './configHash.ts'
+import type { OffChainContent } from './contents.ts'
 import type { DrandWitness } from './drand.ts'
 import type { EntropyWitness } from './entropy.ts'
-import { toField, toU64be } from './fields.ts'
 import type { Hex } from './hex.ts'
-import type { MessageContent, Opening } from './opening.ts'
+import type { Opening } from './opening.ts'
 import type { PolicyRefusal } from './policyRefusal.ts'
+import * as preimages from './preimages.ts'
 import type { EnclaveSettings } from './settings.ts'
 import type { Statement } from './statement.ts'
 import type { StatementV2 } from './statementV2.ts'
 import type { Signed } from './subject.ts'
-import { tags, toTagBytes } from './tags.ts'
+import { toPreimage } from './tags.ts'
 import type { TxMetadata } from './txMetadata.ts'
-import type { TypedData } from './typedData.ts'
 
 /*
  * Coordinator ↔ enclave. Each call is a POST with a JSON body, signed by the coordinator's key; there is no other way in. Byte
@@ -48,9 +47,7 @@ export const CALLER_TOLERANCE_MS = 30_000
 /** What a coordinator signs (Ed25519) for each call: when, with which body (its SHA-256), and which call. */
 export function toCallerMessage(call: { path: string; timeMs: number; bodyHash: Uint8Array }): Uint8Array<ArrayBuffer> {
   const { path, timeMs, bodyHash } = call
-  // The path comes last, since it is the only part without a fixed length.
-  const parts = [toTagBytes(tags.caller), toU64be(timeMs), toField('bodyHash', bodyHash, 32)]
-  return concatBytes(...parts, new TextEncoder().encode(path))
+  return toPreimage(preimages.caller, { timeMs, bodyHash, path: new TextEncoder().encode(path) })
 }
 
 /** A coordinator's proof of what it is, for enclaves that ask: its SEV-SNP report over its key and configuration. */
@@ -158,8 +155,7 @@ export type TransactionItem = Granted & {
 export type AuthorizationItem = Granted & { kind: 'authorization'; authorization: Authorization }
 
 /** Its sample serves this one call: to sign the same again takes another. */
-export type OffChainItem = Granted &
-  ({ kind: 'message'; content: MessageContent } | { kind: 'typed-data'; content: TypedData })
+export type OffChainItem = Granted & OffChainContent
 
 /** Asks for a statement that the address belongs to this enclave and these rules. The wallet key signs nothing. Its sample serves this one call. */
 export type AddressItem = Granted & { kind: 'address' }

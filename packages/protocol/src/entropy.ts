@@ -1,9 +1,9 @@
 import { sha256 } from '@noble/hashes/sha2.js'
-import { concatBytes } from './bytes.ts'
-import { isNatural, toField, toU64be } from './fields.ts'
+import { isNatural, toField } from './fields.ts'
 import { isHex } from './hex.ts'
 import { hasExactMembers } from './plainObject.ts'
-import { tags, toTagBytes } from './tags.ts'
+import * as preimages from './preimages.ts'
+import { type Preimage, toPreimage } from './tags.ts'
 
 /** An entropy sample with its source's signature, as receipts carry it. One of a source that does not sign has zeros as key. */
 export type EntropyWitness = {
@@ -55,19 +55,9 @@ export function parseTimestamp(text: string): number | undefined {
   return timeMs >= 0 && new Date(timeMs).getUTCDate() === Number(text.slice(8, 10)) ? timeMs : undefined
 }
 
-export type EntropyMessageParameters = {
-  /** 32 bytes: the sample. */
-  value: Uint8Array
-  /** Milliseconds since 1970 of the sample's ISO 8601 `timestamp`. */
-  timestampMs: number
-  sequence: number
-}
-
-const TAG = toTagBytes(tags.entropy)
-
 /** What a satellite signs (Ed25519) about a sample. */
-export function toEntropyMessage({ value, timestampMs, sequence }: EntropyMessageParameters): Uint8Array<ArrayBuffer> {
-  return concatBytes(TAG, toField('value', value, 32), toU64be(timestampMs), toU64be(sequence))
+export function toEntropyMessage(fields: Preimage<'entropy'>): Uint8Array<ArrayBuffer> {
+  return toPreimage(preimages.entropy, fields)
 }
 
 /** SHA-256 of a sample: how statements and wallets name it. */

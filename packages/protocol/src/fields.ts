@@ -37,3 +37,8 @@ export function isNatural(value: unknown): value is number {
 function invalidInteger(message: string) {
   return new ServiceError<ProtocolErrorCode>('invalid_integer', message)
 }
+
+/** Whether a quorum is more than half of so many, and can be had: any two quorums then have a member in common. */
+export function isMajority(quorum: unknown, count: number): quorum is number {
+  return isNatural(quorum) && 2 * quorum > count && quorum <= count
+}

@@ -8,23 +8,21 @@ describe('toMethodAndPath', () => {
     expect(toMethodAndPath('POST /sign/digest')).toEqual({ method: 'POST', path: '/sign/digest' })
   })
 
-  test('parameters take their places, encoded', () => {
-    expect(toMethodAndPath('GET /proof/:slug', { slug: 'abc' }).path).toBe('/proof/abc')
-    expect(toMethodAndPath('GET /proof/:slug/events', { slug: 'a/b?c#d é' }).path).toBe(
-      '/proof/a%2Fb%3Fc%23d%20%C3%A9/events',
-    )
+  test('parameters take their places', () => {
+    expect(toMethodAndPath('GET /proof/:slug/events', { slug: 'a_b-c' }).path).toBe('/proof/a_b-c/events')
     expect(toMethodAndPath('GET /auth/:provider/callback', { provider: 'google' }).path).toBe('/auth/google/callback')
-    // A pattern of `replace` is text here.
-    expect(toMethodAndPath('GET /proof/:slug', { slug: '$&' }).path).toBe('/proof/%24%26')
   })
 
   test.each([
     ['nothing', ''],
     ['a dot', '.'],
     ['two dots', '..'],
+    ['a slash', 'a/b'],
+    ['an encoded slash', 'a%2fb'],
+    ['a question mark', 'a?b'],
+    ['a line break', 'a\n'],
+    ['a pattern of `replace`', '$&'],
     ['half a surrogate pair', '\ud800'],
-    ['a number', 7 as unknown as string],
-    ['undefined', undefined as unknown as string],
   ])('%s cannot be a parameter: it would be another path', (_name, slug) => {
     expect(() => toMethodAndPath('GET /proof/:slug', { slug })).toThrow(withCode('invalid_request'))
   })

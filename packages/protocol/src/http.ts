@@ -1,18 +1,22 @@
 import type { Approval } from './approval.ts'
 import type { Authorization } from './authorization.ts'
+import type { MessageContent } from './contents.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import type { Hex } from './hex.ts'
-import type { MessageContent, Opening } from './opening.ts'
-import type {
-  CoordinatorAttestation,
-  LogInfo,
-  LoginProvider,
-  ProofPayload,
-  SessionUser,
-  TransactionPage,
-  VaultInfo,
-  WalletInfo,
+import type { Opening } from './opening.ts'
+import {
+  type CoordinatorAttestation,
+  type LogInfo,
+  type LoginProvider,
+  type ProofPayload,
+  type SessionUser,
+  slug,
+  type TransactionPage,
+  type VaultInfo,
+  type vaultList,
+  type WalletInfo,
 } from './resources.ts'
+import { ethereum, type Infer, literal, object } from './schema.ts'
 import type { TxMetadata } from './txMetadata.ts'
 import type { TypedData } from './typedData.ts'
 
@@ -22,8 +26,14 @@ export type WalletUse = { wallet?: Hex | undefined; approvals?: readonly Approva
 /** The body of `POST /sign/digest`: a digest, and the transaction that it must be the hash of. */
 export type SignDigestRequest = { digest: Hex; txMetadata: TxMetadata }
 
+/** What attesting an address answers. */
+export const slugResponse = object({ slug })
+
 /** What `POST /sign/digest` answers. The signature is r ‖ s ‖ v, with a low s and v = 27 or 28. */
-export type SignDigestResponse = { signature: Hex; slug: string }
+export const signDigestResponse = object({ signature: ethereum(65), slug })
+export type SignDigestResponse = Infer<typeof signDigestResponse>
+
+export const okResponse = object({ ok: literal(true) })
 
 /**
  * What `POST /sign/message` and `POST /sign/typed-data` answer. Nobody keeps the opening but the caller: without it the proof shows
@@ -55,7 +65,7 @@ export type Endpoints = {
   'POST /wallet/provision': { response: WalletInfo }
   /** A statement about the address of the wallet: the same slug each time. */
   'POST /wallet/attest': { response: { slug: string } }
-  'GET /vaults': { response: { vaults: VaultInfo[] } }
+  'GET /vaults': { response: Infer<typeof vaultList> }
   /**
    * Answers once the policy was read back from IPFS; the same policy again gives the same vault. With its `address` also one that the
    * service has lost, and could not be made today.
@@ -119,14 +129,11 @@ export function toMethodAndPath<Name extends Endpoint>(
   ...[parameters]: PathArguments<Name>
 ): { method: 'GET' | 'POST'; path: string } {
   const filled = endpoint.replace(/:(\w+)/g, (_, name: string) => {
-    const value = (parameters as Record<string, unknown> | undefined)?.[name]
-    // Dots would lead to another path, and half a surrogate pair has no place in any.
-    if (typeof value !== 'string' || /^\.{0,2}$|\p{Cs}/u.test(value)) {
-      throw new ServiceError<ProtocolErrorCode>('invalid_request', `not a ${name} that a path can hold`)
-    }
-    return encodeURIComponent(value)
+    const value = (parameters as Record<string, string> | undefined)?.[name] as string
+    // Slugs and addresses: anything else could lead to another path.
+    if (!/^[\w-]+$/.test(value)) throw new ServiceError<ProtocolErrorCode>('invalid_request', `not a ${name}`)
+    return value
   })
-  // Encoded values hold no space.
   const [method, path] = filled.split(' ') as ['GET' | 'POST', string]
   return { method, path }
 }

@@ -13,8 +13,17 @@ export {
 } from './authorization.ts'
 export { concatBytes, equalBytes, isZero } from './bytes.ts'
 export { parseCanonicalJson, toCanonicalJson } from './canonicalJson.ts'
-export { type Chain, chains, nameChain, nameCoin, UNKNOWN_COIN } from './chains.ts'
+export { type Chain, chains, nameChain, nameCoin, toCoins, UNKNOWN_COIN } from './chains.ts'
 export { assertEnclaveConfig, type EnclaveConfig, type EnclaveIssuer, hashEnclaveConfig } from './configHash.ts'
+export {
+  type ContentChain,
+  findContentChain,
+  hashContent,
+  type MessageContent,
+  type OffChainContent,
+  parseOffChainContent,
+  pickContent,
+} from './contents.ts'
 export {
   type AttestationPublished,
   attestationPublishedTopic,
@@ -26,6 +35,7 @@ export {
 export {
   type DrandBeacon,
   type DrandWitness,
+  hashWitness,
   isDrandWitness,
   isRoundSigned,
   parseDrandBeacon,
@@ -69,7 +79,6 @@ export {
   type VaultUse,
 } from './enclave.ts'
 export {
-  type EntropyMessageParameters,
   type EntropyWitness,
   hashEntropy,
   isEntropyWitness,
@@ -79,7 +88,7 @@ export {
   toEntropyMessage,
 } from './entropy.ts'
 export { type ProtocolErrorCode, ServiceError, type ServiceErrorOptions } from './errors.ts'
-export { isNatural, toU32be, toU64be } from './fields.ts'
+export { isMajority, isNatural, toU32be, toU64be } from './fields.ts'
 export {
   fromHex,
   fromPrefixedHex,
@@ -97,18 +106,31 @@ export {
   type Endpoints,
   isSlug,
   MAX_RETURN_TO_LENGTH,
+  okResponse,
   type PathArguments,
   type PathParameters,
   type SignDigestRequest,
   type SignDigestResponse,
   type SignOffChainResponse,
+  signDigestResponse,
+  slugResponse,
   toMethodAndPath,
   type WalletUse,
 } from './http.ts'
 export { isAddress } from './isAddress.ts'
 export { isPrefixedHex } from './isPrefixedHex.ts'
+export {
+  type ApprovalKind,
+  hasSignature,
+  isOffChain,
+  type Kind,
+  kinds,
+  type OffChainKind,
+  type SignatureKind,
+  signatureKinds,
+  subjects,
+} from './kinds.ts'
 export { isLoopbackHost, isLoopbackUrl, isSafeUrl } from './loopback.ts'
-export { isMajority } from './majority.ts'
 export {
   computeRoot,
   createInclusionPath,
@@ -119,21 +141,20 @@ export {
   hashTreeNode,
   type Inclusion,
 } from './merkle.ts'
-export { hashMessage } from './message.ts'
-export { MAX_OFF_CHAIN_BYTES } from './offChainContent.ts'
+export { hashMessage, MAX_OFF_CHAIN_BYTES } from './message.ts'
 export {
   assertOpening,
   commitContent,
   commitSignature,
   computeCommitment,
   MAX_OPENING_BYTES,
-  type MessageContent,
   type Opening,
   type OpeningContent,
   type OpeningSignature,
   parseOpening,
   withholdHalf,
 } from './opening.ts'
+export { isOf, parse } from './parse.ts'
 export { parseJson } from './parseJson.ts'
 export { isPlainObject, readMembers } from './plainObject.ts'
 export type { PolicyRefusal, RequestReason, RuleReason, RuleVerdict } from './policyRefusal.ts'
@@ -155,8 +176,6 @@ export {
   type ReleaseBlock,
 } from './receiptV2.ts'
 export {
-  type ReleaseMessageParameters,
-  type ReleaseMessageV2Parameters,
   toReleaseMessage,
   toReleaseMessageV2,
 } from './release.ts'
@@ -165,57 +184,88 @@ export {
   computeSnpReportData,
   computeSnpReportDataV2,
   computeTdxReportData,
-  type EnclaveAttestReportDataParameters,
   firstPreviousBatchHash,
   hashBatch,
   ML_DSA_65_KEY_BYTES,
   ML_DSA_65_SIGNATURE_BYTES,
-  type SnpReportDataParameters,
-  type SnpReportDataV2Parameters,
-  type TdxReportDataParameters,
 } from './reportData.ts'
-export type {
-  AttestationReceiptV1,
-  CoordinatorAttestation,
-  EvidenceMode,
-  LogInfo,
-  LoginProvider,
-  Problem,
-  ProofPayload,
-  SessionUser,
-  SignRequest,
-  TransactionPage,
-  TransactionSummary,
-  VaultInfo,
-  WalletInfo,
+export {
+  type AttestationReceiptV1,
+  type CoordinatorAttestation,
+  coordinatorAttestation,
+  type EvidenceMode,
+  type LogInfo,
+  type LoginProvider,
+  logInfo,
+  loginProvider,
+  loginProviders,
+  logList,
+  type Problem,
+  type ProofPayload,
+  policy,
+  proofPayload,
+  type SessionUser,
+  type SignRequest,
+  sessionUser,
+  slug,
+  type TransactionPage,
+  type TransactionSummary,
+  transactionPage,
+  transactionSummary,
+  type VaultInfo,
+  vaultInfo,
+  vaultList,
+  type WalletInfo,
+  walletInfo,
 } from './resources.ts'
 export {
-  type BackupReportDataParameters,
   type ChallengeResponse,
   computeBackupReportData,
   computeDonorReportData,
   computeJoinerReportData,
   computeRecoveryReportData,
-  type DonorReportDataParameters,
   hashRootSecretPolicy,
   hashShare,
-  type JoinerReportDataParameters,
   type PeerEvidence,
-  type RecoveryReportDataParameters,
   type RecoveryRequest,
   type RecoveryResponse,
   rootSecretPaths,
   type SealedBytes,
-  type ShareContextParameters,
   type ShareRequest,
   type ShareResponse,
-  type SubmissionContextParameters,
   type TransferRequest,
   type TransferResponse,
   toRootSecretName,
   toShareContext,
   toSubmissionContext,
 } from './rootSecret.ts'
+export {
+  absent,
+  anyCase,
+  boolean,
+  checked,
+  data,
+  either,
+  ethereum,
+  hex,
+  hexUpTo,
+  type Infer,
+  leaf,
+  list,
+  literal,
+  natural,
+  nullable,
+  type ObjectSchema,
+  object,
+  optional,
+  positive,
+  read,
+  type Schema,
+  string,
+  text,
+  time,
+  wei,
+} from './schema.ts'
 export {
   assertEnclaveSettings,
   assertSettingsOf,
@@ -229,7 +279,6 @@ export {
   toEnclaveVersion,
 } from './settings.ts'
 export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from './signature.ts'
-export { type SignedSummary, SUMMARY_DATA_BYTES, toSignedSummary } from './signedSummary.ts'
 export type { SignResult } from './signResult.ts'
 export { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatementText } from './statement.ts'
 export { assertStatementV2, type StatementV2 } from './statementV2.ts'
@@ -239,16 +288,17 @@ export {
   type AuthorizationSubject,
   hashSubject,
   type OffChainSubject,
-  type SignatureKind,
   type Signed,
-  signatureKinds,
+  type SignedSummary,
+  SUMMARY_DATA_BYTES,
   type TransactionSubject,
   toEventHash,
+  toSignedDigest,
+  toSignedSummary,
 } from './subject.ts'
-export { type Tag, tags, toTagBytes } from './tags.ts'
+export { type Preimage, type Tag, tags, toPreimage, toTagBytes } from './tags.ts'
 export { type TcbStatus, tcbStatuses } from './tcbStatus.ts'
 export { toChecksumAddress } from './toChecksumAddress.ts'
-export { toCoins } from './toCoins.ts'
 export {
   encodeSignedTransaction,
   encodeUnsignedTransaction,
@@ -258,14 +308,7 @@ export {
 export { assertTxMetadata, parseTxMetadata, type TxMetadata } from './txMetadata.ts'
 export { hashTypedData, type TypedData } from './typedData.ts'
 export type { TypedDataMember } from './typedDataTypes.ts'
-export {
-  type ApprovalChallengeParameters,
-  type ApprovalKind,
-  computeApprovalChallenge,
-  toVaultKeyIdInfo,
-  toVaultKeyInfo,
-  type VaultParameters,
-} from './vault.ts'
+export { computeApprovalChallenge, toVaultKeyIdInfo, toVaultKeyInfo } from './vault.ts'
 export {
   parseWebhookKey,
   toWebhookKeyMessage,
@@ -276,4 +319,3 @@ export {
   type WebhookType,
 } from './webhook.ts'
 export { type TimeLimitOptions, withinTimeLimit } from './withinTimeLimit.ts'
-export { hashWitness } from './witness.ts'

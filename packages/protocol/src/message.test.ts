@@ -3,8 +3,7 @@ import { hashMessage as hashWithViem } from 'viem'
 import { expect, test } from 'vitest'
 import { withCode } from '../test/withCode.ts'
 import { type Hex, toHex } from './hex.ts'
-import { hashMessage } from './message.ts'
-import { MAX_OFF_CHAIN_BYTES } from './offChainContent.ts'
+import { hashMessage, MAX_OFF_CHAIN_BYTES } from './message.ts'
 
 const ENVELOPE = '{"message":"0x"}'.length
 

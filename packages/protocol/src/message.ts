@@ -1,9 +1,31 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { concatBytes } from './bytes.ts'
+import { toCanonicalJson } from './canonicalJson.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import { fromPrefixedHex, type Hex } from './hex.ts'
 import { isPrefixedHex } from './isPrefixedHex.ts'
-import { assertOffChainContent } from './offChainContent.ts'
+
+/** How long what is signed off the chain may be, as canonical JSON in UTF-8. */
+export const MAX_OFF_CHAIN_BYTES = 32_768
+
+/**
+ * Refuses content that is too large, or that canonical JSON cannot carry: an opening shows it in that form. `invalid` makes the
+ * error of its kind.
+ */
+export function assertOffChainContent(content: unknown, invalid: (details: string) => Error): void {
+  let bytes: Uint8Array
+  try {
+    bytes = toCanonicalJson(content)
+  } catch (error) {
+    // Its cause would repeat nothing of the content, but neither would it help anybody.
+    if (error instanceof ServiceError) throw invalid('not JSON without loss')
+    throw error
+  }
+  if (bytes.length > MAX_OFF_CHAIN_BYTES) {
+    const details = `more than ${MAX_OFF_CHAIN_BYTES} bytes`
+    throw new ServiceError<ProtocolErrorCode>('message_too_large', 'the message is too large', { details })
+  }
+}
 
 /**
  * The digest that a wallet key signs for a message: EIP-191, version 0x45, `0x19 ‖ "Ethereum Signed Message:\n" ‖ length ‖ message`.

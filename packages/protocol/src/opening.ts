@@ -1,19 +1,16 @@
 import { sha256 } from '@noble/hashes/sha2.js'
-import { concatBytes } from './bytes.ts'
 import { toCanonicalJson } from './canonicalJson.ts'
+import type { OffChainContent } from './contents.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import { fromHex, type Hex, isHex, isLowerPrefixedHex, toHex } from './hex.ts'
 import { isPrefixedHex } from './isPrefixedHex.ts'
 import { isPlainObject, readMembers } from './plainObject.ts'
+import * as preimages from './preimages.ts'
 import { parseSignature } from './signature.ts'
 import { parseStrictJson } from './strictJson.ts'
-import { tags, toTagBytes } from './tags.ts'
-import type { TypedData } from './typedData.ts'
+import { toPreimage } from './tags.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
-
-/** A message as EIP-191 signs it: `0x` and hex. */
-export type MessageContent = { message: Hex }
 
 /** What was signed. */
 export type OpeningContent = {
@@ -23,7 +20,7 @@ export type OpeningContent = {
   digest: Hex
   /** A vault's approvals, where its policy asked for some. */
   approvals?: readonly unknown[] | undefined
-} & ({ kind: 'message'; content: MessageContent } | { kind: 'typed-data'; content: TypedData })
+} & OffChainContent
 
 /** The bytes of the signature. */
 export type OpeningSignature = {
@@ -47,12 +44,12 @@ const MAX_OPENING_DEPTH = 24
 
 /** Commits to the content half. */
 export function commitContent({ salt, ...content }: OpeningContent): Bytes {
-  return sha256(concatBytes(toTagBytes(tags.openingContent), toSalt(salt), toCanonicalJson(content)))
+  return sha256(toPreimage(preimages.openingContent, { salt: toSalt(salt), content: toCanonicalJson(content) }))
 }
 
 /** Commits to the signature half. */
 export function commitSignature({ salt, signature }: OpeningSignature): Bytes {
-  return sha256(concatBytes(toTagBytes(tags.openingSignature), toSalt(salt), toSignature(signature)))
+  return sha256(toPreimage(preimages.openingSignature, { salt: toSalt(salt), signature: toSignature(signature) }))
 }
 
 /**
@@ -62,9 +59,12 @@ export function commitSignature({ salt, signature }: OpeningSignature): Bytes {
  * if (toHex(computeCommitment(opening)) !== subject.commitment) … // it opens something else
  */
 export function computeCommitment({ content, signature }: Opening): Bytes {
-  const c = typeof content === 'string' ? toHash('content', content) : commitContent(content)
-  const s = typeof signature === 'string' ? toHash('signature', signature) : commitSignature(signature)
-  return sha256(concatBytes(toTagBytes(tags.opening), c, s))
+  return sha256(
+    toPreimage(preimages.opening, {
+      content: typeof content === 'string' ? toHash('content', content) : commitContent(content),
+      signature: typeof signature === 'string' ? toHash('signature', signature) : commitSignature(signature),
+    }),
+  )
 }
 
 /** The opening with one half replaced by its commitment, to show the other alone. */

@@ -1,14 +1,10 @@
 import { expect, test } from 'vitest'
 import { withCode } from '../test/withCode.ts'
 import { toHex } from './hex.ts'
-import {
-  type ReleaseMessageParameters,
-  type ReleaseMessageV2Parameters,
-  toReleaseMessage,
-  toReleaseMessageV2,
-} from './release.ts'
+import { toReleaseMessage, toReleaseMessageV2 } from './release.ts'
+import type { Preimage } from './tags.ts'
 
-const hashes: ReleaseMessageParameters = {
+const hashes: Preimage<'release'> = {
   leaf: new Uint8Array(32).fill(0x11),
   collateralHash: new Uint8Array(32).fill(0x22),
   selfAttestationHash: new Uint8Array(32).fill(0x33),
@@ -28,7 +24,7 @@ test.each(Object.keys(hashes))('%s has exactly 32 bytes', (name) => {
   }
 })
 
-const blocks: ReleaseMessageV2Parameters = {
+const blocks: Preimage<'releaseV2'> = {
   batchHash: new Uint8Array(32).fill(0x11),
   collateralHash: new Uint8Array(32).fill(0x22),
   coordinatorHash: new Uint8Array(32).fill(0x33),

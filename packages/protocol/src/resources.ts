@@ -1,60 +1,105 @@
 import type { EnclaveConfig } from './configHash.ts'
 import type { Hex } from './hex.ts'
+import type { SignatureKind } from './kinds.ts'
+import { isPlainObject } from './plainObject.ts'
 import type { PolicyRefusal } from './policyRefusal.ts'
-import type { ProofStatus } from './proofStatus.ts'
+import { proofStatuses } from './proofStatus.ts'
 import type { AttestationReceiptV2 } from './receiptV2.ts'
-import type { SignedSummary } from './signedSummary.ts'
+import {
+  absent,
+  boolean,
+  checked,
+  either,
+  ethereum,
+  hex,
+  type Infer,
+  leaf,
+  list,
+  literal,
+  natural,
+  nullable,
+  type ObjectSchema,
+  object,
+  optional,
+  type Schema,
+  string,
+  text,
+  time,
+  wei,
+} from './schema.ts'
 import type { Statement } from './statement.ts'
-import type { SignatureKind, TransactionSubject } from './subject.ts'
+import type { TransactionSubject } from './subject.ts'
 import type { TcbStatus } from './tcbStatus.ts'
 
-/* The words of specification §2, as browser and coordinator speak them. Types only. */
+/* The words of specification §2, as browser and coordinator speak them. The API document of the coordinator says more about each. */
 
 /** The person who is signed in. */
-export type SessionUser = { id: string; email: string; name: string | null }
+export const sessionUser = object({ id: text, email: string(), name: nullable(string()) })
+export type SessionUser = Infer<typeof sessionUser>
 
 /** A way to sign in. */
-export type LoginProvider = {
+export const loginProvider = object({
   /** What stands in the path of its sign-in. */
-  id: string
+  id: string(),
   /** For people. */
-  name: string
+  name: string(),
   /** A small square picture, as a `data:` URL for an `<img>`. */
-  icon: string
-}
+  icon: string(/^data:image\/svg\+xml;base64,/),
+})
+export type LoginProvider = Infer<typeof loginProvider>
+
+/** The body of `GET /auth`. */
+export const loginProviders = object({ providers: list(loginProvider) })
 
 /** A log of an enclave. */
-export type LogInfo = {
-  /** 32 bytes, hex: SHA-256 of the origin. Its parts are below `/log/<hash>`. */
-  hash: string
-  origin: string
+export const logInfo = object({
+  /** SHA-256 of the origin. Its parts are below `/log/<hash>`. */
+  hash: hex(32),
+  origin: string(),
   /** The verifier key, `name+id+key`. */
-  key: string
+  key: string(),
   /** Of the newest checkpoint that the witnesses cosigned; 0 before the first. */
-  size: number
-}
+  size: natural,
+})
+export type LogInfo = Infer<typeof logInfo>
+
+/** The body of `GET /log`. */
+export const logList = object({ logs: list(logInfo) })
 
 /** A wallet, with the witness of its provisioning. */
-export type WalletInfo = {
-  address: Hex
+export const walletInfo = object({
+  address: ethereum(20),
   /** ISO 8601. */
-  createdAt: string
+  createdAt: time,
   /** Captured at provisioning; it never changes. The witness of each signature is in that signature's receipt. */
-  provenance: { entropyHash: string; entropySig: string; satelliteSource: string }
-}
+  provenance: object({
+    entropyHash: hex(32),
+    /** Ed25519, or BLS of a beacon. */
+    entropySig: string(/^(?:[0-9a-f]{32}){3,4}$/),
+    satelliteSource: text,
+  }),
+})
+export type WalletInfo = Infer<typeof walletInfo>
+
+/** The rules of a vault, as `@countersign/policy` has them. */
+export const policy = leaf<object>(isPlainObject)
 
 /** A wallet whose key follows from its rules: they never change, and who loses them loses the key. */
-export type VaultInfo = {
-  address: Hex
+export const vaultInfo = object({
+  address: ethereum(20),
   /** 32 bytes, hex: SHA-256 of the policy's canonical JSON. */
-  policyHash: string
+  policyHash: hex(32),
   /** Of the block that holds the policy. */
-  policyCid: string
+  policyCid: string(),
   /** As `@countersign/policy` has it. */
-  policy: object
+  policy,
   /** ISO 8601. */
-  createdAt: string
-}
+  createdAt: time,
+})
+export type VaultInfo = Infer<typeof vaultInfo>
+
+/** The body of `GET /vaults`. */
+export const vaultList = object({ vaults: list(vaultInfo) })
 
 /** What `signAndSend` takes. Nonce and fees come from the RPC and cannot be given. */
 export type SignRequest = {
@@ -67,71 +112,102 @@ export type SignRequest = {
   gas?: bigint | undefined
 }
 
-/** The body of `GET /proof/:slug`. */
-export type ProofPayload = {
-  slug: string
-  /** Only where it is not a transaction. */
-  kind?: Exclude<SignatureKind, 'transaction'> | undefined
+/** 16 bytes in base64url, which no client needs to know. */
+export const slug = text
+
+const shared = {
+  slug,
   /** What the event names: the transaction’s hash, the hash of the signed authorization, or the commitment. */
-  txHash: Hex
+  txHash: ethereum(32),
   /** 0 for a signature that is off the chain. */
-  chainId: number
-  walletAddress: Hex
-  status: ProofStatus
-  /** Null while `pending_pin`. */
-  ipfsCid: string | null
-  ipfsUrl: string | null
-  /** Null or unconfirmed while `pending_onchain`. */
-  onchainTxHash: Hex | null
-  /** Set when `complete`. */
-  onchainBlockNumber: number | null
-  /** Whether the service says that it verified the quote. A verifier finds out for itself. */
-  kmsQuoteVerified: boolean
-  /** Null until the pin completes. */
-  receipt: AttestationReceiptV1 | AttestationReceiptV2 | null
+  chainId: natural,
+  /** Of the proof. */
+  status: literal(...proofStatuses),
   /** ISO 8601. */
-  createdAt: string
+  createdAt: time,
 }
 
-/** One signature in the body of `GET /wallet/transactions`. */
-export type TransactionSummary = SignedSummary & {
+const proof = object({
+  ...shared,
+  /** Only where it is not a transaction. One that is not known here passes through: without it, the proof would pass for that of a transaction. */
+  kind: optional(text as Schema<Exclude<SignatureKind, 'transaction'>>),
+  walletAddress: ethereum(20),
+  /** Null while `pending_pin`. */
+  ipfsCid: nullable(string()),
+  /** Apps make a link of it: `javascript:` must not get through. */
+  ipfsUrl: nullable(string(/^(?:https?|ipfs):/)),
+  /** Null or unconfirmed while `pending_onchain`. */
+  onchainTxHash: nullable(ethereum(32)),
+  /** Set when `complete`. */
+  onchainBlockNumber: nullable(natural),
+  /** Whether the service says that it verified the quote. A verifier finds out for itself. */
+  kmsQuoteVerified: boolean,
+  /** Null until the pin completes. What it says is for a verifier, which reads the pinned bytes and not this copy. */
+  receipt: nullable(leaf<AttestationReceiptV1 | AttestationReceiptV2>(isPlainObject)),
+})
+
+/** The body of `GET /proof/:slug`. Specification §3: a complete proof has all three. */
+export const proofPayload = checked(
+  proof,
+  ({ status, ipfsCid, onchainTxHash, onchainBlockNumber }) =>
+    status !== 'complete' || ![ipfsCid, onchainTxHash, onchainBlockNumber].includes(null),
+)
+export type ProofPayload = Infer<typeof proofPayload>
+
+const summary = {
+  ...shared,
   /** Only where a vault signed. */
-  walletAddress?: Hex | undefined
-  txHash: Hex
-  chainId: number
-  slug: string
-  /** Of its proof. */
-  status: ProofStatus
-  /** ISO 8601. */
-  createdAt: string
+  walletAddress: optional(ethereum(20)),
 }
+
+type PrivateSummary<Kind> = Infer<ObjectSchema<typeof summary & { kind: Schema<Kind> }>>
+
+/** One signature in the body of `GET /wallet/transactions`. A transaction has no kind, and a kind that is not known passes through. */
+export const transactionSummary = either(
+  object({
+    ...summary,
+    kind: absent,
+    to: ethereum(20),
+    value: wei,
+    /** At most its first 68 bytes. */
+    data: string(/^0x(?:[0-9a-f]{2}){0,68}$/) as Schema<Hex>,
+    nonce: natural,
+  }),
+  object({ ...summary, kind: literal('authorization'), implementation: ethereum(20) }),
+  object({ ...summary, kind: string(/^(?!authorization$)/) }) as Schema as Schema<
+    PrivateSummary<'off-chain'> | PrivateSummary<'address'>
+  >,
+)
+export type TransactionSummary = Infer<typeof transactionSummary>
 
 /** The body of `GET /wallet/transactions`, newest first. */
-export type TransactionPage = {
-  transactions: TransactionSummary[]
+export const transactionPage = object({
+  transactions: list(transactionSummary),
   /** For the next page; null on the last. */
-  nextCursor: string | null
-}
+  nextCursor: nullable(string()),
+})
+export type TransactionPage = Infer<typeof transactionPage>
 
 /** The body of `GET /health/attestation`: the coordinator's SEV-SNP report over its own key. Hex without a prefix. */
-export type CoordinatorAttestation = {
-  vendor: 'amd-sev-snp'
-  mode: EvidenceMode
-  report: string
-  certificates: { ek: string; ask: string; ark: string }
-  measurement: string
-  publicKey: string
-  configHash: string
+export const coordinatorAttestation = object({
+  vendor: literal('amd-sev-snp'),
+  mode: literal('hardware', 'mock'),
+  report: hex(1184),
+  certificates: object({ ek: string(), ask: string(), ark: string() }),
+  measurement: hex(48),
+  publicKey: hex(32),
+  configHash: hex(32),
   /** ISO 8601. */
-  fetchedAt: string
+  fetchedAt: time,
   /** ISO 8601. */
-  expiresAt: string
+  expiresAt: time,
   /** Only where the caller sent a nonce: the nonce, and Ed25519 over its tagged bytes by `publicKey`. */
-  nonce?: string
-  signature?: string
+  nonce: optional(string()),
+  signature: optional(hex(64)),
   /** Only where there are webhooks: the keys that sign them (`whpk_…`), each with Ed25519 by `publicKey` that says so. Null while the coordinator does not know them. */
-  webhookKeys?: { key: string; signature: string }[] | null
-}
+  webhookKeys: optional(nullable(list(object({ key: string(), signature: hex(64) })))),
+})
+export type CoordinatorAttestation = Infer<typeof coordinatorAttestation>
 
 /** The body of every failure: RFC 9457 with our stable `code`. */
 export type Problem = {

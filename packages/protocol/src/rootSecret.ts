@@ -1,10 +1,9 @@
 import { sha256, sha512 } from '@noble/hashes/sha2.js'
-import { concatBytes } from './bytes.ts'
 import { toCanonicalJson } from './canonicalJson.ts'
 import type { EnclaveConfig } from './configHash.ts'
-import { toField, toU32be } from './fields.ts'
+import * as preimages from './preimages.ts'
 import type { EnclaveSettings } from './settings.ts'
-import { tags, toTagBytes } from './tags.ts'
+import { type Preimage, toPreimage } from './tags.ts'
 
 /*
  * How a root secret travels: from a running enclave to one that joins it, and through custodians' shares into one that is
@@ -67,143 +66,40 @@ export function hashRootSecretPolicy(policy: unknown): Bytes {
   return sha256(toCanonicalJson(policy))
 }
 
-/** One byte after the tag, so that a quote made as one side of a transfer is never one of the other side. */
-const JOINER = Uint8Array.of(1)
-const DONOR = Uint8Array.of(2)
-
-export type JoinerReportDataParameters = {
-  /** 32 bytes, of the donor. */
-  challenge: Uint8Array
-  /** 32 bytes, of the joiner. */
-  nonce: Uint8Array
-  /** 32 bytes: the joiner's X25519 key, made for this transfer. */
-  publicKey: Uint8Array
-  /** 32 bytes: `hashEnclaveConfig`. */
-  configHash: Uint8Array
-}
-
 /** The 64 bytes of report data with which an enclave asks for the secret. They are also what the secret is sealed with. */
-export function computeJoinerReportData(parameters: JoinerReportDataParameters): Bytes {
-  const { challenge, nonce, publicKey, configHash } = parameters
-  return sha512(
-    concatBytes(
-      toTagBytes(tags.keyTransfer),
-      JOINER,
-      toField('challenge', challenge, 32),
-      toField('nonce', nonce, 32),
-      toField('publicKey', publicKey, 32),
-      toField('configHash', configHash, 32),
-    ),
-  )
+export function computeJoinerReportData(fields: Preimage<'keyTransfer'>): Bytes {
+  return sha512(toPreimage(preimages.keyTransfer, fields))
 }
 
-export type DonorReportDataParameters = JoinerReportDataParameters & {
-  /** 32 bytes: the encapsulated key, which is the donor's. */
-  enc: Uint8Array
-  /** 32 bytes: SHA-256 of the ciphertext. */
-  ciphertextHash: Uint8Array
+/** The 64 bytes of report data with which an enclave gives the secret. The encapsulated key is the donor's. */
+export function computeDonorReportData(fields: Preimage<'keyTransferReply'>): Bytes {
+  return sha512(toPreimage(preimages.keyTransferReply, fields))
 }
 
-/** The 64 bytes of report data with which an enclave gives the secret. */
-export function computeDonorReportData(parameters: DonorReportDataParameters): Bytes {
-  const { challenge, nonce, publicKey, enc, ciphertextHash, configHash } = parameters
-  return sha512(
-    concatBytes(
-      toTagBytes(tags.keyTransfer),
-      DONOR,
-      toField('challenge', challenge, 32),
-      toField('nonce', nonce, 32),
-      toField('publicKey', publicKey, 32),
-      toField('enc', enc, 32),
-      toField('ciphertextHash', ciphertextHash, 32),
-      toField('configHash', configHash, 32),
-    ),
-  )
+/** The 64 bytes of report data with which an enclave vouches for a backup that it has made: SHA-256 of its body's canonical JSON. */
+export function computeBackupReportData(fields: Preimage<'rootBackup'>): Bytes {
+  return sha512(toPreimage(preimages.rootBackup, fields))
 }
 
-export type BackupReportDataParameters = {
-  /** 32 bytes: SHA-256 of the canonical JSON of the backup's body. */
-  backupHash: Uint8Array
-  configHash: Uint8Array
+/** The 64 bytes of report data with which an enclave asks custodians for their shares, sealed to its X25519 key. */
+export function computeRecoveryReportData(fields: Preimage<'rootRecovery'>): Bytes {
+  return sha512(toPreimage(preimages.rootRecovery, fields))
 }
 
-/** The 64 bytes of report data with which an enclave vouches for a backup that it has made. */
-export function computeBackupReportData({ backupHash, configHash }: BackupReportDataParameters): Bytes {
-  return sha512(
-    concatBytes(
-      toTagBytes(tags.rootBackup),
-      toField('backupHash', backupHash, 32),
-      toField('configHash', configHash, 32),
-    ),
-  )
-}
-
-export type RecoveryReportDataParameters = {
-  /** 32 bytes, of the custodian who asks. */
-  nonce: Uint8Array
-  /** 32 bytes: the X25519 key that shares are sealed to. */
-  publicKey: Uint8Array
-  /** 32 bytes: of the backup that the enclave was given. */
-  backupHash: Uint8Array
-  configHash: Uint8Array
-}
-
-/** The 64 bytes of report data with which an enclave asks custodians for their shares. */
-export function computeRecoveryReportData(parameters: RecoveryReportDataParameters): Bytes {
-  const { nonce, publicKey, backupHash, configHash } = parameters
-  return sha512(
-    concatBytes(
-      toTagBytes(tags.rootRecovery),
-      toField('nonce', nonce, 32),
-      toField('publicKey', publicKey, 32),
-      toField('backupHash', backupHash, 32),
-      toField('configHash', configHash, 32),
-    ),
-  )
-}
-
-export type ShareContextParameters = {
-  /** 32 bytes: `hashRootSecretPolicy` of the policy under which the backup was made. */
-  policyHash: Uint8Array
-  /** 32 bytes: `hashEnclaveConfig` of the enclave that made it, so that a share of real silicon is never one of a drill. */
-  configHash: Uint8Array
-  /** 32 bytes, by which the secret is recognised. */
-  commitment: Uint8Array
-  threshold: number
-  /** The custodian's place in the policy, from 0. */
-  index: number
-}
-
-/** What a share is sealed with to its custodian: it opens only as the share that it is, of the backup that it is of. */
-export function toShareContext(parameters: ShareContextParameters): Bytes {
-  const { policyHash, configHash, commitment, threshold, index } = parameters
-  return concatBytes(
-    toTagBytes(tags.rootShare),
-    toField('policyHash', policyHash, 32),
-    toField('configHash', configHash, 32),
-    toField('commitment', commitment, 32),
-    toU32be(threshold),
-    toU32be(index),
-  )
+/**
+ * What a share is sealed with to its custodian: it opens only as the share that it is, of the backup that it is of. The hash of the
+ * configuration keeps a share of real silicon apart from one of a drill.
+ */
+export function toShareContext(fields: Preimage<'rootShare'>): Bytes {
+  return toPreimage(preimages.rootShare, fields)
 }
 
 /** By this hash in the backup each share is known as soon as it comes. It gives nothing away: a share is as random as a key. */
-export function hashShare({ index, share }: { index: number; share: Uint8Array }): Bytes {
-  return sha256(concatBytes(toTagBytes(tags.rootShareHash), toU32be(index), toField('share', share, 33)))
-}
-
-export type SubmissionContextParameters = {
-  backupHash: Uint8Array
-  configHash: Uint8Array
-  index: number
+export function hashShare(fields: Preimage<'rootShareHash'>): Bytes {
+  return sha256(toPreimage(preimages.rootShareHash, fields))
 }
 
 /** What a share is sealed with to the enclave: it counts only for this backup and this configuration. */
-export function toSubmissionContext({ backupHash, configHash, index }: SubmissionContextParameters): Bytes {
-  return concatBytes(
-    toTagBytes(tags.rootSubmission),
-    toField('backupHash', backupHash, 32),
-    toField('configHash', configHash, 32),
-    toU32be(index),
-  )
+export function toSubmissionContext(fields: Preimage<'rootSubmission'>): Bytes {
+  return toPreimage(preimages.rootSubmission, fields)
 }

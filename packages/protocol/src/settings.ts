@@ -4,9 +4,8 @@ import type { EnclaveConfig } from './configHash.ts'
 import { type DrandBeacon, isDrandKey } from './drand.ts'
 import { isEd25519Key } from './ed25519.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
-import { isNatural } from './fields.ts'
+import { isMajority, isNatural } from './fields.ts'
 import { fromHex, type Hex, isHex, isLowerPrefixedHex, toHex } from './hex.ts'
-import { isMajority } from './majority.ts'
 import { hasExactMembers } from './plainObject.ts'
 
 /**

@@ -1,8 +1,8 @@
 import { parseTimestamp } from './entropy.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import { type Hex, isHex, isLowerPrefixedHex } from './hex.ts'
+import { type SignatureKind, signatureKinds } from './kinds.ts'
 import { hasExactMembers } from './plainObject.ts'
-import { isSignatureKind, type SignatureKind } from './subject.ts'
 import { tags } from './tags.ts'
 
 /**
@@ -52,7 +52,7 @@ const MEMBERS = [
 export function assertStatementV2(value: unknown): asserts value is StatementV2 {
   if (!hasExactMembers(value, MEMBERS)) throw malformed('not exactly the expected members')
   if (value.type !== tags.signingV2) throw malformed('type')
-  if (!isSignatureKind(value.kind)) throw malformed('kind')
+  if (!(signatureKinds as unknown[]).includes(value.kind)) throw malformed('kind')
   const { address, publicKey, signedAt } = value
   if (!isLowerPrefixedHex(address, 20)) throw malformed('address')
   for (const [name, length] of Object.entries(HEX_MEMBERS)) {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { keccak256, toRlp } from 'viem'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { withCode } from '../test/withCode.ts'
 import { toHex } from './hex.ts'
-import { type AuthorizationSubject, hashSubject, toEventHash } from './subject.ts'
+import { type AuthorizationSubject, hashSubject, toEventHash, toSignedDigest, toSignedSummary } from './subject.ts'
 
 const commitment = 'ab'.repeat(32)
 const authorization: AuthorizationSubject = {
@@ -28,6 +28,7 @@ test('on the chain a transaction stands under its hash, an off-chain signature u
   expect(toEventHash({ kind: 'off-chain', subject: { commitment } })).toBe(`0x${commitment}`)
   const address = { address: `0x${'66'.repeat(20)}`, policy: null } as const
   expect(toEventHash({ kind: 'address', subject: address })).toBe(`0x${toHex(hashSubject(address))}`)
+  expect(toSignedDigest({ kind: 'address', subject: address })).toBe(`0x${toHex(hashSubject(address))}`)
   expect(hashSubject({ ...address, policy: '77'.repeat(32) })).not.toEqual(hashSubject(address))
 })
 
@@ -39,4 +40,32 @@ test('an authorization stands under keccak256 of its signed tuple, scalars witho
 test('an authorization without a signature has no place on the chain', () => {
   const subject = { ...authorization, signature: `0x${'00'.repeat(65)}` } as const
   expect(() => toEventHash({ kind: 'authorization', subject })).toThrow(withCode('signature_malformed'))
+})
+
+const code = `0x${'22'.repeat(20)}` as const
+const payment = { to: code, value: '5', data: '0x', nonce: 7 } as const
+
+describe('toSignedSummary', () => {
+  test('a transaction, without a kind', () => {
+    const subject = { ...payment, gas: '21000', maxFeePerGas: '2', maxPriorityFeePerGas: '1' }
+    expect(toSignedSummary({ kind: 'transaction', subject })).toStrictEqual(payment)
+  })
+
+  test.each([67, 68, 69, 4096])('of %i bytes of calldata at most 68', (bytes) => {
+    const subject = { ...payment, data: `0x${'ab'.repeat(bytes)}` } as const
+    const summary = toSignedSummary({ kind: 'transaction', subject })
+    expect(summary).toStrictEqual({ ...payment, data: `0x${'ab'.repeat(Math.min(bytes, 68))}` })
+  })
+
+  test('an authorization: the code, not the signature', () => {
+    const subject = { chainId: 1, address: code, nonce: 7, digest: '0x11', signature: '0x22' } as const
+    expect(toSignedSummary({ kind: 'authorization', subject })).toStrictEqual({
+      kind: 'authorization',
+      implementation: code,
+    })
+  })
+
+  test('an off-chain signature: its kind', () => {
+    expect(toSignedSummary({ kind: 'off-chain', subject: { commitment: '33' } })).toStrictEqual({ kind: 'off-chain' })
+  })
 })

@@ -1,21 +1,10 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { hashSignedAuthorization } from './authorization.ts'
-import { concatBytes } from './bytes.ts'
 import { toCanonicalJson } from './canonicalJson.ts'
 import { fromHex, type Hex, toPrefixedHex } from './hex.ts'
-import { tags, toTagBytes } from './tags.ts'
-
-/**
- * What a statement can be about. Messages and typed data are one kind in public: which of them it was is part of what stays private.
- * For an address nothing is signed: the quote alone says whose it is.
- */
-export const signatureKinds = ['transaction', 'authorization', 'off-chain', 'address'] as const
-
-export type SignatureKind = (typeof signatureKinds)[number]
-
-export function isSignatureKind(value: unknown): value is SignatureKind {
-  return (signatureKinds as readonly unknown[]).includes(value)
-}
+import type { SignatureKind } from './kinds.ts'
+import * as preimages from './preimages.ts'
+import { toPreimage } from './tags.ts'
 
 /** The transaction, with its digest, signature and hash, as receipts of both versions have it. */
 export type TransactionSubject = {
@@ -58,9 +47,71 @@ export type Signed =
   | { kind: 'off-chain'; subject: OffChainSubject }
   | { kind: 'address'; subject: AddressSubject }
 
+/** What of a signature stands in its owner's list, by kind; a transaction has no `kind`. Of an off-chain signature nothing is known. */
+export type SignedSummary =
+  | {
+      kind?: undefined
+      to: Hex
+      /** Wei. */
+      value: string
+      /** At most its first 68 bytes. */
+      data: Hex
+      nonce: number
+    }
+  | {
+      kind: 'authorization'
+      /** The code that the wallet delegates to. */
+      implementation: Hex
+    }
+  | { kind: 'off-chain' }
+  | { kind: 'address' }
+
+/** A selector and two words, such as the recipient and amount of a token transfer. Calldata can be long, and a list needs no more. */
+export const SUMMARY_DATA_BYTES = 68
+
+type SubjectOf<Kind extends SignatureKind> = Extract<Signed, { kind: Kind }>['subject']
+
+type Row<Subject, Summarized = Subject> = {
+  toEventHash(subject: Subject): Hex
+  /** By which the same is found again: null for what never is. */
+  toDigest(subject: Subject): Hex | null
+  summarize(subject: Summarized): SignedSummary
+}
+
+type SummarizedTransaction = Pick<TransactionSubject, 'to' | 'value' | 'data' | 'nonce'>
+
+const rows: {
+  [Kind in SignatureKind]: Row<SubjectOf<Kind>, Kind extends 'transaction' ? SummarizedTransaction : SubjectOf<Kind>>
+} = {
+  transaction: {
+    toEventHash: ({ txHash }) => txHash,
+    toDigest: ({ digestSigned }) => digestSigned,
+    summarize({ to, value, data, nonce }) {
+      return { to, value, data: data.slice(0, 2 + 2 * SUMMARY_DATA_BYTES) as Hex, nonce }
+    },
+  },
+  authorization: {
+    toEventHash({ chainId, address, nonce, signature }) {
+      return toPrefixedHex(hashSignedAuthorization({ chainId, address, nonce }, fromHex(signature.slice(2))))
+    },
+    toDigest: ({ digest }) => digest,
+    summarize: ({ address }) => ({ kind: 'authorization', implementation: address }),
+  },
+  'off-chain': {
+    toEventHash: ({ commitment }) => `0x${commitment}`,
+    toDigest: () => null,
+    summarize: () => ({ kind: 'off-chain' }),
+  },
+  address: {
+    toEventHash: (subject) => toPrefixedHex(hashSubject(subject)),
+    toDigest: (subject) => toPrefixedHex(hashSubject(subject)),
+    summarize: () => ({ kind: 'address' }),
+  },
+}
+
 /** SHA-256 of a subject, under its tag: how statements of version 2 name it. */
 export function hashSubject(subject: Signed['subject']): Uint8Array<ArrayBuffer> {
-  return sha256(concatBytes(toTagBytes(tags.subject), toCanonicalJson(subject)))
+  return sha256(toPreimage(preimages.subject, { subject: toCanonicalJson(subject) }))
 }
 
 /**
@@ -68,9 +119,17 @@ export function hashSubject(subject: Signed['subject']): Uint8Array<ArrayBuffer>
  * authorization (`keccak256(rlp([chainId, address, nonce, yParity, r, s]))`), the commitment, or the hash of an address's subject.
  */
 export function toEventHash({ kind, subject }: Signed): Hex {
-  if (kind === 'transaction') return subject.txHash
-  if (kind === 'off-chain') return `0x${subject.commitment}`
-  if (kind === 'address') return toPrefixedHex(hashSubject(subject))
-  const { chainId, address, nonce, signature } = subject
-  return toPrefixedHex(hashSignedAuthorization({ chainId, address, nonce }, fromHex(signature.slice(2))))
+  return rows[kind].toEventHash(subject as never)
+}
+
+/** By which the same signature is found again: null for what is signed off the chain, which never is. */
+export function toSignedDigest({ kind, subject }: Signed): Hex | null {
+  return rows[kind].toDigest(subject as never)
+}
+
+export function toSignedSummary({
+  kind,
+  subject,
+}: { kind: 'transaction'; subject: SummarizedTransaction } | Exclude<Signed, { kind: 'transaction' }>): SignedSummary {
+  return rows[kind].summarize(subject as never)
 }

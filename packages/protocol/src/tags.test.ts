@@ -1,9 +1,21 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { toHex } from './hex.ts'
-import { tags, toTagBytes } from './tags.ts'
+import * as preimages from './preimages.ts'
+import { tags, toPreimage, toTagBytes } from './tags.ts'
 
-const all = Object.values(tags)
+/** The two sides of a transfer share a tag, and differ in the byte after it. */
+const { keyTransferReply, ...others } = tags
+const all = Object.values(others)
+
+test('the sides of a transfer differ after their tag', () => {
+  expect(keyTransferReply).toBe(tags.keyTransfer)
+  const zeros = new Uint8Array(32)
+  const asked = { challenge: zeros, nonce: zeros, publicKey: zeros, configHash: zeros }
+  const head = toTagBytes(tags.keyTransfer).length
+  expect(toPreimage(preimages.keyTransfer, asked)[head]).toBe(1)
+  expect(toPreimage(preimages.keyTransferReply, { ...asked, enc: zeros, ciphertextHash: zeros })[head]).toBe(2)
+})
 
 test('no two tags are the same', () => {
   expect(new Set(all).size).toBe(all.length)

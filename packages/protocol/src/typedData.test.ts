@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { checkRandomTypedData } from '../fuzz/randomTypedData.ts'
 import { withCode } from '../test/withCode.ts'
 import { toHex } from './hex.ts'
-import { MAX_OFF_CHAIN_BYTES } from './offChainContent.ts'
+import { MAX_OFF_CHAIN_BYTES } from './message.ts'
 import { hashTypedData, type TypedData } from './typedData.ts'
 
 /** The example of EIP-712, with the digest and signature of its `Example.js`. */

@@ -4,7 +4,7 @@ import { toCanonicalJson } from './canonicalJson.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import { fromHex, fromPrefixedHex } from './hex.ts'
 import { isPrefixedHex } from './isPrefixedHex.ts'
-import { assertOffChainContent } from './offChainContent.ts'
+import { assertOffChainContent } from './message.ts'
 import { hasExactMembers, isPlainObject } from './plainObject.ts'
 import {
   createStructs,

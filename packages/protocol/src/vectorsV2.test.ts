@@ -27,7 +27,7 @@ test('the file is what the script makes, to the byte', () => {
 
 test('every tag is in one file of vectors', () => {
   const listed = [...v1.tags, ...vectors.tags, ...vault.tags].map(({ tag }) => tag)
-  expect(listed.toSorted()).toEqual(Object.values(tags).toSorted())
+  expect(listed.toSorted()).toEqual([...new Set(Object.values(tags))].toSorted())
 })
 
 // From here on the file is held against node:crypto and viem, not against the code that made it.

@@ -1,9 +1,10 @@
 import { concatBytes } from './bytes.ts'
 import { isEd25519Key } from './ed25519.ts'
 import type { Hex } from './hex.ts'
+import type { Kind, SignatureKind } from './kinds.ts'
+import * as preimages from './preimages.ts'
 import type { TerminalProofStatus } from './proofStatus.ts'
-import type { SignatureKind } from './subject.ts'
-import { tags, toTagBytes } from './tags.ts'
+import { toPreimage } from './tags.ts'
 
 /* What the service tells other servers, in the form of Standard Webhooks 1.0.0: https://github.com/standard-webhooks/standard-webhooks */
 
@@ -29,7 +30,7 @@ export type WebhookData = {
   'vault.refused': {
     walletAddress: Hex
     policyHash: string
-    kind: 'transaction' | 'message' | 'typed-data' | 'authorization' | 'address'
+    kind: Kind
     code: 'policy_refused' | 'approvals_missing' | 'approval_invalid'
   }
   /** Intel's collateral for a platform could not be renewed: when it lapses, signing ends. */
@@ -71,5 +72,5 @@ export function toWebhookMessage(parameters: {
 
 /** What a coordinator signs to say that a key signs the webhooks of its service. */
 export function toWebhookKeyMessage(key: Uint8Array): Uint8Array<ArrayBuffer> {
-  return concatBytes(toTagBytes(tags.webhookKey), key)
+  return toPreimage(preimages.webhookKey, { key })
 }

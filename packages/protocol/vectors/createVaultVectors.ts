@@ -11,6 +11,7 @@ import {
   concatBytes,
   fromHex,
   hashSubject,
+  type Preimage,
   tags,
   toAddress,
   toEventHash,
@@ -20,7 +21,6 @@ import {
   toU64be,
   toVaultKeyIdInfo,
   toVaultKeyInfo,
-  type VaultParameters,
 } from '../src/index.ts'
 import { vaultTags } from './vaultTags.ts'
 
@@ -70,7 +70,7 @@ export function createVaultVectors() {
   }
 }
 
-function createVault(vault: VaultParameters) {
+function createVault(vault: Preimage<'vault'>) {
   const [keyInfo, keyIdInfo] = [toVaultKeyInfo(vault), toVaultKeyIdInfo(vault)]
   const wide = hkdf(sha256, rootSecret, undefined, keyInfo, 48)
   const privateKey = (BigInt(toPrefixedHex(wide)) % (n - 1n)) + 1n

@@ -169,7 +169,7 @@ export function createVectors() {
         address: toAddress(secp256k1.getPublicKey(walletSecret, false)),
       },
     },
-    tags: Object.values(tags)
+    tags: [...new Set(Object.values(tags))]
       .filter((tag) => ![...version2Tags, ...vaultTags].includes(tag))
       .map((tag) => ({ tag, bytes: toHex(toTagBytes(tag)) })),
     canonicalJson: createCanonicalJson(),

@@ -1,4 +1,4 @@
-export { assertBlockSize } from './canonicalCodec.ts'
+export { assertBlockSize, canonicalBytes, parseReceipt } from './canonicalCodec.ts'
 export type { Anchors } from './check/anchors.ts'
 export {
   type ChainLog,
@@ -7,7 +7,7 @@ export {
   type TimeBound,
   type TimePolicy,
 } from './check/checkChain.ts'
-export type { CoordinatorPolicy, GivenRevocations } from './check/checkMachine.ts'
+export type { CoordinatorPolicy, GivenRevocations } from './check/checkCoordinator.ts'
 export { DSTACK_SECRET } from './check/checkMeasurement.ts'
 export { MAX_COLLATERAL_BYTES, type SignerPolicy } from './check/checkSigner.ts'
 export {
@@ -31,7 +31,6 @@ export { isCid, toCid, toCidHash } from './cid.ts'
 export { ReceiptError, type ReceiptErrorCode } from './errors.ts'
 export { type AnyReceipt, nameSignature, type ReceiptView, type SignatureName } from './receiptView.ts'
 export { assemble, type EvidenceMode, hashPart, type ReceiptRecords, toReceiptRelease } from './v1/assemble.ts'
-export { canonicalBytes, parseReceipt } from './v1/canonicalBytes.ts'
 export {
   type AttestationReceiptV1,
   MAX_RECEIPT_BYTES,
@@ -50,20 +49,21 @@ export {
   type Released,
   toBlockRelease,
 } from './v2/assemble.ts'
-export { ATTESTATION_V2, type Blocks, encodeBlock, parseBlock } from './v2/blocks.ts'
+export { ATTESTATION_V2, type Blocks, encodeBlock, type GivenBlocks, parseBlock } from './v2/blocks.ts'
 export {
   CAR_HEADER_BYTES,
   encodeCar,
   encodeCarHeader,
   encodeCarSection,
+  encodeReceiptCar,
   MAX_CAR_BYTES,
   measureCarSection,
   parseCar,
   parseCarHeader,
   parseCarSection,
+  parseReceiptCar,
+  type ReceiptFiles,
 } from './v2/car.ts'
-export type { GivenBlocks } from './v2/checkBlocks.ts'
 export type { Logged } from './v2/checkLog.ts'
 export { quantumNote } from './v2/readAttestation.ts'
-export { encodeReceiptCar, parseReceiptCar, type ReceiptFiles } from './v2/receiptCar.ts'
 export { blockSchemas } from './v2/schema.ts'

@@ -1,15 +1,31 @@
 import { hash } from 'node:crypto'
 import {
+  assertCollateral,
+  assertQuotePolicy,
+  PolicyError,
+  QuoteError,
+  type QuotePolicy,
+  tcbStatuses,
+  type VerifiedQuote,
+  type Verifier,
+} from '@countersign/attestation'
+import {
+  assertEnclaveConfig,
   assertSettingsOf,
+  computeBackupReportData,
   type EnclaveSettings,
+  equalBytes,
+  fromHex,
+  hashEnclaveConfig,
   isHex,
   type PeerEvidence,
   parseStrictJson,
   readMembers,
   toCanonicalJson,
   toHex,
+  toRootSecretName,
 } from '@countersign/protocol'
-import { parsePeerEvidence } from './peerEvidence.ts'
+import { type ParsedRootSecretPolicy, toQuotePolicy } from './policy.ts'
 
 /** A custodian's share: to whose key it is sealed, and how it is known when it comes back. */
 type BackupShare = { custodian: string; enc: string; ciphertext: string; hash: string }
@@ -112,4 +128,90 @@ export function toBackupFile(backup: Backup): string {
 /** For people to compare. */
 export function nameBackup(backup: Backup): string {
   return toHex(hashBackup(backup))
+}
+
+/** Real quotes are 5 to 8 KiB. */
+const MAX_QUOTE_BYTES = 65_536
+
+/** Narrows a parsed value to evidence. Throws where a member is missing, unknown or of another form. */
+export function parsePeerEvidence(value: unknown): PeerEvidence {
+  if (typeof value !== 'object' || value === null) throw new TypeError('not evidence')
+  const { quote, config, collateral, ...rest } = value as Record<string, unknown>
+  if (Object.keys(rest).length > 0) throw new TypeError('not evidence')
+  if (typeof quote !== 'string' || quote.length > 2 * MAX_QUOTE_BYTES || !/^(?:[0-9a-f]{2})+$/.test(quote)) {
+    throw new TypeError('not evidence')
+  }
+  assertEnclaveConfig(config)
+  // Text that is not well-formed Unicode has no hash, which should show here and not later.
+  hashEnclaveConfig(config)
+  assertCollateral(collateral)
+  return { quote, config, collateral }
+}
+
+/**
+ * The quote is genuine at this time, of a machine and code that the policy lists, and over this report data. What collateral
+ * the peer sends is its own choice among what Intel has signed and what is still in date; a policy can ask for newer. Throws
+ * `QuoteError` or `PolicyError`.
+ */
+export async function verifyPeerEvidence(
+  { verifier, policy, at }: { verifier: Verifier; policy: QuotePolicy; at: Date },
+  { evidence, reportData }: { evidence: PeerEvidence; reportData: Uint8Array },
+): Promise<VerifiedQuote> {
+  const { quote, collateral } = evidence
+  assertCollateral(collateral)
+  const verified = await verifier.verifyQuote({ quote: fromHex(quote), collateral, at })
+  assertQuotePolicy(verified, { ...policy, reportData })
+  return verified
+}
+
+/**
+ * Verifies that a genuine enclave made this backup, on the expected kind of silicon (simulated silicon must not get the shares
+ * of a real backup in a drill), and that it is unchanged since. With the policy under which it was made, also that it was an
+ * enclave of that policy, for that policy's custodians. An enclave that is recovered under another policy does not have it;
+ * then the custodians check that, before they submit a share.
+ */
+export async function verifyBackup(
+  { verifier, isMock, madeUnder }: VerifyBackupParameters,
+  backup: Backup,
+): Promise<void> {
+  const { config } = backup.evidence
+  const configHash = hashEnclaveConfig(config)
+  if (!equalBytes(configHash, fromHex(backup.configHash))) throw wrong('its configuration is another')
+  if (config.rootSecret !== toRootSecretName(backup.policyHash)) throw wrong('its configuration has another policy')
+  if ((config.quoteSource === 'mock') !== isMock) {
+    throw wrong(isMock ? 'it is of real silicon, and no drill' : 'it is of simulated silicon')
+  }
+  if (new Set(backup.shares.map(({ custodian }) => custodian)).size !== backup.shares.length) {
+    throw wrong('a custodian stands in it twice')
+  }
+  if (madeUnder !== undefined) assertOfPolicy(backup, madeUnder)
+  const policy: QuotePolicy = madeUnder === undefined ? { statuses: tcbStatuses } : toQuotePolicy(madeUnder.policy)
+  const reportData = computeBackupReportData({ backupHash: hashBackup(backup), configHash })
+  try {
+    await verifyPeerEvidence(
+      { verifier, policy, at: new Date(backup.createdAt) },
+      { evidence: backup.evidence, reportData },
+    )
+  } catch (cause) {
+    if (!(cause instanceof QuoteError || cause instanceof PolicyError)) throw cause
+    const details = cause.details === undefined ? cause.code : `${cause.code}, ${cause.details}`
+    throw wrong(`its quote does not hold (${details})`, cause)
+  }
+}
+
+export type VerifyBackupParameters = {
+  verifier: Verifier
+  isMock: boolean
+  madeUnder?: ParsedRootSecretPolicy | undefined
+}
+
+function assertOfPolicy(backup: Backup, { policy, policyHash }: ParsedRootSecretPolicy) {
+  if (backup.policyHash !== policyHash) throw wrong('it was made under another policy')
+  const { threshold, keys } = policy.custodians
+  const custodians = backup.shares.map(({ custodian }) => custodian)
+  if (backup.threshold !== threshold || custodians.join() !== keys.join()) throw wrong('it is for other custodians')
+}
+
+function wrong(text: string, cause?: unknown) {
+  return new BackupError(`the backup is not accepted: ${text}`, cause === undefined ? {} : { cause })
 }

@@ -74,7 +74,6 @@ export const settingNames: readonly string[] = [
   'SESSION_TTL_S',
   'SIGN_QUOTA_PER_DAY',
   'SNP_CERTS_FILE',
-  'STAGING_PASSWORD_FILE',
   'TRUSTED_PROXIES',
   'WEBHOOK_ALLOW_LOOPBACK',
   'WEBHOOK_DEADLINE_S',

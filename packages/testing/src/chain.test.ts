@@ -39,49 +39,6 @@ test('a transaction is mined at once, on the chain that was asked for', async ()
   expect(await reader.getBalance({ address: STRANGER })).toBe(parseEther('1.5'))
 })
 
-test('every account has ether and the key of its address', async () => {
-  const chain = await start({ accountCount: 3 })
-  expect(chain.accounts).toHaveLength(3)
-  for (const { address, privateKey } of chain.accounts) {
-    expect(privateKeyToAccount(privateKey).address).toBe(address)
-    expect(await readerOf(chain).getBalance({ address })).toBe(parseEther('10000'))
-  }
-  // The first of every hardhat and anvil node.
-  expect(chain.accounts[0]?.address).toBe('0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266')
-})
-
-test('mine makes as many blocks as asked, and one unless told', async () => {
-  const chain = await start()
-  await chain.mine()
-  await chain.mine(7)
-  expect(await readerOf(chain).getBlockNumber()).toBe(8n)
-})
-
-test('many blocks in a moment do not run ahead of the clock', async () => {
-  const chain = await start()
-  for (let count = 0; count < 20; count++) await chain.mine()
-  const { timestamp } = await readerOf(chain).getBlock()
-  expect(Number(timestamp)).toBeLessThanOrEqual(Date.now() / 1000 + 1)
-})
-
-test('with manual mining a transaction waits for mine', async () => {
-  const chain = await start({ mining: 'manual' })
-  const reader = readerOf(chain)
-  const hash = await senderOf(chain).sendTransaction({ chain: null, to: STRANGER, value: 1n })
-  await expect(reader.getTransactionReceipt({ hash })).rejects.toThrow('could not be found')
-  expect(await reader.getBlockNumber()).toBe(0n)
-  await chain.mine()
-  expect(await reader.getTransactionReceipt({ hash })).toMatchObject({ status: 'success', blockNumber: 1n })
-})
-
-test('with an interval blocks come by themselves, and take what is pending', async () => {
-  const chain = await start({ mining: { intervalMs: 50 } })
-  const reader = readerOf(chain)
-  const hash = await senderOf(chain).sendTransaction({ chain: null, to: STRANGER, value: 1n })
-  const { blockNumber } = await reader.waitForTransactionReceipt({ hash, confirmations: 3, pollingInterval: 20 })
-  expect(await reader.getBlockNumber()).toBeGreaterThanOrEqual(blockNumber + 2n)
-})
-
 test('a transaction that reverts is mined, as on a public node, and a call answers with an error', async () => {
   const chain = await start()
   const reader = readerOf(chain)
@@ -92,14 +49,6 @@ test('a transaction that reverts is mined, as on a public node, and a call answe
   const hash = await senderOf(chain).sendTransaction({ chain: null, to, gas: 100_000n })
   expect(await reader.getTransactionReceipt({ hash })).toMatchObject({ status: 'reverted' })
   await expect(reader.call({ to })).rejects.toThrow('reverted')
-})
-
-test('two chains at once know nothing of each other', async () => {
-  const [one, other] = await Promise.all([start({ chainId: 1001 }), start({ chainId: 1002 })])
-  await one.mine(3)
-  expect(one.url).not.toBe(other.url)
-  expect(await Promise.all([one, other].map((chain) => readerOf(chain).getChainId()))).toEqual([1001, 1002])
-  expect(await Promise.all([one, other].map((chain) => readerOf(chain).getBlockNumber()))).toEqual([3n, 0n])
 })
 
 test('stop frees the port, also of clients that stay connected; a restart there begins anew', async () => {
@@ -118,31 +67,9 @@ test('stop frees the port, also of clients that stay connected; a restart there 
   expect(await readerOf(second).getBlockNumber()).toBe(0n)
 })
 
-test('stop may be called twice', async () => {
-  const chain = await startChain()
-  await Promise.all([chain.stop(), chain.stop()])
-  await chain.stop()
-})
-
 test('a port that is taken is an error of startChain', async () => {
   const { url } = await start()
   await expect(startChain({ port: Number(new URL(url).port) })).rejects.toMatchObject({ code: 'EADDRINUSE' })
-})
-
-test.each([{ port: 65_536 }, { port: -1 }, { chainId: -1 }, { chainId: 1.5 }])('%o is refused', async (options) => {
-  await expect(startChain(options)).rejects.toThrow()
-})
-
-test('requests that are none', async () => {
-  const chain = await start()
-  const codeOf = async (body: string) =>
-    ((await (await post(chain, body)).json()) as { error: { code: number } }).error.code
-  expect(await codeOf('')).toBe(-32700)
-  expect(await codeOf('{"id":1')).toBe(-32700)
-  for (const body of ['[]', 'null', '5', '{}', '{"method":5}', '{"method":"eth_chainId","params":{}}'])
-    expect(await codeOf(body)).toBe(-32600)
-  expect(await codeOf('{"id":1,"method":"eth_noSuchMethod"}')).toBe(-32004)
-  expect((await fetch(chain.url)).status).toBe(405)
 })
 
 test('several requests in one, each answered by its id', async () => {
@@ -156,12 +83,6 @@ test('several requests in one, each answered by its id', async () => {
     { jsonrpc: '2.0', id: 'a', result: '0x0' },
     { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'Invalid request' } },
   ])
-})
-
-test('a request longer than any transaction is cut off, and the node goes on', async () => {
-  const chain = await start()
-  await expect(post(chain, ' '.repeat(17 * 1024 * 1024))).rejects.toThrow()
-  expect(await readerOf(chain).getBlockNumber()).toBe(0n)
 })
 
 test('a page of another origin may call', async () => {

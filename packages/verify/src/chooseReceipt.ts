@@ -1,8 +1,8 @@
 import { ServiceError } from '@countersign/protocol'
 import { MAX_RECEIPT_BYTES, parseAnyReceipt } from '@countersign/receipt'
 import { VerifierError } from './errors.ts'
-import { isCar } from './isCar.ts'
 import type { GivenFile } from './loadCollateral.ts'
+import { isCar } from './loadReceipt.ts'
 import type { VerifyRequest } from './verify.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { type ProofPayload, ServiceError, toCanonicalJson } from '@countersign/protocol'
 import { type AnyReceipt, nameSignature, type ReceiptCheck, type StepId, toCid } from '@countersign/receipt'
-import type { VerifierStep } from './checkSubject.ts'
 import type { Publication } from './createChain.ts'
+import type { VerifierStep } from './steps.ts'
 
 /** Something that the service says of a proof, held against what the evidence shows. */
 export type Claim = {

@@ -1,6 +1,6 @@
-import { toChecksumAddress } from '@countersign/protocol'
+import { type OpeningContent, toChecksumAddress } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { goldenVaults } from '../../receipt/src/vaults.fake.ts'
+import { approved, goldenVaults } from '../../receipt/src/vaults.fake.ts'
 import { describeSigned, nameSigned, type SignedReader } from './describeSigned.ts'
 import { issueGolden, issueGoldenV2 } from './issues.fake.ts'
 
@@ -137,5 +137,45 @@ test('off the chain, only an opening says what was signed', () => {
   expect(say({ receipt: message.receipt, content }).facts).toContainEqual({
     name: 'Message',
     value: 'hello',
+  })
+})
+
+describe('a vault', async () => {
+  const vault = await issueGoldenV2(goldenVaults.transaction)
+  const offChain = await issueGoldenV2(goldenVaults['off-chain'])
+  const content = offChain.opening?.content as OpeningContent
+  const valuesOf = ({ facts }: ReturnType<typeof say>, wanted: string) =>
+    facts.filter(({ name }) => name === wanted).map(({ value }) => value)
+
+  test('has the rules, what holds for all of them, and who approved', () => {
+    const words = say({ receipt: vault.receipt, policy: approved })
+    expect(valuesOf(words, 'Rules')[0]).toContain('Up to 0.1 ')
+    expect(words.facts.filter(({ name }) => /^Rule \d$/.test(name))).toHaveLength(4)
+    expect(valuesOf(words, 'Note')).not.toEqual([])
+    expect(valuesOf(words, 'Approved by')).toEqual(['passkey 1 of 2, at vault.example'])
+    expect(valuesOf(words, 'Policy')).toEqual([vault.receipt.signer.statement.policy])
+  })
+
+  test('off the chain says who approved only where its owner shows it', () => {
+    const approversOf = (shown?: OpeningContent) =>
+      valuesOf(say({ receipt: offChain.receipt, content: shown, policy: approved }), 'Approved by')
+    expect(approversOf()).toEqual([])
+    expect(approversOf(content)).toHaveLength(1)
+    expect(approversOf({ ...content, approvals: [{ approver: 'me' }] as never })).toEqual([])
+  })
+
+  test('says nothing of rules that are not those in the statement, and nothing for a wallet without rules', () => {
+    const unknown = say({ receipt: vault.receipt })
+    expect([valuesOf(unknown, 'Rules'), valuesOf(unknown, 'Policy')]).toEqual([
+      [],
+      [vault.receipt.signer.statement.policy],
+    ])
+    expect(valuesOf(say({ receipt: transaction.receipt, policy: approved }), 'Policy')).toEqual([])
+  })
+
+  test('an address is no signature', async () => {
+    expect(say({ receipt: address.receipt, policy: approved }).title).toBe('The address of a vault')
+    const { receipt } = await issueGoldenV2(goldenVaults['wallet-address'])
+    expect(say({ receipt }).title).toBe('The address of a wallet')
   })
 })

@@ -1,19 +1,18 @@
-import type { Policy } from '@countersign/policy'
+import { type Approval, assertApprovals, describePolicy, type Policy } from '@countersign/policy'
 import {
   type AddressSubject,
   type AuthorizationSubject,
   nameChain,
   nameCoin,
   type OpeningContent,
+  ServiceError,
   type TxMetadata,
   toChecksumAddress,
   toCoins,
 } from '@countersign/protocol'
-import { type AnyReceipt, type Logged, nameSignature, type SignatureName } from '@countersign/receipt'
-import type { ContentWords, Fact } from './contentWords.ts'
-import { describeContent } from './describeContent.ts'
-import { describeLogged } from './describeLogged.ts'
-import { describeVault } from './describeVault.ts'
+import { type AnyReceipt, ATTESTATION_V2, type Logged, nameSignature, type SignatureName } from '@countersign/receipt'
+import { type ContentWords, describeContent, type Fact } from './describeContent.ts'
+import { toPrintable } from './toPrintable.ts'
 import type { Outcome } from './verify.ts'
 
 /** How a reader writes a time of UTC: the command line as it is, a page in the visitor's own zone. */
@@ -157,4 +156,58 @@ function toChainFact(chainId: number): Fact {
 /** As the receipt states it, beside what the reader makes of it. */
 function toTimeFact({ time, signedAt }: Name, name = 'Signed'): Fact {
   return { name, value: time === signedAt ? signedAt : `${time} (${signedAt})` }
+}
+
+/**
+ * The rules of the vault that signed, and who approved; nothing for a wallet without rules. `policy` is there where it is the one in
+ * the statement. Whether it allows what was signed, and the approvals hold, is for the steps to say.
+ */
+function describeVault(shown: {
+  receipt: AnyReceipt
+  content: OpeningContent | undefined
+  policy?: Policy | undefined
+}): Fact[] {
+  const { receipt, content, policy } = shown
+  if (receipt.version !== ATTESTATION_V2 || receipt.signer.statement.policy === null) return []
+  const hash = { name: 'Policy', value: receipt.signer.statement.policy }
+  if (policy === undefined) return [hash]
+  const { summary, rules, notes } = describePolicy(policy)
+  return [
+    { name: 'Rules', value: summary },
+    ...rules.map((value, index) => ({ name: `Rule ${index + 1}`, value })),
+    ...notes.map((value) => ({ name: 'Note', value })),
+    ...describeApprovers(policy, receipt.kind === 'off-chain' ? content?.approvals : receipt.approvals),
+    hash,
+  ]
+}
+
+/** By their places among the approvers, from 1 on. Nothing is said of a list that cannot be read. */
+function describeApprovers({ approvers }: Policy, approvals: readonly unknown[] = []): Fact[] {
+  return readApprovals(approvals).map(({ approver }) => {
+    const where = approvers[approver]?.rpId
+    const value = `passkey ${approver + 1} of ${approvers.length}${where === undefined ? '' : `, at ${where}`}`
+    return { name: 'Approved by', value }
+  })
+}
+
+function readApprovals(approvals: readonly unknown[]): readonly Approval[] {
+  try {
+    const list = [...approvals]
+    assertApprovals(list)
+    return list
+  } catch (error) {
+    if (error instanceof ServiceError) return []
+    throw error
+  }
+}
+
+/** Where the signature is in a log, and who cosigned it; nothing where that is not proved. */
+function describeLogged(logged: Logged | undefined, toTime: (time: string) => string): Fact[] {
+  if (logged === undefined) return []
+  const { origin, index, size, cosigners, witnesses, quorum, cosignedAt } = logged
+  return [
+    { name: 'Log', value: `entry ${index} of ${toPrintable(origin)}, in a tree of ${size}` },
+    { name: 'Witnesses', value: `${cosigners.length} of ${witnesses} cosigned it; ${quorum} are enough` },
+    { name: 'Cosigned', value: `by ${toTime(cosignedAt)}, by the witnesses’ own clocks` },
+  ]
 }

@@ -1,11 +1,10 @@
 import { DSTACK_SECRET, stepTitles } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
-import type { VerifierStep } from './checkSubject.ts'
 import { adviseOn, describeStep, isSimulated, type StepContext } from './describeStep.ts'
 import { createFetchBytes } from './fetchBytes.ts'
-import { groupSteps } from './groupSteps.ts'
 import { issueGolden, toManifest } from './issues.fake.ts'
 import { apiBaseUrl, createFakeNetwork, rpcUrl } from './network.fake.ts'
+import { groupSteps, type VerifierStep } from './steps.ts'
 import { codeWords } from './stepWords.ts'
 import { verify } from './verify.ts'
 
@@ -40,16 +39,6 @@ describe('steps', () => {
     }
     expect(say('opening', 'skip')).toMatch(/^The receipt says/)
     expect(say('vault-policy')).not.toContain('address')
-  })
-
-  test('of witnesses a log says that the settings name them, and not who they are', () => {
-    const sentence = describeStep(toStep('log', 'pass'), hardware)
-    expect(sentence).toMatch(/settings name.*independent of the service, you must know/)
-    expect(sentence).not.toMatch(/stranger|secret/)
-  })
-
-  test('the advice about a configuration names no place that only one version of receipts has', () => {
-    expect(adviseOn({ id: 'config' }).action).not.toContain('signer.config')
   })
 
   test('a mock part is never described as hardware', () => {
@@ -139,4 +128,10 @@ describe('steps', () => {
     expect(describeStep(step, hardware)).toContain('It is forged.')
     expect(adviseOn({ id: 'quote-policy', code: 'tcb_status_not_accepted' }).action).toContain('--tcb-status')
   })
+})
+
+test('every step is in one of six groups, and in no other; a group is there before its first step', () => {
+  const groups = groupSteps(ids.map((id) => toStep(id, 'pass')))
+  expect(groups.flatMap((group) => group.steps.map(({ id }) => id)).toSorted()).toEqual(ids.toSorted())
+  expect(groupSteps([]).map((group) => group.steps)).toEqual([[], [], [], [], [], []])
 })

@@ -1,6 +1,5 @@
 import { DSTACK_SECRET } from '@countersign/receipt'
-import type { VerifierStep } from './checkSubject.ts'
-import { isHardwareStep } from './groupSteps.ts'
+import { isHardwareStep, type VerifierStep } from './steps.ts'
 import { codeWords, type StepWords, stepWords } from './stepWords.ts'
 import type { Outcome } from './verify.ts'
 

@@ -1,8 +1,8 @@
 import { DSTACK_SECRET, type Verdict } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
-import type { VerifierStep } from './checkSubject.ts'
 import { type AnchorSource, describeVerdict } from './describeVerdict.ts'
 import { issueGolden } from './issues.fake.ts'
+import type { VerifierStep } from './steps.ts'
 
 const issue = await issueGolden()
 const withTcb = (tcbStatus: 'UpToDate' | 'OutOfDate') => ({

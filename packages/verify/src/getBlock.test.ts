@@ -1,7 +1,7 @@
 import { toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import { createFetchBytes } from './fetchBytes.ts'
-import { getBlock } from './getBlock.ts'
+import { getBlock, trimWhiteSpace } from './getBlock.ts'
 import { findClosedUrl, serveBlocks, startLoopback } from './loopback.fake.ts'
 
 const deps = { fetchBytes: createFetchBytes({ fetch, timeoutMs: 5_000 }) }
@@ -57,4 +57,17 @@ describe('a block from gateways', () => {
     await getBlock(deps, { cid, gateways: [empty.url, `${empty.url}/ipfs`], maxBytes: 100 })
     expect(empty.requests).toHaveLength(1)
   })
+})
+
+test.each([
+  ['{}', '{}'],
+  ['{}\n', '{}'],
+  ['\r\n\t {} { }\t\r\n', '{} { }'],
+  ['\u{feff}{}\v', '\u{feff}{}\v'],
+  [' \n', ''],
+  ['', ''],
+])('%j becomes %j', (text, trimmed) => {
+  expect(new TextDecoder('utf-8', { ignoreBOM: true }).decode(trimWhiteSpace(new TextEncoder().encode(text)))).toBe(
+    trimmed,
+  )
 })

@@ -10,6 +10,8 @@ import {
 } from '@countersign/protocol'
 import { VerifierError } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
+import { parseHttpUrl } from './gateways.ts'
+import { MAX_MANIFEST_BYTES } from './parseManifest.ts'
 
 /** A receipt of at most 256 KiB, in whatever spelling, and some fields beside it. */
 const MAX_PROOF_BYTES = 1_048_576
@@ -104,4 +106,22 @@ function parseProof(bytes: Uint8Array, slug: string): Parsed {
   // The proof of another signature must never pass for this one.
   if (value.slug !== slug) return { fault: 'the proof of another slug' }
   return { proof: value as ProofPayload }
+}
+
+/** A manifest may be in it. */
+const MAX_CONFIG_BYTES = 2 * MAX_MANIFEST_BYTES
+
+/**
+ * The service behind the origin of a proof link. A web app names it in its `config.json`; an origin without one is taken for the
+ * service itself. Nothing else in that file is used: it is the word of the party that is judged.
+ */
+export async function findApi({ fetchBytes }: { fetchBytes: FetchBytes }, origin: string): Promise<string> {
+  try {
+    const url = `${origin}/config.json`
+    const config = parseJson(await fetchBytes({ url, maxBytes: MAX_CONFIG_BYTES, accept: 'application/json' }))
+    return parseHttpUrl(isPlainObject(config) ? config.apiBaseUrl : undefined) ?? origin
+  } catch (error) {
+    if (error instanceof ServiceError) return origin
+    throw error
+  }
 }

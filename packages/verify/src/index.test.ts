@@ -54,7 +54,6 @@ test('exports', () => {
       "parsePlatformText",
       "parseWitnessText",
       "recogniseSubject",
-      "releaseManifest",
       "toGatewayLink",
       "toMeasurementText",
       "toMinimumTcbTexts",

@@ -1,32 +1,35 @@
 export { MAX_COLLATERAL_BYTES } from '@countersign/receipt'
-export { SUBJECT_TITLE, type VerifierStep } from './checkSubject.ts'
+export {
+  MEASUREMENT_FORM,
+  MINIMUM_TCB_FORM,
+  normaliseHex,
+  PLATFORM_FORM,
+  parseMeasurementText,
+  parseMinimumTcbTexts,
+  parsePlatformText,
+  parseWitnessText,
+  toMeasurementText,
+  toMinimumTcbTexts,
+  toPlatformText,
+  WITNESS_FORM,
+} from './anchorTexts.ts'
 export { chooseReceipt } from './chooseReceipt.ts'
 export { type Claim, compareClaims, findLies } from './compareClaims.ts'
 export type { Conclusion } from './conclude.ts'
-export type { ContentWords, Fact } from './contentWords.ts'
 export type { Publication } from './createChain.ts'
 export { type ConfigLine, describeConfig, describeSettings } from './describeConfig.ts'
-export { describeContent, type ShownContent } from './describeContent.ts'
+export { type ContentWords, describeContent, type Fact, type ShownContent } from './describeContent.ts'
 export { describeSigned, nameSigned } from './describeSigned.ts'
 export { adviseOn, describeStep, isMockStep, isSimulated, type StepContext } from './describeStep.ts'
-export {
-  type AnchorSource,
-  describeVerdict,
-  type VerdictContext,
-  type VerdictDescription,
-} from './describeVerdict.ts'
+export { type AnchorSource, describeVerdict, type VerdictContext, type VerdictDescription } from './describeVerdict.ts'
 export { describeError, type ReaderNeed, VerifierError, type VerifierErrorCode, withSource } from './errors.ts'
 export { createFetchBytes, type FetchBytes, type FetchBytesParameters, type FetchDeps } from './fetchBytes.ts'
-export { findApi } from './findApi.ts'
-export { getProof } from './getProof.ts'
-export { groupSteps, type StepGroup } from './groupSteps.ts'
-export { isCar } from './isCar.ts'
-export { isMissing } from './isMissing.ts'
+export { orderGateways, parseHttpUrl, toGatewayLink } from './gateways.ts'
+export { trimWhiteSpace } from './getBlock.ts'
+export { findApi, getProof } from './getProof.ts'
 export type { GivenFile } from './loadCollateral.ts'
-export type { Phase, Subject } from './loadReceipt.ts'
-export { MEASUREMENT_FORM, normaliseHex, parseMeasurementText, toMeasurementText } from './measurementText.ts'
-export { MINIMUM_TCB_FORM, parseMinimumTcbTexts, toMinimumTcbTexts } from './minimumTcbText.ts'
-export { describeReport, type ReportWords } from './monitor/describeReport.ts'
+export { isCar, type Phase, type Subject } from './loadReceipt.ts'
+export type { Finding, FindingKind, Severity } from './monitor/findings.ts'
 export type { MonitorMemory } from './monitor/judgeSteps.ts'
 export {
   createLogsMemory,
@@ -35,20 +38,17 @@ export {
   MAX_STATE_BYTES,
   parseMonitorState,
 } from './monitor/log/logMemory.ts'
-export { createLogTime, type LogTime } from './monitor/log/logTime.ts'
-export type { MonitorDeps, MonitorRequest } from './monitor/monitorRequest.ts'
+export { createLogTime, type LogTime, type MonitorDeps, type MonitorRequest } from './monitor/lookAtLogs.ts'
 export { createMonitorMemory, monitorWallet } from './monitor/monitorWallet.ts'
 export {
-  type Finding,
-  type FindingKind,
+  describeReport,
   findWorst,
   type LogReport,
   type MonitorConclusion,
   type MonitorReport,
   monitorVerdicts,
-  type Severity,
+  type ReportWords,
 } from './monitor/report.ts'
-export { orderGateways } from './orderGateways.ts'
 export {
   assertManifest,
   emptyManifest,
@@ -59,11 +59,7 @@ export {
   type ManifestFault,
   parseManifest,
 } from './parseManifest.ts'
-export { PLATFORM_FORM, parsePlatformText, toPlatformText } from './platformText.ts'
 export { type NamedSubject, recogniseSubject } from './recogniseSubject.ts'
-export { releaseManifest } from './releaseManifest.ts'
+export { groupSteps, isMissing, type StepGroup, SUBJECT_TITLE, type VerifierStep } from './steps.ts'
 export { toPrintable, toPrintableJson } from './toPrintable.ts'
-export { parseHttpUrl, toGatewayLink } from './toStatedGateway.ts'
-export { trimWhiteSpace } from './trimWhiteSpace.ts'
 export { type Outcome, type Progress, type VerifyDeps, type VerifyRequest, verify } from './verify.ts'
-export { parseWitnessText, WITNESS_FORM } from './witnessText.ts'

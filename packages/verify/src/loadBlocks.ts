@@ -1,6 +1,6 @@
 import { type AttestationReceiptV2, MAX_BLOCK_BYTES, ServiceError } from '@countersign/protocol'
 import { type GivenBlocks, parseBlock } from '@countersign/receipt'
-import { type FindBlockDeps, findBlock } from './findBlock.ts'
+import { type FindBlockDeps, findBlock } from './getBlock.ts'
 
 export type LoadedBlocks = {
   blocks: GivenBlocks

@@ -1,9 +1,7 @@
 import { parseCollateral } from '@countersign/attestation'
 import { MAX_COLLATERAL_BYTES, toCid } from '@countersign/receipt'
 import { VerifierError, withSource } from './errors.ts'
-import { type FindBlockDeps, findBlock } from './findBlock.ts'
-import type { FoundBlock } from './getBlock.ts'
-import { trimWhiteSpace } from './trimWhiteSpace.ts'
+import { type FindBlockDeps, type FoundBlock, findBlock, trimWhiteSpace } from './getBlock.ts'
 
 /** A file that the reader gives as collateral. */
 export type GivenFile = { name: string; bytes: Uint8Array<ArrayBuffer> }

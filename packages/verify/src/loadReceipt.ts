@@ -3,10 +3,10 @@ import { isCid, MAX_RECEIPT_BYTES, parseReceiptCar } from '@countersign/receipt'
 import type { Chain } from './createChain.ts'
 import { type ReaderNeed, VerifierError, withSource } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
+import { orderGateways } from './gateways.ts'
 import { getBlock } from './getBlock.ts'
 import { getProof } from './getProof.ts'
-import { isCar } from './isCar.ts'
-import { orderGateways } from './orderGateways.ts'
+import type { GivenFile } from './loadCollateral.ts'
 
 /** What is to be verified, by the way it is named. */
 export type Subject =
@@ -147,4 +147,9 @@ async function fetchReceipt(
 
 function invalid(message: string, details: string, need?: ReaderNeed) {
   return new VerifierError('invalid_arguments', message, { details, ...(need && { need }) })
+}
+
+/** Whether a file should be a CAR with the blocks of a receipt: by its name, or by the first bytes of its header, with which no JSON begins. */
+export function isCar({ name, bytes }: GivenFile): boolean {
+  return /\.car$/i.test(name) || (bytes[0] === 0x3a && bytes[1] === 0xa2)
 }

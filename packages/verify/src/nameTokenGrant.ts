@@ -1,9 +1,13 @@
 import { isPlainObject, type TypedData } from '@countersign/protocol'
-import type { ContentWords } from './contentWords.ts'
 import { toPrintable } from './toPrintable.ts'
 
 type Members = Readonly<Record<string, unknown>>
-type Grant = Omit<ContentWords, 'facts'>
+export type Grant = {
+  title: string
+  sentence: string
+  /** What its holder can do with the signature. */
+  warnings: readonly string[]
+}
 
 /**
  * Typed data that moves tokens, by its primary type: that name is in the hash that a token's contract checks, so that no other name gets

@@ -1,4 +1,4 @@
-import type { VerifierStep } from './checkSubject.ts'
+import type { VerifierStep } from './steps.ts'
 
 /** What each outcome of a step means, for somebody who does not know the protocol, and what to do about a failure. */
 export type StepWords = {

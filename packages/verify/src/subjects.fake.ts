@@ -4,7 +4,6 @@ import { concatBytes, type ProofStatus, toCanonicalJson, withholdHalf } from '@c
 import { encodeReceiptCar, parseBlock, type ReceiptFiles, toCid } from '@countersign/receipt'
 import type { SimulatedAttestation } from '@countersign/receipt/simulator'
 import { goldenVaults } from '../../receipt/src/vaults.fake.ts'
-import type { VerifierStep } from './checkSubject.ts'
 import type { Claim } from './compareClaims.ts'
 import type { Conclusion } from './conclude.ts'
 import {
@@ -22,6 +21,7 @@ import {
 import type { GivenFile } from './loadCollateral.ts'
 import { apiBaseUrl, createFakeNetwork, type FakeNetwork, gatewayUrl, html, json, rpcUrl } from './network.fake.ts'
 import { emptyManifest, type Manifest } from './parseManifest.ts'
+import type { VerifierStep } from './steps.ts'
 import type { Outcome } from './verify.ts'
 
 /*
@@ -180,6 +180,11 @@ const proofOf = (status: ProofStatus, ...logs: unknown[]) => {
   return { ...bySlug(), ...both(withLogs(...logs), proofWith({ status, ...onchain })) }
 }
 const elsewhere = toLog({ ...honest, cid: other.cid })
+const unrelatedHash = `0x${'11'.repeat(32)}`
+const toLogAt = (hash: string | null | undefined) => {
+  const [topic = '', wallet = ''] = toLog(honest).topics
+  return toLog(honest, hash === unrelatedHash ? { topics: [topic, wallet, hash] } : {})
+}
 const unreadable = toLog(honest, { data: '0x00' })
 const garbage = encode('<!doctype html>')
 const garbageCid = toCid(garbage)
@@ -465,6 +470,13 @@ export const subjects: readonly Subject[] = [
     'an event that leads to the receipt of another transaction': {
       ...byTransaction,
       ...both(exchange(other.cid, other.bytes), withLogs(elsewhere)),
+    },
+  }),
+  ...of(failed({ subject: '' }), {
+    // Only a dishonest publisher can do this: both hashes point to the same, genuine receipt.
+    'an event under another hash that leads to the receipt': {
+      subject: unrelatedHash,
+      ...node({ eth_getLogs: ({ topics }: { topics: (string | null)[] }) => [toLogAt(topics[2])] }),
     },
   }),
   ...of(lying(failed({ subject: '' }), 'txHash'), {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { MinimumTcb } from './parseManifest.ts'
-import { releaseManifest } from './releaseManifest.ts'
-import { toAnchors } from './toAnchors.ts'
+import { emptyManifest, type MinimumTcb } from './parseManifest.ts'
+import { toAnchors, toPolicy } from './toAnchors.ts'
 
 const none = {
   measurements: [],
@@ -17,7 +16,7 @@ const none = {
 describe('anchors', () => {
   test('options add to what manifests list', () => {
     const manifest = {
-      ...releaseManifest,
+      ...emptyManifest,
       enclave: {
         measurements: [{ mrTd: 'a', rtmr0: 'b' }],
         configHashes: ['c'],
@@ -29,7 +28,7 @@ describe('anchors', () => {
       log: { witnesses: ['l'], quorum: 1 },
     }
     const options = {
-      ...releaseManifest,
+      ...emptyManifest,
       enclave: {
         measurements: [{ mrTd: 'A' }, { mrTd: 'B', rtmr0: 'C', rtmr1: 'D', rtmr2: 'E' }],
         configHashes: ['C'],
@@ -57,13 +56,13 @@ describe('anchors', () => {
   })
 
   test('without options and manifests there are none, so that every anchor step is a skip', () => {
-    expect(toAnchors([releaseManifest])).toEqual(none)
+    expect(toAnchors([emptyManifest])).toEqual(none)
   })
 
   test('events of two manifests are brought together by name', () => {
     const withEvents = (events: Record<string, string[]>) => ({
-      ...releaseManifest,
-      enclave: { ...releaseManifest.enclave, events },
+      ...emptyManifest,
+      enclave: { ...emptyManifest.enclave, events },
     })
     expect(toAnchors([withEvents({ a: ['1'] }), withEvents({ a: ['2'], b: ['3'] })]).events).toEqual({
       a: ['1', '2'],
@@ -73,8 +72,8 @@ describe('anchors', () => {
   const mergeTcb = (...minimums: (MinimumTcb | undefined)[]) =>
     toAnchors(
       minimums.map((minimumTcb) => ({
-        ...releaseManifest,
-        coordinator: { ...releaseManifest.coordinator, ...(minimumTcb === undefined ? {} : { minimumTcb }) },
+        ...emptyManifest,
+        coordinator: { ...emptyManifest.coordinator, ...(minimumTcb === undefined ? {} : { minimumTcb }) },
       })),
     ).coordinatorMinimumTcb
 
@@ -87,5 +86,43 @@ describe('anchors', () => {
     const merged = mergeTcb({ Milan: {}, Genoa: { bl: 1 } }, { Genoa: {}, Turin: {} })
     expect(Object.keys(merged ?? {})).toEqual(['Genoa'])
     expect(mergeTcb({ Milan: {} }, { Turin: {} })).toEqual({})
+  })
+})
+
+const withNumber = (minimumTcbEvaluationDataNumber: number) => ({
+  ...emptyManifest,
+  enclave: { ...emptyManifest.enclave, minimumTcbEvaluationDataNumber },
+})
+const merge = (...manifests: (typeof emptyManifest)[]) => toPolicy({ statuses: [] }, manifests)
+
+describe('the policy', () => {
+  test('without floors in a manifest there are none', () => {
+    expect(merge(emptyManifest)).toEqual({
+      signer: { statuses: ['UpToDate'] },
+      time: { maximumEventDelayS: 259_200 },
+    })
+  })
+
+  test('statuses come beside UpToDate', () => {
+    expect(toPolicy({ statuses: ['OutOfDate'] }, []).signer).toEqual({ statuses: ['UpToDate', 'OutOfDate'] })
+  })
+
+  test('the highest evaluation data number decides, in whatever order', () => {
+    for (const manifests of [
+      [withNumber(3), withNumber(17), emptyManifest],
+      [withNumber(17), withNumber(3)],
+    ]) {
+      expect(merge(...manifests).signer).toMatchObject({ minimumTcbEvaluationDataNumber: 17 })
+    }
+  })
+
+  test('the shortest time to the event decides; only a reader lengthens it, and no manifest is overruled', () => {
+    const withDelay = (maximumEventDelayS: number) => ({ ...emptyManifest, maximumEventDelayS })
+    const limitOf = (own: number | undefined, ...manifests: (typeof emptyManifest)[]) =>
+      toPolicy({ statuses: [], maximumEventDelayS: own }, manifests).time?.maximumEventDelayS
+    expect(limitOf(undefined, withDelay(7200), withDelay(3600), emptyManifest)).toBe(3600)
+    expect(limitOf(1_000_000, emptyManifest)).toBe(1_000_000)
+    expect(limitOf(1_000_000, withDelay(3600))).toBe(3600)
+    expect(limitOf(60, withDelay(3600))).toBe(60)
   })
 })

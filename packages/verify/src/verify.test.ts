@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { chooseReceipt } from './chooseReceipt.ts'
 import { findLies } from './compareClaims.ts'
 import { createFetchBytes } from './fetchBytes.ts'
-import { findApi } from './findApi.ts'
+import { findApi } from './getProof.ts'
 import {
   contract,
   issueGolden,
@@ -131,12 +131,25 @@ test('what is no CID of a receipt is not asked for', async () => {
   expect(network.requests.filter((entry) => entry.startsWith('GET'))).toEqual([])
 })
 
-test('reports which gateways did not have the collateral', async () => {
+test('missing collateral makes the verdict incomplete, and it is said who did not have it', async () => {
   network.blocks.delete(issue.receipt.signer.collateral)
-  expect((await verify()).problems).toEqual(['gateway.test answers 404', 'api.test answers 404'])
+  const problems = ['gateway.test answers 404', 'api.test answers 404']
+  expect(await verify()).toMatchObject({ verdict: 'incomplete', problems })
 })
 
 describe('the chain', () => {
+  const subject = { kind: 'transaction', txHash: issue.receipt.transaction.txHash } as const
+
+  test('without an event there is none', async () => {
+    network.rpc.eth_getLogs = []
+    await expect(verify({ subject })).rejects.toThrow(withCode('event_not_found'))
+  })
+
+  test('more than 16 events for one transaction leave the verdict open', async () => {
+    network.rpc.eth_getLogs = Array(17).fill(toLog(issue))
+    expect(await verify()).toMatchObject({ verdict: 'incomplete' })
+  })
+
   test('a missing event that is not due hides no other failure', async () => {
     network.rpc.eth_getLogs = []
     const early = await verify({ isEventDue: false })
@@ -163,10 +176,10 @@ describe('the chain', () => {
     expect(await verify({ manifests: [emptyManifest], contract, chainId: 1 })).toMatchObject({ verdict: 'incomplete' })
   })
 
-  test('an event that leads to the receipt of another transaction is reported as a step', async () => {
+  test('an event that leads to the receipt of another transaction proves nothing', async () => {
     network.blocks.set(other.cid, other.bytes)
     network.rpc.eth_getLogs = [toLog({ ...issue, cid: other.cid })]
-    await verify({ subject: { kind: 'transaction', txHash: issue.receipt.transaction.txHash } })
+    expect(await verify({ subject })).toMatchObject({ verdict: 'failed' })
     expect(progress).toContainEqual({ kind: 'step', step: expect.objectContaining({ id: 'subject', status: 'fail' }) })
   })
 })
@@ -175,7 +188,7 @@ describe('files', () => {
   const receiptFile = { name: 'receipt.json', bytes: issue.bytes }
   const collateralFile = { name: 'collateral.json', bytes: issue.collateral }
 
-  test('in either order, nothing is fetched', async () => {
+  test('with its collateral, in either order, nothing is fetched', async () => {
     expect(await verifyOffline(receiptFile, collateralFile)).toMatchObject({ verdict: 'mock' })
     expect(await verifyOffline(collateralFile, receiptFile)).toMatchObject({ verdict: 'mock' })
     expect(network.requests).toEqual([])

@@ -11,10 +11,9 @@ import {
   type ReceiptCheck,
   toCid,
 } from '@countersign/receipt'
-import { checkSubject, type VerifierStep } from './checkSubject.ts'
 import { type Claim, compareClaims, findLies } from './compareClaims.ts'
 import { type Conclusion, conclude } from './conclude.ts'
-import type { Chain, Publication } from './createChain.ts'
+import { type Chain, openChain, type Publication } from './createChain.ts'
 import { withSource } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
 import { type LoadedBlocks, loadBlocks } from './loadBlocks.ts'
@@ -26,10 +25,9 @@ import {
   parseCollateralFile,
 } from './loadCollateral.ts'
 import { type LoadedReceipt, loadReceipt, type Phase, type Subject } from './loadReceipt.ts'
-import { openChain } from './openChain.ts'
 import type { Manifest } from './parseManifest.ts'
-import { toAnchors } from './toAnchors.ts'
-import { toPolicy } from './toPolicy.ts'
+import { checkSubject, type VerifierStep } from './steps.ts'
+import { toAnchors, toPolicy } from './toAnchors.ts'
 
 /** What is being done, and each step as it finishes. */
 export type Progress = { kind: 'phase'; phase: Phase } | { kind: 'step'; step: VerifierStep }

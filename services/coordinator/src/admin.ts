@@ -1,5 +1,5 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
-import { ConfigError, readMode } from '@countersign/service'
+import { ConfigError } from '@countersign/service'
 import { checkProofs, formatList, type ListedProof, parseList } from './admin/checkProofs.ts'
 import { describeRetention } from './admin/describeRetention.ts'
 import { explain, explainWebhook } from './admin/explain.ts'
@@ -9,10 +9,7 @@ import { type Command, parseCommand, USAGE } from './admin/parseCommand.ts'
 import { checkExport } from './export/checkExport.ts'
 import { ExportFileError } from './export/exportFile.ts'
 import { exportRange } from './export/exportRange.ts'
-import { readReceiptSource } from './ipfs/config.ts'
-import { createReadBlock } from './ipfs/createReadBlock.ts'
 import { readDatabaseUrl } from './pipeline/config.ts'
-import type { ReadBlock } from './ports.ts'
 import { listProofs } from './store/inspect.ts'
 import { listWebhooks, retryWebhooks } from './store/inspectWebhooks.ts'
 import type { Database } from './store/openDatabase.ts'
@@ -88,8 +85,7 @@ async function writeExport(
 ): Promise<number> {
   const onProgress = (proofs: number) => console.error(`${proofs} proofs`)
   try {
-    const deps = { db, readBlock: findReadBlock() }
-    const { proofs, missing, root, bytes } = await exportRange(deps, { from, to, path: out, onProgress })
+    const { proofs, missing, root, bytes } = await exportRange({ db }, { from, to, path: out, onProgress })
     console.log(`${proofs} proofs in ${bytes} bytes, ${out}, with the root ${root}`)
     if (missing > 0) console.error(describeMissing(missing))
     return missing === 0 ? 0 : 1
@@ -100,16 +96,8 @@ async function writeExport(
   }
 }
 
-/** Where the settings name a Kubo or a gateway. */
-function findReadBlock(): ReadBlock | undefined {
-  const { IPFS_GATEWAY_URL: ipfsGatewayUrl } = process.env
-  const context = { readFile, mode: readMode(process.env), ipfsGatewayUrl: ipfsGatewayUrl || undefined }
-  const source = readReceiptSource(process.env, context, fault)
-  return createReadBlock({ source, hasPipeline: false, whenStarted: async () => undefined })
-}
-
 function describeMissing(count: number): string {
-  return `${count} receipts are not in it: they are on IPFS alone, which did not give them, and this program would write them otherwise. Its index lists them as missing.`
+  return `${count} receipts are not in it: they left the database, and this program would write them otherwise. Its index lists them as missing.`
 }
 
 /** Of the file that was named: its message has the path and what the system said. */

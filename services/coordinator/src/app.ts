@@ -29,21 +29,10 @@ import { pages } from './http/routes.ts'
 import { createGetSignedIn } from './http/signedIn.ts'
 import { isSignInPath, renderSignInPage } from './http/signInPage.ts'
 import { registerSignRoutes } from './http/signRoutes.ts'
-import { createStagingGate, NotAdmittedError, type StagingConfig } from './http/stagingGate.ts'
-import { registerStagingRoutes, renderPasswordPage } from './http/stagingRoutes.ts'
 import { registerVaultRoutes } from './http/vaultRoutes.ts'
 import { registerWalletRoutes } from './http/walletRoutes.ts'
-import type {
-  Clock,
-  ExportProofs,
-  GetBlock,
-  IdentityProvider,
-  LogStore,
-  Random,
-  ReadBlock,
-  Schedule,
-  Store,
-} from './ports.ts'
+import type { RebuildReceipt } from './pipeline/rebuildReceipt.ts'
+import type { Clock, ExportProofs, GetBlock, IdentityProvider, LogStore, Random, Schedule, Store } from './ports.ts'
 import { createProofReader } from './proof/proofReader.ts'
 import { createProofWatcher } from './proof/watchProof.ts'
 import { withReceipts } from './proof/withReceipts.ts'
@@ -69,8 +58,8 @@ export type AppConfig = {
   entropySources: readonly EntropySetting[]
   /** Whether the silicon is simulated: every answer says so. */
   isMock?: boolean
-  /** Where it is a staging, which a password guards. */
-  staging?: StagingConfig
+  /** Whether it refuses to sign for all chains at once: in staging, where only test networks are allowed. */
+  isChainRequired?: boolean
   /** New signatures of a user in 24 hours. Unset: any. */
   signQuotaPerDay?: number | undefined
   /** Where `ipfsUrl` points; without it to `ipfs://`. */
@@ -95,7 +84,7 @@ export type AppDeps = {
   /** Has it told that a vault did not sign. */
   warnOf: WarnOf
   /** Where receipts are read that are on IPFS alone; without it they cannot be shown. */
-  readBlock?: ReadBlock | undefined
+  rebuildReceipt: RebuildReceipt
   exportProofs: ExportProofs
   logStore: Pick<LogStore, 'listLogs' | 'findCosigned' | 'readTiles' | 'readBundle'>
   clock: Clock
@@ -126,15 +115,12 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   const cookies: CookieRules = { isHttps, sameSite: config.cookieSameSite }
   const limiters = createLimiters({ rateLimits: config.rateLimits, clock })
   const getSignedIn = createGetSignedIn({ store, clock, sessionIdleMs, cookies })
-  const proofs = withReceipts({ store, readBlock: deps.readBlock, log })
+  const proofs = withReceipts({ store, rebuild: deps.rebuildReceipt, log })
   const watcher = createProofWatcher({ store: proofs, ipfsGatewayUrl, schedule, log })
   const proofEvents = createProofEvents({ watcher, schedule })
-  const { isMock = false, staging } = config
-  const gate = staging && createStagingGate({ password: staging.password, clock })
-  // A person who is asked for the password comes back to the page that was asked for, on either host.
+  const { isMock = false, isChainRequired = false } = config
   const ownOrigin = new URL(publicUrl).origin
-  const pageOrigins = [...new Set([...allowedOrigins, ownOrigin])]
-  const guards = createGuards({ config, isHttps, isMock, gate, clock, random, log })
+  const guards = createGuards({ config, isHttps, isMock, clock, random, log })
   const middleware = createMiddleware({ guards, origins: config, isMock })
   const app = new OpenAPIHono<AppEnv>()
 
@@ -143,13 +129,11 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
       publicUrl,
       log,
       metrics,
-      toPage({ problem, error }, c) {
+      toPage({ problem }, c) {
         const { method, path } = c.req
-        const isGuarded = error instanceof NotAdmittedError
-        if ((method !== 'GET' && method !== 'HEAD') || !(isGuarded || isSignInPath(path))) return undefined
+        if ((method !== 'GET' && method !== 'HEAD') || !isSignInPath(path)) return undefined
         c.header('vary', 'Accept')
         if (!prefersHtml(c.req.header('accept'))) return undefined
-        if (isGuarded) return renderPasswordPage({ allowedOrigins: pageOrigins, returnTo: `${publicUrl}${path}` })
         const returnTo = c.get('returnTo') ?? allowedOrigins[0]
         const startUrl = returnTo && toUnfinished(returnTo, 'failed')
         return { html: renderSignInPage(problem, { startUrl }), csp: DOCS_CSP }
@@ -163,11 +147,9 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   app.use(middleware.admit)
 
   const shared = { ...deps, cookies, limiters, getSignedIn }
-  if (gate !== undefined) registerStagingRoutes(app, { gate, allowedOrigins: pageOrigins, ownOrigin, isHttps })
   addRoute(app, pages.index, (c) => c.redirect('/docs', 302))
   registerAuthRoutes(app, { ...shared, publicUrl, allowedOrigins, sessionTtlMs, sessionIdleMs })
   registerWalletRoutes(app, shared)
-  const isChainRequired = staging !== undefined
   const chains = { chainIds: allowedChainIds, isChainRequired }
   registerVaultRoutes(app, { ...shared, schedule, entropySources, chains })
   const signDigest = registerSignRoutes(app, {
@@ -194,8 +176,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
 
   return {
     app,
-    // A staging has pages for those who lack its password, and only the framework can tell who wants one.
-    direct: createDirectRoutes({ publicUrl, log, metrics, guards }, gate === undefined ? [signDigest, getProof] : []),
+    direct: createDirectRoutes({ publicUrl, log, metrics, guards }, [signDigest, getProof]),
     refuseUnreadable: createRefuseUnreadable({ publicUrl, isHttps, isMock, random, log }),
     async stop() {
       proofEvents.stop()

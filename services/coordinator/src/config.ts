@@ -24,7 +24,6 @@ import {
   readInteger,
   readList,
   readMode,
-  readPassword,
   readSecret,
   readUrl,
   refuseMisspelt,
@@ -38,8 +37,6 @@ import { readProviders } from './auth/readProviders.ts'
 import type { EnclavePolicy } from './enclave/keyEnclave.ts'
 import type { EntropySourceConfig } from './entropy/createEntropySource.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
-import { isOneHost } from './http/stagingCookie.ts'
-import { type ReceiptSource, readReceiptSource } from './ipfs/config.ts'
 import { type PipelineConfig, readDatabaseUrl, readMetricsPort, readPipeline } from './pipeline/config.ts'
 import { readWitnesses, type WitnessSite } from './transparency/witnessClient.ts'
 
@@ -69,8 +66,6 @@ export type Config = {
   pipelineDelayMs: number
   /** Undefined where this process does not publish: another one works on the proofs, or none. */
   pipeline: PipelineConfig | undefined
-  /** Where a process that does not publish reads receipts that are on IPFS alone. */
-  receiptSource: ReceiptSource | undefined
   /** SHA-256 of what decides about signing, for the coordinator's own report. */
   configHash: string
 }
@@ -109,7 +104,6 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
   const providers = readProviders(env, deps.readFile, fault)
   const databaseUrl = readDatabaseUrl(env, deps.readFile, fault)
   const allowedChainIds = readChainIds(env, { isStaging }, fault)
-  const password = readPassword(env, { mode, readFile: deps.readFile }, fault)
   const witnesses = readWitnesses(env, fault)
 
   if (!isMock) {
@@ -121,9 +115,6 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
   if (isStaging) {
     if (!isMock) fault('MOCK_ATTESTATION: staging is for simulated silicon alone; real silicon is for production')
     if (!isSafeUrl(publicUrl)) fault('PUBLIC_URL: staging needs https, or http on loopback')
-    if (!isOneHost([publicUrl, ...allowedOrigins])) {
-      fault('PUBLIC_URL, ALLOWED_ORIGINS: staging needs one host, which its cookie is for')
-    }
   } else if (isMock) {
     if (isProduction) fault('MOCK_ATTESTATION: refused in production')
     if (!isLoopbackHost(host)) fault('HOST: mock attestation is for loopback only')
@@ -133,7 +124,7 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
     if (receipts !== 2) fault('RECEIPTS: LOG_WITNESSES needs receipts of version 2')
   }
   if (isProduction && !publicUrl.startsWith('https://')) fault('PUBLIC_URL: production needs https')
-  // Staging rehearses production: what it need not do without, it does as there.
+  // Staging follows production's rules, except for simulated silicon.
   if (mode !== 'development') {
     for (const url of enclaveUrls) if (!url.startsWith('https://')) fault(`ENCLAVE_URL: ${mode} needs attested https`)
     if (entropy.allowUnsigned && entropy.kind !== 'orbitport') {
@@ -174,7 +165,7 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
       allowedChainIds,
       entropySources: toEntropySettings(entropy),
       isMock,
-      ...(password === undefined ? {} : { staging: { password } }),
+      isChainRequired: isStaging,
       signQuotaPerDay: readInteger(env, 'SIGN_QUOTA_PER_DAY', { fallback: undefined, min: 1, max: 1_000_000 }, fault),
       ...(ipfsGatewayUrl === undefined ? {} : { ipfsGatewayUrl }),
       version: deps.version,
@@ -193,7 +184,6 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
     batchLimit: readInteger(env, 'BATCH_LIMIT', { fallback: 256, min: 1, max: 256 }, fault),
     pipelineDelayMs: readInteger(env, 'PIPELINE_DELAY_MS', { fallback: 1000, min: 0, max: 3_600_000 }, fault),
     pipeline,
-    receiptSource: pipeline === undefined ? readReceiptSource(env, { ...context, ipfsGatewayUrl }, fault) : undefined,
   }
   // What has faults may have no hash.
   const configHash = faults.length > 0 ? tryToHash(config, deps.version) : hashConfig(config, deps.version)

@@ -15,9 +15,9 @@ import { createDrandSource } from './entropy/drand.ts'
 import { createReadAhead } from './entropy/readAhead.ts'
 import { createHttpServer } from './http/createHttpServer.ts'
 import { stopHttpServer } from './http/stopHttpServer.ts'
-import { createReadBlock } from './ipfs/createReadBlock.ts'
 import { createMetrics } from './metrics.ts'
 import { type Decorate, keepOriginal } from './parts.ts'
+import { createRebuildReceipt } from './pipeline/rebuildReceipt.ts'
 import { createBatchSigner } from './sign/batchSigner.ts'
 import { createSignatureChecker } from './sign/checkSignatures.ts'
 import { createCommitter } from './sign/commit.ts'
@@ -142,22 +142,16 @@ export async function startCoordinator(
     batchLimit: config.batchLimit,
     enclaveSlots: ENCLAVE_SLOTS,
   })
-  const readBlock = createReadBlock({
-    source: config.receiptSource,
-    hasPipeline: pipelineConfig !== undefined,
-    whenStarted: async () => (await pipelineStarting)?.readBlock,
-    log,
-  })
   const app = createApp({
     ...(pipelineConfig?.pinner.kind === 'helia'
       ? { getBlock: async (cid) => (await pipelineStarting)?.getBlock?.(cid) }
       : {}),
-    readBlock,
+    rebuildReceipt: createRebuildReceipt(opened.pipeline.pinning),
     exportProofs: guard(async (parameters) => {
       // Loaded when somebody asks for one: a coordinator starts sooner without it.
       const { exportUser } = await import('./export/exportUser.ts')
       const onMissing = (count: number) => log.warn({ msg: 'Left receipts out of an export', count })
-      return exportUser({ db: opened.database.db, readBlock, onMissing }, parameters)
+      return exportUser({ db: opened.database.db, onMissing }, parameters)
     }),
     store,
     logStore: opened.logStore,

@@ -45,7 +45,7 @@ import { createBatcher } from './sign/batch.ts'
 import { createSamples } from './sign/samples.ts'
 import { createKnownTime } from './time/time.fake.ts'
 import { createTime } from './time/time.ts'
-import { createPolicyTexts } from './vault/policyTexts.ts'
+import { createPolicyTexts } from './vault/policyMemory.ts'
 
 const at = new Date('2026-06-15T12:00:00.000Z')
 const clock = { now: () => at.getTime() }

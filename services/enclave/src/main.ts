@@ -24,7 +24,7 @@ import { createSamples } from './sign/samples.ts'
 import { keepTime } from './time/keepTime.ts'
 import { learnTime } from './time/learnTime.ts'
 import { createTime } from './time/time.ts'
-import { createPolicyTexts } from './vault/policyTexts.ts'
+import { createPolicyTexts } from './vault/policyMemory.ts'
 
 const clock = { now: () => Date.now() }
 const elapsedMs = () => performance.now()

@@ -47,22 +47,23 @@ export function benchStartup({ rounds, isQuick, say }: Run): Promise<Report> {
       (service) => service.stop(),
     )
     const { address } = await enclave.started
-    const shared = {
+    const toServiceEnv = (databaseUrl: string) => ({
       ...toCoordinatorEnv({
         port,
         oidc,
         enclaveUrls: [String(address)],
         satellite: { url: satellite.url, publicKey: String(satellite.fields.publicKey) },
+        databaseUrl,
       }),
       ...noRateLimits,
-    }
+    })
     const ready = `http://127.0.0.1:${port}/health/ready`
 
     const calm = await repeatCalmly({ rounds, isQuick }, async (round) => {
       say(`round ${round + 1}`)
       const [enclavePort = 0] = await findFreePorts(1)
       const enclaveEnv = toSecretEnv(toFolder('root-secret', round), enclavePort)
-      const onPostgres = { ...shared, DATABASE_URL: await postgres.createDatabase() }
+      const onPostgres = toServiceEnv(await postgres.createDatabase())
       const health = `http://127.0.0.1:${enclavePort}/health`
       return {
         nothing: await timeToEnd(['-e', '']),

@@ -1,8 +1,8 @@
+import { readFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AttackContext, AttackResult } from '../attack.ts'
 import type { HonestReport } from '../honestWorker.ts'
-import { listCallers } from '../listCallers.ts'
 import { compareHonest, type Honest, startHonest } from '../startHonest.ts'
 import type { Target } from '../startTarget.ts'
 
@@ -169,4 +169,16 @@ function drip(slows: readonly Slow[]) {
     if (kind.drip !== undefined && socket.writable) socket.write(kind.drip)
     if (kind.reads === 'little') socket.read(1024)
   }
+}
+
+/** Ports of the callers whose connections to a local port the system holds as established, on the side of the server. */
+async function listCallers(port: number): Promise<Set<number>> {
+  const hex = port.toString(16).toUpperCase().padStart(4, '0')
+  const tables = await Promise.all(['tcp', 'tcp6'].map((name) => readFile(`/proc/net/${name}`, 'utf8').catch(() => '')))
+  const callers = new Set<number>()
+  for (const line of tables.join('\n').split('\n')) {
+    const [, local = '', remote = '', state] = line.trim().split(/\s+/)
+    if (state === '01' && local.endsWith(`:${hex}`)) callers.add(Number.parseInt(remote.split(':')[1] ?? '', 16))
+  }
+  return callers
 }

@@ -1,10 +1,11 @@
 import { parseQuote, parseReport } from '@countersign/attestation'
-import { fromHex } from '@countersign/protocol'
-import type { AttestationReceiptV1 } from '@countersign/receipt'
-import { describeConfig } from '@countersign/verify'
-import { describeQuote } from './describeQuote.ts'
-import { describeReport } from './describeReport.ts'
-import { describeCertificates, describeOr, type Line } from './lines.ts'
+import { parseCheckpoint, parseNote, parseTlogProof } from '@countersign/log'
+import { describePolicy, type Policy, parsePolicy } from '@countersign/policy'
+import { type AttestationReceiptV2, fromHex, ServiceError } from '@countersign/protocol'
+import { type AttestationReceiptV1, type Blocks, parseBlock, type ReceiptFiles, toCid } from '@countersign/receipt'
+import { describeConfig, describeSettings } from '@countersign/verify'
+import { describeQuote, describeReport } from './describeEvidence.ts'
+import { describeCertificates, describeOr, type Line, list } from './lines.ts'
 
 export function describeReceipt(receipt: AttestationReceiptV1, cid: string): Line[] {
   const { transaction, signer, coordinator, entropy } = receipt
@@ -58,4 +59,111 @@ export function describeReceipt(receipt: AttestationReceiptV1, cid: string): Lin
     ['sequence', entropy.sequence],
     ['value', entropy.valueHex],
   ]
+}
+
+/** A receipt of version 2, with those of its blocks that a CAR file has. */
+export function describeAttestation(receipt: AttestationReceiptV2, { bytes, blocks }: ReceiptFiles): Line[] {
+  const { signer, coordinator, entropy } = receipt
+  const { statement, inclusion } = signer
+  return [
+    'RECEIPT',
+    ['version', receipt.version],
+    ['CID', toCid(bytes)],
+    ['batch', signer.batch],
+    ['release', coordinator.release],
+    '',
+    `WHAT WAS SIGNED: ${receipt.kind}`,
+    ...Object.entries(receipt.subject).map(([name, value]): Line => [name, String(value)]),
+    '',
+    'STATEMENT',
+    ['wallet', statement.address],
+    ['key', statement.keyId],
+    ['signature', statement.signedAt],
+    ['place in the batch', inclusion.leafIndex + 1],
+    ...describeVault(receipt, blocks.policy),
+    ...describeLog(receipt),
+    '',
+    'ENTROPY',
+    ['source', entropy.source],
+    ['key', entropy.publicKey],
+    ['sequence', entropy.sequence],
+    ['entropy sample', entropy.timestamp],
+    ...describeBlock(blocks, 'batch', ({ quoteHex, bootId, sequence, treeSize, config, settings, logKey }) => [
+      'BATCH',
+      ['batch', `${sequence} of boot ${bootId}`],
+      ['signatures in it', treeSize],
+      ...describeConfig(config),
+      ...describeSettings(settings),
+      ['log', logKey ?? 'none'],
+      '',
+      ...describeOr('TDX QUOTE', () => describeQuote(parseQuote(fromHex(quoteHex)))),
+    ]),
+    ...describeBlock(blocks, 'coordinator', ({ reportHex, certificates, configHash, keys, fetchedAt }) => [
+      'COORDINATOR',
+      ['key', keys.ed25519],
+      ['configuration hash', configHash],
+      ['coordinator’s report', fetchedAt],
+      ...describeCertificates(Object.entries(certificates).map(([name, der]) => [name, fromHex(der)])),
+      '',
+      ...describeOr('SEV-SNP REPORT', () => describeReport(parseReport(fromHex(reportHex)))),
+    ]),
+  ]
+}
+
+/** The rules of a vault in words, where the block is there and is the one that is named. */
+function describeVault(
+  { signer, policy, approvals = [] }: AttestationReceiptV2,
+  block: Uint8Array | undefined,
+): Line[] {
+  if (signer.statement.policy === null) return []
+  return [
+    '',
+    'VAULT',
+    ['policy', policy ?? 'not named'],
+    ['policy hash', signer.statement.policy],
+    ['approvals', approvals.map(({ approver }) => `passkey ${approver + 1}`).join(', ') || 'none shown'],
+    ...(block === undefined ? [] : describeOr('RULES', () => describeRules(parsePolicy(block)))),
+  ]
+}
+
+/** Where the proof says that the signature is. Whether it holds is for `verify` to say. */
+function describeLog({ log }: AttestationReceiptV2): Line[] {
+  if (log === undefined) return []
+  return ['', ...describeOr('LOG', () => describeProof(log))]
+}
+
+function describeProof(log: string): Line[] {
+  const { index, checkpoint } = parseTlogProof(log)
+  const { text, signatures } = parseNote(checkpoint)
+  const { origin, size } = parseCheckpoint(text)
+  return [
+    'LOG',
+    ['origin', origin],
+    ['entry', index],
+    ['size of the tree', size],
+    ...list(
+      'lines of signatures',
+      signatures.map(({ name, keyId }) => `${name}+${keyId}`),
+    ),
+  ]
+}
+
+function describeRules(policy: Policy): Line[] {
+  const { summary, rules } = describePolicy(policy)
+  return [['rules', summary], ...rules.map((rule, index): Line => [`rule ${index + 1}`, rule])]
+}
+
+function describeBlock<Name extends 'batch' | 'coordinator'>(
+  blocks: ReceiptFiles['blocks'],
+  name: Name,
+  describe: (block: Blocks[Name]) => Line[],
+): Line[] {
+  const bytes = blocks[name]
+  if (bytes === undefined) return []
+  try {
+    return ['', ...describe(parseBlock(name, bytes))]
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    return ['', `${name.toUpperCase()}: not readable (${error.details ?? error.message})`]
+  }
 }

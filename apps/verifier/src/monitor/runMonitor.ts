@@ -11,15 +11,14 @@ import {
   type MonitorReport,
   monitorVerdicts,
   monitorWallet,
-  releaseManifest,
   toPrintable,
   toPrintableJson,
   VerifierError,
 } from '@countersign/verify'
+import { readState, writeState } from '../files.ts'
 import { readManifest } from '../verify.ts'
 import { MONITOR_HELP } from './help.ts'
 import { type MonitorOptions, parseMonitorOptions } from './parseMonitorOptions.ts'
-import { readState, writeState } from './stateFile.ts'
 
 export type MonitorCliDeps = FetchDeps & {
   now: () => Date
@@ -59,7 +58,7 @@ export async function runMonitor(deps: MonitorCliDeps, argv: readonly string[]):
 }
 
 async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }: { isJson: boolean }): Promise<number> {
-  const manifests = [releaseManifest, ...(await readManifest(options.manifestFile)), options.anchors]
+  const manifests = [...(await readManifest(options.manifestFile)), options.anchors]
   const logs = await readState(options.stateFile)
   const watched = options.addresses.map((address) => ({ address, memory: createMonitorMemory() }))
   const fetchBytes = createFetchBytes(deps)

@@ -2,7 +2,7 @@ import type { Hex, TransactionSummary } from '@countersign/sdk'
 import { isAddressEqual, zeroAddress } from 'viem'
 import type { WebConfig } from '../config.ts'
 import { parseTransferData } from '../token/erc20.ts'
-import { toCoin, toShortAmount, toShortEther } from '../words/format.ts'
+import { toCoin, toShortAmount } from '../words/format.ts'
 
 /** A line of the history in words. */
 export type Description = {
@@ -36,7 +36,7 @@ export function describeSigned(
     const amount = `${toShortAmount(transfer.amount, token.decimals)} ${token.symbol}`
     return describePayment({ from, recipient: transfer.recipient, amount })
   }
-  const amount = `${toShortEther(BigInt(value))} ${toCoin({ chainId })}`
+  const amount = `${toShortAmount(BigInt(value), 18)} ${toCoin({ chainId })}`
   if (data === '0x') return describePayment({ from, recipient: to, amount })
   return { direction: 'out', what: 'Call of', counterparty: to, amount: value === '0' ? null : `−${amount}` }
 }

@@ -12,10 +12,6 @@ export function toShortAmount(amount: bigint, decimals: number): string {
   return shown === '' ? grouped : `${grouped}.${shown}`
 }
 
-export function toShortEther(wei: bigint): string {
-  return toShortAmount(wei, 18)
-}
-
 /** The unit behind an amount of a chain's own coin. */
 export function toCoin({ chainId }: { chainId: number }): string {
   return chains[chainId]?.coin ?? 'coins'

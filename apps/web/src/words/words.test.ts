@@ -2,18 +2,9 @@ import { ServiceError } from '@countersign/sdk'
 import { HttpRequestError } from 'viem'
 import { describe, expect, test } from 'vitest'
 import { explainError, isOfEarlierUser, toServiceError } from './explainError.ts'
-import {
-  toAgo,
-  toChainName,
-  toCoin,
-  toDateTime,
-  toShortAddress,
-  toShortAmount,
-  toShortEther,
-  toShortHex,
-} from './format.ts'
+import { toAgo, toChainName, toCoin, toDateTime, toShortAddress, toShortAmount, toShortHex } from './format.ts'
 
-describe('toShortEther', () => {
+describe('toShortAmount', () => {
   test.each([
     [0n, '0'],
     [1n, '< 0.000001'],
@@ -23,7 +14,7 @@ describe('toShortEther', () => {
     [1_234_567n * 10n ** 18n, '1\u202f234\u202f567'],
     [10n ** 18n + 1n, '1'],
   ])('%d wei', (wei, text) => {
-    expect(toShortEther(wei)).toBe(text)
+    expect(toShortAmount(wei, 18)).toBe(text)
   })
 })
 

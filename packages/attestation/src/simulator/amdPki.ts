@@ -6,6 +6,7 @@ import {
   basicConstraints,
   crlDistributionPoint,
   encodeCertificate,
+  encodeCrl,
   extension,
   type IssuerKey,
   keyUsage,
@@ -14,8 +15,7 @@ import {
   type Validity,
 } from '../x509/encodeCertificate.ts'
 import { type Bytes, ia5String, integer } from '../x509/encodeDer.ts'
-import { sized } from './fields.ts'
-import { createMemo, createP384Key, derive, type EcKey } from './keys.ts'
+import { createMemo, createP384Key, derive, developmentSeed, type EcKey, sized, strangerSeed } from './keys.ts'
 import { createRsaKey, type PrimeOffsets } from './rsa.ts'
 
 /** Security patch levels of a Milan chip. */
@@ -76,7 +76,7 @@ export function rsaLabel(name: RsaKeyName): string {
 }
 
 /** As AMD numbers its certificates: those of endorsement keys have all the same. */
-export const amdSerials = { ark: 0x010000n, ask: 0x010001n, asvk: 0x010101n, ek: 0n } as const
+const amdSerials = { ark: 0x010000n, ask: 0x010001n, asvk: 0x010101n, ek: 0n } as const
 
 const arkValidity = validity('2018-10-22T17:23:05Z', '2049-10-22T17:23:05Z')
 const askValidity = validity('2018-10-22T18:24:20Z', '2048-10-22T18:24:20Z')
@@ -194,7 +194,7 @@ export function encodeTcb({ bootLoader, tee, snp, microcode }: SnpTcb): Uint8Arr
 }
 
 /** The order of attributes in AMD's names. */
-export function amdName(commonName: string): Name {
+function amdName(commonName: string): Name {
   return [
     ['organizationalUnitName', 'Engineering'],
     ['countryName', 'US'],
@@ -226,4 +226,58 @@ function ekExtensions(tcb: SnpTcb, isVlek: boolean, chipId: Uint8Array): Bytes[]
 
 function validity(notBefore: string, notAfter: string): Validity {
   return { notBefore: new Date(notBefore), notAfter: new Date(notAfter) }
+}
+
+/** One thing each that is wrong with an otherwise genuine revocation list. */
+export type SimulatedRevocationFaults = {
+  expired?: boolean
+  notYetValid?: boolean
+  noNextUpdate?: boolean
+  /** Signed by a key that is not the root's, under the root's name. */
+  wrongSigner?: boolean
+  /** The list of another product, under its name and by its root's key. */
+  otherProduct?: boolean
+}
+
+export type SimulatedRevocationOptions = {
+  /** What it lists; nothing by default. */
+  revoked?: readonly (keyof typeof amdSerials)[]
+  faults?: SimulatedRevocationFaults
+}
+
+const DAY_MS = 86_400_000
+
+/** AMD's revocation list (57230), issued a day ago for a month. */
+export function createRevocations(
+  { pki, at }: { pki: AmdPki; at: Date },
+  { revoked = [], faults = {} }: SimulatedRevocationOptions = {},
+): Uint8Array {
+  const offsetDays = faults.expired ? -60 : faults.notYetValid ? 2 : -1
+  const thisUpdate = at.getTime() + offsetDays * DAY_MS
+  const key = faults.wrongSigner || faults.otherProduct ? pki.foreignKey() : pki.arkKey()
+  return encodeCrl(
+    {
+      issuer: amdName(faults.otherProduct ? 'ARK-Genoa' : 'ARK-Milan'),
+      thisUpdate: new Date(thisUpdate),
+      nextUpdate: faults.noNextUpdate ? undefined : new Date(thisUpdate + 30 * DAY_MS),
+      revoked: revoked.map((name) => amdSerials[name]),
+    },
+    key,
+  )
+}
+
+/** Where `findPrimeOffsets` found the primes of these seeds; a test checks them again. */
+export const primeOffsets: Readonly<Record<string, AmdPrimeOffsets>> = {
+  [developmentSeed]: {
+    ark: [1388, 130],
+    ask: [704, 1358],
+    asvk: [50, 114],
+    foreign: [2660, 786],
+  },
+  [strangerSeed]: {
+    ark: [2106, 1034],
+    ask: [328, 28],
+    asvk: [184, 1090],
+    foreign: [774, 468],
+  },
 }

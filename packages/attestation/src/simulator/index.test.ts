@@ -2,8 +2,7 @@ import { concatBytes, fromHex, ServiceError, toHex } from '@countersign/protocol
 import { p256, p384 } from '@noble/curves/nist.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { describe, expect, test } from 'vitest'
-import { createAmdPki } from './amdPki.ts'
-import { developmentSeed, primeOffsets } from './developmentSeed.ts'
+import { createAmdPki, primeOffsets } from './amdPki.ts'
 import * as simulatorModule from './index.ts'
 import {
   createSimulator,
@@ -15,6 +14,7 @@ import {
   simulatedRoots,
 } from './index.ts'
 import { createIntelPki } from './intelPki.ts'
+import { developmentSeed } from './keys.ts'
 
 const at = new Date('2026-06-15T12:00:00.789Z')
 const simulator = createSimulator({ at })

@@ -4,34 +4,18 @@ import {
   type AmdPki,
   amdTrustedRoot,
   createAmdPki,
+  createRevocations,
+  primeOffsets,
   type SimulatedCertificateOptions,
   type SimulatedCertificates,
+  type SimulatedRevocationOptions,
 } from './amdPki.ts'
-import { createRevocations, type SimulatedRevocationOptions } from './amdRevocations.ts'
-import { createSimulatedBeacon } from './beacon.ts'
-import { developmentSeed, primeOffsets } from './developmentSeed.ts'
+import { createSimulatedBeacon, createSimulatedSatellite } from './entropy.ts'
 import { createIntelPki, type IntelPki, intelTrustedRoot } from './intelPki.ts'
-import { createMemo } from './keys.ts'
-import { createSimulatedSatellite } from './satellite.ts'
+import { createMemo, developmentSeed } from './keys.ts'
 import { createReport, type SimulatedReportOptions } from './snpReport.ts'
 import { createCollateral, type SimulatedCollateralOptions } from './tdxCollateral.ts'
 import { createQuote, type SimulatedQuoteOptions } from './tdxQuote.ts'
-
-export type {
-  SimulatedCertificateFaults,
-  SimulatedCertificateOptions,
-  SimulatedCertificates,
-  SnpSigningKey,
-  SnpTcb,
-} from './amdPki.ts'
-export type { SimulatedRevocationFaults, SimulatedRevocationOptions } from './amdRevocations.ts'
-export { createSimulatedBeacon, type SimulatedBeacon } from './beacon.ts'
-export { developmentSeed, strangerSeed } from './developmentSeed.ts'
-export { createSimulatedSatellite, type SimulatedSatellite } from './satellite.ts'
-export type { SimulatedReportFaults, SimulatedReportOptions, SnpGuestPolicy } from './snpReport.ts'
-export type { SimulatedPartStatus, SimulatedTcbStatus } from './tcbLevels.ts'
-export type { SimulatedCollateralFaults, SimulatedCollateralOptions } from './tdxCollateral.ts'
-export type { SimulatedQuoteFaults, SimulatedQuoteOptions } from './tdxQuote.ts'
 
 /** Simulated silicon of both vendors. The same seed, time and options always give the same bytes. */
 export type Simulator = {
@@ -102,3 +86,24 @@ function intelPkiOf(seed: string): IntelPki {
 function amdPkiOf(seed: string): AmdPki {
   return pkis(`amd ${seed}`, () => createAmdPki(seed, primeOffsets[seed]))
 }
+
+export type {
+  SimulatedCertificateFaults,
+  SimulatedCertificateOptions,
+  SimulatedCertificates,
+  SimulatedRevocationFaults,
+  SimulatedRevocationOptions,
+  SnpSigningKey,
+  SnpTcb,
+} from './amdPki.ts'
+export {
+  createSimulatedBeacon,
+  createSimulatedSatellite,
+  type SimulatedBeacon,
+  type SimulatedSatellite,
+} from './entropy.ts'
+export { developmentSeed, strangerSeed } from './keys.ts'
+export type { SimulatedReportFaults, SimulatedReportOptions, SnpGuestPolicy } from './snpReport.ts'
+export type { SimulatedPartStatus, SimulatedTcbStatus } from './tcbLevels.ts'
+export type { SimulatedCollateralFaults, SimulatedCollateralOptions } from './tdxCollateral.ts'
+export type { SimulatedQuoteFaults, SimulatedQuoteOptions } from './tdxQuote.ts'

@@ -1,3 +1,4 @@
+import { ServiceError } from '@countersign/protocol'
 import { p256, p384 } from '@noble/curves/nist.js'
 import { hkdf } from '@noble/hashes/hkdf.js'
 import { sha256, sha384 } from '@noble/hashes/sha2.js'
@@ -57,4 +58,32 @@ export function createMemo(): Memo {
     if (!values.has(key)) values.set(key, make())
     return values.get(key) as Value
   }
+}
+
+/** PUBLIC. Everybody can derive every key from it, so what is signed under its roots proves nothing. For development only. */
+export const developmentSeed = 'countersign simulated silicon: this seed is PUBLIC and for DEVELOPMENT ONLY'
+
+/** As public. Its roots are others, for tests of evidence that a reader has no reason to trust. */
+export const strangerSeed = 'a stranger: this seed is PUBLIC and for TESTS ONLY'
+
+/** Checks the length that TDX and SEV-SNP share. */
+export function toReportData(reportData: Uint8Array): Uint8Array {
+  if (reportData instanceof Uint8Array && reportData.length === 64) return reportData
+  throw new ServiceError('invalid_report_data', 'report data must have 64 bytes')
+}
+
+/** A settable field of fixed length; zero where nothing is set. */
+export function sized(name: string, bytes: Uint8Array | undefined, length: number): Uint8Array {
+  if (bytes === undefined) return new Uint8Array(length)
+  if (bytes.length !== length) throw invalidOption(`${name} must have ${length} bytes`)
+  return bytes
+}
+
+export function invalidOption(details: string) {
+  return new ServiceError('simulator_option_invalid', 'the simulator cannot make this', { details })
+}
+
+/** A made-up measurement, the same for every seed. */
+export function measure(name: string): Uint8Array {
+  return sha384(new TextEncoder().encode(`countersign simulated ${name}`))
 }

@@ -1,7 +1,7 @@
 import { checkPrimeSync } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type RsaKeyName, rsaLabel } from './amdPki.ts'
-import { developmentSeed, primeOffsets } from './developmentSeed.ts'
+import { primeOffsets, type RsaKeyName, rsaLabel } from './amdPki.ts'
+import { developmentSeed } from './keys.ts'
 import { createRsaKey, derivePrimes, findPrimeOffsets, isProbablePrime } from './rsa.ts'
 
 const keys = Object.entries(primeOffsets).flatMap(([seed, offsets]) =>

@@ -1,6 +1,5 @@
 import { type AmdPki, defaultTcb, encodeTcb, type SnpSigningKey, type SnpTcb } from './amdPki.ts'
-import { measure, sized, toReportData } from './fields.ts'
-import { derive } from './keys.ts'
+import { derive, measure, sized, toReportData } from './keys.ts'
 
 /** What the guest's owner allowed at launch. Only SMT is allowed by default. */
 export type SnpGuestPolicy = {

@@ -1,9 +1,8 @@
 import { concatBytes, fromHex } from '@countersign/protocol'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { toPem } from '../x509/encodeCertificate.ts'
-import { invalidOption, measure, sized, toReportData } from './fields.ts'
 import { type IntelPki, OTHER_FMSPC, OTHER_PCE_ID, type PckOptions } from './intelPki.ts'
-import { derive, type Memo } from './keys.ts'
+import { derive, invalidOption, type Memo, measure, sized, toReportData } from './keys.ts'
 import {
   isRelaunchStatus,
   platformSvns,

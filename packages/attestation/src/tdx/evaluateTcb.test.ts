@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { evaluateTcb } from './evaluateTcb.ts'
-import type { TdReport } from './parseQuote.ts'
+import { readTdxModule, type TdReport } from './parseQuote.ts'
 import { parseTcbInfo, type TcbInfo } from './tcbInfo.ts'
 
 const zeros = (length: number) => new Uint8Array(length)
@@ -141,4 +141,12 @@ test('TCB levels are taken in Intel’s order, whatever the order in the text', 
     tcbLevels: [entry(1, 5, 1, 'd'), entry(2, 5, 1, 'c'), entry(2, 11, 1, 'b'), entry(2, 11, 2, 'a')],
   })
   expect(parseTcbInfo(text).tcbLevels.map(({ status }) => status)).toEqual(['a', 'b', 'c', 'd'])
+})
+
+test.each([
+  [[5, 0, 6], { id: undefined, svn: 5 }],
+  [[11, 1, 4], { id: 'TDX_01', svn: 11 }],
+  [[0, 0xab, 0], { id: 'TDX_AB', svn: 0 }],
+])('TEE_TCB_SVN %j', (svns, module) => {
+  expect(readTdxModule(Uint8Array.from(svns))).toEqual(module)
 })

@@ -1,9 +1,8 @@
 import { equalBytes, isZero, type TcbStatus } from '@countersign/protocol'
 import { QuoteError } from '../errors.ts'
-import type { TdReport } from './parseQuote.ts'
+import { readTdxModule, type TdReport } from './parseQuote.ts'
 import type { PckPlatform } from './pckCertificate.ts'
 import type { IsvSvnLevel, TcbInfo, TcbLevel, TdxModuleIdentity } from './tcbInfo.ts'
-import { readTdxModule } from './tdxModule.ts'
 
 type PlatformStatus = Exclude<TcbStatus, `TDRelaunch${string}`> | 'Revoked'
 type IsvSvnStatus = 'UpToDate' | 'OutOfDate' | 'Revoked'

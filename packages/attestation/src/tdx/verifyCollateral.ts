@@ -1,5 +1,5 @@
+import { inOrder } from '../crypto.ts'
 import { QuoteError } from '../errors.ts'
-import { inOrder } from '../inOrder.ts'
 import type { TrustedRoot } from '../roots.ts'
 import type { Certificate } from '../x509/parseCertificate.ts'
 import type { Crl } from '../x509/parseCrl.ts'

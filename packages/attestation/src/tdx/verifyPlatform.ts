@@ -1,7 +1,6 @@
 import { concatBytes, equalBytes, isZero } from '@countersign/protocol'
-import { digest, importEcKey, verifyEcdsa } from '../crypto.ts'
+import { digest, importEcKey, inOrder, verifyEcdsa } from '../crypto.ts'
 import { QuoteError } from '../errors.ts'
-import { inOrder } from '../inOrder.ts'
 import type { TrustedRoot } from '../roots.ts'
 import type { Certificate } from '../x509/parseCertificate.ts'
 import { type CertificateReader, intersectWindows, type ValidityWindow, verifyChain } from '../x509/verifyChain.ts'

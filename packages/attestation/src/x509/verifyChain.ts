@@ -1,7 +1,6 @@
 import { equalBytes, toHex } from '@countersign/protocol'
-import { digest, importEcKey, importRsaKey, verifyEcdsa, verifyRsaPss } from '../crypto.ts'
+import { digest, importEcKey, importRsaKey, inOrder, verifyEcdsa, verifyRsaPss } from '../crypto.ts'
 import { QuoteError } from '../errors.ts'
-import { inOrder } from '../inOrder.ts'
 import type { TrustedRoot } from '../roots.ts'
 import { type Certificate, findUnknownCritical, parseCertificate } from './parseCertificate.ts'
 import type { Crl } from './parseCrl.ts'

@@ -1,7 +1,17 @@
-import { assertLaunch, type TrustedRoot } from '@countersign/attestation'
+import {
+  assertLaunch,
+  assertReportChip,
+  assertReportState,
+  type ReportPolicy,
+  snpTcbParts,
+  type TrustedRoot,
+  type VerifiedReport,
+  type Verifier,
+  type VerifyReportParameters,
+} from '@countersign/attestation'
 import { computeSnpReportData, computeSnpReportDataV2, equalBytes, fromHex, toHex } from '@countersign/protocol'
 import type { ReceiptView } from '../receiptView.ts'
-import { checkMachine, type MachineContext } from './checkMachine.ts'
+import type { Anchors } from './anchors.ts'
 import { describeRoot } from './checkSigner.ts'
 import { NOT_IN_MANIFEST } from './steps.ts'
 import { failIf, needs, StepSkip, type Transcript } from './transcript.ts'
@@ -78,4 +88,60 @@ function toBound({ publicKey, mlDsa65, selfAttestation }: ReceiptView['coordinat
   const configHash = fromHex(selfAttestation.configHash)
   if (mlDsa65 === undefined) return computeSnpReportData({ publicKey: fromHex(publicKey), configHash })
   return computeSnpReportDataV2({ ed25519: fromHex(publicKey), mlDsa65: fromHex(mlDsa65), configHash })
+}
+
+export type CoordinatorPolicy = Omit<ReportPolicy, 'measurements' | 'reportData' | 'minimumTcb' | 'chips'>
+
+/** AMD's revocation list (DER), and the time at which it must hold. */
+export type GivenRevocations = { list: Uint8Array; at: Date }
+
+export type MachineContext = {
+  verifier: Verifier
+  anchors: Anchors
+  policy: CoordinatorPolicy
+  certificates: VerifyReportParameters['certificates']
+  revocations: GivenRevocations | undefined
+}
+
+/** policy → chip → revocation: the machine of a coordinator, whatever ran on it. */
+async function checkMachine(
+  { run }: Transcript,
+  verified: VerifiedReport | undefined,
+  { verifier, anchors, policy, certificates, revocations }: MachineContext,
+): Promise<void> {
+  await run('coordinator-policy', () => {
+    const report = needs(verified, 'the report is not genuine')
+    const { coordinatorMinimumTcb: minimumTcb } = anchors
+    assertReportState(report, { ...policy, ...(minimumTcb === undefined ? {} : { minimumTcb }) })
+    const hasFloor = Object.values(minimumTcb?.[report.product] ?? {}).some((level) => level > 0)
+    if (!hasFloor) {
+      throw new StepSkip(`No minimum patch level to compare ${report.product} ${describeTcb(report)} with.`)
+    }
+    return [`Not debuggable, no migration agent, lowest patch level ${describeTcb(report)}.`, undefined]
+  })
+
+  await run('coordinator-chip', () => {
+    const report = needs(verified, 'the report is not genuine')
+    const chips = anchors.coordinatorChips?.length ? anchors.coordinatorChips : undefined
+    assertReportChip(report, chips)
+    const chip = toHex(report.body.chipId)
+    if (chips === undefined) throw new StepSkip(`No chips to compare ${chip} with.`)
+    return [`The chip ${chip} is among the anchors.`, undefined]
+  })
+
+  await run('coordinator-revocation', async () => {
+    needs(verified, 'the report is not genuine')
+    const { list, at } = needs(revocations, 'AMD’s revocation list was not given')
+    const { thisUpdate, revoked } = await verifier.verifyRevocations({ certificates, list, at })
+    const entries = revoked === 1 ? 'one entry' : `${revoked} entries`
+    return [`AMD’s list of ${thisUpdate.toISOString()} (${entries}) names none of the certificates.`, undefined]
+  })
+}
+
+/** The lowest of what the machine says of itself, part by part. */
+function describeTcb({ tcb, product }: VerifiedReport): string {
+  return snpTcbParts
+    .filter((part) => part !== 'fmc' || product === 'Turin')
+    .map((part) => `${part} ${Math.min(tcb.reported[part], tcb.committed[part], tcb.launch[part])}`)
+    .join(', ')
 }

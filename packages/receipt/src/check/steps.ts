@@ -1,5 +1,5 @@
 import type { Difference } from '@countersign/attestation'
-import type { SignatureKind } from '@countersign/protocol'
+import { type SignatureKind, signatureKinds, subjects } from '@countersign/protocol'
 
 /** The checks of a receipt, in the order in which a person would do them. */
 export const stepTitles = {
@@ -120,9 +120,11 @@ export const vaultSteps: readonly StepId[] = ['vault-policy', 'vault-rule', 'vau
  * Steps that must pass for some kinds of signature only. Of an off-chain signature nothing is public but a commitment: its opening may
  * pass the others too. Where an address is attested, nothing is signed.
  */
+const publicKinds = signatureKinds.filter((kind) => subjects[kind].hasSignature)
+
 const stepsOfKind: Partial<Record<StepId, readonly SignatureKind[]>> = {
-  digest: ['transaction', 'authorization'],
-  signature: ['transaction', 'authorization'],
+  digest: publicKinds,
+  signature: publicKinds,
   'tx-hash': ['transaction'],
   'vault-rule': ['transaction'],
   'vault-approvals': ['transaction'],

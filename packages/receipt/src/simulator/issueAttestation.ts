@@ -8,9 +8,9 @@ import {
 import { type Policy, toPolicyBytes } from '@countersign/policy'
 import {
   type Approval,
-  type ApprovalChallengeParameters,
   type AttestationReceiptV2,
   type Authorization,
+  type computeApprovalChallenge,
   computeCommitment,
   computeSnpReportDataV2,
   computeTdxReportData,
@@ -57,8 +57,7 @@ import {
   assembleRelease,
   toBlockRelease,
 } from '../v2/assemble.ts'
-import { encodeBlock } from '../v2/blocks.ts'
-import type { GivenBlocks } from '../v2/checkBlocks.ts'
+import { encodeBlock, type GivenBlocks } from '../v2/blocks.ts'
 import { createSimulatedLog, type SimulatedLogOptions } from './createSimulatedLog.ts'
 
 /** What is to be signed. */
@@ -70,7 +69,10 @@ export type SimulatedSigning =
   | { kind: 'address' }
 
 /** What the approvers of a simulated vault are asked. */
-export type SimulatedApprovalRequest = Omit<ApprovalChallengeParameters, 'vaultAddress' | 'expiresMs'> & {
+export type SimulatedApprovalRequest = Omit<
+  Parameters<typeof computeApprovalChallenge>[0],
+  'vaultAddress' | 'expiresMs'
+> & {
   vaultAddress: Hex
 }
 

@@ -4,10 +4,10 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { base32 } from 'multiformats/bases/base32'
 import { describe, expect, test } from 'vitest'
 import schema from '../../spec/receipt-v1.schema.json' with { type: 'json' }
+import { canonicalBytes, parseReceipt } from '../canonicalCodec.ts'
 import { isCid, toCid, toCidHash } from '../cid.ts'
 import * as receiptPackage from '../index.ts'
 import { createReceiptSimulator } from '../simulator/index.ts'
-import { canonicalBytes, parseReceipt } from './canonicalBytes.ts'
 
 const { receipt, bytes } = await createReceiptSimulator().issue({ signedAt: new Date('2026-06-15T12:00:00.123Z') })
 

@@ -1,7 +1,7 @@
 import { toCanonicalJson } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { goldenSignings, issueGolden, parseGolden } from '../../spec/createSpecFiles.ts'
-import { parseReceipt } from '../v1/canonicalBytes.ts'
+import { parseReceipt } from '../canonicalCodec.ts'
 import { toBlockRelease } from './assemble.ts'
 import { encodeBlock, parseBlock } from './blocks.ts'
 

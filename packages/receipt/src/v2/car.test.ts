@@ -9,13 +9,14 @@ import {
   encodeCar,
   encodeCarHeader,
   encodeCarSection,
+  encodeReceiptCar,
   MAX_CAR_BYTES,
   measureCarSection,
   parseCar,
   parseCarHeader,
   parseCarSection,
+  parseReceiptCar,
 } from './car.ts'
-import { encodeReceiptCar, parseReceiptCar } from './receiptCar.ts'
 
 const block = (text: string) => new TextEncoder().encode(text)
 const blocks = [block('one'), block('two'), new Uint8Array(200).fill(3)] as const

@@ -1,15 +1,17 @@
 import {
   computeCommitment,
-  hashMessage,
-  hashTypedData,
+  fromHex,
+  hashContent,
+  kinds,
   type OpeningContent,
   parseOpening,
+  recoverPublicKey,
   type StatementV2,
+  toAddress,
   toHex,
   toPrefixedHex,
 } from '@countersign/protocol'
 import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../check/transcript.ts'
-import { checkSignature } from './checkSignature.ts'
 
 /**
  * opening → digest → signature: what an off-chain signature was, if its owner shows it. Without an opening all three are skipped,
@@ -32,10 +34,7 @@ export async function checkOpening(
     if (typeof content !== 'object') throw new StepSkip('What was signed is not shown.')
     const digest = toPrefixedHex(hashContent(content))
     failIf(digest !== content.digest, `What is shown hashes to ${digest}, not to the digest.`)
-    return [
-      `The ${content.kind === 'message' ? 'message (EIP-191)' : 'typed data (EIP-712)'} hashes to ${digest}.`,
-      content,
-    ]
+    return [`The ${kinds[content.kind].name} hashes to ${digest}.`, content]
   })
 
   await run('signature', () => {
@@ -56,6 +55,12 @@ export async function refuseOpening({ run }: Transcript): Promise<void> {
   })
 }
 
-function hashContent(opened: OpeningContent): Uint8Array {
-  return opened.kind === 'message' ? hashMessage(opened.content.message) : hashTypedData(opened.content)
+/** That a signature over a digest is of the key and the wallet in the statement, in a sentence. */
+export function checkSignature(signed: { digest: string; signature: string; statement: StatementV2 }): string {
+  const { digest, signature, statement } = signed
+  const publicKey = recoverPublicKey(fromHex(digest.slice(2)), fromHex(signature.slice(2)))
+  const address = toAddress(publicKey)
+  failIf(address !== statement.address, `The signature is of ${address}, not of ${statement.address}.`)
+  failIf(toHex(publicKey) !== statement.publicKey, 'The signature is of another public key than the statement’s.')
+  return `The signature, with a low s, recovers to ${address}.`
 }

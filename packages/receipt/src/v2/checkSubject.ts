@@ -15,8 +15,7 @@ import {
 } from '@countersign/protocol'
 import { checkTransaction } from '../check/checkTransaction.ts'
 import { failIf, type Transcript } from '../check/transcript.ts'
-import { checkOpening, refuseOpening } from './checkOpening.ts'
-import { checkSignature } from './checkSignature.ts'
+import { checkOpening, checkSignature, refuseOpening } from './checkOpening.ts'
 
 /**
  * opening → digest → signature → tx-hash → statement: what was signed, as its kind has it, and what the enclave said of it. Answers

@@ -19,8 +19,8 @@ import { check, detailOf, failures, issue, type Steps, statusOf } from '../check
 import { toCid } from '../cid.ts'
 import type { SimulatedAttestation, SimulatedAttestationOptions } from '../simulator/index.ts'
 import { type ApproveOptions, approved, approvedTwice, approveWith, goldenVaults, scheduled } from '../vaults.fake.ts'
+import { encodeReceiptCar, parseReceiptCar } from './car.ts'
 import { checkVault } from './checkVault.ts'
-import { encodeReceiptCar, parseReceiptCar } from './receiptCar.ts'
 
 const vaultStatuses = (result: Steps) => vaultSteps.map((id) => statusOf(result, id))
 

@@ -17,6 +17,7 @@ import {
   fromHex,
   type Hex,
   type OpeningContent,
+  pickContent,
   toHex,
 } from '@countersign/protocol'
 import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../check/transcript.ts'
@@ -132,6 +133,6 @@ function toSigned(receipt: AttestationReceiptV2, content: OpeningContent | undef
     digest,
     // In their one form, or `hashApprovals` refuses them.
     approvals: content.approvals as readonly Approval[] | undefined,
-    toRequest: () => (kind === 'message' ? { kind, content: content.content } : { kind, content: content.content }),
+    toRequest: () => pickContent(content),
   }
 }

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { hmacSha256 } from './hmacSha256.ts'
+import { hmacSha256 } from './hkdf.ts'
 
 test('RFC 4231 test case 2', () => {
   const mac = hmacSha256(Buffer.from('Jefe'), Buffer.from('what do ya want for nothing?'))

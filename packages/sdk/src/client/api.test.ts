@@ -65,12 +65,10 @@ describe('what each function asks', () => {
   })
 
   test('getProof: a slug cannot lead to another path', async () => {
-    network.routes['GET /proof/a%2F..%2Fb%3Fc'] = () => json(createProof('a/../b?c'))
-    expect((await api.getProof('a/../b?c')).slug).toBe('a/../b?c')
-    for (const slug of ['', '.', '..', null as never, '\ud800', 'a\udfffb']) {
+    for (const slug of ['', '.', '..', 'a/../b?c', '\ud800', 'a\udfffb']) {
       await expect(api.getProof(slug)).rejects.toEqual(withCode('invalid_request'))
     }
-    expect(network.calls).toHaveLength(1)
+    expect(network.calls).toHaveLength(0)
   })
 
   test('fetch is looked up at each call', async () => {
@@ -343,12 +341,6 @@ describe('only fields of the expected shape are believed', () => {
     expect(await api.getProof('s')).not.toHaveProperty('kind')
   })
 
-  test.each(['subject', 'signer', 'coordinator', 'entropy'])('a receipt of version 2 without its %s', async (part) => {
-    const receipt = { version: 'countersign-attestation/2', subject: {}, signer: {}, coordinator: {}, entropy: {} }
-    network.routes['GET /proof/s'] = () => json({ ...createProof('s'), receipt: { ...receipt, [part]: undefined } })
-    await expect(api.getProof('s')).rejects.toMatchObject({ code: 'response_invalid' })
-  })
-
   test.each([
     ['a kind that is a number', { ...proof, kind: 1 }],
     ['a kind that is null', { ...proof, kind: null }],
@@ -371,9 +363,6 @@ describe('only fields of the expected shape are believed', () => {
     ['a truthy string for a verdict', { ...proof, kmsQuoteVerified: 'true' }],
     ['no time', { ...proof, createdAt: '' }],
     ['no receipt at all', without(proof, 'receipt')],
-    ['a receipt without a version', { ...proof, receipt: without(receipt, 'version') }],
-    ['a receipt whose version is a number', { ...proof, receipt: { ...receipt, version: 2 } }],
-    ['a receipt without a signer', { ...proof, receipt: { ...receipt, signer: null } }],
     ['a receipt that is a list', { ...proof, receipt: [receipt] }],
   ])('ProofPayload: %s', async (_, body) => {
     network.routes['GET /proof/s'] = () => json(body)

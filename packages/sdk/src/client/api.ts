@@ -1,28 +1,27 @@
 import {
+  checked,
   type Endpoint,
   type EndpointQuery,
   type EndpointRequest,
   type EndpointResponse,
+  okResponse,
   type PathArguments,
   type ProofPayload,
+  proofPayload,
+  type Schema,
   ServiceError,
   type SessionUser,
   type SignDigestRequest,
   type SignDigestResponse,
+  sessionUser,
+  signDigestResponse,
   type TransactionPage,
   toMethodAndPath,
+  transactionPage,
   type WalletInfo,
   type WalletUse,
+  walletInfo,
 } from '@countersign/protocol'
-import {
-  type Parse,
-  parseOk,
-  parseProofPayload,
-  parseSessionUser,
-  parseSignDigestResponse,
-  parseTransactionPage,
-  parseWalletInfo,
-} from './parseResources.ts'
 import { type RequestOptions, request } from './request.ts'
 
 /** The service's HTTP interface, one function for each endpoint. All reject with a `ServiceError`. */
@@ -47,36 +46,33 @@ export type ServiceApi = {
 export function createCall(apiBaseUrl: string) {
   return <Name extends Endpoint>(
     endpoint: Name,
-    parse: Parse<EndpointResponse<Name>>,
+    schema: Schema<EndpointResponse<Name>>,
     options?: RequestOptions & { query?: EndpointQuery<Name>; body?: EndpointRequest<Name> },
     ...parameters: PathArguments<Name>
-  ) => request(apiBaseUrl, { ...toMethodAndPath(endpoint, ...parameters), parse, ...options })
+  ) => request(apiBaseUrl, { ...toMethodAndPath(endpoint, ...parameters), schema, ...options })
 }
 
 export function createApi(apiBaseUrl: string): ServiceApi {
   const call = createCall(apiBaseUrl)
   return {
-    me: () => orNull(401, call('GET /auth/me', parseSessionUser)),
+    me: () => orNull(401, call('GET /auth/me', sessionUser)),
 
-    getWallet: () => orNull(404, call('GET /wallet/me', parseWalletInfo)),
+    getWallet: () => orNull(404, call('GET /wallet/me', walletInfo)),
 
-    provisionWallet: () => call('POST /wallet/provision', parseWalletInfo),
+    provisionWallet: () => call('POST /wallet/provision', walletInfo),
 
-    signDigest: (body) => call('POST /sign/digest', parseSignDigestResponse, { body }),
+    signDigest: (body) => call('POST /sign/digest', signDigestResponse, { body }),
 
     async getProof(slug, { signal } = {}) {
-      const parse = (body: unknown) => {
-        const proof = parseProofPayload(body)
-        // The proof of another signature must never pass for this one.
-        return proof?.slug === slug ? proof : undefined
-      }
-      return call('GET /proof/:slug', parse, { signal, credentials: 'same-origin' }, { slug })
+      // The proof of another signature must never pass for this one.
+      const asked = checked(proofPayload, (proof) => proof.slug === slug)
+      return call('GET /proof/:slug', asked, { signal, credentials: 'same-origin' }, { slug })
     },
 
-    listTransactions: (query = {}) => call('GET /wallet/transactions', parseTransactionPage, { query }),
+    listTransactions: (query = {}) => call('GET /wallet/transactions', transactionPage, { query }),
 
     async logout() {
-      await orNull(401, call('POST /auth/logout', parseOk))
+      await orNull(401, call('POST /auth/logout', okResponse))
     },
   }
 }

@@ -4,7 +4,7 @@ import {
   isNatural,
   isPlainObject,
   isPrefixedHex,
-  type MessageContent,
+  type OffChainContent,
   ServiceError,
   type TypedData,
 } from '@countersign/protocol'
@@ -25,10 +25,7 @@ export type SignAuthorizationRequest = Omit<Authorization, 'chainId'> & {
 }
 
 /** What is to be signed off the chain, as it is sent, with the digest that the signature must be over. */
-export type OffChain = { digest: Hex } & (
-  | { kind: 'message'; content: MessageContent }
-  | { kind: 'typed-data'; content: TypedData }
-)
+export type OffChain = { digest: Hex } & OffChainContent
 
 /** Half a surrogate pair: encoders replace it, so that another text would be signed than the one that was asked for. */
 const LONE_SURROGATE = /\p{Cs}/u
@@ -39,7 +36,7 @@ export function parseMessage(request: SignMessageRequest): OffChain {
   const raw = (given as Partial<{ raw: unknown }> | null | undefined)?.raw
   const isText = typeof given === 'string' && !LONE_SURROGATE.test(given)
   const message = isText ? toHex(given) : raw instanceof Uint8Array ? toHex(raw) : raw
-  if (!isPrefixedHex(message)) throw invalid('invalid_message', 'expected valid text, or { raw: bytes or hex }')
+  if (!isPrefixedHex(message)) throw invalid('invalid_message', 'expected text, or { raw }')
   const content = { message: message.toLowerCase() as Hex }
   return { kind: 'message', digest: hashMessage({ raw: message }), content }
 }
@@ -52,7 +49,7 @@ export function parseTypedData(request: SignTypedDataRequest, chainId: number): 
     const content = toJson({ domain, types, primaryType, message }) as TypedData
     const asked = content.domain.chainId as number | undefined
     if (Number(asked ?? chainId) !== chainId) {
-      throw invalid('invalid_typed_data', `it is for chain ${asked}, the client is on ${chainId}`)
+      throw invalid('invalid_typed_data', `not for chain ${chainId}`)
     }
     // By the members that are there, as the service does. viem would leave out an empty version, and a chain that is written as a string.
     const present = { ...content.domain, version: 'version' in content.domain, chainId: asked && chainId } as never
@@ -93,9 +90,9 @@ function lower<T>(types: TypedData['types'], type: string, value: T): unknown {
 export function parseAuthorization(request: SignAuthorizationRequest, expected: number): Authorization {
   const { chainId = expected, address, nonce } = request ?? {}
   // Chain 0 would hold on every chain.
-  if (chainId !== expected) throw invalid('invalid_request', `it is for chain ${chainId}, the client is on ${expected}`)
-  if (!isChecked(address)) throw invalid('invalid_request', '`address` is not an address')
-  if (!isNatural(nonce)) throw invalid('invalid_request', '`nonce` is not a natural number')
+  if (chainId !== expected || !isChecked(address) || !isNatural(nonce)) {
+    throw invalid('invalid_request', `expected address and nonce, for chain ${expected}`)
+  }
   return { chainId, address: address.toLowerCase() as Hex, nonce }
 }
 

@@ -13,10 +13,10 @@ const DEFAULT_GAS = 21_000n
 
 /** Reads a request before anything is sent. */
 export function parseSignRequest(request: SignRequest): Call {
-  if (!isPlainObject(request)) throw invalid('expected an object with `to`')
+  if (!isPlainObject(request)) throw invalid('not an object')
   const { to, data = '0x', gas = DEFAULT_GAS, value } = request as SignRequest
   if (!isChecked(to)) throw invalid('`to` is not an address')
-  if (!isPrefixedHex(data)) throw invalid('`data` is not hex of whole bytes')
+  if (!isPrefixedHex(data)) throw invalid('`data` is not hex')
   if (typeof gas !== 'bigint' || gas <= 0n || gas >= 1n << 64n) throw invalid('`gas` is not a positive bigint')
   return { to: to.toLowerCase() as Hex, value: parseValue(value), data, gas }
 }

@@ -1,6 +1,14 @@
-import { isPlainObject, ServiceError, withinTimeLimit } from '@countersign/protocol'
+import {
+  boolean,
+  object,
+  optional,
+  read,
+  type Schema,
+  ServiceError,
+  string,
+  withinTimeLimit,
+} from '@countersign/protocol'
 import { createError } from './errors.ts'
-import { type Parse, string } from './parseResources.ts'
 
 /** Longer than the service needs to sign, even when it waits for an entropy source. */
 export const REQUEST_TIMEOUT_MS = 30_000
@@ -19,12 +27,12 @@ export type RequestParameters<R> = RequestOptions & {
   method: 'GET' | 'POST'
   path: string
   /** Of the body of a success. */
-  parse: Parse<R>
+  schema: Schema<R>
 }
 
 /** One call of the service. Whatever comes back, the promise gives `R` or rejects with a `ServiceError`. */
 export async function request<R>(apiBaseUrl: string, parameters: RequestParameters<R>): Promise<R> {
-  const { method, path, query, body, parse, signal, credentials = 'include' } = parameters
+  const { method, path, query, body, schema, signal, credentials = 'include' } = parameters
   const call = `${method} ${path}`
   const content = toJson(body)
   const ask = async (stop: AbortSignal) => {
@@ -58,29 +66,26 @@ export async function request<R>(apiBaseUrl: string, parameters: RequestParamete
   })
   const { ok, status } = response
   const value = parseText(text)
-  const result = ok ? parse(value) : undefined
-  if (result !== undefined) return result
-  throw (
-    (ok ? undefined : toProblem(value, status)) ??
-    createError('response_invalid', 'invalid service response', {
+  try {
+    if (ok) return read(schema, value)
+    const { code, title = code, detail: details, retryable } = read(problem, value)
+    throw new ServiceError<string>(code, title, { status, details, retryable })
+  } catch (error) {
+    if (error instanceof ServiceError) throw error
+    throw createError('response_invalid', 'invalid service response', {
       status,
       details: `${call} answered ${status}`,
     })
-  )
+  }
 }
 
-/** A problem+json body as an error with the service's own code; undefined for what is no problem of ours. */
-function toProblem(body: unknown, status: number) {
-  if (!isPlainObject(body) || typeof body.code !== 'string' || !/^[a-z][a-z0-9_]{0,63}$/.test(body.code)) {
-    return undefined
-  }
-  const { code, title, detail, retryable } = body
-  return new ServiceError<string>(code, string(title) ?? code, {
-    status,
-    details: string(detail),
-    retryable: typeof retryable === 'boolean' ? retryable : undefined,
-  })
-}
+/** A failure with the service's own code. */
+const problem = object({
+  code: string(/^[a-z][a-z0-9_]{0,63}$/),
+  title: optional(string()),
+  detail: optional(string()),
+  retryable: optional(boolean),
+})
 
 /** JSON leaves out the members that are undefined. */
 function toQuery(query: RequestOptions['query']): string {

@@ -1,4 +1,4 @@
-import { type Hex, isPlainObject, ServiceError, withinTimeLimit } from '@countersign/protocol'
+import { type Hex, ServiceError, withinTimeLimit } from '@countersign/protocol'
 import { BaseError, createPublicClient, http, type PublicClient, type RpcRequestError } from 'viem'
 import type { ServiceClientConfig } from './connection.ts'
 import { createError } from './errors.ts'
@@ -71,10 +71,8 @@ export async function verifyChainId(publicClient: PublicClient, expected: number
 
 /** Whether the RPC has the transaction, mined or pending. */
 export async function isKnown(publicClient: PublicClient, hash: Hex): Promise<boolean> {
-  const found: unknown = await askRpc(() =>
-    publicClient.request({ method: 'eth_getTransactionByHash', params: [hash] }),
-  )
-  return isPlainObject(found) && found.hash === hash
+  const found = await askRpc(() => publicClient.request({ method: 'eth_getTransactionByHash', params: [hash] }))
+  return found?.hash === hash
 }
 
 /** The answer with which the RPC refused, if it was the RPC that spoke and not a proxy or the network. */

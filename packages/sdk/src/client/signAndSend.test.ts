@@ -498,8 +498,8 @@ describe('somebody else has signed in, in another tab', () => {
   })
 
   test('the case of the address does not matter', async () => {
-    network.routes['GET /wallet/me'] = () => json({ ...wallet, address: getAddress(wallet.address) })
-    await signAndSend(client, { wallet, call: parseSignRequest({ to }) })
+    const named = { ...wallet, address: getAddress(wallet.address) }
+    await signAndSend(client, { wallet: named, call: parseSignRequest({ to }) })
     expect(network.mempool).toHaveLength(1)
   })
 })

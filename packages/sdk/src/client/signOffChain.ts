@@ -1,4 +1,4 @@
-import type { Hex, WalletInfo } from '@countersign/protocol'
+import { type Hex, signDigestResponse, type WalletInfo } from '@countersign/protocol'
 import { hashAuthorization } from 'viem/utils'
 import { createCall } from './api.ts'
 import type { Connection } from './connection.ts'
@@ -11,8 +11,7 @@ import {
   type SignMessageRequest,
   type SignTypedDataRequest,
 } from './parseOffChain.ts'
-import { parseSignDigestResponse } from './parseResources.ts'
-import { parseOffChainAnswer, type SignOffChainResult, verifyExact, verifyOffChain } from './verifyOffChain.ts'
+import { offChainAnswer, type SignOffChainResult, verifyExact, verifyOffChain } from './verifyOffChain.ts'
 import { askForSignature, verifyWallet } from './verifyWallet.ts'
 
 export { verifyOpening } from './verifyOffChain.ts'
@@ -50,7 +49,7 @@ export async function signAuthorization(
   const wallet = await prepare(client, options)
   const call = createCall(client.config.apiBaseUrl)
   const digest = hashAuthorization(body)
-  const ask = () => call('POST /sign/authorization', parseSignDigestResponse, { body })
+  const ask = () => call('POST /sign/authorization', signDigestResponse, { body })
   const { signature, slug } = await askForSignature(client, { wallet, ask, digest })
   await verifyExact({ wallet, digest, signature, slug })
   return { signature, attestationSlug: slug }
@@ -65,7 +64,7 @@ async function signOffChain(
   const wallet = await prepare(client, options)
   const call = createCall(client.config.apiBaseUrl)
   const body = { ...asked.content, ...(options?.wallet && { wallet: wallet.address }) } as never
-  const ask = () => call(`POST /sign/${asked.kind}`, parseOffChainAnswer, { body })
+  const ask = () => call(`POST /sign/${asked.kind}`, offChainAnswer, { body })
   const answer = await askForSignature(client, { wallet, ask })
   return verifyOffChain({ wallet, asked, answer })
 }

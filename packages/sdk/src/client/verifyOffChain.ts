@@ -2,16 +2,18 @@ import {
   type Approval,
   type Hex,
   isPlainObject,
+  leaf,
   type Opening,
+  object,
   type ProofPayload,
   type ServiceError,
   type SignOffChainResponse,
+  signDigestResponse,
   type WalletInfo,
 } from '@countersign/protocol'
 import { concat, serializeSignature, sha256, toHex } from 'viem'
 import { createError } from './errors.ts'
 import type { OffChain } from './parseOffChain.ts'
-import { parseSignDigestResponse } from './parseResources.ts'
 import { mismatch, type VerifySignatureParameters, verifySignature } from './signTransaction.ts'
 
 /** What `signMessage` and `signTypedData` answer. */
@@ -31,11 +33,7 @@ type VerifyOffChainParameters = {
 }
 
 /** What the opening must say is known here, so it is compared whole. */
-export function parseOffChainAnswer(body: unknown): SignOffChainResponse | undefined {
-  const signed = parseSignDigestResponse(body)
-  const opening: unknown = signed && (body as SignOffChainResponse).opening
-  return isPlainObject(opening) ? ({ ...signed, opening } as SignOffChainResponse) : undefined
-}
+export const offChainAnswer = object({ ...signDigestResponse.members, opening: leaf<Opening>(isPlainObject) })
 
 /** The signature must be the wallet's over exactly what was asked for, and the opening must show exactly that. */
 export async function verifyOffChain({ wallet, asked, answer }: VerifyOffChainParameters): Promise<SignOffChainResult> {

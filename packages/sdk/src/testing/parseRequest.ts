@@ -10,6 +10,7 @@ import {
   isPlainObject,
   isPrefixedHex,
   type MessageContent,
+  type OffChainContent,
   parseAuthorization,
   parseJson,
   parseTxMetadata,
@@ -95,10 +96,7 @@ export function parseSignDigest(body: unknown): SignDigestRequest {
   return { digest, txMetadata }
 }
 
-export type ParsedOffChain = { digest: Hex } & (
-  | { kind: 'message'; content: MessageContent }
-  | { kind: 'typed-data'; content: TypedData }
-)
+export type ParsedOffChain = { digest: Hex } & OffChainContent
 
 export function parseMessage(body: unknown): ParsedOffChain {
   if (!isPlainObject(body) || Object.keys(body).join() !== 'message') throw invalidRequest('expected only message')

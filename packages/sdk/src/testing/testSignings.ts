@@ -4,6 +4,7 @@ import {
   encodeSignedTransaction,
   fromHex,
   type Hex,
+  hasSignature,
   isProofTransition,
   type ProofPayload,
   type ProofStatus,
@@ -134,15 +135,14 @@ export function createTestSignings({ mine }: TestSigningsDeps): TestSignings {
       return findOrAdd({ signer, summary, txHash, chainId: txMetadata.chainId, signature, toReceipt })
     },
     add(signer, signed, approvals = null) {
-      const { kind, subject } = signed
       const { address: from, publicKey, policyHash: policy } = signer
-      const hasNone = kind === 'off-chain' || kind === 'address'
+      const { chainId, signature } = hasSignature(signed) ? signed.subject : ({ chainId: 0, signature: '0x' } as const)
       return findOrAdd({
         signer,
         summary: toSignedSummary(signed),
         txHash: toEventHash(signed),
-        chainId: hasNone ? 0 : subject.chainId,
-        signature: hasNone ? '0x' : subject.signature,
+        chainId,
+        signature,
         toReceipt: (parameters) => createTestReceiptV2(signed, { from, publicKey, policy, approvals, ...parameters }),
       })
     },

@@ -9,28 +9,24 @@ import {
 } from '@countersign/policy'
 import {
   type Hex,
-  hashMessage,
-  hashTypedData,
+  hashContent,
   hashUnsignedTransaction,
   isLowerPrefixedHex,
   isNatural,
-  type MessageContent,
+  type OffChainContent,
+  parseOffChainContent,
   parseStrictJson,
   parseTxMetadata,
   readMembers,
   ServiceError,
   type TxMetadata,
-  type TypedData,
   toPrefixedHex,
 } from '@countersign/protocol'
 import { createVaultError } from './errors.ts'
 import { toPolicyHash } from './vault.ts'
 
 /** What a vault is asked to sign. */
-export type VaultContent =
-  | { kind: 'transaction'; content: TxMetadata }
-  | { kind: 'message'; content: MessageContent }
-  | { kind: 'typed-data'; content: TypedData }
+export type VaultContent = { kind: 'transaction'; content: TxMetadata } | OffChainContent
 
 /**
  * How many approvals a policy asks for; throws `policy_refused` where no rule allows the request. It is the code that decides in the
@@ -145,18 +141,12 @@ function parseText(text: string): unknown {
 
 function parseContent({ kind, content }: { kind: unknown; content: unknown }): VaultContent {
   if (kind === 'transaction') return { kind, content: parseTxMetadata(content) }
-  if (kind === 'message') {
-    const { message } = readMembers(content, { required: ['message'] }, malformed)
-    return { kind, content: { message } as MessageContent }
-  }
-  if (kind !== 'typed-data') throw malformed('kind')
-  return { kind, content: content as TypedData }
+  return parseOffChainContent(kind, content, malformed)
 }
 
 /** As the enclave hashes it. Refuses what has no one reading. */
-function toDigest({ kind, content }: VaultContent): Hex {
-  if (kind === 'transaction') return toPrefixedHex(hashUnsignedTransaction(content))
-  return toPrefixedHex(kind === 'message' ? hashMessage(content.message) : hashTypedData(content))
+function toDigest(asked: VaultContent): Hex {
+  return toPrefixedHex(asked.kind === 'transaction' ? hashUnsignedTransaction(asked.content) : hashContent(asked))
 }
 
 /** What cannot be read at all is malformed. A refusal by the policy stays one. */

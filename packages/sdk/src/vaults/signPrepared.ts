@@ -8,7 +8,7 @@ import { askRpc, rpcFailed } from '../client/rpc.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import { withSendLock } from '../client/sendLock.ts'
 import { type SignTransactionReturnType, signTransaction } from '../client/signTransaction.ts'
-import { parseOffChainAnswer, type SignOffChainResult, verifyOffChain } from '../client/verifyOffChain.ts'
+import { offChainAnswer, type SignOffChainResult, verifyOffChain } from '../client/verifyOffChain.ts'
 import { judgeApprovals } from './approve.ts'
 import { createVaultError } from './errors.ts'
 import { approvalsMissing, type Prepared, parsePrepared } from './prepared.ts'
@@ -129,7 +129,7 @@ async function signOffChain(
   if (kind === 'typed-data') parseTypedData(content, client.config.chainId)
   const call = createCall(client.config.apiBaseUrl)
   const body = { ...content, wallet, approvals } as never
-  const answer = await call(`POST /sign/${kind}`, parseOffChainAnswer, { body })
+  const answer = await call(`POST /sign/${kind}`, offChainAnswer, { body })
   const asked = { kind, digest, content, approvals } as OffChain & { approvals: readonly Approval[] }
   return verifyOffChain({ wallet: prepared, asked, answer })
 }

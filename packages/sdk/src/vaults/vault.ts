@@ -1,7 +1,6 @@
 import { assertPolicyForm, hashPolicy, type Policy, toPolicyBytes } from '@countersign/policy'
-import { isPlainObject, toCanonicalJson, toHex, type VaultInfo } from '@countersign/protocol'
+import { checked, toCanonicalJson, toHex, type VaultInfo, vaultInfo } from '@countersign/protocol'
 import { sha256, toBytes } from 'viem'
-import { address, members, string, time, where } from '../client/parseResources.ts'
 
 /** A wallet whose key follows from its rules: they never change, and who loses them loses the key. */
 export type Vault = Omit<VaultInfo, 'policy'> & {
@@ -9,29 +8,18 @@ export type Vault = Omit<VaultInfo, 'policy'> & {
   policy: Policy
 }
 
-/** What the service says of a vault, its rules unread. */
-export const parseVaultInfo = members<VaultInfo>({
-  address,
-  policyHash: string,
-  policyCid: string,
-  policy: where(isPlainObject),
-  createdAt: time,
+/**
+ * What the service says of a vault, with rules that have the form of rules, and with their hash and CID. That the address is the policy's,
+ * only the proof of `attestVault` shows. Its keys are checked where it is used: a thief who had a session could have made a hundred vaults
+ * with hundreds of keys, and checking all of them would hold up the page for a minute.
+ */
+export const vault = checked(vaultInfo, ({ policy, policyHash, policyCid }) => {
+  if (!isPolicyForm(policy)) return false
+  const bytes = toCanonicalJson(policy)
+  return sha256(bytes) === `0x${policyHash}` && policyCid === toRawCid(bytes)
 })
 
-/**
- * The same with rules; undefined unless the policy has the form of one, and hash and CID are those of the policy. That the address is
- * the policy's, only the proof of `attestVault` shows. Its keys are judged where it is used: a thief who had a session could have made
- * a hundred vaults with hundreds of keys, and judging all of them would hold up the page for a minute.
- */
-export function parseVault(body: unknown): Vault | undefined {
-  const vault = parseVaultInfo(body)
-  if (vault === undefined || !isPolicyForm(vault.policy)) return undefined
-  const bytes = toCanonicalJson(vault.policy)
-  const isIts = sha256(bytes) === `0x${vault.policyHash}` && vault.policyCid === toRawCid(bytes)
-  return isIts ? (vault as Vault) : undefined
-}
-
-function isPolicyForm(value: unknown): value is Policy {
+function isPolicyForm(value: unknown): boolean {
   try {
     assertPolicyForm(value)
     return true

@@ -1,10 +1,9 @@
 import { createPolicy, type Policy } from '@countersign/policy'
-import type { VaultInfo } from '@countersign/protocol'
+import { list, object, slugResponse, type VaultInfo, vaultList } from '@countersign/protocol'
 import { createCall } from '../client/api.ts'
 import type { Connection } from '../client/connection.ts'
-import { members, type Parse, text } from '../client/parseResources.ts'
 import { createVaultError } from './errors.ts'
-import { parseVault, parseVaultInfo, toPolicyHash, type Vault } from './vault.ts'
+import { toPolicyHash, type Vault, vault } from './vault.ts'
 
 /** What these calls use of a `ServiceClient`. */
 type Caller = Pick<Connection, 'config'>
@@ -17,20 +16,6 @@ export type CreateVaultOptions = {
 /** What attesting an address answers: the slug of its proof, the same each time. */
 export type AttestAddressResult = { attestationSlug: string }
 
-function listOf<Item>(parse: Parse<Item>): Parse<{ vaults: Item[] }> {
-  return members({
-    vaults(list) {
-      const vaults = Array.isArray(list) ? list.map(parse) : [undefined]
-      return vaults.every((vault) => vault !== undefined) ? vaults : undefined
-    },
-  })
-}
-
-const parseVaults = listOf(parseVault)
-const parseInfos = listOf(parseVaultInfo)
-
-const parseSlug = members<{ slug: string }>({ slug: text })
-
 /**
  * The vaults of the user, in the order of their making.
  *
@@ -38,13 +23,13 @@ const parseSlug = members<{ slug: string }>({ slug: text })
  * const [vault] = await listVaults(client)
  */
 export async function listVaults({ config }: Caller): Promise<Vault[]> {
-  const { vaults } = await createCall(config.apiBaseUrl)('GET /vaults', parseVaults)
+  const { vaults } = await createCall(config.apiBaseUrl)('GET /vaults', object({ vaults: list(vault) }))
   return vaults as Vault[]
 }
 
 /** What the service says of a vault of the user; undefined where there is no such vault. */
 export async function findVaultInfo({ config }: Caller, wallet: string): Promise<VaultInfo | undefined> {
-  const { vaults } = await createCall(config.apiBaseUrl)('GET /vaults', parseInfos)
+  const { vaults } = await createCall(config.apiBaseUrl)('GET /vaults', vaultList)
   return vaults.find(({ address }) => address === wallet)
 }
 
@@ -65,10 +50,10 @@ export async function createVault(
   // In its one spelling, or `vault_policy_malformed`: nothing was sent then.
   const wanted = createPolicy(policy)
   const call = createCall(config.apiBaseUrl)
-  const vault = (await call('POST /vaults', parseVault, { body: { policy: wanted, address } })) as Vault
-  const isOfAddress = address === undefined || vault.address === address.toLowerCase()
-  if (isOfAddress && vault.policyHash === toPolicyHash(wanted)) return vault
-  const details = `the answer is of policy ${vault.policyHash}, at ${vault.address}`
+  const made = (await call('POST /vaults', vault, { body: { policy: wanted, address } })) as Vault
+  const isOfAddress = address === undefined || made.address === address.toLowerCase()
+  if (isOfAddress && made.policyHash === toPolicyHash(wanted)) return made
+  const details = `the answer is of policy ${made.policyHash}, at ${made.address}`
   throw createVaultError('vault_mismatch', 'the service answered another vault than that of the policy', { details })
 }
 
@@ -83,12 +68,12 @@ export async function attestVault(
   { address }: Pick<Vault, 'address'>,
 ): Promise<AttestAddressResult> {
   const call = createCall(config.apiBaseUrl)
-  const { slug } = await call('POST /vaults/:address/attest', parseSlug, {}, { address })
+  const { slug } = await call('POST /vaults/:address/attest', slugResponse, {}, { address })
   return { attestationSlug: slug }
 }
 
 /** The same for the user's own wallet, which has no policy. */
 export async function attestWallet({ config }: Caller): Promise<AttestAddressResult> {
-  const { slug } = await createCall(config.apiBaseUrl)('POST /wallet/attest', parseSlug)
+  const { slug } = await createCall(config.apiBaseUrl)('POST /wallet/attest', slugResponse)
   return { attestationSlug: slug }
 }

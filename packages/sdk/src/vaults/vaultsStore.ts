@@ -1,9 +1,8 @@
 import type { Policy } from '@countersign/policy'
-import type { ServiceError } from '@countersign/protocol'
+import { type ServiceError, sessionUser } from '@countersign/protocol'
 import { createCall } from '../client/api.ts'
 import { createStore, type Store } from '../client/createStore.ts'
 import { createError, toServiceError } from '../client/errors.ts'
-import { parseSessionUser } from '../client/parseResources.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import type { Vault } from './vault.ts'
 import { type CreateVaultOptions, createVault, listVaults } from './vaultCalls.ts'
@@ -80,6 +79,6 @@ async function readVaults(client: ServiceClient, owner: string): Promise<Vault[]
 
 /** Another tab may have signed in another user: all tabs share the cookie. Nobody signed in is the service's own error, with its 401. */
 async function verifyUser({ config }: ServiceClient, userId: string | null): Promise<void> {
-  const { id } = await createCall(config.apiBaseUrl)('GET /auth/me', parseSessionUser)
+  const { id } = await createCall(config.apiBaseUrl)('GET /auth/me', sessionUser)
   if (id !== userId) throw createError('wallet_changed', 'another user is signed in now')
 }

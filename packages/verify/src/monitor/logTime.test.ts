@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { apiBaseUrl } from '../network.fake.ts'
 import { createLogsMemory } from './log/logMemory.ts'
-import { createLogTime } from './log/logTime.ts'
 import { all, createLoggedWallet, kindsOf, now, others, wallet } from './loggedWallet.fake.ts'
+import { createLogTime } from './lookAtLogs.ts'
 
 describe('a service that takes its time with the log', () => {
   let stack: ReturnType<typeof createLoggedWallet>

@@ -7,7 +7,7 @@ import { apiBaseUrl, createFakeNetwork, gatewayUrl, rpcUrl } from '../network.fa
 import { emptyManifest, type Manifest } from '../parseManifest.ts'
 import { createFakeLog, type FakeLog, logReceipt, nameEntry, origin } from './log/log.fake.ts'
 import { createLogsMemory, type LogsMemory } from './log/logMemory.ts'
-import type { MonitorDeps, MonitorRequest } from './monitorRequest.ts'
+import type { MonitorDeps, MonitorRequest } from './lookAtLogs.ts'
 import { monitorWallet } from './monitorWallet.ts'
 import { createFakeNode } from './node.fake.ts'
 

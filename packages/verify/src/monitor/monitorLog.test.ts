@@ -3,7 +3,6 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { createFetchBytes } from '../fetchBytes.ts'
 import { toManifest } from '../issues.fake.ts'
 import { apiBaseUrl, gatewayUrl, rpcUrl } from '../network.fake.ts'
-import { describeReport } from './describeReport.ts'
 import { createFakeLog, logReceipt, nameEntry, origin, toEntry } from './log/log.fake.ts'
 import { createLogsMemory, formatMonitorState, parseMonitorState } from './log/logMemory.ts'
 import {
@@ -30,6 +29,7 @@ import {
 } from './loggedWallet.fake.ts'
 import { createMonitorMemory, monitorWallet } from './monitorWallet.ts'
 import { stranger, toItem } from './node.fake.ts'
+import { describeReport } from './report.ts'
 
 let stack: ReturnType<typeof createLoggedWallet>
 beforeEach(() => {

@@ -3,11 +3,11 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { createFetchBytes } from '../fetchBytes.ts'
 import { contract, type FakeIssue, issue, issueGoldenV2, signedAt, toManifest } from '../issues.fake.ts'
 import { createFakeNetwork, type FakeNetwork, gatewayUrl, rpcUrl } from '../network.fake.ts'
-import { describeReport } from './describeReport.ts'
 import type { MonitorMemory } from './judgeSteps.ts'
-import type { MonitorRequest } from './monitorRequest.ts'
+import type { MonitorRequest } from './lookAtLogs.ts'
 import { createMonitorMemory, monitorWallet } from './monitorWallet.ts'
 import { createFakeNode, stranger, toItem } from './node.fake.ts'
+import { describeReport } from './report.ts'
 
 const MANY = 8
 const issues: FakeIssue[] = await Promise.all(

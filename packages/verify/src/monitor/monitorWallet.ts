@@ -1,18 +1,17 @@
 import { createVerifier } from '@countersign/attestation'
-import { assertChain } from '../createChain.ts'
+import { assertChain, chooseContract } from '../createChain.ts'
 import { createRpc, type Rpc, unavailable } from '../createRpc.ts'
 import { VerifierError } from '../errors.ts'
-import { chooseContract } from '../openChain.ts'
 import { trustedRoots } from '../verify.ts'
 import { type AccountReader, createAccountReader, type Head, type MinedTransaction } from './createAccountReader.ts'
+import type { Finding } from './findings.ts'
 import { findNonceUse, type NonceUse } from './findNonceUse.ts'
 import { findNamed, judgeReceipts } from './judgeReceipt.ts'
 import { judgeSteps, type MonitorMemory, type Step } from './judgeSteps.ts'
 import { listEvents, type WalletEvent } from './listEvents.ts'
-import { lookAtLogs } from './lookAtLogs.ts'
+import { lookAtLogs, type MonitorDeps, type MonitorRequest } from './lookAtLogs.ts'
 import { mapSome } from './mapSome.ts'
-import type { MonitorDeps, MonitorRequest } from './monitorRequest.ts'
-import { concludeReport, type Finding, findCompleteTo, type MonitorReport } from './report.ts'
+import { concludeReport, findCompleteTo, type MonitorReport } from './report.ts'
 
 const DEFAULT_GRACE_S = 600
 /** A whole block of a busy chain, with all calldata. */

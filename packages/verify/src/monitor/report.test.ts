@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type Finding, findCompleteTo } from './report.ts'
+import type { Finding } from './findings.ts'
+import { findCompleteTo } from './report.ts'
 
 test('what is complete ends before the first nonce that is open, however much a log has to say', () => {
   const hidden: Finding[] = Array.from({ length: 150_000 }, (_, index) => ({ kind: 'hidden', index }))

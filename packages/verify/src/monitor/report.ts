@@ -1,97 +1,4 @@
-import type { Conclusion } from '../conclude.ts'
-
-/**
- * What the monitor has to say of one use of a nonce, of the account, of an entry of a log, or of a log:
- * - `no-receipt`: something of this wallet is on the chain, and no event names a receipt for it
- * - `receipt-failed`: an event names a receipt, and it is another's or does not hold
- * - `awaited`: there is no receipt yet, and it may still come
- * - `receipt-unavailable`: the receipt, or what it is judged by, could not be fetched, or more are named for it than one look judges
- * - `receipt-not-listed`: the receipt is genuine, but the reader's manifest does not cover its code, configuration, machine, keys or witnesses
- * - `receipt-not-accepted`: nothing failed, but the receipt does not say enough: see `conclusion`
- * - `not-shown`: the node does not show what used the nonce
- * - `not-judged`: more is left than one look may ask for
- * - `authorization`: an EIP-7702 authorization used the nonce, or is one of several in its block that may have, and has its receipt
- * - `used-by-code`: nothing in the block is signed with this nonce, and code on the account may have used it
- * - `code`: the account has code
- * - `wallet-unknown`: no accepted receipt names this address, so it may not be a wallet of the service
- * - `not-logged`: a signature that has a receipt is in no log, though there was one
- * - `hidden`: a log has a signature that no receipt is of
- * - `entry-awaited`: the same, and the receipt may still come
- * - `entry-unmatched`: the same, and it may be one of the receipts that could not be read
- * - `unresolved`: the same of an enclave that stopped, or that says itself that the receipt may be lost
- * - `log-lies`: a log shows two histories, says what cannot be, or is not cosigned
- * - `log-withholds`: a log does not show what it has
- * - `log-stale`: no quorum of witnesses has cosigned a log for an hour
- * - `log-ahead`: a quorum of witnesses dates a log later than the reader's clock, so it may not be current
- * - `boot-not-listed`: an enclave wrote to a log with a configuration that is not in the reader's manifest
- * - `log-unavailable`: a log could not be asked
- * - `witness-unavailable`: a witness could not be asked
- * - `witness-contradicts`: a witness cosigned what the log's key did not sign: it lies, or the service names a false key
- * - `log-not-checked`: there is or may be a log that could not be checked
- * - `log-unused`: an origin in the settings is unused: enough witnesses state that they cosigned nothing
- * - `logs-unknown`: logs were read, and no accepted receipt names all logs of the enclave
- * - `key-unknown`: a log has signatures, and no accepted receipt names the key of this wallet
- * - `before-log`: signatures that are older than the log
- */
-export type FindingKind =
-  | 'no-receipt'
-  | 'receipt-failed'
-  | 'awaited'
-  | 'receipt-unavailable'
-  | 'receipt-not-listed'
-  | 'receipt-not-accepted'
-  | 'not-shown'
-  | 'not-judged'
-  | 'authorization'
-  | 'used-by-code'
-  | 'code'
-  | 'wallet-unknown'
-  | 'not-logged'
-  | 'hidden'
-  | 'entry-awaited'
-  | 'entry-unmatched'
-  | 'unresolved'
-  | 'log-lies'
-  | 'log-withholds'
-  | 'log-stale'
-  | 'log-ahead'
-  | 'boot-not-listed'
-  | 'log-unavailable'
-  | 'witness-unavailable'
-  | 'witness-contradicts'
-  | 'log-not-checked'
-  | 'log-unused'
-  | 'logs-unknown'
-  | 'key-unknown'
-  | 'before-log'
-
-export type Finding = {
-  kind: FindingKind
-  /** The first and the last nonce that it is about. */
-  nonces?: readonly [first: number, last: number]
-  /** Of the transaction, or the name of the authorization in its event. */
-  txHash?: string
-  blockNumber?: number
-  /** What is wrong with a receipt. */
-  conclusion?: Conclusion
-  /** Of the log. */
-  origin?: string
-  /** Of the entry in it. */
-  index?: number
-  /** 32 bytes of hex: that of the statement. */
-  leaf?: string
-  /** How many it stands for. */
-  count?: number
-  /** 32 bytes of hex: that of a boot entry. */
-  configHash?: string
-  /** Keys of witnesses that did not state that they cosigned no more of the log than it shows. */
-  witnesses?: readonly string[]
-  /** More, for who looks into it. */
-  detail?: string
-}
-
-/** The effect of a finding on the report. Warnings and notes leave it complete. */
-export type Severity = 'alarm' | 'not-listed' | 'gap' | 'warning' | 'note'
+import { describeFinding, type Finding, type FindingKind, type Severity, toSeverity } from './findings.ts'
 
 /** A log that was read to its end. */
 export type LogReport = {
@@ -105,58 +12,22 @@ export type LogReport = {
   dropped: number
 }
 
-export const severities: Readonly<Record<FindingKind, Severity>> = {
-  'no-receipt': 'alarm',
-  'receipt-failed': 'alarm',
-  awaited: 'gap',
-  'receipt-unavailable': 'gap',
-  'receipt-not-listed': 'not-listed',
-  'receipt-not-accepted': 'gap',
-  'not-shown': 'gap',
-  'not-judged': 'gap',
-  'used-by-code': 'warning',
-  code: 'warning',
-  'wallet-unknown': 'gap',
-  authorization: 'note',
-  'not-logged': 'alarm',
-  hidden: 'alarm',
-  'entry-awaited': 'gap',
-  'entry-unmatched': 'gap',
-  unresolved: 'gap',
-  'log-lies': 'alarm',
-  'log-withholds': 'gap',
-  'log-stale': 'gap',
-  'log-ahead': 'gap',
-  'boot-not-listed': 'not-listed',
-  'log-unavailable': 'gap',
-  'witness-unavailable': 'warning',
-  'witness-contradicts': 'gap',
-  'log-not-checked': 'gap',
-  'log-unused': 'note',
-  'logs-unknown': 'gap',
-  'key-unknown': 'gap',
-  'before-log': 'note',
-}
+/** The severity of a report, the beginning of its headline, and the exit code of the command line. Scripts depend on the exit codes. */
+type Verdict = { severity: 'alarm' | 'not-listed' | 'gap' | 'complete'; title: string; exitCode: number }
 
-/** The severity of a report, and the exit code of the command line. Scripts depend on the exit codes. */
-type Verdict = { severity: 'alarm' | 'not-listed' | 'gap' | 'complete'; exitCode: number }
+/** By conclusion, worst first: `unresolved` if nothing else is open. Headline, exit code, webhook and page all follow from it. */
+export const monitorVerdicts = {
+  'used-elsewhere': { severity: 'alarm', title: 'The key is used elsewhere. ', exitCode: 1 },
+  'receipt-failed': { severity: 'alarm', title: 'A receipt does not verify. ', exitCode: 1 },
+  hidden: { severity: 'alarm', title: 'Something is hidden. ', exitCode: 4 },
+  'log-lies': { severity: 'alarm', title: 'The log lies. ', exitCode: 5 },
+  'not-in-manifest': { severity: 'not-listed', title: 'Not in your manifest. ', exitCode: 7 },
+  incomplete: { severity: 'gap', title: 'Not complete. ', exitCode: 3 },
+  unresolved: { severity: 'gap', title: 'A signature is unresolved. ', exitCode: 6 },
+  complete: { severity: 'complete', title: '', exitCode: 0 },
+} as const satisfies Readonly<Record<string, Verdict>>
 
-/** Worst first: `unresolved` if nothing else is open. */
-const verdicts = {
-  'used-elsewhere': { severity: 'alarm', exitCode: 1 },
-  'receipt-failed': { severity: 'alarm', exitCode: 1 },
-  hidden: { severity: 'alarm', exitCode: 4 },
-  'log-lies': { severity: 'alarm', exitCode: 5 },
-  'not-in-manifest': { severity: 'not-listed', exitCode: 7 },
-  incomplete: { severity: 'gap', exitCode: 3 },
-  unresolved: { severity: 'gap', exitCode: 6 },
-  complete: { severity: 'complete', exitCode: 0 },
-} as const satisfies Record<string, Verdict>
-
-export type MonitorConclusion = keyof typeof verdicts
-
-/** By conclusion, worst first. Headline, exit code, webhook and page all follow from a report's conclusion. */
-export const monitorVerdicts: Readonly<Record<MonitorConclusion, Verdict>> = verdicts
+export type MonitorConclusion = keyof typeof monitorVerdicts
 
 export type MonitorReport = {
   address: string
@@ -187,7 +58,7 @@ export function concludeReport(findings: readonly Finding[]): MonitorConclusion 
 /** Undefined if there is none. */
 export function findWorst(conclusions: readonly MonitorConclusion[]): MonitorConclusion | undefined {
   const found = new Set<string>(conclusions)
-  return (Object.keys(verdicts) as MonitorConclusion[]).find((conclusion) => found.has(conclusion))
+  return (Object.keys(monitorVerdicts) as MonitorConclusion[]).find((conclusion) => found.has(conclusion))
 }
 
 /** The first nonce whose use is neither proven nor explained; `nonce` where there is none. */
@@ -199,7 +70,7 @@ export function findCompleteTo(findings: readonly Finding[], nonce: number): num
 
 function toConclusion(kind: FindingKind): MonitorConclusion {
   if (kind === 'receipt-failed' || kind === 'hidden' || kind === 'log-lies' || kind === 'unresolved') return kind
-  switch (severities[kind]) {
+  switch (toSeverity(kind)) {
     case 'alarm':
       return 'used-elsewhere'
     case 'not-listed':
@@ -209,4 +80,58 @@ function toConclusion(kind: FindingKind): MonitorConclusion {
     default:
       return 'complete'
   }
+}
+
+/** A report in words, for the command line and the page. */
+export type ReportWords = {
+  headline: string
+  findings: readonly { severity: Severity; text: string }[]
+  /** What was read of each log. */
+  logs: readonly string[]
+  /** What the look could not show. */
+  unseen: string
+}
+
+const UNSEEN =
+  'Not seen here: what leaves no trace on this chain, such as signed messages and typed data, transactions and authorizations that nobody sent, and other chains. Only a log of all signatures could show those. The node is believed.'
+const UNSEEN_WITH_LOG =
+  'Not seen here: what code other than the enclave’s would sign with the root secret, where that is not sent to this chain. Believed are the node, and that fewer witnesses lie together than two quorums of them share.'
+
+export function describeReport(report: MonitorReport): ReportWords {
+  return {
+    headline: toHeadline(report),
+    findings: report.findings.map((finding) => ({
+      severity: toSeverity(finding.kind),
+      text: describeFinding(finding),
+    })),
+    logs: (report.logs ?? []).map(describeLog),
+    unseen: report.logs === undefined || report.logs.length === 0 ? UNSEEN : UNSEEN_WITH_LOG,
+  }
+}
+
+function toHeadline(report: MonitorReport): string {
+  const { conclusion, proven, nonce, fromNonce, completeTo, findings, logs = [] } = report
+  const total = nonce - fromNonce
+  const explained = findings.filter(({ kind }) => kind === 'used-by-code').length
+  const since = fromNonce === 0 ? '' : ` from nonce ${fromNonce} on`
+  const counted =
+    total === 0
+      ? `There is no transaction${since || ' yet'}`
+      : `${proven} of ${total - explained} ${total - explained === 1 ? 'transaction has' : 'transactions have'} a proof${since}`
+  const sizes = logs.map(({ size, origin }) => (logs.length === 1 ? `size ${size}` : `size ${size} of ${origin}`))
+  const upTo = [...sizes, `nonce ${completeTo}`].join(' and ')
+  const until = conclusion === 'complete' ? `complete up to ${upTo}` : `no gap up to nonce ${completeTo}`
+  return `${monitorVerdicts[conclusion].title}${counted}; ${until}.`
+}
+
+function describeLog({ origin, size, cosignedAt, entries, proven, dropped }: LogReport): string {
+  const has = `The log ${origin} has ${size} entries, cosigned ${cosignedAt.toISOString()}`
+  if (entries === undefined) return `${has}. It is not known which belong to this wallet.`
+  const found =
+    entries === 0
+      ? 'no signature of this wallet'
+      : `${entries} ${entries === 1 ? 'signature' : 'signatures'} of this wallet`
+  const parts =
+    entries === 0 ? '' : `, ${proven} with a proof${dropped === 0 ? '' : `, ${dropped} erased before anybody got them`}`
+  return `${has}: ${found}${parts}.`
 }

@@ -122,12 +122,9 @@ describe('what browsers meet', () => {
     [{ status: 302, location: 'https://accounts.google.com/signin/oauth/error?authError=x' }, 'fault'],
     [{ status: 403, location: '' }, 'warning'],
     [{ status: 401, location: '' }, 'fault'],
-    [{ status: 401, location: '', isGuarded: true }, 'ok'],
     [undefined, 'warning'],
   ])('a provider that answers %j: %s', (answer, state) =>
-    expect(
-      judgeAnswer(answer && { isGuarded: false, ...answer }, { where: 'x', redirectUri: 'y', id: 'z' }).state,
-    ).toBe(state),
+    expect(judgeAnswer(answer, { where: 'x', redirectUri: 'y', id: 'z' }).state).toBe(state),
   )
 })
 

@@ -1,4 +1,3 @@
-import { MOCK, SILICON_HEADER } from '@countersign/service'
 import { createProviders, type ProviderConfig } from '../auth/createProviders.ts'
 import { getPreset } from '../auth/presets.ts'
 import type { Config } from '../config.ts'
@@ -38,8 +37,7 @@ export function createSignInChecks({ subject, clock, fetch }: Context): Check[] 
       const response = await fetch(url, { redirect: 'manual', signal, headers: { accept: 'text/html' } })
       await response.body?.cancel()
       const { status, headers } = response
-      const isGuarded = config.mode === 'staging' && status === 401 && headers.get(SILICON_HEADER) === MOCK
-      return { status, location: headers.get('location') ?? '', isGuarded }
+      return { status, location: headers.get('location') ?? '' }
     } catch {
       return undefined
     }
@@ -54,8 +52,7 @@ export function createSignInChecks({ subject, clock, fetch }: Context): Check[] 
   ]
 }
 
-/** `isGuarded`: a staging's own provider has its pages behind the password, which is for browsers. */
-type Answer = { status: number; location: string; isGuarded: boolean }
+type Answer = { status: number; location: string }
 
 export function judgeAnswer(
   answer: Answer | undefined,
@@ -64,8 +61,7 @@ export function judgeAnswer(
   const mend = `Register ${redirectUri} for the client of OIDC_${id.toUpperCase()}_CLIENT_ID at the provider.`
   if (answer === undefined)
     return warning(`${where}: its page of sign-in gives no answer`, 'Check that people can reach it.')
-  const { status, location, isGuarded } = answer
-  if (isGuarded) return ok(`${where}: metadata are right. Its page is behind the password: the client was not tried`)
+  const { status, location } = answer
   const isError = /[?&](error|authError)=|\/error\b/.test(location)
   if (status === 400 || status === 401 || isError)
     return fault(`${where}: it does not accept the client, or its redirect URI`, mend)

@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
-import { PinError } from '../ipfs/pinError.ts'
 import { assembleNamedBlocks, assembleReceipt, createReleaseAssembler, toBlock } from '../pipeline/assembleReceipt.ts'
-import type { Block, ReadBlock } from '../ports.ts'
+import type { Block } from '../ports.ts'
 import { findPins, type PinWork } from '../store/findPins.ts'
 import type { Tables } from '../store/tables.ts'
 import { chunk } from './exportIndex.ts'
@@ -11,9 +10,6 @@ import { chunk } from './exportIndex.ts'
 const MAX_FOUND = 32
 /** Shared blocks that are remembered as written: those of a batch are near each other. */
 const MAX_WRITTEN = 10_000
-const TIMEOUT_MS = 10_000
-/** After so many reads in a row without an answer IPFS is down, and is asked for no more. */
-const MAX_OUTAGES = 8
 
 export type BlockSource = {
   /** The receipts of these proofs with all that they name, each block once; a shared one again only if its uses are far apart. */
@@ -22,22 +18,19 @@ export type BlockSource = {
 
 export type BlockSourceDeps = {
   db: Kysely<Tables>
-  readBlock?: ReadBlock | undefined
-  /** Of a receipt that is neither in the database, nor the one that its rows give, nor to be had from IPFS. The others follow. */
+  /** Of a receipt that is neither in the database nor the one that its rows give. The others follow. */
   onMissing(slug: string): void
   /** Unless a test counts them. */
   assemble?: typeof assembleReceipt
 }
 
 /**
- * The blocks of proofs, from their rows: whatever the rows give counts only under the CID that was published. So receipts that left the
- * database are exported too, and IPFS is asked only for those that today's program would write otherwise.
+ * The blocks of proofs, from their rows: receipts that left the database are rebuilt, and count only under the CID that was published.
  */
 export function createBlockSource(deps: BlockSourceDeps): BlockSource {
-  const { db, readBlock, onMissing, assemble = assembleReceipt } = deps
+  const { db, onMissing, assemble = assembleReceipt } = deps
   const written = new Set<string>()
   const toReleaseBlocks = createReleaseAssembler()
-  let outages = 0
 
   function isNew({ cid }: Block): boolean {
     if (written.has(cid)) return false
@@ -52,26 +45,13 @@ export function createBlockSource(deps: BlockSourceDeps): BlockSource {
     // Making one takes a millisecond of the thread that signs, which comes first.
     await setImmediate()
     const made = tryAssemble(work)
-    return made?.cid === cid ? made : readReceipt(cid)
+    return made?.cid === cid ? made : undefined
   }
 
   function tryAssemble(work: PinWork): Block | undefined {
     try {
       return assemble(work, toReleaseBlocks).receipt
     } catch {
-      return undefined
-    }
-  }
-
-  async function readReceipt(cid: string): Promise<Block | undefined> {
-    if (readBlock === undefined || outages >= MAX_OUTAGES) return undefined
-    try {
-      const bytes = await readBlock(cid, { signal: AbortSignal.timeout(TIMEOUT_MS) })
-      outages = 0
-      return { cid, bytes }
-    } catch (error) {
-      const isAnswer = error instanceof PinError && error.code !== 'pin_unavailable'
-      outages = isAnswer ? 0 : outages + 1
       return undefined
     }
   }

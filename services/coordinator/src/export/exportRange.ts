@@ -1,6 +1,6 @@
 import { encodeCarHeader, encodeCarSection } from '@countersign/receipt'
 import type { Kysely } from 'kysely'
-import type { Block, ReadBlock } from '../ports.ts'
+import type { Block } from '../ports.ts'
 import { findPosition, type ListedProof, listAfter } from '../store/exports.ts'
 import type { Tables } from '../store/tables.ts'
 import { createBlockSource } from './createBlockSource.ts'
@@ -26,7 +26,7 @@ const MARGIN_MS = 3_600_000
  * the receipts that cannot be had, which the index lists as missing.
  */
 export async function exportRange(
-  { db, readBlock }: { db: Kysely<Tables>; readBlock?: ReadBlock | undefined },
+  { db }: { db: Kysely<Tables> },
   { from, to, path, onProgress }: ExportRangeParameters,
 ): Promise<{ proofs: number; missing: number; root: string; bytes: number }> {
   const file = await createExportFile(path)
@@ -39,7 +39,7 @@ export async function exportRange(
   }
   try {
     const missing = new Set<string>()
-    const source = createBlockSource({ db, readBlock, onMissing: (slug) => missing.add(slug) })
+    const source = createBlockSource({ db, onMissing: (slug) => missing.add(slug) })
     // In place of the root, which is not known yet.
     await file.append(encodeCarHeader(toPageBlock([]).cid))
     let waiting: ExportEntry[] = []

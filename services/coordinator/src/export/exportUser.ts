@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { encodeCarHeader, encodeCarSection } from '@countersign/receipt'
 import type { Kysely } from 'kysely'
-import type { Block, ReadBlock } from '../ports.ts'
+import type { Block } from '../ports.ts'
 import { listOfUser } from '../store/exports.ts'
 import type { Tables } from '../store/tables.ts'
 import { toCursor } from '../wallet/listTransactions.ts'
@@ -14,7 +14,6 @@ const PAGE = 1_000
 
 export type ExportUserDeps = {
   db: Kysely<Tables>
-  readBlock?: ReadBlock | undefined
   /** Once for a file that lacks receipts, at its end. */
   onMissing?(count: number): void
 }

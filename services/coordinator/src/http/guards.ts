@@ -8,7 +8,6 @@ import { toSiliconHeaders } from './markMock.ts'
 import { assertNotPlanted, assertOrigin, isProviderForm, toCorsHeaders } from './origin.ts'
 import { toRequestId } from './requestId.ts'
 import { createSecurityHeaders } from './securityHeaders.ts'
-import { STAGING_PATH, type StagingGate } from './stagingGate.ts'
 
 /** A request that has begun. */
 type Begun = {
@@ -26,7 +25,7 @@ type Headers = Readonly<Record<string, string>>
 /** What every request passes before and after its route. */
 export type Guards = {
   begin(head: RequestHead, incoming: Incoming | undefined): Begun
-  /** Throws for requests once it has stopped, for those of foreign pages, and in staging for those without its password. */
+  /** Throws for requests once it has stopped, and for those of foreign pages. */
   admit(c: RequestContext, incoming: Incoming | undefined): void
   /** Once for each that has begun, however it ended. */
   leave(): void
@@ -43,13 +42,11 @@ export function createGuards(deps: {
   config: { allowedOrigins: readonly string[]; trustedProxies: readonly string[] }
   isHttps: boolean
   isMock: boolean
-  /** Where it is a staging. */
-  gate: StagingGate | undefined
   clock: Clock
   random: Random
   log: Log
 }): Guards {
-  const { config, gate, clock, random, log } = deps
+  const { config, clock, random, log } = deps
   const isTrusted = createTrustedProxies(config.trustedProxies)
   const securityHeaders = createSecurityHeaders(deps)
   const siliconHeaders = toSiliconHeaders(deps)
@@ -79,8 +76,6 @@ export function createGuards(deps: {
       if (isNamedTwice(incoming?.rawHeaders, 'host')) {
         throw new CoordinatorError('invalid_request', 'two hosts', { details: 'there is more than one Host' })
       }
-      gate?.assertAdmitted(c)
-      if (gate !== undefined && path === STAGING_PATH) return
       if (method === 'OPTIONS') return
       if (method === 'GET' || method === 'HEAD' || isProviderForm(path)) {
         assertNotPlanted(config, head)
@@ -103,8 +98,6 @@ export function createGuards(deps: {
           ...toCorsHeaders(config, { origin: head.header('origin'), path, method }),
           'x-request-id': requestId,
           ...siliconHeaders,
-          // A cache on the way would give what a password guards to those who have none.
-          ...(gate !== undefined && { 'cache-control': 'no-store, no-transform' }),
           ...(isStopping && { connection: 'close' }),
         },
       }

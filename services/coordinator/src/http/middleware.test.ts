@@ -8,7 +8,7 @@ import { createMiddleware } from './middleware.ts'
 test('a page is under way until it is marked as mock', async () => {
   const origins = { allowedOrigins: [], trustedProxies: [] }
   const outside = { clock: createFakeClock(), random: createFakeRandom(), log: createFakeLog() }
-  const guards = createGuards({ config: origins, isHttps: true, isMock: true, gate: undefined, ...outside })
+  const guards = createGuards({ config: origins, isHttps: true, isMock: true, ...outside })
   const { record } = createMiddleware({ guards, origins, isMock: true })
   const { readable, writable } = new TransformStream()
   const headers = { 'content-type': 'text/html' }

@@ -96,6 +96,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
     logStore: emptyLogStore,
     getWebhookKeys: () => [],
     warnOf: async (type, data) => void warnings.push({ type, data }),
+    rebuildReceipt: async () => undefined,
     exportProofs: () => Promise.reject(new Error('there is nothing to export')),
     enclave,
     entropy,

@@ -8,9 +8,6 @@ export type PinnerConfig =
   | { kind: 'kubo'; apiUrl: string; token: string | undefined }
   | { kind: 'pinata'; apiUrl: string | undefined; gatewayUrl: string; pinsUrl: string | undefined; token: string }
 
-/** Where receipts are read by a process that does not pin them. */
-export type ReceiptSource = Extract<PinnerConfig, { kind: 'kubo' }> | { kind: 'gateway'; gatewayUrl: string }
-
 const PINATA_GATEWAY = 'https://gateway.pinata.cloud'
 
 export type PinnerContext = {
@@ -48,18 +45,4 @@ export function readPinner(env: Env, context: PinnerContext, fault: Fault): Pinn
     fault('IPFS_PINS_URL: expected https, or http on loopback, because the token goes there too')
   }
   return { kind: 'pinata', apiUrl, gatewayUrl, pinsUrl, token: token ?? '' }
-}
-
-/** The Kubo that is named, or a gateway. A coordinator beside workers has no block of its own. */
-export function readReceiptSource(
-  env: Env,
-  { ipfsGatewayUrl, ...context }: PinnerContext & { ipfsGatewayUrl: string | undefined },
-  fault: Fault,
-): ReceiptSource | undefined {
-  if (env.IPFS_PINNER === 'kubo' && env.IPFS_API_URL) {
-    const pinner = readPinner(env, context, fault)
-    return pinner.kind === 'kubo' ? pinner : undefined
-  }
-  const gatewayUrl = ipfsGatewayUrl ?? (env.IPFS_PINNER === 'pinata' ? PINATA_GATEWAY : undefined)
-  return gatewayUrl === undefined ? undefined : { kind: 'gateway', gatewayUrl }
 }

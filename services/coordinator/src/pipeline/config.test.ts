@@ -73,16 +73,6 @@ describe('readPipeline', () => {
     expect(read({ ...chain, RECEIPT_RETENTION_D: '30' }).config?.retentionMs).toBe(2_592_000_000)
   })
 
-  test.each(['DATABASE_URL', 'DATABASE_URL_FILE'])(
-    'beside others on %s an embedded node is not the only copy',
-    (name) => {
-      const env = { ...chain, RECEIPT_RETENTION_D: '30', [name]: 'postgres://localhost/countersign' }
-      expect(read(env).faults).toEqual([expect.stringMatching(/^RECEIPT_RETENTION_D: coordinators cannot read/)])
-      expect(read({ ...env, IPFS_PINNER: 'kubo' }).faults).toEqual([])
-      expect(read({ ...env, [name]: '' }).faults).toEqual([])
-    },
-  )
-
   test('with Pinata receipts leave the database only where its list of pins can be asked', () => {
     const env = { ...chain, RECEIPT_RETENTION_D: '30', IPFS_PINNER: 'pinata', IPFS_API_TOKEN: 'token' }
     expect(read(env).faults).toEqual([expect.stringMatching(/^RECEIPT_RETENTION_D: needs IPFS_PINS_URL/)])
@@ -177,15 +167,6 @@ describe('readPipeline', () => {
 
 describe('readWorkerConfig', () => {
   const readFile = () => ''
-
-  test('a worker with a node of its own keeps all receipts: coordinators could not read them there', () => {
-    const env = { ...chain, DATABASE_URL: 'postgres://localhost/countersign', RECEIPT_RETENTION_D: '30' }
-    expect(() => readWorkerConfig(env, { readFile })).toThrow(
-      expect.objectContaining({ faults: [expect.stringMatching(/^RECEIPT_RETENTION_D: coordinators cannot read/)] }),
-    )
-    const kubo = { ...env, IPFS_PINNER: 'kubo' }
-    expect(readWorkerConfig(kubo, { readFile }).config.retentionMs).toBe(2_592_000_000)
-  })
 
   test('a worker alone needs PostgreSQL and a chain, and is told both at once', () => {
     const error = (() => {

@@ -49,12 +49,6 @@ export function readPipeline(env: Env, context: PinnerContext, fault: Fault): Pi
       'RECEIPT_RETENTION_D: needs IPFS_PINS_URL with pinata, because its gateway also gives what is no longer pinned',
     )
   }
-  // On PostgreSQL there may be others, now or later; the embedded database has one process.
-  if (retentionMs !== undefined && pinner.kind === 'helia' && (env.DATABASE_URL || env.DATABASE_URL_FILE)) {
-    fault(
-      'RECEIPT_RETENTION_D: coordinators cannot read from the IPFS node inside another process; with DATABASE_URL use IPFS_PINNER=kubo or pinata',
-    )
-  }
   return {
     pinner,
     chain: {

@@ -48,8 +48,11 @@ function create({ count, ...changes }: { count: number } & Partial<DropDeps>) {
       return bytes
     },
   }
-  const makeCid: DropDeps['makeCid'] = async (slug) => rows.find(({ receipt }) => receipt.slug === slug)?.receipt.cid
-  const deps = { store, pinner, makeCid, clock, log, retentionMs: 30 * DAY, pageSize: 10 }
+  const rebuild: DropDeps['rebuild'] = async (slug) => {
+    const row = rows.find(({ receipt }) => receipt.slug === slug)
+    return row && { cid: row.receipt.cid, bytes: new Uint8Array() }
+  }
+  const deps = { store, pinner, rebuild, clock, log, retentionMs: 30 * DAY, pageSize: 10 }
   const dropper = createDropper({ ...deps, ...changes })
   const toRow = (index: number): HeldReceipt => rows[index]?.receipt ?? { slug: '', cid: '', hash: '' }
   const held = () => rows.filter(({ isHeld }) => isHeld).map(({ receipt }) => receipt.slug)
@@ -95,14 +98,14 @@ describe('dropping receipts', () => {
     expect(held()).toEqual(['slug1'])
   })
 
-  test.each<[string, DropDeps['makeCid']]>([
-    ['another one', async () => 'another'],
+  test.each<[string, DropDeps['rebuild']]>([
+    ['another one', async () => ({ cid: 'another', bytes: new Uint8Array() })],
     ['none', async () => undefined],
     ['an error', () => Promise.reject(new Error('a row is not whole'))],
   ])('a receipt for which its rows give %s stays, unasked for, and those behind it go', async (_, fail) => {
     const subject = create({
       count: 40,
-      makeCid: (slug) => (others.has(slug) ? fail(slug) : subject.deps.makeCid(slug)),
+      rebuild: (slug) => (others.has(slug) ? fail(slug) : subject.deps.rebuild(slug)),
     })
     // More than a page, so that nothing of it goes.
     const others = new Set(Array.from({ length: 25 }, (_, index) => `slug${index}`))

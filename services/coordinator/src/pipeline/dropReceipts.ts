@@ -5,12 +5,12 @@ import { PinError, untilAborted } from '../ipfs/pinError.ts'
 import type { Clock, Pinner } from '../ports.ts'
 import type { HeldReceipt, RetentionStore } from '../store/retention.ts'
 import { toReason } from '../toReason.ts'
-import type { MakeCid } from './makeCid.ts'
+import type { RebuildReceipt } from './rebuildReceipt.ts'
 
 export type DropDeps = {
   store: RetentionStore
   pinner: Pick<Pinner, 'readPinned'>
-  makeCid: MakeCid
+  rebuild: RebuildReceipt
   clock: Clock
   log: Log
   /** Since the signing. */
@@ -41,7 +41,7 @@ const READS = 32
 const createTimeout = () => AbortSignal.timeout(10_000)
 /** What could not be dropped is looked at again after that. */
 const AGAIN_MS = 3_600_000
-/** Today's program would write it otherwise, or not at all: these bytes are the only ones beside those on IPFS. */
+/** Today's program would write it otherwise, or not at all: then the service can only answer with these bytes. */
 const MADE_OTHERWISE = 'made_otherwise'
 
 /**
@@ -50,7 +50,7 @@ const MADE_OTHERWISE = 'made_otherwise'
  * workers may do it, and each may die at any moment: a receipt goes in the one statement that follows its read.
  */
 export function createDropper(deps: DropDeps): Dropper {
-  const { store, pinner, makeCid, clock, log, retentionMs, pageSize = PAGE_SIZE, createDeadline = createTimeout } = deps
+  const { store, pinner, rebuild, clock, log, retentionMs, pageSize = PAGE_SIZE, createDeadline = createTimeout } = deps
   let after = '-1'
   let restartAt = clock.now() + AGAIN_MS
   let isStopped = false
@@ -70,7 +70,7 @@ export function createDropper(deps: DropDeps): Dropper {
     try {
       // Making one takes a millisecond of a thread that may sign, which comes first.
       await setImmediate()
-      if ((await makeCid(slug)) !== cid) return MADE_OTHERWISE
+      if ((await rebuild(slug))?.cid !== cid) return MADE_OTHERWISE
     } catch {
       return MADE_OTHERWISE
     }

@@ -2,7 +2,7 @@ import type { Log } from '@countersign/service'
 import { createViemChain } from '../chain/viemChain.ts'
 import type { PinnerConfig } from '../ipfs/config.ts'
 import { type Decorate, keepOriginal } from '../parts.ts'
-import type { Clock, GetBlock, Pinner, ReadBlock } from '../ports.ts'
+import type { Clock, GetBlock, Pinner } from '../ports.ts'
 import type { PipelineStore } from '../store/openStore.ts'
 import { systemSchedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
@@ -15,8 +15,6 @@ import { type StageMetrics, startWorker } from './worker.ts'
 export type Pipeline = {
   /** Absent where another service serves the blocks. */
   getBlock?: GetBlock
-  /** From where receipts are pinned. */
-  readBlock: ReadBlock
   stop(): Promise<void>
 }
 
@@ -62,7 +60,6 @@ export async function startPipeline(deps: {
     log.info({ msg: 'Started the worker', name: pinner.name, address: chain.account })
     return {
       ...(getBlock === undefined ? {} : { getBlock }),
-      readBlock: (cid, options) => pinner.read(cid, options),
       async stop() {
         endWatching()
         await Promise.all([worker.stop(), webhooks?.stop()])

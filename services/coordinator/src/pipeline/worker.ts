@@ -10,10 +10,10 @@ import type { PipelineConfig } from './config.ts'
 import { confirmPublications } from './confirm.ts'
 import { createSightings } from './confirmRun.ts'
 import { createDropper } from './dropReceipts.ts'
-import { createMakeCid } from './makeCid.ts'
 import { createPinStage, type PinOutcome } from './pin.ts'
 import { pinPolicy } from './pinPolicy.ts'
 import { publishDue } from './publish.ts'
+import { createRebuildReceipt } from './rebuildReceipt.ts'
 
 /** What operators watch about the pipeline: how each attempt of a stage ended. */
 export type StageMetrics = { observeStage(stage: string, outcome: string, count?: number): void }
@@ -64,7 +64,14 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
   const dropper =
     retentionMs === undefined
       ? undefined
-      : createDropper({ store: store.retention, pinner, makeCid: createMakeCid(pinning), clock, log, retentionMs })
+      : createDropper({
+          store: store.retention,
+          pinner,
+          rebuild: createRebuildReceipt(pinning),
+          clock,
+          log,
+          retentionMs,
+        })
   let sweeping: Promise<void> | undefined
   let dropping: Promise<void> | undefined
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import { createTestApp } from '../http/testApp.fake.ts'
-import { PinError } from '../ipfs/pinError.ts'
+import type { RebuildReceipt } from '../pipeline/rebuildReceipt.ts'
 import { createFakeLog } from '../ports.fake.ts'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
 import type { Proof } from '../store/types.ts'
@@ -15,6 +15,8 @@ const receipt = new Uint8Array(readFileSync(golden))
 const held: Proof = { ...completeProof, receipt, ipfsCid: toCid(receipt), isFinal: true }
 const dropped: Proof = { ...held, receipt: null, isDropped: true }
 const { slug } = held
+const rebuilt = { cid: toCid(receipt), bytes: receipt }
+const other = new Uint8Array(Buffer.from('{"version":1}'))
 const unavailable = { code: 'receipt_unavailable' }
 
 function create(changes: Partial<WithReceiptsDeps> = {}) {
@@ -25,98 +27,84 @@ function create(changes: Partial<WithReceiptsDeps> = {}) {
   const store = withReceipts({
     store: memory,
     log,
-    async readBlock(cid) {
-      asked.push(cid)
-      return receipt
+    async rebuild(slug) {
+      asked.push(slug)
+      return rebuilt
     },
     ...changes,
   })
   return { store, memory, log, asked }
 }
 
-describe('proofs whose receipt is on IPFS alone', () => {
-  test('it is read by its CID; of others, nothing is read', async () => {
+describe('proofs whose receipt left the database', () => {
+  test('it is rebuilt; others are not', async () => {
     const { store, memory, asked } = create()
     expect(await store.findProof(slug)).toEqual({ ...dropped, receipt })
-    expect(asked).toEqual([held.ipfsCid])
+    expect(asked).toEqual([slug])
     memory.rows.proofs.set(slug, held)
     expect(await store.findProof(slug)).toBe(held)
     expect([await store.findProof('nothing'), asked.length]).toEqual([undefined, 1])
   })
 
-  test('many readers of one share one read; the next reads again', async () => {
-    const { promise, resolve } = Promise.withResolvers<Uint8Array<ArrayBuffer>>()
-    let reads = 0
+  test('many readers of one share one rebuilding; the next rebuilds again', async () => {
+    const { promise, resolve } = Promise.withResolvers<typeof rebuilt>()
+    let count = 0
     const { store } = create({
-      readBlock() {
-        reads += 1
+      rebuild() {
+        count += 1
         return promise
       },
     })
     const reading = Promise.all(Array.from({ length: 1_000 }, () => store.findProof(slug)))
-    resolve(receipt)
+    resolve(rebuilt)
     expect(new Set((await reading).map((proof) => proof?.receipt))).toEqual(new Set([receipt]))
-    expect(reads).toBe(1)
+    expect(count).toBe(1)
     await store.findProof(slug)
-    expect(reads).toBe(2)
+    expect(count).toBe(2)
   })
 
-  test('no more than 32 are read at one time, and no more than 512 wait', async () => {
-    const { promise, resolve } = Promise.withResolvers<Uint8Array<ArrayBuffer>>()
-    let reads = 0
+  test('no more than 2 are rebuilt at one time, and no more than 512 wait', async () => {
+    const { promise, resolve } = Promise.withResolvers<typeof rebuilt>()
+    let count = 0
     const { store, memory } = create({
-      readBlock() {
-        reads += 1
+      rebuild() {
+        count += 1
         return promise
       },
     })
     const slugs = Array.from({ length: 600 }, () => randomBytes(16).toString('base64url'))
-    for (const one of slugs) memory.rows.proofs.set(one, { ...dropped, slug: one, ipfsCid: `cid of ${one}` })
+    for (const one of slugs) memory.rows.proofs.set(one, { ...dropped, slug: one })
     const reading = Promise.allSettled(slugs.map((one) => store.findProof(one)))
-    await new Promise((done) => setImmediate(() => setImmediate(done)))
-    expect(reads).toBe(32)
-    resolve(receipt)
-    const results = await reading
-    const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
-    expect(refused).toHaveLength(600 - 544)
+    await expect.poll(() => count).toBe(2)
+    resolve(rebuilt)
+    const refused = (await reading).flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
+    expect(refused).toHaveLength(600 - 514)
     for (const reason of refused) expect(reason).toMatchObject(unavailable)
   })
 
-  test.each([
-    new PinError('pin_not_found'),
-    new PinError('pin_unavailable'),
-    new PinError('pin_mismatch', { details: 'gateway: other bytes' }),
-    new TypeError('anything'),
-  ])('what IPFS does not give back is unavailable: %s', async (error) => {
-    const { store, log } = create({ readBlock: () => Promise.reject(error) })
+  test.each<[string, Awaited<ReturnType<RebuildReceipt>>]>([
+    ['with another CID', { cid: toCid(other), bytes: other }],
+    ['of which the rows give none', undefined],
+  ])('a receipt %s is unavailable', async (_, found) => {
+    const { store, log } = create({ rebuild: async () => found })
     await expect(store.findProof(slug)).rejects.toMatchObject(unavailable)
     expect(log.lines).toHaveLength(1)
   })
-
-  test('a node that never answers is given up', async () => {
-    const { store } = create({ readBlock: () => new Promise(() => {}), timeoutMs: 5 })
-    await expect(store.findProof(slug)).rejects.toMatchObject(unavailable)
-  })
-
-  test('a coordinator without a node says so', async () => {
-    const { store } = create({ readBlock: undefined })
-    await expect(store.findProof(slug)).rejects.toMatchObject({ ...unavailable, details: /no IPFS node/ })
-  })
 })
 
-describe('GET /proof/:slug of a receipt that is on IPFS alone', () => {
-  function start(readBlock: NonNullable<WithReceiptsDeps['readBlock']>) {
-    const app = createTestApp({ deps: { readBlock } })
+describe('GET /proof/:slug of a receipt that left the database', () => {
+  function start(rebuild: RebuildReceipt = async () => rebuilt) {
+    const app = createTestApp({ deps: { rebuildReceipt: rebuild } })
     const set = (proof: Proof) => void app.store.rows.proofs.set(slug, proof)
     return { ...app, set }
   }
 
   test('body, ETag and headers are what they were, and 304 for the tag from before', async () => {
-    const before = start(async () => receipt)
+    const before = start()
     before.set(held)
     const expected = await before.request(`/proof/${slug}`)
     // Another process, which has kept nothing.
-    const after = start(async () => receipt)
+    const after = start()
     after.set(dropped)
     const answer = await after.request(`/proof/${slug}`)
     expect([answer.status, await answer.text()]).toEqual([200, await expected.text()])
@@ -127,23 +115,20 @@ describe('GET /proof/:slug of a receipt that is on IPFS alone', () => {
     expect((await after.request(`/proof/${slug}`, { headers })).status).toBe(304)
   })
 
-  test('it is read from IPFS once, and answered from memory then', async () => {
-    let reads = 0
+  test('it is rebuilt once, and answered from memory then', async () => {
+    let count = 0
     const { request, set } = start(async () => {
-      reads += 1
-      return receipt
+      count += 1
+      return rebuilt
     })
     set(dropped)
-    for (let count = 0; count < 3; count++) expect((await request(`/proof/${slug}`)).status).toBe(200)
-    expect(reads).toBe(1)
+    for (let read = 0; read < 3; read++) expect((await request(`/proof/${slug}`)).status).toBe(200)
+    expect(count).toBe(1)
   })
 
-  test('while IPFS does not answer: 503 with Retry-After, for the stream too; then it is there again', async () => {
-    let isDown = true
-    const { request, set, openEvents } = start(async () => {
-      if (isDown) throw new PinError('pin_unavailable')
-      return receipt
-    })
+  test('while it does not rebuild: 503 with Retry-After, for the stream too', async () => {
+    let found: typeof rebuilt | undefined
+    const { request, set, openEvents } = start(async () => found)
     set(dropped)
     for (const init of [{}, { method: 'HEAD' }]) {
       for (const path of [`/proof/${slug}`, `/proof/${slug}/events`]) {
@@ -156,7 +141,7 @@ describe('GET /proof/:slug of a receipt that is on IPFS alone', () => {
       code: 'receipt_unavailable',
       retryable: true,
     })
-    isDown = false
+    found = rebuilt
     expect((await request(`/proof/${slug}`)).status).toBe(200)
     const { next } = await openEvents(`/proof/${slug}/events`)
     expect((await next())?.data?.receipt).toEqual(JSON.parse(readFileSync(golden, 'utf8')))

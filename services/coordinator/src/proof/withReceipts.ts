@@ -1,63 +1,55 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
 import { createGatherer } from '../gather.ts'
-import { untilAborted } from '../ipfs/pinError.ts'
-import type { ReadBlock, Store } from '../ports.ts'
-import { toReason } from '../toReason.ts'
+import type { RebuildReceipt } from '../pipeline/rebuildReceipt.ts'
+import type { Store } from '../ports.ts'
 
 export type WithReceiptsDeps = {
   store: Pick<Store, 'findProof' | 'findProofStates'>
-  /** Absent where this process knows no IPFS node. */
-  readBlock?: ReadBlock | undefined
+  rebuild: RebuildReceipt
   log: Pick<Log, 'warn'>
-  /** From the request for it to its bytes. */
-  timeoutMs?: number
 }
 
 type Bytes = Uint8Array<ArrayBuffer>
+type Dropped = { slug: string; cid: string }
 
-const TIMEOUT_MS = 10_000
-/** Reads from IPFS at one time, and how many more may wait for one. */
-const READS = 32
+/** Receipts that are rebuilt at one time, and how many may wait: anyone can ask for old proofs, and each takes a connection and the thread. */
+const SLOTS = 2
 const MAX_WAITING = 512
 
 /**
- * The same store, with the receipts that are on IPFS alone. Each is read once for all who ask for it meanwhile. Throws
- * `receipt_unavailable` where IPFS does not give it back: never another receipt, and never none.
+ * The same store, with the receipts that left the database. Each is rebuilt once for all callers that ask for it meanwhile. Throws
+ * `receipt_unavailable` if this release would write it otherwise: never another receipt, and never none.
  */
-export function withReceipts(deps: WithReceiptsDeps): WithReceiptsDeps['store'] {
-  const { store, readBlock, log, timeoutMs = TIMEOUT_MS } = deps
-  /** By CID. */
-  const reading = new Map<string, Promise<Bytes>>()
-  const reads = createGatherer<{ cid: string; signal: AbortSignal }, Bytes>({
+export function withReceipts({ store, rebuild, log }: WithReceiptsDeps): WithReceiptsDeps['store'] {
+  /** By slug. */
+  const pending = new Map<string, Promise<Bytes>>()
+  const rebuilds = createGatherer<Dropped, Bytes>({
     limit: 1,
-    slots: READS,
+    slots: SLOTS,
     async run([asked], { answer }) {
-      if (asked === undefined || readBlock === undefined) return
-      const { cid, signal } = asked
-      const value = await untilAborted(signal, () => readBlock(cid, { signal }))
-      answer(asked, { status: 'fulfilled', value })
+      if (asked === undefined) return
+      // Rebuilding one takes a millisecond of a thread that may sign, which comes first.
+      await setImmediate()
+      answer(asked, { status: 'fulfilled', value: await rebuildPublished(asked) })
     },
   })
 
-  async function read(slug: string, cid: string): Promise<Bytes> {
-    try {
-      return await reads.add({ cid, signal: AbortSignal.timeout(timeoutMs) })
-    } catch (error) {
-      log.warn({ msg: 'Could not read a receipt from IPFS', slug, cid, ...toReason(error) })
-      throw unavailable('IPFS did not give it back')
-    } finally {
-      reading.delete(cid)
-    }
+  async function rebuildPublished({ slug, cid }: Dropped): Promise<Bytes> {
+    const rebuilt = await rebuild(slug)
+    if (rebuilt?.cid === cid) return rebuilt.bytes
+    log.warn({ msg: 'Could not rebuild a receipt', slug, cid })
+    throw unavailable('this release would write it otherwise')
   }
 
-  function readReceipt(slug: string, cid: string): Promise<Bytes> {
-    if (readBlock === undefined) throw unavailable('this coordinator has no IPFS node to read it from')
-    const shared = reading.get(cid)
+  function readReceipt(dropped: Dropped): Promise<Bytes> {
+    const { slug } = dropped
+    const shared = pending.get(slug)
     if (shared !== undefined) return shared
-    if (reading.size >= READS + MAX_WAITING) throw unavailable('too many receipts are being read')
-    const begun = read(slug, cid)
-    reading.set(cid, begun)
+    if (pending.size >= SLOTS + MAX_WAITING) throw unavailable('too many receipts are being rebuilt')
+    const begun = rebuilds.add(dropped).finally(() => pending.delete(slug))
+    pending.set(slug, begun)
     return begun
   }
 
@@ -66,11 +58,11 @@ export function withReceipts(deps: WithReceiptsDeps): WithReceiptsDeps['store'] 
     async findProof(slug) {
       const proof = await store.findProof(slug)
       if (proof?.isDropped !== true || proof.ipfsCid === null) return proof
-      return { ...proof, receipt: await readReceipt(slug, proof.ipfsCid) }
+      return { ...proof, receipt: await readReceipt({ slug: proof.slug, cid: proof.ipfsCid }) }
     },
   }
 }
 
 function unavailable(details: string) {
-  return new CoordinatorError('receipt_unavailable', 'the receipt is on IPFS, and cannot be read now', { details })
+  return new CoordinatorError('receipt_unavailable', 'the receipt cannot be rebuilt now', { details })
 }

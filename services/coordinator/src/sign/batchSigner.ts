@@ -1,8 +1,8 @@
-import { type Authorization, assertAuthorizationAllowed, ServiceError } from '@countersign/protocol'
+import { type Authorization, assertAuthorizationAllowed, isOffChain, ServiceError } from '@countersign/protocol'
 import type { KeyEnclave } from '../enclave/keyEnclave.ts'
 import { CoordinatorError, toPublicCode } from '../errors.ts'
 import { createGatherer } from '../gather.ts'
-import { countBytes, isOffChain, type SignJob, type SignResult } from './job.ts'
+import { countBytes, type SignJob, type SignResult } from './job.ts'
 import { type SignDeps, signJobs } from './signJobs.ts'
 
 /** What operators watch about signing. */

@@ -1,10 +1,9 @@
-import { type Hex, SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
+import { type Hex, SAMPLE_TOLERANCE_MS, toSignedDigest } from '@countersign/protocol'
 import { hashPart, type SelfAttestation, toReceiptRelease } from '@countersign/receipt'
 import { CoordinatorError } from '../errors.ts'
 import { createGatherer, type Progress } from '../gather.ts'
 import type { SelfReport } from '../health/selfReport.ts'
 import type { Clock, Random, Store } from '../ports.ts'
-import { toDigest } from '../store/digest.ts'
 import type { Signing, StoredSigning } from '../store/types.ts'
 import type { SignJob } from './job.ts'
 import type { Releaser } from './release.ts'
@@ -115,7 +114,7 @@ async function commit(
     const byKey = new Map(committed.flatMap((row) => (row.digest ? [[toKey(row.walletId, row.digest), row]] : [])))
     for (const [index, job] of attested.entries()) {
       const { stated } = job.checked
-      const digest = stated.version === 1 ? stated.statement.digest : toDigest(stated.signed)
+      const digest = stated.version === 1 ? stated.statement.digest : toSignedDigest(stated.signed)
       const earlier = digest && byKey.get(toKey(job.walletId, digest))
       const offered = rows[index]?.slug ?? ''
       const row = earlier ?? bySlug.get(offered)

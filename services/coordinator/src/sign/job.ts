@@ -1,18 +1,18 @@
 import type { Policy } from '@countersign/policy'
-import type {
-  Approval,
-  Authorization,
-  Hex,
-  MessageContent,
-  Opening,
-  Signed,
-  SignedBatch,
-  SignedStatement,
-  SignItem,
-  Statement,
-  StatementV2,
-  TxMetadata,
-  TypedData,
+import {
+  type Approval,
+  type Authorization,
+  type Hex,
+  type OffChainContent,
+  type Opening,
+  pickContent,
+  type Signed,
+  type SignedBatch,
+  type SignedStatement,
+  type SignItem,
+  type Statement,
+  type StatementV2,
+  type TxMetadata,
 } from '@countersign/protocol'
 import type { Progress } from '../gather.ts'
 import type { AnyWitness, StoredPolicy } from '../store/types.ts'
@@ -23,8 +23,7 @@ import type { VerifiedBatch } from './verifyBatch.ts'
 export type SignContent = { digest: Hex } & (
   | { kind: 'transaction'; txMetadata: TxMetadata }
   | { kind: 'authorization'; authorization: Authorization }
-  | { kind: 'message'; content: MessageContent }
-  | { kind: 'typed-data'; content: TypedData }
+  | OffChainContent
   /** A statement about the address of the wallet; the digest is that of its subject. */
   | { kind: 'address' }
 )
@@ -82,11 +81,6 @@ export type SignResult = { signature: Hex | null; slug: string; opening?: Openin
 
 export type SignProgress = Progress<SignJob, SignResult>
 
-/** Off-chain content is salted each time: no two of its signatures are the same, and its digest stays out of the database. */
-export function isOffChain({ kind }: Pick<SignContent, 'kind'>): boolean {
-  return kind === 'message' || kind === 'typed-data'
-}
-
 /** What the enclave gets. Version 1 knows no vaults. */
 export function toSignItem(
   { sid, grant, keyId, vault, asked }: SignJob,
@@ -102,12 +96,10 @@ export function toSignItem(
     }
     case 'authorization':
       return { kind: asked.kind, ...granted, authorization: asked.authorization }
-    case 'message':
-      return { kind: asked.kind, ...granted, content: asked.content }
-    case 'typed-data':
-      return { kind: asked.kind, ...granted, content: asked.content }
     case 'address':
       return { kind: asked.kind, ...granted }
+    default:
+      return { ...granted, ...pickContent(asked) }
   }
 }
 

@@ -6,7 +6,7 @@ import {
   parsePolicy,
   type TimedSample,
 } from '@countersign/policy'
-import { type EntropySetting, SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
+import { type EntropySetting, isOffChain, pickContent, SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
 import type { Clock } from '../ports.ts'
 import type { StoredPolicy } from '../store/types.ts'
 import { approvalsMissing, policyRefused } from './itemErrors.ts'
@@ -63,7 +63,6 @@ function toLatestSample(policy: Policy, sources: readonly EntropySetting[], now:
 
 function toPolicyRequest(asked: SignJob['asked'], sample: TimedSample | undefined): PolicyRequest {
   if (asked.kind === 'transaction') return { kind: asked.kind, txMetadata: asked.txMetadata, ...(sample && { sample }) }
-  if (asked.kind === 'message') return { kind: asked.kind, content: asked.content }
-  if (asked.kind === 'typed-data') return { kind: asked.kind, content: asked.content }
+  if (isOffChain(asked)) return pickContent(asked)
   throw new Error('a vault signs nothing of this kind')
 }

@@ -1,8 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { fromHex, hashEntropy, type SignedSummary, toEventHash, toHex, toSignedSummary } from '@countersign/protocol'
+import {
+  fromHex,
+  hashEntropy,
+  type SignedSummary,
+  toEventHash,
+  toHex,
+  toSignedDigest,
+  toSignedSummary,
+} from '@countersign/protocol'
 import { CoordinatorError, vaultKeyChanged } from '../errors.ts'
 import type { Store } from '../ports.ts'
-import { toDigest } from './digest.ts'
 import type { Login, Proof, Session, Signing, StoredSigning, User, Vault, Wallet } from './types.ts'
 
 const SEEN_EVERY_MS = 60_000
@@ -236,7 +243,7 @@ function toPublicParts(signing: Signing) {
     return { kind, ...signing.statement, summary: toSignedSummary({ kind, subject: signing.txMetadata }) }
   }
   const { kind, subject } = signing.signed
-  const digest = toDigest(signing.signed)
+  const digest = toSignedDigest(signing.signed)
   const shared = { kind, digest, txHash: toEventHash(signing.signed), summary: toSignedSummary(signing.signed) }
   if (kind === 'off-chain' || kind === 'address') return { ...shared, signature: null, chainId: 0 }
   return { ...shared, signature: subject.signature, chainId: subject.chainId }

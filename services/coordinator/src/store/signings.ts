@@ -1,10 +1,17 @@
 import { hash } from 'node:crypto'
 import { parseCheckpoint, parseNote } from '@countersign/log'
-import { type Approval, type Hex, type TxMetadata, toCanonicalJson, toEventHash } from '@countersign/protocol'
+import {
+  type Approval,
+  type Hex,
+  hasSignature,
+  type TxMetadata,
+  toCanonicalJson,
+  toEventHash,
+  toSignedDigest,
+} from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
 import { toBytes, toDigits } from './bytes.ts'
-import { toDigest } from './digest.ts'
 import type { Jobs } from './jobs.ts'
 import { PREPARED } from './openDatabase.ts'
 import type { SharedHashes, SharedRecords } from './sharedRecords.ts'
@@ -129,10 +136,11 @@ function toRow(signing: Signing): Row {
     release: null,
     approvals: signing.approvals ?? null,
     logIndex: signing.logIndex ?? null,
-    digest: toDigest(signing.signed),
+    digest: toSignedDigest(signing.signed),
   }
-  if (kind === 'off-chain' || kind === 'address') return { ...row, signature: null, chainId: 0 }
-  return { ...row, signature: subject.signature, chainId: subject.chainId }
+  if (!hasSignature(signing.signed)) return { ...row, signature: null, chainId: 0 }
+  const { signature, chainId } = signing.signed.subject
+  return { ...row, signature, chainId }
 }
 
 /**

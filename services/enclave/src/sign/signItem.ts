@@ -3,13 +3,15 @@ import { canTellTime, type Policy, type PolicyLog } from '@countersign/policy'
 import {
   type AddressItem,
   assertAuthorizationAllowed,
+  type ContentChain,
   computeCommitment,
+  findContentChain,
   type Hex,
   hashAuthorization,
-  hashMessage,
+  hashContent,
   hashSignedTransaction,
-  hashTypedData,
   hashUnsignedTransaction,
+  isOffChain,
   type OffChainItem,
   type Opening,
   type OpeningContent,
@@ -23,7 +25,6 @@ import {
   type Statement,
   type StatementV2,
   type TransactionItem,
-  type TypedData,
   tags,
   toHex,
   toPrefixedHex,
@@ -221,8 +222,7 @@ function toLeaf(statement: Statement | StatementV2): Uint8Array<ArrayBuffer> {
 /** Rebuilds what is to be signed, and hashes it. */
 function readItem(item: SigningItem, implementations: readonly Hex[]): Read<SigningItem> | SignItemError {
   try {
-    if (item.kind === 'message') return { item, digest: hashMessage(item.content.message) }
-    if (item.kind === 'typed-data') return { item, digest: hashTypedData(item.content) }
+    if (isOffChain(item)) return { item, digest: hashContent(item) }
     if (item.kind === 'authorization') {
       assertAuthorizationAllowed(item.authorization, implementations)
       return { item, digest: hashAuthorization(item.authorization) }
@@ -239,23 +239,16 @@ function readItem(item: SigningItem, implementations: readonly Hex[]): Read<Sign
   }
 }
 
-/**
- * Typed data that names no chain is good on all of them. A message is not for any chain, unless it has 32 bytes: that is a hash, and contracts of
- * every chain take a signature over it (Safe, meta-transactions).
- */
+/** What may be used on every chain is allowed only where all chains are. */
 function isChainAllowed(item: SigningItem, chainIds: readonly number[] | undefined): boolean {
   if (chainIds === undefined) return true
-  if (item.kind === 'message') return item.content.message.length !== 2 + 2 * 32
-  const chainId = toChainId(item)
-  return chainId !== undefined && chainIds.some((allowed) => BigInt(allowed) === chainId)
+  const chain = findChain(item)
+  return chain === 'none' || chainIds.some((allowed) => BigInt(allowed) === chain)
 }
 
-function toChainId(item: Exclude<SigningItem, { kind: 'message' }>): bigint | undefined {
-  if (item.kind === 'transaction') return BigInt(item.txMetadata.chainId)
-  if (item.kind === 'authorization') return BigInt(item.authorization.chainId)
-  // What was hashed is an integer in one of its spellings.
-  const { chainId } = (item.content as TypedData).domain
-  return chainId === undefined ? undefined : BigInt(chainId as string | number)
+function findChain(item: SigningItem): ContentChain {
+  if (isOffChain(item)) return findContentChain(item)
+  return BigInt(item.kind === 'transaction' ? item.txMetadata.chainId : item.authorization.chainId)
 }
 
 function isApproved(vault: VaultUse | undefined): vault is Required<VaultUse> {

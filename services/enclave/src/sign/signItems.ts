@@ -16,7 +16,7 @@ import {
 import { type KeyWorker, MAX_TASKS } from '../keys/keyWorker.ts'
 import type { StatementLog } from '../log/statementLog.ts'
 import type { Time } from '../time/time.ts'
-import type { PolicyTexts } from '../vault/policyTexts.ts'
+import type { PolicyTexts } from '../vault/policyMemory.ts'
 import type { Batcher, Placement } from './batch.ts'
 import type { Samples, SampleUse } from './samples.ts'
 import type { SignedItem } from './signItem.ts'

@@ -6,7 +6,14 @@ import {
   type TimedSample,
   type VerifyEs256,
 } from '@countersign/policy'
-import type { Hex, SignItem, SignItemError, VaultUse } from '@countersign/protocol'
+import {
+  type Hex,
+  isOffChain,
+  pickContent,
+  type SignItem,
+  type SignItemError,
+  type VaultUse,
+} from '@countersign/protocol'
 import type { Policies } from './policies.ts'
 
 /** What the rules of a vault are, and what tells them the time. */
@@ -73,7 +80,5 @@ export function findPolicy(
 
 function toPolicyRequest(item: SignItem, sample: TimedSample | undefined): PolicyRequest | undefined {
   if (item.kind === 'transaction') return { kind: item.kind, txMetadata: item.txMetadata, sample }
-  if (item.kind === 'message') return { kind: item.kind, content: item.content }
-  if (item.kind === 'typed-data') return { kind: item.kind, content: item.content }
-  return undefined
+  return isOffChain(item) ? pickContent(item) : undefined
 }

@@ -5,7 +5,7 @@ import { EnclaveError } from '../errors.ts'
 import type { KeyWorker } from '../keys/keyWorker.ts'
 import type { Time } from '../time/time.ts'
 import { isSupported } from './policies.ts'
-import type { PolicyTexts } from './policyTexts.ts'
+import type { PolicyTexts } from './policyMemory.ts'
 
 export type DeriveVaultDeps = {
   keyWorker: KeyWorker

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { createPolicyMemory, ENTRY_BYTES } from './policyMemory.ts'
-import { createPolicyTexts } from './policyTexts.ts'
+import { createPolicyMemory, createPolicyTexts, ENTRY_BYTES } from './policyMemory.ts'
 
 test('what was used least recently is forgotten first, and never more is held than the bound', () => {
   const memory = createPolicyMemory<number>({ maxBytes: 30 + 3 * ENTRY_BYTES })

@@ -25,7 +25,7 @@ import { signItems } from '../sign/signItems.ts'
 import { createKnownTime } from '../time/time.fake.ts'
 import { createTime, type Time } from '../time/time.ts'
 import { deriveVault } from './deriveVault.ts'
-import { createPolicyTexts } from './policyTexts.ts'
+import { createPolicyTexts } from './policyMemory.ts'
 
 /* Vaults across the key worker's thread: the texts of policies, the samples, and the call that derives. */
 

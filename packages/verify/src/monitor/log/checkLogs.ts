@@ -1,11 +1,9 @@
 import { findCosignatures, LogError, parseNote, type WitnessPolicy } from '@countersign/log'
 import { equalBytes } from '@countersign/protocol'
 import type { FetchBytes } from '../../fetchBytes.ts'
+import type { Finding } from '../findings.ts'
 import type { JudgedFacts } from '../judgeSteps.ts'
-import type { Finding, LogReport } from '../report.ts'
-import { askWitnesses, type WitnessWord } from './askWitnesses.ts'
-import { type AwaitShownDeps, awaitShown } from './awaitShown.ts'
-import { type Cosigned, compareWitnesses, findSilent } from './compareWitnesses.ts'
+import type { LogReport } from '../report.ts'
 import type { ListedLog, LogSource } from './createLogSource.ts'
 import { LogFault, lies, withholds } from './logFault.ts'
 import { type KnownLog, type LogsMemory, listEntries } from './logMemory.ts'
@@ -14,6 +12,15 @@ import { type PlannedLog, planLogs } from './planLogs.ts'
 import { readLog, type SeenLog } from './readLog.ts'
 import { computeRoots } from './readTree.ts'
 import type { ReceiptFacts } from './receiptFacts.ts'
+import {
+  type AwaitShownDeps,
+  askWitnesses,
+  awaitShown,
+  type Cosigned,
+  compareWitnesses,
+  findSilent,
+  type WitnessWord,
+} from './witnesses.ts'
 
 export type CheckLogsDeps = AwaitShownDeps & { fetchBytes: FetchBytes; now: () => Date; memory: LogsMemory }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { findCosignedSize, findSilent } from './compareWitnesses.ts'
+import { findCosignedSize, findSilent } from './witnesses.ts'
 
 const settings = { witnesses: ['w1', 'w2', 'w3'], quorum: 2 }
 const readers = { witnesses: ['r1', 'w3'], quorum: 2 }

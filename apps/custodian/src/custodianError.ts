@@ -1,4 +1,0 @@
-/** Why a command failed, in words for the custodian. */
-export class CustodianError extends Error {
-  override name = 'CustodianError'
-}

@@ -1,0 +1,61 @@
+import type { Hex } from './hex.ts'
+import type { OffChainKind } from './kinds.ts'
+import { hashMessage } from './message.ts'
+import { readMembers } from './plainObject.ts'
+import { hashTypedData, type TypedData } from './typedData.ts'
+
+/** A message as EIP-191 signs it: `0x` and hex. */
+export type MessageContent = { message: Hex }
+
+type Contents = { message: MessageContent; 'typed-data': TypedData }
+
+/** What is signed off the chain, with its kind. */
+export type OffChainContent = { [Kind in OffChainKind]: { kind: Kind; content: Contents[Kind] } }[OffChainKind]
+
+/** The chain of what is signed: any, if contracts of every chain take the signature, or none, if no contract takes it. */
+export type ContentChain = bigint | 'any' | 'none'
+
+type Row<Content> = { hash(content: Content): Uint8Array<ArrayBuffer>; chain(content: Content): ContentChain }
+
+const rows: { [Kind in OffChainKind]: Row<Contents[Kind]> } = {
+  message: {
+    hash: ({ message }) => hashMessage(message),
+    // 32 bytes are the hash of something else, and contracts of every chain take a signature over it (Safe, meta-transactions).
+    chain: ({ message }) => (message.length === 2 + 2 * 32 ? 'any' : 'none'),
+  },
+  'typed-data': {
+    hash: hashTypedData,
+    // What can be hashed is an integer in one of its spellings.
+    chain: ({ domain: { chainId } }) => (chainId === undefined ? 'any' : BigInt(chainId as string | number)),
+  },
+}
+
+/** Whether the members of typed data are its own is for `hashContent` to say. Throws what `invalid` makes. */
+export function parseOffChainContent(
+  kind: unknown,
+  content: unknown,
+  invalid: (details: string) => Error,
+): OffChainContent {
+  if (!isOffChainKind(kind)) throw invalid('kind')
+  if (kind === 'message') readMembers(content, { required: ['message'] }, invalid)
+  return { kind, content } as OffChainContent
+}
+
+function isOffChainKind(kind: unknown): kind is OffChainKind {
+  return typeof kind === 'string' && Object.hasOwn(rows, kind)
+}
+
+/** The digest that is signed. Throws for content that has no one reading. */
+export function hashContent({ kind, content }: OffChainContent): Uint8Array<ArrayBuffer> {
+  return rows[kind].hash(content as never)
+}
+
+/** Of content that can be hashed. */
+export function findContentChain({ kind, content }: OffChainContent): ContentChain {
+  return rows[kind].chain(content as never)
+}
+
+/** Kind and content alone, of a value with other members. */
+export function pickContent({ kind, content }: OffChainContent): OffChainContent {
+  return { kind, content } as OffChainContent
+}

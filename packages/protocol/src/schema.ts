@@ -1,0 +1,176 @@
+import { isNatural } from './fields.ts'
+import type { Hex } from './hex.ts'
+import { isPlainObject } from './plainObject.ts'
+
+/*
+ * The shapes of messages, as plain data. Each message is declared once: its type is `Infer<typeof schema>`, its parser `parse` or `read`, and
+ * the coordinator writes its API document from it. No words here: apps load this file with their first page.
+ */
+
+declare const VALUE: unique symbol
+export declare const OPTIONAL: unique symbol
+
+/** What the values of a message look like. */
+export type Schema<Value = unknown> = {
+  readonly [VALUE]?: Value
+  /** Values that are good as well: null, or undefined for a member that may be missing. */
+  or?: readonly unknown[]
+  /** The first that fits. */
+  options?: readonly Schema[]
+  /** Of a list, the schema of its items. */
+  items?: Schema
+  members?: Members
+  /** Of a text. */
+  pattern?: RegExp
+  /** The values that there are. */
+  values?: readonly unknown[]
+  /** What else a value must be: it gets one that the rest of the schema lets pass. */
+  is?: (value: never) => unknown
+}
+
+/** The type of the values that a schema describes. */
+export type Infer<S> = S extends { readonly [VALUE]?: infer Value } ? Value : never
+
+type Members = { readonly [name: string]: Schema }
+export type Optional<Value> = Schema<Value> & { readonly [OPTIONAL]: true }
+type Flat<Type> = { [Name in keyof Type]: Type[Name] }
+type InferMembers<M> = Flat<
+  { -readonly [Name in keyof M as M[Name] extends Optional<unknown> ? never : Name]: Infer<M[Name]> } & {
+    -readonly [Name in keyof M as M[Name] extends Optional<unknown> ? Name : never]?: Infer<M[Name]> | undefined
+  }
+>
+
+// @__NO_SIDE_EFFECTS__
+export function string(pattern = /^/): Schema<string> {
+  return { pattern }
+}
+
+/** A text that is not empty. */
+export const text = string(/./)
+
+/** So many bytes in lower-case hex. */
+// @__NO_SIDE_EFFECTS__
+export function hex(bytes: number): Schema<string> {
+  return string(RegExp(`^[0-9a-f]{${2 * bytes}}$`))
+}
+
+/** The same with `0x`: the one spelling of Ethereum's values in answers. */
+// @__NO_SIDE_EFFECTS__
+export function ethereum(bytes: number): Schema<Hex> {
+  return string(RegExp(`^0x[0-9a-f]{${2 * bytes}}$`)) as Schema<Hex>
+}
+
+/** With `0x` and in either case, as callers write it. */
+// @__NO_SIDE_EFFECTS__
+export function anyCase(bytes: number): Schema<Hex> {
+  return string(RegExp(`^0x[0-9a-fA-F]{${2 * bytes}}$`)) as Schema<Hex>
+}
+
+/** Of any length, in either case. */
+export const data = string(/^0x(?:[0-9a-fA-F]{2})*$/) as Schema<Hex>
+
+/** One byte or more in lower-case hex, up to so many. */
+// @__NO_SIDE_EFFECTS__
+export function hexUpTo(bytes: number): Schema<string> {
+  return checked(string(/^(?:[0-9a-f]{2})+$/), (text) => text.length <= 2 * bytes)
+}
+
+/** In decimal. */
+export const wei = string(/^(?:0|[1-9][0-9]{0,77})$/)
+
+/** ISO 8601 in UTC with milliseconds. */
+export const time = string(/^[\d-]{10}T[\d:.]{12}Z$/)
+
+export const boolean: Schema<boolean> = { values: [true, false] }
+
+/** From 0. */
+export const natural: Schema<number> = { is: isNatural }
+
+/** From 1. */
+export const positive = checked(natural, (value) => value > 0)
+
+/** One of these values. */
+// @__NO_SIDE_EFFECTS__
+export function literal<const Value extends string | number | true>(...values: readonly Value[]): Schema<Value> {
+  return { values }
+}
+
+/** What only a function can tell. */
+// @__NO_SIDE_EFFECTS__
+export function leaf<Value>(is: (value: unknown) => unknown): Schema<Value> {
+  return { is }
+}
+
+// @__NO_SIDE_EFFECTS__
+export function list<Item>(items: Schema<Item>): Schema<readonly Item[]> {
+  return { items }
+}
+
+/** A schema whose members others can take over. */
+export type ObjectSchema<M extends Members = Members> = Schema<InferMembers<M>> & { members: M }
+
+// @__NO_SIDE_EFFECTS__
+export function object<const M extends Members>(members: M): ObjectSchema<M> {
+  return { members }
+}
+
+/** A member that may be missing. */
+// @__NO_SIDE_EFFECTS__
+export function optional<Value>(of: Schema<Value>): Optional<Value> {
+  return { ...of, or: [undefined, ...(of.or ?? [])] } as unknown as Optional<Value>
+}
+
+/** A member that must be missing: it tells the forms of an `either` apart. */
+export const absent = optional(literal<never>())
+
+// @__NO_SIDE_EFFECTS__
+export function nullable<Value>(of: Schema<Value>): Schema<Value | null> {
+  return { ...of, or: [null] }
+}
+
+// @__NO_SIDE_EFFECTS__
+export function either<const Options extends readonly Schema[]>(...options: Options): Schema<Infer<Options[number]>> {
+  return { options }
+}
+
+/** What a pattern cannot say. */
+// @__NO_SIDE_EFFECTS__
+export function checked<S extends Schema>({ is: isBefore, ...of }: S, is: (value: Infer<S>) => unknown): S {
+  return { ...of, is: isBefore ? (value: never) => isBefore(value) && is(value) : is } as S
+}
+
+export type IsKnown = (value: object, members: Members) => boolean
+
+/**
+ * A copy of the value, with the members that the schema knows. Throws for a value of another shape. Other members are dropped, as the HTTP
+ * interface may grow, unless `isKnown` refuses them.
+ */
+export function read<Value>(schema: Schema<Value>, value: unknown, isKnown?: IsKnown): Value
+export function read(schema: Schema, value: unknown, isKnown: IsKnown = Boolean): unknown {
+  const { or, options, items, members, pattern, values, is } = schema
+  if (or?.includes(value)) return value
+  for (const option of options ?? []) {
+    try {
+      return read(option, value, isKnown)
+    } catch {}
+  }
+  let isGood = !options
+  let result = value
+  if (values) isGood = values.includes(value)
+  if (pattern) isGood = typeof value === 'string' && pattern.test(value)
+  if (items) {
+    isGood = Array.isArray(value)
+    result = isGood && (value as unknown[]).map((item) => read(items, item, isKnown))
+  }
+  if (members) {
+    const copy: Record<string, unknown> = {}
+    isGood = isPlainObject(value) && isKnown(value, members)
+    for (const name in members) {
+      const member = read(members[name] as Schema, (value as typeof copy)[name], isKnown)
+      if (member !== undefined) copy[name] = member
+    }
+    result = copy
+  }
+  if (isGood && (!is || is(result as never))) return result
+  throw new TypeError()
+}
