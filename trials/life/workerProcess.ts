@@ -1,7 +1,7 @@
 import { confirmPublications } from '../../services/coordinator/src/pipeline/confirm.ts'
 import { createSightings } from '../../services/coordinator/src/pipeline/confirmRun.ts'
 import { createPinStage } from '../../services/coordinator/src/pipeline/pin.ts'
-import { publishDue } from '../../services/coordinator/src/pipeline/publish.ts'
+import { createOutages, publishDue } from '../../services/coordinator/src/pipeline/publish.ts'
 import type { Chain, Clock, Pinner } from '../../services/coordinator/src/ports.ts'
 import { CONFIRM_QUEUE, type QueueName } from '../../services/coordinator/src/store/jobs.ts'
 import type { PinningStore } from '../../services/coordinator/src/store/pinning.ts'
@@ -53,6 +53,7 @@ export function createWorkerProcess(outside: Outside, clock: Clock) {
     clock,
     log,
     publishDeadlineMs: PUBLISH_DEADLINE_MS,
+    outages: createOutages(),
   }
   return {
     setGate(next: Gate) {

@@ -7,7 +7,7 @@ import { createHeliaPinner } from '../../../services/coordinator/src/ipfs/helia.
 import { confirmPublications } from '../../../services/coordinator/src/pipeline/confirm.ts'
 import { createSightings } from '../../../services/coordinator/src/pipeline/confirmRun.ts'
 import { createPinStage } from '../../../services/coordinator/src/pipeline/pin.ts'
-import { publishDue } from '../../../services/coordinator/src/pipeline/publish.ts'
+import { createOutages, publishDue } from '../../../services/coordinator/src/pipeline/publish.ts'
 import { startWorker } from '../../../services/coordinator/src/pipeline/worker.ts'
 import { openStores } from '../../../services/coordinator/src/store/openStore.ts'
 import {
@@ -72,7 +72,7 @@ export function benchPipeline({ isQuick, say }: Run): Promise<Report> {
       return slugs
     }
     const deadlines = { pinDeadlineMs: 3_600_000, publishDeadlineMs: 86_400_000 }
-    const chainDeps = { store: pipeline.publications, chain, clock, log, ...deadlines }
+    const chainDeps = { store: pipeline.publications, chain, clock, log, outages: createOutages(), ...deadlines }
 
     say(`${oneByOne} one by one`)
     const single = await sign(oneByOne)

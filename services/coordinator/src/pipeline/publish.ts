@@ -15,7 +15,14 @@ export type PublishDeps = {
   publishDeadlineMs: number
   /** The most gas that new publications may ask for in 24 hours. Unset: any. */
   gasPerDay?: bigint | undefined
+  /** From `createOutages`, kept from run to run. */
+  outages: Outages
 }
+
+/** Of this process: since when it has claimed nothing, though it tried; and since when each run has left proofs that the node refuses. */
+export type Outages = { failingSince: number | undefined; refusingSince: number | undefined }
+
+export const createOutages = (): Outages => ({ failingSince: undefined, refusingSince: undefined })
 
 /** What one run leaves for the next, by slug. */
 type PublishRun = PublishDeps & { left: Set<string> }
@@ -32,22 +39,21 @@ const MAX_LEFT = 8
  * the rest is not claimed then, and what is overdue fails, unless it only waits for gas.
  */
 export async function publishDue(deps: PublishDeps): Promise<{ published: number }> {
-  const { chain } = deps
+  const { outages } = deps
   const run: PublishRun = { ...deps, left: new Set() }
   try {
     const published = await publishAll(run)
-    failingSince.delete(chain)
-    refusingSince.delete(chain)
+    Object.assign(outages, createOutages())
     return { published }
   } catch (error) {
     if (!(error instanceof ChainError)) throw error
     const isRefused = error.code === 'call_reverted'
-    if (run.left.size === 0 && !isRefused) refusingSince.delete(chain)
+    if (run.left.size === 0 && !isRefused) outages.refusingSince = undefined
     // The chain works then.
-    if (error.code === 'gas_budget_spent') failingSince.delete(chain)
+    if (error.code === 'gas_budget_spent') outages.failingSince = undefined
     // What it does not refuse may only wait for gas.
-    else if (isRefused) await giveUpOverdue(deps, refusingSince, [...run.left])
-    else await giveUpOverdue(deps, failingSince)
+    else if (isRefused) await giveUpOverdue(deps, 'refusingSince', [...run.left])
+    else await giveUpOverdue(deps, 'failingSince')
     throw error
   }
 }
@@ -70,24 +76,20 @@ async function publishAll(run: PublishRun): Promise<number> {
   return published
 }
 
-/** Since when this process has claimed nothing, though it tried. */
-const failingSince = new WeakMap<Chain, number>()
-/** Since when each run of this process has left proofs that the node refuses, whatever else it claimed. */
-const refusingSince = new WeakMap<Chain, number>()
 /** One failure says little: a node may be a minute behind the worker at a start, or busy. */
 const GIVE_UP_AFTER_MS = 1_800_000
 
 /** Only after attempts: a deadline can pass while no worker runs, and a worker's clock can be ahead. */
 async function giveUpOverdue(
   deps: PublishDeps,
-  sinces: WeakMap<Chain, number>,
+  outage: keyof Outages,
   slugs?: readonly string[],
 ): Promise<void> {
-  const { store, chain, clock, log, publishDeadlineMs, gasPerDay } = deps
+  const { store, clock, log, publishDeadlineMs, gasPerDay, outages } = deps
   const now = clock.now()
   // A clock that is put back begins anew.
-  const since = Math.min(sinces.get(chain) ?? now, now)
-  sinces.set(chain, since)
+  const since = Math.min(outages[outage] ?? now, now)
+  outages[outage] = since
   // A proof that waited for gas is old, and was not tried for long.
   const triedMs = gasPerDay === undefined ? GIVE_UP_AFTER_MS : Math.max(GIVE_UP_AFTER_MS, publishDeadlineMs)
   if (now - since < triedMs) return
@@ -156,7 +158,7 @@ function createRefusal({ left }: Pick<PublishRun, 'left'>): ChainError {
 }
 
 async function claimAndSend(
-  { store, chain, clock, log, gasPerDay }: PublishDeps,
+  { store, chain, clock, log, gasPerDay, outages }: PublishDeps,
   { group, call, gas }: { group: readonly DueProof[]; call: Call; gas: bigint },
 ): Promise<number> {
   const { chainId, account, contract } = chain
@@ -191,7 +193,7 @@ async function claimAndSend(
   })
   // Somebody else has the nonce, or some of the proofs; what is left is still due.
   if (!isClaimed) return 0
-  failingSince.delete(chain)
+  outages.failingSince = undefined
   throwIfUnpaid(await sendStored({ store, chain, clock, log }, transaction))
   return group.length
 }

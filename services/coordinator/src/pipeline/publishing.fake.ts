@@ -19,7 +19,7 @@ import type { Wallet } from '../store/types.ts'
 import { confirmPublications } from './confirm.ts'
 import { type ConfirmDeps, createSightings } from './confirmRun.ts'
 import { HOLDING_MS } from './holding.ts'
-import { publishDue } from './publish.ts'
+import { createOutages, publishDue } from './publish.ts'
 
 /** Hardhat's first account, known to everybody. */
 export const publisherKey = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
@@ -103,6 +103,7 @@ export async function createScene(
     publishDeadlineMs: DEADLINE_MS,
     confirmations,
     sightings: createSightings(),
+    outages: createOutages(),
   }
 
   async function addProofs(count: number): Promise<ProofRow[]> {

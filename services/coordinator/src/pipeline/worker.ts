@@ -12,7 +12,7 @@ import { createSightings } from './confirmRun.ts'
 import { createDropper } from './dropReceipts.ts'
 import { createPinStage, type PinOutcome } from './pin.ts'
 import { pinPolicy } from './pinPolicy.ts'
-import { publishDue } from './publish.ts'
+import { createOutages, publishDue } from './publish.ts'
 import { createRebuildReceipt } from './rebuildReceipt.ts'
 
 /** What operators watch about the pipeline: how each attempt of a stage ended. */
@@ -60,7 +60,15 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
     },
   })
   const sightings = createSightings()
-  const chainDeps = { store: countGivenUp(publications, metrics), chain, clock, log, publishDeadlineMs, gasPerDay }
+  const chainDeps = {
+    store: countGivenUp(publications, metrics),
+    chain,
+    clock,
+    log,
+    publishDeadlineMs,
+    gasPerDay,
+    outages: createOutages(),
+  }
   const dropper =
     retentionMs === undefined
       ? undefined

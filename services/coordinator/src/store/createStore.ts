@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Store } from '../ports.ts'
 import { guard } from './databaseError.ts'
-import { claimSamples } from './entropySamples.ts'
+import { createSampleClaims } from './entropySamples.ts'
 import type { Jobs } from './jobs.ts'
 import { createLogin, takeLogin } from './logins.ts'
 import type { Database } from './openDatabase.ts'
@@ -30,7 +30,7 @@ export function createStore({ database, jobs }: { database: Database; jobs: Jobs
     createVault: guard((parameters) => createVault({ db, jobs }, parameters)),
     findVault: guard((parameters) => findVault(db, parameters)),
     listVaults: guard((userId) => listVaults(db, userId)),
-    claimSamples: guard((witnesses, now) => claimSamples(db, witnesses, now)),
+    claimSamples: guard(createSampleClaims(db)),
     findSigners: guard((parameters) => findSigners(db, parameters)),
     insertSignings: guard((parameters) => insertSignings({ db, jobs, sharedRecords }, parameters)),
     findSignedAt: guard((parameters) => findSignedAt(db, parameters)),

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { claimSamples } from './entropySamples.ts'
+import { createSampleClaims } from './entropySamples.ts'
 import { openDatabase } from './openDatabase.ts'
 import { createTestWitness, NOW, startTestStore, type TestStore } from './store.fake.ts'
 
@@ -11,11 +11,13 @@ const DAY = 24 * HOUR
 describe('old claims', () => {
   let subject: TestStore
   let db: TestStore['database']['db']
+  let claimSamples: ReturnType<typeof createSampleClaims>
   let now = NOW
 
   beforeAll(async () => {
     subject = await startTestStore()
     db = subject.database.db
+    claimSamples = createSampleClaims(db)
   })
   afterAll(() => subject?.stop())
   beforeEach(async () => {
@@ -24,7 +26,7 @@ describe('old claims', () => {
     now += 2 * HOUR
   })
 
-  const claimOne = (at: number) => claimSamples(db, [createTestWitness()], at)
+  const claimOne = (at: number) => claimSamples([createTestWitness()], at)
 
   /** Claims as they are when nobody has looked for long. */
   async function insertClaims(count: number, claimedAt: number) {
@@ -69,9 +71,9 @@ describe('old claims', () => {
 
   test('a sample whose claim is deleted in this very claim is not given out', async () => {
     const witness = createTestWitness()
-    await claimSamples(db, [witness], now)
+    await claimSamples([witness], now)
     await sql`update entropy_samples set claimed_at = ${new Date(now - 2 * DAY)}::timestamptz`.execute(db)
-    expect(await claimSamples(db, [witness], now + HOUR)).toEqual([])
+    expect(await claimSamples([witness], now + HOUR)).toEqual([])
     expect(await countClaims()).toBe(0)
   })
 
@@ -105,7 +107,7 @@ describe('old claims', () => {
     await insertClaims(6_000, NOW - 2 * DAY)
     const other = await openDatabase(subject.options)
     try {
-      await Promise.all([claimOne(now), claimSamples(other.db, [createTestWitness()], now)])
+      await Promise.all([claimOne(now), createSampleClaims(other.db)([createTestWitness()], now)])
       expect(await countClaims()).toBe(2)
     } finally {
       await other.close()

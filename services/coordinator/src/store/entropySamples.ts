@@ -13,11 +13,18 @@ const PRUNE_EVERY_MS = 3_600_000
 /** Old claims deleted along with one claim; a claim brings 256 at most, so that this catches up with any rate. */
 const PRUNE_LIMIT = 4_096
 
-/** When each database is looked at next. */
-const pruneAt = new WeakMap<Kysely<Tables>, number>()
+/** Claims samples for this coordinator, and deletes old claims once an hour. */
+export function createSampleClaims(db: Kysely<Tables>) {
+  const prune = { at: 0 }
+  return async (witnesses: readonly Witness[], now: number): Promise<Witness[]> => {
+    const claimed = await claimSamples(db, witnesses, now)
+    if (witnesses.length > 0) await pruneSamples({ db, prune }, now)
+    return claimed
+  }
+}
 
 /** One statement, in one order, so that two coordinators with the same samples share them out and never wait in a circle. */
-export async function claimSamples(db: Kysely<Tables>, witnesses: readonly Witness[], now: number): Promise<Witness[]> {
+async function claimSamples(db: Kysely<Tables>, witnesses: readonly Witness[], now: number): Promise<Witness[]> {
   if (witnesses.length === 0) return []
   // The protocol's `hashEntropy`, with the faster SHA-256: a refill has hundreds of them.
   const byHash = new Map(witnesses.map((witness) => [hash('sha256', toBytes(witness.valueHex), 'hex'), witness]))
@@ -26,7 +33,6 @@ export async function claimSamples(db: Kysely<Tables>, witnesses: readonly Witne
     select decode(hash, 'hex'), ${new Date(now)}::timestamptz from unnest(${toList([...byHash.keys()], 'text')}) as hash order by 1
     on conflict (entropy_hash) do nothing
     returning encode(entropy_hash, 'hex') as hash`.execute(db)
-  await pruneSamples(db, now)
   const claimed = new Set(rows.map(({ hash }) => hash))
   return [...byHash].filter(([hash]) => claimed.has(hash)).map(([, witness]) => witness)
 }
@@ -35,9 +41,12 @@ export async function claimSamples(db: Kysely<Tables>, witnesses: readonly Witne
  * Deletes some claims that are too old to matter, once an hour, and at every claim while there are more. By the earlier of two
  * clocks, ours and the database's: one that runs ahead must not forget samples that could still come again.
  */
-async function pruneSamples(db: Kysely<Tables>, now: number): Promise<void> {
-  if (isAhead(pruneAt.get(db) ?? 0, { now, spanMs: PRUNE_EVERY_MS })) return
-  pruneAt.set(db, now + PRUNE_EVERY_MS)
+async function pruneSamples(
+  { db, prune }: { db: Kysely<Tables>; prune: { at: number } },
+  now: number,
+): Promise<void> {
+  if (isAhead(prune.at, { now, spanMs: PRUNE_EVERY_MS })) return
+  prune.at = now + PRUNE_EVERY_MS
   try {
     const { numAffectedRows = 0n } = await sql`
       delete from entropy_samples where entropy_hash in (
@@ -45,7 +54,7 @@ async function pruneSamples(db: Kysely<Tables>, now: number): Promise<void> {
         where claimed_at < least(${new Date(now)}::timestamptz, now()) - ${KEEP_MS / 1000} * interval '1 second'
         order by claimed_at limit ${PRUNE_LIMIT} for update skip locked
       )`.execute(db)
-    if (numAffectedRows >= PRUNE_LIMIT) pruneAt.set(db, now)
+    if (numAffectedRows >= PRUNE_LIMIT) prune.at = now
   } catch {
     // Those samples are claimed all the same, and an hour later it is tried again.
   }
