@@ -4,6 +4,7 @@ import { vendorRoots } from '@countersign/attestation'
 import { simulatedRoots } from '@countersign/attestation/simulator'
 import type { ProofPayload } from '@countersign/protocol'
 import { checkReceipt, parseReceipt, toCid } from '@countersign/receipt'
+import { startPostgres, type TestPostgres } from '@countersign/testing'
 import { createTx, createUser, readEvents, type TestUser } from '@countersign/testing/stack'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startContract } from '../../../contracts/startContract.ts'
@@ -15,6 +16,8 @@ describe('from signature to public proof', () => {
   let chain: Chain
   let contract: `0x${string}`
   let backend: Backend
+  // A separate server: other tests on a shared one would overwrite the write-ahead log that is searched below.
+  let postgres: TestPostgres
   const users: TestUser[] = []
   async function signIn(name: string): Promise<TestUser> {
     const user = createUser(backend)
@@ -26,10 +29,12 @@ describe('from signature to public proof', () => {
     const started = await startContract()
     chain = started.chain
     contract = started.address
-    backend = await startBackend({ env: started.env })
+    postgres = await startPostgres({ isDurable: false })
+    backend = await startBackend({ env: started.env, databaseUrl: await postgres.createDatabase() })
   }, 120_000)
   afterAll(async () => {
     await backend?.stop()
+    await postgres?.stop()
     await chain?.stop()
   })
 
