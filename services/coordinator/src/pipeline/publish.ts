@@ -80,11 +80,7 @@ async function publishAll(run: PublishRun): Promise<number> {
 const GIVE_UP_AFTER_MS = 1_800_000
 
 /** Only after attempts: a deadline can pass while no worker runs, and a worker's clock can be ahead. */
-async function giveUpOverdue(
-  deps: PublishDeps,
-  outage: keyof Outages,
-  slugs?: readonly string[],
-): Promise<void> {
+async function giveUpOverdue(deps: PublishDeps, outage: keyof Outages, slugs?: readonly string[]): Promise<void> {
   const { store, clock, log, publishDeadlineMs, gasPerDay, outages } = deps
   const now = clock.now()
   // A clock that is put back begins anew.

@@ -41,10 +41,7 @@ async function claimSamples(db: Kysely<Tables>, witnesses: readonly Witness[], n
  * Deletes some claims that are too old to matter, once an hour, and at every claim while there are more. By the earlier of two
  * clocks, ours and the database's: one that runs ahead must not forget samples that could still come again.
  */
-async function pruneSamples(
-  { db, prune }: { db: Kysely<Tables>; prune: { at: number } },
-  now: number,
-): Promise<void> {
+async function pruneSamples({ db, prune }: { db: Kysely<Tables>; prune: { at: number } }, now: number): Promise<void> {
   if (isAhead(prune.at, { now, spanMs: PRUNE_EVERY_MS })) return
   prune.at = now + PRUNE_EVERY_MS
   try {
