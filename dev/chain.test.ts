@@ -20,7 +20,7 @@ import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { serviceAttestations } from '../contracts/abi.ts'
 import { onSync } from '../packages/service/src/onSync.fake.ts'
-import { readPipeline } from '../services/coordinator/src/pipeline/config.ts'
+import { readPipeline } from '../services/coordinator/src/publish/config.ts'
 import { type DevChain, type StartDevChainParameters, startDevChain, toChainEnv } from './chain.ts'
 import { openChainJournal } from './chainJournal.ts'
 import { createChainLedger } from './chainLedger.ts'

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { basename, dirname } from 'node:path'
 import { codeRegisters } from '@countersign/attestation'
 import { readConfig as readCoordinatorConfig } from '../../services/coordinator/src/config.ts'
-import { readWorkerConfig } from '../../services/coordinator/src/pipeline/config.ts'
+import { readWorkerConfig } from '../../services/coordinator/src/publish/config.ts'
 import { readConfig as readEnclaveConfig } from '../../services/enclave/src/config.ts'
 import { type Container, programOf } from './containers.ts'
 

@@ -44,7 +44,7 @@ test('finds the measured tree, the signature thread, the enclave and PostgreSQL 
       'deploy/measure.test.ts',
       'packages/service/src/ed25519.test.ts',
       'packages/testing/src/postgres.test.ts',
-      'services/coordinator/src/ipfs/helia.test.ts',
+      'services/coordinator/src/publish/ipfs/helia.test.ts',
       'services/coordinator/src/sign/checkSignatures.test.ts',
       'services/enclave/src/enclave.test.ts',
       'services/enclave/src/keys/keyWorker.test.ts',

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Hex } from '@countersign/protocol'
-import { assembleReceipt } from '../../services/coordinator/src/pipeline/assembleReceipt.ts'
+import { assembleReceipt } from '../../services/coordinator/src/publish/assembleReceipt.ts'
 import type { PipelineStore } from '../../services/coordinator/src/store/openStore.ts'
 
 export type StoredReceipt = { cid: string; bytes: Uint8Array }

@@ -1,6 +1,6 @@
 import type { FakeChainFault } from '@countersign/testing'
 import fc from 'fast-check'
-import type { PinErrorCode } from '../../services/coordinator/src/ipfs/pinError.ts'
+import type { PinErrorCode } from '../../services/coordinator/src/publish/ipfs/pinError.ts'
 import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE } from '../../services/coordinator/src/store/jobs.ts'
 
 export const stages = [PIN_QUEUE, PUBLISH_QUEUE, CONFIRM_QUEUE] as const

@@ -1,7 +1,7 @@
 import type { Hex } from '@countersign/protocol'
 import type { FakeChain } from '@countersign/testing'
-import { ChainError } from '../../services/coordinator/src/chain/chainError.ts'
 import type { Chain, Clock } from '../../services/coordinator/src/ports.ts'
+import { ChainError } from '../../services/coordinator/src/publish/chain/chainError.ts'
 import type { TestStore } from '../../services/coordinator/src/store/store.fake.ts'
 import { readSnapshot, readStoredTransactions } from '../../services/coordinator/test/proofRows.ts'
 import { TOO_DEAR_GWEI, type WorldCommand } from './commands.ts'

@@ -1,6 +1,6 @@
-import { createHeliaPinner } from '../../services/coordinator/src/ipfs/helia.ts'
 import { createLog } from '../../services/coordinator/src/log.ts'
-import { createDropper } from '../../services/coordinator/src/pipeline/dropReceipts.ts'
+import { createDropper } from '../../services/coordinator/src/publish/dropReceipts.ts'
+import { createHeliaPinner } from '../../services/coordinator/src/publish/ipfs/helia.ts'
 import { openStores } from '../../services/coordinator/src/store/openStore.ts'
 import { systemClock } from '../../services/coordinator/src/system.ts'
 

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import type { Log } from '@countersign/service'
 import { type AppDeps, createApp } from '../../services/coordinator/src/app.ts'
 import { createHttpServer } from '../../services/coordinator/src/http/createHttpServer.ts'
-import { createHeliaPinner } from '../../services/coordinator/src/ipfs/helia.ts'
+import { createHeliaPinner } from '../../services/coordinator/src/publish/ipfs/helia.ts'
 import { openStores } from '../../services/coordinator/src/store/openStore.ts'
 import { systemClock, systemRandom } from '../../services/coordinator/src/system.ts'
 

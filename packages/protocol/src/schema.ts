@@ -8,7 +8,7 @@ import { isPlainObject } from './plainObject.ts'
  */
 
 declare const VALUE: unique symbol
-export declare const OPTIONAL: unique symbol
+declare const OPTIONAL: unique symbol
 
 /** What the values of a message look like. */
 export type Schema<Value = unknown> = {

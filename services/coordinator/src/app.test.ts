@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { CoordinatorError, type CoordinatorErrorCode, coordinatorErrors } from './errors.ts'
 import { API, APP, createTestApp, OTHER_APP, signBody, signed, toDigest, txMetadata } from './http/testApp.fake.ts'
 import { createFakeWitness, toFakeProvenance } from './ports.fake.ts'
-import { toCompleteProof } from './proof/completeProof.fake.ts'
+import { toCompleteProof } from './proofs/completeProof.fake.ts'
 import { createMemoryStore } from './store/memoryStore.fake.ts'
 import type { Proof } from './store/types.ts'
 

@@ -31,14 +31,14 @@ import {
   settingNames,
   testChainIds,
 } from '@countersign/service'
+import type { ProviderConfig } from './accounts/createProviders.ts'
+import { readProviders } from './accounts/readProviders.ts'
 import type { AppConfig } from './app.ts'
-import type { ProviderConfig } from './auth/createProviders.ts'
-import { readProviders } from './auth/readProviders.ts'
 import type { EnclavePolicy } from './enclave/keyEnclave.ts'
-import type { EntropySourceConfig } from './entropy/createEntropySource.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
-import { type PipelineConfig, readDatabaseUrl, readMetricsPort, readPipeline } from './pipeline/config.ts'
-import { readWitnesses, type WitnessSite } from './transparency/witnessClient.ts'
+import { readWitnesses, type WitnessSite } from './log/witnessClient.ts'
+import { type PipelineConfig, readDatabaseUrl, readMetricsPort, readPipeline } from './publish/config.ts'
+import type { EntropySourceConfig } from './sign/entropy/createEntropySource.ts'
 
 /** Rounds of a public beacon as samples. */
 type BeaconConfig = { kind: 'drand'; url: string; beacon: DrandBeacon }

@@ -9,8 +9,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Bed, examineWith, type Settings, serveSilence, startBed } from '../test/doctor/bed.ts'
 import { localCases } from '../test/doctor/localCases.ts'
 import { LOG, outsideCases, STRANGERS_KEY } from '../test/doctor/outsideCases.ts'
-import type { NamedFinding } from './doctor/check.ts'
-import { type CheckName, checkNames } from './doctor/names.ts'
+import type { NamedFinding } from './operate/doctor/check.ts'
+import { type CheckName, checkNames } from './operate/doctor/names.ts'
 
 let bed: Bed
 /** Everything that any doctor has said. */

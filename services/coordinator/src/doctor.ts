@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import packageJson from '../package.json' with { type: 'json' }
-import { runDoctor } from './doctor/runDoctor.ts'
+import { runDoctor } from './operate/doctor/runDoctor.ts'
 import { systemClock } from './system.ts'
 
 // What a part that hangs does later is no reason to say nothing; and libraries warn in words that may quote what they were given.

@@ -1,8 +1,8 @@
 import type { KeyEnclave } from './enclave/keyEnclave.ts'
-import type { Entropy } from './entropy/readAhead.ts'
+import type { LogKeeper } from './log/logKeeper.ts'
 import type { Chain, Pinner, Store } from './ports.ts'
+import type { Entropy } from './sign/entropy/readAhead.ts'
 import type { PipelineStore } from './store/openStore.ts'
-import type { LogKeeper } from './transparency/logKeeper.ts'
 
 /** The parts that a test may wrap or replace. */
 export type Parts = {

@@ -1,7 +1,7 @@
 import { ConfigError, testChainIds } from '@countersign/service'
 import { expect, test } from 'vitest'
 import { readConfig } from './config.ts'
-import { readWorkerConfig } from './pipeline/config.ts'
+import { readWorkerConfig } from './publish/config.ts'
 
 type Env = Record<string, string | undefined>
 

@@ -4,32 +4,32 @@ import { setTimeout } from 'node:timers/promises'
 import type { Log, RunningService } from '@countersign/service'
 import { createShutdown } from '@countersign/service'
 import packageJson from '../package.json' with { type: 'json' }
+import { createProviders } from './accounts/createProviders.ts'
 import { createApp } from './app.ts'
-import { createAttestation } from './attest.ts'
-import { createProviders } from './auth/createProviders.ts'
 import { readConfig } from './config.ts'
 import { createHttpEnclave } from './enclave/httpEnclave.ts'
-import { createBeaconEntropy } from './entropy/beaconEntropy.ts'
-import { createEntropySource } from './entropy/createEntropySource.ts'
-import { createDrandSource } from './entropy/drand.ts'
-import { createReadAhead } from './entropy/readAhead.ts'
 import { createHttpServer } from './http/createHttpServer.ts'
 import { stopHttpServer } from './http/stopHttpServer.ts'
-import { createMetrics } from './metrics.ts'
+import { createLogKeeper } from './log/logKeeper.ts'
+import { createAttestation } from './operate/attest.ts'
+import { createMetrics } from './operate/metrics.ts'
 import { type Decorate, keepOriginal } from './parts.ts'
-import { createRebuildReceipt } from './pipeline/rebuildReceipt.ts'
+import { createRebuildReceipt } from './publish/rebuildReceipt.ts'
+import { createWarner } from './publish/webhook/createWarner.ts'
+import { watchKeys } from './publish/webhook/watchKeys.ts'
 import { createBatchSigner } from './sign/batchSigner.ts'
 import { createSignatureChecker } from './sign/checkSignatures.ts'
 import { createCommitter } from './sign/commit.ts'
+import { createBeaconEntropy } from './sign/entropy/beaconEntropy.ts'
+import { createEntropySource } from './sign/entropy/createEntropySource.ts'
+import { createDrandSource } from './sign/entropy/drand.ts'
+import { createReadAhead } from './sign/entropy/readAhead.ts'
 import { createSignLog } from './sign/logStep.ts'
 import { createReleaser } from './sign/release.ts'
 import { createBatchVerifier } from './sign/verifyBatch.ts'
 import { guard } from './store/databaseError.ts'
 import { openStores } from './store/openStore.ts'
 import { systemClock, systemRandom, systemSchedule } from './system.ts'
-import { createLogKeeper } from './transparency/logKeeper.ts'
-import { createWarner } from './webhook/createWarner.ts'
-import { watchKeys } from './webhook/watchKeys.ts'
 
 /** Calls that wait for the enclave at one time; requests that come meanwhile gather. */
 const ENCLAVE_SLOTS = 8
@@ -149,7 +149,7 @@ export async function startCoordinator(
     rebuildReceipt: createRebuildReceipt(opened.pipeline.pinning),
     exportProofs: guard(async (parameters) => {
       // Loaded when somebody asks for one: a coordinator starts sooner without it.
-      const { exportUser } = await import('./export/exportUser.ts')
+      const { exportUser } = await import('./proofs/export/exportUser.ts')
       const onMissing = (count: number) => log.warn({ msg: 'Left receipts out of an export', count })
       return exportUser({ db: opened.database.db, onMissing }, parameters)
     }),
@@ -178,7 +178,7 @@ export async function startCoordinator(
     if (pipelineConfig === undefined) return undefined
     // Loading it keeps the thread busy for a second: callers that waited for the service to come back are served first.
     await setTimeout(PIPELINE_START_MS)
-    const { startPipeline } = await import('./pipeline/startPipeline.ts')
+    const { startPipeline } = await import('./publish/startPipeline.ts')
     const pipelineStore = decorate('pipeline', opened.pipeline)
     const { dataDir } = config
     return startPipeline({ config: pipelineConfig, dataDir, store: pipelineStore, clock, log, metrics, decorate })

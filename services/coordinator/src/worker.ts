@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { createShutdown, type Env, type RunningService, runProgram } from '@countersign/service'
 import packageJson from '../package.json' with { type: 'json' }
 import { createLog } from './log.ts'
-import { createMetrics } from './metrics.ts'
-import { readWorkerConfig } from './pipeline/config.ts'
-import { startPipeline } from './pipeline/startPipeline.ts'
+import { createMetrics } from './operate/metrics.ts'
+import { readWorkerConfig } from './publish/config.ts'
+import { startPipeline } from './publish/startPipeline.ts'
 import { openStores } from './store/openStore.ts'
 import { systemClock } from './system.ts'
 

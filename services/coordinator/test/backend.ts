@@ -15,7 +15,9 @@ export type Backend = Awaited<ReturnType<typeof startBackend>>
  * The backend of `@countersign/testing`, with what only the coordinator's own tests need: answers checked against the coordinator's
  * description, a wire that changes the enclave's answers, and a look into database and root secret. `env` is the coordinator's.
  */
-export function startBackend(parameters: Pick<StartBackendParameters, 'env' | 'enclaveEnv' | 'log'> = {}) {
+export function startBackend(
+  parameters: Pick<StartBackendParameters, 'env' | 'enclaveEnv' | 'log' | 'databaseUrl'> = {},
+) {
   return startInScope(async ({ add }) => {
     const plain = add(await startPlainBackend(parameters), ({ stop }) => stop())
     const wire = add(await startTamperingWire(plain.enclaveUrl), ({ stop }) => stop())

@@ -3,8 +3,8 @@ import { createSimulator, simulatedRoots } from '@countersign/attestation/simula
 import { createPolicy, hashPolicy, toPolicyBytes } from '@countersign/policy'
 import { type Hex, hashMessage, type SignedBatch, type SignItem, toHex } from '@countersign/protocol'
 import { createTx, toDigest } from '@countersign/testing/stack'
-import { createPlatformReader } from '../src/collateral/platformReader.ts'
-import { createSimulatedCollateralStore } from '../src/collateral/simulatedCollateralStore.ts'
+import { createPlatformReader } from '../src/enclave/collateral/platformReader.ts'
+import { createSimulatedCollateralStore } from '../src/enclave/collateral/simulatedCollateralStore.ts'
 import { CoordinatorError } from '../src/errors.ts'
 import { createManualTime } from '../src/manualTime.fake.ts'
 import {

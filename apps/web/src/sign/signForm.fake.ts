@@ -5,7 +5,7 @@ import type { openWallet } from '../wallet/openWallet.fake.tsx'
 type Screen = Awaited<ReturnType<typeof openWallet>>['screen']
 
 export const text = (screen: Screen) => screen.getByRole('textbox')
-export const review = (screen: Screen) => screen.getByRole('button', { name: 'Review' })
+const review = (screen: Screen) => screen.getByRole('button', { name: 'Review' })
 export const confirm = (screen: Screen) => screen.getByRole('button', { name: 'Sign this' })
 
 export async function write(screen: Screen, content: string, kind: 'Text' | 'Bytes' | 'Typed data' = 'Text') {

@@ -7,7 +7,7 @@ type Oidc = { issuer: string; clientId: string; clientSecret: string }
 export const APP_ORIGIN = 'http://localhost:5173'
 
 /** Of `startSatellite` without a seed; written out, since computing it would load the simulator. */
-export const SATELLITE_KEY = '18edb664c40ab63537e6172fec37395f602afbba7a6c1b983ea80ba0b7f35f11'
+const SATELLITE_KEY = '18edb664c40ab63537e6172fec37395f602afbba7a6c1b983ea80ba0b7f35f11'
 
 /** A log that the enclave insists on. A quorum is the smallest majority of the witnesses. */
 export type EnclaveLogSettings = {

@@ -6,9 +6,9 @@ import {
   hashEnclaveConfig,
   toHex,
 } from '@countersign/protocol'
-import type { CollateralStore } from '../collateral/collateralStore.ts'
-import type { PlatformReader } from '../collateral/platformReader.ts'
 import type { Clock } from '../ports.ts'
+import type { CollateralStore } from './collateral/collateralStore.ts'
+import type { PlatformReader } from './collateral/platformReader.ts'
 import { notAttested } from './endpointError.ts'
 import type { EnclavePolicy } from './keyEnclave.ts'
 

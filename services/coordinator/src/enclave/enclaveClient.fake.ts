@@ -4,8 +4,8 @@ import { createSimulator, simulatedRoots } from '@countersign/attestation/simula
 import type { OpenSessionResponse } from '@countersign/protocol'
 import { expect, onTestFinished } from 'vitest'
 import { toItem } from '../../../enclave/test/items.ts'
-import { createPlatformReader } from '../collateral/platformReader.ts'
-import { createSimulatedCollateralStore } from '../collateral/simulatedCollateralStore.ts'
+import { createPlatformReader } from './collateral/platformReader.ts'
+import { createSimulatedCollateralStore } from './collateral/simulatedCollateralStore.ts'
 import { createHttpEnclave, type HttpEnclaveDeps } from './httpEnclave.ts'
 import type { KeyEnclave } from './keyEnclave.ts'
 

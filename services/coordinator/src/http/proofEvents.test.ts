@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import type { AttestationReceiptV1 } from '@countersign/receipt'
 import { type ServerType, serve } from '@hono/node-server'
 import { afterEach, describe, expect, test } from 'vitest'
-import { toCompleteProof } from '../proof/completeProof.fake.ts'
+import { toCompleteProof } from '../proofs/completeProof.fake.ts'
 import type { Proof } from '../store/types.ts'
 import { codeOf, createTestApp, readEvents } from './testApp.fake.ts'
 

@@ -1,6 +1,6 @@
 import { isSlug } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
-import type { ProofReader } from '../proof/proofReader.ts'
+import type { ProofReader } from '../proofs/proofReader.ts'
 import { prefersHtml } from './accept.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import type { RequestContext } from './context.ts'

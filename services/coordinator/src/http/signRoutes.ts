@@ -6,13 +6,13 @@ import {
   toEventHash,
   type WebhookData,
 } from '@countersign/protocol'
+import { createSignerFinder, type SignerFinder } from '../accounts/findSigner.ts'
 import { CoordinatorError, invalidRequest } from '../errors.ts'
 import type { Clock, Store } from '../ports.ts'
-import { createSignerFinder, type SignerFinder } from '../sign/findSigner.ts'
+import type { WarnOf } from '../publish/webhook/createWarner.ts'
 import type { SignContent, SignJob, SignResult } from '../sign/job.ts'
 import { createSignQuota } from '../sign/quota.ts'
 import { createVaultRules } from '../sign/vaultRules.ts'
-import type { WarnOf } from '../webhook/createWarner.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import type { AppContext, RequestContext } from './context.ts'
 import { type CookieRules, readSessionCookie } from './cookies.ts'

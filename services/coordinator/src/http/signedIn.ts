@@ -1,4 +1,4 @@
-import { getSession, type SignedIn } from '../auth/session.ts'
+import { getSession, type SignedIn } from '../accounts/session.ts'
 import type { Clock, Store } from '../ports.ts'
 import type { RequestContext } from './context.ts'
 import { type CookieRules, readSessionCookie } from './cookies.ts'

@@ -4,8 +4,8 @@ import { toCid } from '@countersign/receipt'
 import { getAddress } from 'viem'
 import { describe, expect, test } from 'vitest'
 import { createPasskey } from '../../../../packages/policy/src/passkey.fake.ts'
+import { MAX_VAULTS } from '../accounts/createVault.ts'
 import { CoordinatorError } from '../errors.ts'
-import { MAX_VAULTS } from '../vault/createVault.ts'
 import { createTestApp, scheduleAtOnce, signBody, signed, toDigest, txMetadata } from './testApp.fake.ts'
 
 const payment: Rule = {

@@ -1,7 +1,7 @@
 import { type Authorization, assertAuthorizationAllowed, isOffChain, ServiceError } from '@countersign/protocol'
 import type { KeyEnclave } from '../enclave/keyEnclave.ts'
 import { CoordinatorError, toPublicCode } from '../errors.ts'
-import { createGatherer } from '../gather.ts'
+import { createGatherer } from '../store/gather.ts'
 import { countBytes, type SignJob, type SignResult } from './job.ts'
 import { type SignDeps, signJobs } from './signJobs.ts'
 

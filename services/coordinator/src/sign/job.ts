@@ -14,7 +14,7 @@ import {
   type StatementV2,
   type TxMetadata,
 } from '@countersign/protocol'
-import type { Progress } from '../gather.ts'
+import type { Progress } from '../store/gather.ts'
 import type { AnyWitness, StoredPolicy } from '../store/types.ts'
 import type { SignatureClaim } from './checkSignatures.ts'
 import type { VerifiedBatch } from './verifyBatch.ts'

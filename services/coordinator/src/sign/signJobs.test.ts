@@ -27,7 +27,7 @@ import {
   NOW,
   type SignService,
 } from '../../test/signService.ts'
-import { createSimulatedCollateralStore } from '../collateral/simulatedCollateralStore.ts'
+import { createSimulatedCollateralStore } from '../enclave/collateral/simulatedCollateralStore.ts'
 import { CoordinatorError } from '../errors.ts'
 import { createFakeRandom } from '../ports.fake.ts'
 import { createSignatureChecker, type SignatureChecker } from './checkSignatures.ts'

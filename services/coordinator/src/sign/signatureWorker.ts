@@ -10,8 +10,8 @@ import {
 } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import { serveThread } from '@countersign/service/thread'
-import { isSampleSigned } from '../entropy/checkSample.ts'
 import type { SignatureAnswers, SignatureClaim, SignatureWork } from './checkSignatures.ts'
+import { isSampleSigned } from './entropy/checkSample.ts'
 import { recover } from './secp256k1.ts'
 
 /**

@@ -3,7 +3,7 @@ import { createEnclaveSettings, hashLeaf, type SignedBatch, toHex } from '@count
 import { assemble, canonicalBytes, checkReceipt, toCid } from '@countersign/receipt'
 import { createReceiptSimulator } from '@countersign/receipt/simulator'
 import { expect, test } from 'vitest'
-import { createPlatformReader } from '../collateral/platformReader.ts'
+import { createPlatformReader } from '../enclave/collateral/platformReader.ts'
 import { createFakeSelfReport } from '../ports.fake.ts'
 import { createReleaser } from './release.ts'
 import { createBatchVerifier } from './verifyBatch.ts'

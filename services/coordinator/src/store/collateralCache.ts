@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import type { CollateralCache } from '../collateral/collateralStore.ts'
+import type { CollateralCache } from '../enclave/collateral/collateralStore.ts'
 import { guard } from './databaseError.ts'
 import type { Tables } from './tables.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { toCid } from '@countersign/receipt'
 import { type Kysely, sql } from 'kysely'
-import { assembleReceipt } from '../pipeline/assembleReceipt.ts'
+import { assembleReceipt } from '../publish/assembleReceipt.ts'
 import { findPins } from './findPins.ts'
 import { createPublicationStore } from './publications.ts'
 import { createTestBatch, createTestSigning, createTestWallet, randomHex, type TestStore } from './store.fake.ts'

@@ -1,5 +1,5 @@
 import { CoordinatorError } from '../errors.ts'
-import { createGatherer, type GathererParameters } from '../gather.ts'
+import { createGatherer, type GathererParameters } from './gather.ts'
 
 const LIMIT = 256
 

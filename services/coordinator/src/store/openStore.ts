@@ -1,4 +1,4 @@
-import type { CollateralCache } from '../collateral/collateralStore.ts'
+import type { CollateralCache } from '../enclave/collateral/collateralStore.ts'
 import type { LogStore, Store, WebhookEvents } from '../ports.ts'
 import { createCollateralCache } from './collateralCache.ts'
 import { createStore } from './createStore.ts'

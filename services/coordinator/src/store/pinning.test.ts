@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { MAX_RECEIPT_BYTES, toCid } from '@countersign/receipt'
 import { CompiledQuery, createQueryId, type RootOperationNode, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { assembleReceipt } from '../pipeline/assembleReceipt.ts'
+import { assembleReceipt } from '../publish/assembleReceipt.ts'
 import { type Jobs, PIN_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
 import { createPinningStore, type PinningStore } from './pinning.ts'
 import {

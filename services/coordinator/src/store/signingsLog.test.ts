@@ -2,7 +2,7 @@ import { parseTlogProof } from '@countersign/log'
 import { createEnclaveSettings, type Hex, hashLeaf, toHex } from '@countersign/protocol'
 import { parseBlock } from '@countersign/receipt'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { assembleReceipt } from '../pipeline/assembleReceipt.ts'
+import { assembleReceipt } from '../publish/assembleReceipt.ts'
 import { createTestLog, type TestLog } from './logs.fake.ts'
 import { createPinningStore } from './pinning.ts'
 import {

@@ -1,6 +1,6 @@
 import { type Hex, type Signed, toEventHash } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { assembleReceipt } from '../pipeline/assembleReceipt.ts'
+import { assembleReceipt } from '../publish/assembleReceipt.ts'
 import { createPinningStore } from './pinning.ts'
 import {
   createTestAuthorization,

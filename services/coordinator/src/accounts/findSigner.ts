@@ -1,0 +1,50 @@
+import { CoordinatorError } from '../errors.ts'
+import type { Clock, Store } from '../ports.ts'
+import { createGatherer } from '../store/gather.ts'
+import type { AskedSigner, FoundSigner, Signer } from '../store/types.ts'
+import { hashSid, notAuthenticated, sessionExpired } from './session.ts'
+
+export type SignerFinder = {
+  /** Throws `not_authenticated`, `session_expired`, `key_binding_mismatch` or `vault_not_found`. */
+  find(asked: Omit<AskedSigner, 'sidHash'> & { sid: string | undefined }): Promise<Signer & { sid: string }>
+}
+
+const LIMIT = 256
+const SLOTS = 2
+
+/**
+ * Step 1 of signing: whose session it is, and which key. Requests that come while two lookups are under way share the next. Unlike
+ * signings, equal ones do not share an answer that is already on its way: it could be older than a sign-out.
+ */
+export function createSignerFinder(deps: {
+  store: Pick<Store, 'findSigners'>
+  clock: Clock
+  sessionIdleMs: number
+}): SignerFinder {
+  const { store, clock, sessionIdleMs: idleMs } = deps
+  const gatherer = createGatherer<AskedSigner, Signer>({
+    async run(asked, { answer }) {
+      const found = await store.findSigners({ asked, now: clock.now(), idleMs })
+      for (const [index, request] of asked.entries()) {
+        const signer = found[index]
+        if (typeof signer === 'object') answer(request, { status: 'fulfilled', value: signer })
+        else answer(request, { status: 'rejected', reason: toError(signer) })
+      }
+    },
+    limit: LIMIT,
+    slots: SLOTS,
+  })
+  return {
+    async find({ sid, ...asked }) {
+      if (sid === undefined) throw notAuthenticated()
+      return { sid, ...(await gatherer.add({ sidHash: hashSid(sid), ...asked })) }
+    },
+  }
+}
+
+function toError(found: Exclude<FoundSigner, Signer>): CoordinatorError {
+  if (found === undefined) return notAuthenticated()
+  if (found === 'expired') return sessionExpired()
+  if (found === 'vault_not_found') return new CoordinatorError(found, 'there is no such vault')
+  return new CoordinatorError('key_binding_mismatch', 'the key does not belong to this user')
+}

@@ -1,0 +1,137 @@
+import { toCid } from '@countersign/receipt'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createPinningStore, type PinningStore } from '../../store/pinning.ts'
+import {
+  createTestBatch,
+  createTestSigning,
+  createTestWallet,
+  NOW,
+  startTestStore,
+  type TestStore,
+} from '../../store/store.fake.ts'
+import type { Wallet } from '../../store/types.ts'
+import { checkProofs, formatList, type ListedProof, parseList } from './checkProofs.ts'
+
+const BYTES = Buffer.from('a receipt')
+const CID = toCid(BYTES)
+
+describe('whether a database has all that its proofs need', () => {
+  let subject: TestStore
+  let pinning: PinningStore
+  let wallet: Wallet
+  beforeAll(async () => {
+    subject = await startTestStore()
+    pinning = createPinningStore({ db: subject.database.db, jobs: subject.jobs })
+    wallet = await createTestWallet(subject.store)
+  })
+  afterAll(() => subject.stop())
+  // Rows are kept from deletion; this is none.
+  beforeEach(() => sql`truncate pending_transactions, attestations, publications cascade`.execute(subject.database.db))
+
+  const check = (earlier?: ListedProof[]) => checkProofs(subject.database.db, earlier && { earlier })
+  async function sign(): Promise<string> {
+    const signing = createTestSigning(wallet)
+    await subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })
+    return signing.slug
+  }
+  async function pin(): Promise<string> {
+    const slug = await sign()
+    await pinning.freezeReceipt({ slug, bytes: BYTES })
+    await pinning.completePin({ slug, cid: CID, now: NOW })
+    return slug
+  }
+  /** As a fault of disks or hands would: past the rules of the database. */
+  async function damage(statement: string) {
+    await subject.query('alter table attestations disable trigger user')
+    await subject.query(statement)
+    await subject.query('alter table attestations enable trigger user')
+  }
+  async function publish(slug: string, status: 'confirmed' | 'final') {
+    await sql`insert into publications (chain_id, account, nonce, contract, calldata, status, tx_hash, block_number, created_at)
+      values (1, ${Buffer.alloc(20)}, 1, ${Buffer.alloc(20)}, '', ${status}, ${Buffer.alloc(32)}, 1, now())`.execute(
+      subject.database.db,
+    )
+    await damage(`update attestations set status = 'complete', onchain_tx_hash = decode('${'00'.repeat(32)}', 'hex'),
+      onchain_block_number = 1, publication_id = (select max(id) from publications) where slug = '${slug}'`)
+  }
+
+  test('an empty one has', async () => {
+    expect(await check()).toMatchObject({ matching: 0, makeable: 0, dropped: 0, faults: [] })
+  })
+
+  test('receipts that are pinned match, others can be made; both are listed', async () => {
+    const [made, pinned] = [await sign(), await pin()]
+    const listed: ListedProof[] = []
+    const result = await checkProofs(subject.database.db, { onList: (proofs) => void listed.push(...proofs) })
+    expect(result).toMatchObject({ matching: 1, makeable: 1, dropped: 0, faults: [] })
+    expect(result.counts).toMatchObject({ pending_pin: 1, pending_onchain: 1, complete: 0 })
+    expect(listed).toEqual([
+      { slug: made, cid: undefined },
+      { slug: pinned, cid: CID },
+    ])
+    expect(parseList(formatList(listed))).toEqual(listed)
+    expect((await check(listed)).faults).toEqual([])
+  })
+
+  test('more proofs than one page are all read', async () => {
+    const batch = createTestBatch()
+    const signings = Array.from({ length: 250 }, () => createTestSigning(wallet))
+    await subject.store.insertSignings({ batch, signings, now: NOW })
+    expect(await check()).toMatchObject({ makeable: 250, faults: [] })
+  })
+
+  test('a proof that is missing, not as far, or has another receipt than on the list', async () => {
+    const [open, pinned] = [await sign(), await pin()]
+    const gone = 'AAAAAAAAAAAAAAAAAAA_-A'
+    const { faults } = await check([
+      { slug: gone, cid: undefined },
+      { slug: open, cid: CID },
+      { slug: pinned, cid: toCid(Buffer.from('another')) },
+    ])
+    expect(faults).toHaveLength(3)
+    expect(faults.join()).toMatch(`${gone} is missing`)
+    expect(faults.join()).toMatch(`${open}: its receipt was ${CID}, and is not pinned`)
+    expect(faults.join()).toMatch(`and is ${CID}`)
+    // One that was not pinned then may be now.
+    expect((await check([{ slug: pinned, cid: undefined }])).faults).toEqual([])
+  })
+
+  test('a receipt with one byte changed', async () => {
+    const slug = await pin()
+    await damage(`update attestations set receipt_bytes = set_byte(receipt_bytes, 0, 0) where slug = '${slug}'`)
+    expect(await check()).toMatchObject({ matching: 0, faults: [expect.stringContaining('are not those of')] })
+  })
+
+  test('a receipt that cannot be made, since what it shares is missing', async () => {
+    const slug = await sign()
+    await damage(`update attestations set release = null, version = 2 where slug = '${slug}'`)
+    expect(await check()).toMatchObject({ makeable: 0, faults: [expect.stringMatching(/cannot be made/)] })
+  })
+
+  test('a signature without a proof', async () => {
+    await sign()
+    await damage('delete from attestations')
+    expect((await check()).faults).toEqual([expect.stringMatching(/^signature \d+ has no proof$/)])
+  })
+
+  test('a complete proof needs a publication, and bytes unless they were dropped', async () => {
+    const slug = await pin()
+    await publish(slug, 'confirmed')
+    expect((await check()).faults).toEqual([])
+    await sql`alter table attestations drop constraint attestations_pinned`.execute(subject.database.db)
+    await damage('update attestations set receipt_bytes = null')
+    expect((await check()).faults).toEqual([expect.stringContaining('are missing')])
+    await damage('update attestations set receipt_dropped = 1')
+    expect(await check()).toMatchObject({ dropped: 1, faults: [] })
+    await damage('update attestations set publication_id = null')
+    expect((await check()).faults.join()).toMatch(/its publication is not/)
+  })
+})
+
+test.each(['x', 'x\n', `${'A'.repeat(22)} \n`, `${'A'.repeat(21)} -\n`, '\n', `${'A'.repeat(22)} - -\n`])(
+  'the list %j is refused',
+  (text) => {
+    expect(() => parseList(text)).toThrow(/the list/)
+  },
+)

@@ -1,0 +1,140 @@
+import { type ProofStatus, proofStatuses } from '@countersign/protocol'
+import { toCid } from '@countersign/receipt'
+import { type Kysely, sql } from 'kysely'
+import { assembleReceipt } from '../../publish/assembleReceipt.ts'
+import { findPins } from '../../store/findPins.ts'
+import type { Tables } from '../../store/tables.ts'
+import { toReason } from '../../toReason.ts'
+
+export type CheckedProofs = {
+  /** Proofs, by status. */
+  counts: Readonly<Record<ProofStatus, number>>
+  /** Receipts whose bytes are those that their CID names. */
+  matching: number
+  /** Receipts that nobody has pinned yet, and that can be made of what is stored. */
+  makeable: number
+  /** Final proofs without their bytes: these are with IPFS alone. */
+  dropped: number
+  /** What is missing or contradicts itself, one sentence each. */
+  faults: string[]
+}
+
+/** A proof in a list: its slug, and the CID of its receipt where it has one. */
+export type ListedProof = { slug: string; cid: string | undefined }
+
+const PAGE = 200
+const ORPHANS_PAGE = 1_000
+const MAX_ORPHANS = 20
+
+type Row = Awaited<ReturnType<typeof readPage>>[number]
+
+/**
+ * Whether a database has all that its proofs need, as after a restore: reads every proof, and hashes every receipt. Each page of proofs is
+ * passed to `onList`. With an earlier list, what was on it must be here, with the same receipt.
+ */
+export async function checkProofs(
+  db: Kysely<Tables>,
+  { earlier = [], onList = () => {} }: { earlier?: readonly ListedProof[]; onList?(proofs: ListedProof[]): void } = {},
+): Promise<CheckedProofs> {
+  const counts = Object.fromEntries(proofStatuses.map((status) => [status, 0])) as Record<ProofStatus, number>
+  const result: CheckedProofs = { counts, matching: 0, makeable: 0, dropped: 0, faults: [] }
+  const expected = new Map(earlier.map(({ slug, cid }) => [slug, cid]))
+  let after = '0'
+  for (;;) {
+    const rows = await readPage(db, after)
+    const last = rows.at(-1)
+    if (last === undefined) break
+    after = String(last.id)
+    for (const row of rows) {
+      counts[row.status] += 1
+      checkRow(row, result)
+      const cid = expected.get(row.slug)
+      expected.delete(row.slug)
+      if (cid !== undefined && cid !== row.cid) {
+        result.faults.push(`${row.slug}: its receipt was ${cid}, and is ${row.cid ?? 'not pinned'}`)
+      }
+    }
+    await checkMakeable(db, rows, result)
+    onList(rows.map(({ slug, cid }) => ({ slug, cid: cid ?? undefined })))
+  }
+  for (const slug of expected.keys()) result.faults.push(`${slug} is missing`)
+  result.faults.push(...(await findOrphans(db)))
+  return result
+}
+
+function readPage(db: Kysely<Tables>, after: string) {
+  return db
+    .selectFrom('attestations as a')
+    .leftJoin('publications as p', 'p.id', 'a.publication_id')
+    .where('a.pending_transaction_id', '>', after)
+    .orderBy('a.pending_transaction_id')
+    .limit(PAGE)
+    .select(['a.pending_transaction_id as id', 'a.slug', 'a.status', 'a.receipt_bytes as bytes', 'a.ipfs_cid as cid'])
+    .select(['a.receipt_dropped as dropped', 'p.status as publication'])
+    .execute()
+}
+
+function checkRow({ slug, status, bytes, dropped, cid, publication }: Row, result: CheckedProofs) {
+  const isPublished = publication === 'confirmed' || publication === 'final'
+  if (status === 'complete' && !isPublished) result.faults.push(`${slug} is complete, and its publication is not`)
+  if (cid === null) return
+  if (bytes !== null) {
+    if (toCid(bytes) === cid) result.matching += 1
+    else result.faults.push(`${slug}: the bytes of its receipt are not those of ${cid}`)
+  } else if (dropped !== null) result.dropped += 1
+  else result.faults.push(`${slug}: the bytes of its receipt are missing`)
+}
+
+/** What is shared by many proofs is in tables of its own, and some of it no rule of the database ties to them. */
+async function checkMakeable(db: Kysely<Tables>, rows: readonly Row[], result: CheckedProofs) {
+  const slugs = rows.flatMap(({ slug, status, bytes }) => (status === 'pending_pin' && bytes === null ? [slug] : []))
+  try {
+    for (const work of await findPins(db, slugs)) if (work !== undefined) assembleReceipt(work)
+    result.makeable += slugs.length
+  } catch {
+    // One at a time, to say which.
+    for (const slug of slugs) await checkMakeableAlone(db, slug, result)
+  }
+}
+
+async function checkMakeableAlone(db: Kysely<Tables>, slug: string, result: CheckedProofs) {
+  try {
+    for (const work of await findPins(db, [slug])) if (work !== undefined) assembleReceipt(work)
+    result.makeable += 1
+  } catch (error) {
+    const { code, reason } = toReason(error)
+    result.faults.push(`${slug}: its receipt cannot be made: ${reason ?? code}`)
+  }
+}
+
+/** Signatures without a proof, the first of them. By pages: one statement over all would take longer than a statement may. */
+async function findOrphans(db: Kysely<Tables>): Promise<string[]> {
+  const orphans: string[] = []
+  let after = '0'
+  while (orphans.length < MAX_ORPHANS) {
+    const { rows } = await sql<{ id: string; isOrphan: boolean }>`
+      select p.id, not exists (select from attestations as a where a.pending_transaction_id = p.id) as "isOrphan"
+      from pending_transactions as p where p.id > ${after} order by p.id limit ${ORPHANS_PAGE}`.execute(db)
+    const last = rows.at(-1)
+    if (last === undefined) break
+    after = String(last.id)
+    orphans.push(...rows.flatMap(({ id, isOrphan }) => (isOrphan ? [`signature ${id} has no proof`] : [])))
+  }
+  return orphans.slice(0, MAX_ORPHANS)
+}
+
+/** One line for each proof. */
+export function formatList(proofs: readonly ListedProof[]): string {
+  return proofs.map(({ slug, cid = '-' }) => `${slug} ${cid}\n`).join('')
+}
+
+/** Throws on a line that `formatList` does not write. */
+export function parseList(text: string): ListedProof[] {
+  const lines = text.split('\n')
+  if (lines.pop() !== '') throw new Error('the list ends within a line')
+  return lines.map((line, index) => {
+    const [, slug = '', cid = ''] = /^([\w-]{22}) (-|[a-z0-9]+)$/.exec(line) ?? []
+    if (slug === '') throw new Error(`line ${index + 1} of the list is none of ours`)
+    return { slug, cid: cid === '-' ? undefined : cid }
+  })
+}

@@ -1,0 +1,165 @@
+import { isLoopbackHost } from '@countersign/protocol'
+import { sql } from 'kysely'
+import type { CollateralCache } from '../../enclave/collateral/collateralStore.ts'
+import { createCollateralCache } from '../../store/collateralCache.ts'
+import { toErrorCode } from '../../store/databaseError.ts'
+import { describeForeign, findSchemaState, type SchemaState } from '../../store/migrate.ts'
+import { connectPostgres, type Database } from '../../store/openDatabase.ts'
+import { type Check, type Context, type Finding, fault, ok, warning } from './check.ts'
+import { describeError, explain, findCode } from './reasons.ts'
+
+/** What other checks take from the database, if it is there. */
+export type DatabaseView = {
+  /** For reading only. */
+  collateralCache: CollateralCache
+  /** A receipt that was pinned; undefined where none is known. */
+  findPinnedCid(): Promise<string | undefined>
+}
+
+const SETTINGS = /^DATABASE_URL(_FILE)?$/
+
+/** Only reads: no migration runs here. */
+export function createDatabaseChecks(context: Context): { checks: Check[]; view: DatabaseView } {
+  const { subject, clock, times } = context
+  const { databaseUrl } = subject
+  let opened: Database | undefined
+
+  function open(url: string): Database {
+    if (opened !== undefined) return opened
+    const database = connectPostgres({ databaseUrl: url, poolSize: 2 })
+    opened = database
+    context.onEnd(() => database.close())
+    return database
+  }
+
+  async function checkDatabase(): Promise<Finding> {
+    const where = toPlace(databaseUrl)
+    if (where === undefined) {
+      return fault(
+        'DATABASE_URL is no address of PostgreSQL',
+        'Write it as postgres://USER:PASSWORD@HOST:5432/DATABASE.',
+      )
+    }
+    try {
+      const { db } = open(databaseUrl)
+      // The first question brings the connection, whose time is not the server's.
+      await sql`select 1`.execute(db)
+      const from = clock.now()
+      const { rows } = await sql<{ at: string; version: string }>`
+        select (extract(epoch from clock_timestamp()) * 1000)::text as at,
+          current_setting('server_version') as version`.execute(db)
+      const { at = '', version = '' } = rows[0] ?? {}
+      times.note({ source: 'the database', at: Number(at), from, until: clock.now(), precisionMs: 1 })
+      return ok(`PostgreSQL ${version.split(' ')[0]} at ${where}`)
+    } catch (error) {
+      return describeRefusal(error, where)
+    }
+  }
+
+  async function checkTls(): Promise<Finding> {
+    const url = new URL(databaseUrl)
+    const { rows } = await sql<{ ssl: boolean }>`
+      select coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false) as ssl`.execute(
+      open(databaseUrl).db,
+    )
+    const mode = url.searchParams.get('sslmode') ?? ''
+    const mend = 'Add ?sslmode=verify-full to DATABASE_URL, and &sslrootcert=FILE for an authority of your own.'
+    if (rows[0]?.ssl !== true) {
+      if (isLocal(url)) return ok('not encrypted, on this machine only')
+      return warning('the way to the database is not encrypted', `${mend} Within one guest it can stay.`)
+    }
+    const isOpen = mode === 'no-verify' || url.searchParams.get('uselibpqcompat') === 'true'
+    if (isOpen && mode !== 'verify-full') return warning('encrypted, but anybody could be the database', mend)
+    return ok('encrypted')
+  }
+
+  async function checkSchema(): Promise<Finding> {
+    try {
+      return judgeSchema(await findSchemaState(open(databaseUrl).db))
+    } catch (error) {
+      if (toErrorCode(error) !== '42501') throw error
+      return fault('this user may not read the tables', 'Make the user of DATABASE_URL the owner of the database.')
+    }
+  }
+
+  return {
+    checks: [
+      { name: 'database', settings: SETTINGS, run: checkDatabase },
+      { name: 'database-tls', settings: SETTINGS, needs: ['database'], run: checkTls },
+      { name: 'schema', settings: SETTINGS, needs: ['database'], run: checkSchema },
+    ],
+    view: {
+      collateralCache: {
+        load: async (platform) => (opened === undefined ? undefined : createCollateralCache(opened.db).load(platform)),
+        async save() {},
+      },
+      async findPinnedCid() {
+        const row = await opened?.db
+          .selectFrom('attestations')
+          .where('ipfs_cid', 'is not', null)
+          .where('pinned_at', 'is not', null)
+          .orderBy('pending_transaction_id', 'desc')
+          .select('ipfs_cid')
+          .limit(1)
+          .executeTakeFirst()
+          .catch(() => undefined)
+        return row?.ipfs_cid ?? undefined
+      },
+    },
+  }
+}
+
+export function judgeSchema({ taken, toCome, foreign }: SchemaState): Finding {
+  const unknown = describeForeign({ foreign })
+  if (unknown !== undefined) return fault(unknown.problem, unknown.fix)
+  if (taken.length === 0) return ok('empty: the first start makes the schema')
+  if (toCome.length > 0) {
+    return warning(
+      `the schema is at ${taken.at(-1)}, and this release wants ${toCome.at(-1)}`,
+      'Make a backup, then start: the first program of this release brings the schema up to date.',
+    )
+  }
+  return ok(`at ${taken.at(-1)}, as this release wants it`)
+}
+
+function describeRefusal(error: unknown, where: string): Finding {
+  const code = toErrorCode(error) || findCode(error)
+  const known = REFUSALS[code ?? '']
+  if (known !== undefined) return fault(`${where}: ${known[0]}`, known[1])
+  const reached = explain(code)
+  if (reached !== undefined) return fault(`${where}: ${reached.text}`, `${reached.mend}, in DATABASE_URL.`)
+  const message = error instanceof Error ? error.message : ''
+  if (/does not support SSL/.test(message)) {
+    return fault(
+      `${where}: the server does not speak TLS`,
+      'Turn on ssl at the server, or leave sslmode out within one guest.',
+    )
+  }
+  if (/timeout/i.test(message))
+    return fault(`${where}: no answer`, 'Check address, network and firewall, in DATABASE_URL.')
+  return fault(
+    `${where}: ${describeError(error)}`,
+    'Look into the server’s log; PostgreSQL’s appendix A lists its codes.',
+  )
+}
+
+/** PostgreSQL, appendix A. */
+const REFUSALS: Readonly<Record<string, readonly [text: string, mend: string]>> = {
+  '25006': ['it is a standby, which takes no writes (25006)', 'Name the primary in DATABASE_URL, or promote this one.'],
+  '28P01': ['the password is wrong (28P01)', 'Correct user and password in DATABASE_URL or its file.'],
+  '28000': ['this user may not connect (28000)', 'Correct the user in DATABASE_URL, or let it in in pg_hba.conf.'],
+  '3D000': ['there is no such database (3D000)', 'Create it, or correct the name at the end of DATABASE_URL.'],
+  '53300': ['it has no connection left (53300)', 'Raise max_connections, or run fewer coordinators and workers.'],
+  '57P03': ['it is starting or stopping (57P03)', 'Wait, and look again.'],
+}
+
+/** Host, port and database, without user and password. Undefined where it is no such URL. */
+function toPlace(databaseUrl: string): string | undefined {
+  const url = URL.parse(databaseUrl)
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol)) return undefined
+  return `${url.hostname || 'the local socket'}${url.port === '' ? '' : `:${url.port}`}${url.pathname}`
+}
+
+function isLocal({ hostname }: URL): boolean {
+  return hostname === '' || isLoopbackHost(hostname)
+}

@@ -1,0 +1,319 @@
+import { vendorRoots } from '@countersign/attestation'
+import type { Platform } from '@countersign/evidence'
+import { hashEnclaveConfig, ServiceError, toHex } from '@countersign/protocol'
+import type { LogLine } from '@countersign/service'
+import type { Config } from '../../config.ts'
+import { checkCollateral } from '../../enclave/collateral/checkCollateral.ts'
+import type { CollateralCache } from '../../enclave/collateral/collateralStore.ts'
+import { createEnclaveEndpoint } from '../../enclave/enclaveEndpoint.ts'
+import { EndpointError } from '../../enclave/endpointError.ts'
+import type { EnclaveTerms } from '../../enclave/keyEnclave.ts'
+import { createRootSecrets } from '../../enclave/rootSecrets.ts'
+import { systemRandom } from '../../system.ts'
+import { type Attestation, createAttestation } from '../attest.ts'
+import { type Check, type Context, type Finding, fault, ok, skipped, warning } from './check.ts'
+import { explain, findCode, toShownUrl } from './reasons.ts'
+
+/** What the enclaves attested, for other checks; empty where none did. */
+export type EnclaveView = { terms(): readonly EnclaveTerms[] }
+
+/** What goes into quotes and reports, or decides about them. */
+const SETTINGS =
+  /^(OIDC_.*|ENCLAVE_.*|ENTROPY_.*|MOCK_ATTESTATION|REPORT_SOURCE|RECEIPTS|SNP_CERTS_FILE|COLLATERAL_URL)$/
+const DAY_MS = 86_400_000
+
+/** The coordinator's own report, then every enclave of the settings, each with the client that the coordinator calls it with. */
+export function createEnclaveChecks(
+  context: Context,
+  { collateralCache }: { collateralCache: CollateralCache },
+): { checks: Check[]; view: EnclaveView } {
+  const { subject, clock, timeoutMs } = context
+  const config = subject.coordinator as Config
+  const lines: LogLine[] = []
+  const note = (line: LogLine) => void lines.push(line)
+  const log = { info() {}, warn: note, error: note }
+  const platforms = new Map<string, Platform>()
+  const rootSecrets = createRootSecrets(log)
+  const attested: EnclaveTerms[] = []
+  let parts: Attestation | undefined
+
+  async function checkReport(): Promise<Finding> {
+    try {
+      parts = await createAttestation(
+        { clock, random: systemRandom, log, warnOf: async () => {}, collateralCache },
+        config,
+      )
+    } catch (error) {
+      if (error instanceof TypeError) return fault(`COLLATERAL_URL: ${error.message}`, 'Write it as https://HOST.')
+      if (config.snpCertsFile === undefined || findCode(error) === undefined) throw error
+      return fault(
+        'SNP_CERTS_FILE cannot be read',
+        'Put the file where this process can read it, or take the setting out.',
+      )
+    }
+    const { selfReport, collateral } = parts
+    context.onEnd(() => Promise.all([selfReport.stop(), collateral.stop()]))
+    try {
+      const { selfAttestation, revocations } = selfReport.current()
+      const list = revocations === undefined && !config.isMock ? ', without AMD’s revocation list' : ''
+      return ok(`${selfReport.mode}, measurement ${selfAttestation.measurement.slice(0, 16)}…${list}`)
+    } catch {
+      const { code = 'unknown', reason } = (lines.find(({ msg }) => msg === 'Could not attest the coordinator') ??
+        {}) as {
+        code?: string
+        reason?: string
+      }
+      return fault(`there is none: ${[code, reason].filter(Boolean).join(', ')}`, toReportMend(code))
+    }
+  }
+
+  async function checkEnclave(url: string): Promise<Finding> {
+    if (parts === undefined) return skipped('it needs: report')
+    const where = url.startsWith('unix:') ? url : toShownUrl(url)
+    const { collateral, endpointDeps } = parts
+    const watched = {
+      current(platform: Platform) {
+        platforms.set(`${platform.fmspc} ${platform.ca}`, platform)
+        return collateral.current(platform)
+      },
+    }
+    let endpoint: ReturnType<typeof createEnclaveEndpoint>
+    try {
+      endpoint = createEnclaveEndpoint({ ...endpointDeps, rootSecrets, collateral: watched, timeoutMs }, url)
+    } catch {
+      return fault(`${where} is no address of an enclave`, 'Write ENCLAVE_URL as https://HOST:PORT, without a path.')
+    }
+    context.onEnd(() => endpoint.stop())
+    try {
+      const terms = await endpoint.getTerms()
+      attested.push(terms)
+      return ok(`${where}: attested, configuration ${toHex(hashEnclaveConfig(terms.config))}`)
+    } catch (error) {
+      return describeRefusal(error, where)
+    }
+  }
+
+  async function checkPlatforms(): Promise<Finding[]> {
+    if (parts === undefined || platforms.size === 0) return [skipped('no enclave showed a quote')]
+    const roots = config.isMock ? (await import('@countersign/attestation/simulator')).simulatedRoots() : vendorRoots
+    const { collateral } = parts
+    return Promise.all(
+      [...platforms.values()].map(async (platform) => {
+        try {
+          const { collateral: current } = await collateral.current(platform)
+          const { notBefore, notAfter } = checkCollateral(current, { platform, roots })
+          return judgeDates({ notBefore, notAfter, now: clock.now() })
+        } catch (error) {
+          if (!(error instanceof ServiceError)) throw error
+          const { code, reason } = (lines.findLast(({ msg }) => msg === 'Could not fetch collateral') ?? {}) as {
+            code?: string
+            reason?: string
+          }
+          const why = [code ?? error.code, reason].filter(Boolean).join(', ')
+          return fault(
+            `none that is in date for platform ${platform.fmspc}: ${why}`,
+            'Let this machine reach COLLATERAL_URL, or name a cache (PCCS) there; and check the clock.',
+          )
+        }
+      }),
+    )
+  }
+
+  return {
+    checks: [
+      { name: 'report', settings: SETTINGS, after: ['schema'], run: checkReport },
+      {
+        name: 'enclave',
+        settings: SETTINGS,
+        needs: ['report'],
+        run: () => Promise.all(config.enclaveUrls.map(checkEnclave)),
+      },
+      {
+        name: 'enclave-settings',
+        settings: SETTINGS,
+        uses: ['enclave'],
+        run: async () => (attested.length === 0 ? skipped('no enclave is attested') : compareTerms(attested, config)),
+      },
+      { name: 'collateral', settings: SETTINGS, uses: ['enclave'], run: checkPlatforms },
+    ],
+    view: { terms: () => attested },
+  }
+}
+
+export function judgeDates({
+  notBefore,
+  notAfter,
+  now,
+}: {
+  notBefore: number
+  notAfter: number
+  now: number
+}): Finding {
+  const days = (ms: number) => Math.floor(ms / DAY_MS)
+  const until = new Date(notAfter).toISOString().slice(0, 10)
+  const text = `${days(now - notBefore)} day(s) old, lapses ${until}`
+  const mend = 'Let this machine reach COLLATERAL_URL: the coordinator renews it a week before it lapses.'
+  return notAfter - now < 5 * DAY_MS ? warning(text, mend) : ok(text)
+}
+
+/** Settings that both sides have to agree on; each side alone would start, and nobody could sign in or sign. */
+export function compareTerms(
+  all: readonly EnclaveTerms[],
+  {
+    providers,
+    entropy,
+    witnesses,
+    receiptVersion,
+  }: Pick<Config, 'providers' | 'entropy' | 'witnesses' | 'receiptVersion'>,
+): Finding[] {
+  const found: Finding[] = []
+  const hashes = new Set(all.map(({ config }) => toHex(hashEnclaveConfig(config))))
+  if (hashes.size > 1) {
+    found.push(
+      fault(
+        `the enclaves of ENCLAVE_URL have ${hashes.size} configurations: sessions of one fail at the other`,
+        'Give all of them the same version, OIDC_ISSUERS, policies and settings.',
+      ),
+    )
+  }
+  for (const { config, settings } of all.slice(0, hashes.size > 1 ? all.length : 1)) {
+    for (const { id, issuer, clientId } of providers) {
+      if (config.issuers.some((known) => known.issuer === issuer && known.audience === clientId)) continue
+      found.push(
+        fault(
+          `the enclave does not accept ${id}: nobody can sign in there`,
+          `Add ${issuer}=${clientId} to the enclave’s OIDC_ISSUERS; that is another configuration hash.`,
+        ),
+      )
+    }
+    found.push(...compareEntropy(settings.entropy, entropy))
+    if (settings.log !== null) {
+      if (receiptVersion !== 2 || witnesses.length === 0) {
+        const mend = 'Set RECEIPTS=2, DATABASE_URL and LOG_WITNESSES at the coordinator.'
+        found.push(fault('the enclave insists on a log, and this coordinator keeps none', mend))
+      }
+    } else if (witnesses.length > 0) {
+      const mend = 'Set LOG_ORIGINS and LOG_WITNESSES at the enclave, or take LOG_WITNESSES out here.'
+      found.push(warning('LOG_WITNESSES is set, and the enclave has no log', mend))
+    }
+  }
+  return found.length > 0 ? found : [ok('providers, entropy and log agree')]
+}
+
+function compareEntropy(accepted: EnclaveTerms['settings']['entropy'], entropy: Config['entropy']): Finding[] {
+  const mend = (setting: string) =>
+    `Set the same ${setting} at enclave and coordinator; for the enclave it is another configuration hash.`
+  if (entropy.kind === 'drand') {
+    const isKnown = accepted.some((one) => one.kind === 'drand' && one.chainHash === entropy.beacon.chainHash)
+    return isKnown ? [] : [fault('the enclave does not accept this beacon', mend('ENTROPY_DRAND'))]
+  }
+  if (entropy.kind === 'orbitport' || entropy.allowUnsigned) {
+    const isKnown = accepted.some(({ kind }) => kind === 'unsigned')
+    if (!isKnown)
+      return [fault('the enclave does not accept samples without a signature', mend('ENTROPY_ALLOW_UNSIGNED'))]
+  }
+  if (entropy.kind !== 'satellite') return []
+  const unknown = entropy.publicKeys.filter(
+    (key) => !accepted.some((one) => one.kind === 'satellite' && one.key === key),
+  )
+  return unknown.map((key) =>
+    fault(`the enclave does not accept samples of key ${key.slice(0, 16)}…`, mend('ENTROPY_PUBLIC_KEY')),
+  )
+}
+
+function describeRefusal(error: unknown, where: string): Finding {
+  if (!(error instanceof EndpointError)) {
+    if (error instanceof ServiceError && error.code === 'collateral_stale') {
+      return fault(`${where}: answers, and cannot be judged without collateral`, 'Mend: collateral.')
+    }
+    if (error instanceof ServiceError) {
+      return fault(`${where}: ${error.code}, ${error.details ?? error.message}`, 'Look into the enclave’s log.')
+    }
+    throw error
+  }
+  const { code, details = '' } = error
+  const [text, mend] = toWords(code, details)
+  return fault(`${where}: ${text}`, mend)
+}
+
+function toWords(code: EndpointError['code'], details: string): readonly [text: string, mend: string] {
+  switch (code) {
+    case 'unreachable': {
+      const known = explain(details)
+      return [known?.text ?? `cannot be reached (${details})`, `${known?.mend ?? 'Check the network'}, in ENCLAVE_URL.`]
+    }
+    case 'timed_out':
+      return ['no answer', 'Check that it is not frozen, and that nothing between holds the call.']
+    case 'cut_off':
+      return ['the connection was cut', 'Check that ENCLAVE_URL says http or https as the enclave’s LISTEN does.']
+    case 'key_changed':
+      return [
+        'it has another key than the one that it attested',
+        'Nothing may end TLS before the enclave: take the proxy out.',
+      ]
+    case 'answer_malformed':
+      return [
+        `its answer is none of an enclave (${details})`,
+        'Check that ENCLAVE_URL leads to an enclave of this release.',
+      ]
+    case 'refused':
+      return REFUSALS[details] ?? [`it refuses: ${details}`, 'Look into the enclave’s log.']
+    default:
+      return toJudgement(details)
+  }
+}
+
+/** What enclaves answer to a caller that they do not want. */
+const REFUSALS: Readonly<Record<string, readonly [text: string, mend: string]>> = {
+  caller_clock_skew: ['its clock and ours are more than 30 s apart', 'Set both clocks (NTP), then look again.'],
+  caller_not_allowed: [
+    'its caller policy does not accept this coordinator',
+    'Add this configuration hash and measurement to caller-policy.json, and restart the enclave.',
+  ],
+  'status 404': ['something else than an enclave answers there', 'Correct ENCLAVE_URL.'],
+}
+
+/** Why its quote was not accepted. */
+function toJudgement(details: string): readonly [text: string, mend: string] {
+  if (details.startsWith('configuration ')) {
+    return [
+      `the policy does not name its ${details}`,
+      'If that is your enclave, add the hash to configHashes of the enclave policy; else distrust it.',
+    ]
+  }
+  if (details.startsWith('root secret ')) {
+    return [
+      `the policy does not name its ${details}`,
+      'If users’ wallets are of that secret, add it to commitments of the enclave policy; else distrust the enclave.',
+    ]
+  }
+  if (details.startsWith('another root secret')) {
+    return [
+      `it has ${details}: users would get other addresses there`,
+      'Let the one that was started with a genesis of its own join the other; the backup’s commitment says which secret is right.',
+    ]
+  }
+  if (details.startsWith('a mock quote') || details === 'root_not_trusted') {
+    return [
+      'its quote is not of real silicon, or of another kind than ours',
+      'Use the same MOCK_ATTESTATION at both sides.',
+    ]
+  }
+  if (details.includes('not_in_date'))
+    return [`its evidence is not in date (${details})`, 'Check the clocks and the collateral.']
+  return [
+    `its quote is not accepted: ${details}`,
+    'Compare with the enclave policy (npm run verify -- explain QUOTE); if you did not change the enclave, distrust it.',
+  ]
+}
+
+function toReportMend(code: string): string {
+  if (code === 'configfs_unavailable') {
+    return 'Run it in an SEV-SNP guest, as root, with /sys/kernel/config writable (docs/operations.md#real-guests).'
+  }
+  if (code === 'certificates_missing' || code.startsWith('vendor_')) {
+    return 'Let this machine reach AMD’s service, or put the certificates into SNP_CERTS_FILE.'
+  }
+  if (code === 'certificate_revoked') return 'AMD has revoked this machine’s certificates: move to another machine.'
+  return 'See docs/operations.md#real-guests for what the guest needs.'
+}

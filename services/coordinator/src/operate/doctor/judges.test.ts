@@ -1,0 +1,202 @@
+import { describe, expect, test } from 'vitest'
+import type { EnclaveTerms } from '../../enclave/keyEnclave.ts'
+import { judgeBalance, judgeHead } from './chain.ts'
+import type { Finding } from './check.ts'
+import { judgeTimes } from './clock.ts'
+import { judgeSchema } from './database.ts'
+import { compareTerms, judgeDates } from './enclave.ts'
+import { judgeWitness } from './log.ts'
+import { checkNode, judgeSpace } from './machine.ts'
+import { judgePolicy } from './policy.ts'
+import { describeError, findCode, toShownUrl } from './reasons.ts'
+import { judgeAnswer } from './signIn.ts'
+import { createTimes } from './times.ts'
+import { judgeCookies, judgeOrigins, judgeProxies } from './web.ts'
+
+const statesOf = (found: Finding | readonly Finding[]) => [found].flat().map(({ state }) => state)
+const DAY = 86_400_000
+
+test.each([
+  ['24.0.0', 'ok'],
+  ['30.1.0', 'ok'],
+  ['22.9.0', 'fault'],
+  ['garbage', 'fault'],
+])('Node %s: %s', (version, state) => expect(checkNode(version).state).toBe(state))
+
+test.each([
+  [2 ** 40, 'ok'],
+  [2 ** 30 - 1, 'warning'],
+  [2 ** 26, 'fault'],
+  [0, 'fault'],
+])('%i free bytes: %s', (bytes, state) => expect(judgeSpace(bytes).state).toBe(state))
+
+test.each([
+  [30, 'ok'],
+  [4, 'warning'],
+])('collateral for %i days more: %s', (days, state) =>
+  expect(judgeDates({ notBefore: 0, notAfter: days * DAY, now: 0 }).state).toBe(state),
+)
+
+test.each([
+  [59_000, false, 'ok'],
+  [600_000, false, 'warning'],
+  [7_200_000, false, 'fault'],
+  [7_200_000, true, 'ok'],
+])('a block of %i ms, local %s: %s', (ageMs, isLocal, state) => expect(judgeHead({ ageMs, isLocal }).state).toBe(state))
+
+test.each([
+  [0n, 1n, 'fault'],
+  [99n, 1n, 'warning'],
+  [100n, 1n, 'ok'],
+  [0n, 0n, 'ok'],
+])('%i wei, %i for each: %s', (balance, price, state) =>
+  expect(judgeBalance({ account: '0x', balance, price }).state).toBe(state),
+)
+
+test.each([
+  [{ taken: [], toCome: ['a'], foreign: [] }, 'ok'],
+  [{ taken: ['a'], toCome: [], foreign: [] }, 'ok'],
+  [{ taken: ['a'], toCome: ['b'], foreign: [] }, 'warning'],
+  [{ taken: ['a', 'c'], toCome: ['b'], foreign: ['c'] }, 'fault'],
+])('a schema %j: %s', (schema, state) => expect(judgeSchema(schema).state).toBe(state))
+
+describe('the clock', () => {
+  const at = (source: string, aheadMs: number) => ({ source, aheadMs, precisionMs: 1000 })
+  test.each([
+    [[at('a', 0), at('b', 2000), at('c', -2000)], ['ok'], /a, b, c/],
+    [[at('a', 20_000)], ['warning'], /20 s behind that of a/],
+    [[at('a', -60_000), at('b', -61_000)], ['fault'], /ahead of that of/],
+    // Two of three agree with us: it is the third whose clock is wrong.
+    [[at('a', 0), at('b', 100), at('c', 999_000)], ['warning'], /the clock of c is 999 s ahead of ours/],
+    [[], ['skipped'], /has a clock/],
+  ])('%j: %j', (seen, states, text) => {
+    const found = [judgeTimes(seen)].flat()
+    expect(statesOf(found)).toEqual(states)
+    expect(found[0]?.text).toMatch(text)
+  })
+
+  test('the most precise time of a source counts, and half of what it rounds off is given back', () => {
+    const times = createTimes()
+    times.note({ source: 'x', at: 1000, from: 0, until: 4000, precisionMs: 1000 })
+    times.note({ source: 'x', at: 5000, from: 5400, until: 5600, precisionMs: 1000 })
+    expect(times.seen()).toEqual([{ source: 'x', aheadMs: 0, precisionMs: 1200 }])
+  })
+})
+
+describe('what browsers meet', () => {
+  test.each([
+    ['https://api.example.com', ['https://app.example.com'], 'lax', ['ok']],
+    ['https://api.example.co.uk', ['https://app.other.co.uk'], 'lax', ['fault']],
+    ['https://a.github.io', ['https://b.github.io'], 'strict', ['fault']],
+    ['https://api.example.com', ['https://app.other.com', 'https://example.com'], 'none', ['warning']],
+    // Browsers count the scheme as part of the site.
+    ['https://api.example.com', ['http://app.example.com'], 'lax', ['fault']],
+    ['http://localhost:8080', ['http://localhost:5173'], 'lax', ['ok']],
+    ['https://10.0.0.1', ['https://10.0.0.2'], 'lax', ['fault']],
+    ['https://[::1]:1', ['https://[::1]:2'], 'lax', ['ok']],
+  ] as const)('%s with pages %j and %s: %j', (publicUrl, allowedOrigins, sameSite, states) =>
+    expect(statesOf(judgeCookies({ publicUrl, allowedOrigins, sameSite }))).toEqual(states),
+  )
+
+  test('pages of production are not on the visitor’s machine, and none is plain http', () => {
+    const origins = ['http://localhost:5173', 'http://app.example.com', 'https://app.example.com']
+    expect(statesOf(judgeOrigins(origins, { isProduction: true }))).toEqual(['warning', 'fault'])
+    expect(statesOf(judgeOrigins(origins, { isProduction: false }))).toEqual(['fault'])
+  })
+
+  test.each([
+    [[], false, ['ok']],
+    [[], true, ['warning']],
+    [['10.0.0.0/8', '::1', 'fd00::/16'], true, ['ok']],
+    [['0.0.0.0/0'], true, ['fault']],
+    [['10.0.0.1', '::/0', '0.0.0.0/1'], true, ['fault', 'fault']],
+    [['proxy.example.com'], true, ['fault']],
+  ])('proxies %j, https %s: %j', (entries, isBehind, states) =>
+    expect(statesOf(judgeProxies(entries, { isBehind }))).toEqual(states),
+  )
+
+  test.each([
+    [{ status: 302, location: '/interaction/x' }, 'ok'],
+    [{ status: 200, location: '' }, 'ok'],
+    [{ status: 400, location: '' }, 'fault'],
+    [{ status: 302, location: 'https://accounts.google.com/signin/oauth/error?authError=x' }, 'fault'],
+    [{ status: 403, location: '' }, 'warning'],
+    [{ status: 401, location: '' }, 'fault'],
+    [undefined, 'warning'],
+  ])('a provider that answers %j: %s', (answer, state) =>
+    expect(judgeAnswer(answer, { where: 'x', redirectUri: 'y', id: 'z' }).state).toBe(state),
+  )
+})
+
+describe('the policy', () => {
+  const real = '12'.repeat(24) + '34'.repeat(24)
+  const zeros = '00'.repeat(48)
+  const whole = {
+    mrTd: real,
+    rtmr0: real,
+    rtmr1: real,
+    rtmr2: real,
+    rtmr3: zeros,
+    mrConfigId: zeros,
+    mrOwner: zeros,
+    mrOwnerConfig: zeros,
+  }
+  const hash = '12'.repeat(16) + '34'.repeat(16)
+  test.each([
+    [{ measurements: [whole], configHashes: [hash] }, ['ok']],
+    [{ measurements: [{ mrTd: real }], configHashes: [hash] }, ['warning']],
+    [{ measurements: [{ ...whole, mrTd: zeros }], configHashes: [hash] }, ['fault']],
+    [{ measurements: [{ ...whole, rtmr1: 'ab'.repeat(48) }], configHashes: [hash] }, ['fault']],
+    [{ measurements: [whole], configHashes: ['11'.repeat(32), hash] }, ['fault']],
+  ])('%j: %j', (policy, states) => expect(statesOf(judgePolicy(policy))).toEqual(states))
+})
+
+describe('two sides that have to agree', () => {
+  const key = 'ab'.repeat(32)
+  const terms = (changes: Partial<EnclaveTerms['settings']> = {}, version = '1'): EnclaveTerms => ({
+    config: {
+      issuers: [{ issuer: 'https://a.example', audience: 'app', jwksOrigin: 'https://a.example' }],
+      caSet: 'public',
+      rootSecret: 'dstack',
+      quoteSource: 'dstack',
+      callerPolicy: 'snp',
+      version,
+    },
+    settings: { entropy: [{ kind: 'satellite', key }], log: null, implementations: [], ...changes },
+  })
+  const provider = { id: 'a', issuer: 'https://a.example', clientId: 'app', clientSecret: 'x', name: 'A', icon: '' }
+  const shared = { maxAgeMs: 60_000, allowUnsigned: false, url: '' }
+  const ours = {
+    providers: [provider],
+    entropy: { kind: 'satellite' as const, publicKeys: [key], ...shared },
+    witnesses: [],
+    receiptVersion: 1 as const,
+  }
+  const log = { origins: ['x'], witnesses: ['y'], quorum: 1 }
+  test.each([
+    ['they do', [terms()], ours, ['ok']],
+    ['two enclaves of two versions', [terms(), terms({}, '2')], ours, ['fault']],
+    ['a client', [terms()], { ...ours, providers: [{ ...provider, clientId: 'other' }] }, ['fault']],
+    ['a key', [terms({ entropy: [{ kind: 'unsigned' }] })], ours, ['fault']],
+    ['no signature', [terms()], { ...ours, entropy: { ...ours.entropy, allowUnsigned: true } }, ['fault']],
+    ['a log that is not kept', [terms({ log })], ours, ['fault']],
+  ])('%s', (_, all, config, states) => expect(statesOf(compareTerms(all, config))).toEqual(states))
+})
+
+test.each([
+  [{ outcome: 'unavailable', reason: 'it answered with status 400' }, 'ok'],
+  [{ outcome: 'unknown_log', reason: 'it does not know this log' }, 'warning'],
+  [{ outcome: 'unavailable', reason: 'ECONNREFUSED' }, 'warning'],
+  [{ outcome: 'unavailable', reason: 'it answered with status 502' }, 'warning'],
+])('a witness that says %j: %s', (answer, state) => expect(judgeWitness('w', answer).state).toBe(state))
+
+test('words of others are not repeated, and addresses are shown without what may be secret', () => {
+  const cause = Object.assign(new Error('canary'), { code: 'ECONNREFUSED' })
+  expect(findCode(new TypeError('canary', { cause }))).toBe('ECONNREFUSED')
+  expect(findCode(new AggregateError([cause]))).toBe('ECONNREFUSED')
+  expect(findCode(Object.assign(new Error(), { code: 'canary with words' }))).toBeUndefined()
+  expect(describeError(new Error('canary', { cause: new Error('canary') }))).toBe('Error')
+  expect(describeError('canary')).toBe('string')
+  expect(toShownUrl('https://user:canary@rpc.example:8545/canary?key=canary#canary')).toBe('https://rpc.example:8545')
+  expect(toShownUrl('canary')).toBe('an address that cannot be read')
+})

@@ -1,0 +1,88 @@
+import type { RemotePinner } from '../../ports.ts'
+import type { PinnerConfig } from '../../publish/ipfs/config.ts'
+import { createRemotePinner } from '../../publish/ipfs/createRemotePinner.ts'
+import { PinError } from '../../publish/ipfs/pinError.ts'
+import { type Check, type Context, type Finding, fault, ok, skipped, warning } from './check.ts'
+import type { DatabaseView } from './database.ts'
+import { explain, toShownUrl } from './reasons.ts'
+
+/** The pin service, with the client that pins. Nothing is pinned. */
+export function createPinsChecks(context: Context, { findPinnedCid }: Pick<DatabaseView, 'findPinnedCid'>): Check[] {
+  const { subject, fetch } = context
+
+  async function checkRemote(config: Exclude<PinnerConfig, { kind: 'helia' }>, signal: AbortSignal): Promise<Finding> {
+    const where = `${config.kind} at ${toShownUrl(config.apiUrl ?? 'https://uploads.pinata.cloud')}`
+    let pinner: RemotePinner
+    try {
+      pinner = createRemotePinner(config, fetch)
+    } catch (error) {
+      // It says which of the settings cannot be used, and quotes none.
+      const reason = error instanceof TypeError ? error.message : 'its settings cannot be used'
+      return fault(`${config.kind}: ${reason}`, 'Correct IPFS_API_URL, IPFS_GATEWAY_URL and IPFS_API_TOKEN.')
+    }
+    try {
+      const { version } = await pinner.probe({ signal })
+      const about = version === undefined ? where : `${where}, version ${version}`
+      const cid = await findPinnedCid()
+      if (cid === undefined) return ok(`${about}: takes the credentials; no block is known to read back`)
+      await pinner.read(cid, { signal })
+      return ok(`${about}: takes the credentials, gave block ${cid.slice(0, 16)}… back`)
+    } catch (error) {
+      if (!(error instanceof PinError)) throw error
+      return describeRefusal(error, where)
+    }
+  }
+
+  return [
+    {
+      name: 'pins',
+      settings: /^(IPFS_.*|WORKER|RPC_URL)$/,
+      after: ['schema'],
+      async run({ signal }) {
+        const { pipeline } = subject
+        if (pipeline === undefined) return skipped('this process publishes nothing')
+        return pipeline.pinner.kind === 'helia'
+          ? checkEmbedded(pipeline.pinner, context)
+          : checkRemote(pipeline.pinner, signal)
+      },
+    },
+  ]
+}
+
+function checkEmbedded({ listen }: { listen: string | undefined }, { subject }: Context): Finding {
+  if (listen !== undefined && !/^\/(ip4|ip6|dns4|dns6|dns)\/[^/]+\/tcp\/\d{1,5}$/.test(listen)) {
+    return fault('IPFS_LISTEN is no multiaddress with tcp', 'Write it as /ip4/0.0.0.0/tcp/4001.')
+  }
+  const isReachable = listen !== undefined && !/^\/(ip4\/127\.|ip6\/::1\/)/.test(listen)
+  if (subject.isProduction && !isReachable) {
+    return warning(
+      'the embedded IPFS node listens on loopback: nobody else can fetch the receipts',
+      'Set IPFS_LISTEN to an address that others reach, or use Kubo or Pinata.',
+    )
+  }
+  return ok('embedded: it starts with the service')
+}
+
+function describeRefusal({ code, details = '' }: PinError, where: string): Finding {
+  const [step, reason = ''] = details.split(': ')
+  if (code === 'pin_refused') {
+    return fault(
+      `${where}: it refuses the credentials (${details})`,
+      'Correct IPFS_API_TOKEN or its file; the token must allow pinning.',
+    )
+  }
+  if (code === 'pin_not_found') {
+    return fault(
+      `${where}: it does not hold a receipt that was pinned`,
+      'See that its storage was not lost, and that this is the service that pinned it.',
+    )
+  }
+  if (code === 'pin_mismatch')
+    return fault(`${where}: it gives other bytes than were pinned`, 'Distrust it, and use another.')
+  const known = explain(reason)
+  const text = known?.text ?? `no usable answer (${reason === '' ? step : `${step}, ${reason}`})`
+  return fault(
+    `${where}: ${text}`,
+    `${known?.mend ?? 'Check that it is such a service, and that it is well'}, in IPFS_API_URL.`,
+  )
+}

@@ -1,0 +1,155 @@
+import { createServer } from 'node:http'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { type CoordinatorErrorCode, coordinatorErrors } from '../errors.ts'
+import type { ProblemMetrics } from '../http/problem.ts'
+import type { LogMetrics } from '../log/keptLog.ts'
+import type { WitnessAnswer } from '../log/witnessClient.ts'
+import type { BalanceMetrics } from '../publish/watchBalance.ts'
+import type { WebhookMetrics } from '../publish/webhook/startWebhooks.ts'
+import type { StageMetrics } from '../publish/worker.ts'
+import type { SigningMetrics } from '../sign/batchSigner.ts'
+import { addGauges, type GaugeDeps } from './gauges.ts'
+
+/** What operators watch; served on a port of its own, which the internet never reaches. */
+export type Metrics = SigningMetrics &
+  StageMetrics &
+  BalanceMetrics &
+  ProblemMetrics &
+  WebhookMetrics &
+  LogMetrics & {
+    listen(port: number, host: string): Promise<{ stop(): Promise<void> }>
+  }
+
+/** Outcomes that are our fault, or `ok`. They are zero before the first, since an increase from nothing to one is none. */
+const FAULTS = Object.entries(coordinatorErrors).flatMap(([code, { status }]) => (status >= 500 ? [code] : []))
+
+/** Answers of witnesses that nobody may miss: often the only ones, since a log that too many contradict is left. */
+const DISAGREEMENTS = ['lies', 'contradicts'] satisfies WitnessAnswer['outcome'][]
+
+/** `witnesses` are the names of those that logs are shown to. */
+export function createMetrics({
+  witnesses: names = [],
+  ...deps
+}: GaugeDeps & { witnesses?: readonly string[] }): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const batches = new Histogram({
+    name: 'countersign_sign_batch_size',
+    help: 'Signings sent to the enclave in one call',
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
+    registers: [registry],
+  })
+  const signings = new Histogram({
+    name: 'countersign_sign_seconds',
+    help: 'Time of a request for a signature, by its outcome',
+    labelNames: ['code'],
+    buckets: [0.05, 0.1, 0.2, 0.5, 1, 2, 5],
+    registers: [registry],
+  })
+  for (const code of ['ok', ...FAULTS]) signings.zero({ code })
+  const problems = new Counter({
+    name: 'countersign_problems_total',
+    help: 'Requests that were answered with a problem, by its code',
+    labelNames: ['code'],
+    registers: [registry],
+  })
+  // The last is a user's by its status; where many get it, the enclave has another root secret.
+  for (const code of [...FAULTS, 'key_binding_mismatch']) problems.inc({ code }, 0)
+  const stages = new Counter({
+    name: 'countersign_stage_attempts_total',
+    help: 'Attempts of the stages policy, pin, publish and confirm, by their outcome; of retention, receipts that were dropped, or could not be for an hour',
+    labelNames: ['stage', 'outcome'],
+    registers: [registry],
+  })
+  for (const stage of ['pin', 'publish', 'confirm']) stages.inc({ stage, outcome: 'failed' }, 0)
+  stages.inc({ stage: 'retention', outcome: 'kept' }, 0)
+  const rounds = new Histogram({
+    name: 'countersign_log_round_seconds',
+    help: 'Time to have a checkpoint cosigned, by the outcome of asking all witnesses at once',
+    labelNames: ['outcome'],
+    buckets: [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5],
+    registers: [registry],
+  })
+  const witnesses = new Counter({
+    name: 'countersign_log_witness_answers_total',
+    help: 'What witnesses did with a checkpoint, by witness',
+    labelNames: ['witness', 'outcome'],
+    registers: [registry],
+  })
+  for (const witness of names) for (const outcome of DISAGREEMENTS) witnesses.inc({ witness, outcome }, 0)
+  const sizes = new Gauge({
+    name: 'countersign_log_size',
+    help: 'Entries of a log that are written, and that are cosigned',
+    labelNames: ['origin', 'state'],
+    registers: [registry],
+  })
+  const entries = new Counter({
+    name: 'countersign_log_entries_total',
+    help: 'Entries written to logs, by their kind; dropped and unacknowledged ones were not answered',
+    labelNames: ['kind'],
+    registers: [registry],
+  })
+  const balance = new Gauge({
+    name: 'countersign_publisher_balance_wei',
+    help: 'What the publisher has',
+    labelNames: ['account'],
+    registers: [registry],
+  })
+  const affordable = new Gauge({
+    name: 'countersign_publisher_affordable_gas',
+    help: 'Gas that the publisher can pay for, at what would be bid now',
+    labelNames: ['account'],
+    registers: [registry],
+  })
+  const webhooks = new Counter({
+    name: 'countersign_webhook_attempts_total',
+    help: 'Attempts to deliver webhooks, by receiver and outcome: delivered, failed (tried again later) or dead (given up)',
+    labelNames: ['receiver', 'outcome'],
+    registers: [registry],
+  })
+  const refresh = addGauges(registry, deps)
+  let reading: Promise<string> | undefined
+  /** One for all who ask meanwhile: each begins by forgetting what the last one read. */
+  function read(): Promise<string> {
+    reading ??= refresh()
+      .then(() => registry.metrics())
+      .finally(() => {
+        reading = undefined
+      })
+    return reading
+  }
+  return {
+    observeProblem: (code: CoordinatorErrorCode) => problems.inc({ code }),
+    observeBalance(account, { wei, gas }) {
+      balance.set({ account }, Number(wei))
+      affordable.set({ account }, Number(gas))
+    },
+    observeWebhook: (receiver, outcome) => webhooks.inc({ receiver, outcome }),
+    observeStage: (stage, outcome, count = 1) => stages.inc({ stage, outcome }, count),
+    observeBatch: (size) => batches.observe(size),
+    observeSigning: (code, seconds) => signings.observe({ code }, seconds),
+    observeRound: (outcome, seconds) => rounds.observe({ outcome }, seconds),
+    observeWitness: (witness, outcome) => witnesses.inc({ witness, outcome }),
+    observeLogSize: (origin, state, size) => sizes.set({ origin, state }, size),
+    observeEntry: (kind) => entries.inc({ kind }),
+    async listen(port, host) {
+      const server = createServer(async (request, response) => {
+        if (request.url !== '/metrics') return void response.writeHead(404).end()
+        try {
+          const text = await read()
+          response.setHeader('content-type', registry.contentType)
+          response.end(text)
+        } catch {
+          response.writeHead(500).end()
+        }
+      })
+      await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve))
+      return {
+        async stop() {
+          server.closeAllConnections()
+          await new Promise((resolve) => server.close(resolve))
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,112 @@
+import {
+  type AttestationPublished,
+  attestationPublishedTopic,
+  type Hex,
+  isPlainObject,
+  parseAttestationPublished,
+} from '@countersign/protocol'
+import type { ChainReceipt } from '../../ports.ts'
+import { ChainError } from './chainError.ts'
+
+/** More than any chain will see; also what fits a JavaScript number. */
+const MAX_NUMBER = BigInt(Number.MAX_SAFE_INTEGER)
+const MAX_QUANTITY = 2n ** 256n - 1n
+
+export type Block = { number: number; hash: Hex; baseFeePerGas: bigint | undefined }
+
+/** A JSON-RPC quantity. */
+export function parseQuantity(name: string, value: unknown, max = MAX_QUANTITY): bigint {
+  if (typeof value !== 'string' || !/^0x[0-9a-f]{1,64}$/i.test(value)) throw malformed(`${name} is no quantity`)
+  const quantity = BigInt(value)
+  if (quantity > max) throw malformed(`${name} is beyond its limit`)
+  return quantity
+}
+
+/** A quantity that counts something: blocks, transactions, gas. */
+export function parseNumber(name: string, value: unknown): number {
+  return Number(parseQuantity(name, value, MAX_NUMBER))
+}
+
+export function parseHash(name: string, value: unknown): Hex {
+  if (typeof value !== 'string' || !/^0x[0-9a-f]{64}$/i.test(value)) throw malformed(`${name} is no hash`)
+  return value.toLowerCase() as Hex
+}
+
+export function parseObject(name: string, value: unknown): Record<string, unknown> {
+  if (!isPlainObject(value)) throw malformed(`${name} is no object`)
+  return value
+}
+
+/** `undefined` where the node has no such block. */
+export function parseBlock(value: unknown): Block | undefined {
+  if (value === null) return undefined
+  const { number, hash, baseFeePerGas } = parseObject('block', value)
+  return {
+    number: parseNumber('block.number', number),
+    hash: parseHash('block.hash', hash),
+    baseFeePerGas:
+      baseFeePerGas === undefined || baseFeePerGas === null
+        ? undefined
+        : parseQuantity('block.baseFeePerGas', baseFeePerGas),
+  }
+}
+
+/** Milliseconds since 1970. */
+export function parseBlockTime(value: unknown): number {
+  return 1000 * parseNumber('block.timestamp', parseObject('block', value).timestamp)
+}
+
+/** Of the transaction that was asked for, with the events of our contract only. */
+export function parseReceipt(value: unknown, expected: { hash: Hex; contract: Hex }): ChainReceipt | undefined {
+  if (value === null) return undefined
+  const receipt = parseObject('receipt', value)
+  if (parseHash('receipt.transactionHash', receipt.transactionHash) !== expected.hash) {
+    throw malformed('the receipt is of another transaction')
+  }
+  // Some nodes answer for what waits in their mempool.
+  if (receipt.blockHash === null || receipt.blockNumber === null) return undefined
+  const blockHash = parseHash('receipt.blockHash', receipt.blockHash)
+  if (!Array.isArray(receipt.logs)) throw malformed('receipt.logs is no list')
+  const status = parseNumber('receipt.status', receipt.status)
+  if (status > 1) throw malformed('receipt.status is neither 0 nor 1')
+  const events = receipt.logs.flatMap((log) => parseEvent(log, { ...expected, blockHash }))
+  if (status === 0 && events.length > 0) throw malformed('the receipt is of a revert, but has events')
+  return {
+    hash: expected.hash,
+    isSuccess: status === 1,
+    blockNumber: parseNumber('receipt.blockNumber', receipt.blockNumber),
+    blockHash,
+    gasUsed: parseQuantity('receipt.gasUsed', receipt.gasUsed, MAX_NUMBER),
+    events,
+  }
+}
+
+/** Of our contract only, whatever transactions they are of. */
+export function parseEvents(value: unknown, contract: Hex): AttestationPublished[] {
+  if (!Array.isArray(value)) throw malformed('the logs are no list')
+  return value.flatMap((log) => parseEvent(log, { contract }))
+}
+
+/**
+ * None or one. Other contracts' events, and our contract's other events, are not ours to read. Where a transaction is expected,
+ * one of another is malformed.
+ */
+function parseEvent(value: unknown, expected: { contract: Hex; hash?: Hex; blockHash?: Hex }): AttestationPublished[] {
+  const { address, topics, data, removed, transactionHash, blockHash } = parseObject('log', value)
+  if (typeof address !== 'string' || address.toLowerCase() !== expected.contract) return []
+  if (removed === true) return []
+  if (!Array.isArray(topics) || String(topics[0]).toLowerCase() !== attestationPublishedTopic) return []
+  const hashes = [parseHash('log.transactionHash', transactionHash), parseHash('log.blockHash', blockHash)]
+  if (hashes[0] !== (expected.hash ?? hashes[0]) || hashes[1] !== (expected.blockHash ?? hashes[1])) {
+    throw malformed('the log is of another transaction')
+  }
+  try {
+    return [parseAttestationPublished({ topics, data: data as string })]
+  } catch {
+    throw malformed('the event is not one that the contract writes')
+  }
+}
+
+function malformed(details: string) {
+  return new ChainError('chain_unavailable', { details })
+}

@@ -1,0 +1,392 @@
+import {
+  type AttestationPublished,
+  attestationPublishedTopic,
+  type Hex,
+  isBodyTooLarge,
+  readBounded,
+} from '@countersign/protocol'
+import { readCauseCode } from '@countersign/service'
+import { HttpRequestError, http } from 'viem'
+import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { encodeFunctionData, keccak256 } from 'viem/utils'
+import type { Call, Chain, Fees, UnsignedTransaction } from '../../ports.ts'
+import {
+  type Block,
+  parseBlock,
+  parseBlockTime,
+  parseEvents,
+  parseHash,
+  parseNumber,
+  parseObject,
+  parseQuantity,
+  parseReceipt,
+} from './answers.ts'
+import { ChainError } from './chainError.ts'
+import { publisherAbi } from './contractAbi.ts'
+import { findLast } from './findLast.ts'
+import { describeRevert, judgeNodeError, type NodeError, type NodeVerdict, toPlainText } from './nodeError.ts'
+
+export type CreateViemChainParameters = {
+  /** May hold an API key, which is never repeated. */
+  rpcUrl: string
+  chainId: number
+  /** ServiceAttestations. */
+  contract: Hex
+  /** Of the publisher. */
+  privateKey: Hex
+  /** For each exchange, to the last byte. */
+  timeoutMs?: number
+  /** For each answer. */
+  maxAnswerBytes?: number
+  /** For one search for events, all its exchanges together. Unset: five minutes. */
+  searchMs?: number
+  /** The most that is ever bid, replacements included. Unset: 10,000 gwei. A lying RPC could otherwise have the account pay any price. */
+  maxFeePerGas?: bigint
+  /** Unset: the global one. */
+  fetch?: typeof fetch
+}
+
+type Answer = { result: unknown } | { error: NodeError }
+
+const MAX_ANSWER_BYTES = 4_194_304
+const MAX_FEE_PER_GAS = 10_000n * 10n ** 9n
+const MAX_GAS = 2n ** 53n - 1n
+const MAX_BALANCE = 2n ** 256n - 1n
+/** Blocks in one question for events. Providers refuse long ranges, each from another length on, so a refusal halves it. */
+const LOG_WINDOW = 1000
+
+/** With how old the newest block is: for operators, not for publishing. */
+export type ViemChain = Chain & { getHeadTime(): Promise<number> }
+
+/**
+ * A chain behind a JSON-RPC endpoint that is not trusted: what it answers is bounded in time and size, checked, and compared
+ * with what we know. Nothing is tried twice here; the pipeline decides about that.
+ */
+export function createViemChain(parameters: CreateViemChainParameters): ViemChain {
+  const { rpcUrl, chainId, timeoutMs = 10_000, maxAnswerBytes = MAX_ANSWER_BYTES, searchMs = 300_000 } = parameters
+  const { maxFeePerGas: maxFee = MAX_FEE_PER_GAS } = parameters
+  const redact = createRedact(rpcUrl)
+  const contract = toContract(parameters.contract)
+  const signer = toAccount(parameters.privateKey)
+  const account = signer.address.toLowerCase() as Hex
+  // The time limit is ours: viem's ends when the head of an answer is there, and would wait for its body for ever.
+  const transport = http(rpcUrl, {
+    raw: true,
+    retryCount: 0,
+    timeout: 0,
+    maxResponseBodySize: false,
+    fetchFn: createBoundedFetch({ timeoutMs, maxAnswerBytes, fetch: parameters.fetch ?? fetch }),
+  })({})
+  let finalized: number | undefined
+
+  async function ask(method: string, params: unknown[]): Promise<Answer> {
+    let answer: { error?: unknown; result?: unknown }
+    try {
+      answer = await transport.request({ method, params } as never)
+    } catch (error) {
+      throw unavailable(method, toReason(error))
+    }
+    const { error, result } = answer
+    if (error === undefined || error === null) {
+      if (result === undefined) throw unavailable(method, 'neither a result nor an error')
+      return { result }
+    }
+    const { code, message, data } = error as { code?: unknown; message?: unknown; data?: unknown }
+    if (!Number.isInteger(code) || typeof message !== 'string') throw unavailable(method, 'no JSON-RPC error')
+    return { error: { code: code as number, message, data } }
+  }
+
+  /** For questions that a node in order always answers. */
+  async function read<Value>(method: string, params: unknown[], parse: (result: unknown) => Value): Promise<Value> {
+    const answer = await ask(method, params)
+    if ('error' in answer) throw unavailable(method, describe(answer.error))
+    return parseAnswer(method, answer.result, parse)
+  }
+
+  const describe = ({ code, message }: NodeError) => `${code} ${toPlainText(redact(message))}`
+
+  function toChainError(method: string, verdict: NodeVerdict, error: NodeError): ChainError {
+    if (verdict === 'call_reverted') return new ChainError(verdict, { details: describeRevert(error) })
+    const code = verdict === 'already_known' ? 'chain_unavailable' : verdict
+    return new ChainError(code, { details: `${method}: ${describe(error)}` })
+  }
+
+  const getBlock = (block: string) => read('eth_getBlockByNumber', [block, false], parseBlock)
+
+  async function getLatestBlock(): Promise<Block> {
+    const block = await getBlock('latest')
+    if (block === undefined) throw unavailable('eth_getBlockByNumber', 'no latest block')
+    return block
+  }
+
+  async function isOlder(number: number, timeMs: number): Promise<boolean> {
+    return (await read('eth_getBlockByNumber', [toQuantity(number), false], parseBlockTime)) < timeMs
+  }
+
+  /** Nodes that know no finality answer null, or an error that each words in its own way. */
+  async function getFinalized(): Promise<number | undefined> {
+    const method = 'eth_getBlockByNumber'
+    const answer = await ask(method, ['finalized', false])
+    if ('result' in answer) return parseAnswer(method, answer.result, parseBlock)?.number
+    if (isBusy(answer.error)) throw unavailable(method, describe(answer.error))
+    return undefined
+  }
+
+  /** Not every chain has a market for tips. */
+  async function getTip(baseFeePerGas: bigint): Promise<bigint> {
+    const method = 'eth_maxPriorityFeePerGas'
+    const answer = await ask(method, [])
+    if ('result' in answer) return parseAnswer(method, answer.result, (value) => parseQuantity('tip', value))
+    if (answer.error.code !== -32601 && answer.error.code !== -32004) throw unavailable(method, describe(answer.error))
+    const gasPrice = await read('eth_gasPrice', [], (value) => parseQuantity('gas price', value))
+    return gasPrice > baseFeePerGas ? gasPrice - baseFeePerGas : 0n
+  }
+
+  function assertWithinLimit(maxFeePerGas: bigint): void {
+    if (maxFeePerGas <= maxFee) return
+    throw new ChainError('chain_unavailable', { details: `fees of ${maxFeePerGas} wei are above the limit` })
+  }
+
+  async function isKnown(hash: Hex): Promise<boolean> {
+    return await read('eth_getTransactionByHash', [hash], (result) => {
+      if (result === null) return false
+      const transaction = parseObject('transaction', result)
+      if (parseHash('transaction.hash', transaction.hash) === hash) return true
+      throw new ChainError('chain_unavailable', { details: 'another transaction' })
+    })
+  }
+
+  return {
+    chainId,
+    account,
+    contract,
+    maxFeePerGas: maxFee,
+
+    async assertReady() {
+      const actual = await read('eth_chainId', [], (result) => parseNumber('chain id', result))
+      if (actual !== chainId) {
+        throw new ChainError('chain_mismatch', { details: `configured ${chainId}, but the RPC is of ${actual}` })
+      }
+      const code = await read('eth_getCode', [contract, 'latest'], parseBytes)
+      if (code === '0x') throw new ChainError('contract_missing', { details: `no code at ${contract}` })
+      const data = encodeFunctionData({ abi: publisherAbi, functionName: 'publisher' })
+      const answer = await ask('eth_call', [{ to: contract, data }, 'latest'])
+      if ('error' in answer && judgeNodeError(answer.error) !== 'call_reverted') {
+        throw unavailable('eth_call', describe(answer.error))
+      }
+      const word = 'error' in answer ? '0x' : parseAnswer('eth_call', answer.result, parseBytes)
+      if (!/^0x0{24}[0-9a-f]{40}$/.test(word)) {
+        throw new ChainError('contract_missing', { details: `another contract at ${contract}` })
+      }
+      const publisher: Hex = `0x${word.slice(26)}`
+      if (publisher !== account) {
+        throw new ChainError('publisher_not_allowed', { details: `the publisher is ${publisher}, not ${account}` })
+      }
+    },
+
+    getHeadTime: () => read('eth_getBlockByNumber', ['latest', false], parseBlockTime),
+
+    getNonce(block, of = account) {
+      return read('eth_getTransactionCount', [of, block], (result) => parseNumber('nonce', result))
+    },
+
+    getBalance() {
+      return read('eth_getBalance', [account, 'latest'], (result) => parseQuantity('balance', result, MAX_BALANCE))
+    },
+
+    async getFees(): Promise<Fees> {
+      const { baseFeePerGas } = await getLatestBlock()
+      if (baseFeePerGas === undefined) throw unavailable('eth_getBlockByNumber', 'the chain has no base fee')
+      const maxPriorityFeePerGas = await getTip(baseFeePerGas)
+      const maxFeePerGas = 2n * baseFeePerGas + maxPriorityFeePerGas
+      assertWithinLimit(maxFeePerGas)
+      return { maxFeePerGas, maxPriorityFeePerGas }
+    },
+
+    async estimateGas({ to, data }: Call) {
+      const method = 'eth_estimateGas'
+      const answer = await ask(method, [{ from: account, to, data }])
+      if ('result' in answer) {
+        return parseAnswer(method, answer.result, (value) => parseQuantity('gas', value, MAX_GAS))
+      }
+      throw toChainError(method, judgeNodeError(answer.error), answer.error)
+    },
+
+    async sign({ nonce, to, data, gas, maxFeePerGas, maxPriorityFeePerGas, value = 0n }: UnsignedTransaction) {
+      assertWithinLimit(maxFeePerGas)
+      const fields = { chainId, nonce, to, data, gas, maxFeePerGas, maxPriorityFeePerGas, value }
+      const raw = await signer.signTransaction({ type: 'eip1559', ...fields })
+      return { raw, hash: keccak256(raw) }
+    },
+
+    async send(raw) {
+      const method = 'eth_sendRawTransaction'
+      const hash = keccak256(raw)
+      const answer = await ask(method, [raw])
+      if ('result' in answer) {
+        const answered = parseAnswer(method, answer.result, (value) => parseHash('transaction hash', value))
+        if (answered !== hash) throw unavailable(method, 'another hash')
+        return
+      }
+      const verdict = judgeNodeError(answer.error)
+      if (verdict === 'already_known') return
+      // A transaction that was mined is refused for its nonce; and hardhat mines one that reverts, but answers an error.
+      if (verdict !== 'chain_unavailable' && (await isKnown(hash))) return
+      throw toChainError(method, verdict, answer.error)
+    },
+
+    getReceipt(text) {
+      const hash = text.toLowerCase() as Hex
+      return read('eth_getTransactionReceipt', [hash], (result) => parseReceipt(result, { hash, contract }))
+    },
+
+    async getHead() {
+      // In this order, so that the head is never below what was final a moment ago; behind a balancer it still can be.
+      const reported = await getFinalized()
+      const { number } = await getLatestBlock()
+      // Of many nodes behind a balancer one may not know. What was final stays so; a chain that has reported finality is not judged without.
+      const known = reported ?? finalized
+      finalized = known === undefined ? undefined : Math.min(known, number)
+      return { number, finalized }
+    },
+
+    async getBlockHash(number) {
+      const block = await getBlock(toQuantity(number))
+      if (block !== undefined && block.number !== number) throw unavailable('eth_getBlockByNumber', 'another block')
+      return block?.hash
+    },
+
+    async findEvents({ proofs, sinceMs }) {
+      const toWord = (wallet: Hex) => `0x${wallet.slice(2).toLowerCase().padStart(64, '0')}`
+      const wallets = [...new Set(proofs.map(({ wallet }) => toWord(wallet)))]
+      const topics = [attestationPublishedTopic, wallets, proofs.map(({ txHash }) => txHash)]
+      const wanted = new Set(proofs.map(toKey))
+      const { number: newest } = await getLatestBlock()
+      const found: AttestationPublished[] = []
+      const endsAt = performance.now() + searchMs
+      let from = await findLast(newest, (number) => isOlder(number, sinceMs))
+      let window = LOG_WINDOW
+      while (from <= newest) {
+        // A node that lies about times or heights would have us search for ever.
+        if (performance.now() >= endsAt) throw unavailable('eth_getLogs', 'the search took too long')
+        const to = Math.min(from + window - 1, newest)
+        const filter = { address: contract, topics, fromBlock: toQuantity(from), toBlock: toQuantity(to) }
+        const answer = await ask('eth_getLogs', [filter])
+        if ('error' in answer) {
+          if (window === 1) throw unavailable('eth_getLogs', describe(answer.error))
+          window = Math.floor(window / 2)
+          continue
+        }
+        const events = parseAnswer('eth_getLogs', answer.result, (result) => parseEvents(result, contract))
+        // A filter on two lists also answers one wallet with the transaction of another.
+        found.push(...events.filter((event) => wanted.has(toKey(event))))
+        from = to + 1
+      }
+      return found
+    },
+  }
+}
+
+function toKey({ wallet, txHash }: Pick<AttestationPublished, 'wallet' | 'txHash'>): string {
+  return `${wallet}/${txHash}`.toLowerCase()
+}
+
+function toQuantity(number: number): Hex {
+  return `0x${number.toString(16)}`
+}
+
+function parseAnswer<Value>(method: string, result: unknown, parse: (result: unknown) => Value): Value {
+  try {
+    return parse(result)
+  } catch (error) {
+    if (error instanceof ChainError) throw unavailable(method, error.details ?? 'malformed')
+    throw error
+  }
+}
+
+function parseBytes(value: unknown): string {
+  if (typeof value === 'string' && /^0x(?:[0-9a-f]{2})*$/i.test(value)) return value.toLowerCase()
+  throw new ChainError('chain_unavailable', { details: 'no bytes' })
+}
+
+function unavailable(method: string, details: string) {
+  return new ChainError('chain_unavailable', { details: `${method}: ${details}` })
+}
+
+/** EIP-1474's limit exceeded, and what providers make of HTTP's 429; and faults of the node itself. */
+function isBusy({ code, message }: NodeError): boolean {
+  return [-32005, 429, -32603].includes(code) || /rate limit|too many requests|time(d )?out/i.test(message)
+}
+
+/** Bounded in time and size. No redirects: the answer must come from the host that was configured. */
+function createBoundedFetch(parameters: { timeoutMs: number; maxAnswerBytes: number; fetch: typeof fetch }) {
+  const { timeoutMs, maxAnswerBytes, fetch } = parameters
+  return async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const signal = AbortSignal.timeout(timeoutMs)
+    try {
+      const response = await fetch(url, { ...init, redirect: 'error', signal })
+      if (response.status >= 500) {
+        await response.body?.cancel()
+        throw new ChainError('chain_unavailable', { details: `status ${response.status}` })
+      }
+      return new Response(await readBounded(response.body, maxAnswerBytes), { status: response.status })
+    } catch (error) {
+      if (error instanceof ChainError) throw error
+      if (isBodyTooLarge(error)) throw new ChainError('chain_unavailable', { details: 'too large' })
+      throw new ChainError('chain_unavailable', { details: signal.aborted ? 'timed out' : toErrno(error) })
+    }
+  }
+}
+
+function toErrno(error: unknown): string {
+  const code = readCauseCode(error)
+  return code === undefined ? 'no answer' : toPlainText(code)
+}
+
+/** viem's errors quote the URL and what was sent, so nothing of them is repeated but what we put there, and the status. */
+function toReason(error: unknown): string {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof ChainError) return cause.details ?? 'no answer'
+    if (cause instanceof HttpRequestError && cause.status !== undefined) return `status ${cause.status}`
+  }
+  return 'no JSON-RPC'
+}
+
+/** Takes out of a node's text whatever could be a key of ours: each part of the URL, and any other URL. */
+function createRedact(rpcUrl: string): (text: string) => string {
+  const url = parseUrl(rpcUrl)
+  const parts = [url.username, url.password, ...url.pathname.split('/'), ...url.searchParams.values(), url.host]
+  const secrets = parts.flatMap((part) => [part, decode(part)]).filter((part) => part.length >= 4)
+  return (text) =>
+    secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), text).replace(/\b(?:https?|wss?):\/\/\S+/gi, '***')
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The errors of the platform's parser hold the text itself. */
+function parseUrl(rpcUrl: string): URL {
+  const url = URL.parse(rpcUrl)
+  if (url === null || !['http:', 'https:'].includes(url.protocol))
+    throw new TypeError('the RPC’s URL is not http or https')
+  return url
+}
+
+function toContract(contract: Hex): Hex {
+  if (!/^0x[0-9a-f]{40}$/i.test(contract)) throw new TypeError('the contract’s address is not one')
+  return contract.toLowerCase() as Hex
+}
+
+function toAccount(privateKey: Hex): PrivateKeyAccount {
+  try {
+    if (/^0x[0-9a-f]{64}$/i.test(privateKey)) return privateKeyToAccount(privateKey)
+  } catch {
+    // Zero, or not below the order of the group. The library's error may quote the key.
+  }
+  throw new TypeError('the publisher’s private key is not one')
+}

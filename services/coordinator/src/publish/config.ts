@@ -1,0 +1,136 @@
+import { type Hex, isPrefixedHex } from '@countersign/protocol'
+import {
+  ConfigError,
+  type Env,
+  type Fault,
+  readInteger,
+  readMode,
+  readSecret,
+  readUrl,
+  refuseMisspelt,
+  refuseRealChains,
+  settingNames,
+} from '@countersign/service'
+import { type PinnerConfig, type PinnerContext, readPinner } from './ipfs/config.ts'
+import { readWebhooks, type WebhookConfig } from './webhook/readWebhooks.ts'
+
+/** What it takes to publish proofs. */
+export type PipelineConfig = {
+  pinner: PinnerConfig
+  chain: { rpcUrl: string; chainId: number; contract: Hex; privateKey: Hex; confirmations: number }
+  /** How long a proof that is to be published waits for others. */
+  publishDelayMs: number
+  /** The most gas that new publications may ask for in 24 hours. Undefined: any. */
+  gasPerDay: bigint | undefined
+  pinDeadlineMs: number
+  publishDeadlineMs: number
+  /** How often publications are confirmed. */
+  confirmIntervalMs: number
+  /** Undefined where there are none. */
+  webhooks: WebhookConfig | undefined
+  /** After which receipts of final proofs are on IPFS alone. Undefined: never. */
+  retentionMs: number | undefined
+}
+
+/** Publishing is asked for by naming a chain: `RPC_URL`. Without it this process publishes nothing. */
+export function readPipeline(env: Env, context: PinnerContext, fault: Fault): PipelineConfig | undefined {
+  if (env.RPC_URL === undefined || env.RPC_URL === '') return undefined
+  if (env.CHAIN_ID === undefined || env.CHAIN_ID === '') fault('CHAIN_ID: missing')
+  const contract = env.ATTESTATIONS_ADDRESS ?? ''
+  if (!isPrefixedHex(contract, 20)) fault('ATTESTATIONS_ADDRESS: expected 0x and 40 hex digits')
+  const seconds = (name: string, fallback: number) =>
+    1000 * readInteger(env, name, { fallback, min: 1, max: 2_592_000 }, fault)
+  const chainId = readInteger(env, 'CHAIN_ID', { fallback: 1, min: 1, max: Number.MAX_SAFE_INTEGER }, fault)
+  if (context.mode === 'staging') refuseRealChains('CHAIN_ID', [chainId], fault)
+  const pinner = readPinner(env, context, fault)
+  const retentionMs = readRetention(env, fault)
+  if (retentionMs !== undefined && pinner.kind === 'pinata' && pinner.pinsUrl === undefined) {
+    fault(
+      'RECEIPT_RETENTION_D: needs IPFS_PINS_URL with pinata, because its gateway also gives what is no longer pinned',
+    )
+  }
+  return {
+    pinner,
+    chain: {
+      rpcUrl: readUrl(env, 'RPC_URL', '', fault),
+      chainId,
+      contract: contract.toLowerCase() as Hex,
+      privateKey: readPrivateKey(env, context, fault),
+      confirmations: readInteger(env, 'CONFIRMATIONS', { fallback: 6, min: 1, max: 1000 }, fault),
+    },
+    publishDelayMs: readInteger(env, 'PUBLISH_DELAY_MS', { fallback: 0, min: 0, max: 3_600_000 }, fault),
+    gasPerDay: readGasPerDay(env, fault),
+    pinDeadlineMs: seconds('PIN_DEADLINE_S', 3600),
+    publishDeadlineMs: seconds('PUBLISH_DEADLINE_S', 86_400),
+    confirmIntervalMs: readInteger(env, 'CONFIRM_INTERVAL_MS', { fallback: 4000, min: 500, max: 600_000 }, fault),
+    webhooks: readWebhooks(env, context, fault),
+    retentionMs,
+  }
+}
+
+export type WorkerConfig = {
+  databaseUrl: string
+  dataDir: string
+  metricsPort: number | undefined
+  config: PipelineConfig
+}
+
+/** What the worker needs when it runs alone. */
+export function readWorkerConfig(env: Env, deps: { readFile(path: string): string }): WorkerConfig {
+  const { faults, config, ...rest } = inspectWorkerConfig(env, deps)
+  if (config === undefined || faults.length > 0) throw new ConfigError(faults)
+  return { ...rest, config }
+}
+
+/** The same, with what could be read beside the faults. */
+export function inspectWorkerConfig(
+  env: Env,
+  { readFile }: { readFile(path: string): string },
+): Omit<WorkerConfig, 'config'> & {
+  config: PipelineConfig | undefined
+  faults: readonly string[]
+} {
+  const faults: string[] = []
+  const fault: Fault = (text) => void faults.push(text)
+  refuseMisspelt(env, settingNames, fault)
+  const dataDir = env.DATA_DIR || '.countersign'
+  const databaseUrl = readDatabaseUrl(env, readFile, fault)
+  const config = readPipeline(env, { readFile, mode: readMode(env) }, fault)
+  if (config === undefined) fault('RPC_URL: missing')
+  const metricsPort = readMetricsPort(env, fault)
+  return { databaseUrl, dataDir, metricsPort, config, faults }
+}
+
+/** The PostgreSQL of all coordinators and workers; empty with a fault. */
+export function readDatabaseUrl(env: Env, readFile: (path: string) => string, fault: Fault): string {
+  const databaseUrl = readSecret(env, 'DATABASE_URL', readFile, fault)
+  if (databaseUrl === '')
+    fault('DATABASE_URL: missing; expected a PostgreSQL address, as postgres://USER:PASSWORD@HOST:5432/DATABASE')
+  return databaseUrl ?? ''
+}
+
+/** At least a week: by then an operator has noticed that what was pinned is not there any more. */
+function readRetention(env: Env, fault: Fault): number | undefined {
+  const days = readInteger(env, 'RECEIPT_RETENTION_D', { fallback: undefined, min: 7, max: 36_500 }, fault)
+  return days === undefined ? undefined : days * 86_400_000
+}
+
+/** At least what one transaction may ask for on any chain (EIP-7825), so that every publication fits. */
+function readGasPerDay(env: Env, fault: Fault): bigint | undefined {
+  const bounds = { fallback: undefined, min: 2 ** 24, max: Number.MAX_SAFE_INTEGER }
+  const gas = readInteger(env, 'PUBLISH_GAS_PER_DAY', bounds, fault)
+  return gas === undefined ? undefined : BigInt(gas)
+}
+
+function readPrivateKey(env: Env, { readFile }: PinnerContext, fault: Fault): Hex {
+  const text = readSecret(env, 'PUBLISHER_PRIVATE_KEY', readFile, fault)
+  if (text === undefined) return '0x'
+  // The message never quotes the key.
+  if (!isPrefixedHex(text, 32)) fault('PUBLISHER_PRIVATE_KEY: expected 0x and 64 hex digits')
+  return text as Hex
+}
+
+/** Undefined where no metrics are served. */
+export function readMetricsPort(env: Env, fault: Fault): number | undefined {
+  return readInteger(env, 'METRICS_PORT', { fallback: undefined, min: 0, max: 65_535 }, fault)
+}

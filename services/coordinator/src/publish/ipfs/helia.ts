@@ -1,0 +1,188 @@
+import { join } from 'node:path'
+import { toCid } from '@countersign/receipt'
+import { createFolder } from '@countersign/service'
+import { createUnsafe } from 'multiformats/block'
+import { CID } from 'multiformats/cid'
+import * as raw from 'multiformats/codecs/raw'
+import type { Pinner } from '../../ports.ts'
+import { openBlockFiles } from './blockFiles.ts'
+import { assertBlock, assertCid, PinError, untilAborted } from './pinError.ts'
+
+export type CreateHeliaPinnerParameters = {
+  /** Blocks, pins and the node's identity are kept in its folder `ipfs`. */
+  dataDir: string
+  /** Multiaddrs; TCP alone. Unset: any free port on loopback. */
+  listen?: readonly string[] | undefined
+}
+
+export type HeliaNode = {
+  pinner: Pinner
+  /** A block that is held here, whole and hashed; never from the network. */
+  getBlock(cid: string): Promise<Uint8Array<ArrayBuffer> | undefined>
+  /** How other nodes reach this one. The id stays the same from start to start. */
+  peer: { id: string; addresses: string[] }
+  stop(): Promise<void>
+}
+
+/**
+ * An IPFS node inside this process. It serves its blocks by bitswap to every peer that connects, and does no more: it dials no peer,
+ * looks up none, announces nothing, and never removes a block.
+ *
+ * @example
+ * const node = await createHeliaPinner({ dataDir: '.countersign' })
+ * await node.pinner.pin({ cid: toCid(bytes), bytes }, { signal })
+ */
+export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters): Promise<HeliaNode> {
+  const { dataDir, listen = ['/ip4/127.0.0.1/tcp/0'] } = parameters
+  const folder = join(dataDir, 'ipfs')
+  // The identity's key lies in there.
+  await createFolder(folder)
+  const blocks = join(folder, 'blocks')
+  const { helia, stop: stopNode } = await startNode({ blocks, datastore: join(folder, 'datastore'), listen })
+  // Second, because it clears files away: the owner of the datastore owns the folder.
+  const files = await openBlockFiles({ blocks, incoming: join(folder, 'incoming') }).catch(async (error: unknown) => {
+    await stopNode()
+    throw error
+  })
+  let stopped: Promise<void> | undefined
+
+  /** Goes on to its end when the caller gives up: with the caller's signal, helia leaves an unhandled rejection behind. */
+  async function pin(block: { cid: string; bytes: Uint8Array<ArrayBuffer> }): Promise<void> {
+    const cid = CID.parse(block.cid)
+    // What has a mark was synced before it got it; a file without one may be of a process that died in between.
+    const held = (await helia.pins.isPinned(cid)) ? await files.read(block.cid) : undefined
+    if (held !== undefined && toCid(held) === block.cid) return
+    await files.write(block.cid, block.bytes)
+    await addPin(cid, block.bytes)
+  }
+
+  /** Only marks the block, in case garbage in this folder is ever collected. */
+  async function addPin(cid: CID, bytes: Uint8Array): Promise<void> {
+    // The block itself, without links to follow; helia's own walker would read the file for that.
+    const walker = () => ({
+      async *walk() {
+        yield { block: createUnsafe({ cid, bytes, codec: raw }) as never, depth: 0, path: [cid] }
+      },
+    })
+    try {
+      for await (const _ of helia.pins.add(cid, { depth: 0, walker }));
+    } catch (error) {
+      if (!(error instanceof Error && error.name === 'AlreadyPinnedError')) throw error
+    }
+  }
+
+  async function read(cid: string): Promise<Uint8Array<ArrayBuffer>> {
+    const bytes = await files.read(cid)
+    if (bytes === undefined) throw new PinError('pin_not_found')
+    if (toCid(bytes) !== cid) throw new PinError('pin_mismatch', { details: 'other bytes' })
+    return bytes
+  }
+
+  async function readPinned(cid: string): Promise<Uint8Array<ArrayBuffer>> {
+    if (!(await helia.pins.isPinned(CID.parse(cid)))) throw new PinError('pin_not_found', { details: 'no pin' })
+    return read(cid)
+  }
+
+  /** Also those whose callers no longer wait. */
+  const underWay = new Set<Promise<unknown>>()
+
+  async function whileRunning<Result>(task: () => Promise<Result>): Promise<Result> {
+    if (stopped) throw new PinError('pin_unavailable', { details: 'stopped' })
+    const running = task()
+    underWay.add(running)
+    try {
+      return await running
+    } catch (cause) {
+      if (cause instanceof PinError) throw cause
+      throw new PinError('pin_unavailable', { details: 'the block store failed', cause })
+    } finally {
+      underWay.delete(running)
+    }
+  }
+
+  /** Nothing is written to the folder any more once it has resolved. */
+  const stop = () => {
+    stopped ??= Promise.allSettled(underWay).then(stopNode)
+    return stopped
+  }
+  return {
+    pinner: {
+      name: 'helia',
+      async pin(block, { signal }) {
+        assertBlock(block)
+        await untilAborted(signal, () => whileRunning(() => pin(block)))
+      },
+      async read(cid, { signal }) {
+        assertCid(cid)
+        return await untilAborted(signal, () => whileRunning(() => read(cid)))
+      },
+      async readPinned(cid, { signal }) {
+        assertCid(cid)
+        return await untilAborted(signal, () => whileRunning(() => readPinned(cid)))
+      },
+      stop,
+    },
+    async getBlock(cid) {
+      try {
+        assertCid(cid)
+        return await whileRunning(() => read(cid))
+      } catch (error) {
+        if (error instanceof PinError && error.code !== 'pin_unavailable') return undefined
+        throw error
+      }
+    },
+    peer: {
+      id: helia.libp2p.peerId.toString(),
+      addresses: helia.libp2p.getMultiaddrs().map((address) => address.toString()),
+    },
+    stop,
+  }
+}
+
+type StartNodeParameters = { blocks: string; datastore: string; listen: readonly string[] }
+
+async function startNode({ blocks, datastore: datastorePath, listen }: StartNodeParameters) {
+  // Loaded when needed: these modules bring all that a public node would use, which is a second and 100 MB.
+  const [{ createHeliaLight }, { withBitswap }, { withLibp2pLight }, { tcp }, { noise }, { yamux }, { identify }] =
+    await Promise.all([
+      import('helia'),
+      import('@helia/bitswap'),
+      import('@helia/libp2p'),
+      import('@libp2p/tcp'),
+      import('@chainsafe/libp2p-noise'),
+      import('@chainsafe/libp2p-yamux'),
+      import('@libp2p/identify'),
+    ])
+  const [{ FsBlockstore }, { LevelDatastore }] = await Promise.all([import('blockstore-fs'), import('datastore-level')])
+
+  const blockstore = new FsBlockstore(blocks)
+  const datastore = new LevelDatastore(datastorePath)
+  await datastore.open()
+  // The light variants: without gateways over HTTP, routing, bootstrap, discovery, relays or certificates.
+  const helia = withBitswap(
+    withLibp2pLight(createHeliaLight({ blockstore, datastore }), {
+      addresses: { listen: [...listen] },
+      transports: [tcp()],
+      connectionEncrypters: [noise()],
+      streamMuxers: [yamux()],
+      services: { identify: identify() },
+      // Answers go out on connections that others opened. A peer that is gone may have left any address to call back.
+      connectionGater: { denyDialPeer: () => true, denyDialMultiaddr: () => true },
+    }),
+  )
+  // libp2p leaves a timer of one second behind, for addresses that have changed. It does nothing by then.
+  const stop = async () => {
+    try {
+      await helia.stop()
+    } finally {
+      await datastore.close()
+    }
+  }
+  try {
+    await helia.start()
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return { helia, stop }
+}

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { createFakeClock } from '../ports.fake.ts'
+import type { Block } from '../ports.ts'
+import { toBlock } from './assembleReceipt.ts'
+import { PinError } from './ipfs/pinError.ts'
+import { pinPolicy } from './pinPolicy.ts'
+
+const HASH = 'ab'.repeat(32)
+const bytes = new TextEncoder().encode('{"version":1}')
+
+function setUp({ held = bytes, failure = undefined as Error | undefined } = {}) {
+  const [pinned, completed]: [Block[], string[]] = [[], []]
+  const deps = {
+    store: {
+      findPolicy: async (hash: string) => (hash === HASH ? bytes : undefined),
+      completePolicy: async ({ hash }: { hash: string }) => void completed.push(hash),
+    },
+    pinner: {
+      async pin(block: Block) {
+        if (failure !== undefined) throw failure
+        pinned.push(block)
+      },
+      read: async () => held,
+    },
+    clock: createFakeClock(),
+  }
+  return { run: (hash = HASH) => pinPolicy(deps, hash), pinned, completed }
+}
+
+test('a policy is pinned under its own CID, read back, and then done', async () => {
+  const { run, pinned, completed } = setUp()
+  expect(await run()).toBe('pinned')
+  expect([pinned, completed]).toEqual([[toBlock(bytes)], [HASH]])
+})
+
+test('one that is done, or not there, is left alone', async () => {
+  const { run, pinned, completed } = setUp()
+  expect(await run('cd'.repeat(32))).toBe('skipped')
+  expect([pinned, completed]).toEqual([[], []])
+})
+
+test('what cannot be pinned, or is read back as something else, is not done', async () => {
+  const lost = setUp({ failure: new PinError('pin_unavailable', {}) })
+  await expect(lost.run()).rejects.toThrow(PinError)
+  const changed = setUp({ held: new TextEncoder().encode('{"version":2}') })
+  await expect(changed.run()).rejects.toEqual(expect.objectContaining({ code: 'pin_mismatch' }))
+  expect([lost.completed, changed.completed]).toEqual([[], []])
+})

@@ -1,0 +1,369 @@
+import type { FakeChainFault } from '@countersign/testing'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { CoordinatorError } from '../errors.ts'
+import type { Chain } from '../ports.ts'
+import { CONFIRM_QUEUE, openJobs } from '../store/jobs.ts'
+import { openDatabase } from '../store/openDatabase.ts'
+import { createPublicationStore } from '../store/publications.ts'
+import { holdTimeLimits } from '../timeLimits.fake.ts'
+import { ChainError } from './chain/chainError.ts'
+import { encodePublish } from './chain/encodePublish.ts'
+import { takeGroup, withMargin } from './publish.ts'
+import {
+  Crash,
+  codeOf,
+  createCrash,
+  createFreeze,
+  createScene,
+  DEADLINE_MS,
+  gwei,
+  publisher,
+  type Scene,
+  SEND,
+  startTestPublishing,
+  stranger,
+  type TestPublishing,
+} from './publishing.fake.ts'
+
+test.each([
+  [[], []],
+  [
+    [200, 200, 200],
+    [200, 200, 200],
+  ],
+  [[1, 200, 200], [1]],
+  [
+    [200, 200, 1, 200],
+    [200, 200],
+  ],
+  [
+    [3, 2, 200, 200],
+    [3, 2],
+  ],
+  [
+    [200, 3, 200, 200],
+    [200, 3, 200],
+  ],
+])('of limits %o the first group is %o', (limits, expected) => {
+  const group = takeGroup(limits.map((publishLimit) => ({ publishLimit })))
+  expect(group.map(({ publishLimit }) => publishLimit)).toEqual(expected)
+})
+
+test('the margin is a fifth, rounded up', () => {
+  expect([1n, 5n, 28_700n, 100_001n].map(withMargin)).toEqual([2n, 6n, 34_440n, 120_002n])
+})
+
+describe('publishing', () => {
+  let publishing: TestPublishing
+  let scene: Scene
+  beforeAll(async () => {
+    publishing = await startTestPublishing()
+  })
+  afterAll(() => publishing.stop())
+  beforeEach(async () => {
+    scene = await createScene(publishing)
+  })
+
+  test('nothing due: the chain is not even asked', async () => {
+    expect(await scene.publish()).toEqual({ published: 0 })
+    expect(await scene.confirm()).toEqual({ open: 0 })
+    expect(scene.node.requests).toEqual({})
+  })
+
+  test('one proof: claimed with its bytes and its job, sent, complete, final', async () => {
+    const [proof] = await scene.addProofs(1)
+    expect(await scene.publish()).toEqual({ published: 1 })
+    expect(await scene.countJobs(CONFIRM_QUEUE)).toBe(1)
+    const [sent] = scene.node.mempool()
+    expect(sent).toMatchObject({
+      nonce: 0,
+      data: encodePublish([
+        { wallet: proof?.wallet ?? '0x', txHash: proof?.txHash ?? '0x', ipfsCid: proof?.cid ?? '' },
+      ]),
+    })
+    expect(await scene.publications()).toMatchObject([
+      { nonce: 0, status: 'pending', proofs: 1, transactions: [{ hash: sent?.hash, kind: 'publish', isSent: true }] },
+    ])
+    await scene.finish({ complete: 1 })
+    expect(await scene.publications()).toMatchObject([{ status: 'final' }])
+  })
+
+  test('200 proofs in one transaction, and the 201st in the next', async () => {
+    await scene.addProofs(201)
+    expect(await scene.publish()).toEqual({ published: 201 })
+    expect((await scene.publications()).map(({ proofs }) => proofs)).toEqual([200, 1])
+    await scene.finish({ complete: 201 })
+    expect(scene.node.transactions().map(({ nonce }) => nonce)).toEqual([0, 1])
+  })
+
+  test('one bad proof among ten: nine complete, one failed alone', async () => {
+    const proofs = await scene.addProofs(10)
+    const bad = proofs[6]
+    if (!bad) throw new Error('no proof')
+    scene.node.revertFor(bad.txHash)
+    expect(await scene.publish()).toEqual({ published: 9 })
+    await scene.finish({ complete: 9, onchain_failed: 1 })
+    expect((await scene.proofs()).find(({ slug }) => slug === bad.slug)).toMatchObject({
+      status: 'onchain_failed',
+      failure: 'publish_reverted',
+      publicationId: null,
+    })
+  })
+
+  test('all bad: all fail, no nonce is used', async () => {
+    await scene.addProofs(5)
+    scene.node.revertFor(() => true)
+    expect(await scene.publish()).toEqual({ published: 0 })
+    expect([await scene.count(), await scene.publications()]).toEqual([{ onchain_failed: 5 }, []])
+  })
+
+  test('not the publisher: nothing fails, nothing is claimed, and it goes on when that is mended', async () => {
+    await scene.addProofs(4)
+    scene.node.setPublisher(stranger)
+    expect(await codeOf(scene.publish())).toBe('publisher_not_allowed')
+    expect([await scene.count(), await scene.publications()]).toEqual([{ pending_onchain: 4 }, []])
+    scene.node.setPublisher(publisher)
+    await scene.finish({ complete: 4 })
+  })
+
+  test.each(['NotPublisher', 'no reason'])(
+    'the right is lost between the first check and the estimate, which says "%s": the proofs wait',
+    async (details) => {
+      const [proof] = await scene.addProofs(1)
+      const { chain } = scene.deps
+      const refusing: Chain = {
+        ...chain,
+        async estimateGas() {
+          scene.node.setPublisher(stranger)
+          throw new ChainError('call_reverted', { details })
+        },
+      }
+      expect(await codeOf(scene.publish({ chain: refusing }))).toBe('publisher_not_allowed')
+      expect(await scene.proofs()).toEqual([proof])
+    },
+  )
+
+  test('too poor: claimed and stored, but the node refuses; with funds it goes on', async () => {
+    await scene.addProofs(2)
+    scene.node.setBalance(publisher, 1n)
+    expect(await codeOf(scene.publish())).toBe('insufficient_funds')
+    expect(await scene.publications()).toMatchObject([{ proofs: 2, transactions: [{ isSent: false }] }])
+    expect(scene.node.mempool()).toEqual([])
+    scene.node.setBalance(publisher, 10n ** 18n)
+    await scene.finish({ complete: 2 })
+  })
+
+  const total: FakeChainFault[] = ['down', 'slow', 'error', 'garbage', 'truncated', 'oversized']
+  test.each(total)('the node is %s for everything: nothing is claimed, and the job is tried again', async (fault) => {
+    await scene.addProofs(3)
+    scene.node.setFault(fault, { delayMs: 5_000 })
+    expect(await codeOf(scene.publish({ chain: scene.connect({ timeoutMs: 500 }) }))).toBe('chain_unavailable')
+    expect([await scene.count(), await scene.publications()]).toEqual([{ pending_onchain: 3 }, []])
+    scene.node.setFault()
+    await scene.finish({ complete: 3 })
+  })
+
+  const reads = ['eth_estimateGas', 'eth_getTransactionCount', 'eth_maxPriorityFeePerGas']
+  test.each(reads)('%s fails: nothing is claimed', async (method) => {
+    await scene.addProofs(3)
+    scene.node.setFault('down', { methods: [method] })
+    expect(await codeOf(scene.publish())).toBe('chain_unavailable')
+    expect(await scene.publications()).toEqual([])
+    scene.node.setFault()
+    await scene.finish({ complete: 3 })
+  })
+
+  const halfway: FakeChainFault[] = [...total, 'wrong-hash', 'reset-after-accept']
+  test.each(halfway)('the node is %s when it is sent the transaction: one event all the same', async (fault) => {
+    await scene.addProofs(3)
+    const isTaken = ['slow', 'truncated', 'wrong-hash', 'reset-after-accept'].includes(fault)
+    scene.node.setFault(fault, { ...SEND, delayMs: 3_600_000 })
+    const limits = holdTimeLimits()
+    const run = scene.publish()
+    if (fault === 'slow') {
+      await expect.poll(() => scene.node.mempool()).toHaveLength(1)
+      limits.end()
+    }
+    expect(await run).toEqual({ published: 3 })
+    expect(scene.node.mempool()).toHaveLength(isTaken ? 1 : 0)
+    expect(await scene.publications()).toMatchObject([{ status: 'pending', transactions: [{ isSent: false }] }])
+    scene.node.setFault()
+    await scene.finish({ complete: 3 })
+    expect(scene.node.transactions()).toHaveLength(1)
+  })
+
+  test('a node of another chain is believed nothing', async () => {
+    await scene.addProofs(1)
+    expect(await codeOf(scene.publish({ chain: scene.connect({ chainId: 1 }) }))).toBe('chain_mismatch')
+    expect(await scene.publications()).toEqual([])
+  })
+
+  test('a day’s gas: what does not fit waits, unclaimed, until older publications are a day old', async () => {
+    await scene.addProofs(2)
+    await scene.publish()
+    const [first] = scene.node.mempool()
+    // Room for two and not for three: zero bytes of calldata cost less, and how many there are differs.
+    const gasPerDay = ((first?.gas ?? 0n) * 5n) / 2n
+    await scene.addProofs(2)
+    await scene.publish({ gasPerDay })
+    expect(await scene.publications()).toHaveLength(2)
+    const [late] = await scene.addProofs(1)
+    expect(await codeOf(scene.publish({ gasPerDay }))).toBe('gas_budget_spent')
+    expect((await scene.proofs()).find(({ slug }) => slug === late?.slug)).toMatchObject({
+      status: 'pending_onchain',
+      publicationId: null,
+    })
+    // A replacement has the nonce of what it replaces: it counts once.
+    scene.node.setBaseFee(50n * gwei)
+    scene.node.mine()
+    scene.pass(60_000)
+    await scene.confirm({ gasPerDay })
+    expect((await scene.publications()).map(({ transactions }) => transactions.length)).toEqual([2, 2])
+    scene.pass(DEADLINE_MS - 60_000 - 1)
+    expect(await codeOf(scene.publish({ gasPerDay }))).toBe('gas_budget_spent')
+    scene.pass(1)
+    await scene.publish({ gasPerDay })
+    expect(await scene.publications()).toHaveLength(3)
+  })
+
+  test('a day’s gas: many workers at once ask for no more than one would', async () => {
+    await scene.addProofs(8)
+    await sql`update attestations set publish_limit = 1`.execute(publishing.subject.database.db)
+    // All estimates are the same then.
+    const chain: Chain = { ...scene.deps.chain, estimateGas: async () => 100_000n }
+    const gasPerDay = 3n * withMargin(100_000n)
+    const runs = Array.from({ length: 4 }, () => codeOf(scene.publish({ chain, gasPerDay })))
+    expect(await Promise.all(runs)).toEqual(Array(4).fill('gas_budget_spent'))
+    expect((await scene.publications()).map(({ proofs }) => proofs)).toEqual([1, 1, 1])
+  })
+
+  test('never below the chain’s own nonce', async () => {
+    const { sendFromElsewhere } = scene.node
+    const privateKey = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
+    await sendFromElsewhere({ privateKey })
+    await sendFromElsewhere({ privateKey })
+    await scene.addProofs(1)
+    await scene.publish()
+    expect(await scene.publications()).toMatchObject([{ nonce: 2 }])
+    await scene.finish({ complete: 1 })
+  })
+
+  test('a nonce ahead of ours that the node says once: nothing is claimed there', async () => {
+    await scene.addProofs(1)
+    const answers = [2 ** 40]
+    const { chain } = scene.deps
+    const lying: Chain = { ...chain, getNonce: async (block) => answers.pop() ?? (await chain.getNonce(block)) }
+    expect(await codeOf(scene.publish({ chain: lying }))).toBe('chain_unavailable')
+    expect(await scene.publications()).toEqual([])
+    expect(await scene.publish({ chain: lying })).toEqual({ published: 1 })
+    expect(await scene.publications()).toMatchObject([{ nonce: 0 }])
+  })
+
+  test('the chain is down until the deadline: given up without a publication, with its reason', async () => {
+    await scene.addProofs(2)
+    scene.node.setFault('down')
+    scene.pass(DEADLINE_MS)
+    expect(await codeOf(scene.publish())).toBe('chain_unavailable')
+    const [young] = await scene.addProofs(1)
+    scene.pass(29 * 60_000)
+    expect(await codeOf(scene.publish())).toBe('chain_unavailable')
+    // One that has just come back, or is busy, is not down.
+    expect(await scene.count()).toEqual({ pending_onchain: 3 })
+    scene.pass(60_000)
+    expect(await codeOf(scene.publish())).toBe('chain_unavailable')
+    expect(await scene.count()).toEqual({ onchain_failed: 2, pending_onchain: 1 })
+    expect((await scene.proofs()).map(({ failure }) => failure)).toEqual(['publish_deadline', 'publish_deadline', null])
+    scene.node.setFault()
+    await scene.finish({ onchain_failed: 2, complete: 1 })
+    expect(scene.node.events().map(({ txHash }) => txHash)).toEqual([young?.txHash])
+  })
+
+  test('no worker runs until after the deadline: published all the same', async () => {
+    await scene.addProofs(2)
+    scene.pass(DEADLINE_MS + 1)
+    expect(await scene.publish()).toEqual({ published: 2 })
+    await scene.finish({ complete: 2 })
+  })
+
+  test('the database fails after the deadline: that is no answer of the chain, and nothing is given up', async () => {
+    await scene.addProofs(2)
+    scene.pass(DEADLINE_MS + 1)
+    const { store } = scene.deps
+    const failing = { ...store, claim: () => Promise.reject(new CoordinatorError('database_unavailable', 'gone')) }
+    await expect(scene.publish({ store: failing })).rejects.toMatchObject({ code: 'database_unavailable' })
+    expect(await scene.count()).toEqual({ pending_onchain: 2 })
+  })
+
+  test.each(['before', 'after'] as const)('a crash %s any call: run again, one event each', async (when) => {
+    scene = await createScene(publishing, { confirmations: 1, finalityDepth: 1 })
+    let total = 0
+    for (let at = 1; ; at++) {
+      const [bad] = await scene.addProofs(5)
+      const undo = scene.node.revertFor(bad?.txHash ?? '0x')
+      total += 5
+      const crash = createCrash(at, when)
+      const { store, chain } = scene.deps
+      const died = await scene.publish({ store: crash.wrap(store), chain: crash.wrap(chain) }).then(
+        () => false,
+        (error: unknown) => error instanceof Crash,
+      )
+      expect(died).toBe(!crash.isOver)
+      await scene.finish({ complete: (total / 5) * 4, onchain_failed: total / 5 })
+      undo()
+      if (!died) break
+    }
+    expect(total).toBeGreaterThan(100)
+  })
+
+  test('frozen between claim and send, woken when all is over: it can only send what is stored', async () => {
+    await scene.addProofs(2)
+    const { chain, frozen, wake } = createFreeze(scene.deps.chain)
+    const running = scene.publish({ chain })
+    await frozen
+    await scene.finish({ complete: 2 })
+    wake()
+    expect(await running).toEqual({ published: 2 })
+    await scene.addProofs(1)
+    await scene.finish({ complete: 3 })
+    expect(scene.node.transactions()).toHaveLength(2)
+  })
+
+  test('frozen beyond the deadline, woken after the cancel: no event, and the proofs stay failed', async () => {
+    await scene.addProofs(2)
+    const { chain, frozen, wake } = createFreeze(scene.deps.chain)
+    const running = scene.publish({ chain })
+    await frozen
+    await scene.passDeadline()
+    await scene.finish({ onchain_failed: 2 })
+    wake()
+    await running
+    await scene.live(20)
+    expect(scene.node.events()).toEqual([])
+    expect(scene.lines).toContainEqual(expect.objectContaining({ code: 'nonce_too_low' }))
+  })
+
+  test('two publishers at once: one sequence of nonces, every proof once', async () => {
+    const other = await openDatabase(publishing.subject.options)
+    const jobs = await openJobs(other, { pipelineDelayMs: 1000 })
+    try {
+      await scene.addProofs(60)
+
+      await sql`update attestations set publish_limit = 5`.execute(other.db)
+      const store = createPublicationStore({ db: other.db, jobs })
+      const results = await Promise.all([
+        scene.publish(),
+        scene.publish({ store, chain: scene.connect() }),
+        scene.publish({ store, chain: scene.connect() }),
+      ])
+      expect(results.reduce((sum, { published }) => sum + published, 0)).toBe(60)
+      expect((await scene.publications()).map(({ nonce, proofs }) => [nonce, proofs])).toEqual(
+        Array.from({ length: 12 }, (_, nonce) => [nonce, 5]),
+      )
+      await scene.finish({ complete: 60 })
+    } finally {
+      await jobs.stop()
+      await other.close()
+    }
+  })
+})

@@ -1,0 +1,89 @@
+import type { Log } from '@countersign/service'
+import { type Decorate, keepOriginal } from '../parts.ts'
+import type { Clock, GetBlock, Pinner } from '../ports.ts'
+import type { PipelineStore } from '../store/openStore.ts'
+import { systemSchedule } from '../system.ts'
+import { toReason } from '../toReason.ts'
+import { createViemChain } from './chain/viemChain.ts'
+import type { PipelineConfig } from './config.ts'
+import type { PinnerConfig } from './ipfs/config.ts'
+import { type BalanceMetrics, watchBalance } from './watchBalance.ts'
+import { createWarner } from './webhook/createWarner.ts'
+import { startWebhooks, type WebhookMetrics, type Webhooks } from './webhook/startWebhooks.ts'
+import { type StageMetrics, startWorker } from './worker.ts'
+
+export type Pipeline = {
+  /** Absent where another service serves the blocks. */
+  getBlock?: GetBlock
+  stop(): Promise<void>
+}
+
+const NO_METRICS: StageMetrics & BalanceMetrics & WebhookMetrics = {
+  observeStage() {},
+  observeBalance() {},
+  observeWebhook() {},
+}
+
+/** Starts pinner, chain and worker from their settings. */
+export async function startPipeline(deps: {
+  config: PipelineConfig
+  dataDir: string
+  store: PipelineStore
+  clock: Clock
+  log: Log
+  metrics?: StageMetrics & BalanceMetrics & WebhookMetrics
+  decorate?: Decorate
+}): Promise<Pipeline> {
+  const { config, dataDir, store, clock, log, metrics = NO_METRICS, decorate = keepOriginal } = deps
+  const { pinner: created, getBlock } = await createPinner(config.pinner, dataDir)
+  const pinner = decorate('pinner', created)
+  let webhooks: Webhooks | undefined
+  try {
+    const { confirmations, ...chainConfig } = config.chain
+    const chain = decorate('chain', createViemChain(chainConfig))
+    const warnOf = createWarner({ events: store.webhookEvents, clock, log })
+    // The stages report a wrong chain at each run, and retry one that is unavailable: neither stops the start.
+    await chain.assertReady().catch((error: unknown) => {
+      log.warn({ msg: 'The chain is not ready', ...toReason(error) })
+    })
+    webhooks = await startWebhooks({ store: store.webhooks, clock, log, metrics, config: config.webhooks })
+    const worker = await startWorker({
+      store,
+      pinner,
+      chain,
+      clock,
+      log,
+      metrics,
+      config: { ...config, confirmations },
+    })
+    const endWatching = watchBalance({ chain, schedule: systemSchedule, log, metrics, warnOf })
+    log.info({ msg: 'Started the worker', name: pinner.name, address: chain.account })
+    return {
+      ...(getBlock === undefined ? {} : { getBlock }),
+      async stop() {
+        endWatching()
+        await Promise.all([worker.stop(), webhooks?.stop()])
+        await pinner.stop()
+      },
+    }
+  } catch (error) {
+    await webhooks?.stop()
+    await pinner.stop()
+    throw error
+  }
+}
+
+/** Loads only the pinner in use: the embedded node alone is a hundred packages. */
+async function createPinner(config: PinnerConfig, dataDir: string): Promise<{ pinner: Pinner; getBlock?: GetBlock }> {
+  if (config.kind === 'helia') {
+    const { createHeliaPinner } = await import('./ipfs/helia.ts')
+    const { listen } = config
+    const { pinner, getBlock } = await createHeliaPinner({
+      dataDir,
+      ...(listen === undefined ? {} : { listen: [listen] }),
+    })
+    return { pinner, getBlock }
+  }
+  const { createRemotePinner } = await import('./ipfs/createRemotePinner.ts')
+  return { pinner: createRemotePinner(config, fetch) }
+}

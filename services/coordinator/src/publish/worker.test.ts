@@ -1,0 +1,150 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { CoordinatorError } from '../errors.ts'
+import { createFakeLog } from '../ports.fake.ts'
+import type { Pinner } from '../ports.ts'
+import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
+import { openStores } from '../store/openStore.ts'
+import {
+  createMigratedDatabase,
+  createTestBatch,
+  createTestSigning,
+  createTestWallet,
+  NOW,
+} from '../store/store.fake.ts'
+import { ChainError } from './chain/chainError.ts'
+import { startWorker, type WorkerDeps } from './worker.ts'
+
+/** Gives jobs to a worker whose store knows none of the proofs, and tells which it was asked for. */
+async function runPins(data: readonly unknown[], onFind = async () => {}) {
+  const asked: string[] = []
+  const outcomes: string[] = []
+  let run: ((data: unknown[]) => Promise<void>) | undefined
+  const store = {
+    pinning: {
+      findPin: (slug: string) => {
+        asked.push(slug)
+        return onFind()
+      },
+    },
+    publications: {},
+    jobs: {
+      work: async (queue: string, _: unknown, handler: typeof run) => {
+        if (queue === PIN_QUEUE) run = handler
+      },
+      stop: async () => {},
+    },
+    enqueueMissing: async () => ({ pins: 0, policies: 0 }),
+  }
+  const deps = {
+    store,
+    clock: { now: () => 0 },
+    metrics: { observeStage: (stage: string, outcome: string) => outcomes.push(`${stage} ${outcome}`) },
+    log: createFakeLog(),
+    config: {},
+  }
+  const worker = await startWorker(deps as unknown as WorkerDeps)
+  try {
+    await run?.([...data])
+  } finally {
+    await worker.stop()
+  }
+  return { asked, outcomes }
+}
+
+test('every proof of every job is looked for, those of a job of an earlier program too', async () => {
+  const { asked, outcomes } = await runPins([{ slugs: ['a', 'b'] }, { slug: 'c' }, { slugs: ['d'] }])
+  expect(asked).toEqual(['a', 'b', 'c', 'd'])
+  expect(outcomes).toEqual(Array.from({ length: 4 }, () => 'pin skipped'))
+})
+
+test.each([null, undefined, 'a', 7, ['a'], {}, { slugs: null }, { slugs: 7 }, { slugs: [7, null, {}] }, { slug: {} }])(
+  'a job of %j names no proof',
+  async (data) => {
+    expect((await runPins([data, { slugs: ['a'] }])).asked).toEqual(['a'])
+  },
+)
+
+test('256 pins are under way at one time, of however many jobs and proofs', async () => {
+  let underWay = 0
+  let most = 0
+  const { asked } = await runPins(
+    Array.from({ length: 100 }, (_, job) => ({ slugs: Array.from({ length: 8 }, (_, index) => `${job}/${index}`) })),
+    async () => {
+      underWay += 1
+      most = Math.max(most, underWay)
+      await new Promise(setImmediate)
+      underWay -= 1
+    },
+  )
+  expect(new Set(asked).size).toBe(800)
+  expect(most).toBe(256)
+})
+
+test('what is given up on the way to the chain is counted, once for each that was moved', async () => {
+  const refusal = new ChainError('chain_unavailable')
+  const outcomes: string[] = []
+  const queues = new Map<string, (data: unknown[]) => Promise<void>>()
+  let now = 0
+  const deps = {
+    store: {
+      pinning: {},
+      publications: { failOverdue: async () => 2, findDue: async () => [{}], findOpen: async () => [] },
+      jobs: {
+        work: async (queue: string, _: unknown, handler: () => Promise<void>) => void queues.set(queue, handler),
+        stop: async () => {},
+      },
+      enqueueMissing: async () => ({ pins: 0, policies: 0 }),
+    },
+    chain: { chainId: 1, assertReady: () => Promise.reject(refusal) },
+    clock: { now: () => now },
+    metrics: { observeStage: (stage: string, outcome: string) => outcomes.push(`${stage} ${outcome}`) },
+    log: createFakeLog(),
+    config: {},
+  }
+  const worker = await startWorker(deps as unknown as WorkerDeps)
+  await expect(queues.get(PUBLISH_QUEUE)?.([])).rejects.toBe(refusal)
+  expect(outcomes.splice(0)).toEqual(['publish chain_unavailable'])
+  now = 1_800_000
+  await expect(queues.get(PUBLISH_QUEUE)?.([])).rejects.toBe(refusal)
+  await queues.get(CONFIRM_QUEUE)?.([])
+  await worker.stop()
+  expect(outcomes).toEqual(['publish failed', 'publish failed', 'publish chain_unavailable', 'confirm ok'])
+})
+
+test('a pin that could not be recorded fails its job', async () => {
+  const gone = new CoordinatorError('database_unavailable', 'the database is unavailable')
+  await expect(runPins([{ slugs: ['a', 'b'] }], () => Promise.reject(gone))).rejects.toBe(gone)
+})
+
+test('a worker that stops finishes the jobs under way, while its pinner still works', async () => {
+  const { url, drop } = await createMigratedDatabase()
+  onTestFinished(drop)
+  const { store, pipeline } = await openStores({ databaseUrl: url, isWorker: true, pipelineDelayMs: 0 })
+  const wallet = await createTestWallet(store)
+  const signing = createTestSigning(wallet)
+  await store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })
+  const begun = Promise.withResolvers<void>()
+  const gate = Promise.withResolvers<void>()
+  const held = new Map<string, Uint8Array<ArrayBuffer>>()
+  const pinner: Pick<Pinner, 'pin' | 'read'> = {
+    async pin({ cid, bytes }) {
+      begun.resolve()
+      await gate.promise
+      held.set(cid, bytes)
+    },
+    read: async (cid) => held.get(cid) ?? new Uint8Array(),
+  }
+  const config = { pinDeadlineMs: 3_600_000 }
+  const metrics = { observeStage() {} }
+  const deps = { store: pipeline, pinner, clock: { now: () => NOW }, metrics, log: createFakeLog(), config }
+  const worker = await startWorker(deps as unknown as WorkerDeps)
+  await begun.promise
+  let hasStopped = false
+  const stopped = worker.stop().then(() => (hasStopped = true))
+  await pipeline.countOpenProofs()
+  expect(hasStopped).toBe(false)
+  gate.resolve()
+  await stopped
+  expect(await store.findProof(signing.slug)).toMatchObject({ status: 'pending_onchain' })
+  await store.close()
+})

@@ -1,0 +1,184 @@
+import { isPlainObject } from '@countersign/protocol'
+import type { Log } from '@countersign/service'
+import type { Chain, Clock, Pinner } from '../ports.ts'
+import { createGatherer } from '../store/gather.ts'
+import { CONFIRM_QUEUE, PIN_QUEUE, POLICY_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
+import type { PipelineStore } from '../store/openStore.ts'
+import type { PublicationStore } from '../store/publications.ts'
+import { toReason } from '../toReason.ts'
+import type { PipelineConfig } from './config.ts'
+import { confirmPublications } from './confirm.ts'
+import { createSightings } from './confirmRun.ts'
+import { createDropper } from './dropReceipts.ts'
+import { createPinStage, type PinOutcome } from './pin.ts'
+import { pinPolicy } from './pinPolicy.ts'
+import { createOutages, publishDue } from './publish.ts'
+import { createRebuildReceipt } from './rebuildReceipt.ts'
+
+/** What operators watch about the pipeline: how each attempt of a stage ended. */
+export type StageMetrics = { observeStage(stage: string, outcome: string, count?: number): void }
+
+export type WorkerDeps = {
+  store: PipelineStore
+  pinner: Pinner
+  chain: Chain
+  clock: Clock
+  log: Log
+  metrics: StageMetrics
+  config: Pick<PipelineConfig, 'pinDeadlineMs' | 'publishDeadlineMs' | 'confirmIntervalMs'> & {
+    confirmations: number
+    gasPerDay?: PipelineConfig['gasPerDay']
+    retentionMs?: PipelineConfig['retentionMs']
+  }
+}
+
+export type Worker = { stop(): Promise<void> }
+
+const SWEEP_MS = 10_000
+/** Jobs of pins that are fetched at one time: enough where each has one proof, as those for another attempt. */
+const PINS = { batchSize: 32, concurrency: 4 }
+/** Pins that are under way at one time, in this process, however many proofs the jobs have. */
+const MAX_PINNING = 256
+const POLICIES = { batchSize: 8, concurrency: 1 }
+const ONE = { batchSize: 1, concurrency: 1 }
+
+/**
+ * Takes proofs from signature to event: pin, publish, confirm. Any number of workers may run; each step moves a row only from the
+ * state it expects, so that what two of them do at once happens once.
+ */
+export async function startWorker(deps: WorkerDeps): Promise<Worker> {
+  const { store, pinner, chain, clock, log, metrics, config } = deps
+  const { pinning, publications, jobs } = store
+  const { pinDeadlineMs, publishDeadlineMs, confirmations, confirmIntervalMs, gasPerDay, retentionMs } = config
+  const pinDeps = { store: pinning, pinner, clock }
+  const pinStage = createPinStage({ ...pinDeps, random: Math.random, log, pinDeadlineMs })
+  const pins = createGatherer<string, PinOutcome>({
+    limit: 1,
+    slots: MAX_PINNING,
+    async run([slug = ''], { answer }) {
+      answer(slug, { status: 'fulfilled', value: await pinStage.pin(slug) })
+    },
+  })
+  const sightings = createSightings()
+  const chainDeps = {
+    store: countGivenUp(publications, metrics),
+    chain,
+    clock,
+    log,
+    publishDeadlineMs,
+    gasPerDay,
+    outages: createOutages(),
+  }
+  const dropper =
+    retentionMs === undefined
+      ? undefined
+      : createDropper({
+          store: store.retention,
+          pinner,
+          rebuild: createRebuildReceipt(pinning),
+          clock,
+          log,
+          retentionMs,
+        })
+  let sweeping: Promise<void> | undefined
+  let dropping: Promise<void> | undefined
+
+  async function sweep() {
+    try {
+      const { pins, policies } = await store.enqueueMissing({ now: clock.now() })
+      if (pins > 0) log.warn({ msg: 'Found proofs without a job', count: pins })
+      if (policies > 0) log.warn({ msg: 'Found policies without a job', count: policies })
+    } catch (error) {
+      log.warn({ msg: 'Could not sweep', ...toReason(error) })
+    }
+  }
+  /** What was not dropped is found by the next round. */
+  async function drop() {
+    try {
+      const { dropped, kept } = (await dropper?.run()) ?? { dropped: 0, kept: 0 }
+      if (dropped > 0) metrics.observeStage('retention', 'dropped', dropped)
+      if (kept > 0) metrics.observeStage('retention', 'kept', kept)
+    } catch (error) {
+      log.warn({ msg: 'Could not drop receipts', ...toReason(error) })
+    }
+  }
+  /** Counts how each attempt ended. A failure is thrown, so that pg-boss tries again; the sweep finds what pg-boss gives up. */
+  async function attempt(stage: string, run: () => Promise<readonly string[]>) {
+    try {
+      for (const outcome of await run()) metrics.observeStage(stage, outcome)
+    } catch (error) {
+      const reason = toReason(error)
+      metrics.observeStage(stage, reason.code)
+      log.warn({ msg: 'Could not finish a stage', name: stage, ...reason })
+      throw error
+    }
+  }
+
+  await jobs.work(PIN_QUEUE, PINS, (data) => attempt('pin', () => Promise.all(data.flatMap(toSlugs).map(pins.add))))
+  await jobs.work(POLICY_QUEUE, POLICIES, (data) =>
+    attempt('policy', () => Promise.all(data.map((one) => pinPolicy(pinDeps, toHash(one))))),
+  )
+  await jobs.work(PUBLISH_QUEUE, ONE, () =>
+    attempt('publish', async () => {
+      await publishDue(chainDeps)
+      return ['ok']
+    }),
+  )
+  await jobs.work(CONFIRM_QUEUE, ONE, () =>
+    attempt('confirm', async () => {
+      const { open } = await confirmPublications({ ...chainDeps, confirmations, sightings })
+      if (open > 0) await store.enqueueConfirm(confirmIntervalMs / 1000)
+      return ['ok']
+    }),
+  )
+  await sweep()
+  const timer = setInterval(() => {
+    sweeping ??= sweep().finally(() => {
+      sweeping = undefined
+    })
+    dropping ??= drop().finally(() => {
+      dropping = undefined
+    })
+  }, SWEEP_MS)
+  return {
+    async stop() {
+      clearInterval(timer)
+      dropper?.stop()
+      // The jobs under way need the pinner and the chain, which stop after this: without them they would fail, and be counted as attempts.
+      await Promise.all([jobs.stop(), sweeping, dropping])
+    },
+  }
+}
+
+/** Counts what is given up on the way to the chain as `failed`, as pins are: several proofs of one publication once. */
+function countGivenUp(publications: PublicationStore, { observeStage }: StageMetrics): PublicationStore {
+  return {
+    ...publications,
+    async failOverdue(parameters) {
+      const count = await publications.failOverdue(parameters)
+      for (let index = 0; index < count; index++) observeStage('publish', 'failed')
+      return count
+    },
+    async failDue(parameters) {
+      const isMoved = await publications.failDue(parameters)
+      if (isMoved) observeStage('publish', 'failed')
+      return isMoved
+    },
+    async fail(parameters) {
+      const isMoved = await publications.fail(parameters)
+      if (isMoved) observeStage('confirm', 'failed')
+      return isMoved
+    },
+  }
+}
+
+/** Of the proofs of a job. One that an earlier program has written names a single proof. */
+function toSlugs(data: unknown): string[] {
+  const { slugs, slug } = isPlainObject(data) ? data : {}
+  return [slugs, slug].flat().filter((one) => typeof one === 'string')
+}
+
+function toHash(data: unknown): string {
+  const hash = isPlainObject(data) ? data.hash : undefined
+  return typeof hash === 'string' ? hash : ''
+}

@@ -1,0 +1,67 @@
+import { type DrandBeacon, type DrandWitness, SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
+import { CoordinatorError } from '../../errors.ts'
+import type { Clock } from '../../ports.ts'
+import { toReason } from '../../toReason.ts'
+import type { BeaconSource } from './drand.ts'
+import type { Entropy } from './readAhead.ts'
+
+export type BeaconEntropyParameters = {
+  source: BeaconSource
+  beacon: Pick<DrandBeacon, 'periodS'>
+  clock: Clock
+  /** No round is handed out when it is older. */
+  maxAgeMs: number
+  log: { warn(entry: { msg: string; source: string; [field: string]: string | number }): void }
+}
+
+/** How long a relay may take to have the next round, before it is asked again. */
+const RETRY_MS = 500
+
+/** The newest round of a beacon for all who ask: a round is public, and serves any number of signatures. */
+export function createBeaconEntropy({ source, beacon, clock, maxAgeMs, log }: BeaconEntropyParameters): Entropy {
+  let newest: DrandWitness | undefined
+  let asking: Promise<void> | undefined
+  let askAgainAt = 0
+  let isStopped = false
+
+  const isUsable = (round: DrandWitness | undefined): round is DrandWitness => {
+    if (round === undefined) return false
+    const ageMs = clock.now() - Date.parse(round.timestamp)
+    return ageMs <= maxAgeMs && ageMs >= -SAMPLE_TOLERANCE_MS
+  }
+
+  const isNextDue = () =>
+    newest === undefined || clock.now() >= Date.parse(newest.timestamp) + 1000 * beacon.periodS || !isUsable(newest)
+
+  async function ask() {
+    try {
+      const round = await source.getRound()
+      // A relay that lags, or lies about which is the latest, cannot take us back; nor can a round that was signed long before it was
+      // due keep all those before it away.
+      if (isUsable(round) && (newest === undefined || round.sequence > newest.sequence)) newest = round
+    } catch (error) {
+      log.warn({ msg: 'Got no entropy samples', source: 'drand', reason: toReason(error).code })
+    } finally {
+      askAgainAt = clock.now() + RETRY_MS
+      asking = undefined
+    }
+  }
+
+  return {
+    async take(count) {
+      if (!Number.isSafeInteger(count) || count < 0) throw new RangeError('count must be a natural number')
+      if (isStopped) throw new CoordinatorError('shutting_down', 'the service is shutting down')
+      if (count === 0) return []
+      if (isNextDue() && (clock.now() >= askAgainAt || !isUsable(newest))) asking ??= ask()
+      // With a round that is fresh enough nobody waits for the next.
+      if (!isUsable(newest)) await asking
+      const round = newest
+      if (!isUsable(round)) throw new CoordinatorError('entropy_unavailable', 'no fresh round of the beacon can be had')
+      return Array.from({ length: count }, () => round)
+    },
+    async stop() {
+      isStopped = true
+      await asking
+    },
+  }
+}

@@ -1,0 +1,113 @@
+import type { Witness } from '@countersign/receipt'
+import { z } from 'zod'
+import type { Clock } from '../../ports.ts'
+import type { EntropySource } from './entropySource.ts'
+import { EntropySourceError } from './entropySource.ts'
+import { type Fetch, fetchJson } from './fetchJson.ts'
+
+export type CreateOrbitportSourceParameters = {
+  /** Base URL of the gateway; `/api/v1/services/trng` is added to it. */
+  url?: string
+  /** Where client credentials become an access token. */
+  tokenUrl: string
+  clientId: string
+  clientSecret: string
+  audience?: string
+  /** Asks only for this origin of randomness, such as `aptosorbital`, and refuses others. Unset: as the gateway chooses. */
+  origin?: string
+  fetch: Fetch
+  clock: Clock
+  timeoutMs?: number
+}
+
+/** The gateway allows about four requests a second for each token, and answers one sample each. */
+const MAX_REQUESTS = 4
+const TOKEN_MARGIN_MS = 60_000
+const MAX_TOKEN_LIFE_MS = 86_400_000
+
+const token = z.object({
+  access_token: z.string().regex(/^[\x21-\x7e]{1,8192}$/),
+  expires_in: z.number().positive().optional(),
+})
+const answer = z.object({
+  service: z.literal('trng'),
+  src: z.string().regex(/^[\w-]{1,64}$/),
+  data: z.string().regex(/^[0-9a-f]{64}$/),
+})
+
+/**
+ * SpaceComputer's cTRNG by REST (spacecomputer-io/orbitport `docs/USER_GUIDE.md`). Its answers name no key and no time, so
+ * there is no signature to check: `isSigned` is false, it needs `ENTROPY_ALLOW_UNSIGNED`, and a verifier fails that step of
+ * the receipt. Witnesses carry the time of the answer by our clock, 0 as sequence, zeros as key and signature, and the
+ * origin that the gateway names.
+ *
+ * @example
+ * const source = createOrbitportSource({ tokenUrl, clientId, clientSecret, fetch, clock })
+ */
+export function createOrbitportSource(parameters: CreateOrbitportSourceParameters): EntropySource {
+  const { url = 'https://op.spacecomputer.io', tokenUrl, clientId, clientSecret, fetch, clock } = parameters
+  const { audience = 'https://op.spacecomputer.io/api', origin, timeoutMs = 1_500 } = parameters
+  const query = origin === undefined ? '' : `?src=${encodeURIComponent(origin)}`
+  const endpoint = `${url.replace(/\/+$/, '')}/api/v1/services/trng${query}`
+  let cached: { accessToken: string; expiresAt: number } | undefined
+  let pending: Promise<string> | undefined
+
+  async function requestToken(): Promise<string> {
+    const body = { client_id: clientId, client_secret: clientSecret, audience, grant_type: 'client_credentials' }
+    const parsed = token.safeParse(await fetchJson({ fetch }, { url: tokenUrl, timeoutMs, body }))
+    if (!parsed.success) throw new EntropySourceError('malformed', { details: 'token' })
+    const { access_token: accessToken, expires_in: expiresInS = 0 } = parsed.data
+    const lifeMs = Math.min(expiresInS * 1000, MAX_TOKEN_LIFE_MS) - TOKEN_MARGIN_MS
+    cached = { accessToken, expiresAt: clock.now() + lifeMs }
+    return accessToken
+  }
+
+  async function getToken(): Promise<string> {
+    if (cached && clock.now() < cached.expiresAt) return cached.accessToken
+    pending ??= requestToken().finally(() => {
+      pending = undefined
+    })
+    return pending
+  }
+
+  async function getSample(): Promise<Witness> {
+    const accessToken = await getToken()
+    try {
+      const headers = { authorization: `Bearer ${accessToken}` }
+      return parseAnswer(await fetchJson({ fetch }, { url: endpoint, timeoutMs, headers }))
+    } catch (error) {
+      // Withdrawn before its time: the next call asks for another.
+      const isRefused = error instanceof EntropySourceError && error.code === 'unauthorized'
+      if (isRefused && cached?.accessToken === accessToken) cached = undefined
+      throw error
+    }
+  }
+
+  function parseAnswer(value: unknown): Witness {
+    const parsed = answer.safeParse(value)
+    if (!parsed.success) throw new EntropySourceError('malformed', { details: 'not a trng answer' })
+    const { src, data } = parsed.data
+    if (origin !== undefined && src !== origin) throw new EntropySourceError('malformed', { details: 'src' })
+    return {
+      source: `orbitport/${src}`,
+      valueHex: data,
+      signatureHex: '00'.repeat(64),
+      publicKey: '00'.repeat(32),
+      timestamp: new Date(clock.now()).toISOString(),
+      sequence: 0,
+    }
+  }
+
+  return {
+    name: 'orbitport',
+    isSigned: false,
+    async getSamples(count) {
+      const requests = Array.from({ length: Math.min(count, MAX_REQUESTS) }, getSample)
+      const outcomes = await Promise.allSettled(requests)
+      const samples = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+      const failed = outcomes.find((outcome) => outcome.status === 'rejected')
+      if (samples.length === 0 && failed) throw failed.reason
+      return samples
+    },
+  }
+}

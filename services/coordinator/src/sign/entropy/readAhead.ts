@@ -1,0 +1,267 @@
+import type { Witness } from '@countersign/receipt'
+import { CoordinatorError } from '../../errors.ts'
+import type { AnyWitness } from '../../store/types.ts'
+import { createSampleBuffer } from './sampleBuffer.ts'
+import { type BuyerStats, createSampleBuyer, type SampleBuyerParameters } from './sampleBuyer.ts'
+
+/** A sample for each signature: each used once, or a round of a beacon for all. Throws `entropy_unavailable`. */
+export type Entropy = {
+  /** So many, or as many as there are: at least one, unless none was asked for. */
+  take(count: number): Promise<AnyWitness[]>
+  /** Absent for a beacon, which is neither bought nor used up. */
+  stats?(): EntropyStats
+  stop(): Promise<void>
+}
+
+/** What became of samples: each that ever came in ends in one of these, and is counted once. */
+export type EntropyStats = BuyerStats & {
+  /** Ready to be handed out. */
+  buffered: number
+  handedOut: number
+  /** Claimed, but too old before a caller needed it, or more than the buffer holds. */
+  unused: number
+}
+
+export type ReadAhead = Entropy & { stats(): EntropyStats }
+
+export type ReadAheadParameters = Omit<SampleBuyerParameters, 'maxAgeMs' | 'allowUnsigned'> & {
+  /** No sample is handed out when it is older. */
+  maxAgeMs?: number
+  /** Samples kept beside those that a caller waits for. */
+  capacity?: number
+  allowUnsigned?: boolean
+  /** The longest that one `take` waits. */
+  waitMs?: number
+  /** The pause after a request that brought nothing new, doubled each time. */
+  retryMs?: number
+}
+
+type Waiter = { count: number; resolve(witnesses: Witness[]): void; reject(error: unknown): void }
+
+/** Of the purchases: they follow each other. */
+type State =
+  /** Nobody waits, and enough is bought ahead. */
+  | { kind: 'idle' }
+  | { kind: 'buying'; over: Promise<void> }
+  /** The last purchase brought nothing new: the source is given time. */
+  | { kind: 'pausing'; cancel(): void }
+  | { kind: 'stopped' }
+
+/** Up to this age a sample counts as ahead of demand; older ones are a reserve, for when there is nothing fresher. */
+const FRESH_MS = 5_000
+const MAX_SAMPLES = 256
+const MAX_REQUESTS = 4
+/** Requests in a row that bring nothing new, before those who wait fail. */
+const MAX_FRUITLESS = 5
+/** One lost connection or late answer fails nobody; a second one within this time fails those who wait, so that a source that is down holds up nobody. */
+const FAILING_MS = 10_000
+/** The share of the fresh time that is bought ahead: demand may fall to a fifth before a sample goes stale unused. */
+const HORIZON = 1 / 5
+
+/**
+ * Keeps checked, claimed samples ready, so that no request waits for the source or for the checks. How much is bought ahead
+ * follows recent demand, and only a `take` starts a purchase: when idle, nothing is fetched and no timer runs.
+ *
+ * When the source fails twice in a row, brings nothing usable or is too slow, `take` answers with fewer samples, and with none left throws
+ * `entropy_unavailable`. If the store fails to claim samples, or is too slow, `take` throws the store's error: without the store nothing
+ * can be signed. A failure affects only the current waiters; the next `take` tries again.
+ *
+ * @example
+ * const entropy = createReadAhead({ source, store, clock, publicKeys: [key], log })
+ * const [witness] = await entropy.take(1)
+ */
+export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
+  const { clock } = parameters
+  const { maxAgeMs = 60_000, capacity = 1_024, allowUnsigned = false } = parameters
+  const { waitMs = 5_000, retryMs = 100 } = parameters
+  const buyer = createSampleBuyer({ ...parameters, maxAgeMs, allowUnsigned })
+  const buffer = createSampleBuffer({ clock, maxAgeMs, freshMs: FRESH_MS, capacity })
+  const horizonMs = FRESH_MS * HORIZON
+
+  const waiters: Waiter[] = []
+  let state: State = { kind: 'idle' }
+  /** Whether a caller came since the last purchase began: only callers start one. */
+  let isCalled = false
+  /** Purchases in a row that brought nothing new. */
+  let fruitless = 0
+  let handedOut = 0
+  /** When a request failed and none has brought samples since. */
+  let failedAt = Number.NEGATIVE_INFINITY
+  /** The store's last failure to claim samples, until a claim succeeds. */
+  let claimFailure: { error: CoordinatorError; at: number } | undefined
+  /** Samples taken within the horizon, decaying: for a steady rate, what it takes in that time. */
+  let demand = { amount: 0, at: Number.NEGATIVE_INFINITY }
+
+  function getDemand(): number {
+    // A clock that was set back lets nothing decay.
+    return demand.amount * Math.exp(-Math.max(0, clock.now() - demand.at) / horizonMs)
+  }
+
+  function getTarget(): number {
+    // Below a half, the last caller is forgotten.
+    return Math.min(capacity, Math.round(getDemand()))
+  }
+
+  function countNeed(): number {
+    return waiters.reduce((sum, { count }) => sum + count, 0)
+  }
+
+  /** In the order of asking: no caller is overtaken, so a large request is not starved by small ones. */
+  function serve() {
+    buffer.dropUnusable()
+    while (waiters[0] && waiters[0].count <= buffer.size) {
+      const waiter = waiters.shift()
+      if (waiter === undefined) return
+      hand(waiter, waiter.count)
+    }
+  }
+
+  function hand(waiter: Waiter, count: number) {
+    handedOut += count
+    waiter.resolve(buffer.take(count))
+  }
+
+  /** No more samples are available. The waiters get the remaining samples; they fail if there are none, or if the store failed. */
+  function fail(failed: readonly Waiter[], cause: unknown) {
+    const error = cause instanceof CoordinatorError ? cause : findClaimFailure()
+    for (const waiter of failed) {
+      const index = waiters.indexOf(waiter)
+      if (index < 0) continue
+      waiters.splice(index, 1)
+      buffer.dropUnusable()
+      const count = Math.min(waiter.count, buffer.size)
+      if (error === undefined && count > 0) hand(waiter, count)
+      else waiter.reject(error ?? unavailable(cause))
+    }
+  }
+
+  /** Whether the store caused the wait: it failed recently, or has left a claim unanswered for most of the time. */
+  function findClaimFailure(): CoordinatorError | undefined {
+    const now = clock.now()
+    if (claimFailure !== undefined && now - claimFailure.at <= FAILING_MS) return claimFailure.error
+    const since = buyer.claimingSince()
+    if (since === undefined || now - since < waitMs / 2) return undefined
+    return new CoordinatorError('database_unavailable', 'the database does not answer')
+  }
+
+  /** Half of the target must be gone before more is bought: not a request to the source for every signature. */
+  function isRefillDue(): boolean {
+    return buffer.countFresh() < getTarget() / 2
+  }
+
+  /** From `idle` to `buying`, if somebody waits or demand asks for more. */
+  function proceed() {
+    if (state.kind !== 'idle') return
+    if (waiters.length > 0 || (isCalled && isRefillDue())) state = { kind: 'buying', over: buy() }
+    else fruitless = 0
+  }
+
+  /** One purchase, and the transition that its outcome asks for. */
+  async function buy() {
+    // Calls in the same turn share the first request.
+    await Promise.resolve()
+    isCalled = false
+    const waiting = [...waiters]
+    const { admitted, error } = await refill()
+    if (isStopped()) return
+    serve()
+    state = { kind: 'idle' }
+    if (admitted > 0) {
+      fruitless = 0
+      failedAt = Number.NEGATIVE_INFINITY
+    } else if (error !== undefined) {
+      const isFailing = clock.now() - failedAt <= FAILING_MS
+      failedAt = clock.now()
+      if (isFailing) fail(waiting, error)
+      else if (waiters.length > 0) return pause(retryMs)
+    } else if (waiters.length > 0) {
+      fruitless += 1
+      if (fruitless < MAX_FRUITLESS) return pause(retryMs * 2 ** (fruitless - 1))
+      fail(waiting, undefined)
+      fruitless = 0
+    }
+    proceed()
+  }
+
+  /** From `idle` to `pausing`, and back after a while. */
+  function pause(durationMs: number) {
+    const timer = setTimeout(() => {
+      state = { kind: 'idle' }
+      proceed()
+    }, durationMs)
+    state = { kind: 'pausing', cancel: () => clearTimeout(timer) }
+  }
+
+  const isStopped = () => state.kind === 'stopped'
+
+  /** Buys what is missing, at most `capacity` beyond what callers wait for, in parallel requests of up to 256. */
+  async function refill(): Promise<{ admitted: number; error: unknown }> {
+    const need = countNeed()
+    const missing = getTarget() + (need > 0 ? need - buffer.size : -buffer.countFresh())
+    const requests: Promise<number>[] = []
+    for (let left = Math.max(1, missing); left > 0 && requests.length < MAX_REQUESTS; left -= MAX_SAMPLES) {
+      requests.push(request(Math.min(left, MAX_SAMPLES)))
+    }
+    let admitted = 0
+    let error: unknown
+    for (const outcome of await Promise.allSettled(requests)) {
+      if (outcome.status === 'fulfilled') admitted += outcome.value
+      else error ??= outcome.reason
+    }
+    return { admitted, error }
+  }
+
+  /** One request, from the source into the buffer. Returns how many samples came in. */
+  async function request(count: number): Promise<number> {
+    const samples = await buyer.buy(count).catch((error) => {
+      if (error instanceof CoordinatorError) claimFailure = { error, at: clock.now() }
+      throw error
+    })
+    if (samples.length > 0) claimFailure = undefined
+    buffer.add(samples, { reserved: countNeed() })
+    serve()
+    return samples.length
+  }
+
+  function wait(count: number): Promise<Witness[]> {
+    const { promise, resolve, reject } = Promise.withResolvers<Witness[]>()
+    const waiter = { count, resolve, reject }
+    waiters.push(waiter)
+    const timer = setTimeout(() => fail([waiter], undefined), waitMs)
+    return promise.finally(() => clearTimeout(timer))
+  }
+
+  return {
+    async take(count) {
+      if (!Number.isSafeInteger(count) || count < 0) throw new RangeError('count must be a natural number')
+      if (isStopped()) throw shuttingDown()
+      if (count === 0) return []
+      demand = { amount: getDemand() + count, at: clock.now() }
+      isCalled = true
+      const taken = wait(count)
+      serve()
+      proceed()
+      return taken
+    },
+    async stop() {
+      const before = state
+      state = { kind: 'stopped' }
+      if (before.kind === 'pausing') before.cancel()
+      buffer.clear()
+      fail([...waiters], shuttingDown())
+      buyer.stop(shuttingDown())
+      // A claim that is under way still uses the store.
+      if (before.kind === 'buying') await before.over
+      buffer.clear()
+    },
+    stats: () => ({ buffered: buffer.size, handedOut, unused: buffer.unused, ...buyer.stats() }),
+  }
+}
+
+function unavailable(cause: unknown) {
+  return new CoordinatorError('entropy_unavailable', 'no fresh entropy sample can be had', { cause })
+}
+
+function shuttingDown() {
+  return new CoordinatorError('shutting_down', 'the service is shutting down')
+}

@@ -1,0 +1,149 @@
+import { parseTimestamp } from '@countersign/protocol'
+import type { Witness } from '@countersign/receipt'
+import type { Clock, Store } from '../../ports.ts'
+import { toReason } from '../../toReason.ts'
+import { type CheckSampleOptions, checkSample, createEntropyKeys, type SampleFault } from './checkSample.ts'
+import type { EntropySource } from './entropySource.ts'
+import type { Sample } from './sampleBuffer.ts'
+
+/** Samples that were bought and are not used, each counted once. */
+export type BuyerStats = {
+  /** Refused by the check, by fault. */
+  refused: Readonly<Record<string, number>>
+  /** Sent twice, or claimed before, by any coordinator. */
+  replayed: number
+  /** Requests to the source that failed. */
+  failures: number
+}
+
+export type SampleBuyerParameters = {
+  source: EntropySource
+  store: Pick<Store, 'claimSamples'>
+  clock: Clock
+  /** Pinned keys of the source, hex. Empty for a source that does not sign. */
+  publicKeys: readonly string[]
+  /** `isSampleSigned` for each, on any thread. */
+  checkSignatures(witnesses: readonly Witness[]): Promise<boolean[]>
+  /** No sample is handed out when it is older. */
+  maxAgeMs: number
+  allowUnsigned: boolean
+  log: { warn(entry: { msg: string; source: string; [field: string]: string | number }): void }
+}
+
+export type SampleBuyer = {
+  /**
+   * One request to the source: returns the samples that are good and claimed. Throws what the source and the store throw, and
+   * `shutting_down` once it is stopped.
+   */
+  buy(count: number): Promise<Sample[]>
+  /** Start time of the oldest claim that the database has not answered; undefined if there is none. */
+  claimingSince(): number | undefined
+  /** Ends waiting for the source, at once. A claim under way goes on. */
+  stop(error: Error): void
+  stats(): BuyerStats
+}
+
+/** Gets samples from the source, checks them, and claims them, so that no two signatures share one, on any coordinator. */
+export function createSampleBuyer(parameters: SampleBuyerParameters): SampleBuyer {
+  const { source, store, clock, maxAgeMs, allowUnsigned, checkSignatures, log } = parameters
+  const publicKeys = createEntropyKeys(parameters.publicKeys)
+  const refused: Record<SampleFault, number> = {
+    malformed: 0,
+    unsigned: 0,
+    foreign_key: 0,
+    wrong_signature: 0,
+    stale: 0,
+    future: 0,
+  }
+  const counts = { replayed: 0, failures: 0 }
+  const onStop = new Set<(error: Error) => void>()
+  const claims = new Set<{ since: number }>()
+  let isStopped = false
+
+  /** A source that hangs does not delay the end. */
+  async function untilStopped<Result>(task: Promise<Result>): Promise<Result> {
+    let cancel: (error: Error) => void = () => {}
+    const stopped = new Promise<never>((_resolve, reject) => {
+      cancel = reject
+    })
+    onStop.add(cancel)
+    try {
+      return await Promise.race([task, stopped])
+    } finally {
+      onStop.delete(cancel)
+    }
+  }
+
+  /** The good ones, by value. */
+  async function check(witnesses: readonly Witness[]): Promise<Map<string, Sample>> {
+    const options = { publicKeys, now: clock.now(), maxAgeMs, isSigned: source.isSigned, allowUnsigned }
+    const faults = await findFaults(witnesses, options)
+    const checked = new Map<string, Sample>()
+    const found = new Map<SampleFault, number>()
+    for (const [index, witness] of witnesses.entries()) {
+      const fault = faults[index]
+      const timestampMs = parseTimestamp(witness.timestamp)
+      if (fault !== undefined || timestampMs === undefined) {
+        found.set(fault ?? 'malformed', (found.get(fault ?? 'malformed') ?? 0) + 1)
+      } else if (checked.has(witness.valueHex)) {
+        counts.replayed += 1
+      } else {
+        checked.set(witness.valueHex, { witness, timestampMs })
+      }
+    }
+    for (const [reason, count] of found) {
+      refused[reason] += count
+      log.warn({ msg: 'Refused entropy samples', source: source.name, reason, count })
+    }
+    return checked
+  }
+
+  /** The fault of each, or undefined. */
+  async function findFaults(witnesses: readonly Witness[], options: CheckSampleOptions) {
+    const faults = witnesses.map((witness) => checkSample(witness, options))
+    if (!options.isSigned) return faults
+    const open = [...witnesses.keys()].filter((index) => faults[index] === undefined)
+    const isSigned = await checkSignatures(open.flatMap((index) => witnesses[index] ?? []))
+    for (const [position, index] of open.entries()) if (!isSigned[position]) faults[index] = 'wrong_signature'
+    return faults
+  }
+
+  /** Only what the store says is ours, each value once, and as it was checked here. */
+  async function claim(checked: Map<string, Sample>): Promise<Sample[]> {
+    const offered = [...checked.values()].map(({ witness }) => witness)
+    const begun = { since: clock.now() }
+    claims.add(begun)
+    const given = await store.claimSamples(offered, begun.since).finally(() => claims.delete(begun))
+    const values = new Set(given.map(({ valueHex }) => valueHex))
+    const claimed = [...checked.values()].filter(({ witness }) => values.has(witness.valueHex))
+    const replayed = checked.size - claimed.length
+    if (replayed > 0) {
+      counts.replayed += replayed
+      log.warn({ msg: 'Refused entropy samples', source: source.name, reason: 'replayed', count: replayed })
+    }
+    return claimed
+  }
+
+  return {
+    async buy(count) {
+      try {
+        const answer = await untilStopped(source.getSamples(count))
+        const checked = await check(answer.slice(0, count))
+        if (checked.size === 0 || isStopped) return []
+        return await claim(checked)
+      } catch (error) {
+        if (!isStopped) {
+          counts.failures += 1
+          log.warn({ msg: 'Got no entropy samples', source: source.name, reason: toReason(error).code })
+        }
+        throw error
+      }
+    },
+    claimingSince: () => claims.values().next().value?.since,
+    stop(error) {
+      isStopped = true
+      for (const cancel of [...onStop]) cancel(error)
+    },
+    stats: () => ({ ...counts, refused: { ...refused } }),
+  }
+}
