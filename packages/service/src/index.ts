@@ -9,15 +9,20 @@ export { type ParsedArguments, parseArguments } from './parseArguments.ts'
 export { readCauseCode, readCode } from './readCode.ts'
 export {
   ConfigError,
+  collectFaults,
+  describeFault,
   type Env,
   type Fault,
+  fileFix,
   findUnmeasured,
+  PRODUCTION_FIX,
   readBoolean,
   readInteger,
   readList,
   readSecret,
   readUrl,
   refuseMisspelt,
+  type SettingFault,
 } from './readEnv.ts'
 export { type Mode, readMode } from './readMode.ts'
 export { readSettings } from './readSettings.ts'

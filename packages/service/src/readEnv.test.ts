@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import {
   ConfigError,
+  type Fault,
   findUnmeasured,
   readBoolean,
   readInteger,
@@ -11,12 +12,12 @@ import {
 } from './readEnv.ts'
 
 /** Runs a reader on the setting NAME and answers its value with the faults. */
-function read<Value>(
-  text: string | undefined,
-  reader: (env: { NAME?: string }, fault: (text: string) => void) => Value,
-) {
+function read<Value>(text: string | undefined, reader: (env: { NAME?: string }, fault: Fault) => Value) {
   const faults: string[] = []
-  const value = reader(text === undefined ? {} : { NAME: text }, (fault) => void faults.push(fault))
+  const value = reader(
+    text === undefined ? {} : { NAME: text },
+    (setting, problem) => void faults.push(`${setting}: ${problem}`),
+  )
   return { value, faults }
 }
 
@@ -87,7 +88,10 @@ describe('readSecret', () => {
       if (text === undefined) throw new Error('gone')
       return text
     }
-    return { value: readSecret(env, 'NAME', readFile, (text) => void faults.push(text)), faults }
+    return {
+      value: readSecret(env, 'NAME', readFile, (setting, problem) => void faults.push(`${setting}: ${problem}`)),
+      faults,
+    }
   }
 
   test.each<[Record<string, string>, string]>([
@@ -169,7 +173,11 @@ describe('refuseMisspelt', () => {
   ]
   const faultsOf = (...given: string[]) => {
     const faults: string[] = []
-    refuseMisspelt(Object.fromEntries(given.map((name) => [name, 'x'])), names, (text) => void faults.push(text))
+    refuseMisspelt(
+      Object.fromEntries(given.map((name) => [name, 'x'])),
+      names,
+      (setting, problem) => void faults.push(`${setting}: ${problem}`),
+    )
     return faults
   }
 
@@ -220,11 +228,12 @@ describe('refuseMisspelt', () => {
 })
 
 test('a ConfigError counts its faults', () => {
-  expect(new ConfigError(['one']).message).toBe('the configuration has 1 fault')
-  const error = new ConfigError(['one', 'two'])
+  const odd = { setting: 'PORT', problem: 'odd', fix: 'Use another.' }
+  expect(new ConfigError([odd]).message).toBe('the configuration has 1 fault')
+  const error = new ConfigError([odd, odd])
   expect(error).toMatchObject({
     name: 'ConfigError',
     message: 'the configuration has 2 faults',
-    faults: ['one', 'two'],
+    faults: [odd, odd],
   })
 })

@@ -3,14 +3,39 @@ import { countEdits } from './countEdits.ts'
 /** Settings by name, as `process.env` has them. */
 export type Env = Readonly<Record<string, string | undefined>>
 
+/** `setting` is the name, or several names with `, ` between them. None of the texts holds a secret. */
+export type SettingFault = { setting: string; problem: string; fix: string }
+
 /** Collects what is wrong with a setting, so that all faults are reported at once. */
-export type Fault = (text: string) => void
+export type Fault = (setting: string, problem: string, fix?: string) => void
+
+/** `fix` defaults to the template of all settings. */
+export function collectFaults(): { faults: SettingFault[]; fault: Fault } {
+  const faults: SettingFault[] = []
+  return {
+    faults,
+    fault(setting, problem, fix = `Set ${setting} as .env.example explains.`) {
+      faults.push({ setting, problem, fix })
+    },
+  }
+}
+
+export function describeFault({ setting, problem }: SettingFault): string {
+  return `${setting}: ${problem}`
+}
+
+export const PRODUCTION_FIX = 'See docs/operations.md#production-refuses-shortcuts for what production needs.'
+
+/** For a file that is missing, empty or not readable. */
+export function fileFix(setting: string): string {
+  return `Put the file that ${setting} names where the user of this process can read it.`
+}
 
 /** Everything that is wrong with the configuration, at once. */
 export class ConfigError extends Error {
   override name = 'ConfigError'
-  readonly faults: readonly string[]
-  constructor(faults: readonly string[]) {
+  readonly faults: readonly SettingFault[]
+  constructor(faults: readonly SettingFault[]) {
     super(`the configuration has ${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`)
     this.faults = faults
   }
@@ -20,7 +45,7 @@ export class ConfigError extends Error {
 export function readBoolean(env: Env, name: string, fault: Fault): boolean {
   const value = env[name]
   if (value === undefined || value === '' || value === 'false') return false
-  if (value !== 'true') fault(`${name}: expected true or false`)
+  if (value !== 'true') fault(name, 'expected true or false')
   return true
 }
 
@@ -37,7 +62,7 @@ export function readInteger<Fallback extends number | undefined>(
   if (text === undefined || text === '') return fallback
   const value = text.length <= String(max).length && /^\d+$/.test(text) ? Number(text) : Number.NaN
   if (value >= min && value <= max) return value
-  fault(`${name}: expected a whole number from ${min} to ${max}`)
+  fault(name, `expected a whole number from ${min} to ${max}`)
   return fallback
 }
 
@@ -54,14 +79,14 @@ export function readSecret(
   const value = env[name] ?? ''
   const path = env[`${name}_FILE`] ?? ''
   if (path === '') return value
-  if (value !== '') return void fault(`${name}, ${name}_FILE: expected one of the two`)
+  if (value !== '') return void fault(`${name}, ${name}_FILE`, 'expected one of the two')
   let text: string
   try {
     text = readFile(path).trim()
   } catch {
-    return void fault(`${name}_FILE: cannot be read`)
+    return void fault(`${name}_FILE`, 'cannot be read', fileFix(`${name}_FILE`))
   }
-  return text === '' ? void fault(`${name}_FILE: is empty`) : text
+  return text === '' ? void fault(`${name}_FILE`, 'is empty', fileFix(`${name}_FILE`)) : text
 }
 
 /**
@@ -86,7 +111,7 @@ export function readList(text: string | undefined): string[] {
 /** An http or https URL without a slash at the end; the fallback where it is not set. */
 export function readUrl(env: Env, name: string, fallback: string, fault: Fault): string {
   const text = (env[name] || fallback).replace(/\/+$/, '')
-  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) fault(`${name}: expected an http or https URL`)
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) fault(name, 'expected an http or https URL')
   return text
 }
 
@@ -103,7 +128,7 @@ export function refuseMisspelt(env: Env, names: readonly string[], fault: Fault)
     if (env[name] === undefined || names.includes(name)) continue
     const spelt = name.toUpperCase().replaceAll('-', '_')
     const meant = long.find((known) => isNear(spelt, known)) ?? long.find((known) => isPartly(spelt, known))
-    if (meant !== undefined) fault(`${name}: unknown; did you mean ${meant}?`)
+    if (meant !== undefined) fault(name, `unknown; did you mean ${meant}?`, `Rename it to ${meant}, or remove it.`)
   }
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { ConfigError, type Env } from './readEnv.ts'
+import { ConfigError, describeFault, type Env } from './readEnv.ts'
 import { readSettings } from './readSettings.ts'
 
 const read = (text: string, env: Env = {}) => readSettings({ env, configFile: 'settings', readFile: () => text })
@@ -10,7 +10,7 @@ function faultsOf(act: () => unknown): readonly string[] {
   try {
     act()
   } catch (error) {
-    if (error instanceof ConfigError) return error.faults
+    if (error instanceof ConfigError) return error.faults.map(describeFault)
     throw error
   }
   return []

@@ -1,4 +1,4 @@
-import { ConfigError, type Env } from './readEnv.ts'
+import { ConfigError, collectFaults, type Env, fileFix } from './readEnv.ts'
 import { settingNames } from './settingNames.ts'
 
 export type ReadSettingsParameters = { env: Env; configFile: string | undefined; readFile(path: string): string }
@@ -11,17 +11,20 @@ export type ReadSettingsParameters = { env: Env; configFile: string | undefined;
 export function readSettings({ env, configFile, readFile }: ReadSettingsParameters): Env {
   if (configFile === undefined) return env
   if (env.NODE_ENV === 'production') {
-    throw new ConfigError(['--config: refused in production, where settings come from the environment alone'])
+    const problem = 'refused in production, where settings come from the environment alone'
+    throw new ConfigError([{ setting: '--config', problem, fix: 'Set the environment of the process.' }])
   }
   let text: string
   try {
     text = readFile(configFile)
   } catch {
-    throw new ConfigError([`--config: ${configFile} cannot be read`])
+    throw new ConfigError([{ setting: '--config', problem: `${configFile} cannot be read`, fix: fileFix('--config') }])
   }
   const settings = parseSettings(text)
   const both = Object.keys(settings).filter((name) => (env[name] ?? '') !== '')
-  if (both.length > 0) throw new ConfigError(both.map((name) => `${name}: is in the environment and in ${configFile}`))
+  const problem = `is in the environment and in ${configFile}`
+  const fix = 'Remove one of the two.'
+  if (both.length > 0) throw new ConfigError(both.map((setting) => ({ setting, problem, fix })))
   return { ...env, ...settings }
 }
 
@@ -31,11 +34,12 @@ export function readSettings({ env, configFile, readFile }: ReadSettingsParamete
  * that no service knows. Throws a `ConfigError`, whose faults name the lines and never a value.
  */
 function parseSettings(text: string): Record<string, string> {
-  const faults: string[] = []
+  const { faults, fault: collect } = collectFaults()
   const settings = new Map<string, string>()
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     if (line === '' || line.startsWith('#')) continue
-    const fault = (words: string) => void faults.push(`line ${index + 1}: ${words}`)
+    const fault = (problem: string) =>
+      collect(`line ${index + 1}`, problem, 'Correct the file; .env.example is a template of it.')
     const [, name = '', value = ''] = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s.exec(line) ?? []
     if (name === '') fault('expected NAME=VALUE, or # before a remark')
     else if (!isSettingName(name)) fault(`${name} is unknown`)

@@ -107,7 +107,9 @@ test('the code of a cause is told, its words are not', async () => {
 
 test('faults of the configuration are reported one by one', async () => {
   const { deps, lines, process } = createFakes()
-  await runService(deps, () => Promise.reject(new ConfigError(['PORT: odd', 'HOST: odd'])))
+  await runService(deps, () =>
+    Promise.reject(new ConfigError(['PORT', 'HOST'].map((setting) => ({ setting, problem: 'odd', fix: '' })))),
+  )
   expect(lines).toEqual(['error Refused to start: PORT: odd', 'error Refused to start: HOST: odd'])
   expect(process.exitCode).toBe(1)
 })

@@ -1,6 +1,6 @@
 import type { Log } from './log.ts'
 import { readCauseCode } from './readCode.ts'
-import { ConfigError } from './readEnv.ts'
+import { ConfigError, describeFault } from './readEnv.ts'
 
 export type RunningService = {
   /** Called once, with the signal that the process got. */
@@ -40,7 +40,8 @@ export async function runService(deps: RunServiceDeps, start: () => Promise<Runn
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal))
   // At once: what is open already must not keep the process alive.
   const giveUp = (msg: string) => (error: unknown) => {
-    if (error instanceof ConfigError) for (const fault of error.faults) log.error({ msg: 'Refused to start', fault })
+    if (error instanceof ConfigError)
+      for (const each of error.faults) log.error({ msg: 'Refused to start', fault: describeFault(each) })
     else log.error({ msg, reason: toReason(error) })
     process.exit(1)
   }

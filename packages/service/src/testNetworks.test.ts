@@ -3,7 +3,7 @@ import { refuseRealChains, testChainIds } from './testNetworks.ts'
 
 function toFaults(chainIds: number[]): string[] {
   const faults: string[] = []
-  refuseRealChains('CHAIN_ID', chainIds, (fault) => faults.push(fault))
+  refuseRealChains('CHAIN_ID', chainIds, (setting, problem) => void faults.push(`${setting}: ${problem}`))
   return faults
 }
 

@@ -10,7 +10,7 @@ export const testChainIds: readonly number[] = Object.keys(chains)
 export function refuseRealChains(name: keyof Env & string, chainIds: readonly number[], fault: Fault): void {
   for (const chainId of chainIds) {
     if (!testChainIds.includes(chainId)) {
-      fault(`${name}: ${chainId} is not one of the test networks that staging may use: ${testChainIds.join(', ')}`)
+      fault(name, `${chainId} is not one of the test networks that staging may use: ${testChainIds.join(', ')}`)
     }
   }
 }

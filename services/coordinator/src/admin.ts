@@ -1,5 +1,5 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
-import { ConfigError } from '@countersign/service'
+import { ConfigError, describeFault } from '@countersign/service'
 import { checkProofs, formatList, type ListedProof, parseList } from './operate/admin/checkProofs.ts'
 import { describeRetention } from './operate/admin/describeRetention.ts'
 import { explain, explainWebhook } from './operate/admin/explain.ts'
@@ -123,8 +123,8 @@ function readFile(path: string): string {
   return readFileSync(path, 'utf8')
 }
 
-function fault(text: string): never {
-  throw new ConfigError([text])
+function fault(setting: string, problem: string, fix = ''): never {
+  throw new ConfigError([{ setting, problem, fix }])
 }
 
 const command = parseCommand(process.argv.slice(2))
@@ -141,7 +141,7 @@ if (command.kind === 'help') {
     process.exitCode = await run(command, database).finally(() => database.close())
   } catch (error) {
     const { code, reason } = toReason(error)
-    if (error instanceof ConfigError) console.error(error.faults.join('\n'))
+    if (error instanceof ConfigError) console.error(error.faults.map(describeFault).join('\n'))
     else console.error(`The database cannot be read: ${reason ?? code}.`)
     process.exitCode = 1
   }

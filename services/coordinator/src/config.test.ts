@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { codeRegisters } from '@countersign/attestation'
 import { type NoteKey, toVkey } from '@countersign/log'
 import { quicknet } from '@countersign/protocol'
-import { ConfigError, settingNames } from '@countersign/service'
+import { ConfigError, describeFault, settingNames } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
 import { witnesses } from '../../../packages/log/src/logs.fake.ts'
 import { readConfig } from './config.ts'
@@ -52,7 +52,7 @@ function faultsOf(env: Env, files?: Record<string, string>): readonly string[] {
     read(env, files)
     return []
   } catch (error) {
-    if (error instanceof ConfigError) return error.faults
+    if (error instanceof ConfigError) return error.faults.map(describeFault)
     throw error
   }
 }

@@ -15,11 +15,13 @@ import {
 } from '@countersign/protocol'
 import {
   ConfigError,
+  collectFaults,
   type Env,
   type Fault,
   findUnmeasured,
   MAX_SESSION_S,
   type Mode,
+  PRODUCTION_FIX,
   readBoolean,
   readInteger,
   readList,
@@ -28,6 +30,7 @@ import {
   readUrl,
   refuseMisspelt,
   refuseRealChains,
+  type SettingFault,
   settingNames,
   testChainIds,
 } from '@countersign/service'
@@ -71,6 +74,7 @@ export type Config = {
 }
 
 const MAX_ENCLAVE_POLICY_BYTES = 262_144
+const POLICY_FIX = 'Write the policy as docs/operations.md#policies shows it.'
 
 type ReadConfigDeps = { readFile(path: string): string; version: string }
 
@@ -81,10 +85,9 @@ export function readConfig(env: Env, deps: ReadConfigDeps): Config {
   return config
 }
 
-/** The same, with what could be read beside the faults: each begins with the settings that it is about, and those have no meaning. */
-export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config; faults: readonly string[] } {
-  const faults: string[] = []
-  const fault: Fault = (text) => void faults.push(text)
+/** The same, with what could be read beside the faults: the settings that the faults name have no meaning. */
+export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config; faults: readonly SettingFault[] } {
+  const { faults, fault } = collectFaults()
   refuseMisspelt(env, settingNames, fault)
   const mode = readMode(env)
   const isProduction = mode === 'production'
@@ -95,8 +98,8 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
   const publicUrl = readUrl(env, 'PUBLIC_URL', `http://localhost:${port}`, fault)
   const allowedOrigins = readOrigins(env, fault)
   const reportSource = env.REPORT_SOURCE || (isMock ? 'mock' : 'configfs')
-  if (reportSource !== 'mock' && reportSource !== 'configfs') fault('REPORT_SOURCE: expected mock or configfs')
-  if ((reportSource === 'mock') !== isMock) fault('MOCK_ATTESTATION and REPORT_SOURCE do not agree')
+  if (reportSource !== 'mock' && reportSource !== 'configfs') fault('REPORT_SOURCE', 'expected mock or configfs')
+  if ((reportSource === 'mock') !== isMock) fault('MOCK_ATTESTATION, REPORT_SOURCE', 'do not agree')
   const enclaveUrls = readEnclaveUrls(env, fault)
   const enclavePolicy = readEnclavePolicy(env, { isMock, isProduction, readFile: deps.readFile }, fault)
   const entropy = readEntropy(env, deps.readFile, fault)
@@ -109,34 +112,35 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
   if (!isMock) {
     const certificates = env.NODE_EXTRA_CA_CERTS === undefined ? [] : ['NODE_EXTRA_CA_CERTS']
     for (const name of [...findUnmeasured(env), ...certificates]) {
-      fault(`${name}: refused on real hardware, since no report would show it`)
+      fault(name, 'refused on real hardware, since no report would show it', `Remove ${name} from the environment.`)
     }
   }
   if (isStaging) {
-    if (!isMock) fault('MOCK_ATTESTATION: staging is for simulated silicon alone; real silicon is for production')
-    if (!isSafeUrl(publicUrl)) fault('PUBLIC_URL: staging needs https, or http on loopback')
+    if (!isMock) fault('MOCK_ATTESTATION', 'staging is for simulated silicon alone; real silicon is for production')
+    if (!isSafeUrl(publicUrl)) fault('PUBLIC_URL', 'staging needs https, or http on loopback')
   } else if (isMock) {
-    if (isProduction) fault('MOCK_ATTESTATION: refused in production')
-    if (!isLoopbackHost(host)) fault('HOST: mock attestation is for loopback only')
-    if (!isLoopbackUrl(publicUrl)) fault('PUBLIC_URL: mock attestation is for loopback only')
+    if (isProduction) fault('MOCK_ATTESTATION', 'refused in production', PRODUCTION_FIX)
+    if (!isLoopbackHost(host)) fault('HOST', 'mock attestation is for loopback only')
+    if (!isLoopbackUrl(publicUrl)) fault('PUBLIC_URL', 'mock attestation is for loopback only')
   }
   if (witnesses.length > 0) {
-    if (receipts !== 2) fault('RECEIPTS: LOG_WITNESSES needs receipts of version 2')
+    if (receipts !== 2) fault('RECEIPTS', 'LOG_WITNESSES needs receipts of version 2')
   }
-  if (isProduction && !publicUrl.startsWith('https://')) fault('PUBLIC_URL: production needs https')
+  if (isProduction && !publicUrl.startsWith('https://')) fault('PUBLIC_URL', 'production needs https', PRODUCTION_FIX)
   // Staging follows production's rules, except for simulated silicon.
   if (mode !== 'development') {
-    for (const url of enclaveUrls) if (!url.startsWith('https://')) fault(`ENCLAVE_URL: ${mode} needs attested https`)
+    for (const url of enclaveUrls)
+      if (!url.startsWith('https://')) fault('ENCLAVE_URL', `${mode} needs attested https`, PRODUCTION_FIX)
     if (entropy.allowUnsigned && entropy.kind !== 'orbitport') {
-      fault(`ENTROPY_ALLOW_UNSIGNED: ${mode} accepts it for ENTROPY_SOURCE=orbitport only`)
+      fault('ENTROPY_ALLOW_UNSIGNED', `${mode} accepts it for ENTROPY_SOURCE=orbitport only`, PRODUCTION_FIX)
     }
   }
   const cookieSameSite = env.COOKIE_SAMESITE || 'none'
   if (cookieSameSite !== 'none' && cookieSameSite !== 'lax' && cookieSameSite !== 'strict') {
-    fault('COOKIE_SAMESITE: expected none, lax or strict')
+    fault('COOKIE_SAMESITE', 'expected none, lax or strict')
   }
   if (cookieSameSite === 'none' && !publicUrl.startsWith('https://')) {
-    fault('COOKIE_SAMESITE: none needs an https PUBLIC_URL; browsers refuse such cookies otherwise')
+    fault('COOKIE_SAMESITE', 'none needs an https PUBLIC_URL; browsers refuse such cookies otherwise')
   }
   const seconds = (name: string, fallback: number) =>
     1000 * readInteger(env, name, { fallback, min: 1, max: MAX_SESSION_S }, fault)
@@ -225,19 +229,19 @@ function hashConfig(config: Omit<Config, 'configHash'>, version: string): string
 
 function readOrigins(env: Env, fault: Fault): string[] {
   const origins = readList(env.ALLOWED_ORIGINS)
-  if (origins.length === 0) fault('ALLOWED_ORIGINS: at least one origin is needed; sign-in returns to the first')
+  if (origins.length === 0) fault('ALLOWED_ORIGINS', 'at least one origin is needed; sign-in returns to the first')
   for (const origin of origins) {
-    if (!URL.canParse(origin) || new URL(origin).origin !== origin) fault('ALLOWED_ORIGINS: not exact origins')
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin) fault('ALLOWED_ORIGINS', 'not exact origins')
   }
   return origins
 }
 
 function readEnclaveUrls(env: Env, fault: Fault): string[] {
   const urls = readList(env.ENCLAVE_URL || 'http://127.0.0.1:8090')
-  if (urls.length === 0) fault('ENCLAVE_URL: missing')
+  if (urls.length === 0) fault('ENCLAVE_URL', 'missing')
   for (const url of urls) {
     const isValid = url.startsWith('unix:/') || isSafeUrl(url)
-    if (!isValid) fault('ENCLAVE_URL: expected https, unix:/path, or http on loopback')
+    if (!isValid) fault('ENCLAVE_URL', 'expected https, unix:/path, or http on loopback')
   }
   return urls
 }
@@ -250,28 +254,28 @@ function readEnclavePolicy(
 ): EnclavePolicy {
   const path = env.ENCLAVE_POLICY_FILE
   if (path === undefined || path === '') {
-    if (!isMock) fault('ENCLAVE_POLICY_FILE: required unless mock')
+    if (!isMock) fault('ENCLAVE_POLICY_FILE', 'required unless mock', POLICY_FIX)
     return {}
   }
   let value: unknown
   try {
     value = parseStrictJson(new TextEncoder().encode(readFile(path)), { maxLength: MAX_ENCLAVE_POLICY_BYTES })
   } catch {
-    fault('ENCLAVE_POLICY_FILE: cannot be read as JSON, or has a member twice')
+    fault('ENCLAVE_POLICY_FILE', 'cannot be read as JSON, or has a member twice', POLICY_FIX)
     return {}
   }
   if (!isPlainObject(value)) {
-    fault('ENCLAVE_POLICY_FILE: expected an object')
+    fault('ENCLAVE_POLICY_FILE', 'expected an object', POLICY_FIX)
     return {}
   }
   // A misspelt or mistyped member would silently accept more than was meant.
   for (const name of Object.keys(value)) {
-    if (!Object.hasOwn(POLICY_MEMBERS, name)) fault(`ENCLAVE_POLICY_FILE: ${name} is unknown`)
+    if (!Object.hasOwn(POLICY_MEMBERS, name)) fault('ENCLAVE_POLICY_FILE', `${name} is unknown`, POLICY_FIX)
   }
   for (const [name, isValid] of Object.entries(POLICY_MEMBERS)) {
     const isRequired = name === 'measurements' || name === 'configHashes'
     if ((isRequired || value[name] !== undefined) && !isValid(value[name])) {
-      fault(`ENCLAVE_POLICY_FILE: ${name} is not what it should be, or empty`)
+      fault('ENCLAVE_POLICY_FILE', `${name} is not what it should be, or empty`, POLICY_FIX)
     }
   }
   if (isProduction) refuseOpenCode(value, fault)
@@ -288,7 +292,9 @@ function refuseOpenCode(value: Record<string, unknown>, fault: Fault) {
     if (open.length === 0) continue
     const alternative = open.includes('rtmr3') ? ` (for rtmr3 the events ${codeEvents.join(', ')} will do)` : ''
     fault(
-      `ENCLAVE_POLICY_FILE: measurements[${index}] leaves out ${open.join(', ')}, which production needs${alternative}`,
+      'ENCLAVE_POLICY_FILE',
+      `measurements[${index}] leaves out ${open.join(', ')}, which production needs${alternative}`,
+      PRODUCTION_FIX,
     )
   }
 }
@@ -308,27 +314,27 @@ function readEntropy(env: Env, readFile: (path: string) => string, fault: Fault)
   const allowUnsigned = readBoolean(env, 'ENTROPY_ALLOW_UNSIGNED', fault)
   const shared = { maxAgeMs, allowUnsigned }
   const url = env.ENTROPY_URL ?? ''
-  if (!URL.canParse(url)) fault('ENTROPY_URL: expected a URL')
+  if (!URL.canParse(url)) fault('ENTROPY_URL', 'expected a URL')
   if (kind === 'drand') {
     const beacon = parseDrandBeacon(env.ENTROPY_DRAND || 'quicknet')
-    if (beacon === undefined) fault('ENTROPY_DRAND: expected quicknet or CHAINHASH:KEY:GENESIS_S:PERIOD_S')
+    if (beacon === undefined) fault('ENTROPY_DRAND', 'expected quicknet or CHAINHASH:KEY:GENESIS_S:PERIOD_S')
     // Only those have a place for the signature of a beacon.
-    if (env.RECEIPTS !== '2') fault('RECEIPTS: ENTROPY_SOURCE=drand needs receipts of version 2')
+    if (env.RECEIPTS !== '2') fault('RECEIPTS', 'ENTROPY_SOURCE=drand needs receipts of version 2')
     return { kind, url, beacon: beacon ?? quicknet, ...shared }
   }
   if (kind === 'orbitport') {
     const clientId = env.ENTROPY_CLIENT_ID ?? ''
     const clientSecret = readSecret(env, 'ENTROPY_CLIENT_SECRET', readFile, fault)
     const authUrl = env.ENTROPY_AUTH_URL ?? ''
-    if (clientId === '' || clientSecret === '') fault('ENTROPY_CLIENT_ID, ENTROPY_CLIENT_SECRET: missing')
-    if (!URL.canParse(authUrl)) fault('ENTROPY_AUTH_URL: expected a URL')
-    if (!allowUnsigned) fault('ENTROPY_ALLOW_UNSIGNED: orbitport has no signature that can be checked')
+    if (clientId === '' || clientSecret === '') fault('ENTROPY_CLIENT_ID, ENTROPY_CLIENT_SECRET', 'missing')
+    if (!URL.canParse(authUrl)) fault('ENTROPY_AUTH_URL', 'expected a URL')
+    if (!allowUnsigned) fault('ENTROPY_ALLOW_UNSIGNED', 'orbitport has no signature that can be checked')
     return { kind, url, clientId, clientSecret: clientSecret ?? '', authUrl, ...shared }
   }
-  if (kind !== 'satellite') fault('ENTROPY_SOURCE: expected satellite, orbitport or drand')
+  if (kind !== 'satellite') fault('ENTROPY_SOURCE', 'expected satellite, orbitport or drand')
   const publicKeys = readList(env.ENTROPY_PUBLIC_KEY)
   const isValid = publicKeys.length > 0 && publicKeys.every((key) => /^[0-9a-f]{64}$/.test(key))
-  if (!isValid) fault('ENTROPY_PUBLIC_KEY: expected 32 bytes of hex')
+  if (!isValid) fault('ENTROPY_PUBLIC_KEY', 'expected 32 bytes of hex')
   return { kind: 'satellite', url, publicKeys, ...shared }
 }
 
@@ -345,7 +351,7 @@ function readChainIds(env: Env, { isStaging }: { isStaging: boolean }, fault: Fa
   const texts = readList(env.ALLOWED_CHAIN_IDS)
   const isValid =
     texts.length > 0 && texts.every((text) => /^[1-9]\d*$/.test(text) && Number.isSafeInteger(Number(text)))
-  if (!isValid) fault('ALLOWED_CHAIN_IDS: expected chain ids')
+  if (!isValid) fault('ALLOWED_CHAIN_IDS', 'expected chain ids')
   else if (isStaging) refuseRealChains('ALLOWED_CHAIN_IDS', texts.map(Number), fault)
   return texts.map(Number)
 }
@@ -353,18 +359,18 @@ function readChainIds(env: Env, { isStaging }: { isStaging: boolean }, fault: Fa
 function isWorker(env: Env, fault: Fault): boolean {
   const { WORKER: worker = '', RPC_URL: rpcUrl = '' } = env
   if (worker === 'off') return false
-  if (worker !== '' && worker !== 'on') fault('WORKER: expected on or off')
+  if (worker !== '' && worker !== 'on') fault('WORKER', 'expected on or off')
   // Whoever gives either of them means to publish, and the proofs would wait for ever.
   const wanted =
     worker === 'on'
       ? 'WORKER'
       : (['PUBLISHER_PRIVATE_KEY', 'PUBLISHER_PRIVATE_KEY_FILE'] as const).find((name) => env[name])
-  if (rpcUrl === '' && wanted !== undefined) fault(`RPC_URL: missing, though ${wanted} is set`)
+  if (rpcUrl === '' && wanted !== undefined) fault('RPC_URL', `missing, though ${wanted} is set`)
   return true
 }
 
 function readRateLimit(env: Env, name: string, fallback: string, fault: Fault): RateLimit {
   const limit = parseRateLimit(env[name] || fallback)
-  if (limit === undefined) fault(`${name}: expected count/seconds or off`)
+  if (limit === undefined) fault(name, 'expected count/seconds or off')
   return limit ?? 'off'
 }

@@ -1,4 +1,4 @@
-import { ConfigError, testChainIds } from '@countersign/service'
+import { ConfigError, describeFault, testChainIds } from '@countersign/service'
 import { expect, test } from 'vitest'
 import { readConfig } from './config.ts'
 import { readWorkerConfig } from './publish/config.ts'
@@ -40,7 +40,7 @@ function faultsOf(read: () => unknown): readonly string[] {
     read()
     return []
   } catch (error) {
-    if (error instanceof ConfigError) return error.faults
+    if (error instanceof ConfigError) return error.faults.map(describeFault)
     throw error
   }
 }

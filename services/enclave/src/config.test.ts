@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { quicknet, toEnclaveVersion } from '@countersign/protocol'
-import { ConfigError } from '@countersign/service'
+import { ConfigError, describeFault } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
 import { createSigner } from '../../../packages/log/src/logs.fake.ts'
 import { keyOf, toVkeys, witnesses } from '../test/statementLog.ts'
@@ -39,7 +39,7 @@ function faultsOf(env: Record<string, string | undefined>): readonly string[] {
     read(env)
     return []
   } catch (error) {
-    if (error instanceof ConfigError) return error.faults
+    if (error instanceof ConfigError) return error.faults.map(describeFault)
     throw error
   }
 }

@@ -15,10 +15,13 @@ import {
 } from '@countersign/protocol'
 import {
   ConfigError,
+  collectFaults,
   type Env,
   type Fault,
+  fileFix,
   findUnmeasured,
   MAX_SESSION_S,
+  PRODUCTION_FIX,
   readBoolean,
   readInteger,
   readList,
@@ -54,8 +57,7 @@ export type Config = {
 
 /** The only reader of the environment. `readFile` returns a file's text. */
 export function readConfig(env: Env, deps: { readFile(path: string): string; version: string }): Config {
-  const faults: string[] = []
-  const fault = (text: string) => void faults.push(text)
+  const { faults, fault } = collectFaults()
   const mode = readMode(env)
   const isProduction = mode === 'production'
   const isStaging = mode === 'staging'
@@ -65,7 +67,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   const rootSecret = readRootSecret(env, { ...deps, isMock }, fault)
   const quoteSource = readQuoteSource(env, fault)
   const { issuers, faults: issuerFaults } = parseIssuers(env.OIDC_ISSUERS ?? '')
-  for (const text of issuerFaults) fault(`OIDC_ISSUERS: ${text}`)
+  for (const text of issuerFaults) fault('OIDC_ISSUERS', text)
   const { callerPolicy, callerPolicyName } = readCallerPolicy(env, { ...deps, isProduction }, fault)
   const batchLimit = readInteger(env, 'BATCH_LIMIT', { fallback: 256, min: 1, max: 256 }, fault)
   const sessionTtlS = readInteger(env, 'SESSION_TTL_S', { fallback: MAX_SESSION_S, min: 60, max: MAX_SESSION_S }, fault)
@@ -73,31 +75,33 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   const log = readLogConfig(env, fault)
   const settings = readSettings(env, log?.setting ?? null, fault)
 
-  if (isMock !== (quoteSource.kind === 'mock')) fault('MOCK_ATTESTATION and QUOTE_SOURCE do not agree')
+  if (isMock !== (quoteSource.kind === 'mock')) fault('MOCK_ATTESTATION, QUOTE_SOURCE', 'do not agree')
   if (quoteSource.kind !== 'mock') {
     for (const name of [...findUnmeasured(env), ...(env.DSTACK_SOCKET ? ['DSTACK_SOCKET'] : [])]) {
-      fault(`${name}: refused on real hardware, since no quote would show it`)
+      fault(name, 'refused on real hardware, since no quote would show it', `Remove ${name} from the environment.`)
     }
   }
   // RTMR3 differs from guest to guest there, and a policy for the root secret has no events to tell them apart.
   if (rootSecret.kind === 'attested' && quoteSource.kind === 'dstack') {
-    fault('ROOT_SECRET: attested needs QUOTE_SOURCE=configfs; with dstack take ROOT_SECRET=dstack')
+    fault('ROOT_SECRET', 'attested needs QUOTE_SOURCE=configfs; with dstack take ROOT_SECRET=dstack')
   }
   if (isProduction) {
-    if (quoteSource.kind === 'mock') fault('QUOTE_SOURCE: mock is refused in production')
-    if (rootSecret.kind === 'file') fault('ROOT_SECRET: a file is refused in production')
-    if (callerPolicy.kind === 'any') fault('CALLER_POLICY_FILE: required in production')
+    if (quoteSource.kind === 'mock') fault('QUOTE_SOURCE', 'mock is refused in production', PRODUCTION_FIX)
+    if (rootSecret.kind === 'file') fault('ROOT_SECRET', 'a file is refused in production', PRODUCTION_FIX)
+    if (callerPolicy.kind === 'any') fault('CALLER_POLICY_FILE', 'required in production', PRODUCTION_FIX)
     for (const { issuer } of issuers) {
-      if (!issuer.startsWith('https://')) fault(`OIDC_ISSUERS: ${issuer} is not https, which production needs`)
+      if (!issuer.startsWith('https://'))
+        fault('OIDC_ISSUERS', `${issuer} is not https, which production needs`, PRODUCTION_FIX)
     }
   }
   if (isStaging && quoteSource.kind !== 'mock') {
-    fault('QUOTE_SOURCE: staging is for simulated silicon alone; real silicon is for production')
+    fault('QUOTE_SOURCE', 'staging is for simulated silicon alone; real silicon is for production')
   }
-  if (mode !== 'development' && listen.kind !== 'https') fault(`LISTEN: only https is accepted in ${mode}`)
+  if (mode !== 'development' && listen.kind !== 'https')
+    fault('LISTEN', `only https is accepted in ${mode}`, PRODUCTION_FIX)
   const isLoopback = listen.kind === 'unix' || isLoopbackHost(listen.host)
-  if (!isLoopback && listen.kind === 'http') fault('HOST: plain http is for loopback only')
-  if (!isLoopback && quoteSource.kind === 'mock' && !isStaging) fault('HOST: mock attestation is for loopback only')
+  if (!isLoopback && listen.kind === 'http') fault('HOST', 'plain http is for loopback only')
+  if (!isLoopback && quoteSource.kind === 'mock' && !isStaging) fault('HOST', 'mock attestation is for loopback only')
   if (faults.length > 0) throw new ConfigError(faults)
 
   const enclave: EnclaveConfig = {
@@ -129,7 +133,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
 function readListen(env: Env, fault: Fault): Listen {
   const kind = env.LISTEN ?? 'http'
   if (kind.startsWith('unix:/')) return { kind: 'unix', path: kind.slice('unix:'.length) }
-  if (kind !== 'http' && kind !== 'https') fault('LISTEN: expected http, https or unix:/path')
+  if (kind !== 'http' && kind !== 'https') fault('LISTEN', 'expected http, https or unix:/path')
   const port = readInteger(env, 'PORT', { fallback: 8090, min: 0, max: 65_535 }, fault)
   return { kind: kind === 'https' ? 'https' : 'http', host: env.HOST ?? '127.0.0.1', port }
 }
@@ -145,7 +149,7 @@ function readRootSecret(
   const socket = env.DSTACK_SOCKET ? { socketPath: env.DSTACK_SOCKET } : {}
   if (value === 'dstack') return { kind: 'dstack', ...socket }
   if (!value.startsWith('file:') || value.length === 'file:'.length)
-    fault('ROOT_SECRET: expected file:PATH, dstack or attested')
+    fault('ROOT_SECRET', 'expected file:PATH, dstack or attested')
   return { kind: 'file', path: value.slice('file:'.length) }
 }
 
@@ -154,7 +158,7 @@ function readQuoteSource(env: Env, fault: Fault): Config['quoteSource'] {
   const socket = env.DSTACK_SOCKET ? { socketPath: env.DSTACK_SOCKET } : {}
   if (kind === 'configfs') return { kind }
   if (kind === 'dstack') return { kind, ...socket }
-  if (kind !== 'mock') fault('QUOTE_SOURCE: expected mock, configfs or dstack')
+  if (kind !== 'mock') fault('QUOTE_SOURCE', 'expected mock, configfs or dstack')
   const latencyMs = readInteger(env, 'MOCK_QUOTE_LATENCY_MS', { fallback: 39, min: 0, max: 60_000 }, fault)
   return { kind: 'mock', latencyMs }
 }
@@ -167,14 +171,15 @@ function readSettings(env: Env, log: LogSetting | null, fault: Fault): EnclaveSe
   const implementations = readList(env.IMPLEMENTATIONS).map((address) => address.toLowerCase() as Hex)
   // Each list is judged beside a source that is always right, so that the fault names the right setting.
   if (!isSettings(createEnclaveSettings([{ kind: 'unsigned' }], implementations)))
-    fault('IMPLEMENTATIONS: expected addresses, 20 bytes of hex with 0x, each once')
+    fault('IMPLEMENTATIONS', 'expected addresses, 20 bytes of hex with 0x, each once')
   if (!isSettings(createEnclaveSettings([{ kind: 'unsigned' }, ...beacons])))
-    fault('ENTROPY_DRAND: expected quicknet or CHAINHASH:KEY:GENESIS_S:PERIOD_S, each once')
+    fault('ENTROPY_DRAND', 'expected quicknet or CHAINHASH:KEY:GENESIS_S:PERIOD_S, each once')
   const others = [...beacons, ...unsigned]
   const needsKeys = keys.length > 0 || others.length === 0
   if (needsKeys && !isSettings(createEnclaveSettings(keys)))
     fault(
-      'ENTROPY_PUBLIC_KEY: expected Ed25519 keys in hex, each once; without any, ENTROPY_DRAND or ENTROPY_ALLOW_UNSIGNED=true',
+      'ENTROPY_PUBLIC_KEY',
+      'expected Ed25519 keys in hex, each once; without any, ENTROPY_DRAND or ENTROPY_ALLOW_UNSIGNED=true',
     )
   return createEnclaveSettings([...keys, ...others], implementations, log)
 }
@@ -201,7 +206,7 @@ function readCaSet(env: Env, readFile: (path: string) => string, fault: Fault): 
   try {
     return `bundled+sha256:${createHash('sha256').update(readFile(path)).digest('hex')}`
   } catch {
-    fault('NODE_EXTRA_CA_CERTS: cannot be read')
+    fault('NODE_EXTRA_CA_CERTS', 'cannot be read', fileFix('NODE_EXTRA_CA_CERTS'))
     return 'bundled'
   }
 }
@@ -221,7 +226,7 @@ function readCallerPolicy(
   }
   const parsed = parseCallerPolicy(text, { isProduction })
   if (!('faults' in parsed)) return { callerPolicy: parsed.policy, callerPolicyName: `sha256:${parsed.policyHash}` }
-  for (const text of parsed.faults) fault(`CALLER_POLICY_FILE: ${text}`)
+  for (const text of parsed.faults) fault('CALLER_POLICY_FILE', text)
   const none = { report: { measurements: [] }, configHashes: [], requireRevocations: true }
   return { callerPolicy: { kind: 'attested', ...none }, callerPolicyName: '' }
 }

@@ -1,4 +1,4 @@
-import { ConfigError, testChainIds } from '@countersign/service'
+import { ConfigError, describeFault, testChainIds } from '@countersign/service'
 import { expect, test } from 'vitest'
 import { readConfig } from './config.ts'
 
@@ -19,7 +19,7 @@ function faultsOf(env: Record<string, string | undefined>): string {
     read(env)
     return ''
   } catch (error) {
-    if (error instanceof ConfigError) return error.faults.join('\n')
+    if (error instanceof ConfigError) return error.faults.map(describeFault).join('\n')
     throw error
   }
 }

@@ -1,5 +1,4 @@
 import { LogError, type NoteKey, parseVkey } from '@countersign/log'
-import type { Fault } from '@countersign/service'
 
 /** The keys of each log that is witnessed, by its origin. A log may have several, while it changes its key. */
 export type LogList = ReadonlyMap<string, readonly NoteKey[]>
@@ -8,7 +7,7 @@ export type LogList = ReadonlyMap<string, readonly NoteKey[]>
  * Reads a list of logs in the form that witnesses share, `logs/v0`: after that line, for each log a `vkey`, and an `origin` if it is not
  * the name of the key. `qpd` and `contact` are for people. Lines with other words are refused: a misspelt origin would be another log.
  */
-export function parseLogList(text: string, fault: Fault): LogList {
+export function parseLogList(text: string, fault: (problem: string) => void): LogList {
   const logs: { key: NoteKey | undefined; origin: string | undefined }[] = []
   const [header, ...lines] = text.split('\n').map((line) => line.trim())
   if (header !== 'logs/v0') fault('line 1: expected logs/v0')
@@ -37,7 +36,7 @@ export function parseLogList(text: string, fault: Fault): LogList {
   return list
 }
 
-function readKey(vkey: string, fault: Fault): NoteKey | undefined {
+function readKey(vkey: string, fault: (problem: string) => void): NoteKey | undefined {
   try {
     return parseVkey(vkey)
   } catch (error) {

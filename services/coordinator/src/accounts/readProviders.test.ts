@@ -23,7 +23,10 @@ function read(env: Record<string, string>) {
     if (files[path] === undefined) throw new Error('no such file')
     return files[path]
   }
-  return { providers: readProviders(env, readFile, (text) => void faults.push(text)), faults }
+  return {
+    providers: readProviders(env, readFile, (setting, problem) => void faults.push(`${setting}: ${problem}`)),
+    faults,
+  }
 }
 
 const settings = (id: string, more: Record<string, string> = {}) =>

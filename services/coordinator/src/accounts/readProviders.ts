@@ -22,17 +22,19 @@ type Settings = { env: Env; name(part: string): string; get(part: string): strin
  * `OIDC_<ID>_ISSUER`, `_CLIENT_ID` and `_CLIENT_SECRET`, or `_CLIENT_SECRET_FILE`; the id in `/auth/:provider` is in lower case.
  * Any number of them, side by side.
  */
-export function readProviders(env: Env, readFile: ReadFile, fault: Fault): ProviderConfig[] {
+export function readProviders(env: Env, readFile: ReadFile, report: Fault): ProviderConfig[] {
+  const fault: Fault = (setting, problem, fix = `Set ${setting} as docs/sign-in.md explains for your provider.`) =>
+    report(setting, problem, fix)
   const isOfProvider = (name: string) => /^OIDC_/i.test(name) && name !== 'OIDC_ISSUERS' && env[name] !== undefined
   const names = Object.keys(env).filter(isOfProvider)
   const ids = new Set<string>()
   for (const name of names) {
     const id = NAME.exec(name)?.[1]
-    if (id === undefined) fault(`${name}: unknown; ${suggestProviderName(name)}`)
-    else if (RESERVED.includes(id)) fault(`${name}: /auth/${id.toLowerCase()} is a path of the service`)
+    if (id === undefined) fault(name, `unknown; ${suggestProviderName(name)}`)
+    else if (RESERVED.includes(id)) fault(name, `/auth/${id.toLowerCase()} is a path of the service`)
     else ids.add(id)
   }
-  if (names.length === 0) fault('OIDC_GOOGLE_CLIENT_ID: no identity provider is configured')
+  if (names.length === 0) fault('OIDC_GOOGLE_CLIENT_ID', 'no identity provider is configured')
   return [...ids].toSorted().map((id) => {
     const name = (part: string) => `OIDC_${id}_${part}`
     return readProvider(id.toLowerCase(), { env, name, get: (part) => env[name(part)] ?? '', readFile, fault })
@@ -43,18 +45,18 @@ function readProvider(id: string, settings: Settings): ProviderConfig {
   const { name, get, fault } = settings
   const issuer = get('ISSUER') || (defaultIssuers[id] ?? '')
   const isValid = isSafeUrl(issuer)
-  if (!isValid) fault(`${name('ISSUER')}: expected an https URL, or http on loopback`)
+  if (!isValid) fault(name('ISSUER'), 'expected an https URL, or http on loopback')
   const clientId = get('CLIENT_ID')
-  if (clientId === '') fault(`${name('CLIENT_ID')}: missing`)
+  if (clientId === '') fault(name('CLIENT_ID'), 'missing')
   const preset = getPreset(issuer)
   const clientSecret = readClientSecret(settings, preset)
   // An id is no name: `google` may lead to a provider of one's own.
   const shown = get('NAME') || preset.name || (isValid ? new URL(issuer).host : '')
   if (shown.length > 40 || /[\p{Cc}\p{Cs}]/u.test(shown)) {
-    fault(`${name('NAME')}: expected at most 40 characters on one line`)
+    fault(name('NAME'), 'expected at most 40 characters on one line')
   }
   const prompt = PROMPTS.find((value) => value === get('PROMPT'))
-  if (prompt === undefined && get('PROMPT') !== '') fault(`${name('PROMPT')}: expected ${PROMPTS.join(', ')}`)
+  if (prompt === undefined && get('PROMPT') !== '') fault(name('PROMPT'), `expected ${PROMPTS.join(', ')}`)
   return {
     id,
     issuer,
@@ -72,18 +74,18 @@ function readClientSecret(settings: Settings, { hasKey = false }: Preset): Provi
   const clientSecret = readSecret(env, name('CLIENT_SECRET'), readFile, fault)
   const given = KEY_PARTS.filter((part) => Object.hasOwn(env, name(part)) && get(part) !== '')
   if (!hasKey || given.length === 0) {
-    for (const part of given) fault(`${name(part)}: only Apple takes one`)
-    if (clientSecret === '') fault(`${name('CLIENT_SECRET')}: missing`)
+    for (const part of given) fault(name(part), 'only Apple takes one')
+    if (clientSecret === '') fault(name('CLIENT_SECRET'), 'missing')
     return clientSecret ?? ''
   }
   const privateKey = readSecret(env, name('PRIVATE_KEY'), readFile, fault)
   const [teamId, keyId] = [get('TEAM_ID'), get('KEY_ID')]
-  if (clientSecret !== '') fault(`${name('CLIENT_SECRET')}, ${name('PRIVATE_KEY')}: expected one of the two`)
-  if (teamId === '' || keyId === '') fault(`${name('PRIVATE_KEY')}: needs ${name('TEAM_ID')} and ${name('KEY_ID')}`)
+  if (clientSecret !== '') fault(`${name('CLIENT_SECRET')}, ${name('PRIVATE_KEY')}`, 'expected one of the two')
+  if (teamId === '' || keyId === '') fault(name('PRIVATE_KEY'), `needs ${name('TEAM_ID')} and ${name('KEY_ID')}`)
   try {
     parseAppleKey(privateKey ?? '')
   } catch {
-    fault(`${name('PRIVATE_KEY')}: expected a private key on P-256, in PEM`)
+    fault(name('PRIVATE_KEY'), 'expected a private key on P-256, in PEM')
   }
   return { teamId, keyId, privateKey: privateKey ?? '' }
 }
@@ -97,7 +99,7 @@ function readIcon({ name, get, readFile, fault }: Settings): string | undefined 
   } catch {
     // The same fault.
   }
-  fault(`${name('ICON_FILE')}: expected an SVG file of at most 16 KiB`)
+  fault(name('ICON_FILE'), 'expected an SVG file of at most 16 KiB')
   return undefined
 }
 

@@ -8,7 +8,7 @@ const vkeyOf = (name: string, type: Parameters<typeof createSigner>[1] = 'cosign
 
 function read(LOG_WITNESSES: string) {
   const faults: string[] = []
-  const sites = readWitnesses({ LOG_WITNESSES }, (text) => void faults.push(text))
+  const sites = readWitnesses({ LOG_WITNESSES }, (setting, problem) => void faults.push(`${setting}: ${problem}`))
   return { sites: sites.map(({ key, url }) => `${key.name} ${url}`), faults }
 }
 

@@ -1,4 +1,4 @@
-import { ConfigError, type Mode } from '@countersign/service'
+import { ConfigError, describeFault, type Mode } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
 import { readPipeline, readWorkerConfig } from './config.ts'
 
@@ -21,7 +21,11 @@ function read(
     if (text === undefined) throw new Error('no such file')
     return text
   }
-  const config = readPipeline(env, { readFile, mode, hasEmbeddedNode }, (text) => faults.push(text))
+  const config = readPipeline(
+    env,
+    { readFile, mode, hasEmbeddedNode },
+    (setting, problem) => void faults.push(`${setting}: ${problem}`),
+  )
   return { config, faults }
 }
 
@@ -177,7 +181,7 @@ describe('readWorkerConfig', () => {
       }
     })()
     expect(error).toBeInstanceOf(ConfigError)
-    expect((error as ConfigError).faults).toEqual([
+    expect((error as ConfigError).faults.map(describeFault)).toEqual([
       expect.stringMatching(/^DATABASE_URL/),
       expect.stringMatching(/^RPC_URL/),
     ])

@@ -1,6 +1,7 @@
 import { type Hex, isPrefixedHex } from '@countersign/protocol'
 import {
   ConfigError,
+  collectFaults,
   type Env,
   type Fault,
   readInteger,
@@ -9,6 +10,7 @@ import {
   readUrl,
   refuseMisspelt,
   refuseRealChains,
+  type SettingFault,
   settingNames,
 } from '@countersign/service'
 import { type PinnerConfig, type PinnerContext, readPinner } from './ipfs/config.ts'
@@ -35,9 +37,9 @@ export type PipelineConfig = {
 /** Publishing is asked for by naming a chain: `RPC_URL`. Without it this process publishes nothing. */
 export function readPipeline(env: Env, context: PinnerContext, fault: Fault): PipelineConfig | undefined {
   if (env.RPC_URL === undefined || env.RPC_URL === '') return undefined
-  if (env.CHAIN_ID === undefined || env.CHAIN_ID === '') fault('CHAIN_ID: missing')
+  if (env.CHAIN_ID === undefined || env.CHAIN_ID === '') fault('CHAIN_ID', 'missing')
   const contract = env.ATTESTATIONS_ADDRESS ?? ''
-  if (!isPrefixedHex(contract, 20)) fault('ATTESTATIONS_ADDRESS: expected 0x and 40 hex digits')
+  if (!isPrefixedHex(contract, 20)) fault('ATTESTATIONS_ADDRESS', 'expected 0x and 40 hex digits')
   const seconds = (name: string, fallback: number) =>
     1000 * readInteger(env, name, { fallback, min: 1, max: 2_592_000 }, fault)
   const chainId = readInteger(env, 'CHAIN_ID', { fallback: 1, min: 1, max: Number.MAX_SAFE_INTEGER }, fault)
@@ -46,7 +48,8 @@ export function readPipeline(env: Env, context: PinnerContext, fault: Fault): Pi
   const retentionMs = readRetention(env, fault)
   if (retentionMs !== undefined && pinner.kind === 'pinata' && pinner.pinsUrl === undefined) {
     fault(
-      'RECEIPT_RETENTION_D: needs IPFS_PINS_URL with pinata, because its gateway also gives what is no longer pinned',
+      'RECEIPT_RETENTION_D',
+      'needs IPFS_PINS_URL with pinata, because its gateway also gives what is no longer pinned',
     )
   }
   return {
@@ -88,15 +91,14 @@ export function inspectWorkerConfig(
   { readFile }: { readFile(path: string): string },
 ): Omit<WorkerConfig, 'config'> & {
   config: PipelineConfig | undefined
-  faults: readonly string[]
+  faults: readonly SettingFault[]
 } {
-  const faults: string[] = []
-  const fault: Fault = (text) => void faults.push(text)
+  const { faults, fault } = collectFaults()
   refuseMisspelt(env, settingNames, fault)
   const dataDir = env.DATA_DIR || '.countersign'
   const databaseUrl = readDatabaseUrl(env, readFile, fault)
   const config = readPipeline(env, { readFile, mode: readMode(env) }, fault)
-  if (config === undefined) fault('RPC_URL: missing')
+  if (config === undefined) fault('RPC_URL', 'missing')
   const metricsPort = readMetricsPort(env, fault)
   return { databaseUrl, dataDir, metricsPort, config, faults }
 }
@@ -105,7 +107,7 @@ export function inspectWorkerConfig(
 export function readDatabaseUrl(env: Env, readFile: (path: string) => string, fault: Fault): string {
   const databaseUrl = readSecret(env, 'DATABASE_URL', readFile, fault)
   if (databaseUrl === '')
-    fault('DATABASE_URL: missing; expected a PostgreSQL address, as postgres://USER:PASSWORD@HOST:5432/DATABASE')
+    fault('DATABASE_URL', 'missing; expected a PostgreSQL address, as postgres://USER:PASSWORD@HOST:5432/DATABASE')
   return databaseUrl ?? ''
 }
 
@@ -126,7 +128,7 @@ function readPrivateKey(env: Env, { readFile }: PinnerContext, fault: Fault): He
   const text = readSecret(env, 'PUBLISHER_PRIVATE_KEY', readFile, fault)
   if (text === undefined) return '0x'
   // The message never quotes the key.
-  if (!isPrefixedHex(text, 32)) fault('PUBLISHER_PRIVATE_KEY: expected 0x and 64 hex digits')
+  if (!isPrefixedHex(text, 32)) fault('PUBLISHER_PRIVATE_KEY', 'expected 0x and 64 hex digits')
   return text as Hex
 }
 

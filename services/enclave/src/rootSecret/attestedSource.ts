@@ -1,6 +1,6 @@
 import { isSafeUrl } from '@countersign/protocol'
 import { type ParsedRootSecretPolicy, parseRootSecretPolicy } from '@countersign/root-secret'
-import type { Env, Fault } from '@countersign/service'
+import { type Env, type Fault, fileFix } from '@countersign/service'
 
 /** A root secret that only enclaves hold, and how it comes at this start. */
 export type AttestedSource = {
@@ -31,7 +31,7 @@ export function readAttestedSource(
   fault: Fault,
 ): AttestedSource | undefined {
   if (!isAttested) {
-    for (const name of SETTINGS) if (env[name]) fault(`${name}: only for ROOT_SECRET=attested`)
+    for (const name of SETTINGS) if (env[name]) fault(name, 'only for ROOT_SECRET=attested')
     return undefined
   }
   const source: AttestedSource = {
@@ -41,7 +41,7 @@ export function readAttestedSource(
     collateralUrl: (env.COLLATERAL_URL || INTEL_PCS).replace(/\/+$/, ''),
   }
   if (!isSafeUrl(source.collateralUrl) || !isBare(source.collateralUrl)) {
-    fault('COLLATERAL_URL: expected https, or http on loopback, without a name, a query or a fragment')
+    fault('COLLATERAL_URL', 'expected https, or http on loopback, without a name, a query or a fragment')
   }
   return source
 }
@@ -57,19 +57,19 @@ function readPolicy(
   }
   const path = env.ROOT_SECRET_POLICY_FILE
   if (!path) {
-    fault('ROOT_SECRET_POLICY_FILE: required for ROOT_SECRET=attested')
+    fault('ROOT_SECRET_POLICY_FILE', 'required for ROOT_SECRET=attested')
     return none
   }
   let text: string
   try {
     text = readFile(path)
   } catch {
-    fault('ROOT_SECRET_POLICY_FILE: cannot be read')
+    fault('ROOT_SECRET_POLICY_FILE', 'cannot be read', fileFix('ROOT_SECRET_POLICY_FILE'))
     return none
   }
   const parsed = parseRootSecretPolicy(text, { requirePlatforms: !isMock })
   if (!('faults' in parsed)) return parsed
-  for (const text of parsed.faults) fault(`ROOT_SECRET_POLICY_FILE: ${text}`)
+  for (const text of parsed.faults) fault('ROOT_SECRET_POLICY_FILE', text)
   return none
 }
 
@@ -77,18 +77,18 @@ function readFrom(env: Env, fault: Fault): AttestedSource['from'] {
   const value = env.ROOT_SECRET_FROM ?? ''
   const { ROOT_SECRET_BACKUP_FILE: backupPath = '', ROOT_SECRET_NEW_BACKUP_FILE: newBackupPath = '' } = env
   if (value !== 'recover' && newBackupPath !== '')
-    fault('ROOT_SECRET_NEW_BACKUP_FILE: only for ROOT_SECRET_FROM=recover')
+    fault('ROOT_SECRET_NEW_BACKUP_FILE', 'only for ROOT_SECRET_FROM=recover')
   if (value.startsWith('join:')) {
     const urls = readDonors(value.slice('join:'.length), fault)
     return { kind: 'join', urls, ...(backupPath === '' ? {} : { backupPath }) }
   }
   if (value !== 'genesis' && value !== 'recover') {
-    fault('ROOT_SECRET_FROM: expected genesis, recover or join:URL,URL')
+    fault('ROOT_SECRET_FROM', 'expected genesis, recover or join:URL,URL')
     return { kind: 'join', urls: [] }
   }
-  if (backupPath === '') fault(`ROOT_SECRET_BACKUP_FILE: required for ROOT_SECRET_FROM=${value}`)
+  if (backupPath === '') fault('ROOT_SECRET_BACKUP_FILE', `required for ROOT_SECRET_FROM=${value}`)
   if (value === 'genesis') return { kind: 'genesis', backupPath }
-  if (newBackupPath !== '' && newBackupPath === backupPath) fault('ROOT_SECRET_NEW_BACKUP_FILE: is the old one')
+  if (newBackupPath !== '' && newBackupPath === backupPath) fault('ROOT_SECRET_NEW_BACKUP_FILE', 'is the old one')
   return { kind: 'recover', backupPath, ...(newBackupPath === '' ? {} : { newBackupPath }) }
 }
 
@@ -96,7 +96,7 @@ function readDonors(text: string, fault: Fault): string[] {
   const urls = text.split(',').map((url) => url.trim())
   const isValid = urls.length <= MAX_DONORS && new Set(urls).size === urls.length && urls.every(isOrigin)
   if (!isValid)
-    fault('ROOT_SECRET_FROM: expected join: and enclaves, each once, as https://host:port or http on loopback')
+    fault('ROOT_SECRET_FROM', 'expected join: and enclaves, each once, as https://host:port or http on loopback')
   return urls
 }
 

@@ -1,4 +1,4 @@
-import type { Env } from '@countersign/service'
+import type { Env, SettingFault } from '@countersign/service'
 import type { Config } from '../../config.ts'
 import type { Clock } from '../../ports.ts'
 import type { PipelineConfig } from '../../publish/config.ts'
@@ -31,8 +31,7 @@ export type Check = {
 export type Subject = {
   role: 'coordinator' | 'worker'
   isProduction: boolean
-  /** Of the settings; each begins with the names of those that it is about. */
-  faults: readonly string[]
+  faults: readonly SettingFault[]
   databaseUrl: string
   dataDir: string
   /** Undefined where this process does not publish. */

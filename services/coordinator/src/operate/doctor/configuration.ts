@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises'
-import { settingNames } from '@countersign/service'
+import { describeFault, settingNames } from '@countersign/service'
 import { type Check, type Context, type Finding, fault, ok, skipped, warning } from './check.ts'
-import { toSettingNames } from './runChecks.ts'
 
 /** The settings themselves: what the service would say at its start, and what it cannot know. */
 export function createConfigurationChecks(context: Context): Check[] {
@@ -10,7 +9,7 @@ export function createConfigurationChecks(context: Context): Check[] {
     {
       name: 'configuration',
       async run() {
-        if (subject.faults.length > 0) return subject.faults.map((text) => fault(text, toMend(text)))
+        if (subject.faults.length > 0) return subject.faults.map((each) => fault(describeFault(each), each.fix))
         const { coordinator, isProduction } = subject
         const mode = coordinator?.isMock ? 'simulated silicon' : isProduction ? 'production' : 'not production'
         const hash = coordinator === undefined ? '' : `, configuration hash ${coordinator.configHash}`
@@ -20,23 +19,6 @@ export function createConfigurationChecks(context: Context): Check[] {
     { name: 'secrets', run: () => checkSecrets(context) },
     { name: 'publishing', settings: /^(WORKER|RPC_URL)$/, run: async () => checkPublishing(context) },
   ]
-}
-
-/** The fault says what is expected; this, where to go. */
-function toMend(text: string): string {
-  const names = toSettingNames(text).join(' and ')
-  const [, meant] = /did you mean (\w+)\?$/.exec(text) ?? []
-  if (meant !== undefined) return `Rename it to ${meant}, or take it out.`
-  if (/refused on real hardware/.test(text)) return `Take ${names} out of the environment.`
-  if (/cannot be read$|is empty$/.test(text)) {
-    return `Put the file that ${names} names where user ${process.getuid?.() ?? 'of this process'} can read it.`
-  }
-  if (/^ENCLAVE_POLICY_FILE:/.test(text)) return 'Write the policy as docs/operations.md#policies shows it.'
-  if (/^OIDC_/.test(text)) return `Set ${names} as docs/sign-in.md explains for your provider.`
-  if (/refused in production|production (needs|accepts)|required in production/.test(text)) {
-    return `Change ${names}; docs/operations.md#production-refuses-shortcuts says what production needs.`
-  }
-  return `Set ${names === '' ? 'it' : names} as .env.example explains.`
 }
 
 /** Files of secrets that anybody on the machine can read, and secrets that any child process inherits. */

@@ -1,12 +1,12 @@
 import { withinTimeLimit } from '@countersign/protocol'
+import type { SettingFault } from '@countersign/service'
 import { type Check, type Finding, fault, type NamedFinding, skipped } from './check.ts'
 import type { CheckName } from './names.ts'
 import { describeError } from './reasons.ts'
 
 export type RunChecksParameters = {
   checks: readonly Check[]
-  /** Of the settings. */
-  faults: readonly string[]
+  faults: readonly SettingFault[]
   /** For each check. */
   timeoutMs: number
 }
@@ -59,13 +59,7 @@ function isBlocking({ state }: Finding): boolean {
 }
 
 /** The first setting of these that has a fault. */
-function findFaulty(settings: RegExp | undefined, faults: readonly string[]): string | undefined {
+function findFaulty(settings: RegExp | undefined, faults: readonly SettingFault[]): string | undefined {
   if (settings === undefined) return undefined
-  return faults.flatMap(toSettingNames).find((name) => settings.test(name))
-}
-
-/** `A, B: what is wrong` and `A and B do not agree`. */
-export function toSettingNames(text: string): string[] {
-  const [, names = ''] = /^([A-Za-z0-9_]+(?:(?:, | and )[A-Za-z0-9_]+)*)(?::| )/.exec(text) ?? []
-  return names.split(/, | and /).filter((name) => name !== '')
+  return faults.flatMap(({ setting }) => setting.split(', ')).find((name) => settings.test(name))
 }

@@ -1,4 +1,4 @@
-import { ConfigError, readSettings } from '@countersign/service'
+import { ConfigError, describeFault, readSettings } from '@countersign/service'
 import type { NamedFinding } from './check.ts'
 import type { ExamineDeps } from './examine.ts'
 import { type Command, parseCommand, USAGE } from './parseCommand.ts'
@@ -26,7 +26,11 @@ async function look(deps: ExamineDeps, command: Extract<Command, { kind: 'run' }
     return await examine({ ...deps, env }, parameters)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    const mend = 'Correct the file; .env.example is a template of it.'
-    return error.faults.map((text) => ({ name: 'configuration', state: 'fault', text, mend }))
+    return error.faults.map((each) => ({
+      name: 'configuration',
+      state: 'fault',
+      text: describeFault(each),
+      mend: each.fix,
+    }))
   }
 }

@@ -10,7 +10,7 @@ function read(env: Record<string, string>, { mode = 'development' as Mode } = {}
     if (path !== 'key') throw new Error('no such file')
     return `${KEY}\n${'22'.repeat(32)}\n`
   }
-  const config = readWebhooks(env, { readFile, mode }, (text) => void faults.push(text))
+  const config = readWebhooks(env, { readFile, mode }, (setting, problem) => void faults.push(`${setting}: ${problem}`))
   return { config, faults }
 }
 

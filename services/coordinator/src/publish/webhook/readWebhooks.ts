@@ -1,5 +1,14 @@
 import { isIP } from 'node:net'
-import { type Env, type Fault, type Mode, readBoolean, readInteger, readList, readSecret } from '@countersign/service'
+import {
+  type Env,
+  type Fault,
+  type Mode,
+  PRODUCTION_FIX,
+  readBoolean,
+  readInteger,
+  readList,
+  readSecret,
+} from '@countersign/service'
 import { isLoopbackAddress, isPublicAddress } from './isPublicAddress.ts'
 import { toHost } from './postWebhook.ts'
 
@@ -28,14 +37,14 @@ export function readWebhooks(
 ): WebhookConfig | undefined {
   const texts = readList(readSecret(env, 'WEBHOOK_URL', readFile, fault))
   const allowsLoopback = readBoolean(env, 'WEBHOOK_ALLOW_LOOPBACK', fault)
-  if (allowsLoopback && mode !== 'development') fault(`WEBHOOK_ALLOW_LOOPBACK: refused in ${mode}`)
+  if (allowsLoopback && mode !== 'development') fault('WEBHOOK_ALLOW_LOOPBACK', `refused in ${mode}`, PRODUCTION_FIX)
   const key = readSecret(env, 'WEBHOOK_PRIVATE_KEY', readFile, fault)
   if (texts.length === 0) {
-    if (key) fault('WEBHOOK_URL: missing, though WEBHOOK_PRIVATE_KEY is set')
+    if (key) fault('WEBHOOK_URL', 'missing, though WEBHOOK_PRIVATE_KEY is set')
     return undefined
   }
   if (new Set(texts).size !== texts.length || texts.length > MAX_URLS) {
-    fault(`WEBHOOK_URL: expected at most ${MAX_URLS} URLs, each once`)
+    fault('WEBHOOK_URL', `expected at most ${MAX_URLS} URLs, each once`)
   }
   return {
     urls: texts.flatMap((text) => readReceiver(text, { allowsLoopback }, fault)),
@@ -57,14 +66,15 @@ function readReceiver(text: string, { allowsLoopback }: { allowsLoopback: boolea
     url.password !== '' ||
     url.hash !== ''
   ) {
-    fault('WEBHOOK_URL: expected URLs without user name and fragment')
+    fault('WEBHOOK_URL', 'expected URLs without user name and fragment')
     return []
   }
   const host = toHost(url)
   const isLoopback = host === 'localhost' || isLoopbackAddress(host)
   const isAllowed = isLoopback ? allowsLoopback : isIP(host) === 0 || isPublicAddress(host)
-  if (!isAllowed) fault('WEBHOOK_URL: an address that is not public')
-  else if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback)) fault('WEBHOOK_URL: expected https')
+  if (!isAllowed) fault('WEBHOOK_URL', 'an address that is not public')
+  else if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback))
+    fault('WEBHOOK_URL', 'expected https')
   return [url]
 }
 
@@ -76,6 +86,6 @@ function readSeeds(text: string | undefined, fault: Fault): Uint8Array[] {
     seeds.length > 0 &&
     seeds.length <= MAX_KEYS &&
     seeds.every((seed) => /^[0-9a-f]{64}$/.test(seed) && !/^0+$/.test(seed))
-  if (!isValid) fault(`WEBHOOK_PRIVATE_KEY: expected 32 bytes of hex, or up to ${MAX_KEYS} of them`)
+  if (!isValid) fault('WEBHOOK_PRIVATE_KEY', `expected 32 bytes of hex, or up to ${MAX_KEYS} of them`)
   return isValid ? seeds.map((seed) => Buffer.from(seed, 'hex')) : []
 }
