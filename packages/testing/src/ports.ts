@@ -4,7 +4,11 @@ import { createServer } from 'node:net'
  * Below the range of ports that Linux gives by itself (32768 and up): between finding one and using it, a service that listens on any, or
  * a call that goes out, would sometimes get it first.
  */
-const RANGE = { first: 20_000, count: 12_000 }
+const LOWEST = 20_000
+/** Test workers search different ranges: a port may be used only minutes after it was found. Vitest numbers its workers from 1. */
+const WORKERS = 8
+const COUNT = 1_500
+const FIRST = LOWEST + COUNT * (Number(process.env.VITEST_POOL_ID ?? 0) % WORKERS)
 const MAX_TRIES = 1_000
 
 /** Ports on loopback that were free a moment ago. */
@@ -12,7 +16,7 @@ export async function findFreePorts(count: number): Promise<number[]> {
   const ports = new Set<number>()
   for (let tries = 0; ports.size < count; tries++) {
     if (tries === MAX_TRIES) throw new Error('no free port on loopback')
-    const port = RANGE.first + Math.floor(Math.random() * RANGE.count)
+    const port = FIRST + Math.floor(Math.random() * COUNT)
     if (!ports.has(port) && (await isFree(port))) ports.add(port)
   }
   return [...ports]
