@@ -28,7 +28,7 @@ export const PRODUCTION_FIX = 'See docs/operations.md#production-refuses-shortcu
 
 /** For a file that is missing, empty or not readable. */
 export function fileFix(setting: string): string {
-  return `Put the file that ${setting} names where the user of this process can read it.`
+  return `Put the file that ${setting} names where user ${process.getuid?.() ?? 'of this process'} can read it.`
 }
 
 /** Everything that is wrong with the configuration, at once. */

@@ -58,7 +58,7 @@ export const localCases: readonly Case[] = [
     args: ['--only', 'configuration'],
     name: 'configuration',
     text: /^MOCK_ATTESTATION: refused in production/,
-    mend: /Change MOCK_ATTESTATION/,
+    mend: /what production needs/,
   },
   {
     what: 'a variable that changes which code runs',
@@ -66,7 +66,7 @@ export const localCases: readonly Case[] = [
     args: ['--only', 'configuration'],
     name: 'configuration',
     text: /^NODE_OPTIONS: refused on real hardware/,
-    mend: /Take NODE_OPTIONS out/,
+    mend: /Remove NODE_OPTIONS/,
   },
   {
     what: 'a cookie that browsers refuse',
