@@ -9,7 +9,7 @@ export type SettingFault = { setting: string; problem: string; fix: string }
 /** Collects what is wrong with a setting, so that all faults are reported at once. */
 export type Fault = (setting: string, problem: string, fix?: string) => void
 
-/** `fix` defaults to the template of all settings. */
+/** Without `fix`, a fault points to the template of all settings. */
 export function collectFaults(): { faults: SettingFault[]; fault: Fault } {
   const faults: SettingFault[] = []
   return {
