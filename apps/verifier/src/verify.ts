@@ -60,13 +60,7 @@ export async function verify(deps: CliVerifyDeps, options: VerifyOptions): Promi
       allowMock: options.isMockAllowed,
       collaterals,
       isEventDue: !options.isMissingEventAllowed,
-      ...(api === undefined ? {} : { api }),
-      ...(rpc === undefined ? {} : { rpc }),
-      ...(contract === undefined ? {} : { contract }),
-      ...(at === undefined ? {} : { at }),
-      ...(maximumEventDelayS === undefined ? {} : { maximumEventDelayS }),
-      ...(revocations === undefined ? {} : { revocations }),
-      ...(opening === undefined ? {} : { opening }),
+      ...{ api, rpc, contract, at, maximumEventDelayS, revocations, opening },
     },
   )
   const written = carFile === undefined || outcome.receipt === undefined ? {} : await writeCar(carFile, outcome)

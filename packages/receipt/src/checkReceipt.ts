@@ -29,32 +29,32 @@ import { type Reading, readAttestation } from './v2/readAttestation.ts'
 export type CheckReceiptOptions = {
   /** `vendorRoots`; with mock roots beside them, mock evidence is distinguished from forged evidence. */
   roots: readonly TrustedRoot[]
-  anchors?: Anchors
-  policy?: { signer?: SignerPolicy; coordinator?: CoordinatorPolicy; time?: TimePolicy }
+  anchors?: Anchors | undefined
+  policy?: { signer?: SignerPolicy; coordinator?: CoordinatorPolicy; time?: TimePolicy } | undefined
   /** Keys of simulated satellites and beacons: a sample under one makes the whole MOCK. */
-  mockEntropyKeys?: readonly string[]
+  mockEntropyKeys?: readonly string[] | undefined
   /** The CID by which the receipt was asked for. */
-  cid?: string
-  chain?: ChainReader
+  cid?: string | undefined
+  chain?: ChainReader | undefined
   /**
    * False where no event is expected yet. The chain is asked all the same, and what it answers counts: only that there is no
    * event at all is then a skip and not a failure. True unless given.
    */
-  isEventDue?: boolean
+  isEventDue?: boolean | undefined
   /**
    * AMD's revocation list of the coordinator's product, which a receipt of version 1 cannot carry. It is judged at its own time, that at
    * which the reader has it: a list of today may well name a key of last year. Left out, the list in the receipt is judged at the
    * time of signing; without either, the step is a skip.
    */
-  revocations?: GivenRevocations
+  revocations?: GivenRevocations | undefined
   /** Judge the evidence at another time than that of signing, with the collateral of that time. */
-  reevaluation?: { at: Date; collateral: Uint8Array }
+  reevaluation?: { at: Date; collateral: Uint8Array } | undefined
   /** The blocks of a receipt of version 2, beside its collateral. */
-  blocks?: GivenBlocks
+  blocks?: GivenBlocks | undefined
   /** Opens the commitment of an off-chain signature: the file's bytes, with one half or both. */
-  opening?: Uint8Array
+  opening?: Uint8Array | undefined
   /** One verifier for many receipts of the same platform; it must have been made with `roots`. */
-  verifier?: Verifier
+  verifier?: Verifier | undefined
   /** Called with each step as it finishes. */
   onStep?: (step: Step) => void
 }

@@ -1,11 +1,10 @@
 import { DSTACK_SECRET, stepTitles } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
-import { adviseOn, describeStep, isSimulated, type StepContext } from './describeStep.ts'
+import { adviseOn, codeWords, describeStep, isSimulated, type StepContext } from './describeStep.ts'
 import { createFetchBytes } from './fetchBytes.ts'
 import { issueGolden, toManifest } from './issues.fake.ts'
 import { apiBaseUrl, createFakeNetwork, rpcUrl } from './network.fake.ts'
 import { groupSteps, type VerifierStep } from './steps.ts'
-import { codeWords } from './stepWords.ts'
 import { verify } from './verify.ts'
 
 type StepId = VerifierStep['id']

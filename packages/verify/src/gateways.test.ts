@@ -1,6 +1,6 @@
 import { toCid } from '@countersign/receipt'
 import { expect, test } from 'vitest'
-import { parseHttpUrl, toGatewayLink, toStatedGateway } from './gateways.ts'
+import { parseHttpUrl, toGatewayLink, toStatedGateway } from './getBlock.ts'
 
 test('only http and https without credentials are addresses to ask', () => {
   expect(parseHttpUrl('https://node.example/key')).toBe('https://node.example/key')

@@ -5,7 +5,6 @@ import { encodeReceiptCar, parseBlock, type ReceiptFiles, toCid } from '@counter
 import type { SimulatedAttestation } from '@countersign/receipt/simulator'
 import { goldenVaults } from '../../receipt/src/vaults.fake.ts'
 import type { Claim } from './compareClaims.ts'
-import type { Conclusion } from './conclude.ts'
 import {
   contract,
   type FakeIssue,
@@ -18,11 +17,11 @@ import {
   toManifest,
   toProof,
 } from './issues.fake.ts'
-import type { GivenFile } from './loadCollateral.ts'
+import type { GivenFile } from './loadParts.ts'
 import { apiBaseUrl, createFakeNetwork, type FakeNetwork, gatewayUrl, html, json, rpcUrl } from './network.fake.ts'
 import { emptyManifest, type Manifest } from './parseManifest.ts'
 import type { VerifierStep } from './steps.ts'
-import type { Outcome } from './verify.ts'
+import type { Conclusion, Outcome } from './verify.ts'
 
 /*
  * What a reader gives, what the network answers, and what must come of it. `verify` is tested with every case, the command line and the page

@@ -3,7 +3,6 @@ import { createVerifier } from '@countersign/attestation'
 import { simulatedRoots } from '@countersign/attestation/simulator'
 import { ServiceError, toCanonicalJson } from '@countersign/protocol'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { chooseReceipt } from './chooseReceipt.ts'
 import { findLies } from './compareClaims.ts'
 import { createFetchBytes } from './fetchBytes.ts'
 import { findApi } from './getProof.ts'
@@ -18,6 +17,7 @@ import {
   toManifest,
   toProof,
 } from './issues.fake.ts'
+import { chooseReceipt } from './loadReceipt.ts'
 import { apiBaseUrl, createFakeNetwork, type FakeNetwork, gatewayUrl, json, rpcUrl } from './network.fake.ts'
 import { emptyManifest } from './parseManifest.ts'
 import { recogniseSubject } from './recogniseSubject.ts'

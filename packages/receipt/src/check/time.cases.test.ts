@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { toExitCode } from '../../../../apps/verifier/src/exitCodes.ts'
-import { conclude } from '../../../verify/src/conclude.ts'
+import { conclude } from '../../../verify/src/verify.ts'
 import { statusOf } from '../checkReceipt.fake.ts'
 import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from '../checkReceipt.ts'
 import { createReceiptSimulator } from '../simulator/index.ts'
