@@ -56,27 +56,6 @@ describe('judged again at another time', () => {
     })
   })
 
-  test('what changed since is a failure of that step alone, unless the reader accepts it', async () => {
-    const folder = await createFolder(files)
-    const again = ['--at', at, '--collateral', join(folder, 'changed')]
-    const { exitCode, steps } = await runJson(join(folder, 'receipt.json'), ...accept, ...again)
-    expect(exitCode).toBe(1)
-    expect(steps.filter(({ status }: { status: string }) => status === 'fail')).toMatchObject([
-      { id: 'reevaluation', detail: expect.stringContaining('OutOfDate (UpToDate when issued)') },
-    ])
-    const accepting = [...accept, ...again, '--tcb-status', 'OutOfDate']
-    expect((await run(join(folder, 'receipt.json'), ...accepting)).exitCode).toBe(7)
-  })
-
-  test('two collaterals for one time are bad input', async () => {
-    const folder = await createFolder(files)
-    const again = ['--at', at, '--collateral', join(folder, 'fresh'), '--collateral', join(folder, 'changed')]
-    expect(await runJson(join(folder, 'receipt.json'), ...again)).toMatchObject({
-      exitCode: 4,
-      error: { code: 'collateral_not_named', message: expect.stringContaining('(--at takes one --collateral') },
-    })
-  })
-
   test('without --at, collateral that the receipt does not name is bad input', async () => {
     const folder = await createFolder(files)
     const given = ['--collateral', join(folder, 'fresh')]
@@ -141,13 +120,6 @@ describe('help', () => {
       expect((await run('verify', flag, ...accept)).exitCode).toBe(4)
       expect((await run('verify', join(folder, 'receipt.json'), flag, ...accept)).exitCode).toBe(4)
     }
-  })
-
-  test('with --json it is one JSON object', async () => {
-    expect(await runJson('verify', '--help')).toEqual({
-      exitCode: 4,
-      error: { code: 'invalid_arguments', message: expect.stringContaining('nothing was verified') },
-    })
   })
 })
 

@@ -241,15 +241,6 @@ describe('a vault', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ kind: 'transaction', vault: { policy: { version: 1 } } })
   })
 
-  test('without its policy is evidence that is missing, with what helps', async () => {
-    const { policy: _, ...blocks } = vault.blocks
-    const folder = await createFolder({ 'receipt.car': encodeReceiptCar({ ...vault, blocks }) })
-    const { exitCode, stdout } = await runCli(nobody, [join(folder, 'receipt.car'), ...offline(vault)])
-    expect(exitCode).toBe(5)
-    expect(flat(stdout)).toContain('The policy is the one that the statement names. Not judged')
-    expect(stdout).toContain('or the receipt as a CAR file')
-  })
-
   test('is explained, with its rules where they are there', async () => {
     const folder = await createFolder({ 'receipt.json': vault.bytes, 'receipt.car': encodeReceiptCar(vault) })
     const alone = await runCli(nobody, ['explain', join(folder, 'receipt.json')])
