@@ -8,7 +8,7 @@ import type { Pinner } from '../../ports.ts'
 import { openBlockFiles } from './blockFiles.ts'
 import { assertBlock, assertCid, PinError, untilAborted } from './pinError.ts'
 
-export type CreateHeliaPinnerParameters = {
+type CreateHeliaPinnerParameters = {
   /** Blocks, pins and the node's identity are kept in its folder `ipfs`. */
   dataDir: string
   /** Multiaddrs; TCP alone. Unset: any free port on loopback. */

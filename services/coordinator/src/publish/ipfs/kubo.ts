@@ -13,7 +13,7 @@ import {
 } from './exchange.ts'
 import { assertBlock, assertCid, PinError } from './pinError.ts'
 
-export type CreateKuboPinnerParameters = {
+type CreateKuboPinnerParameters = {
   /** Where the RPC API listens, such as `http://127.0.0.1:5001`; `/api/v0` is added to it. */
   apiUrl: string
   /** A bearer token of Kubo's `API.Authorizations`. */

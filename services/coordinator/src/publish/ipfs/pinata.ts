@@ -1,10 +1,17 @@
 import { z } from 'zod'
 import type { RemotePinner } from '../../ports.ts'
-import { exchange, type Fetch, parseAnswer, toAuthorization, toServiceUrl, toStatusError } from './exchange.ts'
-import { createGatewayReader } from './gatewayReader.ts'
+import {
+  createGatewayReader,
+  exchange,
+  type Fetch,
+  parseAnswer,
+  toAuthorization,
+  toServiceUrl,
+  toStatusError,
+} from './exchange.ts'
 import { assertBlock, assertCid, PinError } from './pinError.ts'
 
-export type CreatePinataPinnerParameters = {
+type CreatePinataPinnerParameters = {
   /** Where files are uploaded; `/v3/files` is added to it. */
   apiUrl?: string | undefined
   /** Where anyone reads them, the account's own gateway; `/ipfs/CID` is added to it. It never sees the token. */
