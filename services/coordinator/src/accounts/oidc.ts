@@ -35,9 +35,6 @@ type Profile = { email?: unknown; name?: unknown }
 /**
  * An OpenID Connect provider: authorization code with PKCE, `state`, `nonce` and `iss`. Its metadata is fetched at the first
  * sign-in, so that the service and the other providers work without it, and again after a failure.
- *
- * @example
- * createOidcProvider({ ...getPreset(issuer), issuer, clientId, clientSecret, redirectUri: `${publicUrl}/auth/google/callback` })
  */
 export function createOidcProvider(parameters: OidcProviderParameters): IdentityProvider {
   const { name, icon, clientId, clientSecret, redirectUri, scope, responseMode } = parameters

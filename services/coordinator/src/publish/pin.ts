@@ -50,10 +50,6 @@ const KNOWN_MS = 300_000
 /**
  * Puts receipts on IPFS. What a proof's row holds is frozen before the first pin, so that any number of attempts, by any number
  * of workers, pin the same bytes.
- *
- * @example
- * const stage = createPinStage({ store, pinner, clock, random: Math.random, log, pinDeadlineMs: 3_600_000 })
- * await stage.pin(slug)
  */
 export function createPinStage(deps: PinDeps): PinStage {
   const { store, clock, log, timeoutMs = TIMEOUT_MS } = deps

@@ -99,9 +99,6 @@ export function toAuthorization(token: string): Record<string, string> {
 /**
  * Reads blocks from a trustless gateway (specs.ipfs.tech/http-gateways/trustless-gateway), which needs no trust, since they are hashed
  * here, and gets no token.
- *
- * @example
- * const readBlock = createGatewayReader({ gatewayUrl: 'https://ipfs.example', fetch })
  */
 export function createGatewayReader({ gatewayUrl, fetch }: { gatewayUrl: string; fetch: Fetch }): ReadBlock {
   const gateway = toServiceUrl(gatewayUrl)

@@ -42,9 +42,6 @@ const mediaTypes: Record<Format, string> = {
  * A block as the Trustless Gateway specification has it (specs.ipfs.tech/http-gateways/trustless-gateway): `?format=raw`,
  * `?format=car`, or the same by `Accept`. Without either it is the JSON that every block of ours is. Blocks never change, so
  * neither do answers.
- *
- * @example
- * const { status, headers, body } = await getIpfsBlock({ getBlock: node.getBlock }, { method: 'GET', cid, format: 'raw' })
  */
 export async function getIpfsBlock(deps: GatewayDeps, request: GatewayRequest): Promise<GatewayAnswer> {
   const { method, cid } = request

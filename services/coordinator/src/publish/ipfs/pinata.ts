@@ -32,9 +32,6 @@ const listed = z.object({
  * Pinata (docs.pinata.cloud, upload of a file, v3). It makes a file into CIDv1 blocks of its own cutting, so the CID is ours
  * only while a file fits one chunk, which is a raw leaf; any other CID is a mismatch. The Pinning Service API
  * (ipfs.github.io/pinning-services-api-spec) takes CIDs and no bytes, so it can confirm a pin but not make one.
- *
- * @example
- * const pinner = createPinataPinner({ gatewayUrl: 'https://example.mypinata.cloud', token, fetch })
  */
 export function createPinataPinner(parameters: CreatePinataPinnerParameters): RemotePinner {
   const { apiUrl = 'https://uploads.pinata.cloud', gatewayUrl, pinsUrl, token, fetch } = parameters
