@@ -2,10 +2,10 @@ import type { SnpTcb } from '@countersign/attestation'
 import { createSimulator } from '@countersign/attestation/simulator'
 import { fromHex } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { createEvent } from '../checkReceipt.fake.ts'
 import { type CheckReceiptOptions, checkReceipt, type Verdict } from '../checkReceipt.ts'
 import { createReceiptSimulator, type SimulatedIssue, type SimulatedIssueOptions } from '../simulator/index.ts'
 import type { Anchors } from './anchors.ts'
-import { createEvent } from './event.fake.ts'
 import type { StepId, StepStatus } from './steps.ts'
 
 const signedAt = new Date('2026-06-15T12:00:00.123Z')
