@@ -1,9 +1,13 @@
 import type { EndpointResponse, SessionUser } from '@countersign/protocol'
-import { type FinishLoginDeps, finishLogin, stateInvalid, toStateId } from '../accounts/finishLogin.ts'
-import { logout } from '../accounts/logout.ts'
-import { toReturnTo } from '../accounts/returnTo.ts'
-import { getSession } from '../accounts/session.ts'
-import { startLogin } from '../accounts/startLogin.ts'
+import { getSession, logout } from '../accounts/session.ts'
+import {
+  type FinishLoginDeps,
+  finishLogin,
+  startLogin,
+  stateInvalid,
+  toReturnTo,
+  toStateId,
+} from '../accounts/signIn.ts'
 import { CoordinatorError, type CoordinatorErrorCode, coordinatorErrors, toPublicCode } from '../errors.ts'
 import type { IdentityProvider, Random, Store } from '../ports.ts'
 import { toReason } from '../toReason.ts'
