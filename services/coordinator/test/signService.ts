@@ -14,7 +14,6 @@ import {
   createFakeSelfReport,
   createFakeWitness,
 } from '../src/ports.fake.ts'
-import type { Store } from '../src/ports.ts'
 import type { SignatureChecker } from '../src/sign/checkSignatures.ts'
 import { type CommitDeps, createCommitter } from '../src/sign/commit.ts'
 import type { SignContent, SignJob, SignResult } from '../src/sign/job.ts'
@@ -23,6 +22,7 @@ import { createReleaser } from '../src/sign/release.ts'
 import { type SignDeps, signJobs } from '../src/sign/signJobs.ts'
 import { type BatchVerifierDeps, createBatchVerifier } from '../src/sign/verifyBatch.ts'
 import { createMemoryStore } from '../src/store/memoryStore.fake.ts'
+import type { Store } from '../src/store/openStore.ts'
 import type { SignedItemV2 } from './signingEnclave.ts'
 import { createSigningEnclave, createTestWalletKey } from './signingEnclave.ts'
 import { addLog, createFakeKeeper } from './signingLog.ts'

@@ -1,5 +1,5 @@
 import { createPrivateKey, sign } from 'node:crypto'
-import type { Clock } from '../ports.ts'
+import type { Clock } from '../system.ts'
 
 /** The key that Apple gave the team, and its names. */
 export type AppleKey = { teamId: string; keyId: string /** PKCS #8, PEM. */; privateKey: string }

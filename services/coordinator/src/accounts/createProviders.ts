@@ -1,6 +1,6 @@
-import type { Clock, IdentityProvider } from '../ports.ts'
+import type { Clock } from '../system.ts'
 import { type AppleKey, createAppleSecret } from './createAppleSecret.ts'
-import { createOidcProvider, type OidcProviderParameters, type Prompt } from './oidc.ts'
+import { createOidcProvider, type IdentityProvider, type OidcProviderParameters, type Prompt } from './oidc.ts'
 import { getPreset } from './presets.ts'
 
 export type ProviderConfig = {

@@ -13,8 +13,10 @@ import { type EntropySetting, type Hex, ServiceError, toCanonicalJson } from '@c
 import { MAX_BODY_BYTES } from '../bodyLimit.ts'
 import type { KeyEnclave } from '../enclave/keyEnclave.ts'
 import { CoordinatorError, vaultKeyChanged } from '../errors.ts'
-import type { Clock, Schedule, Store } from '../ports.ts'
-import type { Session, StoredPolicy, Vault } from '../store/types.ts'
+import type { Store } from '../store/openStore.ts'
+import type { Session } from '../store/sessions.ts'
+import type { StoredPolicy, Vault } from '../store/vaults.ts'
+import type { Clock, Schedule } from '../system.ts'
 import { assertDerived, deriveVaultKey } from './deriveVaultKey.ts'
 
 export type CreateVaultDeps = SignableTerms & {

@@ -1,7 +1,7 @@
 import { fromHex, toAddress } from '@countersign/protocol'
 import type { KeyEnclave } from '../enclave/keyEnclave.ts'
 import { invalidAnswer, vaultKeyChanged } from '../errors.ts'
-import type { StoredPolicy, Vault } from '../store/types.ts'
+import type { StoredPolicy, Vault } from '../store/vaults.ts'
 
 type VaultKey = Pick<Vault, 'address' | 'kmsKeyId'>
 

@@ -1,7 +1,8 @@
 import { CoordinatorError } from '../errors.ts'
-import type { Clock, Store } from '../ports.ts'
 import { createGatherer } from '../store/gather.ts'
-import type { AskedSigner, FoundSigner, Signer } from '../store/types.ts'
+import type { Store } from '../store/openStore.ts'
+import type { AskedSigner, FoundSigner, Signer } from '../store/signers.ts'
+import type { Clock } from '../system.ts'
 import { hashSid, notAuthenticated, sessionExpired } from './session.ts'
 
 export type SignerFinder = {

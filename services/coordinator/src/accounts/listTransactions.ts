@@ -1,6 +1,6 @@
 import type { TransactionPage } from '@countersign/protocol'
 import { invalidRequest } from '../errors.ts'
-import type { Store } from '../ports.ts'
+import type { Store } from '../store/openStore.ts'
 
 export type ListTransactionsParameters = {
   userId: string

@@ -2,9 +2,10 @@ import { hash } from 'node:crypto'
 import type { VaultInfo } from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
 import type { KeyEnclave } from '../enclave/keyEnclave.ts'
-import type { Store } from '../ports.ts'
 import { createGatherer } from '../store/gather.ts'
-import type { Session, Vault } from '../store/types.ts'
+import type { Store } from '../store/openStore.ts'
+import type { Session } from '../store/sessions.ts'
+import type { Vault } from '../store/vaults.ts'
 import { assertDerived, deriveVaultKey } from './deriveVaultKey.ts'
 
 export type ListVaultsDeps = {

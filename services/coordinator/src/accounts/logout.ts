@@ -1,5 +1,5 @@
 import type { EndpointResponse } from '@countersign/protocol'
-import type { Store } from '../ports.ts'
+import type { Store } from '../store/openStore.ts'
 import type { SignedIn } from './session.ts'
 
 /** `POST /auth/logout`: the session is gone for every copy of its cookie. */

@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto'
 import { CoordinatorError } from '../errors.ts'
-import type { Clock, Store } from '../ports.ts'
-import type { Session, User } from '../store/types.ts'
+import type { Store } from '../store/openStore.ts'
+import type { Session } from '../store/sessions.ts'
+import type { User } from '../store/users.ts'
+import type { Clock } from '../system.ts'
 
 /** Of the 32 bytes that the secret's hex spells, as the enclave has it in the grant. */
 export function hashSid(sid: string): string {

@@ -1,5 +1,7 @@
-import type { Clock, IdentityProvider, Random, Store } from '../ports.ts'
+import type { Store } from '../store/openStore.ts'
+import type { Clock, Random } from '../system.ts'
 import { hashState, LOGIN_TTL_MS, toLoginId, toLoginNonce } from './loginNonce.ts'
+import type { IdentityProvider } from './oidc.ts'
 
 export type StartLoginDeps = { store: Pick<Store, 'createLogin'>; clock: Clock; random: Random }
 export type StartLoginParameters = {

@@ -6,7 +6,7 @@ import {
   hashEnclaveConfig,
   toHex,
 } from '@countersign/protocol'
-import type { Clock } from '../ports.ts'
+import type { Clock } from '../system.ts'
 import type { CollateralStore } from './collateral/collateralStore.ts'
 import type { PlatformReader } from './collateral/platformReader.ts'
 import { notAttested } from './endpointError.ts'

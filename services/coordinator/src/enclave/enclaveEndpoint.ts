@@ -12,7 +12,7 @@ import {
 } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { Client, type Dispatcher, Pool } from 'undici'
-import type { Random } from '../ports.ts'
+import type { Random } from '../system.ts'
 import { AnswerError } from './answerMembers.ts'
 import { type AssertGenuineDeps, assertGenuine } from './assertGenuine.ts'
 import { createAttestedConnector } from './attestedTls.ts'

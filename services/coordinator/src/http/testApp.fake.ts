@@ -12,9 +12,9 @@ import {
   createFakeSelfReport,
   type FakeIdentity,
 } from '../ports.fake.ts'
-import type { Schedule } from '../ports.ts'
 import type { SignContent, SignJob } from '../sign/job.ts'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
+import type { Schedule } from '../system.ts'
 
 export const APP = 'https://app.example'
 export const OTHER_APP = 'https://other.example'

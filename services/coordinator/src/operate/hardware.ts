@@ -6,11 +6,11 @@ import {
   type ReportSource,
 } from '@countersign/evidence'
 import type { Log } from '@countersign/service'
-import type { CollateralCache, CollateralStore } from '../enclave/collateral/collateralStore.ts'
-import { createCollateralStore } from '../enclave/collateral/collateralStore.ts'
+import { type CollateralStore, createCollateralStore } from '../enclave/collateral/collateralStore.ts'
 import { createSimulatedCollateralStore } from '../enclave/collateral/simulatedCollateralStore.ts'
-import type { Clock } from '../ports.ts'
 import type { WarnOf } from '../publish/webhook/createWarner.ts'
+import type { CollateralCache } from '../store/collateralCache.ts'
+import type { Clock } from '../system.ts'
 
 export type Hardware = {
   roots: readonly TrustedRoot[]

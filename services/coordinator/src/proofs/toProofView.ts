@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { ProofPayload, ProofStatus, SignatureKind } from '@countersign/protocol'
-import type { Proof } from '../store/types.ts'
+import type { Proof } from '../store/proofs.ts'
 
 /** A payload as it is sent. Its version changes when anything in it does. */
 export type ProofView = {

@@ -1,4 +1,4 @@
-import type { ProofState } from '../store/types.ts'
+import type { ProofState } from '../store/proofs.ts'
 
 /** All that ever changes of a row. */
 export function toStateKey({ status, ipfsCid, onchainTxHash, onchainBlockNumber, isFinal }: ProofState): string {

@@ -1,10 +1,10 @@
 import type { Hex } from '@countersign/protocol'
 import type { FakeChainFault } from '@countersign/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Chain } from '../ports.ts'
 import { PUBLISH_QUEUE } from '../store/jobs.ts'
 import { ChainError } from './chain/chainError.ts'
 import { encodePublish } from './chain/encodePublish.ts'
+import type { Chain } from './chain/viemChain.ts'
 import { createSightings } from './confirmRun.ts'
 import { HOLDING_MS } from './holding.ts'
 import {

@@ -1,4 +1,4 @@
-import type { OpenPublication } from '../store/types.ts'
+import type { OpenPublication } from '../store/publications.ts'
 import { ChainError } from './chain/chainError.ts'
 import { type ConfirmDeps, findMined, type Run, startRun } from './confirmRun.ts'
 import { checkForeignUse, fillNonceGap } from './nonces.ts'

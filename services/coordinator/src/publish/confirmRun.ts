@@ -1,8 +1,10 @@
 import type { AttestationPublished, Hex } from '@countersign/protocol'
 import { isAhead } from '../isAhead.ts'
-import type { Chain, ChainReceipt, Fees } from '../ports.ts'
-import type { OpenPublication, PublicationTransaction, StoredTransaction } from '../store/types.ts'
+import type { OpenPublication, PublicationTransaction, StoredTransaction } from '../store/publications.ts'
+import type { ChainReceipt } from './chain/answers.ts'
+import type { Fees } from './chain/bumpFees.ts'
 import { ChainError } from './chain/chainError.ts'
+import type { Chain } from './chain/viemChain.ts'
 import type { Holding } from './holding.ts'
 import { type PublishDeps, sendStored } from './publish.ts'
 

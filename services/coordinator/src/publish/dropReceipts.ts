@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { Log } from '@countersign/service'
-import type { Clock, Pinner } from '../ports.ts'
 import type { HeldReceipt, RetentionStore } from '../store/retention.ts'
+import type { Clock } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import { PinError, untilAborted } from './ipfs/pinError.ts'
+import type { Pinner } from './ipfs/pinner.ts'
 import type { RebuildReceipt } from './rebuildReceipt.ts'
 
 export type DropDeps = {

@@ -1,5 +1,5 @@
-import type { Clock } from '../ports.ts'
-import type { OpenPublication } from '../store/types.ts'
+import type { OpenPublication } from '../store/publications.ts'
+import type { Clock } from '../system.ts'
 
 /** For so long, by the clock, this process must have seen what looks like a loss before it acts on it. */
 export const HOLDING_MS = 1_800_000

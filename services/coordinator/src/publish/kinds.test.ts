@@ -27,7 +27,6 @@ import { createSelfReport } from '../enclave/health/selfReport.ts'
 import { createSnpCertificates } from '../enclave/health/snpCertificates.ts'
 import { exportReceipt } from '../operate/admin/exportReceipt.ts'
 import { createFakeClock, createFakeLog } from '../ports.fake.ts'
-import type { Block, Pinner } from '../ports.ts'
 import { createSignatureChecker, type SignatureChecker } from '../sign/checkSignatures.ts'
 import { createCommitter } from '../sign/commit.ts'
 import { createFakeSatellite } from '../sign/entropy/entropy.fake.ts'
@@ -40,6 +39,7 @@ import { createTestUser, startTestStore, type TestStore } from '../store/store.f
 import { encodePublish } from './chain/encodePublish.ts'
 import { getIpfsBlock } from './ipfs/gateway.ts'
 import { PinError } from './ipfs/pinError.ts'
+import type { Block, Pinner } from './ipfs/pinner.ts'
 import { createPinStage } from './pin.ts'
 
 const clock = createFakeClock()

@@ -1,4 +1,4 @@
-import type { OpenPublication } from '../store/types.ts'
+import type { OpenPublication } from '../store/publications.ts'
 import { findMined, isDueAgain, isFinal, lookForEvents, type Run } from './confirmRun.ts'
 import { HOLDING_MS, noteHolding } from './holding.ts'
 import { withMargin } from './publish.ts'

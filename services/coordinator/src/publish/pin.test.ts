@@ -13,16 +13,17 @@ import { createSelfReport } from '../enclave/health/selfReport.ts'
 import { createSnpCertificates } from '../enclave/health/snpCertificates.ts'
 import { CoordinatorError } from '../errors.ts'
 import { createFakeClock, createFakeLog, createFakeRandom } from '../ports.fake.ts'
-import type { Block, Pinner } from '../ports.ts'
 import { createSignatureChecker } from '../sign/checkSignatures.ts'
 import { createCommitter } from '../sign/commit.ts'
 import { createFakeSatellite } from '../sign/entropy/entropy.fake.ts'
 import { createReleaser } from '../sign/release.ts'
 import { signJobs } from '../sign/signJobs.ts'
 import { createBatchVerifier } from '../sign/verifyBatch.ts'
+import type { SigningBatch } from '../store/batches.ts'
 import type { PinWork } from '../store/findPins.ts'
 import { PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
 import { createPinningStore, type PinningStore } from '../store/pinning.ts'
+import type { Signing } from '../store/signings.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -32,11 +33,12 @@ import {
   startTestStore,
   type TestStore,
 } from '../store/store.fake.ts'
-import type { Signing, SigningBatch, Wallet } from '../store/types.ts'
+import type { Wallet } from '../store/wallets.ts'
 import { assembleReceipt } from './assembleReceipt.ts'
 import { createKuboPinner } from './ipfs/kubo.ts'
 import { createPinataPinner } from './ipfs/pinata.ts'
 import { PinError, type PinErrorCode } from './ipfs/pinError.ts'
+import type { Block, Pinner } from './ipfs/pinner.ts'
 import { createPinStage, type PinDeps } from './pin.ts'
 
 const HOUR_MS = 3_600_000

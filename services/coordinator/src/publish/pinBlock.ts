@@ -1,6 +1,6 @@
 import { equalBytes } from '@countersign/protocol'
-import type { Block, Pinner } from '../ports.ts'
 import { PinError } from './ipfs/pinError.ts'
+import type { Block, Pinner } from './ipfs/pinner.ts'
 
 /** Pins a block, and reads it back from where it is held. */
 export async function pinBlock(pinner: Pick<Pinner, 'pin' | 'read'>, block: Block, signal: AbortSignal): Promise<void> {

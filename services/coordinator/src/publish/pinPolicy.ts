@@ -1,7 +1,8 @@
-import type { Clock, Pinner } from '../ports.ts'
 import type { PinningStore } from '../store/pinning.ts'
+import type { Clock } from '../system.ts'
 import { toBlock } from './assembleReceipt.ts'
 import { untilAborted } from './ipfs/pinError.ts'
+import type { Pinner } from './ipfs/pinner.ts'
 import { pinBlock } from './pinBlock.ts'
 
 export type PinPolicyDeps = {

@@ -1,6 +1,6 @@
-import type { Block } from '../ports.ts'
 import type { PinningStore } from '../store/pinning.ts'
 import { assembleReceipt, createReleaseAssembler } from './assembleReceipt.ts'
+import type { Block } from './ipfs/pinner.ts'
 
 /** The receipt that a proof's rows give today, which may not be the one that was published. Undefined where there is no such proof. */
 export type RebuildReceipt = (slug: string) => Promise<Block | undefined>

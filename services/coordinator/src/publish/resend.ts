@@ -1,6 +1,5 @@
-import type { Fees } from '../ports.ts'
-import type { OpenPublication, PublicationTransaction, StoredTransaction } from '../store/types.ts'
-import { bumpFees } from './chain/bumpFees.ts'
+import type { OpenPublication, PublicationTransaction, StoredTransaction } from '../store/publications.ts'
+import { bumpFees, type Fees } from './chain/bumpFees.ts'
 import { isDueAgain, isPast, type Run } from './confirmRun.ts'
 import { isOverdue } from './holding.ts'
 import { withMargin } from './publish.ts'

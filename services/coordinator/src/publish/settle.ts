@@ -1,5 +1,5 @@
 import type { AttestationPublished } from '@countersign/protocol'
-import type { OpenPublication } from '../store/types.ts'
+import type { OpenPublication } from '../store/publications.ts'
 import { isDeep, isFinal, lookForEvents, type Mined, type Run } from './confirmRun.ts'
 import { isOverdue } from './holding.ts'
 

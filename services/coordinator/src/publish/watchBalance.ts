@@ -1,6 +1,7 @@
 import type { Log } from '@countersign/service'
-import type { Chain, Schedule } from '../ports.ts'
+import type { Schedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
+import type { Chain } from './chain/viemChain.ts'
 import { repeat } from './repeat.ts'
 import type { WarnOf } from './webhook/createWarner.ts'
 

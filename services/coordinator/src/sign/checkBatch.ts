@@ -12,7 +12,7 @@ import {
 import { hashNode } from '@countersign/service/hexTree'
 import type { EnclavePolicy } from '../enclave/keyEnclave.ts'
 import { CoordinatorError } from '../errors.ts'
-import type { SigningBatch } from '../store/types.ts'
+import type { SigningBatch } from '../store/batches.ts'
 
 export type CheckBatchDeps = {
   verifier: Verifier

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { toHex, toReleaseMessageV2 } from '@countersign/protocol'
 import { assembleBatch, assertBlockSize, encodeBlock } from '@countersign/receipt'
 import type { SelfReport } from '../enclave/health/selfReport.ts'
-import type { Release, SigningBatch } from '../store/types.ts'
+import type { Release, SigningBatch } from '../store/batches.ts'
 
 /** What a release is of. */
 export type Releasable = Pick<

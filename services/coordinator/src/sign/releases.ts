@@ -1,8 +1,8 @@
 import type { ReleaseRequest, ReleaseResponse } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import type { KeyEnclave } from '../enclave/keyEnclave.ts'
-import type { Schedule } from '../ports.ts'
 import { createGatherer, type Progress } from '../store/gather.ts'
+import type { Schedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
 
 /** What this coordinator tells the boots that signed for it. */

@@ -7,8 +7,8 @@ import {
   type TimedSample,
 } from '@countersign/policy'
 import { type EntropySetting, isOffChain, pickContent, SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
-import type { Clock } from '../ports.ts'
-import type { StoredPolicy } from '../store/types.ts'
+import type { StoredPolicy } from '../store/vaults.ts'
+import type { Clock } from '../system.ts'
 import { approvalsMissing, policyRefused } from './itemErrors.ts'
 import type { SignJob } from './job.ts'
 

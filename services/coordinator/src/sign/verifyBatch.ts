@@ -2,7 +2,7 @@ import type { SignedBatch } from '@countersign/protocol'
 import type { CollateralStore } from '../enclave/collateral/collateralStore.ts'
 import type { PlatformReader } from '../enclave/collateral/platformReader.ts'
 import type { EnclaveTerms } from '../enclave/keyEnclave.ts'
-import type { SigningBatch } from '../store/types.ts'
+import type { SigningBatch } from '../store/batches.ts'
 import { type CheckBatchDeps, checkBatch, type SigningTimes } from './checkBatch.ts'
 import type { BegunRelease, Releaser } from './release.ts'
 

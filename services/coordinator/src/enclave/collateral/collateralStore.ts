@@ -5,8 +5,8 @@ import { toCanonicalJson } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../../errors.ts'
 import { isAhead } from '../../isAhead.ts'
-import type { Clock, Schedule } from '../../ports.ts'
-import { systemSchedule } from '../../system.ts'
+import type { CollateralCache } from '../../store/collateralCache.ts'
+import { type Clock, type Schedule, systemSchedule } from '../../system.ts'
 import { toReason } from '../../toReason.ts'
 import { type CheckedCollateral, checkCollateral } from './checkCollateral.ts'
 
@@ -17,12 +17,6 @@ export type CollateralStore = {
   /** Until when what is held is in date, by platform. */
   listLapses(): readonly { platform: string; lapsesAt: number }[]
   stop(): Promise<void>
-}
-
-/** Keeps collateral over restarts, so that a coordinator can sign while Intel's service is unavailable. It is not trusted. */
-export type CollateralCache = {
-  load(platform: Platform): Promise<Uint8Array | undefined>
-  save(platform: Platform, bytes: Uint8Array): Promise<void>
 }
 
 export type CollateralStoreDeps = {

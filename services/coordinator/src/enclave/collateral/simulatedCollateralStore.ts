@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { type Collateral, describeCollateral } from '@countersign/attestation'
 import { toCanonicalJson } from '@countersign/protocol'
 import { CoordinatorError } from '../../errors.ts'
-import type { Clock } from '../../ports.ts'
+import type { Clock } from '../../system.ts'
 import type { CollateralStore } from './collateralStore.ts'
 
 export type SimulatedCollateralStoreDeps = {

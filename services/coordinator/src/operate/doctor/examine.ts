@@ -1,7 +1,7 @@
 import { type Env, readMode } from '@countersign/service'
 import { inspectConfig } from '../../config.ts'
-import type { Clock } from '../../ports.ts'
 import { inspectWorkerConfig } from '../../publish/config.ts'
+import type { Clock } from '../../system.ts'
 import { type Check, type Context, type NamedFinding, type Subject, skipped } from './check.ts'
 import type { DatabaseView } from './database.ts'
 import type { EnclaveView } from './enclave.ts'

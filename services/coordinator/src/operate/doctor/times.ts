@@ -1,4 +1,4 @@
-import type { Clock } from '../../ports.ts'
+import type { Clock } from '../../system.ts'
 
 /** What time somebody else has. */
 export type SeenTime = { source: string; aheadMs: number; precisionMs: number }

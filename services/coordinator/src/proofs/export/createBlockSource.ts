@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
-import type { Block } from '../../ports.ts'
 import { assembleNamedBlocks, assembleReceipt, createReleaseAssembler, toBlock } from '../../publish/assembleReceipt.ts'
+import type { Block } from '../../publish/ipfs/pinner.ts'
 import { findPins, type PinWork } from '../../store/findPins.ts'
 import type { Tables } from '../../store/tables.ts'
 import { chunk } from './exportIndex.ts'

@@ -1,7 +1,7 @@
 import { toCanonicalJson } from '@countersign/protocol'
-import type { Block } from '../../ports.ts'
 import { toBlock } from '../../publish/assembleReceipt.ts'
-import type { ListedProof } from '../../store/exports.ts'
+import type { Block } from '../../publish/ipfs/pinner.ts'
+import type { ListedProof } from '../../store/proofs.ts'
 
 export const EXPORT_VERSION = 'countersign-export/1'
 

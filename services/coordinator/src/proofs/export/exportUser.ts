@@ -2,11 +2,17 @@ import { setImmediate } from 'node:timers/promises'
 import { encodeCarHeader, encodeCarSection } from '@countersign/receipt'
 import type { Kysely } from 'kysely'
 import { toCursor } from '../../accounts/listTransactions.ts'
-import type { Block } from '../../ports.ts'
-import { listOfUser } from '../../store/exports.ts'
+import type { Block } from '../../publish/ipfs/pinner.ts'
+import { listOfUser } from '../../store/proofs.ts'
 import type { Tables } from '../../store/tables.ts'
 import { createBlockSource } from './createBlockSource.ts'
 import { chunk, MAX_ENTRIES, toEntry, toPageBlock, toTreeBlocks } from './exportIndex.ts'
+
+/** A user's proofs as a CAR, in parts, from those before that position on. Throws before the first part what can be told in an answer. */
+export type ExportProofs = (parameters: {
+  userId: string
+  before: string | undefined
+}) => Promise<AsyncGenerator<Uint8Array<ArrayBuffer>>>
 
 /** Of one file: so many lines of the index are in memory while it is sent. */
 const MAX_PROOFS = 20_000

@@ -1,4 +1,5 @@
-import type { Fees } from '../../ports.ts'
+/** EIP-1559, in wei. */
+export type Fees = { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint }
 
 /**
  * Fees of a transaction that replaces another: at least 12.5 % more of both, and never below the market. Nodes ask for 10 %

@@ -1,6 +1,6 @@
 import { isCid } from '@countersign/receipt'
 import { type MediaRange, parseMediaRanges } from '../../parseMediaRanges.ts'
-import type { GetBlock } from '../../ports.ts'
+import type { GetBlock } from './pinner.ts'
 import { toReceiptCar } from './receiptCar.ts'
 
 export type GatewayDeps = { getBlock: GetBlock }

@@ -1,6 +1,6 @@
-import type { ReadBlock } from '../../ports.ts'
 import { exchange, type Fetch, toBlockBytes, toServiceUrl } from './exchange.ts'
 import { assertCid, PinError } from './pinError.ts'
+import type { ReadBlock } from './pinner.ts'
 
 /**
  * Reads blocks from a trustless gateway (specs.ipfs.tech/http-gateways/trustless-gateway), which needs no trust, since they are hashed

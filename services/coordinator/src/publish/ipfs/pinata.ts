@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { RemotePinner } from '../../ports.ts'
 import { exchange, type Fetch, parseAnswer, toAuthorization, toServiceUrl, toStatusError } from './exchange.ts'
 import { createGatewayReader } from './gatewayReader.ts'
 import { assertBlock, assertCid, PinError } from './pinError.ts'
+import type { RemotePinner } from './pinner.ts'
 
 export type CreatePinataPinnerParameters = {
   /** Where files are uploaded; `/v3/files` is added to it. */

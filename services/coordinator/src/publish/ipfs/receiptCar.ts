@@ -1,6 +1,6 @@
 import { concatBytes } from '@countersign/protocol'
 import { encodeCarHeader, encodeCarSection, encodeReceiptCar, parseBlock, ReceiptError } from '@countersign/receipt'
-import type { GetBlock } from '../../ports.ts'
+import type { GetBlock } from './pinner.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 

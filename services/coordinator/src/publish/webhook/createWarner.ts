@@ -1,5 +1,6 @@
 import type { Log } from '@countersign/service'
-import type { Clock, WebhookEvents, WebhookWarning } from '../../ports.ts'
+import type { WebhookEvents, WebhookWarning } from '../../store/webhooks.ts'
+import type { Clock } from '../../system.ts'
 import { toReason } from '../../toReason.ts'
 
 /** Has a warning told. It never throws: what the warning is of matters more. */

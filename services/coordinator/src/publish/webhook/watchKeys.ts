@@ -1,4 +1,5 @@
-import type { Schedule, WebhookEvents } from '../../ports.ts'
+import type { WebhookEvents } from '../../store/webhooks.ts'
+import type { Schedule } from '../../system.ts'
 import { repeat } from '../repeat.ts'
 
 const EVERY_MS = 5_000

@@ -1,9 +1,44 @@
 import { hash } from 'node:crypto'
-import { toCanonicalJson } from '@countersign/protocol'
+import type { TcbStatus } from '@countersign/attestation'
+import { type EnclaveConfig, type EnclaveSettings, toCanonicalJson } from '@countersign/protocol'
+import type { SelfAttestation } from '@countersign/receipt'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
 import type { Tables } from './tables.ts'
-import type { SigningBatch } from './types.ts'
+
+/** What a batch of signings shares: one quote, one collateral, one attestation of the coordinator. */
+export type SigningBatch = {
+  bootId: string
+  sequence: number
+  previous: string
+  treeSize: number
+  quote: Uint8Array
+  eventLog: string | undefined
+  mode: 'hardware' | 'mock'
+  tcbStatus: TcbStatus
+  measurement: { mrTd: string; rtmr0: string; rtmr1: string; rtmr2: string; rtmr3: string }
+  config: EnclaveConfig
+  settings: EnclaveSettings
+  /** Canonical bytes; stored once by their hash. */
+  collateral: Uint8Array
+  selfAttestation: SelfAttestation
+  coordinatorMode: 'hardware' | 'mock'
+  /** Where a signing of version 2 is among them. */
+  release?: Release | undefined
+  /** Where the settings have a log: the verifier key of the one that has the entries, and the cosigned note that released the statements. */
+  logKey?: string | undefined
+  log?: { origin: string; note: string } | undefined
+}
+
+/** A coordinator's release of a batch, with both of its signatures. */
+export type Release = {
+  /** 32 bytes, hex: the Ed25519 key, which the statements name. */
+  coordinatorKey: string
+  /** Canonical bytes of the block with its attestation; stored once by their hash. */
+  coordinator: Uint8Array
+  ed25519: Uint8Array
+  mlDsa65: Uint8Array
+}
 
 /** What a signing refers to by hash. */
 export type SharedHashes = {
