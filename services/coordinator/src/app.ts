@@ -1,10 +1,9 @@
 import type { EntropySetting } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { OpenAPIHono } from '@hono/zod-openapi'
+import type { SignerFinder } from './accounts/findSigner.ts'
 import type { IdentityProvider } from './accounts/oidc.ts'
 import { toUnfinished } from './accounts/returnTo.ts'
-import type { SelfReport } from './enclave/health/selfReport.ts'
-import type { KeyEnclave } from './enclave/keyEnclave.ts'
 import { CoordinatorError } from './errors.ts'
 import { prefersHtml } from './http/accept.ts'
 import { addRoute } from './http/addRoute.ts'
@@ -39,6 +38,8 @@ import { withReceipts } from './proofs/withReceipts.ts'
 import type { GetBlock } from './publish/ipfs/pinner.ts'
 import type { RebuildReceipt } from './publish/rebuildReceipt.ts'
 import type { WarnOf } from './publish/webhook/createWarner.ts'
+import type { SelfReport } from './sign/enclave/health/selfReport.ts'
+import type { KeyEnclave } from './sign/enclave/keyEnclave.ts'
 import type { Entropy } from './sign/entropy/readAhead.ts'
 import type { SignJob, SignResult } from './sign/job.ts'
 import type { LogStore } from './store/logs.ts'
@@ -73,6 +74,7 @@ export type AppConfig = {
 
 export type AppDeps = {
   store: Store
+  signers: SignerFinder
   enclave: Pick<KeyEnclave, 'openSession' | 'deriveVault'>
   entropy: Pick<Entropy, 'take'>
   selfReport: Pick<SelfReport, 'mode' | 'publicKey' | 'current' | 'sign'>
@@ -158,7 +160,6 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   registerVaultRoutes(app, { ...shared, schedule, entropySources, chains })
   const signDigest = registerSignRoutes(app, {
     ...shared,
-    sessionIdleMs,
     allowedChainIds,
     isChainRequired,
     entropySources,

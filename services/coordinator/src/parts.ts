@@ -1,7 +1,7 @@
-import type { KeyEnclave } from './enclave/keyEnclave.ts'
 import type { LogKeeper } from './log/logKeeper.ts'
 import type { Chain } from './publish/chain/viemChain.ts'
 import type { Pinner } from './publish/ipfs/pinner.ts'
+import type { KeyEnclave } from './sign/enclave/keyEnclave.ts'
 import type { Entropy } from './sign/entropy/readAhead.ts'
 import type { PipelineStore, Store } from './store/openStore.ts'
 

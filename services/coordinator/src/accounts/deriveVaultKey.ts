@@ -1,6 +1,6 @@
 import { fromHex, toAddress } from '@countersign/protocol'
-import type { KeyEnclave } from '../enclave/keyEnclave.ts'
 import { invalidAnswer, vaultKeyChanged } from '../errors.ts'
+import type { KeyEnclave } from '../sign/enclave/keyEnclave.ts'
 import type { StoredPolicy, Vault } from '../store/vaults.ts'
 
 type VaultKey = Pick<Vault, 'address' | 'kmsKeyId'>

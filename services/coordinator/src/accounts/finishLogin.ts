@@ -1,6 +1,6 @@
 import type { Log } from '@countersign/service'
-import type { KeyEnclave } from '../enclave/keyEnclave.ts'
 import { CoordinatorError, toPublicCode } from '../errors.ts'
+import type { KeyEnclave } from '../sign/enclave/keyEnclave.ts'
 import type { Login } from '../store/logins.ts'
 import type { Store } from '../store/openStore.ts'
 import type { Clock } from '../system.ts'

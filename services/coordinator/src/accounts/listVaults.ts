@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { VaultInfo } from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
-import type { KeyEnclave } from '../enclave/keyEnclave.ts'
+import type { KeyEnclave } from '../sign/enclave/keyEnclave.ts'
 import { createGatherer } from '../store/gather.ts'
 import type { Store } from '../store/openStore.ts'
 import type { Session } from '../store/sessions.ts'

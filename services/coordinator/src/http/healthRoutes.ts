@@ -1,7 +1,7 @@
 import type { EndpointResponse } from '@countersign/protocol'
-import { type GetAttestationDeps, getAttestation } from '../enclave/health/getAttestation.ts'
 import { CoordinatorError } from '../errors.ts'
 import type { LogKeeper } from '../log/logKeeper.ts'
+import { type GetAttestationDeps, getAttestation } from '../sign/enclave/health/getAttestation.ts'
 import type { Store } from '../store/openStore.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import { type Limiters, limit } from './limiters.ts'

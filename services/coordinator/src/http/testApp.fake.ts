@@ -1,5 +1,6 @@
 import { type Hex, hashUnsignedTransaction, type Opening, type TxMetadata, toPrefixedHex } from '@countersign/protocol'
 import { type AnswerCheck, createAnswerCheck } from '../../test/answerCheck.ts'
+import { createSignerFinder } from '../accounts/findSigner.ts'
 import { type AppConfig, type AppDeps, createApp } from '../app.ts'
 import { createManualTime } from '../manualTime.fake.ts'
 import {
@@ -91,8 +92,10 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
     entropySources: [{ kind: 'satellite', key: '5a'.repeat(32) }],
     ...changes.config,
   }
+  const { sessionIdleMs } = config
   const { app, direct, refuseUnreadable, stop } = createApp({
     store,
+    signers: createSignerFinder({ store: changes.deps?.store ?? store, clock, sessionIdleMs }),
     logStore: emptyLogStore,
     getWebhookKeys: () => [],
     warnOf: async (type, data) => void warnings.push({ type, data }),

@@ -3,13 +3,16 @@ import { createVerifier, type Verifier } from '@countersign/attestation'
 import { createKdsClient } from '@countersign/evidence'
 import type { Log } from '@countersign/service'
 import type { Config } from '../config.ts'
-import type { CollateralStore } from '../enclave/collateral/collateralStore.ts'
-import { createPlatformReader, type PlatformReader } from '../enclave/collateral/platformReader.ts'
-import type { EnclaveEndpointDeps } from '../enclave/enclaveEndpoint.ts'
-import { createSelfReport } from '../enclave/health/selfReport.ts'
-import { createSnpCertificates } from '../enclave/health/snpCertificates.ts'
-import { createSnpRevocations } from '../enclave/health/snpRevocations.ts'
 import type { WarnOf } from '../publish/webhook/createWarner.ts'
+import {
+  type CollateralStore,
+  createPlatformReader,
+  type PlatformReader,
+} from '../sign/enclave/collateral/collateralStore.ts'
+import type { EnclaveEndpointDeps } from '../sign/enclave/enclaveEndpoint.ts'
+import { createSelfReport } from '../sign/enclave/health/selfReport.ts'
+import { createSnpCertificates } from '../sign/enclave/health/snpCertificates.ts'
+import { createSnpRevocations } from '../sign/enclave/health/snpRevocations.ts'
 import type { CollateralCache } from '../store/collateralCache.ts'
 import type { Clock, Random } from '../system.ts'
 import { createHardware } from './hardware.ts'

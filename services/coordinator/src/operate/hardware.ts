@@ -6,9 +6,12 @@ import {
   type ReportSource,
 } from '@countersign/evidence'
 import type { Log } from '@countersign/service'
-import { type CollateralStore, createCollateralStore } from '../enclave/collateral/collateralStore.ts'
-import { createSimulatedCollateralStore } from '../enclave/collateral/simulatedCollateralStore.ts'
 import type { WarnOf } from '../publish/webhook/createWarner.ts'
+import {
+  type CollateralStore,
+  createCollateralStore,
+  createSimulatedCollateralStore,
+} from '../sign/enclave/collateral/collateralStore.ts'
 import type { CollateralCache } from '../store/collateralCache.ts'
 import type { Clock } from '../system.ts'
 

@@ -17,8 +17,8 @@ import {
 } from '@countersign/protocol'
 import type { Progress } from '../store/gather.ts'
 import type { StoredPolicy } from '../store/vaults.ts'
+import type { VerifiedBatch } from './checkBatch.ts'
 import type { SignatureClaim } from './checkSignatures.ts'
-import type { VerifiedBatch } from './verifyBatch.ts'
 
 /** The parsed content of a signature; `digest` is that of the rest. */
 export type SignContent = { digest: Hex } & (

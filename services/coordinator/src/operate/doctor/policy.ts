@@ -1,5 +1,5 @@
 import { codeRegisters, findOpenRegisters } from '@countersign/attestation'
-import type { EnclavePolicy } from '../../enclave/keyEnclave.ts'
+import type { EnclavePolicy } from '../../sign/enclave/keyEnclave.ts'
 import { type Check, type Context, type Finding, fault, ok, skipped, warning } from './check.ts'
 
 const MEND = 'Measure your own build, and write what was measured, as docs/operations.md#policies shows.'

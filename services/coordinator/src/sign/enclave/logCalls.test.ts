@@ -7,9 +7,9 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createSigner, witnesses } from '../../../../packages/log/src/logs.fake.ts'
-import { toItem } from '../../../enclave/test/items.ts'
-import { holdTimeLimits } from '../timeLimits.fake.ts'
+import { createSigner, witnesses } from '../../../../../packages/log/src/logs.fake.ts'
+import { toItem } from '../../../../enclave/test/items.ts'
+import { holdTimeLimits } from '../../timeLimits.fake.ts'
 import { setUp, unavailable, withCode } from './enclaveClient.fake.ts'
 import {
   type FakeEnclave,

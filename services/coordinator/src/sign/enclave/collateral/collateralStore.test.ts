@@ -4,10 +4,13 @@ import { createPcsClient } from '@countersign/evidence'
 import { ServiceError } from '@countersign/protocol'
 import { type FakePcs, type FakePcsDocument, type FakePcsFault, startFakePcs } from '@countersign/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createManualTime } from '../../manualTime.fake.ts'
-import { type CollateralStoreDeps, createCollateralStore } from './collateralStore.ts'
-import { createPlatformReader } from './platformReader.ts'
-import { createSimulatedCollateralStore } from './simulatedCollateralStore.ts'
+import { createManualTime } from '../../../manualTime.fake.ts'
+import {
+  type CollateralStoreDeps,
+  createCollateralStore,
+  createPlatformReader,
+  createSimulatedCollateralStore,
+} from './collateralStore.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS

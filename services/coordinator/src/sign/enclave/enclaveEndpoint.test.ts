@@ -7,10 +7,10 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { toItem } from '../../../enclave/test/items.ts'
-import { satelliteKey } from '../../../enclave/test/witness.ts'
-import { CoordinatorError } from '../errors.ts'
-import { createManualTime } from '../manualTime.fake.ts'
+import { toItem } from '../../../../enclave/test/items.ts'
+import { satelliteKey } from '../../../../enclave/test/witness.ts'
+import { CoordinatorError } from '../../errors.ts'
+import { createManualTime } from '../../manualTime.fake.ts'
 import { setUp, unavailable, withCode } from './enclaveClient.fake.ts'
 import {
   type FakeEnclave,

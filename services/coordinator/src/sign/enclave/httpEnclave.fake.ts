@@ -14,7 +14,7 @@ import {
   toEnclaveVersion,
   toHex,
 } from '@countersign/protocol'
-import { createTlsIdentity, type Listen, startServer } from '../../../enclave/src/server.ts'
+import { createTlsIdentity, type Listen, startServer } from '../../../../enclave/src/server.ts'
 
 type Reply = { status: number; body: unknown }
 type RawCall = { headers: IncomingHttpHeaders; body: Uint8Array }

@@ -8,7 +8,7 @@ import {
   toWebhookKeyMessage,
   toWebhookKeyText,
 } from '@countersign/protocol'
-import { CoordinatorError } from '../../errors.ts'
+import { CoordinatorError } from '../../../errors.ts'
 import type { SelfReport } from './selfReport.ts'
 
 export type GetAttestationDeps = {

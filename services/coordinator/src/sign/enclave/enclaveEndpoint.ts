@@ -1,25 +1,84 @@
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
+import { assertQuotePolicy, PolicyError, QuoteError, type Verifier } from '@countersign/attestation'
 import {
   type CallerAttestation,
   callerHeaders,
+  computeEnclaveAttestReportData,
+  type EnclaveConfig,
   enclavePaths,
   fromHex,
   hashEnclaveConfig,
   isLoopbackUrl,
+  ServiceError,
   toCallerMessage,
   toHex,
 } from '@countersign/protocol'
-import type { Log } from '@countersign/service'
+import { type Log, readCode } from '@countersign/service'
 import { Client, type Dispatcher, Pool } from 'undici'
-import type { Random } from '../system.ts'
+import type { Clock, Random } from '../../system.ts'
 import { AnswerError } from './answerMembers.ts'
-import { type AssertGenuineDeps, assertGenuine } from './assertGenuine.ts'
-import { createAttestedConnector } from './attestedTls.ts'
-import { EndpointError, malformed, notAttested, refused, toEndpointError } from './endpointError.ts'
-import type { EnclaveTerms } from './keyEnclave.ts'
-import { parseAttestResponse, parseBody } from './parseAnswers.ts'
+import { createAttestedConnector, KeyChangedError } from './attestedTls.ts'
+import type { CollateralStore, PlatformReader } from './collateral/collateralStore.ts'
+import type { EnclavePolicy, EnclaveTerms } from './keyEnclave.ts'
+import { parseAttestResponse, parseBody, parseErrorCode } from './parseAnswers.ts'
 import type { RootSecrets } from './rootSecrets.ts'
+
+type FailureCode =
+  /** Nothing was sent. */
+  | 'unreachable'
+  | 'key_changed'
+  /** It may have been processed. */
+  | 'cut_off'
+  | 'timed_out'
+  | 'answer_malformed'
+  | 'refused'
+  /** It is not, or could not show that it is, the enclave that we trust. */
+  | 'not_attested'
+
+/** Why one enclave could not be used for one call; `details` is for the log. */
+export class EndpointError extends ServiceError<FailureCode> {
+  override name = 'EndpointError'
+}
+
+function toEndpointError(cause: unknown): EndpointError {
+  if (cause instanceof AnswerError) return malformed(cause)
+  if (cause instanceof KeyChangedError) return failure('key_changed', undefined, cause)
+  const code = readCode(cause)
+  const name = cause instanceof Error ? cause.name : typeof cause
+  if (name === 'TimeoutError' || name === 'AbortError') return failure('timed_out', undefined, cause)
+  if (code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE') return failure('cut_off', code, cause)
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE' || code?.startsWith('HPE_') || name === 'HTTPParserError') {
+    return failure('answer_malformed', code, cause)
+  }
+  return failure('unreachable', code ?? name, cause)
+}
+
+function refused({ status, body }: { status: number; body: unknown }): EndpointError {
+  return failure('refused', parseErrorCode(body) ?? `status ${status}`)
+}
+
+function malformed(cause: AnswerError): EndpointError {
+  return failure('answer_malformed', cause.message, cause)
+}
+
+function notAttested(details: string, cause?: unknown): EndpointError {
+  return failure('not_attested', details, cause)
+}
+
+function failure(code: FailureCode, details?: string, cause?: unknown): EndpointError {
+  return new EndpointError(code, 'the enclave cannot be used', { ...(details === undefined ? {} : { details }), cause })
+}
+
+type AssertGenuineDeps = {
+  verifier: Pick<Verifier, 'verifyQuote'>
+  collateral: Pick<CollateralStore, 'current'>
+  readPlatform: PlatformReader
+  policy: EnclavePolicy
+  /** Whether quotes must stand under a simulated root, or under none. */
+  isMock: boolean
+  clock: Clock
+}
 
 export type EnclaveEndpointDeps = AssertGenuineDeps & {
   /** The coordinator's attested key (hex), which signs every call. */
@@ -284,6 +343,40 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
       closePool()
       await Promise.all(closing)
     },
+  }
+}
+
+/** That a quote is of an enclave that we trust, and for these settings, this TLS key and this nonce. Throws `not_attested`. */
+async function assertGenuine(
+  deps: AssertGenuineDeps,
+  answer: {
+    quote: Uint8Array<ArrayBuffer>
+    eventLog: string | undefined
+    config: EnclaveConfig
+    tlsKeyHash: string
+    nonce: Uint8Array
+  },
+): Promise<void> {
+  const { configHashes, commitments: _, ...quotePolicy } = deps.policy
+  const { quote, eventLog, config, tlsKeyHash, nonce } = answer
+  const configHash = hashEnclaveConfig(config)
+  if (configHashes !== undefined && !configHashes.includes(toHex(configHash))) {
+    throw notAttested(`configuration ${toHex(configHash)}`)
+  }
+  const { collateral } = await deps.collateral.current(deps.readPlatform(quote))
+  const reportData = computeEnclaveAttestReportData({ tlsKeyHash: fromHex(tlsKeyHash), nonce, configHash })
+  try {
+    const verified = await deps.verifier.verifyQuote({
+      quote,
+      collateral,
+      ...(eventLog === undefined ? {} : { eventLog }),
+      at: new Date(deps.clock.now()),
+    })
+    if (verified.root.mode !== (deps.isMock ? 'mock' : 'hardware')) throw notAttested(`a ${verified.root.mode} quote`)
+    assertQuotePolicy(verified, { ...quotePolicy, reportData })
+  } catch (cause) {
+    if (!(cause instanceof QuoteError || cause instanceof PolicyError)) throw cause
+    throw notAttested(cause.code, cause)
   }
 }
 

@@ -1,10 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import { enclavePaths, type ReleaseRequest, type ReleaseResponse } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
-import { CoordinatorError } from '../errors.ts'
-import { toReason } from '../toReason.ts'
-import type { EnclaveEndpoint } from './enclaveEndpoint.ts'
-import { EndpointError } from './endpointError.ts'
+import { CoordinatorError } from '../../errors.ts'
+import { toReason } from '../../toReason.ts'
+import { type EnclaveEndpoint, EndpointError } from './enclaveEndpoint.ts'
 import type { EnclaveLog, EnclaveTerms, KeyEnclave } from './keyEnclave.ts'
 import { parseLogResponse, parseReleaseResponse } from './parseLogAnswers.ts'
 

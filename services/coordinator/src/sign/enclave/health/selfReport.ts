@@ -1,4 +1,5 @@
-import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { promisify } from 'node:util'
 import { assertReportState, PolicyError, QuoteError, type VerifiedReport } from '@countersign/attestation'
 import type { ReportSource } from '@countersign/evidence'
 import { computeSnpReportData, computeSnpReportDataV2, equalBytes, fromHex, toHex } from '@countersign/protocol'
@@ -6,10 +7,9 @@ import type { SelfAttestation } from '@countersign/receipt'
 import { assembleCoordinator, encodeBlock } from '@countersign/receipt'
 import type { Log } from '@countersign/service'
 import { createEd25519Signer } from '@countersign/service/ed25519'
-import { CoordinatorError } from '../../errors.ts'
-import { type Clock, type Schedule, systemSchedule } from '../../system.ts'
-import { toReason } from '../../toReason.ts'
-import { createMlDsa65Signer, toMlDsa65Bytes } from './mlDsa65.ts'
+import { CoordinatorError } from '../../../errors.ts'
+import { type Clock, type Schedule, systemSchedule } from '../../../system.ts'
+import { toReason } from '../../../toReason.ts'
 import { type SnpCertificates, toHexChain } from './snpCertificates.ts'
 import type { SnpRevocations } from './snpRevocations.ts'
 
@@ -166,4 +166,16 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
 
 function generateKeyPair(kind: 'ed25519' | 'ml-dsa-65') {
   return kind === 'ed25519' ? generateKeyPairSync(kind) : generateKeyPairSync(kind)
+}
+
+const signOnPool = promisify(sign)
+
+/** ML-DSA-65 (FIPS 204, pure, with an empty context) by this key. Takes milliseconds, on a thread of the pool. */
+export function createMlDsa65Signer(privateKey: KeyObject): (message: Uint8Array) => Promise<Uint8Array> {
+  return (message) => signOnPool(null, message, privateKey)
+}
+
+/** The 1,952 bytes of a key: what its SubjectPublicKeyInfo ends in. */
+export function toMlDsa65Bytes(publicKey: KeyObject): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(publicKey.export({ type: 'spki', format: 'der' }).subarray(-1_952))
 }

@@ -1,13 +1,19 @@
 import { hash } from 'node:crypto'
-import { type Collateral, parseCollateral, type TrustedRoot } from '@countersign/attestation'
-import type { Platform } from '@countersign/evidence'
+import {
+  type Collateral,
+  describeCollateral,
+  parseCollateral,
+  QuoteError,
+  type TrustedRoot,
+} from '@countersign/attestation'
+import { createPlatformReader as createQuotePlatformReader, type Platform } from '@countersign/evidence'
 import { toCanonicalJson } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
-import { CoordinatorError } from '../../errors.ts'
-import { isAhead } from '../../isAhead.ts'
-import type { CollateralCache } from '../../store/collateralCache.ts'
-import { type Clock, type Schedule, systemSchedule } from '../../system.ts'
-import { toReason } from '../../toReason.ts'
+import { CoordinatorError } from '../../../errors.ts'
+import { isAhead } from '../../../isAhead.ts'
+import type { CollateralCache } from '../../../store/collateralCache.ts'
+import { type Clock, type Schedule, systemSchedule } from '../../../system.ts'
+import { toReason } from '../../../toReason.ts'
 import { type CheckedCollateral, checkCollateral } from './checkCollateral.ts'
 
 /** The collateral in force for a platform, checked and in date. Throws `collateral_stale`. */
@@ -214,4 +220,60 @@ function stale() {
 
 function toText(time: number): string {
   return new Date(time).toISOString()
+}
+
+export type SimulatedCollateralStoreDeps = {
+  /** Of the simulator, which only mock mode ever loads: `(at) => createSimulator({ at })`. */
+  simulatorFactory(at: Date): { collateral(): Collateral }
+  clock: Clock
+}
+
+/** Of what the simulator issues, from now on. */
+const SIMULATED_LIFETIME_MS = 29 * DAY_MS
+
+/** The collateral of simulated hardware, made again each day, as if Intel had issued it. */
+export function createSimulatedCollateralStore(deps: SimulatedCollateralStoreDeps): CollateralStore {
+  const { simulatorFactory, clock } = deps
+  let made:
+    | { collateral: Collateral; bytes: Uint8Array<ArrayBuffer>; hash: string; fmspc: string; madeAt: number }
+    | undefined
+
+  function make(now: number) {
+    const collateral = simulatorFactory(new Date(now)).collateral()
+    const bytes = toCanonicalJson(collateral)
+    const { fmspc } = describeCollateral(collateral).tcbInfo
+    return { collateral, bytes, hash: hash('sha256', bytes, 'hex'), fmspc, madeAt: now }
+  }
+
+  return {
+    async current({ fmspc, ca }) {
+      const now = clock.now()
+      if (made === undefined || now < made.madeAt || now >= made.madeAt + DAY_MS) made = make(now)
+      if (fmspc !== made.fmspc || ca !== 'platform') {
+        throw stale()
+      }
+      return { collateral: made.collateral, bytes: made.bytes, hash: made.hash }
+    },
+    listLapses: () =>
+      made === undefined ? [] : [{ platform: `${made.fmspc} platform`, lapsesAt: made.madeAt + SIMULATED_LIFETIME_MS }],
+    async stop() {},
+  }
+}
+
+/** The platform that an enclave's quote names. Throws `attestation_invalid`. */
+export type PlatformReader = (quote: Uint8Array) => Platform
+
+export function createPlatformReader(): PlatformReader {
+  const readPlatform = createQuotePlatformReader()
+  return (quote) => {
+    try {
+      return readPlatform(quote)
+    } catch (cause) {
+      if (!(cause instanceof QuoteError)) throw cause
+      throw new CoordinatorError('attestation_invalid', 'the enclave’s quote is not accepted', {
+        details: cause.code,
+        cause,
+      })
+    }
+  }
 }

@@ -1,8 +1,8 @@
 import { type AddressInfo, createServer } from 'node:net'
 import type { OpenSessionResponse } from '@countersign/protocol'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { toItem } from '../../../enclave/test/items.ts'
-import { holdTimeLimits } from '../timeLimits.fake.ts'
+import { toItem } from '../../../../enclave/test/items.ts'
+import { holdTimeLimits } from '../../timeLimits.fake.ts'
 import { setUp, unavailable, withCode } from './enclaveClient.fake.ts'
 import { fakeConfig, fakeSession, fakeSettings, fakeSigned, startFakeEnclave } from './httpEnclave.fake.ts'
 

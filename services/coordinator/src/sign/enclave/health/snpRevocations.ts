@@ -1,7 +1,7 @@
 import { QuoteError, type VerifiedReport, type Verifier } from '@countersign/attestation'
 import { type KdsClient, VendorError } from '@countersign/evidence'
 import type { Log } from '@countersign/service'
-import { isAhead } from '../../isAhead.ts'
+import { isAhead } from '../../../isAhead.ts'
 import type { SnpChain } from './snpCertificates.ts'
 
 /** AMD's list, DER, and until when it is in date. */
