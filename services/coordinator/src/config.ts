@@ -34,7 +34,7 @@ import {
   settingNames,
   testChainIds,
 } from '@countersign/service'
-import type { ProviderConfig } from './accounts/createProviders.ts'
+import type { ProviderConfig } from './accounts/providers.ts'
 import { readProviders } from './accounts/readProviders.ts'
 import type { AppConfig } from './app.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'

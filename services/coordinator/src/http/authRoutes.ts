@@ -1,10 +1,14 @@
 import type { EndpointResponse, SessionUser } from '@countersign/protocol'
-import { type FinishLoginDeps, finishLogin, stateInvalid, toStateId } from '../accounts/finishLogin.ts'
-import { logout } from '../accounts/logout.ts'
 import type { IdentityProvider } from '../accounts/oidc.ts'
-import { toReturnTo } from '../accounts/returnTo.ts'
-import { getSession } from '../accounts/session.ts'
-import { startLogin } from '../accounts/startLogin.ts'
+import { getSession, logout } from '../accounts/session.ts'
+import {
+  type FinishLoginDeps,
+  finishLogin,
+  startLogin,
+  stateInvalid,
+  toReturnTo,
+  toStateId,
+} from '../accounts/signIn.ts'
 import { CoordinatorError, type CoordinatorErrorCode, coordinatorErrors, toPublicCode } from '../errors.ts'
 import type { Store } from '../store/openStore.ts'
 import type { Random } from '../system.ts'

@@ -1,6 +1,6 @@
 import { type Hex, hashUnsignedTransaction, type Opening, type TxMetadata, toPrefixedHex } from '@countersign/protocol'
 import { type AnswerCheck, createAnswerCheck } from '../../test/answerCheck.ts'
-import { createSignerFinder } from '../accounts/findSigner.ts'
+import { createSignerFinder } from '../accounts/session.ts'
 import { type AppConfig, type AppDeps, createApp } from '../app.ts'
 import { createManualTime } from '../manualTime.fake.ts'
 import {

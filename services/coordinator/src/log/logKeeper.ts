@@ -1,4 +1,3 @@
-
 import { toHex } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { KeyEnclave } from '../sign/enclave/keyEnclave.ts'

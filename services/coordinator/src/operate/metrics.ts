@@ -4,14 +4,14 @@ import { type CoordinatorErrorCode, coordinatorErrors } from '../errors.ts'
 import type { ProblemMetrics } from '../http/problem.ts'
 import type { LogMetrics } from '../log/keptLog.ts'
 import type { WitnessAnswer } from '../log/witnessClient.ts'
-import type { BalanceMetrics } from '../publish/watchBalance.ts'
+import type { BalanceMetrics } from '../publish/startPipeline.ts'
 import type { WebhookMetrics } from '../publish/webhook/startWebhooks.ts'
 import type { StageMetrics } from '../publish/worker.ts'
 import type { SigningMetrics } from '../sign/batchSigner.ts'
 import { addGauges, type GaugeDeps } from './gauges.ts'
 
 /** What operators watch; served on a port of its own, which the internet never reaches. */
-export type Metrics = SigningMetrics &
+type Metrics = SigningMetrics &
   StageMetrics &
   BalanceMetrics &
   ProblemMetrics &

@@ -3,10 +3,9 @@ import type { FakeChainFault } from '@countersign/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { PUBLISH_QUEUE } from '../store/jobs.ts'
 import { ChainError } from './chain/chainError.ts'
-import { encodePublish } from './chain/encodePublish.ts'
+import { encodePublish } from './chain/contract.ts'
 import type { Chain } from './chain/viemChain.ts'
-import { createSightings } from './confirmRun.ts'
-import { HOLDING_MS } from './holding.ts'
+import { createSightings, HOLDING_MS } from './confirmRun.ts'
 import {
   Crash,
   codeOf,
