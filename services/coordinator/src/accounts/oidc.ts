@@ -26,7 +26,7 @@ export type IdentityProvider = {
 }
 
 /** Who somebody is, in the words of their provider. */
-export type ProviderUser = {
+type ProviderUser = {
   idToken: string
   issuer: string
   subject: string

@@ -219,7 +219,7 @@ export type Releasable = Pick<
 > & { collateral: { bytes: Uint8Array; hash: string } }
 
 /** A release that nobody may have yet, and what it was made of. */
-export type BegunRelease = { batch: Releasable; coordinator: Uint8Array; release: Promise<Release> }
+type BegunRelease = { batch: Releasable; coordinator: Uint8Array; release: Promise<Release> }
 
 /** A batch whose quote is verified, with the release that was begun meanwhile. */
 type Verified = Releasable & { begun?: BegunRelease | undefined }

@@ -14,7 +14,7 @@ export type Claim = { walletId: string; digest: Hex; leaf: string }
 
 export type CosignedNote = { size: number; note: string }
 
-export type LogHead = {
+type LogHead = {
   written: { size: number; note: string; bootId: string; hashes: readonly Uint8Array[] }
   cosigned: CosignedNote | undefined
 }

@@ -6,7 +6,7 @@ import type { Tables } from './tables.ts'
 import { toBytes } from './values.ts'
 
 /** Why a proof is `onchain_failed`; kept in `attestations.failure`. */
-export type PublishFailure =
+type PublishFailure =
   /** Its deadline passed before it went into any transaction. */
   | 'publish_deadline'
   /** Its transaction was not mined in time, and its nonce has been used up. */

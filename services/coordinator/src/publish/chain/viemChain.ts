@@ -30,7 +30,7 @@ export type Fees = { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint }
 
 export type Call = { to: Hex; data: Hex }
 
-export type UnsignedTransaction = Call & Fees & { nonce: number; gas: bigint; value?: bigint }
+type UnsignedTransaction = Call & Fees & { nonce: number; gas: bigint; value?: bigint }
 
 type SignedTransaction = { raw: Hex; hash: Hex }
 
