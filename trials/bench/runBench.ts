@@ -1,32 +1,18 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import type { Outcome, TrialDeps } from '../trial.ts'
+import { benchGrowth } from './growth.ts'
 import { describeMachine, fillPage, fillSummary } from './page.ts'
+import { benchPipeline } from './pipeline.ts'
+import { benchReads } from './reads.ts'
 import { type Report, type Suite, toBody } from './report.ts'
-import { benchEnclave } from './suites/enclave.ts'
-import { benchGrowth } from './suites/growth.ts'
-import { benchLog } from './suites/log.ts'
-import { benchMemory } from './suites/memory.ts'
-import { benchPipeline } from './suites/pipeline.ts'
-import { benchReads } from './suites/reads.ts'
-import { benchRestart } from './suites/restart.ts'
-import { benchSign } from './suites/sign.ts'
-import { benchSignIn } from './suites/signIn.ts'
-import { benchStartup } from './suites/startup.ts'
-import { benchVaults } from './suites/vaults.ts'
-import { benchVerification } from './suites/verification.ts'
+import { benchSign } from './sign.ts'
+import { benchVerification } from './verification.ts'
 
 const suites: Readonly<Record<string, Suite>> = {
   verification: benchVerification,
-  startup: benchStartup,
-  enclave: benchEnclave,
   sign: benchSign,
-  vaults: benchVaults,
-  log: benchLog,
-  signin: benchSignIn,
   reads: benchReads,
-  memory: benchMemory,
   pipeline: benchPipeline,
-  restart: benchRestart,
   growth: benchGrowth,
 }
 

@@ -98,7 +98,7 @@ export async function runFailover({ scope, say }: TrialDeps, options: FailoverOp
   }
   await load.finish(SETTLE_MS)
   const { answered } = load
-  say(`${answered.length} of ${load.asked()} signatures were answered`)
+  say(`${answered.length} of ${load.counts.asked} signatures were answered`)
   const changed = await load.askAgain()
   const audited = await audit(cluster, answered, { say, verifyOneIn: VERIFIED_OF })
   const lost = events.reduce((sum, event) => sum + event.lost, 0)
@@ -111,7 +111,7 @@ export async function runFailover({ scope, say }: TrialDeps, options: FailoverOp
   return {
     faults: [
       ...(isTlsRequired ? [] : ['a plain connection was let in']),
-      ...(answered.length < load.asked() ? [`${load.asked() - answered.length} signatures were never answered`] : []),
+      ...(answered.length < load.counts.asked ? [`${load.counts.asked - answered.length} signatures were never answered`] : []),
       ...cluster.members.flatMap(({ name, deaths }) => (deaths() > 0 ? [`${name} died ${deaths()} times`] : [])),
       ...backups,
       ...audited.invalid,
@@ -119,7 +119,7 @@ export async function runFailover({ scope, say }: TrialDeps, options: FailoverOp
     ],
     tables: [toTable(events)],
     figures: {
-      ...{ asked: load.asked(), answered: answered.length, verified: audited.verified, changed: changed.length },
+      ...{ asked: load.counts.asked, answered: answered.length, verified: audited.verified, changed: changed.length },
       ...{ incomplete: audited.lost.length, twice: audited.duplicated.length, unknown: audited.unknown.length },
     },
   }

@@ -1,6 +1,6 @@
 import { createRandom } from '@countersign/testing'
 import { createAccounts } from '@countersign/testing/stack'
-import { signInAll } from '../bench/signer.ts'
+import { signInAll } from '../bench/load.ts'
 import type { Outcome, TrialDeps } from '../trial.ts'
 import { createAskers, findToldFaults, IMPLEMENTATION } from './askers.ts'
 import type { BadWitness, Mood } from './badWitness.ts'

@@ -3,12 +3,12 @@ import { setTimeout } from 'node:timers/promises'
 import { createRandom } from '@countersign/testing'
 import { createAccounts } from '@countersign/testing/stack'
 import { audit, listFaults } from '../audit.ts'
+import { startLoad } from '../cluster/load.ts'
 import { startCluster } from '../cluster/startCluster.ts'
 import { parseInspectorUrl } from '../openInspector.ts'
 import type { Table } from '../table.ts'
 import type { Outcome, TrialDeps } from '../trial.ts'
 import { startChaos } from './chaos.ts'
-import { startLoad } from './load.ts'
 import { type Growth, measureGrowth } from './memory.ts'
 
 type SoakOptions = {
@@ -35,7 +35,7 @@ export async function runSoak(
   options: SoakOptions,
   { killEveryMs = KILL_EVERY_MS, disturbEveryMs = DISTURB_EVERY_MS } = {},
 ): Promise<Outcome> {
-  const { calm: isCalm, rate: signRate, users, witnesses: hasLog } = options
+  const { calm: isCalm, rate, users, witnesses: hasLog } = options
   const durationMs = 60_000 * options.minutes
   const inspectorUrls = new Map<string, string>()
   const file = options.log === '' ? undefined : createWriteStream(options.log)
@@ -59,7 +59,9 @@ export async function runSoak(
   const outside = Object.entries(cluster.outside)
   say(`started ${cluster.members.map(({ name }) => name).join(', ')}`)
   const subjects = accounts.map(({ sub }) => sub)
-  const load = startLoad({ url: cluster.url, subjects, signRate, pollRate: 3 * signRate, random: random(2) })
+  // One in 25 signatures ends with a sign-out, and one in ten is asked for again.
+  const habits = { pollRate: 3 * rate, signOutShare: 0.04, repeatShare: 0.1, random: random(2) }
+  const load = await startLoad({ url: cluster.url, subjects, rate, habits })
   const progress = setInterval(() => say(load.progress()), SAY_EVERY_MS)
   scope.add(progress, async (timer) => clearInterval(timer))
   if (!isCalm) for (const [, proxy] of outside) proxy.setRate(FAILURE_RATE)
@@ -74,7 +76,7 @@ export async function runSoak(
   await load.finish(SETTLE_MS)
   const settledS = Math.round((performance.now() - endedAt) / 1000)
   clearInterval(progress)
-  const { answered, counts, changed } = load.report()
+  const { answered, counts, changed } = load
   const audited = await audit(cluster, answered, { say })
   const grown = memory.filter(({ early, late }) => late.resident / early.resident - 1 > MAX_GROWTH)
   return {
