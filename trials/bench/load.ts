@@ -75,16 +75,18 @@ const CONNECT_TOGETHER = 128
 
 /** Each connection asks again as soon as it is answered, until the time is over. Then all wait for their last answer. */
 export async function applyLoad(parameters: {
-  url: string
+  /** Connections take turns. */
+  urls: readonly string[]
   connections: number
   sliceMs: number
   next: Requests
 }): Promise<Answered> {
-  const { url, connections, sliceMs, next } = parameters
+  const { urls, connections, sliceMs, next } = parameters
   const callers: Caller[] = []
   while (callers.length < connections) {
     const count = Math.min(CONNECT_TOGETHER, connections - callers.length)
-    callers.push(...(await Promise.all(Array.from({ length: count }, () => connectCaller(url)))))
+    const chosen = Array.from({ length: count }, (_, index) => urls[index % urls.length] ?? '')
+    callers.push(...(await Promise.all(chosen.map(connectCaller))))
   }
   const latencies: number[] = []
   let count = 0
@@ -202,12 +204,12 @@ export function prepareLoad(load: Load, connections: number, sliceMs: number): (
   if ('requests' in load) {
     const { requests } = load
     const next = () => requests[Math.floor(Math.random() * requests.length)] ?? Buffer.alloc(0)
-    return () => applyLoad({ url, connections, sliceMs, next })
+    return () => applyLoad({ urls: [url], connections, sliceMs, next })
   }
   // Nobody is answered sooner than a quote is made.
   const most = Math.min((MAX_PER_SECOND * sliceMs) / 1000, (connections * sliceMs) / QUOTE_MS)
   const next = prepareSignings({ ...load, connections, count: Math.ceil(most) + SPARE_EACH * connections })
-  return () => applyLoad({ url, connections, sliceMs, next })
+  return () => applyLoad({ urls: [url], connections, sliceMs, next })
 }
 
 /** Four slices each, in an order in which slow changes of the machine affect all alike. */

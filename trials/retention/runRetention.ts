@@ -5,7 +5,7 @@ import { createAccounts } from '@countersign/testing/stack'
 import { startContract } from '../../contracts/startContract.ts'
 import { type Caller, connectCaller, signInAll, signMany, toRequest } from '../bench/load.ts'
 import { openQuery, type Query } from '../openQuery.ts'
-import type { Outcome, TrialDeps } from '../trial.ts'
+import { count, type Outcome, type Trial, type TrialDeps, type Values } from '../trial.ts'
 
 const USERS = 8
 /** The signatures are spread over so many days. */
@@ -17,14 +17,25 @@ const POLL_MS = 2
 /** Without progress. */
 const STUCK_MS = 120_000
 
+const options = {
+  proofs: count(20_000, 'how many', { least: 600 }),
+  receipts: count(2, 'version of the receipts: 1 has 26 kB, 2 has 2 kB', { most: 2 }),
+}
+type Options = Values<typeof options>
+
+export const retention: Trial = {
+  summary:
+    'Signs and publishes, has the worker drop old receipts from the database, kills it while it does, and reads every proof again.',
+  options,
+  example: '--proofs 2000 --receipts 1',
+  run: runRetention,
+}
+
 /**
  * Signs and publishes, dates the signatures back, and has the worker drop the old receipts from the database. The worker is killed while
  * it does. Then every proof must be answered as before, from receipts that a coordinator rebuilds.
  */
-export async function runRetention(
-  { scope, say }: TrialDeps,
-  { proofs, receipts }: { proofs: number; receipts: number },
-): Promise<Outcome> {
+export async function runRetention({ scope, say }: TrialDeps, { proofs, receipts }: Options): Promise<Outcome> {
   const { chain, env } = await startContract()
   scope.add(chain, ({ stop }) => stop())
   const backend = await startBackend({ accounts: createAccounts(USERS), env: { ...env, RECEIPTS: String(receipts) } })
@@ -54,10 +65,10 @@ export async function runRetention(
   await restart(retention)
   await untilCount(query, DROPPED, 1, STUCK_MS)
   await backend.stopCoordinator('SIGKILL')
-  const killedAt = await count(query, DROPPED)
+  const killedAt = await countProofs(query, DROPPED)
   say(`killed the worker after ${killedAt} receipts`)
   await backend.startCoordinator(retention)
-  const due = await count(query, `created_at < now() - interval '${RETENTION_DAYS} days'`)
+  const due = await countProofs(query, `created_at < now() - interval '${RETENTION_DAYS} days'`)
   await untilCount(query, DROPPED, due, STUCK_MS)
   await query('vacuum (analyze) attestations')
   sizes.push(['after VACUUM', await readSize(query)])
@@ -72,7 +83,7 @@ export async function runRetention(
     const answer = after.get(slug) ?? 'no answer'
     return answer === before.get(slug) ? [] : [`${slug} is answered otherwise: ${answer.slice(0, 300)}`]
   })
-  const [dropped, held] = [await count(query, DROPPED), await count(query, 'receipt_bytes is not null')]
+  const [dropped, held] = [await countProofs(query, DROPPED), await countProofs(query, 'receipt_bytes is not null')]
   if (dropped + held !== proofs) faults.push(`${dropped} receipts were dropped and ${held} are held, of ${proofs}`)
   return {
     faults,
@@ -83,7 +94,7 @@ export async function runRetention(
 
 const DROPPED = 'receipt_dropped is not null'
 
-async function count(query: Query, where: string): Promise<number> {
+async function countProofs(query: Query, where: string): Promise<number> {
   const [row] = await query<{ count: string }>(`select count(*) from attestations where ${where}`)
   return Number(row?.count)
 }
@@ -91,7 +102,7 @@ async function count(query: Query, where: string): Promise<number> {
 async function untilCount(query: Query, where: string, wanted: number, stuckMs: number): Promise<void> {
   let [seen, at] = [-1, performance.now()]
   for (;;) {
-    const now = await count(query, where)
+    const now = await countProofs(query, where)
     if (now >= wanted) return
     if (now !== seen) [seen, at] = [now, performance.now()]
     if (performance.now() - at > stuckMs) throw new Error(`${now} of ${wanted} have ${where}`)

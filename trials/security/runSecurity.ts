@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
-import type { Outcome, TrialDeps } from '../trial.ts'
-import type { Attack, AttackResult, attackNames } from './attack.ts'
+import { choices, flag, type Outcome, seed, type Trial, type TrialDeps, type Values, word } from '../trial.ts'
+import type { Attack, AttackResult } from './attack.ts'
 import { abuseMatrix } from './attacks/abuseMatrix.ts'
 import { cookieTossing } from './attacks/cookieTossing.ts'
 import { eventStreams } from './attacks/eventStreams.ts'
@@ -15,10 +15,8 @@ import { vaultOldDatabase, vaultOwnCoordinator, vaultSecondEnclave, vaultStolenS
 import { createChoices } from './createChoices.ts'
 import { startTarget } from './startTarget.ts'
 
-type AttackName = (typeof attackNames)[number]
-type SecurityOptions = { only: readonly AttackName[]; seed: number; short: boolean; json: string }
-
-const attacks: Readonly<Record<AttackName, Attack>> = {
+/** Those that restart the coordinator come last. */
+const attacks = {
   'abuse-matrix': abuseMatrix,
   'header-floods': headerFloods,
   'open-redirect': openRedirect,
@@ -33,10 +31,27 @@ const attacks: Readonly<Record<AttackName, Attack>> = {
   'vault-second-enclave': vaultSecondEnclave,
   'vault-old-database': vaultOldDatabase,
   'rate-limits': rateLimits,
+} as const satisfies Readonly<Record<string, Attack>>
+const attackNames = Object.keys(attacks) as (keyof typeof attacks)[]
+
+const options = {
+  only: choices('NAME', attackNames, 'these attacks'),
+  seed: seed('the same one tries the same again'),
+  short: flag('as in the tests: fewer of everything, and no judgement of times'),
+  json: word('FILE', 'writes the results to a file too'),
+}
+type Options = Values<typeof options>
+
+export const security: Trial = {
+  summary: `Attacks a whole backend on this machine (identity provider, PostgreSQL, enclave and coordinator as separate processes) and reports what
+was tried, with which figures, and what should not have happened.`,
+  options,
+  example: '--short --only open-redirect',
+  run: runSecurity,
 }
 
 /** Makes the attacks one after the other on one backend. One that cannot be finished is a fault, and the others go on. */
-export async function runSecurity({ scope, say }: TrialDeps, options: SecurityOptions): Promise<Outcome> {
+export async function runSecurity({ scope, say }: TrialDeps, options: Options): Promise<Outcome> {
   const { only, seed, short, json } = options
   say('starting identity provider, satellite, PostgreSQL, enclave and coordinator')
   const target = scope.add(await startTarget(), ({ stop }) => stop())

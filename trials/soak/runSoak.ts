@@ -5,21 +5,10 @@ import { createAccounts } from '@countersign/testing/stack'
 import { audit, listFaults } from '../audit.ts'
 import { startLoad } from '../cluster/load.ts'
 import { startCluster } from '../cluster/startCluster.ts'
-import { parseInspectorUrl } from '../openInspector.ts'
 import type { Table } from '../table.ts'
-import type { Outcome, TrialDeps } from '../trial.ts'
+import { count, flag, type Outcome, seed, type Trial, type TrialDeps, type Values, word } from '../trial.ts'
 import { startChaos } from './chaos.ts'
-import { type Growth, measureGrowth } from './memory.ts'
-
-type SoakOptions = {
-  minutes: number
-  seed: number
-  calm: boolean
-  rate: number
-  users: number
-  witnesses: boolean
-  log: string
-}
+import { type Growth, measureGrowth, parseInspectorUrl } from './memory.ts'
 
 const FAILURE_RATE = 0.05
 const SETTLE_MS = 120_000
@@ -29,10 +18,30 @@ const DISTURB_EVERY_MS = 9_000
 /** Of what is resident after a collection, since the warm-up. */
 const MAX_GROWTH = 0.1
 
+const options = {
+  minutes: count(10, 'how long; parts of a minute are fine', { least: 0.01, most: 1_440, isWhole: false }),
+  seed: seed('of who is hit, and when'),
+  calm: flag(`no faults: measures whether memory grows from four tenths of the time to its end, at most 10 % of what is resident after
+             a full collection of garbage, which every process makes at both moments`),
+  rate: count(6, 'new signatures per second', { least: 0.1, most: 500, isWhole: false }),
+  users: count(24, 'who sign them'),
+  witnesses: flag('each enclave insists on a log, which 3 witnesses cosign; they are hit too'),
+  log: word('FILE', 'what all processes write'),
+}
+type Options = Values<typeof options>
+
+export const soak: Trial = {
+  summary: `Runs the whole topology (PostgreSQL, 3 coordinators behind HAProxy, 2 workers, 2 enclaves) under load while processes are killed
+and frozen, the database is cut off, and satellite, IPFS and chain fail one call in twenty; then audits the signatures that clients received. Needs haproxy.`,
+  options,
+  example: '--minutes 1 --log soak.log',
+  run: (deps, values: Options) => runSoak(deps, values),
+}
+
 /** Load and chaos on the whole topology, then an audit of all signatures that clients received. Calm, it measures memory instead. */
 export async function runSoak(
   { scope, say }: TrialDeps,
-  options: SoakOptions,
+  options: Options,
   { killEveryMs = KILL_EVERY_MS, disturbEveryMs = DISTURB_EVERY_MS } = {},
 ): Promise<Outcome> {
   const { calm: isCalm, rate, users, witnesses: hasLog } = options
@@ -97,13 +106,13 @@ export async function runSoak(
   }
 }
 
-/** MiB after the warm-up and at the end: resident as it runs, resident after a collection of all garbage, and the heap that is kept then. */
+/** MiB after the warm-up and at the end: resident as it runs, and after a collection of all garbage. */
 function toTable(memory: readonly Growth[]): Table {
   return {
-    head: ['Process', 'As it runs', 'Growth', 'After a collection', 'Growth', 'Heap', 'Growth'],
+    head: ['Process', 'As it runs', 'Growth', 'After a collection', 'Growth'],
     rows: memory.map(({ name, early, late }) => [
       name,
-      ...(['running', 'resident', 'heap'] as const).flatMap((of) => [
+      ...(['running', 'resident'] as const).flatMap((of) => [
         `${early[of].toFixed(0)} → ${late[of].toFixed(0)}`,
         `${(100 * (late[of] / early[of] - 1)).toFixed(1)} %`,
       ]),

@@ -9,7 +9,7 @@ import { createAccounts, createTx, createUser, toDigest } from '@countersign/tes
 import { startContract } from '../../contracts/startContract.ts'
 import { createMember, type Member } from '../member.ts'
 import { openQuery } from '../openQuery.ts'
-import type { Outcome, TrialDeps } from '../trial.ts'
+import { count, type Outcome, seed, type Trial, type TrialDeps, type Values } from '../trial.ts'
 import { attack, compareCauses, readCauses, readKeys } from './judge.ts'
 import { startReceiver } from './receiver.ts'
 
@@ -26,14 +26,26 @@ const SETTLE_MS = 240_000
 const SETTLE_EACH_MS = 40
 const DEAD = 5
 
+const options = {
+  count: count(10_000, 'webhooks to be delivered'),
+  seed: seed('of the random moments and failures'),
+}
+type Options = Values<typeof options>
+
+export const webhooks: Trial = {
+  summary: `Has the service report sign-ins and proofs to a receiver that fails one time in five, while coordinator and workers are killed at random
+moments: each is delivered at least once, nothing is reported that did not happen, forged and replayed ones are refused, and nothing goes
+where a redirect points.`,
+  options,
+  example: '--count 500',
+  run: runWebhooks,
+}
+
 /**
  * Sign-ins and proofs, told to a receiver that fails one time in five, while the coordinator and the workers are killed at random moments.
  * Then some for a receiver that fails until they are given up, and that the operator sends again.
  */
-export async function runWebhooks(
-  { scope, say }: TrialDeps,
-  { count, seed }: { count: number; seed: number },
-): Promise<Outcome> {
+export async function runWebhooks({ scope, say }: TrialDeps, { count, seed }: Options): Promise<Outcome> {
   const random = (stream: number) => createRandom(seed * 16 + stream)
   const folder = await scope.createFolder()
   const stopEach = (part: { stop(): Promise<unknown> }) => part.stop()
