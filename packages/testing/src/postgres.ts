@@ -18,7 +18,6 @@ import { createRequire } from 'node:module'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
-import pg from 'pg'
 import { findFreePorts } from './ports.ts'
 import {
   type Account,
@@ -102,13 +101,9 @@ export async function startPostgres(options: StartPostgresOptions = {}): Promise
     url: toUrl(SUPERUSER),
     async createDatabase() {
       const name = `test_${randomBytes(8).toString('hex')}`
-      const client = new pg.Client({ connectionString: toUrl(SUPERUSER) })
-      await client.connect()
-      try {
-        await client.query(`create database ${name}`)
-      } finally {
-        await client.end()
-      }
+      // Loaded here: the local stack starts a server before it loads any package.
+      const { askPostgres } = await import('./postgresClient.ts')
+      await askPostgres(toUrl(SUPERUSER), `create database ${name}`)
       return toUrl(name)
     },
     async findPids() {

@@ -107,22 +107,13 @@ test('a message reaches a process that takes messages', async () => {
 test('a checkout may have any name, and the launcher loads no package', async () => {
   const root = await mkdtemp(join(tmpdir(), 'countersign #1? 100%25 '))
   onTestFinished(() => rm(root, { recursive: true }))
-  const stack = join(root, 'packages/testing/src/stack')
+  const source = 'packages/testing/src'
   await writeFile(join(root, 'package.json'), '{"type":"module"}')
   await writeFile(join(root, 'main.js'), SERVES)
   // There are no packages to load here.
-  for (const name of [
-    'launcher.ts',
-    'environments.ts',
-    'startService.ts',
-    'paths.ts',
-    'witnesses.ts',
-    'endWithParent.ts',
-  ]) {
-    await cp(toPath(`packages/testing/src/stack/${name}`), join(stack, name))
-  }
+  await cp(toPath(source), join(root, source), { recursive: true })
   const launcher = `
-    const { startService } = await import(${JSON.stringify(pathToFileURL(join(stack, 'launcher.ts')).href)})
+    const { startService } = await import(${JSON.stringify(pathToFileURL(join(root, source, 'stack/launcher.ts')).href)})
     const service = startService({ name: 'thing', main: ${JSON.stringify(join(root, 'main.js'))}, env: {} })
     console.log((await service.started).port)
     await service.stop()`
