@@ -13,7 +13,6 @@ export type AttackContext = {
 }
 
 export type AttackResult = {
-  name: string
   /** Requests, connections or inputs, as the figures say. */
   tried: number
   figures: Record<string, string | number>

@@ -55,7 +55,7 @@ export async function runSecurity({ scope, say }: TrialDeps, options: Options): 
   const { only, seed, short, json } = options
   say('starting identity provider, satellite, PostgreSQL, enclave and coordinator')
   const target = scope.add(await startTarget(), ({ stop }) => stop())
-  const results: AttackResult[] = []
+  const results: (AttackResult & { name: string })[] = []
   for (const name of only) {
     say(`${name} …`)
     // The same inputs whichever other attacks are chosen.
@@ -64,7 +64,7 @@ export async function runSecurity({ scope, say }: TrialDeps, options: Options): 
       // As another may have left it.
       await target.restart()
       const size = short ? 'short' : 'full'
-      results.push(await attacks[name]({ target, size, random, say: (line) => say(`  ${line}`) }))
+      results.push({ name, ...(await attacks[name]({ target, size, random, say: (line) => say(`  ${line}`) })) })
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       results.push({ name, tried: 0, figures: {}, faults: [`it could not be finished: ${reason}`] })

@@ -74,7 +74,12 @@ export async function runSoak(
   const progress = setInterval(() => say(load.progress()), SAY_EVERY_MS)
   scope.add(progress, async (timer) => clearInterval(timer))
   if (!isCalm) for (const [, proxy] of outside) proxy.setRate(FAILURE_RATE)
-  const chaos = isCalm ? undefined : startChaos({ cluster, random: random(3), killEveryMs, disturbEveryMs, say })
+  const chaos = isCalm
+    ? undefined
+    : startChaos({
+        ...{ members: cluster.members, random: random(3), killEveryMs, say },
+        disturb: { postgres: cluster.postgres, wire: cluster.wire, everyMs: disturbEveryMs },
+      })
   const watched = cluster.members.map((member) => ({ ...member, inspectorUrl: inspectorUrls.get(member.name) ?? '' }))
   const memory = isCalm ? await measureGrowth(watched, durationMs) : []
   if (!isCalm) await setTimeout(durationMs)

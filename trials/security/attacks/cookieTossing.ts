@@ -31,7 +31,7 @@ export async function cookieTossing(context: AttackContext): Promise<AttackResul
     caller.close()
   }
   const { tried, faults } = tally
-  return { name: 'cookie tossing', tried, figures: { 'accepted wrongly': faults.length }, faults }
+  return { tried, figures: { 'accepted wrongly': faults.length }, faults }
 }
 
 /** Beside the user's own cookie, before or after it, or alone in an odd spelling: it signs in no user. */

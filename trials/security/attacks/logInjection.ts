@@ -57,7 +57,6 @@ export async function logInjection({ target, size, random, say }: AttackContext)
   for (const { name } of found) faults.push(`${name} is in the logs`)
   if (/eyJ[\w-]+\.eyJ[\w-]+/.test(text)) faults.push('a token is in the logs')
   return {
-    name: 'log injection',
     tried,
     figures: {
       'lines read': lines.length,

@@ -116,7 +116,6 @@ export async function openRedirect({ target, size, random, say }: AttackContext)
     caller.close()
   }
   return {
-    name: 'open redirect',
     tried,
     figures: {
       'addresses at the start': chosen.length,

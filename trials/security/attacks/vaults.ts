@@ -27,7 +27,6 @@ type Attempt = {
 
 /** Sets up vaults, has honest payments signed, runs the attack, and counts how its tries ended. */
 async function attackVaults(
-  name: string,
   context: AttackContext,
   run: (attempt: Attempt) => Promise<string[]>,
 ): Promise<AttackResult> {
@@ -48,7 +47,6 @@ async function attackVaults(
     const faults = await run({ context, vaults, caller, as, seen, add })
     const refusals = [...outcomes].map(([outcome, count]) => `${count} ${outcome}`).join(', ')
     return {
-      name,
       tried,
       figures: { signatures: signed.size, refusals },
       faults: [...signed].map((each) => `signed: ${each}`).concat(faults),
@@ -60,7 +58,7 @@ async function attackVaults(
 
 /** A thief has the session of a vault's owner, and everything but the passkeys. */
 export const vaultStolenSession = (context: AttackContext) =>
-  attackVaults('vault: stolen session', context, async ({ vaults, as, seen, add }) => {
+  attackVaults(context, async ({ vaults, as, seen, add }) => {
     const { size, random, say } = context
     const { vault, twin, twofold, scheduled } = vaults
     const codes = new Set<string>()
@@ -116,7 +114,7 @@ export const vaultStolenSession = (context: AttackContext) =>
 
 /** An operator runs other code in the place of the coordinator: it has every session, and asks the enclave for anything. */
 export const vaultOwnCoordinator = (context: AttackContext) =>
-  attackVaults('vault: own coordinator', context, async ({ vaults, seen, add }) => {
+  attackVaults(context, async ({ vaults, seen, add }) => {
     const { target, size, random, say } = context
     const session = await readSession(target, target.alice)
     const own = await readSession(target, target.mallory)
@@ -148,7 +146,7 @@ async function signApproved(
  * one approval each, the rules in only one of them, the same at the same time.
  */
 export const vaultSecondEnclave = (context: AttackContext) =>
-  attackVaults('vault: second enclave', context, async ({ vaults, seen, add }) => {
+  attackVaults(context, async ({ vaults, seen, add }) => {
     const { target, size, random } = context
     const session = await readSession(target, target.alice)
     const own = await readSession(target, target.mallory)
@@ -208,7 +206,7 @@ const toBytes = (hex: string) => Buffer.from(hex.replace(/^0x/, ''), 'hex')
 
 /** The database is copied, used, and put back to the copy. Then its rows are changed, one thing after the other. */
 export const vaultOldDatabase = (context: AttackContext) =>
-  attackVaults('vault: old database', context, async ({ vaults, as, add }) => {
+  attackVaults(context, async ({ vaults, as, add }) => {
     const { target, size, random, say } = context
     const { backend } = target
     const { databaseUrl } = backend
