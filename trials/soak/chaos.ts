@@ -29,10 +29,12 @@ export function startChaos(parameters: {
   members: readonly Victim[]
   random: () => number
   killEveryMs: number
+  /** Kills none before the last one that was killed serves again. */
+  isPatient?: boolean
   disturb?: Pick<Cluster, 'postgres' | 'wire'> & { everyMs: number }
   say(line: string): void
 }): Chaos {
-  const { members, random, disturb, say } = parameters
+  const { members, random, isPatient = false, disturb, say } = parameters
   const counts: ChaosCounts = { kills: 0, freezes: 0, cuts: 0, databaseKills: 0 }
   const restarting = new Map<Victim, Promise<unknown>>()
   const frozen = new Set<Victim>()
@@ -65,6 +67,7 @@ export function startChaos(parameters: {
   }
 
   async function kill() {
+    if (isPatient && restarting.size > 0) return
     const member = choose(members.filter((each) => each.pid() !== undefined))
     if (member === undefined) return
     counts.kills += 1

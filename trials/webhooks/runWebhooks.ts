@@ -113,7 +113,7 @@ export async function runWebhooks({ scope, say }: TrialDeps, { count, seed }: Op
     },
   }
   const chaos = startChaos({
-    ...{ members: [coordinator, ...workers], random: random(2), killEveryMs: KILL_EVERY_MS },
+    ...{ members: [coordinator, ...workers], random: random(2), killEveryMs: KILL_EVERY_MS, isPatient: true },
     say() {},
   })
   const made = { proofs: 0, sessions: USERS }
