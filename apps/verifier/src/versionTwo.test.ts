@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Opening, toCanonicalJson, withholdHalf } from '@countersign/protocol'
+import { toCanonicalJson } from '@countersign/protocol'
 import { encodeReceiptCar, parseBlock, quantumNote, toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import { goldenLog } from '../../../packages/receipt/spec/tamperedLog.ts'

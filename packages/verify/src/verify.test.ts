@@ -138,6 +138,25 @@ test('missing collateral makes the verdict incomplete, and it is said who did no
 })
 
 describe('the chain', () => {
+  const subject = { kind: 'transaction', txHash: issue.receipt.transaction.txHash } as const
+
+  test('without an event there is none', async () => {
+    network.rpc.eth_getLogs = []
+    await expect(verify({ subject })).rejects.toThrow(withCode('event_not_found'))
+  })
+
+  test('more than 16 events for one transaction leave the verdict open', async () => {
+    network.rpc.eth_getLogs = Array(17).fill(toLog(issue))
+    expect(await verify()).toMatchObject({ verdict: 'incomplete' })
+  })
+
+  test('an event that leads to the receipt of another transaction proves nothing', async () => {
+    network.blocks.set(other.cid, other.bytes)
+    network.rpc.eth_getLogs = [toLog({ ...issue, cid: other.cid })]
+    expect(await verify({ subject })).toMatchObject({ verdict: 'failed' })
+    expect(progress).toContainEqual({ kind: 'step', step: expect.objectContaining({ id: 'subject', status: 'fail' }) })
+  })
+
   test('a missing event that is not due hides no other failure', async () => {
     network.rpc.eth_getLogs = []
     const early = await verify({ isEventDue: false })

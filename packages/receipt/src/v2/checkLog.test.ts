@@ -111,6 +111,16 @@ describe('without a log', () => {
   })
 })
 
+test('the proof stripped, or the key of the log', async () => {
+  const { log: _, ...receipt } = honest.receipt
+  const stripped = await check({ ...honest, bytes: toCanonicalJson(receipt) })
+  expect([stripped.verdict, failures(stripped)]).toEqual(['failed', ['log']])
+  expect(stepOf(stripped, 'log')?.detail).toContain('does not prove that it is in one')
+  const changes = [{ path: ['logKey'] }]
+  const keyless = await check({ ...honest, ...tamperV2(golden, { block: 'batch', isNamedAnew: true, changes }) })
+  expect([keyless.verdict, failures(keyless)[0]]).toEqual(['failed', 'log'])
+})
+
 describe('the golden receipt', () => {
   test.each(createLogTamperings(golden).map((tampering) => [tampering.name, tampering.step, tampering] as const))(
     '%s is caught by %s',
