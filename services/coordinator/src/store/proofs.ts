@@ -5,6 +5,7 @@ import {
   type SignedSummary,
   SUMMARY_DATA_BYTES,
   toPrefixedHex,
+  toSignedSummary,
 } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { PREPARED } from './openDatabase.ts'
@@ -114,10 +115,9 @@ type TransactionRow = Pick<Tables['pending_transactions'], 'tx_hash' | 'created_
     id: string
     chain_id: string
     vault: Uint8Array | null
-  } & SummaryRow
-
-/** Those that a kind does not have are null. */
-type SummaryRow = { kind: SignatureKind; to: Hex; value: string; data: Hex; nonce: string; implementation: Hex }
+    /** Of a transaction its metadata, or its subject. */
+    signed: Parameters<typeof toSignedSummary>[0]
+  }
 
 const DATA_CHARACTERS = 2 + 2 * SUMMARY_DATA_BYTES
 
@@ -135,9 +135,10 @@ export async function listTransactions(
     await sql`set local enable_sort = off`.execute(transaction)
     await sql`set local enable_incremental_sort = off`.execute(transaction)
     return sql<TransactionRow>`
-      select p.id::text, p.kind, p.tx_hash, p.chain_id::text, p.created_at, a.slug, a.status,
-        content ->> 'to' as to, content ->> 'value' as value, left(content ->> 'data', ${DATA_CHARACTERS}::integer) as data,
-        content ->> 'nonce' as nonce, content ->> 'address' as implementation,
+      select p.id::text, p.tx_hash, p.chain_id::text, p.created_at, a.slug, a.status,
+        jsonb_build_object('kind', p.kind, 'subject', coalesce(
+          jsonb_set(content, '{data}', to_jsonb(left(content ->> 'data', ${DATA_CHARACTERS}::integer))), content
+        )) as signed,
         case when w.policy_hash is not null then w.address end as vault
       from wallets as w
       join lateral (
@@ -157,26 +158,32 @@ export async function listTransactions(
     status: row.status,
     createdAt: row.created_at.getTime(),
     ...(row.vault && { walletAddress: toPrefixedHex(row.vault) }),
-    ...toSummary(row),
+    ...toSignedSummary(row.signed),
   }))
-}
-
-function toSummary({ kind, to, value, data, nonce, implementation }: SummaryRow): SignedSummary {
-  if (kind === 'transaction') return { to, value, data, nonce: Number(nonce) }
-  return kind === 'authorization' ? { kind, implementation } : { kind }
 }
 
 /** A proof as an export lists it; without a CID it is not pinned. */
 export type ListedProof = { id: string; cid: string | null } & Pick<
   Proof,
-  'slug' | 'kind' | 'txHash' | 'chainId' | 'walletAddress' | 'status' | 'createdAt' | 'onchainTxHash' | 'onchainBlockNumber'
+  | 'slug'
+  | 'kind'
+  | 'txHash'
+  | 'chainId'
+  | 'walletAddress'
+  | 'status'
+  | 'createdAt'
+  | 'onchainTxHash'
+  | 'onchainBlockNumber'
 >
 
 /** A part of the list. Behind `last` the next one begins; without it there is nothing more, however few proofs a part has. */
 export type ListedPage = { proofs: ListedProof[]; last: { id: string; createdAt: number } | undefined }
 
 /** Without a slug it has no proof. */
-type ListedRow = Pick<ProofRow, Exclude<keyof StateRow, 'slug' | 'is_final'> | 'kind' | 'tx_hash' | 'chain_id' | 'address' | 'created_at'> & {
+type ListedRow = Pick<
+  ProofRow,
+  Exclude<keyof StateRow, 'slug' | 'is_final'> | 'kind' | 'tx_hash' | 'chain_id' | 'address' | 'created_at'
+> & {
   id: string
   signed_at: Date
   slug: string | null

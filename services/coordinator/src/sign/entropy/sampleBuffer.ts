@@ -6,12 +6,7 @@ import { checkTime } from './checkSample.ts'
 export type Sample = { witness: Witness; timestampMs: number }
 
 /** Samples that are ready, by their time. None is handed out when it is older than `maxAgeMs`. */
-export function createSampleBuffer(parameters: {
-  clock: Clock
-  maxAgeMs: number
-  freshMs: number
-  capacity: number
-}) {
+export function createSampleBuffer(parameters: { clock: Clock; maxAgeMs: number; freshMs: number; capacity: number }) {
   const { clock, maxAgeMs, freshMs, capacity } = parameters
   /** Oldest first. */
   let samples: Sample[] = []
