@@ -88,7 +88,15 @@ export function createSignLog(deps: {
   }
 
   /** The log's part in finishing one answer of an enclave. */
-  function begin({ appended, bootId, answer }: { appended: AppendedEntries; bootId: string; answer: SignProgress['answer'] }) {
+  function begin({
+    appended,
+    bootId,
+    answer,
+  }: {
+    appended: AppendedEntries
+    bootId: string
+    answer: SignProgress['answer']
+  }) {
     const { origin } = appended
     const places = readPlaces(appended)
     const limit = createLimit(schedule, LIMIT_MS)
