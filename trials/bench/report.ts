@@ -51,8 +51,8 @@ export type Lane = {
   /** Behind the name of a figure; empty for the first. */
   name: string
   load: Load
-  /** The first lane's figures are given as multiples of this one's, not the other way round. */
-  isReference?: boolean
+  /** The first lane's figures, or only its rate, are given as multiples of this one's, not the other way round. */
+  reference?: 'all' | 'rate'
   /** More callers would only wait longer. */
   maxConnections?: number
 }
@@ -97,14 +97,16 @@ export async function compareLanes(
     const of = (pick: (repeat: readonly Figures[]) => number | undefined) =>
       median(calm.repeats.map((repeat) => pick(repeat) ?? Number.NaN))
     const found = MEASURES.flatMap(([measured, unit]) =>
-      lanes.map(({ name, isReference = false }, place) => {
+      lanes.map(({ name, reference }, place) => {
         const toRatio = (top: number, bottom: number) =>
           of((repeat) => (repeat[top]?.[measured] ?? Number.NaN) / (repeat[bottom]?.[measured] ?? Number.NaN))
-        const references = [...lanes.entries()].filter(([, lane]) => lane.isReference === true && measured === 'rate')
+        const references = [...lanes.entries()].filter(
+          ([, lane]) => lane.reference === 'all' || (lane.reference === 'rate' && measured === 'rate'),
+        )
         const ratios: Row['ratios'] =
           place === 0
             ? Object.fromEntries(references.map(([other, lane]) => [lane.name, toRatio(0, other)]))
-            : isReference
+            : reference
               ? {}
               : { [first]: toRatio(place, 0) }
         const figure = measured === 'rate' ? what : measured
