@@ -60,11 +60,16 @@ export function benchGrowth(run: Run): Promise<Report> {
       ['proof reads', ({ url, reads }: Side) => ({ url, requests: reads })],
     ] as const) {
       const lanes = sides.map((side, index) => ({ name: index === 0 ? '' : ofLarge, load: pick(side) }))
-      const how = { what, first: 'the small one', connections: CONNECTIONS, sliceMs, warmSlices: WARM_SLICES }
+      const how = {
+        what,
+        of: `, ${what}`,
+        first: 'the small one',
+        connections: CONNECTIONS,
+        sliceMs,
+        warmSlices: WARM_SLICES,
+      }
       const measured = await compareLanes(run, lanes, how)
-      rows.push(
-        ...measured.rows.map((row) => ({ ...row, name: row.name.startsWith('p') ? `${what}, ${row.name}` : row.name })),
-      )
+      rows.push(...measured.rows)
       calms.push(...measured.calms)
     }
     return {

@@ -35,8 +35,15 @@ export function benchReads(run: Run): Promise<Report> {
         { name: 'an echo server', load: { url: echo.url, requests }, reference: 'rate' as const },
         { name: 'before it is final', load: { url: service.url, requests: requests.slice(count) } },
       ]
-      const what = receipts === 1 ? 'reads' : 'reads, receipts of version 2'
-      const how = { what, first: 'a final one', connections: CONNECTIONS, sliceMs, warmSlices: WARM_SLICES }
+      const of = receipts === 1 ? '' : ', receipts of version 2'
+      const how = {
+        what: `reads${of}`,
+        of,
+        first: 'a final one',
+        connections: CONNECTIONS,
+        sliceMs,
+        warmSlices: WARM_SLICES,
+      }
       const measured = await compareLanes(run, lanes, how)
       rows.push(...measured.rows)
       calms.push(...measured.calms)

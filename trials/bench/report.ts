@@ -65,14 +65,22 @@ const MEASURES = [
 
 /**
  * All lanes at each number of connections, in turns: the medians over repeats of the figures, and of the ratios within each repeat.
- * `what` is what a rate counts, `first` what the first lane is called where others are compared with it.
+ * `what` is what a rate counts, `of` what follows the other figures, `first` what the first lane is called where others are compared
+ * with it.
  */
 export async function compareLanes(
   { rounds, isQuick, say }: Pick<Run, 'rounds' | 'isQuick' | 'say'>,
   lanes: readonly Lane[],
-  how: { what: string; first: string; connections: readonly number[]; sliceMs: number; warmSlices: number },
+  how: {
+    what: string
+    of?: string
+    first: string
+    connections: readonly number[]
+    sliceMs: number
+    warmSlices: number
+  },
 ): Promise<{ rows: Row[]; calms: Calm<unknown>[] }> {
-  const { what, first, connections, sliceMs, warmSlices } = how
+  const { what, of: suffix = '', first, connections, sliceMs, warmSlices } = how
   const measure = async (at: number, ms: number) => {
     const groups = Map.groupBy(lanes, ({ maxConnections = at }) => Math.min(at, maxConnections))
     const figures = new Map<Lane, Figures>()
@@ -109,7 +117,7 @@ export async function compareLanes(
             : reference
               ? {}
               : { [first]: toRatio(place, 0) }
-        const figure = measured === 'rate' ? what : measured
+        const figure = measured === 'rate' ? what : `${measured}${suffix}`
         return toRow(
           name === '' ? figure : `${figure}, ${name}`,
           of((repeat) => repeat[place]?.[measured]),
