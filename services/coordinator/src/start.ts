@@ -4,29 +4,28 @@ import { setTimeout } from 'node:timers/promises'
 import type { Log, RunningService } from '@countersign/service'
 import { createShutdown } from '@countersign/service'
 import packageJson from '../package.json' with { type: 'json' }
-import { createProviders } from './accounts/createProviders.ts'
+import { createProviders } from './accounts/providers.ts'
+import { createSignerFinder } from './accounts/session.ts'
 import { createApp } from './app.ts'
 import { readConfig } from './config.ts'
-import { createHttpEnclave } from './enclave/httpEnclave.ts'
 import { createHttpServer } from './http/createHttpServer.ts'
 import { stopHttpServer } from './http/stopHttpServer.ts'
 import { createLogKeeper } from './log/logKeeper.ts'
 import { createAttestation } from './operate/attest.ts'
 import { createMetrics } from './operate/metrics.ts'
 import { type Decorate, keepOriginal } from './parts.ts'
-import { createRebuildReceipt } from './publish/rebuildReceipt.ts'
-import { createWarner } from './publish/webhook/createWarner.ts'
-import { watchKeys } from './publish/webhook/watchKeys.ts'
+import { createRebuildReceipt } from './publish/assembleReceipt.ts'
+import { createWarner, watchKeys } from './publish/webhook/warner.ts'
 import { createBatchSigner } from './sign/batchSigner.ts'
+import { createBatchVerifier, createReleaser } from './sign/checkBatch.ts'
 import { createSignatureChecker } from './sign/checkSignatures.ts'
 import { createCommitter } from './sign/commit.ts'
+import { createHttpEnclave } from './sign/enclave/httpEnclave.ts'
 import { createBeaconEntropy } from './sign/entropy/beaconEntropy.ts'
 import { createEntropySource } from './sign/entropy/createEntropySource.ts'
 import { createDrandSource } from './sign/entropy/drand.ts'
 import { createReadAhead } from './sign/entropy/readAhead.ts'
-import { createSignLog } from './sign/logStep.ts'
-import { createReleaser } from './sign/release.ts'
-import { createBatchVerifier } from './sign/verifyBatch.ts'
+import { createSignLog } from './sign/signLog.ts'
 import { guard } from './store/databaseError.ts'
 import { openStores } from './store/openStore.ts'
 import { systemClock, systemRandom, systemSchedule } from './system.ts'
@@ -127,6 +126,7 @@ export async function startCoordinator(
           createLogKeeper({ ...logDeps, store: opened.logStore, witnesses: config.witnesses, metrics }),
         )
   const releaser = createReleaser(selfReport)
+  const signers = createSignerFinder({ store, clock, sessionIdleMs: config.app.sessionIdleMs })
   const signer = createBatchSigner({
     entropy,
     enclave,
@@ -136,7 +136,7 @@ export async function startCoordinator(
     verifyBatch: createBatchVerifier({ verifier, policy: config.enclavePolicy, collateral, readPlatform, releaser }),
     commit: createCommitter({ store, selfReport, clock, random, releaser }),
     receiptVersion: config.receiptVersion,
-    signLog: keeper && createSignLog({ ...logDeps, store, keeper, sessionIdleMs: config.app.sessionIdleMs }),
+    signLog: keeper && createSignLog({ ...logDeps, keeper, findSigner: signers.find }),
     log,
     metrics,
     batchLimit: config.batchLimit,
@@ -149,11 +149,12 @@ export async function startCoordinator(
     rebuildReceipt: createRebuildReceipt(opened.pipeline.pinning),
     exportProofs: guard(async (parameters) => {
       // Loaded when somebody asks for one: a coordinator starts sooner without it.
-      const { exportUser } = await import('./proofs/export/exportUser.ts')
+      const { exportUser } = await import('./proofs/export/exportCar.ts')
       const onMissing = (count: number) => log.warn({ msg: 'Left receipts out of an export', count })
       return exportUser({ db: opened.database.db, onMissing }, parameters)
     }),
     store,
+    signers,
     logStore: opened.logStore,
     getWebhookKeys: webhookKeys.current,
     warnOf,

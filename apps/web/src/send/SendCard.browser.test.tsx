@@ -43,10 +43,11 @@ describe('send', () => {
     const config = { explorerUrl: 'https://explorer.test/' }
     const { screen, service } = await openWallet({ balance: parseEther('2'), config })
     await send(screen)
-    const link = screen.getByRole('link', { name: /^0x/ })
-    await expect.element(link).toHaveAttribute('href', `https://explorer.test/tx/${service.transactions[0]?.hash}`)
     await expect.element(screen.getByText(/In block 1/).first()).toBeVisible()
-    const slug = service.proofs[0]?.slug
+    const { hash } = service.transactions[0] ?? {}
+    const { slug } = service.proofs[0] ?? {}
+    const link = screen.getByRole('link', { name: /^0x/ })
+    await expect.element(link).toHaveAttribute('href', `https://explorer.test/tx/${hash}`)
     await expect.element(screen.getByRole('link', { name: 'See the proof' })).toHaveAttribute('href', `/proof/${slug}`)
     await expect.element(screen.getByText(/1\.749\d* ETH/)).toBeVisible()
     await expect
