@@ -105,7 +105,7 @@ describe('every container', () => {
     }
   })
 
-  test('of a coordinator gives admin, which operators run in its place, the database and nothing else', () => {
+  test('of a coordinator gives admin, which operators run in its place, the database', () => {
     const [, , coordinator] = ours.find(([where]) => where === 'compose: coordinator-1') ?? []
     const admin = launchedBy('coordinator', 'admin')
     expect(admin?.takesArguments).toBe(true)
