@@ -157,6 +157,13 @@ describe('exit codes', () => {
       expect(stdout).not.toContain('verified, on')
     },
   )
+
+  test('--help and --version', async () => {
+    const help = await verify(['--help'])
+    expect(help).toMatchObject({ exitCode: 0, stderr: '' })
+    for (const code of [0, 1, 2, 3, 4, 5, 6, 7, 8]) expect(help.stdout).toMatch(new RegExp(`^ {2}${code} {2}\\S`, 'm'))
+    expect(await verify(['--version'])).toEqual({ exitCode: 0, stdout: `${version}\n`, stderr: '' })
+  })
 })
 
 describe('bad input is one clear line and its code, never a stack trace', () => {

@@ -101,6 +101,13 @@ describe('help', () => {
       expect((await run('verify', join(folder, 'receipt.json'), flag, ...accept)).exitCode).toBe(4)
     }
   })
+
+  test('with --json it is one JSON object', async () => {
+    expect(await runJson('verify', '--help')).toEqual({
+      exitCode: 4,
+      error: { code: 'invalid_arguments', message: expect.stringContaining('nothing was verified') },
+    })
+  })
 })
 
 describe('errors', () => {
