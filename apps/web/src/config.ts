@@ -173,6 +173,17 @@ function toToken({ chainId, address, symbol, decimals, name }: Token): Token {
   return { chainId, address: address.toLowerCase() as Hex, symbol, decimals, name }
 }
 
+/** The page of a transaction in the explorer, which knows the wallet's chain; undefined where there is none. */
+export function toExplorerLink(
+  { explorerUrl, chainId }: WebConfig,
+  txHash: string,
+  onChain: number | undefined = chainId,
+): string | undefined {
+  return explorerUrl === undefined || onChain !== chainId
+    ? undefined
+    : `${explorerUrl.replace(/\/+$/, '')}/tx/${txHash}`
+}
+
 /** The unit of an amount of the chain's own coin. */
 export function useCoin(): string {
   return toCoin(useConfig())

@@ -13,6 +13,7 @@ import {
 import { useEffect, useState } from 'react'
 import { findContract, readOperatorTrust } from '../anchors/trust.ts'
 import { useConfig, type WebConfig } from '../config.ts'
+import { Button } from '../ui/Button.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { fetchBytes } from '../worker/pageFetch.ts'
 
@@ -64,9 +65,9 @@ export function MonitorResult({ address }: { address: Hex }) {
       ) : null}
       {state.phase === 'done' ? <ReportView report={state.report} /> : null}
       {state.phase === 'looking' ? null : (
-        <button type="button" className="button button-small" onClick={() => setTurn((before) => before + 1)}>
+        <Button look="small" onClick={() => setTurn((before) => before + 1)}>
           Check again
-        </button>
+        </Button>
       )}
     </>
   )

@@ -1,6 +1,6 @@
 import '../report/report.css'
 import { isTerminalProofStatus, type ProofPayload } from '@countersign/protocol'
-import { toPrintable, type VerifierError } from '@countersign/verify'
+import type { VerifierError } from '@countersign/verify'
 import { useMemo, useState } from 'react'
 import { AnchorForm } from '../anchors/AnchorForm.tsx'
 import { type Anchors, toVerifyRequest, useAnchors } from '../anchors/trust.ts'
@@ -9,7 +9,8 @@ import { toProofFailureWords } from '../report/failureWords.ts'
 import { IndependentCheck } from '../report/IndependentCheck.tsx'
 import { KeepEvidence } from '../report/KeepEvidence.tsx'
 import { canOpen, OpeningForm } from '../report/OpeningForm.tsx'
-import { VerificationReport } from '../report/VerificationReport.tsx'
+import { FailureNotice, VerificationReport } from '../report/VerificationReport.tsx'
+import { Button } from '../ui/Button.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { useVerification } from '../worker/useVerification.ts'
@@ -88,21 +89,16 @@ function NotPinned({ status }: { status: ProofPayload['status'] }) {
 
 function ProofFailure(props: { error: VerifierError; isPolling: boolean; onRetry: () => void }) {
   const { error, isPolling, onRetry } = props
-  const { title, advice } = toProofFailureWords(error)
   return (
-    <Notice tone="danger" title={title} isAlert>
-      <p>{advice}</p>
-      <p className="transcript-detail">{toPrintable(error.details ?? error.message)}</p>
+    <FailureNotice words={toProofFailureWords(error)} detail={error.details ?? error.message}>
       {isPolling ? (
-        <p>This page asks again every few seconds.</p>
+        'This page asks again every few seconds.'
       ) : (
-        <p className="actions">
-          <button type="button" className="button button-quiet" onClick={onRetry}>
-            Ask again
-          </button>
-        </p>
+        <Button look="quiet" onClick={onRetry}>
+          Ask again
+        </Button>
       )}
-    </Notice>
+    </FailureNotice>
   )
 }
 
@@ -123,10 +119,10 @@ export function ShareLink({ url }: { url: string }) {
     <p className="share">
       <a href={url}>Link to this proof</a>
       {canShare ? (
-        <button type="button" className="button button-small" onClick={share}>
+        <Button look="small" onClick={share}>
           Share
           <span className="visually-hidden"> the link to this proof</span>
-        </button>
+        </Button>
       ) : (
         <CopyButton text={url} what="the link to this proof" />
       )}

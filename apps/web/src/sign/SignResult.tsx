@@ -2,8 +2,10 @@ import { type SignOffChainResult, useAttestation } from '@countersign/sdk'
 import type { ShownContent } from '@countersign/verify'
 import { useMemo } from 'react'
 import { Link } from '../router.tsx'
-import { CopyButton } from '../ui/CopyButton.tsx'
+import { Button } from '../ui/Button.tsx'
+import { CopyText } from '../ui/CopyButton.tsx'
 import { DownloadLink } from '../ui/DownloadLink.tsx'
+import { Facts } from '../ui/Facts.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { Step } from '../ui/Step.tsx'
 import { proofStatusWords } from '../words/proofStatus.ts'
@@ -29,17 +31,17 @@ export function SignResult({ shown, result, isKept, onKept, onAgain }: SignResul
       className="send-result"
       title={`The enclave signed the ${shown.kind === 'message' ? 'message' : 'typed data'}`}
     >
-      <dl className="facts">
-        <dt>Signature</dt>
-        <dd>
-          <span className="mono">{signature}</span> <CopyButton text={signature} what="the signature" />
-        </dd>
-        <dt>Proof</dt>
-        <dd>
-          <Link to={`/proof/${attestationSlug}`}>See the proof</Link>
-          {proof ? ` (${proofStatusWords[proof.status].label})` : null}
-        </dd>
-      </dl>
+      <Facts
+        facts={{
+          Signature: <CopyText text={signature} what="the signature" />,
+          Proof: (
+            <>
+              <Link to={`/proof/${attestationSlug}`}>See the proof</Link>
+              {proof ? ` (${proofStatusWords[proof.status].label})` : null}
+            </>
+          ),
+        }}
+      />
       <Notice tone={isKept ? 'info' : 'warning'} title={isKept ? 'You have saved the opening' : 'Keep the opening'}>
         <p>
           It shows what this proof is about. It is stored nowhere else: without it nobody can open this proof, not even
@@ -52,9 +54,9 @@ export function SignResult({ shown, result, isKept, onKept, onAgain }: SignResul
         </div>
       </Notice>
       <div className="actions">
-        <button type="button" className="button button-quiet" onClick={onAgain}>
+        <Button look="quiet" onClick={onAgain}>
           {isKept ? 'Sign another' : 'Sign another without saving it'}
-        </button>
+        </Button>
       </div>
     </Step>
   )

@@ -21,7 +21,8 @@ export function Notice({ tone, title, children, isAlert }: NoticeProps) {
 }
 
 export type ErrorNoticeProps = {
-  error: ServiceError
+  /** Null: nothing is shown. */
+  error: ServiceError | null
   /** In place of the general words. */
   explanation?: Explanation | undefined
   /** Beside the words: a way on. */
@@ -30,6 +31,7 @@ export type ErrorNoticeProps = {
 
 /** What went wrong, what to do, and the code, for support. */
 export function ErrorNotice({ error, explanation, children }: ErrorNoticeProps) {
+  if (error === null) return null
   const { title, advice } = explanation ?? explainError(error)
   return (
     <Notice tone="danger" title={title} isAlert>
@@ -41,7 +43,7 @@ export function ErrorNotice({ error, explanation, children }: ErrorNoticeProps) 
           {error.details ? `: ${error.details}` : null}
         </p>
       </details>
-      {children === undefined ? null : <div className="actions">{children}</div>}
+      {children ? <div className="actions">{children}</div> : null}
     </Notice>
   )
 }

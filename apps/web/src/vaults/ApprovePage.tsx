@@ -3,6 +3,7 @@ import type { ServiceError } from '@countersign/sdk'
 import { type Prepared, parsePrepared } from '@countersign/sdk/vaults'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { ShownWords } from '../sign/ShownWords.tsx'
+import { Button } from '../ui/Button.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
 import { DownloadLink } from '../ui/DownloadLink.tsx'
 import { PasteField } from '../ui/PasteField.tsx'
@@ -88,12 +89,12 @@ function ApproveCard({ prepared }: { prepared: Prepared }) {
         <summary>Rules of this vault</summary>
         <RulesInWords policy={policy} />
       </details>
-      {failure === null ? null : <VaultErrorNotice error={failure} />}
+      <VaultErrorNotice error={failure} />
       {approval === null ? (
         <div className="actions">
-          <button type="button" className="button" onClick={ask} aria-disabled={isAsking}>
+          <Button onClick={ask} isBusy={isAsking}>
             {isAsking ? 'Asking for a passkey …' : 'Approve with a passkey'}
-          </button>
+          </Button>
         </div>
       ) : (
         <GivenApproval approval={approval} />

@@ -24,7 +24,7 @@ function VaultsCard({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () =
       isLoading={vaults === null}
       loading={vaults === null && error === null ? 'Reading your vaults' : undefined}
       error={error}
-      explain={error === null ? undefined : explainVaultError(error)}
+      explain={explainVaultError(error)}
       retry={{ label: 'Read the vaults again', onRetry: refresh }}
       empty={vaults?.length === 0 ? 'You have no vault yet.' : undefined}
       intro={

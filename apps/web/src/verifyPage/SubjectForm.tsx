@@ -1,6 +1,7 @@
 import { chooseReceipt, type NamedSubject, recogniseSubject, VerifierError } from '@countersign/verify'
 import { type DragEvent, type FormEvent, useState } from 'react'
 import type { WebConfig } from '../config.ts'
+import { Button } from '../ui/Button.tsx'
 import { Field } from '../ui/Field.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { fetchBytes } from '../worker/pageFetch.ts'
@@ -86,23 +87,11 @@ export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFor
           label="Or paste a proof link or slug, a CID or its link, or a transaction hash"
           error={pasteFault}
           hint="https://…/proof/…, 22 characters, bafkrei…, ipfs://…, https://…/ipfs/…, or 0x and 64 digits"
-        >
-          {(control) => (
-            <input
-              {...control}
-              type="text"
-              autoComplete="off"
-              autoCapitalize="off"
-              spellCheck={false}
-              value={text}
-              onChange={({ target }) => setText(target.value)}
-            />
-          )}
-        </Field>
+          value={text}
+          onChange={setText}
+        />
         <p className="actions">
-          <button type="submit" className="button">
-            Verify
-          </button>
+          <Button type="submit">Verify</Button>
           <span role="status">{isAsking ? 'Looking for the receipt …' : ''}</span>
         </p>
       </form>

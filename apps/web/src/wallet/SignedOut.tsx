@@ -2,6 +2,7 @@ import type { ServiceError } from '@countersign/sdk'
 import { useEffect, useRef, useState } from 'react'
 import { useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
+import { Button } from '../ui/Button.tsx'
 import { ErrorNotice, Notice } from '../ui/Notice.tsx'
 import { parseProviders, useServiceAnswer } from './serviceAnswers.ts'
 
@@ -28,7 +29,7 @@ export function SignedOut({ reason, error, onSignIn }: SignedOutProps) {
           <p>The sign-in was cancelled, and nothing has changed. You can start it again whenever you like.</p>
         </Notice>
       ) : null}
-      {error === null ? null : <ErrorNotice error={error} />}
+      <ErrorNotice error={error} />
       <h1 id="welcome-heading" ref={heading} tabIndex={-1}>
         A wallet that proves every signature
       </h1>
@@ -96,9 +97,9 @@ function SignInCard({ onSignIn }: SignInCardProps) {
         </>
       ) : null}
       {providers?.length === 0 ? (
-        <button type="button" className="button button-large" onClick={() => onSignIn()}>
+        <Button look="large" onClick={() => onSignIn()}>
           Sign in
-        </button>
+        </Button>
       ) : null}
       {providers?.map(({ id, name, icon }) => (
         <button
