@@ -79,7 +79,7 @@ function OwnAnchors({ operator, onUse }: { operator: Trust; onUse: (trust: Trust
   }
 
   return (
-    <form ref={form} className="anchor-form" onSubmit={submit} noValidate>
+    <form ref={form} className="stack" onSubmit={submit} noValidate>
       <p>
         Take them from a published release, or build the code and measure it. Several of a kind go on lines of their
         own. What you leave empty is not judged.
@@ -90,6 +90,7 @@ function OwnAnchors({ operator, onUse }: { operator: Trust; onUse: (trust: Trust
           id={`${prefix}-${name}`}
           {...{ label, hint: hint(operator.node), error: faults[name], value: fields[name], inputMode }}
           rows={inputMode === undefined ? 2 : undefined}
+          isMono
           onChange={(value) => change(name, value)}
         />
       ))}

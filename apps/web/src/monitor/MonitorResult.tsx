@@ -24,7 +24,7 @@ type State =
 
 const LOOKING: State = { phase: 'looking', judged: 0, of: 0 }
 
-const TONES = { alarm: 'danger', 'not-listed': 'warning', gap: 'warning', complete: 'info' } as const
+const TONES = { alarm: 'bad', 'not-listed': 'warning', gap: 'warning', complete: 'good' } as const
 
 /** Looks at once, and again when it is asked to; what was accepted is not judged a second time. */
 export function MonitorResult({ address }: { address: Hex }) {

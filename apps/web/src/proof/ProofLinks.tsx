@@ -28,7 +28,7 @@ export function ProofLinks({ proof, config }: { proof: ProofPayload; config: Web
   const isReceiptCid = ipfsCid !== null && isCid(ipfsCid)
   return (
     <Fold title="Look for yourself">
-      <dl className="evidence-facts">
+      <dl className="evidence-facts stack">
         <LinkedFact
           title={TITLES[kind]}
           text={txHash}

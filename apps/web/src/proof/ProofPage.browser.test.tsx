@@ -131,7 +131,7 @@ describe('a complete proof', () => {
     await show({ allowMock: false })
     await heading('Not verified: MOCK evidence').toBeVisible()
     expect(document.querySelector('.verdict')?.getAttribute('data-verdict')).toBe('mock')
-    expect(document.querySelector('.verdict-bad')).not.toBeNull()
+    expect(document.querySelector('.verdict.tone-bad')).not.toBeNull()
     expect(document.querySelector('.signed')?.textContent).toMatch(
       /^What the receipt says was signedA payment of 1 ETHThis is only what the receipt says: To 0x/,
     )

@@ -24,7 +24,7 @@ export function ProofPage({ slug }: { slug: string }) {
   const anchors = useAnchors(config)
   const { proof, error, isPolling, retry } = useProof({ apiBaseUrl: config.apiBaseUrl, slug })
   return (
-    <div className="evidence-page">
+    <div className="evidence-page stack">
       <h1>Proof of a signature</h1>
       {error === undefined ? null : <ProofFailure error={error} isPolling={isPolling} onRetry={retry} />}
       {proof === undefined && error === undefined ? <p role="status">Asking the service for this proof …</p> : null}
@@ -77,11 +77,11 @@ function ProofView({ proof, isPolling, config, anchors }: ProofViewProps) {
 
 function NotPinned({ status }: { status: ProofPayload['status'] }) {
   return status === 'pin_failed' ? (
-    <Notice tone="danger" title="There is no public receipt to verify">
+    <Notice tone="bad" title="There is no public receipt to verify">
       <p>The service gave up pinning it. Only its operator can export it; ask them for the file, and verify that.</p>
     </Notice>
   ) : isTerminalProofStatus(status) ? null : (
-    <Notice tone="info" title="The receipt is not public yet">
+    <Notice tone="good" title="The receipt is not public yet">
       <p>It takes some seconds after the signing. The verification starts by itself.</p>
     </Notice>
   )

@@ -92,7 +92,7 @@ function toStatusText(state: VerificationState, context: VerdictContext): string
 export function FailureNotice(props: { words: FailureWords; detail: string; children: ReactNode }) {
   const { words, detail, children } = props
   return (
-    <Notice tone="danger" title={words.title} isAlert>
+    <Notice tone="bad" title={words.title} isAlert>
       <p>{words.advice}</p>
       <p className="transcript-detail">{toPrintable(detail)}</p>
       <p className="actions">{children}</p>
@@ -119,7 +119,7 @@ function SignedPanel({ outcome }: { outcome: Outcome }) {
       ))}
       <details open={content !== undefined}>
         <summary>Field by field</summary>
-        <dl className="evidence-facts">
+        <dl className="evidence-facts stack">
           {facts.map(({ name, value }) => (
             <div key={`${name} ${value}`}>
               <dt>{name}</dt>
@@ -146,7 +146,7 @@ function VerdictPanel(props: { outcome: Outcome; lies: readonly Claim[]; context
   const { problems, verdict, steps, isMock } = outcome
   const first = steps.find(({ status }) => status === 'fail')
   return (
-    <section className={`verdict verdict-${tone}`} aria-labelledby="verdict-title" data-verdict={verdict}>
+    <section className={`verdict stack tone-${tone}`} aria-labelledby="verdict-title" data-verdict={verdict}>
       <p>
         <StatusMark mark={marks[tone]} text="Your browser’s verdict" />
       </p>

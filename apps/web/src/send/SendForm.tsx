@@ -35,7 +35,7 @@ export function SendForm(props: SendFormProps) {
     onChange: (value: string) => onChange({ [name]: value }),
   })
   return (
-    <form ref={form} className="send-form" onSubmit={submit} noValidate>
+    <form ref={form} className="stack" onSubmit={submit} noValidate>
       {tokens.length === 0 ? null : (
         <Field
           {...{ id: 'send-asset', label: 'Asset', ...text('asset') }}

@@ -31,7 +31,7 @@ export function SendResult({ draft, result, onIncluded, onAgain }: SendResultPro
   return (
     <Step
       id="sent-heading"
-      className="send-result"
+      className="stack"
       title={inclusion.state === 'reverted' ? 'Sent, but it failed on the chain' : `Sent ${tellAmount(draft, coin)}`}
     >
       <p className="fine-print">

@@ -40,7 +40,7 @@ export function SignForm({ fields, error, form, onChange, onReview }: SignFormPr
     onReview()
   }
   return (
-    <form ref={form} className="send-form" onSubmit={submit} noValidate>
+    <form ref={form} className="stack" onSubmit={submit} noValidate>
       <fieldset className="sign-kinds">
         <legend className="visually-hidden">Kind</legend>
         {(Object.keys(KINDS) as SignKind[]).map((kind) => (

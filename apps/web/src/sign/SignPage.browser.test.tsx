@@ -3,7 +3,7 @@ import { ServiceClient } from '@countersign/sdk/client'
 import type { TestService } from '@countersign/sdk/testing'
 import { getAddress, recoverMessageAddress, recoverTypedDataAddress } from 'viem'
 import { createSiweMessage } from 'viem/siwe'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { page } from 'vitest/browser'
 import { expectAccessible } from '../shell/expectAccessible.fake.ts'
 import { closeWallet, type OpenWalletOptions, openWallet } from '../wallet/openWallet.fake.tsx'
@@ -102,6 +102,7 @@ describe('what is signed', () => {
 
   test('on a small phone no part of an address is out of sight', async () => {
     await page.viewport(360, 740)
+    onTestFinished(() => page.viewport(414, 896))
     const { screen, service } = await open()
     const permit = toPermit(service.wallet.address, service.config.chainId, '1000')
     await write(screen, JSON.stringify(permit), 'Typed data')

@@ -84,7 +84,7 @@ export function SignCard({ wallet, onSessionLost }: SignCardProps) {
   }
 
   return (
-    <section className="card sign-card" aria-labelledby="sign-heading">
+    <section className="card card-narrow" aria-labelledby="sign-heading">
       <h2 id="sign-heading" ref={heading} tabIndex={-1}>
         {step.name === 'signed' ? 'Signed' : 'What is to be signed'}
       </h2>

@@ -28,7 +28,7 @@ export function SignResult({ shown, result, isKept, onKept, onAgain }: SignResul
   return (
     <Step
       id="signed-heading"
-      className="send-result"
+      className="stack"
       title={`The enclave signed the ${shown.kind === 'message' ? 'message' : 'typed data'}`}
     >
       <Facts
@@ -42,7 +42,7 @@ export function SignResult({ shown, result, isKept, onKept, onAgain }: SignResul
           ),
         }}
       />
-      <Notice tone={isKept ? 'info' : 'warning'} title={isKept ? 'You have saved the opening' : 'Keep the opening'}>
+      <Notice tone={isKept ? 'good' : 'warning'} title={isKept ? 'You have saved the opening' : 'Keep the opening'}>
         <p>
           It shows what this proof is about. It is stored nowhere else: without it nobody can open this proof, not even
           you. Whoever has the file has the signature too, so share it with care.

@@ -31,7 +31,7 @@ export function PasteField({ id, label, hint, action, isQuiet = false, isDisable
   }
 
   return (
-    <div className="send-form">
+    <div className="stack">
       <Field {...{ id, label, hint }} error={fault} value={text} onChange={change} rows={4} isMono />
       <p className="actions">
         <Button {...(isQuiet && { look: 'quiet' })} onClick={submit} disabled={isDisabled}>

@@ -33,7 +33,7 @@ export type ConfirmStepProps = Omit<StepProps, 'className'> & {
 
 /** The last look before something that cannot be taken back. */
 export function ConfirmStep(props: ConfirmStepProps) {
-  const { className = 'send-confirm', action, doing, onConfirm, onChange, footer, children, ...step } = props
+  const { className = 'send-confirm stack', action, doing, onConfirm, onChange, footer, children, ...step } = props
   return (
     <Step {...step} className={className}>
       {children}

@@ -26,13 +26,13 @@ export function ApprovePage() {
   const read = useMemo(() => (text === '' ? undefined : readPrepared(text)), [text])
 
   return (
-    <div className="vault-section">
+    <div className="stack">
       <h1>Approve for a vault</h1>
       {read !== undefined && 'error' in read ? <VaultErrorNotice error={read.error} /> : null}
       {read !== undefined && 'prepared' in read ? (
         <ApproveCard key={toKey(read.prepared)} prepared={read.prepared} />
       ) : (
-        <section className="card vault-card" aria-labelledby="ask-heading">
+        <section className="card card-narrow" aria-labelledby="ask-heading">
           <h2 id="ask-heading">What is to be approved?</h2>
           <PasteField
             {...{ id: 'prepared-text', label: 'Link, or text of the file', action: 'Show it' }}
@@ -72,7 +72,7 @@ function ApproveCard({ prepared }: { prepared: Prepared }) {
   useEffect(() => heading.current?.focus(), [])
 
   return (
-    <section className="card vault-card send-confirm" aria-labelledby="approve-heading">
+    <section className="card card-narrow send-confirm" aria-labelledby="approve-heading">
       <h2 id="approve-heading" ref={heading} tabIndex={-1}>
         {approval === null ? 'Do you approve this?' : 'You have approved this'}
       </h2>
@@ -108,7 +108,7 @@ function GivenApproval({ approval }: { approval: Approval }) {
   const text = JSON.stringify(approval)
   const bytes = useMemo(() => new TextEncoder().encode(`${text}\n`), [text])
   return (
-    <div className="vault-section">
+    <div className="stack">
       <p role="status">Give this text to the person who asked. It is good for this signature only.</p>
       <details className="call-fields">
         <summary>The approval as a text</summary>

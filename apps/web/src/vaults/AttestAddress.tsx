@@ -14,7 +14,7 @@ export function AttestAddress({ vault }: { vault: Vault }) {
   const ask = () => run(async () => setSlug((await attestVault(client, vault)).attestationSlug))
 
   return (
-    <div className="vault-section">
+    <div className="stack">
       <p>
         Before the first coin, have the enclave state that this address belongs to these rules: until then you have the
         service’s word for it. The proof is public, like that of a payment.

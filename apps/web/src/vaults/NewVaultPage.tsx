@@ -139,9 +139,9 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
     )
   }
   return (
-    <section className="card vault-card" aria-labelledby="new-vault-heading">
+    <section className="card card-narrow" aria-labelledby="new-vault-heading">
       <h2 id="new-vault-heading">Its rules</h2>
-      <form ref={form} className="vault-form" onSubmit={review} noValidate>
+      <form ref={form} className="stack" onSubmit={review} noValidate>
         <VaultErrorNotice error={failure} />
         <TemplateForm
           {...{ fields, errors }}
@@ -191,7 +191,7 @@ function tellMissing(approvals: number): string {
 function VaultMade({ vault, onAgain }: { vault: Vault; onAgain: () => void }) {
   const address = getAddress(vault.address)
   return (
-    <Step id="made-heading" level={2} className="card vault-card" title="The vault is made">
+    <Step id="made-heading" level={2} className="card card-narrow" title="The vault is made">
       <p className="address-line">
         <Address address={address} /> <CopyButton text={address} what="the address" />
       </p>

@@ -12,7 +12,7 @@ export function PasskeyPage() {
   const make = () => run(async () => setPasskey(await createPasskey({ name: 'Vault passkey', rpName: 'Countersign' })))
   const text = passkey === null ? '' : JSON.stringify(passkey.approver)
   return (
-    <section className="card vault-card" aria-labelledby="passkey-heading">
+    <section className="card card-narrow" aria-labelledby="passkey-heading">
       <h1 id="passkey-heading">Make a passkey for a vault</h1>
       <p>
         A vault can ask for your approval, with a passkey that stays on this device or in your password manager. Make it

@@ -32,7 +32,7 @@ export function PasskeyPicker({ passkeys, approvals, canMake, onChange }: Passke
   }
 
   return (
-    <section className="passkeys" aria-labelledby="passkeys-heading">
+    <section className="passkeys stack" aria-labelledby="passkeys-heading">
       <h3 id="passkeys-heading">Passkeys that approve</h3>
       {passkeys.length === 0 ? null : (
         <ul className="tokens">

@@ -21,7 +21,7 @@ export function RulesReview({ policy, isMaking, failure, onMake, onChange }: Rul
     <ConfirmStep
       id="rules-heading"
       level={2}
-      className="card vault-card"
+      className="card card-narrow"
       title="Read this: it can never change"
       action={hasSpare ? 'Make this vault' : 'Make it without a spare'}
       doing={isMaking ? 'Making the vault …' : undefined}

@@ -47,7 +47,7 @@ export function TemplateForm({ fields, errors, refuges, canSchedule, onChange }:
         ))}
       </fieldset>
       {template === 'agent' && !canSchedule ? (
-        <Notice tone="danger" title="A schedule needs a clock that this page does not know">
+        <Notice tone="bad" title="A schedule needs a clock that this page does not know">
           <p>
             The host of this app must name the key of the satellite, as “entropyKeys” of “trust” in its config.json.
           </p>

@@ -92,7 +92,7 @@ export function VaultErrorNotice(props: Omit<ErrorNoticeProps, 'explanation'>) {
 export function PaymentFailure({ error, children }: Pick<ErrorNoticeProps, 'error' | 'children'>) {
   if (error?.code !== 'policy_refused') return <VaultErrorNotice error={error}>{children}</VaultErrorNotice>
   return (
-    <Notice tone="danger" title="The rules of this vault refuse this" isAlert>
+    <Notice tone="bad" title="The rules of this vault refuse this" isAlert>
       {error.details === undefined ? null : <p>{error.details}</p>}
       <p>Nobody can allow more than the rules say. Nothing was signed. All of them are under “Rules of this vault”.</p>
     </Notice>

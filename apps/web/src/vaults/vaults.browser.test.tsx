@@ -11,7 +11,7 @@ import {
   signAndSend,
 } from '@countersign/sdk/vaults/client'
 import { parseEther } from 'viem'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { page, userEvent } from 'vitest/browser'
 import { confirm, recipient, to } from '../send/sendForm.fake.ts'
 import { expectAccessible } from '../shell/expectAccessible.fake.ts'
@@ -327,6 +327,7 @@ test('a vault of somebody else is not shown', async () => {
 test('on a small phone nothing is wider than the screen', async () => {
   const { screen } = await openVault()
   await page.viewport(320, 640)
+  onTestFinished(() => page.viewport(414, 896))
   await pay(screen, '0.2')
   await screen.getByText('Approve on another device').click()
   await screen.getByText('Rules of this vault').click()

@@ -51,7 +51,7 @@ export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFor
     <section aria-label="What to verify" className="card subject-form">
       {/* biome-ignore lint/a11y/noStaticElementInteractions: dropping is an extra; the file input inside does the same from the keyboard */}
       <div
-        className={isOver ? 'drop-zone drop-zone-over' : 'drop-zone'}
+        className={isOver ? 'drop-zone drop-zone-over stack' : 'drop-zone stack'}
         onDragOver={(event) => {
           event.preventDefault()
           setOver(true)
@@ -81,7 +81,7 @@ export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFor
             : `Chosen: ${chosen.join(', ')}`}
         </p>
       </div>
-      <form onSubmit={submit} noValidate>
+      <form className="stack" onSubmit={submit} noValidate>
         <Field
           id="subject"
           label="Or paste a proof link or slug, a CID or its link, or a transaction hash"
@@ -96,7 +96,7 @@ export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFor
         </p>
       </form>
       {fault === undefined ? null : (
-        <Notice tone="danger" title={fault.title} isAlert>
+        <Notice tone="bad" title={fault.title} isAlert>
           <p>{fault.text}</p>
         </Notice>
       )}

@@ -61,7 +61,7 @@ function WhoeverIsThere({ title, children }: SignedInPageProps) {
   }
   if (error !== null && error.code !== 'cookie_blocked') {
     return (
-      <section className="plain-page" aria-labelledby="wallet-heading">
+      <section className="plain-page stack" aria-labelledby="wallet-heading">
         <h1 id="wallet-heading">{title}</h1>
         <Unreachable error={error} onRetry={refresh} />
       </section>
@@ -116,7 +116,7 @@ function MockBanner() {
   const { apiBaseUrl } = useConfig()
   if (useServiceAnswer(apiBaseUrl, '/health/attestation', isMock) !== true) return null
   return (
-    <aside aria-label="Simulated hardware" className="notice notice-warning">
+    <aside aria-label="Simulated hardware" className="notice tone-warning">
       <p>
         <strong className="notice-title">Simulated hardware.</strong> This service runs on simulated silicon, for
         development: its proofs say nothing about any real machine.
