@@ -198,12 +198,6 @@ describe('the opening is answered once', () => {
 })
 
 describe('who is here', () => {
-  test('nobody: a way in, and no form', async () => {
-    const { screen } = await open({ signedIn: false })
-    await expect.element(screen.getByRole('button', { name: 'Sign in' })).toBeVisible()
-    expect(screen.getByRole('textbox').query()).toBeNull()
-  })
-
   test('the history shows a message by kind and time, and not by its commitment', async () => {
     const { screen, service } = await open()
     await write(screen, 'I agree.')
@@ -214,14 +208,5 @@ describe('who is here', () => {
     await expect.element(row).toBeVisible()
     expect(row.element().textContent).not.toContain('chain 0')
     expect(row.element().textContent).not.toContain(service.proofs[0]?.txHash.slice(0, 8))
-  })
-
-  test('the history names an authorization, which is public', async () => {
-    const prepare = async (service: TestService) => {
-      await new ServiceClient(service.config).signAuthorization({ address: SPENDER, nonce: 0 })
-    }
-    const { screen, service } = await open({ path: '/', prepare, implementations: [SPENDER] })
-    const row = screen.getByRole('link', { name: /^Authorization of 0x/ })
-    await expect.element(row).toHaveAttribute('href', `/proof/${service.proofs[0]?.slug}`)
   })
 })

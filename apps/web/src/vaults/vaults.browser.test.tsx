@@ -186,17 +186,6 @@ describe('paying from a vault', () => {
     expect(service.transactions.at(-1)).toMatchObject({ from: vault.address, nonce: 0 })
   })
 
-  test('a payment that came first takes the number: the one that waits is not signed', async () => {
-    const { screen, service, vault } = await openVault()
-    await pay(screen, '0.05')
-    await expect.element(confirm(screen)).toBeVisible()
-    await signAndSend(new ServiceClient(service.config), { to: recipient, value: '0.01', wallet: vault })
-    const before = signings(service).length
-    await confirm(screen).click()
-    await expect.element(screen.getByText('Another payment of this vault came first')).toBeVisible()
-    expect(signings(service)).toHaveLength(before)
-  })
-
   test('an approval of another device is brought back as a text; that of another payment is not taken', async () => {
     const { screen } = await openVault()
     const approveThere = async () => {

@@ -272,16 +272,6 @@ describe('history', () => {
     await screen.getByRole('button', { name: 'Look again' }).click()
     await expect.element(screen.getByText('+0.75 ETH')).toBeVisible()
   })
-
-  test('a history that fails can be read again', async () => {
-    const prepare = (service: TestService) =>
-      service.failNext('GET /wallet/transactions', { code: 'database_unavailable' })
-    const { screen } = await openWallet({ prepare })
-    await expect.element(screen.getByText('The service has no database right now')).toBeVisible()
-    await screen.getByRole('button', { name: 'Read the history again' }).click()
-    await expect.element(screen.getByText(/Nothing signed or received yet/)).toBeVisible()
-    expect(screen.getByText('The service has no database right now').query()).toBeNull()
-  })
 })
 
 describe('when things fail', () => {

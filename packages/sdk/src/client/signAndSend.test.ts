@@ -14,9 +14,9 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   chainId,
   config,
-  createFakeNetwork,
   createGate,
   type FakeNetwork,
+  installFakeNetwork,
   html,
   json,
   never,
@@ -34,13 +34,8 @@ let network: FakeNetwork
 let client: ServiceClient
 
 beforeEach(() => {
-  network = createFakeNetwork()
-  vi.stubGlobal('fetch', network.fetch)
+  network = installFakeNetwork()
   client = new ServiceClient(config)
-})
-afterEach(() => {
-  vi.unstubAllGlobals()
-  vi.useRealTimers()
 })
 
 const to = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'

@@ -210,13 +210,6 @@ describe('what is signed off the chain', () => {
     })
   })
 
-  test('the opening opens the proof', async () => {
-    const onSigned = vi.fn()
-    await createWallet({ onSigned }).signTypedData(typedData)
-    const { opening } = onSigned.mock.calls[0]?.[0] ?? {}
-    expect(`0x${toHex(computeCommitment(opening))}`).toBe(service.proofs[0]?.txHash)
-  })
-
   test('typed data with bigints, by the account and by a wallet client', async () => {
     const { address } = service.wallet
     const signatures = [createAccount().signTypedData(typedData), createWallet().signTypedData(typedData)]
