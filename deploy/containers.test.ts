@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { parseCommand as parseDoctorCommand } from '../services/coordinator/src/operate/doctor/parseCommand.ts'
+import { parseCommand as parseDoctorCommand } from '../services/coordinator/src/operate/doctor/runDoctor.ts'
 import { launchedBy } from './launcher/launchers.ts'
 import { type Container, isDoctor, type Program, programOf } from './test/containers.ts'
 import { containers, read } from './test/manifests.ts'

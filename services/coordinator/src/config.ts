@@ -34,7 +34,7 @@ import {
   settingNames,
   testChainIds,
 } from '@countersign/service'
-import type { ProviderConfig } from './accounts/createProviders.ts'
+import type { ProviderConfig } from './accounts/providers.ts'
 import { readProviders } from './accounts/readProviders.ts'
 import type { AppConfig } from './app.ts'
 import type { EnclavePolicy } from './enclave/keyEnclave.ts'

@@ -10,7 +10,7 @@ import { type Bed, examineWith, type Settings, serveSilence, startBed } from '..
 import { localCases } from '../test/doctor/localCases.ts'
 import { LOG, outsideCases, STRANGERS_KEY } from '../test/doctor/outsideCases.ts'
 import type { NamedFinding } from './operate/doctor/check.ts'
-import { type CheckName, checkNames } from './operate/doctor/names.ts'
+import { type CheckName, checkNames } from './operate/doctor/check.ts'
 
 let bed: Bed
 /** Everything that any doctor has said. */

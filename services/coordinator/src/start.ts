@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Log, RunningService } from '@countersign/service'
 import { createShutdown } from '@countersign/service'
 import packageJson from '../package.json' with { type: 'json' }
-import { createProviders } from './accounts/createProviders.ts'
+import { createProviders } from './accounts/providers.ts'
 import { createApp } from './app.ts'
 import { readConfig } from './config.ts'
 import { createHttpEnclave } from './enclave/httpEnclave.ts'
@@ -14,9 +14,8 @@ import { createLogKeeper } from './log/logKeeper.ts'
 import { createAttestation } from './operate/attest.ts'
 import { createMetrics } from './operate/metrics.ts'
 import { type Decorate, keepOriginal } from './parts.ts'
-import { createRebuildReceipt } from './publish/rebuildReceipt.ts'
-import { createWarner } from './publish/webhook/createWarner.ts'
-import { watchKeys } from './publish/webhook/watchKeys.ts'
+import { createRebuildReceipt } from './publish/assembleReceipt.ts'
+import { createWarner, watchKeys } from './publish/webhook/warner.ts'
 import { createBatchSigner } from './sign/batchSigner.ts'
 import { createSignatureChecker } from './sign/checkSignatures.ts'
 import { createCommitter } from './sign/commit.ts'
@@ -149,7 +148,7 @@ export async function startCoordinator(
     rebuildReceipt: createRebuildReceipt(opened.pipeline.pinning),
     exportProofs: guard(async (parameters) => {
       // Loaded when somebody asks for one: a coordinator starts sooner without it.
-      const { exportUser } = await import('./proofs/export/exportUser.ts')
+      const { exportUser } = await import('./proofs/export/exportCar.ts')
       const onMissing = (count: number) => log.warn({ msg: 'Left receipts out of an export', count })
       return exportUser({ db: opened.database.db, onMissing }, parameters)
     }),

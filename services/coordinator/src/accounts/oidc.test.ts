@@ -2,7 +2,7 @@ import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
 import { createOidcProvider, type OidcProviderParameters } from './oidc.ts'
-import { getPreset } from './presets.ts'
+import { getPreset } from './providers.ts'
 
 const ISSUER = 'https://issuer.example'
 const REDIRECT = 'https://api.example/auth/google/callback'

@@ -2,8 +2,6 @@ import { isSafeUrl, readBounded } from '@countersign/protocol'
 import * as client from 'openid-client'
 import { CoordinatorError } from '../errors.ts'
 import type { IdentityProvider, ProviderUser } from '../ports.ts'
-import { judgeRefusal } from './judgeRefusal.ts'
-import type { Preset } from './presets.ts'
 
 /** What makes a provider ask who it is. */
 export type Prompt = 'select_account' | 'login' | 'off'
@@ -17,8 +15,9 @@ export type OidcProviderParameters = Pick<IdentityProvider, 'name' | 'icon'> & {
   redirectUri: string
   /** Of those who do not list what they take, and do not take `select_account`. */
   prompt?: Prompt
-  scope: Preset['scope']
-  responseMode: Preset['responseMode']
+  scope: string
+  /** How the answer comes back: a redirect with a query, or a form that the browser posts. */
+  responseMode: 'query' | 'form_post'
   fetch?: typeof globalThis.fetch
   /** Lets a local provider speak plain http. Loopback only: everyone on the way could sign in as anyone. */
   allowInsecure?: boolean
@@ -36,9 +35,6 @@ type Profile = { email?: unknown; name?: unknown }
 /**
  * An OpenID Connect provider: authorization code with PKCE, `state`, `nonce` and `iss`. Its metadata is fetched at the first
  * sign-in, so that the service and the other providers work without it, and again after a failure.
- *
- * @example
- * createOidcProvider({ ...getPreset(issuer), issuer, clientId, clientSecret, redirectUri: `${publicUrl}/auth/google/callback` })
  */
 export function createOidcProvider(parameters: OidcProviderParameters): IdentityProvider {
   const { name, icon, clientId, clientSecret, redirectUri, scope, responseMode } = parameters
@@ -209,4 +205,32 @@ function parseIssuer(text: string, allowInsecure: boolean): URL {
   const url = new URL(text)
   if (url.protocol === 'https:' || (allowInsecure && isSafeUrl(url))) return url
   throw new Error('an issuer must be https; plain http is for loopback alone')
+}
+
+/** OAuth 2.0 (RFC 6749 §4.1.2.1) and OpenID Connect (§3.1.2.6): the only words of a provider that are passed on. */
+const REFUSALS = [
+  'invalid_request',
+  'unauthorized_client',
+  'unsupported_response_type',
+  'invalid_scope',
+  'interaction_required',
+  'login_required',
+  'consent_required',
+  'account_selection_required',
+]
+
+/** The second is Apple's word. */
+const CANCELLATIONS = ['access_denied', 'user_cancelled_authorize']
+
+const OUTAGES = ['server_error', 'temporarily_unavailable']
+
+/** What the `error` of a callback means. A user who changes their mind is no failure; the rest is thrown. */
+export function judgeRefusal(error: string): 'cancelled' {
+  if (CANCELLATIONS.includes(error)) return 'cancelled'
+  if (OUTAGES.includes(error)) {
+    const details = `the provider answered ${error}`
+    throw new CoordinatorError('provider_unavailable', 'the provider cannot serve', { details })
+  }
+  const details = REFUSALS.includes(error) ? `the provider answered ${error}` : undefined
+  throw new CoordinatorError('oauth_refused', 'the provider refused', details === undefined ? {} : { details })
 }

@@ -1,8 +1,7 @@
 import { generateKeyPairSync, verify } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { createAppleSecret } from './createAppleSecret.ts'
-import { drawIcon } from './icon.ts'
-import { readProviders } from './readProviders.ts'
+import { createAppleSecret } from './providers.ts'
+import { drawIcon, readProviders } from './readProviders.ts'
 
 const pem = (namedCurve: string) => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve })

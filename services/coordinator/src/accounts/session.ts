@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto'
+import type { EndpointResponse } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, Store } from '../ports.ts'
-import type { Session, User } from '../store/types.ts'
+import { createGatherer } from '../store/gather.ts'
+import type { AskedSigner, FoundSigner, Session, Signer, User } from '../store/types.ts'
 
 /** Of the 32 bytes that the secret's hex spells, as the enclave has it in the grant. */
 export function hashSid(sid: string): string {
@@ -11,7 +13,7 @@ export function hashSid(sid: string): string {
 /** Who is signed in. `sid` goes to the enclave with each signing; the database never has it. */
 export type SignedIn = { sid: string; session: Session; user: User }
 
-export type GetSessionDeps = { store: Pick<Store, 'findSession'>; clock: Clock; sessionIdleMs: number }
+type GetSessionDeps = { store: Pick<Store, 'findSession'>; clock: Clock; sessionIdleMs: number }
 
 /** Throws `not_authenticated` or `session_expired`. An unknown secret and a missing one fail alike. */
 export async function getSession(deps: GetSessionDeps, { sid }: { sid: string | undefined }): Promise<SignedIn> {
@@ -23,10 +25,64 @@ export async function getSession(deps: GetSessionDeps, { sid }: { sid: string | 
   return { sid, ...found }
 }
 
-export function notAuthenticated() {
+function notAuthenticated() {
   return new CoordinatorError('not_authenticated', 'not signed in')
 }
 
-export function sessionExpired() {
+function sessionExpired() {
   return new CoordinatorError('session_expired', 'the session is over')
+}
+
+/** `POST /auth/logout`: the session is gone for every copy of its cookie. */
+export async function logout(
+  deps: { store: Pick<Store, 'deleteSession'> },
+  { session }: Pick<SignedIn, 'session'>,
+): Promise<EndpointResponse<'POST /auth/logout'>> {
+  await deps.store.deleteSession(session.sidHash)
+  return { ok: true }
+}
+
+export type SignerFinder = {
+  /** Throws `not_authenticated`, `session_expired`, `key_binding_mismatch` or `vault_not_found`. */
+  find(asked: Omit<AskedSigner, 'sidHash'> & { sid: string | undefined }): Promise<Signer & { sid: string }>
+}
+
+const LIMIT = 256
+const SLOTS = 2
+
+/**
+ * Step 1 of signing: whose session it is, and which key. Requests that come while two lookups are under way share the next. Unlike
+ * signings, equal ones do not share an answer that is already on its way: it could be older than a sign-out.
+ */
+export function createSignerFinder(deps: {
+  store: Pick<Store, 'findSigners'>
+  clock: Clock
+  sessionIdleMs: number
+}): SignerFinder {
+  const { store, clock, sessionIdleMs: idleMs } = deps
+  const gatherer = createGatherer<AskedSigner, Signer>({
+    async run(asked, { answer }) {
+      const found = await store.findSigners({ asked, now: clock.now(), idleMs })
+      for (const [index, request] of asked.entries()) {
+        const signer = found[index]
+        if (typeof signer === 'object') answer(request, { status: 'fulfilled', value: signer })
+        else answer(request, { status: 'rejected', reason: toError(signer) })
+      }
+    },
+    limit: LIMIT,
+    slots: SLOTS,
+  })
+  return {
+    async find({ sid, ...asked }) {
+      if (sid === undefined) throw notAuthenticated()
+      return { sid, ...(await gatherer.add({ sidHash: hashSid(sid), ...asked })) }
+    },
+  }
+}
+
+function toError(found: Exclude<FoundSigner, Signer>): CoordinatorError {
+  if (found === undefined) return notAuthenticated()
+  if (found === 'expired') return sessionExpired()
+  if (found === 'vault_not_found') return new CoordinatorError(found, 'there is no such vault')
+  return new CoordinatorError('key_binding_mismatch', 'the key does not belong to this user')
 }

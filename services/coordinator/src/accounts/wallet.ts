@@ -1,5 +1,5 @@
-import type { WalletInfo } from '@countersign/protocol'
-import { CoordinatorError } from '../errors.ts'
+import type { TransactionPage, WalletInfo } from '@countersign/protocol'
+import { CoordinatorError, invalidRequest } from '../errors.ts'
 import type { Clock, Store } from '../ports.ts'
 import type { AnyWitness, Session, User, Wallet } from '../store/types.ts'
 
@@ -53,4 +53,60 @@ export function toWalletInfo({ address, createdAt, provenance }: Wallet): Wallet
     createdAt: new Date(createdAt).toISOString(),
     provenance: { entropyHash, entropySig, satelliteSource },
   }
+}
+
+type ListTransactionsParameters = {
+  userId: string
+  /** As they stand in the query; each may be there once. */
+  limits: readonly string[]
+  cursors: readonly string[]
+}
+
+const DEFAULT_LIMIT = 20
+const MAX_LIMIT = 100
+const MAX_ID = 2n ** 63n - 1n
+
+/**
+ * `GET /wallet/transactions`: the signatures of a user, newest first. A cursor is a position in the order of all signatures, and
+ * nothing more: whose list it comes from makes no difference, and newer signatures come before it.
+ */
+export async function listTransactions(
+  deps: { store: Pick<Store, 'listTransactions'> },
+  { userId, limits, cursors }: ListTransactionsParameters,
+): Promise<TransactionPage> {
+  const limit = parseLimit(limits)
+  const before = parseCursor(cursors)
+  // One more than requested shows whether there are more.
+  const found = await deps.store.listTransactions({ userId, limit: limit + 1, before })
+  const page = found.slice(0, limit)
+  const last = page.at(-1)
+  return {
+    transactions: page.map(({ id: _, ...transaction }) => ({
+      ...transaction,
+      createdAt: new Date(transaction.createdAt).toISOString(),
+    })),
+    nextCursor: found.length > limit && last !== undefined ? toCursor(BigInt(last.id)) : null,
+  }
+}
+
+function parseLimit([text, ...rest]: readonly string[]): number {
+  if (text === undefined) return DEFAULT_LIMIT
+  const limit = /^[1-9][0-9]{0,2}$/.test(text) ? Number(text) : Number.NaN
+  if (rest.length > 0 || !(limit <= MAX_LIMIT)) throw invalidRequest(`limit is not an integer from 1 to ${MAX_LIMIT}`)
+  return limit
+}
+
+export function parseCursor([text, ...rest]: readonly string[]): string | undefined {
+  if (text === undefined) return undefined
+  const bytes = Buffer.from(text, 'base64url')
+  const id = bytes.length === 8 ? bytes.readBigUInt64BE() : 0n
+  // The decoder is lenient; only what we would write ourselves is read.
+  if (rest.length > 0 || id < 1n || id > MAX_ID || toCursor(id) !== text) throw invalidRequest('cursor is none of ours')
+  return id.toString()
+}
+
+export function toCursor(id: bigint): string {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigUInt64BE(id)
+  return bytes.toString('base64url')
 }

@@ -1,4 +1,4 @@
-import { LOGIN_TTL_MS } from '../accounts/loginNonce.ts'
+import { LOGIN_TTL_MS } from '../accounts/signIn.ts'
 
 /** How cookies are written; both follow from the configuration. */
 export type CookieRules = { isHttps: boolean; sameSite: 'none' | 'lax' | 'strict' }

@@ -1,6 +1,6 @@
 import { ReadableStream, type ReadableStreamDefaultController } from 'node:stream/web'
 import type { Log } from '@countersign/service'
-import { parseCursor } from '../accounts/listTransactions.ts'
+import { parseCursor } from '../accounts/wallet.ts'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, ExportProofs, Schedule } from '../ports.ts'
 import { toReason } from '../toReason.ts'

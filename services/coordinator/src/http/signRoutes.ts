@@ -6,10 +6,10 @@ import {
   toEventHash,
   type WebhookData,
 } from '@countersign/protocol'
-import { createSignerFinder, type SignerFinder } from '../accounts/findSigner.ts'
+import { createSignerFinder, type SignerFinder } from '../accounts/session.ts'
 import { CoordinatorError, invalidRequest } from '../errors.ts'
 import type { Clock, Store } from '../ports.ts'
-import type { WarnOf } from '../publish/webhook/createWarner.ts'
+import type { WarnOf } from '../publish/webhook/warner.ts'
 import type { SignContent, SignJob, SignResult } from '../sign/job.ts'
 import { createSignQuota } from '../sign/quota.ts'
 import { createVaultRules } from '../sign/vaultRules.ts'

@@ -1,6 +1,11 @@
 import { readMembers } from '@countersign/protocol'
-import { type CreateVaultDeps, createVault } from '../accounts/createVault.ts'
-import { createListVaults, type ListVaultsDeps, toVaultInfo } from '../accounts/listVaults.ts'
+import {
+  type CreateVaultDeps,
+  createListVaults,
+  createVault,
+  type ListVaultsDeps,
+  toVaultInfo,
+} from '../accounts/vaults.ts'
 import { invalidRequest } from '../errors.ts'
 import { addRoutes, type HttpApp } from './addRoute.ts'
 import type { Limiters } from './limiters.ts'

@@ -4,7 +4,7 @@ import { toCid } from '@countersign/receipt'
 import { getAddress } from 'viem'
 import { describe, expect, test } from 'vitest'
 import { createPasskey } from '../../../../packages/policy/src/passkey.fake.ts'
-import { MAX_VAULTS } from '../accounts/createVault.ts'
+import { MAX_VAULTS } from '../accounts/vaults.ts'
 import { CoordinatorError } from '../errors.ts'
 import { createTestApp, scheduleAtOnce, signBody, signed, toDigest, txMetadata } from './testApp.fake.ts'
 

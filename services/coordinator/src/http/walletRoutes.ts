@@ -1,5 +1,10 @@
-import { listTransactions } from '../accounts/listTransactions.ts'
-import { getWallet, type ProvisionWalletDeps, provisionWallet, toWalletInfo } from '../accounts/wallet.ts'
+import {
+  getWallet,
+  listTransactions,
+  type ProvisionWalletDeps,
+  provisionWallet,
+  toWalletInfo,
+} from '../accounts/wallet.ts'
 import type { Store } from '../ports.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import type { Limiters } from './limiters.ts'

@@ -1,17 +1,27 @@
 import { readFileSync } from 'node:fs'
-import { createVerifier, type Verifier } from '@countersign/attestation'
-import { createKdsClient } from '@countersign/evidence'
+import { createVerifier, type TrustedRoot, type Verifier, vendorRoots } from '@countersign/attestation'
+import {
+  createConfigfsReportSource,
+  createKdsClient,
+  createPcsClient,
+  createSimulatedReportSource,
+  type ReportSource,
+} from '@countersign/evidence'
 import type { Log } from '@countersign/service'
 import type { Config } from '../config.ts'
-import type { CollateralCache, CollateralStore } from '../enclave/collateral/collateralStore.ts'
+import {
+  type CollateralCache,
+  type CollateralStore,
+  createCollateralStore,
+} from '../enclave/collateral/collateralStore.ts'
 import { createPlatformReader, type PlatformReader } from '../enclave/collateral/platformReader.ts'
+import { createSimulatedCollateralStore } from '../enclave/collateral/simulatedCollateralStore.ts'
 import type { EnclaveEndpointDeps } from '../enclave/enclaveEndpoint.ts'
 import { createSelfReport } from '../enclave/health/selfReport.ts'
 import { createSnpCertificates } from '../enclave/health/snpCertificates.ts'
 import { createSnpRevocations } from '../enclave/health/snpRevocations.ts'
 import type { Clock, Random } from '../ports.ts'
-import type { WarnOf } from '../publish/webhook/createWarner.ts'
-import { createHardware } from './hardware.ts'
+import type { WarnOf } from '../publish/webhook/warner.ts'
 
 /** What judges enclaves, and what introduces this coordinator to them. */
 export type Attestation = {
@@ -60,4 +70,43 @@ export async function createAttestation(
     log,
   }
   return { verifier, collateral, readPlatform, selfReport, endpointDeps }
+}
+
+type Hardware = {
+  roots: readonly TrustedRoot[]
+  reportSource: ReportSource
+  collateral: CollateralStore
+}
+
+/** Real or simulated hardware. The simulator's code is loaded only in mock mode. */
+async function createHardware(
+  deps: { clock: Clock; log: Log; warnOf: WarnOf; collateralCache: CollateralCache },
+  { isMock, collateralUrl }: { isMock: boolean; collateralUrl: string },
+): Promise<Hardware> {
+  const { clock, log, warnOf, collateralCache: cache } = deps
+  if (!isMock) {
+    const pcs = createPcsClient({ url: collateralUrl })
+    return {
+      roots: vendorRoots,
+      reportSource: createConfigfsReportSource(),
+      collateral: createCollateralStore({
+        fetchCollateral: pcs.fetchCollateral,
+        roots: vendorRoots,
+        clock,
+        log,
+        cache,
+        onLapsing: ({ fmspc, ca }, lapsesAt) =>
+          void warnOf('collateral.lapsing', { fmspc, ca, lapsesAt: lapsesAt.toISOString() }),
+      }),
+    }
+  }
+  const { createSimulator, simulatedRoots } = await import('@countersign/attestation/simulator')
+  return {
+    roots: simulatedRoots(),
+    reportSource: createSimulatedReportSource({
+      simulator: createSimulator({ at: new Date(clock.now()) }),
+      latencyMs: 0,
+    }),
+    collateral: createSimulatedCollateralStore({ simulatorFactory: (at) => createSimulator({ at }), clock }),
+  }
 }

@@ -1,17 +1,18 @@
 import { createServer } from 'node:http'
+import { errorCodes } from '@countersign/protocol/errorCodes'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { type CoordinatorErrorCode, coordinatorErrors } from '../errors.ts'
+import type { CoordinatorErrorCode } from '../errors.ts'
 import type { ProblemMetrics } from '../http/problem.ts'
 import type { LogMetrics } from '../log/keptLog.ts'
 import type { WitnessAnswer } from '../log/witnessClient.ts'
-import type { BalanceMetrics } from '../publish/watchBalance.ts'
+import type { BalanceMetrics } from '../publish/startPipeline.ts'
 import type { WebhookMetrics } from '../publish/webhook/startWebhooks.ts'
 import type { StageMetrics } from '../publish/worker.ts'
 import type { SigningMetrics } from '../sign/batchSigner.ts'
 import { addGauges, type GaugeDeps } from './gauges.ts'
 
 /** What operators watch; served on a port of its own, which the internet never reaches. */
-export type Metrics = SigningMetrics &
+type Metrics = SigningMetrics &
   StageMetrics &
   BalanceMetrics &
   ProblemMetrics &
@@ -21,7 +22,7 @@ export type Metrics = SigningMetrics &
   }
 
 /** Outcomes that are our fault, or `ok`. They are zero before the first, since an increase from nothing to one is none. */
-const FAULTS = Object.entries(coordinatorErrors).flatMap(([code, { status }]) => (status >= 500 ? [code] : []))
+const FAULTS = Object.entries(errorCodes).flatMap(([code, { status }]) => (status >= 500 ? [code] : []))
 
 /** Answers of witnesses that nobody may miss: often the only ones, since a log that too many contradict is left. */
 const DISAGREEMENTS = ['lies', 'contradicts'] satisfies WitnessAnswer['outcome'][]

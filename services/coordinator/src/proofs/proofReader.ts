@@ -2,9 +2,7 @@ import { isSlug } from '@countersign/protocol'
 import type { Store } from '../ports.ts'
 import { createGatherer } from '../store/gather.ts'
 import type { ProofState } from '../store/types.ts'
-import { proofNotFound } from './proofNotFound.ts'
-import { type ProofView, toProofView } from './toProofView.ts'
-import { toStateKey } from './toStateKey.ts'
+import { type ProofView, proofNotFound, toProofView, toStateKey } from './proofView.ts'
 
 export type ProofReader = {
   /** `GET /proof/:slug`. Throws `proof_not_found`, alike for what is no slug and what is no proof. */

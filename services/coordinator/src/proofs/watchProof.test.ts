@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createManualTime } from '../manualTime.fake.ts'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
 import type { Proof } from '../store/types.ts'
-import type { ProofView } from './toProofView.ts'
+import type { ProofView } from './proofView.ts'
 import { createProofWatcher } from './watchProof.ts'
 
 const slug = 'AAAAAAAAAAAAAAAAAAAAAA'

@@ -3,11 +3,9 @@ import type { Log } from '@countersign/service'
 import { CoordinatorError, toPublicCode } from '../errors.ts'
 import type { Schedule, Store } from '../ports.ts'
 import type { Proof } from '../store/types.ts'
-import { proofNotFound } from './proofNotFound.ts'
-import { type ProofView, toProofView } from './toProofView.ts'
-import { toStateKey } from './toStateKey.ts'
+import { type ProofView, proofNotFound, toProofView, toStateKey } from './proofView.ts'
 
-export type ProofWatcherDeps = {
+type ProofWatcherDeps = {
   store: Pick<Store, 'findProof' | 'findProofStates'>
   ipfsGatewayUrl: string | undefined
   schedule: Schedule

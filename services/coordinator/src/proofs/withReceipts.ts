@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
 import type { Store } from '../ports.ts'
-import type { RebuildReceipt } from '../publish/rebuildReceipt.ts'
+import type { RebuildReceipt } from '../publish/assembleReceipt.ts'
 import { createGatherer } from '../store/gather.ts'
 
 export type WithReceiptsDeps = {

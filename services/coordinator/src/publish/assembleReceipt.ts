@@ -19,12 +19,13 @@ import {
 } from '@countersign/receipt'
 import type { Block } from '../ports.ts'
 import type { PinRecords, PinWork, ReleaseRecords } from '../store/findPins.ts'
+import type { PinningStore } from '../store/pinning.ts'
 
 /** The blocks of a proof: its receipt, the collateral, and the others that it names, each before the one that names it. */
 export type ReceiptBlocks = { receipt: Block; collateral: Block; others: readonly Block[] }
 
 /** The blocks that proofs of one release share. */
-export type ReleaseBlocks = Record<'batch' | 'collateral' | 'coordinator' | 'release', Block>
+type ReleaseBlocks = Record<'batch' | 'collateral' | 'coordinator' | 'release', Block>
 
 /**
  * A pure function of what the signing transaction stored. Throws `ReceiptError`, such as `receipt_too_large`. A caller with many proofs of
@@ -102,4 +103,15 @@ function assertInLog({ index, proof, checkpoint }: TlogProof, statement: Stateme
 /** Bytes under the CID that is computed here. */
 export function toBlock(bytes: Uint8Array<ArrayBuffer>): Block {
   return { cid: toCid(bytes), bytes }
+}
+
+/** The receipt that a proof's rows give today, which may not be the one that was published. Undefined where there is no such proof. */
+export type RebuildReceipt = (slug: string) => Promise<Block | undefined>
+
+export function createRebuildReceipt({ findPin }: Pick<PinningStore, 'findPin'>): RebuildReceipt {
+  const toReleaseBlocks = createReleaseAssembler()
+  return async (slug) => {
+    const work = await findPin(slug)
+    return work && assembleReceipt(work, toReleaseBlocks).receipt
+  }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { toBackoffMs } from './backoff.ts'
+import { toBackoffMs } from './repeat.ts'
 
 const ALMOST_ONE = 1 - Number.EPSILON
 

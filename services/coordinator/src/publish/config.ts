@@ -71,7 +71,7 @@ export function readPipeline(env: Env, context: PinnerContext, fault: Fault): Pi
   }
 }
 
-export type WorkerConfig = {
+type WorkerConfig = {
   databaseUrl: string
   dataDir: string
   metricsPort: number | undefined

@@ -4,9 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Chain } from '../ports.ts'
 import { PUBLISH_QUEUE } from '../store/jobs.ts'
 import { ChainError } from './chain/chainError.ts'
-import { encodePublish } from './chain/encodePublish.ts'
-import { createSightings } from './confirmRun.ts'
-import { HOLDING_MS } from './holding.ts'
+import { encodePublish } from './chain/contract.ts'
+import { createSightings, HOLDING_MS } from './confirmRun.ts'
 import {
   Crash,
   codeOf,

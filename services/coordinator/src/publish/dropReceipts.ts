@@ -4,8 +4,8 @@ import type { Log } from '@countersign/service'
 import type { Clock, Pinner } from '../ports.ts'
 import type { HeldReceipt, RetentionStore } from '../store/retention.ts'
 import { toReason } from '../toReason.ts'
+import type { RebuildReceipt } from './assembleReceipt.ts'
 import { PinError, untilAborted } from './ipfs/pinError.ts'
-import type { RebuildReceipt } from './rebuildReceipt.ts'
 
 export type DropDeps = {
   store: RetentionStore
@@ -21,7 +21,7 @@ export type DropDeps = {
   createDeadline?(): AbortSignal
 }
 
-export type Dropper = {
+type Dropper = {
   /**
    * One round: some thousands at most. Whatever it throws, each receipt is either here or was read back from where it is pinned. As kept count
    * those that are still here an hour after they could first not be dropped.

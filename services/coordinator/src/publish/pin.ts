@@ -8,9 +8,8 @@ import type { PinWork } from '../store/findPins.ts'
 import type { PinningStore } from '../store/pinning.ts'
 import { toReason } from '../toReason.ts'
 import { assembleReceipt, createReleaseAssembler, type ReceiptBlocks, toBlock } from './assembleReceipt.ts'
-import { toBackoffMs } from './backoff.ts'
 import { PinError, type PinErrorCode, untilAborted } from './ipfs/pinError.ts'
-import { pinBlock } from './pinBlock.ts'
+import { toBackoffMs } from './repeat.ts'
 
 export type PinDeps = {
   store: Pick<PinningStore, 'findPin' | 'freezeReceipt' | 'completePin' | 'recordPinFailure'>
@@ -33,7 +32,7 @@ export type PinDeps = {
  */
 export type PinOutcome = 'pinned' | 'retried' | 'failed' | 'skipped'
 
-export type PinStage = {
+type PinStage = {
   /** One attempt. What it throws, such as `database_unavailable`, could not be recorded: the job queue tries again. */
   pin(slug: string): Promise<PinOutcome>
 }
@@ -51,10 +50,6 @@ const KNOWN_MS = 300_000
 /**
  * Puts receipts on IPFS. What a proof's row holds is frozen before the first pin, so that any number of attempts, by any number
  * of workers, pin the same bytes.
- *
- * @example
- * const stage = createPinStage({ store, pinner, clock, random: Math.random, log, pinDeadlineMs: 3_600_000 })
- * await stage.pin(slug)
  */
 export function createPinStage(deps: PinDeps): PinStage {
   const { store, clock, log, timeoutMs = TIMEOUT_MS } = deps
@@ -148,4 +143,30 @@ export function createPinStage(deps: PinDeps): PinStage {
 
 function toFailure(error: unknown): PinFailure {
   return error instanceof PinError || error instanceof ReceiptError ? error.code : 'internal'
+}
+
+type PinPolicyDeps = {
+  store: Pick<PinningStore, 'findPolicy' | 'completePolicy'>
+  pinner: Pick<Pinner, 'pin' | 'read'>
+  clock: Clock
+}
+
+/**
+ * Puts the policy of a vault on IPFS, so that the vault's address may be shown. What it throws makes the job queue try again, and
+ * the sweep once that gives up.
+ */
+export async function pinPolicy({ store, pinner, clock }: PinPolicyDeps, hash: string): Promise<'pinned' | 'skipped'> {
+  const bytes = await store.findPolicy(hash)
+  if (bytes === undefined) return 'skipped'
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
+  await untilAborted(signal, () => pinBlock(pinner, toBlock(bytes), signal))
+  await store.completePolicy({ hash, now: clock.now() })
+  return 'pinned'
+}
+
+/** Pins a block, and reads it back from where it is held. */
+async function pinBlock(pinner: Pick<Pinner, 'pin' | 'read'>, block: Block, signal: AbortSignal): Promise<void> {
+  await pinner.pin(block, { signal })
+  const held = await pinner.read(block.cid, { signal })
+  if (!equalBytes(held, block.bytes)) throw new PinError('pin_mismatch', { details: 'other bytes' })
 }

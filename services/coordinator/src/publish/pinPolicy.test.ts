@@ -3,7 +3,7 @@ import { createFakeClock } from '../ports.fake.ts'
 import type { Block } from '../ports.ts'
 import { toBlock } from './assembleReceipt.ts'
 import { PinError } from './ipfs/pinError.ts'
-import { pinPolicy } from './pinPolicy.ts'
+import { pinPolicy } from './pin.ts'
 
 const HASH = 'ab'.repeat(32)
 const bytes = new TextEncoder().encode('{"version":1}')

@@ -8,7 +8,7 @@ import { openDatabase } from '../store/openDatabase.ts'
 import { createPublicationStore } from '../store/publications.ts'
 import { holdTimeLimits } from '../timeLimits.fake.ts'
 import { ChainError } from './chain/chainError.ts'
-import { encodePublish } from './chain/encodePublish.ts'
+import { encodePublish } from './chain/contract.ts'
 import { takeGroup, withMargin } from './publish.ts'
 import {
   Crash,

@@ -3,7 +3,7 @@ import type { Call, Chain, Clock } from '../ports.ts'
 import type { PublicationStore } from '../store/publications.ts'
 import type { DueProof, PublicationTransaction, SignedTransaction } from '../store/types.ts'
 import { ChainError } from './chain/chainError.ts'
-import { encodePublish } from './chain/encodePublish.ts'
+import { encodePublish } from './chain/contract.ts'
 import { isOfContract } from './chain/nodeError.ts'
 
 export type PublishDeps = {
@@ -20,7 +20,7 @@ export type PublishDeps = {
 }
 
 /** Of this process: since when it has claimed nothing, though it tried; and since when each run has left proofs that the node refuses. */
-export type Outages = { failingSince: number | undefined; refusingSince: number | undefined }
+type Outages = { failingSince: number | undefined; refusingSince: number | undefined }
 
 export const createOutages = (): Outages => ({ failingSince: undefined, refusingSince: undefined })
 

@@ -17,8 +17,7 @@ import type { Wallet } from '../store/types.ts'
 import { ChainError } from './chain/chainError.ts'
 import { type CreateViemChainParameters, createViemChain } from './chain/viemChain.ts'
 import { confirmPublications } from './confirm.ts'
-import { type ConfirmDeps, createSightings } from './confirmRun.ts'
-import { HOLDING_MS } from './holding.ts'
+import { type ConfirmDeps, createSightings, HOLDING_MS } from './confirmRun.ts'
 import { createOutages, publishDue } from './publish.ts'
 
 /** Hardhat's first account, known to everybody. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createCompleteProofs } from '../store/finalProofs.fake.ts'
 import { createPinningStore } from '../store/pinning.ts'
 import { NOW, startTestStore, type TestStore } from '../store/store.fake.ts'
-import { createRebuildReceipt, type RebuildReceipt } from './rebuildReceipt.ts'
+import { createRebuildReceipt, type RebuildReceipt } from './assembleReceipt.ts'
 
 describe('the receipt that rows give', () => {
   let subject: TestStore

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createFakeLog } from '../ports.fake.ts'
 import { ChainError } from './chain/chainError.ts'
-import { watchBalance } from './watchBalance.ts'
+import { watchBalance } from './startPipeline.ts'
 
 function start({ isDown = false, wei = 30_000_000n } = {}) {
   const state = { isDown, wei, fee: 3n }

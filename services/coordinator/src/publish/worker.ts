@@ -6,14 +6,13 @@ import { CONFIRM_QUEUE, PIN_QUEUE, POLICY_QUEUE, PUBLISH_QUEUE } from '../store/
 import type { PipelineStore } from '../store/openStore.ts'
 import type { PublicationStore } from '../store/publications.ts'
 import { toReason } from '../toReason.ts'
+import { createRebuildReceipt } from './assembleReceipt.ts'
 import type { PipelineConfig } from './config.ts'
 import { confirmPublications } from './confirm.ts'
 import { createSightings } from './confirmRun.ts'
 import { createDropper } from './dropReceipts.ts'
-import { createPinStage, type PinOutcome } from './pin.ts'
-import { pinPolicy } from './pinPolicy.ts'
+import { createPinStage, type PinOutcome, pinPolicy } from './pin.ts'
 import { createOutages, publishDue } from './publish.ts'
-import { createRebuildReceipt } from './rebuildReceipt.ts'
 
 /** What operators watch about the pipeline: how each attempt of a stage ended. */
 export type StageMetrics = { observeStage(stage: string, outcome: string, count?: number): void }
@@ -32,7 +31,7 @@ export type WorkerDeps = {
   }
 }
 
-export type Worker = { stop(): Promise<void> }
+type Worker = { stop(): Promise<void> }
 
 const SWEEP_MS = 10_000
 /** Jobs of pins that are fetched at one time: enough where each has one proof, as those for another attempt. */

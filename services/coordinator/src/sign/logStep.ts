@@ -1,7 +1,7 @@
 import type { WitnessPolicy } from '@countersign/log'
 import { type AppendedEntries, isOffChain, type SignedStatement } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
-import { createSignerFinder } from '../accounts/findSigner.ts'
+import { createSignerFinder } from '../accounts/session.ts'
 import type { EnclaveTerms, KeyEnclave } from '../enclave/keyEnclave.ts'
 import { findLogKey, toCosigned } from '../enclave/logCalls.ts'
 import { CoordinatorError, invalidAnswer } from '../errors.ts'

@@ -6,7 +6,7 @@ import { findPins } from '../../store/findPins.ts'
 import type { Tables } from '../../store/tables.ts'
 import { toReason } from '../../toReason.ts'
 
-export type CheckedProofs = {
+type CheckedProofs = {
   /** Proofs, by status. */
   counts: Readonly<Record<ProofStatus, number>>
   /** Receipts whose bytes are those that their CID names. */

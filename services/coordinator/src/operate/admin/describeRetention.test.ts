@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { describeRetention } from './describeRetention.ts'
+import { describeRetention } from './explain.ts'
 
 test('an operator reads what is there, what went, its share, and how to get the space back', () => {
   const text = describeRetention({

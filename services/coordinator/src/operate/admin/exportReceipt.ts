@@ -1,7 +1,7 @@
 import { ReceiptError } from '@countersign/receipt'
 import type { Kysely } from 'kysely'
 import { assembleNamedBlocks, assembleReceipt, toBlock } from '../../publish/assembleReceipt.ts'
-import { toReceiptCar } from '../../publish/ipfs/receiptCar.ts'
+import { toReceiptCar } from '../../publish/ipfs/gateway.ts'
 import { findPins } from '../../store/findPins.ts'
 import { findCid } from '../../store/inspect.ts'
 import type { Tables } from '../../store/tables.ts'

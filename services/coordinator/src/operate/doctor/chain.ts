@@ -1,7 +1,7 @@
 import { isLoopbackUrl } from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
 import { ChainError } from '../../publish/chain/chainError.ts'
-import { encodePublish } from '../../publish/chain/encodePublish.ts'
+import { encodePublish } from '../../publish/chain/contract.ts'
 import { createViemChain, type ViemChain } from '../../publish/chain/viemChain.ts'
 import { type Check, type Context, type Finding, fault, ok, skipped, warning } from './check.ts'
 import { explain } from './reasons.ts'

@@ -1,13 +1,23 @@
-import { type Env, readMode } from '@countersign/service'
+import { withinTimeLimit } from '@countersign/protocol'
+import { type Env, readMode, type SettingFault } from '@countersign/service'
 import { inspectConfig } from '../../config.ts'
 import type { Clock } from '../../ports.ts'
 import { inspectWorkerConfig } from '../../publish/config.ts'
-import { type Check, type Context, type NamedFinding, type Subject, skipped } from './check.ts'
+import {
+  type Check,
+  type CheckName,
+  type Context,
+  checkNames,
+  type Finding,
+  fault,
+  type NamedFinding,
+  type Subject,
+  skipped,
+} from './check.ts'
+import { createTimedFetch, createTimes } from './clock.ts'
 import type { DatabaseView } from './database.ts'
 import type { EnclaveView } from './enclave.ts'
-import { type CheckName, checkNames } from './names.ts'
-import { runChecks } from './runChecks.ts'
-import { createTimedFetch, createTimes } from './times.ts'
+import { describeError } from './reasons.ts'
 
 export type ExamineDeps = {
   env: Env
@@ -17,7 +27,7 @@ export type ExamineDeps = {
   version: string
 }
 
-export type ExamineParameters = {
+type ExamineParameters = {
   role: Subject['role']
   /** Undefined: all. */
   only: readonly CheckName[] | undefined
@@ -74,10 +84,10 @@ async function loadChecks(context: Context, asked: readonly CheckName[]): Promis
   }
   let enclave: EnclaveView = { terms: () => [] }
   if (isAsked('configuration', 'secrets', 'publishing')) {
-    found.push(...(await import('./configuration.ts')).createConfigurationChecks(context))
+    found.push(...(await import('./settings.ts')).createConfigurationChecks(context))
   }
   if (isAsked('node', 'data-directory', 'disk')) {
-    found.push(...(await import('./machine.ts')).createMachineChecks(context))
+    found.push(...(await import('./settings.ts')).createMachineChecks(context))
   }
   if (isAsked('database', 'database-tls', 'schema')) {
     const family = (await import('./database.ts')).createDatabaseChecks(context)
@@ -85,7 +95,7 @@ async function loadChecks(context: Context, asked: readonly CheckName[]): Promis
     found.push(...family.checks)
   }
   if (context.subject.role === 'coordinator') {
-    if (isAsked('policy')) found.push(...(await import('./policy.ts')).createPolicyChecks(context))
+    if (isAsked('policy')) found.push(...(await import('./settings.ts')).createPolicyChecks(context))
     if (isAsked('report', 'enclave', 'enclave-settings', 'collateral')) {
       const family = (await import('./enclave.ts')).createEnclaveChecks(context, database)
       enclave = family.view
@@ -114,4 +124,64 @@ function select(all: readonly Check[], asked: readonly CheckName[]): Check[] {
     if (wanted.has(name)) for (const other of [...needs, ...uses]) wanted.add(other)
   }
   return all.filter(({ name }) => wanted.has(name))
+}
+
+type RunChecksParameters = {
+  checks: readonly Check[]
+  faults: readonly SettingFault[]
+  /** For each check. */
+  timeoutMs: number
+}
+
+/**
+ * All at once, each when those before it are over. It ends in time whatever they do: one that hangs or throws is a fault of its own,
+ * and those that need it say so.
+ */
+export async function runChecks({ checks, faults, timeoutMs }: RunChecksParameters): Promise<NamedFinding[]> {
+  const settled = new Map<CheckName, Promise<readonly Finding[]>>()
+
+  async function run(check: Check): Promise<readonly Finding[]> {
+    // Those that they wait for come before them in the list.
+    const before = await Promise.all(
+      (check.needs ?? []).map(async (name) => ({ name, found: await settled.get(name) })),
+    )
+    await Promise.all([...(check.uses ?? []), ...(check.after ?? [])].map((name) => settled.get(name)))
+    const wrong = findFaulty(check.settings, faults)
+    if (wrong !== undefined) return [skipped(`${wrong} has a fault`)]
+    for (const { name, found = [] } of before) {
+      const [blocking] = found.filter(isBlocking)
+      // What was not looked at for a reason is not looked at further, for the same.
+      if (blocking?.state === 'skipped') return [blocking]
+      if (blocking !== undefined) return [skipped(`it needs: ${name}`)]
+    }
+    try {
+      const found = await withinTimeLimit(timeoutMs, (signal) => check.run({ signal }))
+      return Array.isArray(found) ? found : [found as Finding]
+    } catch (error) {
+      const isLate = error instanceof DOMException && error.name === 'TimeoutError'
+      if (isLate) {
+        return [fault(`no answer in ${timeoutMs / 1000} s`, 'See whether it hangs, or allow more time with --timeout.')]
+      }
+      return [
+        fault(
+          `could not be looked at: ${describeError(error)}`,
+          'If this persists, it is a fault of the doctor: report it.',
+        ),
+      ]
+    }
+  }
+
+  for (const check of checks) settled.set(check.name, run(check))
+  const found = checks.map(async ({ name }) => ((await settled.get(name)) ?? []).map((each) => ({ ...each, name })))
+  return (await Promise.all(found)).flat()
+}
+
+function isBlocking({ state }: Finding): boolean {
+  return state === 'fault' || state === 'skipped'
+}
+
+/** The first setting of these that has a fault. */
+function findFaulty(settings: RegExp | undefined, faults: readonly SettingFault[]): string | undefined {
+  if (settings === undefined) return undefined
+  return faults.flatMap(({ setting }) => setting.split(', ')).find((name) => settings.test(name))
 }

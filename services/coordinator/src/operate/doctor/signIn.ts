@@ -1,5 +1,4 @@
-import { createProviders, type ProviderConfig } from '../../accounts/createProviders.ts'
-import { getPreset } from '../../accounts/presets.ts'
+import { createProviders, getPreset, type ProviderConfig } from '../../accounts/providers.ts'
 import type { Config } from '../../config.ts'
 import { CoordinatorError } from '../../errors.ts'
 import { systemRandom } from '../../system.ts'

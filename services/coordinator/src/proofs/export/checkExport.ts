@@ -10,9 +10,9 @@ import {
   ReceiptError,
 } from '@countersign/receipt'
 import { z } from 'zod'
-import { EXPORT_VERSION } from './exportIndex.ts'
+import { EXPORT_VERSION } from './exportCar.ts'
 
-export type CheckedExport = {
+type CheckedExport = {
   root: string
   /** What the index lists. */
   proofs: number

@@ -16,7 +16,7 @@ export class ExportFileError extends Error {
 /** FAT, exFAT and some of FUSE: as Linux says it, and as others do. */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 
-export type ExportFile = {
+type ExportFile = {
   readonly size: number
   append(bytes: Uint8Array): Promise<void>
   /** Writes these bytes in place of the first ones. After it the file is on the disk, whole and under its name. */

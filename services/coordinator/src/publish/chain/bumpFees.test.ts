@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { bumpFees } from './bumpFees.ts'
+import { bumpFees } from '../confirm.ts'
 
 const fees = (maxFeePerGas: bigint, maxPriorityFeePerGas: bigint) => ({ maxFeePerGas, maxPriorityFeePerGas })
 const nothing = fees(0n, 0n)

@@ -1,7 +1,7 @@
 import { type Hex, serviceAttestationsAbi } from '@countersign/protocol'
 import { decodeFunctionData, getAddress } from 'viem/utils'
 import { expect, test } from 'vitest'
-import { encodePublish } from './encodePublish.ts'
+import { encodePublish } from './contract.ts'
 
 const proofOf = (byte: string) => ({
   wallet: `0x${byte.repeat(20)}` as Hex,

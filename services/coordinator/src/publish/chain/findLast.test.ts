@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findLast } from './findLast.ts'
+import { findLast } from './viemChain.ts'
 
 test('finds the last of any, and asks for none that is much older', async () => {
   for (const newest of [0, 1, 2, 3, 7, 64, 100]) {

@@ -1,7 +1,7 @@
 import type { Hex } from '@countersign/protocol'
 import { encodeErrorResult, parseAbi } from 'viem/utils'
 import { describe, expect, test } from 'vitest'
-import { publisherAbi } from './contractAbi.ts'
+import { publisherAbi } from './contract.ts'
 import { describeRevert, judgeNodeError } from './nodeError.ts'
 
 const geth = 'geth, core/error.go and core/txpool/errors.go'

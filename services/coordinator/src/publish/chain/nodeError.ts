@@ -1,7 +1,7 @@
 import type { Hex } from '@countersign/protocol'
 import { decodeErrorResult } from 'viem/utils'
 import type { ChainErrorCode } from './chainError.ts'
-import { publisherAbi } from './contractAbi.ts'
+import { publisherAbi } from './contract.ts'
 
 /** An error as a node answers it: JSON-RPC 2.0 §5.1. */
 export type NodeError = { code: number; message: string; data?: unknown }

@@ -5,9 +5,9 @@ import { type FakeChain, startFakeChain } from '@countersign/testing'
 import { keccak256, parseTransaction } from 'viem/utils'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Chain } from '../../ports.ts'
-import { bumpFees } from './bumpFees.ts'
+import { bumpFees } from '../confirm.ts'
 import { ChainError } from './chainError.ts'
-import { encodePublish } from './encodePublish.ts'
+import { encodePublish } from './contract.ts'
 import { type CreateViemChainParameters, createViemChain } from './viemChain.ts'
 
 // Hardhat's first two accounts, known to everybody.

@@ -22,8 +22,7 @@ import {
   parseReceipt,
 } from './answers.ts'
 import { ChainError } from './chainError.ts'
-import { publisherAbi } from './contractAbi.ts'
-import { findLast } from './findLast.ts'
+import { publisherAbi } from './contract.ts'
 import { describeRevert, judgeNodeError, type NodeError, type NodeVerdict, toPlainText } from './nodeError.ts'
 
 export type CreateViemChainParameters = {
@@ -389,4 +388,22 @@ function toAccount(privateKey: Hex): PrivateKeyAccount {
     // Zero, or not below the order of the group. The library's error may quote the key.
   }
   throw new TypeError('the publisher’s private key is not one')
+}
+
+/**
+ * The last number up to `newest` that passes, or 0: all up to some number do, and none after it. In growing steps back from the
+ * newest, then between the last two, because many nodes have dropped the old blocks that a search over the whole chain asks for first.
+ */
+export async function findLast(newest: number, passes: (number: number) => Promise<boolean>): Promise<number> {
+  let [low, high] = [newest, newest]
+  for (let step = 1; low > 0 && !(await passes(low)); step *= 2) {
+    high = low - 1
+    low = Math.max(0, low - step)
+  }
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    if (await passes(middle)) low = middle
+    else high = middle - 1
+  }
+  return low
 }

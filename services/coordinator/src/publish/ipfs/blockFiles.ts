@@ -6,7 +6,7 @@ import { NextToLast } from 'blockstore-fs/sharding'
 import { CID } from 'multiformats/cid'
 
 /** The files of an `FsBlockstore`, written so that a block that is there is there whole, and stays. */
-export type BlockFiles = {
+type BlockFiles = {
   /** Resolves once the bytes and their name are on the disk, not merely in the system's memory. */
   write(cid: string, bytes: Uint8Array): Promise<void>
   /** Undefined where there is none. Not hashed. */

@@ -2,12 +2,13 @@ import { isBodyTooLarge, isSafeUrl, parseJson, readBounded } from '@countersign/
 import { toCid } from '@countersign/receipt'
 import { readCauseCode } from '@countersign/service'
 import type { z } from 'zod'
-import { MAX_BLOCK_LENGTH, PinError, untilAborted } from './pinError.ts'
+import type { ReadBlock } from '../../ports.ts'
+import { assertCid, MAX_BLOCK_LENGTH, PinError, untilAborted } from './pinError.ts'
 
 /** The fetch of the platform, injected. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
-export type ExchangeParameters = {
+type ExchangeParameters = {
   /** For `details`: the URL is left out, because it may hold what an operator would not show. */
   step: string
   url: string
@@ -93,4 +94,21 @@ export function toServiceUrl(text: string, { token }: { token?: string | undefin
 export function toAuthorization(token: string): Record<string, string> {
   if (!/^[\x21-\x7e]+$/.test(token)) throw new TypeError('the token of the pin service cannot stand in a header')
   return { authorization: `Bearer ${token}` }
+}
+
+/**
+ * Reads blocks from a trustless gateway (specs.ipfs.tech/http-gateways/trustless-gateway), which needs no trust, since they are hashed
+ * here, and gets no token.
+ */
+export function createGatewayReader({ gatewayUrl, fetch }: { gatewayUrl: string; fetch: Fetch }): ReadBlock {
+  const gateway = toServiceUrl(gatewayUrl)
+  return async (cid, { signal }) => {
+    assertCid(cid)
+    const url = `${gateway}/ipfs/${cid}?format=raw`
+    const init = { headers: { accept: 'application/vnd.ipld.raw' } }
+    const answer = await exchange({ fetch }, { step: 'gateway', url, init, signal })
+    const isMissing = answer.status === 404 || answer.status === 410
+    if (isMissing) throw new PinError('pin_not_found', { details: `gateway: ${answer.status}` })
+    return toBlockBytes(cid, answer)
+  }
 }

@@ -1,9 +1,16 @@
-import { isCid } from '@countersign/receipt'
+import { concatBytes } from '@countersign/protocol'
+import {
+  encodeCarHeader,
+  encodeCarSection,
+  encodeReceiptCar,
+  isCid,
+  parseBlock,
+  ReceiptError,
+} from '@countersign/receipt'
 import { type MediaRange, parseMediaRanges } from '../../parseMediaRanges.ts'
 import type { GetBlock } from '../../ports.ts'
-import { toReceiptCar } from './receiptCar.ts'
 
-export type GatewayDeps = { getBlock: GetBlock }
+type GatewayDeps = { getBlock: GetBlock }
 
 /** What the gateway reads of `GET` or `HEAD /ipfs/:cid`. */
 export type GatewayRequest = {
@@ -16,7 +23,7 @@ export type GatewayRequest = {
   ifNoneMatch?: string | null | undefined
 }
 
-export type GatewayAnswer =
+type GatewayAnswer =
   | { status: 200; headers: Record<string, string>; body: Uint8Array<ArrayBuffer> | null }
   | { status: 304; headers: Record<string, string>; body: null }
   /** Not a CID that is served here; not held; no format that is asked for can be given. */
@@ -35,9 +42,6 @@ const mediaTypes: Record<Format, string> = {
  * A block as the Trustless Gateway specification has it (specs.ipfs.tech/http-gateways/trustless-gateway): `?format=raw`,
  * `?format=car`, or the same by `Accept`. Without either it is the JSON that every block of ours is. Blocks never change, so
  * neither do answers.
- *
- * @example
- * const { status, headers, body } = await getIpfsBlock({ getBlock: node.getBlock }, { method: 'GET', cid, format: 'raw' })
  */
 export async function getIpfsBlock(deps: GatewayDeps, request: GatewayRequest): Promise<GatewayAnswer> {
   const { method, cid } = request
@@ -110,4 +114,44 @@ function matches(ifNoneMatch: string | null | undefined, etag: string): boolean 
   if (!ifNoneMatch) return false
   const tags = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
   return tags.includes('*') || tags.includes(etag)
+}
+
+type Bytes = Uint8Array<ArrayBuffer>
+
+/**
+ * A block as a CAR: a receipt of version 2 with all the blocks that it names, and every other block alone. Undefined where one of
+ * them is not held: readers keep the answer for ever, and part of a receipt must not pass for the whole.
+ */
+export async function toReceiptCar(
+  deps: { getBlock: GetBlock },
+  cid: string,
+  block: Bytes,
+): Promise<Bytes | undefined> {
+  const receipt = parseIf('attestation', block)
+  if (receipt === undefined) return concatBytes(encodeCarHeader(cid), encodeCarSection(cid, block))
+  const [release, batch, policy] = await Promise.all([
+    deps.getBlock(receipt.coordinator.release),
+    deps.getBlock(receipt.signer.batch),
+    receipt.policy === undefined ? undefined : deps.getBlock(receipt.policy),
+  ])
+  const named = release && parseIf('release', release)
+  if (named === undefined) return undefined
+  const [coordinator, collateral] = await Promise.all([
+    deps.getBlock(named.coordinator),
+    deps.getBlock(named.collateral),
+  ])
+  if (release === undefined || batch === undefined || coordinator === undefined || collateral === undefined)
+    return undefined
+  if (receipt.policy !== undefined && policy === undefined) return undefined
+  const blocks = { release, batch, coordinator, ...(policy && { policy }) }
+  return encodeReceiptCar({ bytes: block, collateral, blocks })
+}
+
+function parseIf<Name extends 'attestation' | 'release'>(name: Name, bytes: Bytes) {
+  try {
+    return parseBlock(name, bytes)
+  } catch (error) {
+    if (error instanceof ReceiptError) return undefined
+    throw error
+  }
 }

@@ -8,7 +8,7 @@ import type { Pinner } from '../../ports.ts'
 import { openBlockFiles } from './blockFiles.ts'
 import { assertBlock, assertCid, PinError, untilAborted } from './pinError.ts'
 
-export type CreateHeliaPinnerParameters = {
+type CreateHeliaPinnerParameters = {
   /** Blocks, pins and the node's identity are kept in its folder `ipfs`. */
   dataDir: string
   /** Multiaddrs; TCP alone. Unset: any free port on loopback. */
@@ -27,10 +27,6 @@ export type HeliaNode = {
 /**
  * An IPFS node inside this process. It serves its blocks by bitswap to every peer that connects, and does no more: it dials no peer,
  * looks up none, announces nothing, and never removes a block.
- *
- * @example
- * const node = await createHeliaPinner({ dataDir: '.countersign' })
- * await node.pinner.pin({ cid: toCid(bytes), bytes }, { signal })
  */
 export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters): Promise<HeliaNode> {
   const { dataDir, listen = ['/ip4/127.0.0.1/tcp/0'] } = parameters

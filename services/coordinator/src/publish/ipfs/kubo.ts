@@ -13,7 +13,7 @@ import {
 } from './exchange.ts'
 import { assertBlock, assertCid, PinError } from './pinError.ts'
 
-export type CreateKuboPinnerParameters = {
+type CreateKuboPinnerParameters = {
   /** Where the RPC API listens, such as `http://127.0.0.1:5001`; `/api/v0` is added to it. */
   apiUrl: string
   /** A bearer token of Kubo's `API.Authorizations`. */
@@ -32,9 +32,6 @@ const EMPTY_BLOCK = toCid(new Uint8Array())
 /**
  * A Kubo node by its RPC API (docs.ipfs.tech/reference/kubo/rpc: `block/put`, `pin/ls`, `block/get`). It answers 500 for
  * everything that goes wrong inside, a missing block too, which only its message shows.
- *
- * @example
- * const pinner = createKuboPinner({ apiUrl: 'http://127.0.0.1:5001', fetch })
  */
 export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParameters): RemotePinner {
   const base = toServiceUrl(apiUrl, { token })

@@ -1,10 +1,17 @@
 import { z } from 'zod'
 import type { RemotePinner } from '../../ports.ts'
-import { exchange, type Fetch, parseAnswer, toAuthorization, toServiceUrl, toStatusError } from './exchange.ts'
-import { createGatewayReader } from './gatewayReader.ts'
+import {
+  createGatewayReader,
+  exchange,
+  type Fetch,
+  parseAnswer,
+  toAuthorization,
+  toServiceUrl,
+  toStatusError,
+} from './exchange.ts'
 import { assertBlock, assertCid, PinError } from './pinError.ts'
 
-export type CreatePinataPinnerParameters = {
+type CreatePinataPinnerParameters = {
   /** Where files are uploaded; `/v3/files` is added to it. */
   apiUrl?: string | undefined
   /** Where anyone reads them, the account's own gateway; `/ipfs/CID` is added to it. It never sees the token. */
@@ -25,9 +32,6 @@ const listed = z.object({
  * Pinata (docs.pinata.cloud, upload of a file, v3). It makes a file into CIDv1 blocks of its own cutting, so the CID is ours
  * only while a file fits one chunk, which is a raw leaf; any other CID is a mismatch. The Pinning Service API
  * (ipfs.github.io/pinning-services-api-spec) takes CIDs and no bytes, so it can confirm a pin but not make one.
- *
- * @example
- * const pinner = createPinataPinner({ gatewayUrl: 'https://example.mypinata.cloud', token, fetch })
  */
 export function createPinataPinner(parameters: CreatePinataPinnerParameters): RemotePinner {
   const { apiUrl = 'https://uploads.pinata.cloud', gatewayUrl, pinsUrl, token, fetch } = parameters

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isLoopbackAddress, isPublicAddress } from './isPublicAddress.ts'
+import { isLoopbackAddress, isPublicAddress } from './postWebhook.ts'
 
 test.each([
   ['this host', '0.0.0.0', '0.1.2.3'],

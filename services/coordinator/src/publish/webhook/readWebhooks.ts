@@ -9,8 +9,7 @@ import {
   readList,
   readSecret,
 } from '@countersign/service'
-import { isLoopbackAddress, isPublicAddress } from './isPublicAddress.ts'
-import { toHost } from './postWebhook.ts'
+import { isLoopbackAddress, isPublicAddress, toHost } from './postWebhook.ts'
 
 /** Who is told what happens, and by which keys. */
 export type WebhookConfig = {

@@ -3,10 +3,9 @@ import { toWebhookMessage, verifyEd25519, type WebhookEvent } from '@countersign
 import { afterEach, describe, expect, test } from 'vitest'
 import { createFakeLog } from '../../ports.fake.ts'
 import type { DueWebhook, NamedReceiver, WebhookOutcome, WebhookStore } from '../../store/webhooks.ts'
-import { createWebhookSigner } from './createWebhookSigner.ts'
 import { type postWebhook, WebhookFailure } from './postWebhook.ts'
 import type { WebhookConfig } from './readWebhooks.ts'
-import { startWebhooks, type Webhooks } from './startWebhooks.ts'
+import { createWebhookSigner, startWebhooks, type Webhooks } from './startWebhooks.ts'
 
 const NOW = Date.UTC(2026, 10, 16, 12)
 const seed = Buffer.alloc(32, 7)

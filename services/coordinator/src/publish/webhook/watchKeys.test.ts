@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { watchKeys } from './watchKeys.ts'
+import { watchKeys } from './warner.ts'
 
 const [one, two] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)]
 

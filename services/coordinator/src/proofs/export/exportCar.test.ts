@@ -18,10 +18,7 @@ import {
   type TestStore,
 } from '../../store/store.fake.ts'
 import { checkExport } from './checkExport.ts'
-import { createBlockSource } from './createBlockSource.ts'
-import { toPageBlock, toTreeBlocks } from './exportIndex.ts'
-import { exportRange } from './exportRange.ts'
-import { exportUser } from './exportUser.ts'
+import { createBlockSource, exportRange, exportUser, toPageBlock, toTreeBlocks } from './exportCar.ts'
 
 const HOUR = 3_600_000
 const X = Buffer.from('x')

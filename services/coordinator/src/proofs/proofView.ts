@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { ProofPayload, ProofStatus, SignatureKind } from '@countersign/protocol'
-import type { Proof } from '../store/types.ts'
+import { CoordinatorError } from '../errors.ts'
+import type { Proof, ProofState } from '../store/types.ts'
 
 /** A payload as it is sent. Its version changes when anything in it does. */
 export type ProofView = {
@@ -56,4 +57,13 @@ function toKindMember(kind: SignatureKind): Pick<ProofPayload, 'kind'> {
 
 function toIpfsUrl(cid: string, gatewayUrl: string | undefined): string {
   return gatewayUrl === undefined ? `ipfs://${cid}` : `${gatewayUrl.replace(/\/+$/, '')}/ipfs/${cid}`
+}
+
+/** All that ever changes of a row. */
+export function toStateKey({ status, ipfsCid, onchainTxHash, onchainBlockNumber, isFinal }: ProofState): string {
+  return JSON.stringify([status, ipfsCid, onchainTxHash, onchainBlockNumber, isFinal])
+}
+
+export function proofNotFound() {
+  return new CoordinatorError('proof_not_found', 'there is no such proof')
 }

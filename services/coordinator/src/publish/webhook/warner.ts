@@ -1,9 +1,25 @@
-import type { Schedule, WebhookEvents } from '../../ports.ts'
+import type { Log } from '@countersign/service'
+import type { Clock, Schedule, WebhookEvents, WebhookWarning } from '../../ports.ts'
+import { toReason } from '../../toReason.ts'
 import { repeat } from '../repeat.ts'
+
+/** Has a warning told. It never throws: what the warning is of matters more. */
+export type WarnOf = <Type extends keyof WebhookWarning>(type: Type, data: WebhookWarning[Type]) => Promise<void>
+
+export function createWarner(deps: { events: Pick<WebhookEvents, 'write'>; clock: Clock; log: Log }): WarnOf {
+  const { events, clock, log } = deps
+  return async (type, data) => {
+    try {
+      await events.write(type, data, clock.now())
+    } catch (error) {
+      log.warn({ msg: 'Could not write a webhook', name: type, ...toReason(error) })
+    }
+  }
+}
 
 const EVERY_MS = 5_000
 
-export type KeyWatch = {
+type KeyWatch = {
   /** Those that were read last, without waiting for anything. Undefined while none were: that is not the same as none. */
   current(): readonly Uint8Array[] | undefined
   stop(): void

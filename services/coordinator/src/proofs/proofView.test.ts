@@ -3,7 +3,7 @@ import { type ProofPayload, proofStatuses, toCanonicalJson } from '@countersign/
 import { describe, expect, test } from 'vitest'
 import type { Proof } from '../store/types.ts'
 import { completeProof } from './completeProof.fake.ts'
-import { type ProofView, toProofView } from './toProofView.ts'
+import { type ProofView, toProofView } from './proofView.ts'
 
 const read = (path: string) =>
   JSON.parse(readFileSync(new URL(`../../../../packages/receipt/spec/${path}`, import.meta.url), 'utf8'))

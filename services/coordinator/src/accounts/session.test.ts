@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
 import type { Store } from '../ports.ts'
 import type { FoundSigner } from '../store/types.ts'
-import { createSignerFinder } from './findSigner.ts'
+import { createSignerFinder } from './session.ts'
 
 const DIGEST = `0x${'ab'.repeat(32)}` as const
 const SID = '11'.repeat(32)

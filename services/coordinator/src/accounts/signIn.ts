@@ -1,12 +1,60 @@
+import { hash } from 'node:crypto'
+import { concatBytes, MAX_RETURN_TO_LENGTH, tags, toTagBytes } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import type { KeyEnclave } from '../enclave/keyEnclave.ts'
 import { CoordinatorError, toPublicCode } from '../errors.ts'
-import type { Clock, IdentityProvider, Store } from '../ports.ts'
+import type { Clock, IdentityProvider, Random, Store } from '../ports.ts'
 import type { Login } from '../store/types.ts'
-import { hashState, toLoginId, toLoginNonce } from './loginNonce.ts'
-import { toReturnTo, toUnfinished } from './returnTo.ts'
 import { hashSid } from './session.ts'
 import { type ProvisionWalletDeps, provisionWallet } from './wallet.ts'
+
+/** A sign-in must be over within this time. */
+export const LOGIN_TTL_MS = 600_000
+
+/** The OpenID Connect nonce that binds an ID token to the browser that has the login secret. The enclave computes it too. */
+function toLoginNonce(loginSecret: Uint8Array): string {
+  return hash('sha256', concatBytes(toTagBytes(tags.login), loginSecret), 'base64url')
+}
+
+/** How the database knows a state. */
+function hashState(state: string): string {
+  return hash('sha256', state, 'hex')
+}
+
+/** Names the cookie, so that two tabs do not collide. */
+function toLoginId(stateHash: string): string {
+  return stateHash.slice(0, 16)
+}
+
+type StartLoginDeps = { store: Pick<Store, 'createLogin'>; clock: Clock; random: Random }
+type StartLoginParameters = {
+  providerId: string
+  provider: IdentityProvider
+  returnTo: string
+  /** Whether the provider is to ask who it is. */
+  mustChoose: boolean
+}
+
+/**
+ * `GET /auth/:provider`. The login secret stays in the browser's cookie; the provider signs its hash, so that an ID token is
+ * worth something only together with that browser.
+ */
+export async function startLogin(
+  deps: StartLoginDeps,
+  { providerId, provider, returnTo, mustChoose }: StartLoginParameters,
+): Promise<{ id: string; loginSecret: string; location: URL }> {
+  const loginSecret = deps.random(32)
+  const state = Buffer.from(deps.random(32)).toString('base64url')
+  const codeVerifier = Buffer.from(deps.random(32)).toString('base64url')
+  const nonce = toLoginNonce(loginSecret)
+  const stateHash = hashState(state)
+  const id = toLoginId(stateHash)
+  // Before the row: a provider that cannot be reached leaves none behind.
+  const location = await provider.start({ state, nonce, codeVerifier, mustChoose })
+  const expiresAt = deps.clock.now() + LOGIN_TTL_MS
+  await deps.store.createLogin({ id, provider: providerId, stateHash, codeVerifier, nonce, returnTo, expiresAt })
+  return { id, loginSecret: Buffer.from(loginSecret).toString('hex'), location }
+}
 
 export type FinishLoginDeps = ProvisionWalletDeps & {
   store: Pick<Store, 'takeLogin' | 'upsertUser' | 'createSession' | 'deleteSession'>
@@ -17,7 +65,7 @@ export type FinishLoginDeps = ProvisionWalletDeps & {
   allowedOrigins: readonly string[]
 }
 
-export type FinishLoginParameters = {
+type FinishLoginParameters = {
   providerId: string
   provider: IdentityProvider
   callbackUrl: URL
@@ -31,7 +79,7 @@ export type FinishLoginParameters = {
   requestId: string
 }
 
-export type FinishLoginReturnType = {
+type FinishLoginReturnType = {
   /** Undefined where the user gave up. */
   cookie: { sid: string; ttlMs: number } | undefined
   returnTo: string
@@ -113,4 +161,43 @@ function toAllowedPage(allowedOrigins: readonly string[], { returnTo }: Login): 
 
 export function stateInvalid() {
   return new CoordinatorError('oauth_state_invalid', 'the sign-in is unknown or over')
+}
+
+/** What pages are told in their query. */
+const OUTCOME = 'sign_in'
+
+/**
+ * Where the browser goes after sign-in: a page on an allowed origin, or the first of these. The address is answered as the
+ * parser read it, so that no browser can read another host into it than the one that was compared.
+ */
+export function toReturnTo(allowedOrigins: readonly string[], asked: readonly string[]): string {
+  const [text] = asked
+  if (text === undefined) {
+    const [first] = allowedOrigins
+    if (first === undefined) throw invalid()
+    return first
+  }
+  if (asked.length > 1 || !URL.canParse(text)) throw invalid()
+  const url = new URL(text)
+  // The origin of a blob: URL is that of the page inside it.
+  const isWeb = url.protocol === 'https:' || url.protocol === 'http:'
+  if (!isWeb || url.username !== '' || url.password !== '' || !allowedOrigins.includes(url.origin)) throw invalid()
+  // From a sign-in on the same page that came to nothing: the next one may not.
+  if (url.searchParams.has(OUTCOME)) url.searchParams.delete(OUTCOME)
+  // As the parser wrote it, which may be longer: that is what is kept, and read again at the callback.
+  if (url.href.length > MAX_RETURN_TO_LENGTH) {
+    throw invalid(`return_to is longer than ${MAX_RETURN_TO_LENGTH} characters`)
+  }
+  return url.href
+}
+
+/** The same page, told that nobody is signed in: the user gave up, or was shown why it failed. */
+export function toUnfinished(returnTo: string, outcome: 'cancelled' | 'failed'): string {
+  const url = new URL(returnTo)
+  url.searchParams.set(OUTCOME, outcome)
+  return url.href
+}
+
+function invalid(details = 'return_to is not a page on an allowed origin') {
+  return new CoordinatorError('invalid_request', 'invalid return_to', { details })
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Check, fault, ok, skipped, warning } from './check.ts'
-import { runChecks } from './runChecks.ts'
+import { runChecks } from './examine.ts'
 
 const run = (checks: Check[], settings: string[] = []) =>
   runChecks({ checks, faults: settings.map((setting) => ({ setting, problem: 'odd', fix: '' })), timeoutMs: 20 })

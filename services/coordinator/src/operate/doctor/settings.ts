@@ -1,0 +1,182 @@
+import { constants } from 'node:fs'
+import { access, stat, statfs } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { codeRegisters, findOpenRegisters } from '@countersign/attestation'
+import { describeFault, settingNames } from '@countersign/service'
+import packageJson from '../../../package.json' with { type: 'json' }
+import type { EnclavePolicy } from '../../enclave/keyEnclave.ts'
+import { type Check, type Context, type Finding, fault, ok, type Subject, skipped, warning } from './check.ts'
+import { findCode } from './reasons.ts'
+
+/** The settings themselves: what the service would say at its start, and what it cannot know. */
+export function createConfigurationChecks(context: Context): Check[] {
+  const { subject } = context
+  return [
+    {
+      name: 'configuration',
+      async run() {
+        if (subject.faults.length > 0) return subject.faults.map((each) => fault(describeFault(each), each.fix))
+        const { coordinator, isProduction } = subject
+        const mode = coordinator?.isMock ? 'simulated silicon' : isProduction ? 'production' : 'not production'
+        const hash = coordinator === undefined ? '' : `, configuration hash ${coordinator.configHash}`
+        return ok(`the ${subject.role} can start with it (${mode})${hash}`)
+      },
+    },
+    { name: 'secrets', run: () => checkSecrets(context) },
+    { name: 'publishing', settings: /^(WORKER|RPC_URL)$/, run: async () => checkPublishing(context) },
+  ]
+}
+
+/** Files of secrets that anybody on the machine can read, and secrets that any child process inherits. */
+async function checkSecrets({ env, subject }: Context): Promise<Finding[]> {
+  const isOurs = (name: string) => settingNames.includes(name) || name.startsWith('OIDC_')
+  const isSecret = (name: string) => isOurs(name) && /(_SECRET|_PRIVATE_KEY|_TOKEN|^DATABASE_URL)$/.test(name)
+  const files = Object.keys(env).filter((name) => name.endsWith('_FILE') && isSecret(name.slice(0, -5)) && env[name])
+  const found: Finding[] = []
+  for (const name of files.toSorted()) {
+    // One that cannot be read is a fault of the configuration.
+    const mode = (await stat(env[name] ?? '').catch(() => undefined))?.mode ?? 0
+    if ((mode & 0o007) !== 0) {
+      found.push(
+        warning(
+          `${name}: every user of this machine can read the file`,
+          'Give it mode 0400, and the user that reads it.',
+        ),
+      )
+    }
+  }
+  if (subject.isProduction) {
+    const byValue = Object.keys(env).filter((name) => isSecret(name) && env[name] && name !== 'ROOT_SECRET')
+    for (const name of byValue.toSorted()) {
+      found.push(
+        warning(`${name} is in the environment`, `Put it into a file of mode 0400, and name that in ${name}_FILE.`),
+      )
+    }
+  }
+  if (found.length > 0) return found
+  return [files.length === 0 ? skipped('no secret is in a file') : ok(`${files.length} in files, for their user only`)]
+}
+
+function checkPublishing({ env, subject }: Context): Finding {
+  if (subject.pipeline !== undefined) return ok(`this ${subject.role} publishes`)
+  if (env.WORKER === 'off') return skipped('WORKER=off: workers publish, and need a look of their own (--worker)')
+  return warning(
+    'RPC_URL is not set: this coordinator publishes nothing, and proofs wait',
+    'Set RPC_URL, CHAIN_ID, ATTESTATIONS_ADDRESS and the publisher’s key here, or WORKER=off and start workers.',
+  )
+}
+
+const GIB = 2 ** 30
+const LITTLE = GIB
+const TOO_LITTLE = GIB / 8
+
+/** What this machine has for the process. */
+export function createMachineChecks({ subject }: Context): Check[] {
+  return [
+    { name: 'node', run: async () => checkNode(process.versions.node) },
+    { name: 'data-directory', settings: /^(DATA_DIR|IPFS_PINNER)$/, run: () => checkDataDir(subject) },
+    { name: 'disk', settings: /^(DATA_DIR|IPFS_PINNER)$/, run: () => checkDisk(subject) },
+  ]
+}
+
+export function checkNode(version: string): Finding {
+  const [, least = '0'] = /^>=(\d+)/.exec(packageJson.engines.node) ?? []
+  if (Number(version.split('.')[0]) >= Number(least)) return ok(`v${version}`)
+  return fault(`v${version} is too old`, `Use Node ${least} or later; npm run brings its own.`)
+}
+
+/** Only the embedded IPFS node stores anything there. */
+const isUsed = ({ pipeline }: Subject) => pipeline?.pinner.kind === 'helia'
+const notUsed = () => skipped('nothing is stored there: the IPFS node is elsewhere')
+
+async function checkDataDir(subject: Subject): Promise<Finding> {
+  if (!isUsed(subject)) return notUsed()
+  const folder = resolve(subject.dataDir)
+  const { path, isThere } = await findExisting(folder)
+  const about = `DATA_DIR ${folder}`
+  if (!(await stat(path)).isDirectory()) {
+    return fault(`${about}: ${path} is a file`, 'Name a folder in DATA_DIR.')
+  }
+  try {
+    await access(path, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    const reason = findCode(error) === 'EROFS' ? 'is on a disk that is read-only' : 'cannot be written to'
+    return fault(
+      `${about} ${reason}`,
+      `Name another folder in DATA_DIR, or give this one to user ${process.getuid?.()}.`,
+    )
+  }
+  return ok(isThere ? `${folder}: IPFS blocks` : `${folder} is made at the first start`)
+}
+
+async function checkDisk(subject: Subject): Promise<Finding> {
+  if (!isUsed(subject)) return notUsed()
+  const { path } = await findExisting(resolve(subject.dataDir))
+  const { bavail, bsize } = await statfs(path)
+  return judgeSpace(bavail * bsize)
+}
+
+export function judgeSpace(bytes: number): Finding {
+  const text = `${(bytes / GIB).toFixed(1)} GiB are free`
+  const mend = 'Make room on the disk of DATA_DIR, or name a folder of another in it.'
+  if (bytes < TOO_LITTLE) return fault(`only ${Math.floor(bytes / 2 ** 20)} MiB are free`, mend)
+  return bytes < LITTLE ? warning(`only ${text}`, mend) : ok(text)
+}
+
+/** The folder, or the nearest above it that is there. */
+async function findExisting(folder: string): Promise<{ path: string; isThere: boolean }> {
+  for (let path = folder; ; path = dirname(path)) {
+    const found = await stat(path).catch(() => undefined)
+    if (found !== undefined || path === dirname(path)) return { path, isThere: path === folder }
+  }
+}
+
+const MEND = 'Measure your own build, and write what was measured, as docs/operations.md#policies shows.'
+
+/** What the reader of the settings takes for a policy may still be nobody's. */
+export function createPolicyChecks({ env, subject }: Context): Check[] {
+  return [
+    {
+      name: 'policy',
+      settings: /^(ENCLAVE_POLICY_FILE|MOCK_ATTESTATION)$/,
+      async run() {
+        const { coordinator } = subject
+        if (coordinator === undefined) return skipped('a worker judges no enclave')
+        if (!env.ENCLAVE_POLICY_FILE) return ok('none is needed for simulated silicon')
+        return judgePolicy(coordinator.enclavePolicy)
+      },
+    },
+  ]
+}
+
+export function judgePolicy(policy: EnclavePolicy): Finding | Finding[] {
+  const { measurements = [], configHashes = [], events } = policy
+  const found: Finding[] = []
+  for (const [index, measurement] of measurements.entries()) {
+    const values = codeRegisters.flatMap((name) => measurement[name] ?? [])
+    // A register that a guest does not use is all zeros, but the firmware is always there.
+    const isPlaceholder = values.every(isZeros) || values.some((value) => isOneByte(value) && !isZeros(value))
+    if (isPlaceholder || (measurement.mrTd !== undefined && isZeros(measurement.mrTd))) {
+      found.push(fault(`measurements[${index}] of the enclave policy is a placeholder`, MEND))
+    }
+    const open = findOpenRegisters(measurement, events)
+    if (open.length > 0) {
+      found.push(warning(`measurements[${index}] leaves out ${open.join(', ')}: production refuses that`, MEND))
+    }
+  }
+  for (const [index, hash] of configHashes.entries()) {
+    if (!isOneByte(hash)) continue
+    const mend = 'Write the configHash that the enclave logs at its start.'
+    found.push(fault(`configHashes[${index}] of the enclave policy is a placeholder`, mend))
+  }
+  if (found.length > 0) return found
+  return ok(`${measurements.length} measurement(s), ${configHashes.length} configuration hash(es)`)
+}
+
+function isZeros(hex: string): boolean {
+  return /^0*$/.test(hex)
+}
+
+function isOneByte(hex: string): boolean {
+  return hex === hex.slice(0, 2).repeat(hex.length / 2)
+}
