@@ -1,3 +1,4 @@
+import type { ErrorCode } from '@countersign/protocol/errorCodes'
 import { type SdkErrorCode, ServiceError } from '@countersign/sdk'
 import { BaseError } from 'viem'
 
@@ -7,26 +8,6 @@ export type Explanation = {
   /** What to do. */
   advice: string
 }
-
-type ServiceCode =
-  | 'not_authenticated'
-  | 'session_expired'
-  | 'origin_not_allowed'
-  | 'grant_invalid'
-  | 'key_binding_mismatch'
-  | 'wallet_not_provisioned'
-  | 'chain_not_allowed'
-  | 'unsupported_transaction'
-  | 'rate_limited'
-  | 'quota_spent'
-  | 'attestation_invalid'
-  | 'signature_invalid'
-  | 'entropy_unavailable'
-  | 'enclave_unavailable'
-  | 'collateral_stale'
-  | 'log_unavailable'
-  | 'database_unavailable'
-  | 'shutting_down'
 
 /** Only where a message or typed data is to be signed: the page for that has the words. */
 export type OffChainCode =
@@ -38,7 +19,8 @@ export type OffChainCode =
 
 export const NOTHING_SIGNED = 'Nothing was signed.'
 
-const EXPLANATIONS: Record<Exclude<SdkErrorCode, OffChainCode> | ServiceCode, Explanation> = {
+/** In the words of the people on the page; those of `errorCodes` are for whoever writes the call. */
+const EXPLANATIONS: Record<Exclude<SdkErrorCode, OffChainCode>, Explanation> & Partial<Record<ErrorCode, Explanation>> = {
   wallet_not_ready: { title: 'The wallet is not there yet', advice: 'Wait a moment, then try again.' },
   wallet_changed: {
     title: 'Somebody else is signed in now',
@@ -195,7 +177,8 @@ export function isOfEarlierUser(error: Failure): boolean {
 /** What a failure means for the person in front of it. Codes that need no words of their own get the service's. */
 export function explainError(error: Failure): Explanation {
   if (isLost(error)) return isOfEarlierUser(error) ? { ...MAY_BE_SIGNED, advice: BY_EARLIER_USER } : MAY_BE_SIGNED
-  if (Object.hasOwn(EXPLANATIONS, error.code)) return EXPLANATIONS[error.code as keyof typeof EXPLANATIONS]
+  const known = Object.hasOwn(EXPLANATIONS, error.code) && EXPLANATIONS[error.code as ErrorCode]
+  if (known) return known
   return {
     title: error.message === '' ? 'The service refused' : error.message,
     advice: error.retryable === true ? 'Try again in a moment.' : 'If you did nothing unusual, tell the operator.',
