@@ -56,7 +56,6 @@ describe('Max', () => {
     await to(opened.screen).fill(recipient)
     return opened
   }
-  const readAmount = (text: string | null) => parseEther(/[0-9.]+/.exec(text ?? '')?.[0] ?? '')
 
   test('an amount that was changed by hand is that amount', async () => {
     const { screen } = await max({ gwei: 1n })

@@ -1,6 +1,4 @@
 import { computeCommitment, parseOpening, toHex } from '@countersign/protocol'
-import { ServiceClient } from '@countersign/sdk/client'
-import type { TestService } from '@countersign/sdk/testing'
 import { getAddress, recoverMessageAddress, recoverTypedDataAddress } from 'viem'
 import { createSiweMessage } from 'viem/siwe'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'

@@ -1,16 +1,11 @@
 import { createPolicy } from '@countersign/policy'
-import { hashUnsignedTransaction, type TxMetadata, toHex } from '@countersign/protocol'
+import { hashUnsignedTransaction, type TxMetadata, toCanonicalJson, toHex } from '@countersign/protocol'
+import { toCid } from '@countersign/receipt'
 import { ServiceClient } from '@countersign/sdk/client'
 import type { TestService } from '@countersign/sdk/testing'
-import {
-  approve,
-  createPasskey,
-  createVault,
-  parsePrepared,
-  prepare,
-  signAndSend,
-} from '@countersign/sdk/vaults/client'
-import { parseEther } from 'viem'
+import type { Vault } from '@countersign/sdk/vaults'
+import { approve, createPasskey, createVault, parsePrepared, prepare } from '@countersign/sdk/vaults/client'
+import { parseEther, sha256 } from 'viem'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { page, userEvent } from 'vitest/browser'
 import { confirm, recipient, to } from '../send/sendForm.fake.ts'
@@ -321,6 +316,29 @@ test('on a small phone nothing is wider than the screen', async () => {
   await screen.getByText('Approve on another device').click()
   await screen.getByText('Rules of this vault').click()
   expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(320)
+})
+
+test('rules with a key that is none are not shown as those of a vault', async () => {
+  const rule = {
+    kind: 'transaction',
+    chainIds: [1],
+    to: 'any',
+    maxValueWei: '5',
+    maxFeeWei: '5',
+    approvals: 0,
+  } as const
+  const policy = { version: 1, log: { witnesses: ['ff'.repeat(32)], quorum: 1 }, approvers: [], rules: [rule] } as const
+  const bytes = toCanonicalJson(policy)
+  const vault: Vault = {
+    ...{ address: `0x${'ab'.repeat(20)}`, policy, createdAt: new Date(0).toISOString() },
+    ...{ policyHash: sha256(bytes).slice(2), policyCid: toCid(bytes) },
+  }
+  const { screen } = await openWallet({
+    path: `/vaults/${vault.address}`,
+    intercept: (url) => (url.endsWith('/vaults') ? Promise.resolve(Response.json({ vaults: [vault] })) : undefined),
+  })
+  await expect.element(screen.getByText('Something else answered in place of the service')).toBeVisible()
+  await expect.element(screen.getByText('Rules of this vault')).not.toBeInTheDocument()
 })
 
 test('a draft is found again by the user who wrote it, and by nobody else', () => {

@@ -1,9 +1,7 @@
-import { chooseReceipt, type Progress, type VerifyRequest } from '@countersign/verify'
+import type { Progress, VerifyRequest } from '@countersign/verify'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import goldenCollateral from '../../../../packages/receipt/spec/golden/collateral.json?raw'
-import goldenReceipt from '../../../../packages/receipt/spec/golden/receipt.json?raw'
 import { issueGolden, toManifest } from '../../../../packages/verify/src/issues.fake.ts'
-import { createFakeNetwork, gatewayUrl, html, rpcUrl } from '../../../../packages/verify/src/network.fake.ts'
+import { createFakeNetwork, gatewayUrl, rpcUrl } from '../../../../packages/verify/src/network.fake.ts'
 import { startVerification } from './startVerification.ts'
 
 const issue = await issueGolden()
@@ -15,7 +13,6 @@ const request: VerifyRequest = {
   rpc: rpcUrl,
   allowMock: true,
 }
-const toBytes = (text: string) => new TextEncoder().encode(text)
 
 let network = createFakeNetwork(issue)
 beforeEach(() => {

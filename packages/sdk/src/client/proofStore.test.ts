@@ -1,6 +1,6 @@
 import { computeCommitment, type ProofStatus, toHex } from '@countersign/protocol'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { config, createGate, createProof, type FakeNetwork, installFakeNetwork, html, json } from './network.fake.ts'
+import { config, createGate, createProof, type FakeNetwork, html, installFakeNetwork, json } from './network.fake.ts'
 import { createProofStore, POLL_INTERVAL_MS } from './proofStore.ts'
 import { ServiceClient } from './ServiceClient.ts'
 import { withCode } from './withCode.fake.ts'

@@ -3,7 +3,7 @@ import { numberToHex, parseSignature, serializeSignature, verifyMessage, verifyT
 import { privateKeyToAccount } from 'viem/accounts'
 import { verifyAuthorization } from 'viem/utils'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { chainId, config, type FakeNetwork, installFakeNetwork, html, json, problem, wallet } from './network.fake.ts'
+import { chainId, config, type FakeNetwork, html, installFakeNetwork, json, problem, wallet } from './network.fake.ts'
 import { ServiceClient } from './ServiceClient.ts'
 import { withCode } from './withCode.fake.ts'
 

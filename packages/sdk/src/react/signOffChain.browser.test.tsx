@@ -1,7 +1,7 @@
 import { computeCommitment, toHex } from '@countersign/protocol'
 import type { ReactNode } from 'react'
 import { verifyMessage, verifyTypedData } from 'viem'
-import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { renderHook } from 'vitest-browser-react'
 import { configure } from 'vitest-browser-react/pure'
 import {

@@ -1,4 +1,4 @@
-import { computeCommitment, type Hex, ServiceError, toHex } from '@countersign/protocol'
+import { type Hex, ServiceError } from '@countersign/protocol'
 import {
   BaseError,
   createWalletClient,
