@@ -1,7 +1,7 @@
 import { median, type Scope } from '@countersign/testing/stack'
-import type { Block, Pinner } from '../../services/coordinator/src/ports.ts'
 import { assembleReceipt } from '../../services/coordinator/src/publish/assembleReceipt.ts'
 import { createHeliaPinner } from '../../services/coordinator/src/publish/ipfs/helia.ts'
+import type { Block, Pinner } from '../../services/coordinator/src/publish/ipfs/pinner.ts'
 import { createPinStage } from '../../services/coordinator/src/publish/pin.ts'
 import { openStores, type PipelineStore } from '../../services/coordinator/src/store/openStore.ts'
 import { type Row, toRow, withAt } from './report.ts'

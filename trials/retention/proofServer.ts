@@ -26,6 +26,7 @@ const selfReport: AppDeps['selfReport'] = {
 }
 const { app, direct, refuseUnreadable } = createApp({
   store,
+  signers: { find: refuse },
   logStore,
   // Its rows, of one evidence for all, do not give its receipts.
   rebuildReceipt: async (slug) => {

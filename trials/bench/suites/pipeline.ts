@@ -10,6 +10,7 @@ import { createPinStage } from '../../../services/coordinator/src/publish/pin.ts
 import { createOutages, publishDue } from '../../../services/coordinator/src/publish/publish.ts'
 import { startWorker } from '../../../services/coordinator/src/publish/worker.ts'
 import { openStores } from '../../../services/coordinator/src/store/openStore.ts'
+import type { Signing } from '../../../services/coordinator/src/store/signings.ts'
 import {
   createTestBatch,
   createTestRelease,
@@ -17,7 +18,7 @@ import {
   createTestSigningV2,
   createTestWallet,
 } from '../../../services/coordinator/src/store/store.fake.ts'
-import type { Signing, Wallet } from '../../../services/coordinator/src/store/types.ts'
+import type { Wallet } from '../../../services/coordinator/src/store/wallets.ts'
 import { type Report, type Run, toRow } from '../report.ts'
 
 const BACKLOG = 5_000

@@ -2,7 +2,7 @@ import type { ProofPayload } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createManualTime } from '../manualTime.fake.ts'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
-import type { Proof } from '../store/types.ts'
+import type { Proof } from '../store/proofs.ts'
 import type { ProofView } from './proofView.ts'
 import { createProofWatcher } from './watchProof.ts'
 

@@ -7,22 +7,21 @@ import { type FakePinService, type PinServiceFault, startFakeKubo, startFakePina
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createSigningEnclave, createTestWalletKey } from '../../test/signingEnclave.ts'
-import { createPlatformReader } from '../enclave/collateral/platformReader.ts'
-import { createSimulatedCollateralStore } from '../enclave/collateral/simulatedCollateralStore.ts'
-import { createSelfReport } from '../enclave/health/selfReport.ts'
-import { createSnpCertificates } from '../enclave/health/snpCertificates.ts'
 import { CoordinatorError } from '../errors.ts'
 import { createFakeClock, createFakeLog, createFakeRandom } from '../ports.fake.ts'
-import type { Block, Pinner } from '../ports.ts'
+import { signJobs } from '../sign/batchSigner.ts'
+import { createBatchVerifier, createReleaser } from '../sign/checkBatch.ts'
 import { createSignatureChecker } from '../sign/checkSignatures.ts'
 import { createCommitter } from '../sign/commit.ts'
+import { createPlatformReader, createSimulatedCollateralStore } from '../sign/enclave/collateral/collateralStore.ts'
+import { createSelfReport } from '../sign/enclave/health/selfReport.ts'
+import { createSnpCertificates } from '../sign/enclave/health/snpCertificates.ts'
 import { createFakeSatellite } from '../sign/entropy/entropy.fake.ts'
-import { createReleaser } from '../sign/release.ts'
-import { signJobs } from '../sign/signJobs.ts'
-import { createBatchVerifier } from '../sign/verifyBatch.ts'
+import type { SigningBatch } from '../store/batches.ts'
 import type { PinWork } from '../store/findPins.ts'
 import { PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
 import { createPinningStore, type PinningStore } from '../store/pinning.ts'
+import type { Signing } from '../store/signings.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -32,11 +31,12 @@ import {
   startTestStore,
   type TestStore,
 } from '../store/store.fake.ts'
-import type { Signing, SigningBatch, Wallet } from '../store/types.ts'
+import type { Wallet } from '../store/wallets.ts'
 import { assembleReceipt } from './assembleReceipt.ts'
 import { createKuboPinner } from './ipfs/kubo.ts'
 import { createPinataPinner } from './ipfs/pinata.ts'
 import { PinError, type PinErrorCode } from './ipfs/pinError.ts'
+import type { Block, Pinner } from './ipfs/pinner.ts'
 import { createPinStage, type PinDeps } from './pin.ts'
 
 const HOUR_MS = 3_600_000

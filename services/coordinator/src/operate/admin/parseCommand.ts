@@ -1,6 +1,6 @@
 import { isProofStatus, isSlug, type ProofStatus, proofStatuses } from '@countersign/protocol'
 import { parseArguments } from '@countersign/service'
-import type { WebhookStatus } from '../../store/types.ts'
+import type { WebhookStatus } from '../../store/webhooks.ts'
 
 const webhookStatuses: readonly string[] = ['pending', 'delivered', 'dead'] satisfies WebhookStatus[]
 

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { codeRegisters, findOpenRegisters } from '@countersign/attestation'
 import { describeFault, settingNames } from '@countersign/service'
 import packageJson from '../../../package.json' with { type: 'json' }
-import type { EnclavePolicy } from '../../enclave/keyEnclave.ts'
+import type { EnclavePolicy } from '../../sign/enclave/keyEnclave.ts'
 import { type Check, type Context, type Finding, fault, ok, type Subject, skipped, warning } from './check.ts'
 import { findCode } from './reasons.ts'
 

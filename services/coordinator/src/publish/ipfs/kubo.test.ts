@@ -3,9 +3,9 @@ import { inspect } from 'node:util'
 import { toCid } from '@countersign/receipt'
 import { type FakePinService, type PinServiceFault, startFakeKubo } from '@countersign/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Pinner } from '../../ports.ts'
 import { createKuboPinner } from './kubo.ts'
 import { PinError, type PinErrorCode } from './pinError.ts'
+import type { Pinner } from './pinner.ts'
 
 const token = 'kubo-token-4f1c'
 const bytes = new TextEncoder().encode('{"a":"block"}')

@@ -3,9 +3,9 @@ import { inspect } from 'node:util'
 import { toCid } from '@countersign/receipt'
 import { type FakePinata, type PinServiceFault, startFakePinata } from '@countersign/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Pinner } from '../../ports.ts'
 import { createPinataPinner } from './pinata.ts'
 import { PinError, type PinErrorCode } from './pinError.ts'
+import type { Pinner } from './pinner.ts'
 
 const token = 'pinata-token-9a2e'
 const bytes = new TextEncoder().encode('{"a":"block"}')
