@@ -14,7 +14,7 @@ import { createSimulator } from '@countersign/attestation/simulator'
 import { median } from '@countersign/testing/stack'
 import { QuoteVerifier } from '@phala/dcap-qvl'
 import initWasm, { js_verify } from '@phala/dcap-qvl-web'
-import { type Report, type Run, toRow } from '../report.ts'
+import { type Report, type Run, toRow } from './report.ts'
 
 type Evidence = { label: string; quote: Uint8Array; collateral: Collateral; at: Date; roots: readonly TrustedRoot[] }
 

@@ -1,20 +1,14 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { Query } from '../../openQuery.ts'
-import type { StoredReceipt } from '../completeProofs.ts'
+import type { Query } from '../openQuery.ts'
+import type { StoredReceipt } from './completeProofs.ts'
 
-export type Filling = {
+type Filling = {
   proofs: number
   users: number
   /** Real ones, which the proofs of the sample share among them. */
   receipts: readonly StoredReceipt[]
   /** How many proofs have one. */
   sample: number
-  /** One for each proof, instead of the above: its bytes and its CID as SQL of the proof's number `i`. */
-  own?: { bytes: string; cid: string }
-  /** How long ago the first was made (1). */
-  days?: number
-  /** Whether claims of entropy and finished jobs are deleted already. */
-  isSwept?: boolean
 }
 
 const CHUNK = 50_000
@@ -28,12 +22,12 @@ const OPEN = 100
 const FIRST_ID = 1_000_000
 
 /**
- * Makes the rows that signed and published proofs leave behind, in every table, by SQL. Unless told otherwise all of them are a day old at most, and no sweep
- * has deleted a claim of entropy or a finished job yet, which is the most there can be. Before, the database has a few real proofs,
- * whose collateral and self-attestation the others share.
+ * Makes the rows that signed and published proofs leave behind, in every table, by SQL. All are at most a day old, and no sweep has
+ * deleted a claim of entropy or a finished job yet. The database must have a few real proofs, whose collateral and self-attestation
+ * the others share.
  */
 export async function fill(query: Query, filling: Filling, onProgress: (text: string) => void): Promise<void> {
-  const { proofs, users, receipts, isSwept = false } = filling
+  const { proofs, users, receipts } = filling
   await query('create table bench_receipts (n bigint primary key, bytes bytea not null)')
   for (const [n, { bytes }] of receipts.entries()) await query('insert into bench_receipts values ($1, $2)', [n, bytes])
   const run = async (name: string, count: number, statement: string, values: readonly Buffer[] = []) => {
@@ -44,22 +38,19 @@ export async function fill(query: Query, filling: Filling, onProgress: (text: st
     }
   }
   await run('users', users, USERS)
-  const wide = async () => {
-    await run('attestations', proofs, toAttestations(filling))
-  }
   const narrow = async () => {
     await run('wallets', users, WALLETS)
     await run('sessions', users, SESSIONS)
     await run('batches', Math.ceil(proofs / PER_BATCH), BATCHES, [randomBytes(5_000)])
     await run('verifications', Math.ceil(proofs / PER_BATCH), VERIFICATIONS)
     await run('pending transactions', proofs, toPendingTransactions(filling))
-    if (!isSwept) await run('entropy samples', proofs, ENTROPY_SAMPLES)
+    await run('entropy samples', proofs, ENTROPY_SAMPLES)
     await run('publications', Math.ceil(proofs / PER_PUBLICATION), PUBLICATIONS, [randomBytes(20_000)])
     await run('publication transactions', Math.ceil(proofs / PER_PUBLICATION), SENT, [randomBytes(20_000)])
-    if (!isSwept) await run('jobs', proofs, toJobs(filling))
+    await run('jobs', proofs, toJobs(filling))
   }
   // One for each core.
-  await Promise.all([wide(), narrow()])
+  await Promise.all([run('attestations', proofs, toAttestations(filling)), narrow()])
   await query('drop table bench_receipts')
   for (const [table, column] of SEQUENCES) {
     await query(`select setval(pg_get_serial_sequence('${table}', '${column}'), (select max(${column}) from ${table}))`)
@@ -78,10 +69,10 @@ async function insert(query: Query, statement: string, values: readonly Buffer[]
 }
 
 /** How many of the newest are not complete. */
-export const UNFINISHED = 2 * OPEN
+const UNFINISHED = 2 * OPEN
 
 /** The slug of a proof, by its number. */
-export const toFilledSlug = (index: number) => hash('md5', `slug${index}`, 'base64url')
+const toFilledSlug = (index: number) => hash('md5', `slug${index}`, 'base64url')
 
 /** The slugs of the proofs that have a real receipt. */
 export function listSampleSlugs({ proofs, sample }: Pick<Filling, 'proofs' | 'sample'>): string[] {
@@ -124,9 +115,8 @@ const toSlug = (number: string) =>
   `rtrim(translate(encode(decode(md5('slug' || ${number}), 'hex'), 'base64'), '+/', '-_'), '=')`
 const toUser = (number: string, users: number) =>
   `(case when ${number} % 100 = 0 then 0 else (${number} / 10) % ${users} end)`
-/** The last of all was made now, the first so many days ago. */
-const toTime = (number: string, count: number, days = 1) =>
-  `now() - (${count} - ${number}) * (interval '${days} days' / ${count})`
+/** The last of all was made now, the first a day ago. */
+const toTime = (number: string, count: number) => `now() - (${count} - ${number}) * (interval '1 day' / ${count})`
 const BOOT = `decode(md5('boot'), 'hex')`
 const MEASUREMENT = `(select jsonb_object_agg(name, repeat('ab', 48)) from unnest(array['mrTd', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3']) as name)`
 const CONFIG = `'{"issuers":[{"issuer":"https://issuer.example","audience":"wallet","jwksOrigin":"https://issuer.example"}],"caSet":"system","rootSecret":"file","quoteSource":"mock","callerPolicy":"none","version":"0.1.0"}'::jsonb`
@@ -163,13 +153,13 @@ const VERIFICATIONS = `insert into verifications (id, boot_id, sequence, content
   select ${FIRST_ID} + i, ${BOOT}, i, ${toBytes('content', 'i')}, (select hash from collaterals limit 1),
     (select hash from self_attestations limit 1), 'mock', true, 'UpToDate', now() - interval '1 hour' ${SERIES}`
 
-const toPendingTransactions = ({ proofs, users, days }: Filling) => `insert into pending_transactions
+const toPendingTransactions = ({ proofs, users }: Filling) => `insert into pending_transactions
     (id, wallet_id, digest, signature, tx_hash, chain_id, tx_metadata, created_at)
   select ${FIRST_ID} + i, ${toUuid('wallet', toUser('i', users))}, ${toBytes('digest', 'i')},
     ${toBytes('signature', 'i')} || ${toBytes('signature2', 'i')} || '\\x1b'::bytea, ${toBytes('tx', 'i')}, 84532,
     jsonb_build_object('chainId', 84532, 'nonce', i, 'to', '0x' || repeat('ab', 20), 'value', '1000000000000000000', 'data', '0x',
       'gas', '21000', 'maxFeePerGas', '2000000000', 'maxPriorityFeePerGas', '1000000000'),
-    ${toTime('i', proofs, days)} ${SERIES}`
+    ${toTime('i', proofs)} ${SERIES}`
 
 const ENTROPY_SAMPLES = `insert into entropy_samples (entropy_hash, claimed_at) select ${toBytes('entropy', 'i')}, now() ${SERIES}`
 
@@ -183,7 +173,7 @@ const SENT = `insert into publication_transactions
     (tx_hash, publication_id, kind, raw, gas, max_fee_per_gas, max_priority_fee_per_gas, created_at, sent_at)
   select ${toBytes('publication', 'i')}, ${FIRST_ID} + i, 'publish', $1, 1200000, 2000000000, 1000000000, now(), now() ${SERIES}`
 
-function toAttestations({ proofs, users, receipts, sample, own, days }: Filling): string {
+function toAttestations({ proofs, users, receipts, sample }: Filling): string {
   const isPinned = `i < ${proofs - OPEN}`
   const isComplete = `i < ${proofs - 2 * OPEN}`
   const whenPinned = (value: string) => `case when ${isPinned} then ${value} end`
@@ -199,10 +189,10 @@ function toAttestations({ proofs, users, receipts, sample, own, days }: Filling)
       decode(repeat(md5('path' || i), 12), 'hex'), ${toWitness('i')}, ${toBytes('entropy', 'i')},
       ${toBytes('release', 'i')} || ${toBytes('release2', 'i')},
       case when ${isComplete} then 'complete' when ${isPinned} then 'pending_onchain' else 'pending_pin' end,
-      ${whenPinned(own?.bytes ?? `coalesce(r.bytes, '{}'::bytea)`)},
-      ${whenPinned(own?.cid ?? `'bafkrei' || substr(${toHex('cid', 'i')}, 1, 52)`)},
+      ${whenPinned(`coalesce(r.bytes, '{}'::bytea)`)},
+      ${whenPinned(`'bafkrei' || substr(${toHex('cid', 'i')}, 1, 52)`)},
       ${whenComplete(toBytes('publication', `i / ${PER_PUBLICATION}`))}, ${whenComplete(`1000 + i / ${PER_PUBLICATION}`)},
-      ${toTime('i', proofs, days)}, ${whenPinned(toTime('i', proofs, days))}, ${whenComplete(`${FIRST_ID} + i / ${PER_PUBLICATION}`)}
+      ${toTime('i', proofs)}, ${whenPinned(toTime('i', proofs))}, ${whenComplete(`${FIRST_ID} + i / ${PER_PUBLICATION}`)}
     ${SERIES}
     left join bench_receipts as r on i % ${toStep({ proofs, sample })} = 0 and r.n = (i / ${toStep({ proofs, sample })}) % ${Math.max(receipts.length, 1)}`
 }
