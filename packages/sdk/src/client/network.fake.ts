@@ -83,7 +83,7 @@ export const never = ({ init: { signal } }: Pick<Call, 'init'>) =>
  * The service and an RPC behind one `fetch`. Routes (`GET /auth/me`) and RPC methods are replaced one by one; the ones
  * that stand are those of a user who is signed in and has a wallet.
  */
-export function createFakeNetwork() {
+function createFakeNetwork() {
   forgetSent()
   const calls: Call[] = []
   const mempool: Hex[] = []
