@@ -203,7 +203,7 @@ export const localCases: readonly Case[] = [
   },
   {
     what: 'a newer schema',
-    break: async (_, bed) => ({ DATABASE_URL: await createSchema(bed, ['2026-11-18-initial', '9999-future']) }),
+    break: async (_, bed) => ({ DATABASE_URL: await createSchema(bed, ['2026-11-19-initial', '9999-future']) }),
     name: 'schema',
     text: /9999-future/,
     mend: /later one/,
