@@ -12,7 +12,7 @@ import { assembleCoordinator, encodeBlock, type SelfAttestation, type Witness } 
 import type { Log, LogLine } from '@countersign/service'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
-import { judgeRefusal } from './accounts/oidc.ts'
+import { evaluateRefusal } from './accounts/oidc.ts'
 import { drawIcon } from './accounts/readProviders.ts'
 import { createMlDsa65Signer, toMlDsa65Bytes } from './enclave/health/mlDsa65.ts'
 import type { SelfReport } from './enclave/health/selfReport.ts'
@@ -172,7 +172,7 @@ export function createFakeProvider(identity: FakeIdentity, issuer = 'https://pro
       fake.finished.push(parameters)
       const { searchParams } = parameters.callbackUrl
       const error = searchParams.get('error')
-      if (error !== null) return judgeRefusal(error)
+      if (error !== null) return evaluateRefusal(error)
       if (fake.isDown || searchParams.get('code') === 'bad') throw failed()
       const idToken = toFakeIdToken({ ...fake.identity, issuer, nonce: parameters.nonce })
       return { idToken, issuer, ...fake.identity }

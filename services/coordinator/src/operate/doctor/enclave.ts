@@ -102,7 +102,7 @@ export function createEnclaveChecks(
         try {
           const { collateral: current } = await collateral.current(platform)
           const { notBefore, notAfter } = checkCollateral(current, { platform, roots })
-          return judgeDates({ notBefore, notAfter, now: clock.now() })
+          return evaluateDates({ notBefore, notAfter, now: clock.now() })
         } catch (error) {
           if (!(error instanceof ServiceError)) throw error
           const { code, reason } = (lines.findLast(({ msg }) => msg === 'Could not fetch collateral') ?? {}) as {
@@ -140,7 +140,7 @@ export function createEnclaveChecks(
   }
 }
 
-export function judgeDates({
+export function evaluateDates({
   notBefore,
   notAfter,
   now,

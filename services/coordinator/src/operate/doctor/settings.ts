@@ -113,10 +113,10 @@ async function checkDisk(subject: Subject): Promise<Finding> {
   if (!isUsed(subject)) return notUsed()
   const { path } = await findExisting(resolve(subject.dataDir))
   const { bavail, bsize } = await statfs(path)
-  return judgeSpace(bavail * bsize)
+  return evaluateSpace(bavail * bsize)
 }
 
-export function judgeSpace(bytes: number): Finding {
+export function evaluateSpace(bytes: number): Finding {
   const text = `${(bytes / GIB).toFixed(1)} GiB are free`
   const mend = 'Make room on the disk of DATA_DIR, or name a folder of another in it.'
   if (bytes < TOO_LITTLE) return fault(`only ${Math.floor(bytes / 2 ** 20)} MiB are free`, mend)
@@ -143,13 +143,13 @@ export function createPolicyChecks({ env, subject }: Context): Check[] {
         const { coordinator } = subject
         if (coordinator === undefined) return skipped('a worker judges no enclave')
         if (!env.ENCLAVE_POLICY_FILE) return ok('none is needed for simulated silicon')
-        return judgePolicy(coordinator.enclavePolicy)
+        return evaluatePolicy(coordinator.enclavePolicy)
       },
     },
   ]
 }
 
-export function judgePolicy(policy: EnclavePolicy): Finding | Finding[] {
+export function evaluatePolicy(policy: EnclavePolicy): Finding | Finding[] {
   const { measurements = [], configHashes = [], events } = policy
   const found: Finding[] = []
   for (const [index, measurement] of measurements.entries()) {

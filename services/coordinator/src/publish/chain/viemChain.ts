@@ -23,7 +23,7 @@ import {
 } from './answers.ts'
 import { ChainError } from './chainError.ts'
 import { publisherAbi } from './contract.ts'
-import { describeRevert, judgeNodeError, type NodeError, type NodeVerdict, toPlainText } from './nodeError.ts'
+import { classifyNodeError, describeRevert, type NodeError, type NodeVerdict, toPlainText } from './nodeError.ts'
 
 export type CreateViemChainParameters = {
   /** May hold an API key, which is never repeated. */
@@ -160,7 +160,7 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
       if (code === '0x') throw new ChainError('contract_missing', { details: `no code at ${contract}` })
       const data = encodeFunctionData({ abi: publisherAbi, functionName: 'publisher' })
       const answer = await ask('eth_call', [{ to: contract, data }, 'latest'])
-      if ('error' in answer && judgeNodeError(answer.error) !== 'call_reverted') {
+      if ('error' in answer && classifyNodeError(answer.error) !== 'call_reverted') {
         throw unavailable('eth_call', describe(answer.error))
       }
       const word = 'error' in answer ? '0x' : parseAnswer('eth_call', answer.result, parseBytes)
@@ -198,7 +198,7 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
       if ('result' in answer) {
         return parseAnswer(method, answer.result, (value) => parseQuantity('gas', value, MAX_GAS))
       }
-      throw toChainError(method, judgeNodeError(answer.error), answer.error)
+      throw toChainError(method, classifyNodeError(answer.error), answer.error)
     },
 
     async sign({ nonce, to, data, gas, maxFeePerGas, maxPriorityFeePerGas, value = 0n }: UnsignedTransaction) {
@@ -217,7 +217,7 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
         if (answered !== hash) throw unavailable(method, 'another hash')
         return
       }
-      const verdict = judgeNodeError(answer.error)
+      const verdict = classifyNodeError(answer.error)
       if (verdict === 'already_known') return
       // A transaction that was mined is refused for its nonce; and hardhat mines one that reverts, but answers an error.
       if (verdict !== 'chain_unavailable' && (await isKnown(hash))) return
