@@ -2,10 +2,10 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { errorCodes } from '@countersign/protocol/errorCodes'
 import { findProgram } from '@countersign/testing'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { coordinatorErrors } from '../services/coordinator/src/errors.ts'
 import { healthy, type World, wrong, wrongAtOnce } from './monitoring/worlds.ts'
 import { compose, documents, read } from './test/manifests.ts'
 import { type Alert, alerts, alertsPath, dashboard, findSelectors, panelExpressions } from './test/promql.ts'
@@ -51,7 +51,7 @@ describe('an alert', () => {
 
   test('about signings counts every failure that is ours, but for a process that stops, and for receipts, which no signing reads', () => {
     const others = ['shutting_down', 'receipt_unavailable']
-    const faults = Object.entries(coordinatorErrors).flatMap(([code, { status }]) =>
+    const faults = Object.entries(errorCodes).flatMap(([code, { status }]) =>
       status >= 500 && !others.includes(code) ? [code] : [],
     )
     for (const name of ['CountersignNothingSigned', 'CountersignSigningFails']) {

@@ -154,7 +154,6 @@ export {
   parseOpening,
   withholdHalf,
 } from './opening.ts'
-export { isOf, parse } from './parse.ts'
 export { parseJson } from './parseJson.ts'
 export { isPlainObject, readMembers } from './plainObject.ts'
 export type { PolicyRefusal, RequestReason, RuleReason, RuleVerdict } from './policyRefusal.ts'
@@ -239,33 +238,6 @@ export {
   toShareContext,
   toSubmissionContext,
 } from './rootSecret.ts'
-export {
-  absent,
-  anyCase,
-  boolean,
-  checked,
-  data,
-  either,
-  ethereum,
-  hex,
-  hexUpTo,
-  type Infer,
-  leaf,
-  list,
-  literal,
-  natural,
-  nullable,
-  type ObjectSchema,
-  object,
-  optional,
-  positive,
-  read,
-  type Schema,
-  string,
-  text,
-  time,
-  wei,
-} from './schema.ts'
 export {
   assertEnclaveSettings,
   assertSettingsOf,

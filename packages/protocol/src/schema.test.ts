@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { isOf, parse } from './parse.ts'
 import {
   absent,
   anyCase,
@@ -9,12 +8,14 @@ import {
   ethereum,
   hex,
   hexUpTo,
+  isOf,
   list,
   literal,
   natural,
   nullable,
   object,
   optional,
+  parse,
   positive,
   read,
   type Schema,

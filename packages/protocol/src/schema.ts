@@ -4,7 +4,7 @@ import { isPlainObject } from './plainObject.ts'
 
 /*
  * The shapes of messages, as plain data. Each message is declared once: its type is `Infer<typeof schema>`, its parser `parse` or `read`, and
- * the coordinator writes its API document from it. No words here: apps load this file with their first page.
+ * the coordinator writes its API document from it.
  */
 
 declare const VALUE: unique symbol
@@ -139,7 +139,7 @@ export function checked<S extends Schema>({ is: isBefore, ...of }: S, is: (value
   return { ...of, is: isBefore ? (value: never) => isBefore(value) && is(value) : is } as S
 }
 
-export type IsKnown = (value: object, members: Members) => boolean
+type IsKnown = (value: object, members: Members) => boolean
 
 /**
  * A copy of the value, with the members that the schema knows. Throws for a value of another shape. Other members are dropped, as the HTTP
@@ -173,4 +173,51 @@ export function read(schema: Schema, value: unknown, isKnown: IsKnown = Boolean)
   }
   if (isGood && (!is || is(result as never))) return result
   throw new TypeError()
+}
+
+const hasNoOthers: IsKnown = (value, members) => Object.keys(value).every((name) => Object.hasOwn(members, name))
+
+/**
+ * A copy of a value of exactly this shape: other members are refused. `fail` makes the caller's own error. Its details name members of the
+ * schema, and nothing of the value: anyone may have written it, and details may go into a log.
+ *
+ * @example
+ * const { sid, grant } = parse(vaultRequest, body, invalidRequest)
+ */
+export function parse<Value>(schema: Schema<Value>, value: unknown, fail: (details: string) => Error): Value {
+  try {
+    return read(schema, value, hasNoOthers)
+  } catch {
+    throw fail(explain(schema, value, ''))
+  }
+}
+
+/** Whether a value is of exactly this shape. */
+export function isOf<Value>(schema: Schema<Value>, value: unknown): value is Value {
+  try {
+    read(schema, value, hasNoOthers)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Why a value is not of a schema. Only failures pay for the words. */
+function explain({ items, members }: Schema, value: unknown, path: string): string {
+  const at = path || 'it'
+  if (items !== undefined) {
+    if (!Array.isArray(value)) return `${at} is not a list`
+    const index = value.findIndex((item) => !isOf(items, item))
+    if (index >= 0) return explain(items, value[index], `${path}[${index}]`)
+  }
+  if (members !== undefined) {
+    if (!isPlainObject(value)) return `${at} is not an object`
+    for (const [name, member] of Object.entries(members)) {
+      const inner = path ? `${path}.${name}` : name
+      if (isOf(member, value[name])) continue
+      return value[name] === undefined ? `${inner} is missing` : explain(member, value[name], inner)
+    }
+    if (!hasNoOthers(value, members)) return `${at} has an unknown member`
+  }
+  return `${at} is not valid`
 }

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
+import { errorCodes } from '@countersign/protocol/errorCodes'
 import type { AttestationReceiptV1 } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
-import { CoordinatorError, type CoordinatorErrorCode, coordinatorErrors } from './errors.ts'
+import { CoordinatorError, type CoordinatorErrorCode } from './errors.ts'
 import { API, APP, createTestApp, OTHER_APP, signBody, signed, toDigest, txMetadata } from './http/testApp.fake.ts'
 import { createFakeWitness, toFakeProvenance } from './ports.fake.ts'
 import { toCompleteProof } from './proofs/completeProof.fake.ts'
@@ -17,18 +18,14 @@ const { slug } = completeProof
 
 async function expectProblem(response: Response, code: CoordinatorErrorCode) {
   const body = (await response.json()) as Record<string, unknown>
-  expect([body.code, response.status, body.status]).toEqual([
-    code,
-    coordinatorErrors[code].status,
-    coordinatorErrors[code].status,
-  ])
+  expect([body.code, response.status, body.status]).toEqual([code, errorCodes[code].status, errorCodes[code].status])
   expect(response.headers.get('content-type')).toBe('application/problem+json')
   expect(response.headers.get('cache-control')).toBe('no-store')
   expect(body).toMatchObject({
     type: `${API}/docs/errors#${code}`,
     title: expect.any(String),
     requestId: response.headers.get('x-request-id'),
-    retryable: coordinatorErrors[code].retryable,
+    retryable: errorCodes[code].retryable,
   })
   return body
 }
@@ -367,7 +364,7 @@ describe('POST /sign/digest', () => {
     }
   })
 
-  test.each(Object.keys(coordinatorErrors) as CoordinatorErrorCode[])(
+  test.each(Object.keys(errorCodes) as CoordinatorErrorCode[])(
     'a signer that fails with %s is told so',
     async (code) => {
       const fails = () => Promise.reject(new CoordinatorError(code, 'x'))

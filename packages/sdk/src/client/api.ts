@@ -1,5 +1,4 @@
 import {
-  checked,
   type Endpoint,
   type EndpointQuery,
   type EndpointRequest,
@@ -8,7 +7,6 @@ import {
   type PathArguments,
   type ProofPayload,
   proofPayload,
-  type Schema,
   ServiceError,
   type SessionUser,
   type SignDigestRequest,
@@ -22,6 +20,7 @@ import {
   type WalletUse,
   walletInfo,
 } from '@countersign/protocol'
+import { checked, type Schema } from '@countersign/protocol/schema'
 import { type RequestOptions, request } from './request.ts'
 
 /** The service's HTTP interface, one function for each endpoint. All reject with a `ServiceError`. */

@@ -1,13 +1,5 @@
-import {
-  boolean,
-  object,
-  optional,
-  read,
-  type Schema,
-  ServiceError,
-  string,
-  withinTimeLimit,
-} from '@countersign/protocol'
+import { ServiceError, withinTimeLimit } from '@countersign/protocol'
+import { boolean, object, optional, read, type Schema, string } from '@countersign/protocol/schema'
 import { createError } from './errors.ts'
 
 /** Longer than the service needs to sign, even when it waits for an entropy source. */

@@ -2,15 +2,14 @@ import {
   type Approval,
   type Hex,
   isPlainObject,
-  leaf,
   type Opening,
-  object,
   type ProofPayload,
   type ServiceError,
   type SignOffChainResponse,
   signDigestResponse,
   type WalletInfo,
 } from '@countersign/protocol'
+import { leaf, object } from '@countersign/protocol/schema'
 import { concat, serializeSignature, sha256, toHex } from 'viem'
 import { createError } from './errors.ts'
 import type { OffChain } from './parseOffChain.ts'

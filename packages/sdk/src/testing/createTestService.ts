@@ -12,6 +12,7 @@ import {
   toPrefixedHex,
   type WalletInfo,
 } from '@countersign/protocol'
+import { errorCodes } from '@countersign/protocol/errorCodes'
 import { parseEther } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { forgetSent } from '../client/sendLock.ts'
@@ -31,7 +32,7 @@ import {
   parseWalletUse,
   readJsonBody,
 } from './parseRequest.ts'
-import { ProblemFailure, type TestProblem, testProblems, toProblemResponse } from './problems.ts'
+import { ProblemFailure, type TestProblem, toProblemResponse } from './problems.ts'
 import { answerRpc, createTestChain, type TestRpcError } from './testChain.ts'
 import { filler } from './testReceipt.ts'
 import {
@@ -277,7 +278,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     if (failure !== 'network') {
       const isProblem = typeof failure.code === 'string'
       if (isRoute !== isProblem) throw new Error(`${request} fails with ${isRoute ? 'a problem' : 'an RPC error'}`)
-      if (isProblem && !Object.hasOwn(testProblems, failure.code)) throw new Error(`no such code: ${failure.code}`)
+      if (isProblem && !Object.hasOwn(errorCodes, failure.code)) throw new Error(`no such code: ${failure.code}`)
     }
     failures.set(request, [...(failures.get(request) ?? []), failure])
   }

@@ -21,8 +21,9 @@ import {
   type TypedData,
   toPrefixedHex,
 } from '@countersign/protocol'
+import { errorCodes } from '@countersign/protocol/errorCodes'
 import { bytesToHex, numberToBytes } from 'viem'
-import { ProblemFailure, type TestProblemCode, testProblems } from './problems.ts'
+import { ProblemFailure, type TestProblemCode } from './problems.ts'
 import { toBase64Url } from './testReceipt.ts'
 
 const MAX_BODY_BYTES = 131_072
@@ -122,7 +123,7 @@ function asProblem<R>(parse: () => R): R {
   try {
     return parse()
   } catch (error) {
-    if (!(error instanceof ServiceError) || !Object.hasOwn(testProblems, error.code)) throw error
+    if (!(error instanceof ServiceError) || !Object.hasOwn(errorCodes, error.code)) throw error
     throw new ProblemFailure({ code: error.code as TestProblemCode, detail: error.details })
   }
 }

@@ -1,5 +1,6 @@
 import { assertPolicyForm, hashPolicy, type Policy, toPolicyBytes } from '@countersign/policy'
-import { checked, toCanonicalJson, toHex, type VaultInfo, vaultInfo } from '@countersign/protocol'
+import { toCanonicalJson, toHex, type VaultInfo, vaultInfo } from '@countersign/protocol'
+import { checked } from '@countersign/protocol/schema'
 import { sha256, toBytes } from 'viem'
 
 /** A wallet whose key follows from its rules: they never change, and who loses them loses the key. */

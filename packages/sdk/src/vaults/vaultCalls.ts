@@ -1,5 +1,6 @@
 import { createPolicy, type Policy } from '@countersign/policy'
-import { list, object, slugResponse, type VaultInfo, vaultList } from '@countersign/protocol'
+import { slugResponse, type VaultInfo, vaultList } from '@countersign/protocol'
+import { list, object } from '@countersign/protocol/schema'
 import { createCall } from '../client/api.ts'
 import type { Connection } from '../client/connection.ts'
 import { createVaultError } from './errors.ts'

@@ -1,4 +1,5 @@
 import type { EndpointResponse, SessionUser } from '@countersign/protocol'
+import { errorCodes } from '@countersign/protocol/errorCodes'
 import { getSession, logout } from '../accounts/session.ts'
 import {
   type FinishLoginDeps,
@@ -8,7 +9,7 @@ import {
   toReturnTo,
   toStateId,
 } from '../accounts/signIn.ts'
-import { CoordinatorError, type CoordinatorErrorCode, coordinatorErrors, toPublicCode } from '../errors.ts'
+import { CoordinatorError, type CoordinatorErrorCode, toPublicCode } from '../errors.ts'
 import type { IdentityProvider, Random, Store } from '../ports.ts'
 import { toReason } from '../toReason.ts'
 import { prefersHtml } from './accept.ts'
@@ -109,7 +110,7 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     c.header('set-cookie', writeChoiceCookie(cookies))
     const body = await signOut(c).catch((error: unknown) => {
       // Only what we refuse, and by address: a thief of the session must not use up its owner's way out.
-      if (coordinatorErrors[toPublicCode(error)].status < 500) limit(c, limiters.auth)
+      if (errorCodes[toPublicCode(error)].status < 500) limit(c, limiters.auth)
       throw error
     })
     c.header('set-cookie', clearSessionCookie(cookies), { append: true })

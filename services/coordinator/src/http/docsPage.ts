@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
-import { coordinatorErrors } from '../errors.ts'
-import { problems } from './problem.ts'
+import { errorCodes } from '@countersign/protocol/errorCodes'
 
 const STYLE = `:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem;overflow-wrap:anywhere}
 h2{margin-top:2.5rem;font-size:1.1rem}code,pre{font:14px/1.45 ui-monospace,monospace}pre{white-space:pre-wrap;padding:.75rem;border:1px solid #8886;border-radius:6px}
@@ -52,8 +51,7 @@ export function renderDocsPage(document: ApiDocument): string {
 
 /** `GET /docs/errors`: where the `type` of every problem points. */
 export function renderErrorsPage(title: string): string {
-  const entries = Object.entries(problems).map(([code, { title, advice }]) => {
-    const { status, retryable } = coordinatorErrors[code as keyof typeof coordinatorErrors]
+  const entries = Object.entries(errorCodes).map(([code, { status, retryable, title, advice }]) => {
     const can = retryable ? 'The same call may succeed later.' : 'The same call will fail again.'
     return `<h2 id="${code}"><code>${code}</code> · ${status}</h2><p>${escapeHtml(title)}. ${escapeHtml(advice)} ${can}</p>`
   })

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto'
+import { errorCodes } from '@countersign/protocol/errorCodes'
 import { z } from '@hono/zod-openapi'
 import { describe, expect, test } from 'vitest'
-import { coordinatorErrors } from '../errors.ts'
-import { problems } from './problem.ts'
 import { createTestApp } from './testApp.fake.ts'
 
 type Document = {
@@ -88,7 +87,7 @@ describe('GET /openapi.json', () => {
   test('every code has a place, except those that any path can meet', async () => {
     const { paths } = await getDocument()
     const text = JSON.stringify(paths)
-    const missing = Object.keys(coordinatorErrors).filter((code) => !text.includes(code))
+    const missing = Object.keys(errorCodes).filter((code) => !text.includes(code))
     expect(missing).toEqual(['method_not_allowed'])
   })
 })
@@ -147,6 +146,6 @@ describe('GET /docs', () => {
 
   test('the type of every problem leads to its heading', async () => {
     const page = await (await createTestApp().request('/docs/errors')).text()
-    for (const code of Object.keys(problems)) expect(page).toContain(`id="${code}"`)
+    for (const code of Object.keys(errorCodes)) expect(page).toContain(`id="${code}"`)
   })
 })

@@ -1,5 +1,6 @@
+import { errorCodes } from '@countersign/protocol/errorCodes'
 import { z } from '@hono/zod-openapi'
-import { type CoordinatorErrorCode, coordinatorErrors } from '../errors.ts'
+import type { CoordinatorErrorCode } from '../errors.ts'
 import { problemSchema } from './schemas.ts'
 
 /* Answers as the OpenAPI document describes them. */
@@ -15,7 +16,7 @@ export const json = (description: string, schema: Schema) => ({
 export function problemsOf(...own: CoordinatorErrorCode[]) {
   const byStatus = new Map<number, string[]>()
   for (const code of [...own, 'shutting_down', 'internal'] as const) {
-    const { status } = coordinatorErrors[code]
+    const { status } = errorCodes[code]
     byStatus.set(status, [...(byStatus.get(status) ?? []), code])
   }
   const responses = [...byStatus].map(([status, codes]) => [

@@ -8,11 +8,11 @@ import {
   type TypedData,
   type WalletUse,
 } from '@countersign/protocol'
+import { type ErrorCode, errorCodes } from '@countersign/protocol/errorCodes'
 import { blockSchemas, receiptSchema } from '@countersign/receipt'
 import { z } from '@hono/zod-openapi'
-import { type CoordinatorErrorCode, coordinatorErrors } from '../errors.ts'
 
-const codes = Object.keys(coordinatorErrors) as [CoordinatorErrorCode, ...CoordinatorErrorCode[]]
+const codes = Object.keys(errorCodes) as [ErrorCode, ...ErrorCode[]]
 const time = () => z.iso.datetime({ precision: 3 })
 const hex = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-f]{${2 * bytes}}$`))
 /** Text that the pattern makes `Hex`, which zod cannot know. */

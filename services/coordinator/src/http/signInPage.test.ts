@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
+import { errorCodes } from '@countersign/protocol/errorCodes'
 import { describe, expect, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
-import { problems } from './problem.ts'
 import { isSignInPath, renderSignInPage } from './signInPage.ts'
 import { API, APP, createTestApp, OTHER_APP } from './testApp.fake.ts'
 
@@ -21,8 +21,8 @@ describe('a sign-in that fails, seen by a person', () => {
     const response = await user.get('/auth/google/callback?code=x&state=y', { ...html, 'x-request-id': 'abc-1' })
     const page = await readPage(response)
     expect(response.status).toBe(400)
-    expect(page).toContain(`<h1>${problems.oauth_state_invalid.title}</h1>`)
-    expect(page).toContain(problems.oauth_state_invalid.advice)
+    expect(page).toContain(`<h1>${errorCodes.oauth_state_invalid.title}</h1>`)
+    expect(page).toContain(errorCodes.oauth_state_invalid.advice)
     expect(page).toContain('<code>oauth_state_invalid</code>')
     expect(page).toContain('<code>abc-1</code>')
     // Marked: without that the app would take the missing session for a cookie that the browser blocked.
@@ -53,7 +53,7 @@ describe('a sign-in that fails, seen by a person', () => {
   test('each failure has its status and its words, and still clears the cookie of the sign-in', async () => {
     const { browser, request, google, enclave, store } = createTestApp()
     const user = browser()
-    const expectPage = async (response: Response, status: number, code: keyof typeof problems) => {
+    const expectPage = async (response: Response, status: number, code: keyof typeof errorCodes) => {
       expect(response.status).toBe(status)
       expect(await readPage(response)).toContain(`<code>${code}</code>`)
     }

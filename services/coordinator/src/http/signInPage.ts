@@ -1,5 +1,6 @@
+import { errorCodes } from '@countersign/protocol/errorCodes'
 import { escapeHtml, renderPage } from './docsPage.ts'
-import { type Problem, problems } from './problem.ts'
+import type { Problem } from './problem.ts'
 
 /** Where people, not programs, are sent: the start of a sign-in and its callback. */
 export function isSignInPath(path: string): boolean {
@@ -12,7 +13,7 @@ export function renderSignInPage(problem: Problem, { startUrl }: { startUrl: str
   const parts = [
     `<h1>${escapeHtml(title)}</h1>`,
     '<p>You have not been signed in.</p>',
-    `<p>${escapeHtml(problems[code].advice)}</p>`,
+    `<p>${escapeHtml(errorCodes[code].advice)}</p>`,
     ...(detail === undefined ? [] : [`<p>Detail: ${escapeHtml(detail)}.</p>`]),
     ...(startUrl === undefined ? [] : [`<p><a href="${escapeHtml(startUrl)}">Start again</a></p>`]),
     `<p><small>Code <code>${code}</code>, request <code>${escapeHtml(requestId)}</code></small></p>`,

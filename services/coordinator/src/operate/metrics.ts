@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
+import { errorCodes } from '@countersign/protocol/errorCodes'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { type CoordinatorErrorCode, coordinatorErrors } from '../errors.ts'
+import type { CoordinatorErrorCode } from '../errors.ts'
 import type { ProblemMetrics } from '../http/problem.ts'
 import type { LogMetrics } from '../log/keptLog.ts'
 import type { WitnessAnswer } from '../log/witnessClient.ts'
@@ -21,7 +22,7 @@ type Metrics = SigningMetrics &
   }
 
 /** Outcomes that are our fault, or `ok`. They are zero before the first, since an increase from nothing to one is none. */
-const FAULTS = Object.entries(coordinatorErrors).flatMap(([code, { status }]) => (status >= 500 ? [code] : []))
+const FAULTS = Object.entries(errorCodes).flatMap(([code, { status }]) => (status >= 500 ? [code] : []))
 
 /** Answers of witnesses that nobody may miss: often the only ones, since a log that too many contradict is left. */
 const DISAGREEMENTS = ['lies', 'contradicts'] satisfies WitnessAnswer['outcome'][]
