@@ -40,22 +40,14 @@ const faults: [PinServiceFault, PinErrorCode][] = [
   ['forgets', 'pin_not_found'],
 ]
 
-function createGate() {
-  let open = () => {}
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
-  return { open, opened }
-}
-
 /** Something to wait at until all are there. */
 function createMeetingPoint(size: number): () => Promise<void> {
-  const all = createGate()
+  const { promise, resolve } = Promise.withResolvers<void>()
   let present = 0
   return () => {
     present += 1
-    if (present === size) all.open()
-    return all.opened
+    if (present === size) resolve()
+    return promise
   }
 }
 
@@ -280,23 +272,23 @@ describe('the pin stage', () => {
     test('holds up nobody', async () => {
       const [hanging, other] = [await insert(), await insert()]
       const { receipt } = assembleReceipt(await findWork(hanging))
-      const [reached, hang] = [createGate(), createGate()]
+      const [reached, hang] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
       const { stage } = setUp({
         pinner: {
           ...pinner,
           async pin(block, options) {
             if (block.cid !== receipt.cid) return pinner.pin(block, options)
-            reached.open()
-            await hang.opened
+            reached.resolve()
+            await hang.promise
             throw new PinError('pin_unavailable')
           },
         },
       })
       const hung = stage.pin(hanging)
-      await reached.opened
+      await reached.promise
       expect(await stage.pin(other)).toBe('pinned')
       expect(await findRow(hanging)).toMatchObject({ status: 'pending_pin', pin_attempts: 0 })
-      hang.open()
+      hang.resolve()
       expect(await hung).toBe('retried')
     })
   })
