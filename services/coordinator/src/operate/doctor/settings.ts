@@ -2,21 +2,23 @@ import { constants } from 'node:fs'
 import { access, stat, statfs } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { codeRegisters, findOpenRegisters } from '@countersign/attestation'
-import { describeFault, settingNames } from '@countersign/service'
+import { describeFault, type Env, settingNames } from '@countersign/service'
 import packageJson from '../../../package.json' with { type: 'json' }
+import type { Config } from '../../config.ts'
 import type { EnclavePolicy } from '../../enclave/keyEnclave.ts'
 import { type Check, type Context, type Finding, fault, ok, type Subject, skipped, warning } from './check.ts'
 import { findCode } from './reasons.ts'
 
-/** The settings themselves: what the service would say at its start, and what it cannot know. */
-export function createConfigurationChecks(context: Context): Check[] {
-  const { subject } = context
+/** The settings themselves, what the service would say at its start, and what this machine has for the process. */
+export function createSettingsChecks(context: Context): Check[] {
+  const { env, subject } = context
+  const { coordinator } = subject
   return [
     {
       name: 'configuration',
       async run() {
         if (subject.faults.length > 0) return subject.faults.map((each) => fault(describeFault(each), each.fix))
-        const { coordinator, isProduction } = subject
+        const { isProduction } = subject
         const mode = coordinator?.isMock ? 'simulated silicon' : isProduction ? 'production' : 'not production'
         const hash = coordinator === undefined ? '' : `, configuration hash ${coordinator.configHash}`
         return ok(`the ${subject.role} can start with it (${mode})${hash}`)
@@ -24,7 +26,21 @@ export function createConfigurationChecks(context: Context): Check[] {
     },
     { name: 'secrets', run: () => checkSecrets(context) },
     { name: 'publishing', settings: /^(WORKER|RPC_URL)$/, run: async () => checkPublishing(context) },
+    { name: 'node', run: async () => checkNode(process.versions.node) },
+    { name: 'data-directory', settings: /^(DATA_DIR|IPFS_PINNER)$/, run: () => checkDataDir(subject) },
+    { name: 'disk', settings: /^(DATA_DIR|IPFS_PINNER)$/, run: () => checkDisk(subject) },
+    // A worker calls no enclave.
+    ...(coordinator === undefined ? [] : [createPolicyCheck(env, coordinator)]),
   ]
+}
+
+function createPolicyCheck(env: Env, { enclavePolicy }: Config): Check {
+  return {
+    name: 'policy',
+    settings: /^(ENCLAVE_POLICY_FILE|MOCK_ATTESTATION)$/,
+    run: async () =>
+      env.ENCLAVE_POLICY_FILE ? evaluatePolicy(enclavePolicy) : ok('none is needed for simulated silicon'),
+  }
 }
 
 /** Files of secrets that anybody on the machine can read, and secrets that any child process inherits. */
@@ -69,15 +85,6 @@ function checkPublishing({ env, subject }: Context): Finding {
 const GIB = 2 ** 30
 const LITTLE = GIB
 const TOO_LITTLE = GIB / 8
-
-/** What this machine has for the process. */
-export function createMachineChecks({ subject }: Context): Check[] {
-  return [
-    { name: 'node', run: async () => checkNode(process.versions.node) },
-    { name: 'data-directory', settings: /^(DATA_DIR|IPFS_PINNER)$/, run: () => checkDataDir(subject) },
-    { name: 'disk', settings: /^(DATA_DIR|IPFS_PINNER)$/, run: () => checkDisk(subject) },
-  ]
-}
 
 export function checkNode(version: string): Finding {
   const [, least = '0'] = /^>=(\d+)/.exec(packageJson.engines.node) ?? []
@@ -132,22 +139,6 @@ async function findExisting(folder: string): Promise<{ path: string; isThere: bo
 }
 
 const MEND = 'Measure your own build, and write what was measured, as docs/operations.md#policies shows.'
-
-/** What the reader of the settings takes for a policy may still be nobody's. */
-export function createPolicyChecks({ env, subject }: Context): Check[] {
-  return [
-    {
-      name: 'policy',
-      settings: /^(ENCLAVE_POLICY_FILE|MOCK_ATTESTATION)$/,
-      async run() {
-        const { coordinator } = subject
-        if (coordinator === undefined) return skipped('a worker judges no enclave')
-        if (!env.ENCLAVE_POLICY_FILE) return ok('none is needed for simulated silicon')
-        return evaluatePolicy(coordinator.enclavePolicy)
-      },
-    },
-  ]
-}
 
 export function evaluatePolicy(policy: EnclavePolicy): Finding | Finding[] {
   const { measurements = [], configHashes = [], events } = policy
