@@ -7,7 +7,6 @@ import type { Tables } from '../../store/tables.ts'
 import { toReason } from '../../toReason.ts'
 
 type CheckedProofs = {
-  /** Proofs, by status. */
   counts: Readonly<Record<ProofStatus, number>>
   /** Receipts whose bytes are those that their CID names. */
   matching: number

@@ -29,9 +29,7 @@ export type ExamineDeps = {
 
 type ExamineParameters = {
   role: Subject['role']
-  /** Undefined: all. */
   only: readonly CheckName[] | undefined
-  /** For each check. */
   timeoutMs: number
 }
 
@@ -125,7 +123,6 @@ function select(all: readonly Check[], asked: readonly CheckName[]): Check[] {
 type RunChecksParameters = {
   checks: readonly Check[]
   faults: readonly SettingFault[]
-  /** For each check. */
   timeoutMs: number
 }
 

@@ -29,19 +29,15 @@ export type CreateViemChainParameters = {
   /** May hold an API key, which is never repeated. */
   rpcUrl: string
   chainId: number
-  /** ServiceAttestations. */
   contract: Hex
-  /** Of the publisher. */
   privateKey: Hex
   /** For each exchange, to the last byte. */
   timeoutMs?: number
-  /** For each answer. */
   maxAnswerBytes?: number
   /** For one search for events, all its exchanges together. Unset: five minutes. */
   searchMs?: number
   /** The most that is ever bid, replacements included. Unset: 10,000 gwei. A lying RPC could otherwise have the account pay any price. */
   maxFeePerGas?: bigint
-  /** Unset: the global one. */
   fetch?: typeof fetch
 }
 
