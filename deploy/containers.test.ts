@@ -105,12 +105,12 @@ describe('every container', () => {
     }
   })
 
-  test('of a coordinator gives admin, which operators run in its place, the database and where to read receipts', () => {
+  test('of a coordinator gives admin, which operators run in its place, the database', () => {
     const [, , coordinator] = ours.find(([where]) => where === 'compose: coordinator-1') ?? []
     const admin = launchedBy('coordinator', 'admin')
     expect(admin?.takesArguments).toBe(true)
     const given = admin?.env.filter((name) => coordinator?.env[name]).toSorted()
-    expect(given).toEqual(['DATABASE_URL_FILE', 'IPFS_GATEWAY_URL'])
+    expect(given).toEqual(['DATABASE_URL_FILE'])
   })
 
   test('of ours is one of three images, and other images are the same everywhere', () => {

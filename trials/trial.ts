@@ -39,16 +39,6 @@ export type Trial = {
   run(deps: TrialDeps, options: never, names: readonly string[]): Promise<Outcome>
 }
 
-/** Has `run` know the types of its options. */
-export function defineTrial<const Options extends Readonly<Record<string, Option>>>(
-  trial: Omit<Trial, 'options' | 'run'> & {
-    options: Options
-    run(deps: TrialDeps, options: Values<Options>, names: readonly string[]): Promise<Outcome>
-  },
-): Trial {
-  return trial
-}
-
 export const flag = (text: string) => ({ kind: 'flag', text }) as const
 
 export const word = (placeholder: string, text: string) => ({ kind: 'text', placeholder, text, default: '' }) as const

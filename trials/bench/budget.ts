@@ -1,11 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
-import type { Backend, TestPostgres } from '@countersign/testing'
+import { prepareLoad } from './load.ts'
 import { type Row, toRow } from './report.ts'
-import { type Load, prepareLoad } from './signer.ts'
-import type { Program } from './stack.ts'
-
-/** A service under load. */
-type Subject = { load: Load; stack: Pick<Backend, 'pids'> }
+import type { Bench, Measured } from './stack.ts'
 
 /** Kinds of threads in a process of Node; other programs have main threads only. */
 type ThreadKind = 'main thread' | 'worker' | 'libuv' | 'V8'
@@ -38,12 +34,15 @@ const THREADS: readonly (readonly [name: string, process: Process, kind?: Thread
 
 /** Processor time of each thread for a signature, of each subject in turns. Later subjects are what the first is compared with. */
 export async function measureBudget(
-  deps: { postgres: Pick<TestPostgres, 'findPids'>; satellite: Program },
-  subjects: readonly Subject[],
+  deps: Pick<Bench, 'postgres' | 'satellite'>,
+  subjects: readonly Measured[],
   { connections, sliceMs, rounds }: { connections: number; sliceMs: number; rounds: number },
 ): Promise<Row[]> {
   const lanes = subjects.map((subject) => ({ subject, signatures: 0, times: THREADS.map(() => 0) }))
-  const read = async ({ coordinator, enclave }: ReturnType<Backend['pids']>): Promise<Record<Process, Time[]>> => ({
+  const read = async ({
+    coordinator,
+    enclave,
+  }: ReturnType<Measured['stack']['pids']>): Promise<Record<Process, Time[]>> => ({
     coordinator: await readThreads([coordinator]),
     enclave: await readThreads([enclave]),
     PostgreSQL: await readThreads(await deps.postgres.findPids()),
@@ -52,8 +51,8 @@ export async function measureBudget(
   })
   for (let round = 0; round < rounds; round++) {
     for (const lane of [...lanes, ...lanes.toReversed()]) {
-      const { load, stack } = lane.subject
-      const run = prepareLoad(load, connections, sliceMs)
+      const { stack } = lane.subject
+      const run = prepareLoad(lane.subject, connections, sliceMs)
       const before = await read(stack.pids())
       lane.signatures += (await run()).count
       const after = await read(stack.pids())

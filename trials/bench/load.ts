@@ -1,21 +1,23 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import type { Approval, Hex } from '@countersign/protocol'
+import { APP_ORIGIN } from '@countersign/testing/launcher'
+import { createAccounts, createTx, createUser, median, percentile, toDigest } from '@countersign/testing/stack'
+
+/** Of each simulated quote. */
+export const QUOTE_MS = 39
 
 /** One connection that sends prepared requests and waits for each whole answer. */
 export type Caller = { call(request: Buffer): Promise<string>; close(): void }
 
-/** The bytes of a POST. */
-export function toPost(path: string, headers: Record<string, string>, body: string): Buffer {
-  const lines = Object.entries({ host: 'localhost', ...headers, 'content-length': String(Buffer.byteLength(body)) })
-  return Buffer.from(`POST ${path} HTTP/1.1\r\n${lines.map((line) => line.join(': ')).join('\r\n')}\r\n\r\n${body}`)
+/** The bytes of a request. */
+export function toRequest(start: string, headers: Record<string, string> = {}, body = ''): Buffer {
+  const length = body === '' ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+  const lines = Object.entries({ host: 'localhost', ...headers, ...length }).map((line) => line.join(': '))
+  return Buffer.from(`${start} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
 }
 
-/** The bytes of a GET. */
-export function toGet(path: string): Buffer {
-  return Buffer.from(`GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`)
-}
-
-/** A client library would cost more than what is measured, on the same two cores; so this reads just enough HTTP. */
+/** A client library would cost more than what is measured, on the same two cores. So this reads just enough HTTP. */
 export async function connectCaller(url: string): Promise<Caller> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -24,8 +26,7 @@ export async function connectCaller(url: string): Promise<Caller> {
   let received = ''
   /** Of the whole answer, once its head is there. */
   let length: number | undefined
-  let resolve: (answer: string) => void = () => {}
-  let reject: (error: Error) => void = () => {}
+  let waiting: PromiseWithResolvers<string> | undefined
   socket.setEncoding('latin1')
   socket.on('data', (chunk: string) => {
     received += chunk
@@ -34,19 +35,18 @@ export async function connectCaller(url: string): Promise<Caller> {
     const answer = received
     received = ''
     length = undefined
-    resolve(answer)
+    waiting?.resolve(answer)
   })
-  socket.on('error', (error) => reject(error))
-  socket.on('close', () => reject(new Error('the connection was closed')))
+  socket.on('error', (error) => waiting?.reject(error))
+  socket.on('close', () => waiting?.reject(new Error('the connection was closed')))
   return {
-    call: (request) =>
-      new Promise((onAnswer, onError) => {
-        resolve = onAnswer
-        reject = onError
-        socket.write(request)
-      }),
+    call(request) {
+      waiting = Promise.withResolvers()
+      socket.write(request)
+      return waiting.promise
+    },
     close() {
-      reject = () => {}
+      waiting = undefined
       socket.destroy()
     },
   }
@@ -59,31 +59,34 @@ function readLength(received: string): number | undefined {
   if (length === undefined) throw new Error('an answer without a length cannot be read here')
   return end + 4 + Number(length)
 }
+
 /** Where each connection takes its next request from. */
 export type Requests = (connection: number) => Buffer
 
 /**
- * How long answers took, and how many there were. The rate is that of callers who always wait for one answer, by their mean wait
- * (Little's law): where answers come by batches, or one in 50 ms, a count within a second depends on where it ends. The first
- * answer of each caller is in the count alone: those who ask first find no queue, and would make the rate of short slices too high.
+ * How long answers took, and how many there were. The rate is that of callers that always wait for one answer, by their mean wait
+ * (Little's law): a count within a second would depend on where a batch ends. The first answer of each caller is in the count only:
+ * the first callers find no queue, and would make the rate of short slices too high.
  */
 export type Answered = { rate: number; latencies: number[]; count: number }
 
-/** More may not be let in at once: who is not tries again after a second, and so long the machine has nothing to do. */
+/** A backlog of more connections makes some callers try again after a second. */
 const CONNECT_TOGETHER = 128
 
-/** Each connection asks again as soon as it is answered, until the time is over; then all wait for their last answer. */
+/** Each connection asks again as soon as it is answered, until the time is over. Then all wait for their last answer. */
 export async function applyLoad(parameters: {
-  url: string
+  /** Connections take turns. */
+  urls: readonly string[]
   connections: number
   sliceMs: number
   next: Requests
 }): Promise<Answered> {
-  const { url, connections, sliceMs, next } = parameters
+  const { urls, connections, sliceMs, next } = parameters
   const callers: Caller[] = []
   while (callers.length < connections) {
     const count = Math.min(CONNECT_TOGETHER, connections - callers.length)
-    callers.push(...(await Promise.all(Array.from({ length: count }, () => connectCaller(url)))))
+    const chosen = Array.from({ length: count }, (_, index) => urls[index % urls.length] ?? '')
+    callers.push(...(await Promise.all(chosen.map(connectCaller))))
   }
   const latencies: number[] = []
   let count = 0
@@ -92,10 +95,7 @@ export async function applyLoad(parameters: {
     for (let answers = 0; !isOver || answers < 2; answers++) {
       const sentAt = performance.now()
       const answer = await caller.call(next(connection))
-      if (!answer.startsWith('HTTP/1.1 200')) {
-        const body = answer.slice(answer.indexOf('\r\n\r\n')).trim()
-        throw new Error(`not answered: ${answer.slice(0, 12)} ${body.slice(0, 400)}`)
-      }
+      if (!answer.startsWith('HTTP/1.1 200')) throw new Error(`not answered: ${answer.slice(0, 800)}`)
       count++
       if (answers > 0) latencies.push(performance.now() - sentAt)
     }
@@ -112,4 +112,115 @@ export async function applyLoad(parameters: {
     isOver = true
     for (const caller of callers) caller.close()
   }
+}
+
+/** The session cookies of this many users. */
+export async function signInAll({ url }: { url: string }, users: number): Promise<string[]> {
+  const cookies: string[] = []
+  for (const { sub } of createAccounts(users)) {
+    const user = createUser({ url })
+    await user.signIn(sub)
+    cookies.push(user.cookie)
+  }
+  return cookies
+}
+
+/** A vault that a user signs with, and its approvers. */
+export type LoadedVault = { address: Hex; approve(digest: Hex): Approval[] }
+
+/** Users that sign with their own wallets or with a vault each, or callers that repeat the same requests. */
+export type Load = { url: string } & (
+  | { cookies: readonly string[]; vaults?: readonly LoadedVault[] | undefined }
+  | { requests: readonly Buffer[] }
+)
+
+/** Requests made before the clock runs, each for a transaction that was never signed before. */
+export function prepareSignings(parameters: {
+  cookies: readonly string[]
+  /** Of the same users, in their order. */
+  vaults?: readonly LoadedVault[] | undefined
+  connections: number
+  count: number
+}): Requests {
+  const { cookies, vaults, connections, count } = parameters
+  // Somewhere in so many that no two calls meet.
+  let nextNonce = Math.floor(Math.random() * 2 ** 48)
+  const queues = Array.from({ length: connections }, (_, connection) => {
+    const user = connection % cookies.length
+    return Array.from({ length: Math.ceil(count / connections) }, () =>
+      toSigning(cookies[user] ?? '', nextNonce++, vaults?.[user]),
+    ).values()
+  })
+  return (connection) => {
+    const request = queues[connection]?.next().value
+    if (request === undefined) throw new Error('too few requests were prepared')
+    return request
+  }
+}
+
+function toSigning(cookie: string, nonce: number, vault: LoadedVault | undefined): Buffer {
+  const txMetadata = createTx(nonce)
+  const digest = toDigest(txMetadata)
+  const use = vault && { wallet: vault.address, approvals: vault.approve(digest) }
+  const headers = { origin: APP_ORIGIN, 'content-type': 'application/json', cookie }
+  return toRequest('POST /sign/digest', headers, JSON.stringify({ digest, txMetadata, ...use }))
+}
+
+/** Signs this many transactions and returns their slugs. */
+export async function signMany(
+  { url }: { url: string },
+  { cookies, count, connections = 64 }: { cookies: readonly string[]; count: number; connections?: number },
+): Promise<string[]> {
+  const next = prepareSignings({ cookies, connections, count })
+  const share = Math.ceil(count / connections)
+  const slugs: string[] = []
+  const lanes = Array.from({ length: Math.ceil(count / share) }, async (_, connection) => {
+    const caller = await connectCaller(url)
+    try {
+      for (let left = Math.min(share, count - connection * share); left > 0; left--) {
+        const answer = await caller.call(next(connection))
+        const slug = /"slug":"([^"]+)"/.exec(answer)?.[1]
+        if (slug === undefined) throw new Error(`not signed: ${answer.slice(0, 400)}`)
+        slugs.push(slug)
+      }
+    } finally {
+      caller.close()
+    }
+  })
+  await Promise.all(lanes)
+  return slugs
+}
+
+export type Figures = { rate: number; p50: number; p99: number }
+
+/** More than any machine answers in a second. */
+const MAX_PER_SECOND = 4_000
+/** Requests that each connection has beyond that: some are answered before others. */
+const SPARE_EACH = 4
+
+/** Prepares the requests, and returns what applies the load. */
+export function prepareLoad(load: Load, connections: number, sliceMs: number): () => Promise<Answered> {
+  const { url } = load
+  if ('requests' in load) {
+    const { requests } = load
+    const next = () => requests[Math.floor(Math.random() * requests.length)] ?? Buffer.alloc(0)
+    return () => applyLoad({ urls: [url], connections, sliceMs, next })
+  }
+  // Nobody is answered sooner than a quote is made.
+  const most = Math.min((MAX_PER_SECOND * sliceMs) / 1000, (connections * sliceMs) / QUOTE_MS)
+  const next = prepareSignings({ ...load, connections, count: Math.ceil(most) + SPARE_EACH * connections })
+  return () => applyLoad({ urls: [url], connections, sliceMs, next })
+}
+
+/** Four slices each, in an order in which slow changes of the machine affect all alike. */
+export async function measureInTurns(loads: readonly Load[], connections: number, sliceMs: number): Promise<Figures[]> {
+  const measured = loads.map((load) => ({ load, slices: [] as Answered[] }))
+  const back = measured.toReversed()
+  for (const { load, slices } of [...measured, ...back, ...back, ...measured])
+    slices.push(await prepareLoad(load, connections, sliceMs)())
+  return measured.map(({ slices }) => {
+    const latencies = slices.flatMap((slice) => slice.latencies)
+    const rate = slices.reduce((sum, slice) => sum + slice.rate, 0) / slices.length
+    return { rate, p50: median(latencies), p99: percentile(latencies, 0.99) }
+  })
 }

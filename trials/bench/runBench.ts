@@ -1,48 +1,46 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import type { Outcome, TrialDeps } from '../trial.ts'
+import { count, flag, type Outcome, type Trial, type TrialDeps, type Values, word } from '../trial.ts'
+import { benchGrowth } from './growth.ts'
 import { describeMachine, fillPage, fillSummary } from './page.ts'
+import { benchPipeline } from './pipeline.ts'
+import { benchReads } from './reads.ts'
 import { type Report, type Suite, toBody } from './report.ts'
-import { benchEnclave } from './suites/enclave.ts'
-import { benchGrowth } from './suites/growth.ts'
-import { benchLog } from './suites/log.ts'
-import { benchMemory } from './suites/memory.ts'
-import { benchPipeline } from './suites/pipeline.ts'
-import { benchReads } from './suites/reads.ts'
-import { benchRestart } from './suites/restart.ts'
-import { benchSign } from './suites/sign.ts'
-import { benchSignIn } from './suites/signIn.ts'
-import { benchStartup } from './suites/startup.ts'
-import { benchVaults } from './suites/vaults.ts'
-import { benchVerification } from './suites/verification.ts'
+import { benchSign } from './sign.ts'
+import { benchVerification } from './verification.ts'
 
 const suites: Readonly<Record<string, Suite>> = {
   verification: benchVerification,
-  startup: benchStartup,
-  enclave: benchEnclave,
   sign: benchSign,
-  vaults: benchVaults,
-  log: benchLog,
-  signin: benchSignIn,
   reads: benchReads,
-  memory: benchMemory,
   pipeline: benchPipeline,
-  restart: benchRestart,
   growth: benchGrowth,
 }
 
-type BenchOptions = {
-  rounds: number
-  json: string
-  page: string
-  summary: string
-  quick: boolean
-  fixtures: string
-  against: string
-  budget: boolean
+const options = {
+  rounds: count(5, 'repeats in which all candidates take turns', { most: 999 }),
+  json: word('FILE', 'writes the whole result, with what the machine is'),
+  page: word('FILE', 'puts the reports of the suites that ran into a page, such as docs/performance.md'),
+  summary: word('FILE', 'puts the main figures of that page into another, such as README.md'),
+  quick: flag('small sizes, to try it out: the figures mean little'),
+  fixtures: {
+    ...word('DIR', 'evidence to measure on; simulated evidence if it is not there'),
+    default: '../shared/fixtures',
+  },
+  against: word('DIR', 'another checkout, ready to run, whose service sign measures in turns with this one'),
+  budget: flag('of sign, only the processor time of a signature, by process and thread'),
+}
+type Options = Values<typeof options>
+
+export const bench: Trial = {
+  summary: 'Measures the service, one suite after the other.',
+  names: Object.keys(suites),
+  options,
+  example: 'sign --rounds 3 --json sign.json',
+  run: runBench,
 }
 
 /** Measures one suite after the other. The results of the others stand if one fails. */
-export async function runBench({ say }: TrialDeps, options: BenchOptions, names: readonly string[]): Promise<Outcome> {
+export async function runBench({ say }: TrialDeps, options: Options, names: readonly string[]): Promise<Outcome> {
   const { rounds, json, page, summary, quick, fixtures, against, budget } = options
   const machine = await describeMachine(new Date())
   console.log(`${machine}\n`)

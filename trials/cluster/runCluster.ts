@@ -1,16 +1,21 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { findProgram } from '@countersign/testing'
 import { parseLogLine } from '@countersign/testing/launcher'
 import { createAccounts, median, waitForProofs } from '@countersign/testing/stack'
-import { applyLoad } from '../bench/load.ts'
-import { repeatCalmly } from '../bench/repeatCalmly.ts'
-import { prepareSignings, signInAll } from '../bench/signer.ts'
+import { applyLoad, prepareSignings, signInAll } from '../bench/load.ts'
+import { repeatCalmly } from '../bench/report.ts'
 import type { Member } from '../member.ts'
-import { type Outcome, type TrialDeps, WrongArgumentError } from '../trial.ts'
+import {
+  count,
+  flag,
+  type Outcome,
+  type Trial,
+  type TrialDeps,
+  type Values,
+  WrongArgumentError,
+  word,
+} from '../trial.ts'
 import { startLoad } from './load.ts'
 import { type Cluster, startCluster, topology } from './startCluster.ts'
-
-type ClusterOptions = { rounds: number; failovers: number; connections: string; witnesses: boolean }
 
 /** No request notices that a worker dies; it is killed for the sake of its proofs. */
 const FAULTS = {
@@ -47,7 +52,7 @@ const WARM_SLICES = { each: 5, all: 2 }
 /** More than can be signed in a slice. */
 const PREPARED = 9_000
 
-function listHits({ failovers, witnesses }: ClusterOptions): Hit[] {
+function listHits({ failovers, witnesses }: Options): Hit[] {
   const kinds = (Object.keys(FAULTS) as Member['kind'][]).filter((kind) => witnesses || kind !== 'witness')
   const once = kinds.flatMap((kind) =>
     FAULTS[kind].flatMap((fault) =>
@@ -57,10 +62,27 @@ function listHits({ failovers, witnesses }: ClusterOptions): Hit[] {
   return Array.from({ length: failovers }, () => once).flat()
 }
 
+const options = {
+  rounds: count(5, 'rounds of the comparison, each in turns; 0 leaves it out', { least: 0 }),
+  failovers: count(2, 'times that each process is hit in each way', { least: 0 }),
+  connections: { ...word('N,N', 'at which the comparison is made (default 64,256)'), default: '64,256' },
+  witnesses: flag('each enclave insists on a log, which 3 witnesses cosign; they are killed and frozen too'),
+}
+type Options = Values<typeof options>
+
+export const cluster: Trial = {
+  summary: `Starts the whole topology on loopback: PostgreSQL, 3 coordinators behind HAProxy with the file that is deployed,
+2 workers, 2 enclaves with one root secret and attested TLS. Kills, freezes and stops its processes one after
+the other under load, and compares the throughput of three coordinators with that of one. Needs haproxy.`,
+  options,
+  example: '--rounds 0 --failovers 1',
+  run: (deps, values: Options) => runCluster(deps, values),
+}
+
 /** The whole topology: every process has work, processes fail one after the other under load, and three coordinators are compared with one. */
 export async function runCluster(
   { scope, say }: TrialDeps,
-  options: ClusterOptions,
+  options: Options,
   hits: readonly Hit[] = listHits(options),
 ): Promise<Outcome> {
   const { rounds, witnesses: hasLog } = options
@@ -72,10 +94,8 @@ export async function runCluster(
   const onLine = (name: string, line: string) => {
     if (isWork(line)) done.set(name, (done.get(name) ?? 0) + 1)
   }
-  const haproxy = findProgram('haproxy')
-  say(haproxy === undefined ? 'HAProxy is not here: a balancer of ours stands in for it' : `the balancer is ${haproxy}`)
   const accounts = createAccounts(USERS)
-  const cluster = await startCluster({ accounts, quoteLatencyMs: 39, hasLog, haproxy, onLine })
+  const cluster = await startCluster({ accounts, quoteLatencyMs: 39, hasLog, onLine })
   scope.add(cluster, ({ stop }) => stop())
   say(`started ${cluster.members.map(({ name }) => name).join(', ')}`)
   const failovers: Failover[] = []
@@ -170,7 +190,7 @@ async function measureFailover({ url, members }: Cluster, { name, fault }: Hit):
   }
 }
 
-/** Takes turns: one coordinator, then all of them, at the same balancer's speed, on one enclave and the same database. As rows of a table. */
+/** Takes turns: one coordinator, then all of them, on one enclave and the same database. As rows of a table. */
 async function compareThroughputs(parameters: {
   cluster: Cluster
   connections: readonly number[]
@@ -180,23 +200,20 @@ async function compareThroughputs(parameters: {
   const { cluster, connections: all, rounds, say } = parameters
   // Simulated quotes cost processor time that silicon does not, and publishing is not compared.
   for (const idle of [...cluster.ofKind('worker'), ...cluster.ofKind('enclave').slice(1)]) await idle.kill('SIGTERM')
-  // What HAProxy and TLS cost is not compared.
-  const places = [...cluster.ofKind('coordinator').keys()]
-  const eachUrl: string[] = []
-  for (const place of places) eachUrl.push(await cluster.startPlainBalancer([place]))
-  const allUrl = await cluster.startPlainBalancer(places)
+  // What HAProxy and TLS cost is not compared: callers reach the coordinators themselves.
+  const { coordinatorUrls } = cluster
   const cookies = await signInAll(cluster, USERS)
   const rows: (string | number)[][] = []
   for (const connections of all) {
-    const measure = async (url: string) => {
+    const measure = async (urls: readonly string[]) => {
       const next = prepareSignings({ cookies, connections, count: PREPARED })
-      return (await applyLoad({ url, connections, sliceMs: SLICE_MS, next })).rate
+      return (await applyLoad({ urls, connections, sliceMs: SLICE_MS, next })).rate
     }
-    for (const url of eachUrl) for (let slice = 0; slice < WARM_SLICES.each; slice++) await measure(url)
-    for (let slice = 0; slice < WARM_SLICES.all; slice++) await measure(allUrl)
+    for (const url of coordinatorUrls) for (let slice = 0; slice < WARM_SLICES.each; slice++) await measure([url])
+    for (let slice = 0; slice < WARM_SLICES.all; slice++) await measure(coordinatorUrls)
     const { repeats, discarded, disturbed } = await repeatCalmly({ rounds, isQuick: false }, async () => {
-      const one = await measure(eachUrl[0] ?? '')
-      const three = await measure(allUrl)
+      const one = await measure(coordinatorUrls.slice(0, 1))
+      const three = await measure(coordinatorUrls)
       return { one, three, ratio: three / one }
     })
     const of = (name: 'one' | 'three' | 'ratio') => median(repeats.map((repeat) => repeat[name]))

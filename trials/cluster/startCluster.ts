@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { hashEnclaveConfig, toHex } from '@countersign/protocol'
 import {
   findFreePorts,
+  findProgram,
   measureSimulatedCoordinator,
   measureSimulatedEnclave,
   type OidcAccount,
@@ -32,8 +33,8 @@ import enclavePackage from '../../services/enclave/package.json' with { type: 'j
 import { readConfig as readEnclaveConfig } from '../../services/enclave/src/config.ts'
 import { startInterceptor } from '../interceptor.ts'
 import { createMember, type Member } from '../member.ts'
+import { WrongArgumentError } from '../trial.ts'
 import { createAuthority, trust } from './authority.ts'
-import type { Haproxy } from './haproxy.ts'
 import { startRelay } from './relay.ts'
 import { startDeployedHaproxy } from './startDeployedHaproxy.ts'
 
@@ -54,8 +55,6 @@ export type StartClusterParameters = {
   random?: () => number
   /** Each line that a process of ours writes, and HAProxy. */
   onLine?(name: string, line: string): void
-  /** HAProxy, to stand before the coordinators with TLS; a balancer of ours without. */
-  haproxy?: string | undefined
 }
 
 type StartOnParameters = StartClusterParameters & {
@@ -67,7 +66,7 @@ type StartOnParameters = StartClusterParameters & {
 export type Cluster = Awaited<ReturnType<typeof startCluster>>
 
 /**
- * The topology on loopback: PostgreSQL, coordinators behind HAProxy or a balancer of ours, workers, enclaves with one root secret and
+ * The topology on loopback: PostgreSQL, coordinators behind HAProxy with the file that is deployed, workers, enclaves with one root secret and
  * attested TLS, each with the other's policy as in production; and outside of it identity provider, satellite, IPFS node and chain.
  */
 export function startCluster(parameters: StartClusterParameters) {
@@ -97,13 +96,14 @@ export function startClusterOn(parameters: StartOnParameters) {
 
 async function startParts(parameters: StartOnParameters, { add, createFolder }: Scope) {
   const { accounts, quoteLatencyMs, hasLog = false, isInspected = false, random = Math.random } = parameters
-  const { onLine = () => {}, haproxy, databaseUrl, counts = topology } = parameters
+  const { onLine = () => {}, databaseUrl, counts = topology } = parameters
+  const haproxy = findHaproxy()
   const folder = await createFolder()
   const [publicPort = 0, ...ports] = await findFreePorts(1 + counts.coordinator + counts.enclave + counts.witness)
   const coordinatorPorts = ports.splice(0, counts.coordinator)
   const enclavePorts = ports.splice(0, counts.enclave)
   const witnessPorts = ports
-  const url = `${haproxy === undefined ? 'http' : 'https'}://localhost:${publicPort}`
+  const url = `https://localhost:${publicPort}`
 
   const stopEach = (part: { stop(): Promise<unknown> }) => part.stop()
   const oidc = add(await startOidcProvider({ redirectUris: [`${url}/auth/google/callback`], accounts }), stopEach)
@@ -211,37 +211,20 @@ async function startParts(parameters: StartOnParameters, { add, createFolder }: 
     if (hasLog && member.kind === 'enclave') await writeLogList(logsFile, readLogKeys(fields))
   }
   await allStarted(members.filter((member) => !isFirst(member)).map((member) => member.start()))
-  const startBalancer = (port: number, upstreams: readonly number[]) =>
-    start('balancer', 'trials/cluster/balancer.ts', { PORT: String(port), UPSTREAMS: upstreams.join() })
-  let proxy: Haproxy | undefined
-  if (haproxy === undefined) await startBalancer(publicPort, coordinatorPorts)
-  else {
-    const authority = await createAuthority(folder)
-    trust(authority)
-    const parts = {
-      program: haproxy,
-      folder,
-      authority,
-      port: publicPort,
-      coordinatorPorts,
-      ipfsPort: Number(new URL(ipfsUrl).port),
-    }
-    proxy = add(await startDeployedHaproxy({ ...parts, onLine: (line) => onLine('HAProxy', line) }), stopEach)
-  }
+  const authority = await createAuthority(folder)
+  trust(authority)
+  const deployed = { program: haproxy, folder, authority, port: publicPort, coordinatorPorts }
+  const ipfsPort = Number(new URL(ipfsUrl).port)
+  const proxy = await startDeployedHaproxy({ ...deployed, ipfsPort, onLine: (line) => onLine('HAProxy', line) })
+  add(proxy, stopEach)
   if (hasLog) await Promise.all(coordinatorPorts.map((port) => untilComplete(`http://127.0.0.1:${port}`)))
 
   return {
     /** Where browsers reach it. */
     url,
-    /** HAProxy, where it stands before the coordinators. */
     proxy,
-    /** A balancer of ours before some of the coordinators, by their places, without TLS: its URL. */
-    async startPlainBalancer(places: readonly number[]) {
-      const [port = 0] = await findFreePorts(1)
-      const isChosen = (_port: number, place: number) => places.includes(place)
-      await startBalancer(port, coordinatorPorts.filter(isChosen))
-      return `http://127.0.0.1:${port}`
-    },
+    /** Past HAProxy. */
+    coordinatorUrls: coordinatorPorts.map((port) => `http://127.0.0.1:${port}`),
     members,
     ofKind: (kind: Member['kind']) => members.filter((member) => member.kind === kind),
     /** In front of satellite, IPFS node and chain, for our own processes. */
@@ -252,6 +235,13 @@ async function startParts(parameters: StartOnParameters, { add, createFolder }: 
     contract: contract.address,
     anchors,
   }
+}
+
+/** Before anything is started. */
+export function findHaproxy(): string {
+  const program = findProgram('haproxy')
+  if (program === undefined) throw new WrongArgumentError('haproxy is not installed')
+  return program
 }
 
 /** Resolves when the coordinator can sign, and misses neither a log nor a witness. */

@@ -1,28 +1,28 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { findFreePorts, findProgram } from '@countersign/testing'
+import { findFreePorts } from '@countersign/testing'
 import { toPath } from '@countersign/testing/launcher'
 import { createAccounts, median, type Scope } from '@countersign/testing/stack'
 import { audit, listFaults } from '../audit.ts'
 import { createAuthority, trust } from '../cluster/authority.ts'
 import { replaceAll, startHaproxy } from '../cluster/haproxy.ts'
 import { type Load, startLoad } from '../cluster/load.ts'
-import { startClusterOn } from '../cluster/startCluster.ts'
+import { findHaproxy, startClusterOn } from '../cluster/startCluster.ts'
 import type { Table } from '../table.ts'
-import { type Outcome, type TrialDeps, WrongArgumentError } from '../trial.ts'
+import {
+  choices,
+  count,
+  flag,
+  type Outcome,
+  type Trial,
+  type TrialDeps,
+  type Values,
+  WrongArgumentError,
+  word,
+} from '../trial.ts'
 import { findPostgres, type PostgresPair, startPostgresPair } from './postgresPair.ts'
 import { restoreBackups } from './restoreBackups.ts'
-
-type FailoverOptions = {
-  parts: readonly string[]
-  rounds: number
-  rate: number
-  mode: string
-  lag: number
-  outage: number
-  log: boolean
-}
 
 type Event = {
   what: 'failover of PostgreSQL' | 'reload of HAProxy' | 'restart of HAProxy'
@@ -41,13 +41,40 @@ const SETTLE_MS = 120_000
 const VERIFIED_OF = 8
 const counts = { coordinator: 2, worker: 1, enclave: 1, witness: 0 }
 
+const options = {
+  parts: choices('NAME,NAME', ['database', 'balancer', 'backups'], 'what happens'),
+  rounds: count(5, 'times that each of these happens', { most: 100 }),
+  rate: count(30, 'signatures a second', { most: 500 }),
+  mode: {
+    ...word('MODE', 'sync: a commit waits for the standby; async: it does not (default sync)'),
+    default: 'sync',
+  },
+  lag: count(0, 'milliseconds for which the standby gets nothing before its primary dies', {
+    least: 0,
+    most: 60_000,
+  }),
+  outage: count(0, 'milliseconds from the death of the primary to the promotion', { least: 0, most: 60_000 }),
+  log: flag('prints the lines of all processes too'),
+}
+type Options = Values<typeof options>
+
+export const failover: Trial = {
+  summary: `Starts PostgreSQL with a standby and TLS required, two coordinators behind HAProxy with the file that is deployed, a worker and an enclave.
+Under load it kills the primary and promotes the standby, reloads HAProxy, and restarts it; it takes backups and restores them into an
+empty database and an empty server; then it looks for everything that was answered. Needs haproxy, and PostgreSQL with its tools in
+/usr/lib/postgresql.`,
+  options,
+  example: '--rounds 1 --mode async --lag 500',
+  run: runFailover,
+}
+
 /** PostgreSQL fails over, and the balancer is reloaded and restarted, under load; then everything that was answered is looked for. */
-export async function runFailover({ scope, say }: TrialDeps, options: FailoverOptions): Promise<Outcome> {
+export async function runFailover({ scope, say }: TrialDeps, options: Options): Promise<Outcome> {
   const { parts, rounds, rate, mode, lag, outage } = options
-  const [haproxy, native] = [findProgram('haproxy'), await findPostgres()]
+  const [haproxy, native] = [findHaproxy(), await findPostgres()]
   if (mode !== 'sync' && mode !== 'async') throw new WrongArgumentError(`--mode is ${mode}: expected sync or async`)
-  if (haproxy === undefined || native === undefined) {
-    throw new WrongArgumentError('haproxy, or PostgreSQL with its tools in /usr/lib/postgresql, is not installed')
+  if (native === undefined) {
+    throw new WrongArgumentError('PostgreSQL with its tools in /usr/lib/postgresql is not installed')
   }
   say(`${haproxy}, ${native}, ${mode}`)
   const onLine = (name: string, line: string) => void (options.log && say(`${name}: ${line}`))
@@ -58,10 +85,9 @@ export async function runFailover({ scope, say }: TrialDeps, options: FailoverOp
   const databasePort = await startDatabaseBalancer(scope, { haproxy, folder, pair, onLine })
   const accounts = createAccounts(USERS)
   const databaseUrl = pair.toUrl(databasePort)
-  const cluster = await startClusterOn({ accounts, quoteLatencyMs: 39, databaseUrl, haproxy, counts, onLine })
+  const cluster = await startClusterOn({ accounts, quoteLatencyMs: 39, databaseUrl, counts, onLine })
   scope.add(cluster, (each) => each.stop())
   const { proxy } = cluster
-  if (proxy === undefined) throw new Error('no HAProxy')
   const isTlsRequired = await pair.refusesPlain()
   const load = await startLoad({ url: cluster.url, subjects: accounts.map(({ sub }) => sub), rate })
   const observed = { load, pair, lost: new Set<string>() }
@@ -98,7 +124,7 @@ export async function runFailover({ scope, say }: TrialDeps, options: FailoverOp
   }
   await load.finish(SETTLE_MS)
   const { answered } = load
-  say(`${answered.length} of ${load.asked()} signatures were answered`)
+  say(`${answered.length} of ${load.counts.asked} signatures were answered`)
   const changed = await load.askAgain()
   const audited = await audit(cluster, answered, { say, verifyOneIn: VERIFIED_OF })
   const lost = events.reduce((sum, event) => sum + event.lost, 0)
@@ -111,7 +137,9 @@ export async function runFailover({ scope, say }: TrialDeps, options: FailoverOp
   return {
     faults: [
       ...(isTlsRequired ? [] : ['a plain connection was let in']),
-      ...(answered.length < load.asked() ? [`${load.asked() - answered.length} signatures were never answered`] : []),
+      ...(answered.length < load.counts.asked
+        ? [`${load.counts.asked - answered.length} signatures were never answered`]
+        : []),
       ...cluster.members.flatMap(({ name, deaths }) => (deaths() > 0 ? [`${name} died ${deaths()} times`] : [])),
       ...backups,
       ...audited.invalid,
@@ -119,7 +147,7 @@ export async function runFailover({ scope, say }: TrialDeps, options: FailoverOp
     ],
     tables: [toTable(events)],
     figures: {
-      ...{ asked: load.asked(), answered: answered.length, verified: audited.verified, changed: changed.length },
+      ...{ asked: load.counts.asked, answered: answered.length, verified: audited.verified, changed: changed.length },
       ...{ incomplete: audited.lost.length, twice: audited.duplicated.length, unknown: audited.unknown.length },
     },
   }

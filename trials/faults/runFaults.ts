@@ -7,9 +7,7 @@ import { type Backend, startBackend } from '../../services/coordinator/test/back
 import { type CrashPointName, crashPoints, logCrashPoints } from '../../services/coordinator/test/crashPoints.ts'
 import { createClient } from '../answers.ts'
 import { audit, listFaults } from '../audit.ts'
-import type { Outcome, TrialDeps } from '../trial.ts'
-
-type FaultsOptions = { rounds: number; kills: number; witnesses: boolean; seed: number }
+import { count, flag, type Outcome, seed, type Trial, type TrialDeps, type Values } from '../trial.ts'
 
 const SIGNINGS = 3
 /** A crash point that is not reached in this time is a fault of the test. */
@@ -19,11 +17,27 @@ const AGAIN_MS = 150_000
 /** How often a witness dies with the coordinator. */
 const WITNESS_SHARE = 0.3
 
-const listPoints = ({ rounds, witnesses }: FaultsOptions) =>
+const listPoints = ({ rounds, witnesses }: Options) =>
   Array.from(
     { length: rounds },
     () => Object.keys({ ...crashPoints, ...(witnesses ? logCrashPoints : {}) }) as CrashPointName[],
   ).flat()
+
+const options = {
+  rounds: count(5, 'times that each named crash point is reached', { least: 0 }),
+  kills: count(200, 'kills at random moments after that', { least: 0 }),
+  witnesses: flag('with an enclave that has a log: its crash points too, and witnesses die as well'),
+  seed: seed('of the random moments'),
+}
+type Options = Values<typeof options>
+
+export const faults: Trial = {
+  summary:
+    'Kills the coordinator and its worker while signatures arrive, and audits the signatures that clients received.',
+  options,
+  example: '--rounds 1 --kills 10',
+  run: (deps, values: Options) => runFaults(deps, values),
+}
 
 /**
  * Kills the coordinator, with its worker, again and again while signings arrive, on a real database, chain and IPFS node; then lets
@@ -31,7 +45,7 @@ const listPoints = ({ rounds, witnesses }: FaultsOptions) =>
  */
 export async function runFaults(
   { scope, say }: TrialDeps,
-  options: FaultsOptions,
+  options: Options,
   points: readonly CrashPointName[] = listPoints(options),
 ): Promise<Outcome> {
   const { kills, witnesses: hasLog } = options

@@ -1,6 +1,6 @@
 import { ServiceError } from '@countersign/protocol'
 import fc from 'fast-check'
-import type { Outcome, TrialDeps } from '../trial.ts'
+import { count, type Outcome, seed, type Trial, type TrialDeps, type Values } from '../trial.ts'
 import { createEvidenceSubjects } from './evidenceSubjects.ts'
 import { createLogSubjects } from './logSubjects.ts'
 import { createReceiptSubjects } from './receiptSubjects.ts'
@@ -17,10 +17,20 @@ export async function createSubjects(): Promise<Subject[]> {
   ]
 }
 
-export async function runFuzz(
-  { say }: Pick<TrialDeps, 'say'>,
-  { runs, seed }: { runs: number; seed: number },
-): Promise<Outcome> {
+const options = {
+  runs: count(100_000, 'inputs in all, shared among the parsers'),
+  seed: seed('chooses the inputs'),
+}
+type Options = Values<typeof options>
+
+export const fuzzTrial: Trial = {
+  summary: `Feeds random and mutated bytes to every parser of the verifier, and other members into receipts: each must answer or throw a typed error.`,
+  options,
+  example: '--runs 1000 --seed 7',
+  run: runFuzz,
+}
+
+export async function runFuzz({ say }: Pick<TrialDeps, 'say'>, { runs, seed }: Options): Promise<Outcome> {
   const subjects = await createSubjects()
   const share = Math.ceil(runs / subjects.length)
   const faults: string[] = []

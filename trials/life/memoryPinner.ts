@@ -1,5 +1,5 @@
-import type { Block, Pinner } from '../../services/coordinator/src/ports.ts'
 import { assertBlock, PinError, type PinErrorCode } from '../../services/coordinator/src/publish/ipfs/pinError.ts'
+import type { Block, Pinner } from '../../services/coordinator/src/publish/ipfs/pinner.ts'
 import type { PinFault } from './commands.ts'
 
 /** Blocks in memory, and every failure that the port knows. */

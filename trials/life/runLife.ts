@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { createFakeClock } from '../../services/coordinator/src/ports.fake.ts'
 import { createTestBatch, createTestWallet, startTestStore } from '../../services/coordinator/src/store/store.fake.ts'
 import { clearProofs } from '../../services/coordinator/test/proofRows.ts'
-import type { Outcome, TrialDeps } from '../trial.ts'
+import { count, type Outcome, type Trial, type TrialDeps, type Values } from '../trial.ts'
 import { createLifeCommands, describeLife, type LifeCommand } from './commands.ts'
 import { type LifeCounts, runSequence } from './runSequence.ts'
 
@@ -39,9 +39,24 @@ export async function openLife(): Promise<Life> {
   }
 }
 
+const options = {
+  runs: count(1_000, 'sequences', { least: 0 }),
+  commands: count(50, 'commands of each', { least: 0 }),
+  seed: count(0, 'of the commands; 0: by chance, and printed', { least: 0 }),
+}
+type Options = Values<typeof options>
+
+export const life: Trial = {
+  summary:
+    'Lives of proofs as random commands of workers, chain, pin service and clock; the invariants are checked after each.',
+  options,
+  example: '--runs 100 --seed 7',
+  run: runLife,
+}
+
 export async function runLife(
   { scope, say }: TrialDeps,
-  { runs, commands: length, seed: given }: { runs: number; commands: number; seed: number },
+  { runs, commands: length, seed: given }: Options,
 ): Promise<Outcome> {
   const seed = given === 0 ? Math.floor(Math.random() * 2 ** 31) : given
   say(`seed ${seed}: ${runs} sequences of ${length} commands`)

@@ -6,7 +6,7 @@ import { createTx, createUser, type Scope, type TestUser, withScope } from '@cou
 import { createSigner } from '../../packages/log/src/logs.fake.ts'
 import { callEnclave, createTestCoordinator } from '../../services/enclave/test/coordinator.ts'
 import { createDatabase, openQuery, type Query } from '../openQuery.ts'
-import { type Outcome, selectNames, type TrialDeps } from '../trial.ts'
+import { type Outcome, selectNames, type Trial, type TrialDeps, type Values, word } from '../trial.ts'
 import { createLogSigner, createOtherCheckpoint } from './fork.ts'
 import { judgeLog, toPolicy } from './judgeLog.ts'
 import { type LogRows, readLogs, readNewest } from './readLogs.ts'
@@ -27,8 +27,19 @@ const attacks: Readonly<Record<string, Attack>> = {
   'secret use of the spare origin': secretUse,
 }
 
+const options = { only: word('WORD', 'the attacks with this word in their names') }
+
+export const logAttacks: Trial = {
+  summary: `Attacks the log of a whole backend as its operator could: an old database, a second enclave, an origin without witnesses, a made-up
+frontier. Nothing may be released, and a spare origin takes over by itself.`,
+  options,
+  example: '--only database',
+  run: runAttacks,
+}
+type Options = Values<typeof options>
+
 /** Runs each with a separate backend. */
-export async function runAttacks({ say }: TrialDeps, { only }: { only: string }): Promise<Outcome> {
+export async function runAttacks({ say }: TrialDeps, { only }: Options): Promise<Outcome> {
   const names = selectNames(Object.keys(attacks), only)
   const faults: string[] = []
   for (const name of names) {

@@ -4,7 +4,7 @@ import { createUser } from '@countersign/testing/stack'
 import type { CrashPointName } from '../../services/coordinator/test/crashPoints.ts'
 import { createClient } from '../answers.ts'
 import { startInterceptor } from '../interceptor.ts'
-import { type Outcome, selectNames, type TrialDeps } from '../trial.ts'
+import { count, type Outcome, selectNames, type Trial, type TrialDeps, type Values, word } from '../trial.ts'
 import { settleLog, startWitnessed } from './settleLog.ts'
 
 /** Who is killed, and when: coordinators by points in their own code, the others by what passes between them. */
@@ -40,14 +40,25 @@ const REACH_MS = 60_000
 /** A claim of somebody who died falls after 90 seconds at the latest. */
 const AGAIN_MS = 150_000
 
+const options = {
+  rounds: count(5, 'times that each step is reached'),
+  only: word('WORD', 'the steps with this word in their names'),
+}
+type Options = Values<typeof options>
+
+export const logKills: Trial = {
+  summary: `Kills enclave, coordinator and witnesses at each named step of a signature with a log, starts them again, and goes on signing. There is
+one history, and nothing that was answered is lost or answered in another way.`,
+  options,
+  example: '--rounds 1 --only witness',
+  run: runKills,
+}
+
 /**
  * Kills coordinator, enclave and witnesses at each of these points while signatures are asked for, starts them again, and goes on. In the
  * end there is one history, every answer stands, and a caller that asks again gets the same.
  */
-export async function runKills(
-  { scope, say }: TrialDeps,
-  { rounds, only }: { rounds: number; only: string },
-): Promise<Outcome> {
+export async function runKills({ scope, say }: TrialDeps, { rounds, only }: Options): Promise<Outcome> {
   const names = selectNames(Object.keys(killPoints) as KillPointName[], only)
   const { backend, witnessed } = await startWitnessed(scope, () => ({ random: () => 0 }))
   const { witnesses } = backend

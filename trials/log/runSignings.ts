@@ -1,21 +1,35 @@
 import { createRandom } from '@countersign/testing'
 import { createAccounts } from '@countersign/testing/stack'
-import { signInAll } from '../bench/signer.ts'
-import type { Outcome, TrialDeps } from '../trial.ts'
+import { signInAll } from '../bench/load.ts'
+import { count, type Outcome, seed, type Trial, type TrialDeps, type Values } from '../trial.ts'
 import { createAskers, findToldFaults, IMPLEMENTATION } from './askers.ts'
 import type { BadWitness, Mood } from './badWitness.ts'
 import { createLogSigner, startForkedWitness } from './fork.ts'
 import { startMoodScript } from './moodScript.ts'
 import { settleLog, startWitnessed } from './settleLog.ts'
 
-type SigningsOptions = { count: number; seed: number; callers: number; receipts: number }
-
 const USERS = 8
 const FORKED_SIZE = 7
 const SAY_EVERY = 1_000
 
+const options = {
+  count: count(10_000, 'how often a signature is asked for'),
+  seed: seed('of what witnesses do and callers ask for'),
+  callers: count(48, 'callers that ask side by side'),
+  receipts: count(500, 'how many receipts the verifier checks', { least: 0 }),
+}
+type Options = Values<typeof options>
+
+export const logSignings: Trial = {
+  summary: `Asks for signatures of all kinds through two coordinators, while three witnesses die, lag, lie, fork and answer slowly. Nothing may be
+released without a quorum of honest cosignatures, every entry comes to its end, and a caller that got an error gets no signature.`,
+  options,
+  example: '--count 500 --seed 7',
+  run: runSignings,
+}
+
 /** Signatures of all kinds through two coordinators, while witnesses die, lag, lie, fork and answer slowly. */
-export async function runSignings({ scope, say }: TrialDeps, options: SigningsOptions): Promise<Outcome> {
+export async function runSignings({ scope, say }: TrialDeps, options: Options): Promise<Outcome> {
   const { count, seed, callers, receipts } = options
   const random = (stream: number) => createRandom(seed * 16 + stream)
   const forkUrls: string[] = []

@@ -1,19 +1,15 @@
-import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { type Backend, readAnchors, startBackend } from '@countersign/testing'
-import { toPath } from '@countersign/testing/launcher'
 import { createUser, type TestUser, waitForCompleteProofs } from '@countersign/testing/stack'
 import { startContract } from '../../contracts/startContract.ts'
 import { createDevManifest } from '../../dev/webConfig.ts'
+import { readLook, runMonitor } from '../monitor/runMonitor.ts'
 import { createDatabase } from '../openQuery.ts'
 import type { TrialDeps } from '../trial.ts'
 
 const READY_MS = 90_000
-const MONITOR = toPath('apps/verifier/src/monitor/cli.ts')
-
-type Look = { exitCode: number; conclusion: string; kinds: string[] }
 
 /**
  * A second enclave with the same configuration, and a second coordinator with an empty database, open the spare origin and sign there. The
@@ -31,9 +27,9 @@ export async function secretUse({ scope, say }: TrialDeps): Promise<string[]> {
   const faults: string[] = []
   const look = (address: string, ...more: string[]) =>
     runMonitor([address, '--rpc', chain.url, '--api', url, '--manifest', manifest, '--allow-mock', ...more])
-  const expectLook = async (name: string, address: string, expected: Look) => {
+  const expectLook = async (name: string, address: string, expected: ReturnType<typeof readLook>) => {
     const { exitCode, stdout } = await look(address, '--json')
-    const found = { exitCode, ...readLook(stdout) }
+    const found = { ...readLook(stdout), exitCode }
     say(`${name}: exit code ${exitCode}\n${(await look(address)).stdout}`)
     if (JSON.stringify(found) !== JSON.stringify(expected)) faults.push(`${name}: ${JSON.stringify(found)}`)
   }
@@ -93,20 +89,4 @@ async function signIn(user: TestUser, name: string): Promise<string> {
 async function sign(user: TestUser): Promise<void> {
   const { status } = await user.post('/sign/message', { message: '0x736563726574' })
   if (status !== 200) throw new Error(`a message was answered with ${status}`)
-}
-
-function runMonitor(argv: readonly string[]): Promise<{ exitCode: number; stdout: string }> {
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, ['-C', 'source', MONITOR, ...argv], (_, stdout) => {
-      resolve({ exitCode: child.exitCode ?? -1, stdout })
-    })
-  })
-}
-
-function readLook(json: string): Omit<Look, 'exitCode'> {
-  const { looks } = JSON.parse(json) as {
-    looks: { report: { conclusion: string; findings: { kind: string }[] } }[]
-  }
-  const [{ report }] = looks as [(typeof looks)[number]]
-  return { conclusion: report.conclusion, kinds: report.findings.map(({ kind }) => kind).toSorted() }
 }

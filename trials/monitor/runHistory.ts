@@ -5,12 +5,23 @@ import { createHistory } from '../../packages/verify/src/monitor/history.fake.ts
 import { createFakeLog } from '../../packages/verify/src/monitor/log/log.fake.ts'
 import { createFakeNode } from '../../packages/verify/src/monitor/node.fake.ts'
 import { apiBaseUrl, createFakeNetwork, gatewayUrl, rpcUrl } from '../../packages/verify/src/network.fake.ts'
-import type { Outcome, TrialDeps } from '../trial.ts'
+import { count, type Outcome, type Trial, type TrialDeps, type Values } from '../trial.ts'
 
 const PER_BLOCK = 100
 
+const options = { count: count(10_000, 'signatures') }
+
+export const monitorHistory: Trial = {
+  summary: `Has the monitor look at a wallet with many signatures, nine of ten transactions and the rest messages, all honest: nothing may be found. Then
+plants four cases, one after the other, which the next look must find by name.`,
+  options,
+  example: '--count 500',
+  run: runHistory,
+}
+type Options = Values<typeof options>
+
 /** Looks at a wallet with so many signatures, all honest; then plants one case after the other, and looks again as `--follow` does. */
-export async function runHistory({ say }: Pick<TrialDeps, 'say'>, { count }: { count: number }): Promise<Outcome> {
+export async function runHistory({ say }: Pick<TrialDeps, 'say'>, { count }: Options): Promise<Outcome> {
   const { log, template, receipts, blocks } = await createHistory(count)
   say(`${receipts.length} receipts made`)
   const wallet = nameSignature(template.receipt).from

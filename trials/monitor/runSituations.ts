@@ -1,11 +1,8 @@
-import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hashOrigin } from '@countersign/log'
-import { toPath } from '@countersign/testing/launcher'
+import { listen, withScope } from '@countersign/testing/stack'
 import type { Manifest } from '@countersign/verify'
 import {
   answerAsWitness,
@@ -28,9 +25,9 @@ import {
   wallet,
 } from '../../packages/verify/src/monitor/loggedWallet.fake.ts'
 import { apiBaseUrl, gatewayUrl, json, rpcUrl } from '../../packages/verify/src/network.fake.ts'
-import { type Outcome, selectNames, type TrialDeps } from '../trial.ts'
+import { type Outcome, selectNames, type Trial, type TrialDeps, type Values, word } from '../trial.ts'
+import { readLook, runMonitor } from './runMonitor.ts'
 
-const MONITOR = toPath('apps/verifier/src/monitor/cli.ts')
 const HOOK = 'https://hook.test'
 const WITNESSES = ['https://w1.test', 'https://w2.test', 'https://w3.test']
 const HOSTS = [rpcUrl, gatewayUrl, apiBaseUrl, HOOK, ...WITNESSES]
@@ -52,7 +49,7 @@ type Row = {
   headline: string
   exitCode: number
   /** Of the body that the webhook got; undefined if it got none. */
-  webhook: { exitCode: number; conclusion: string; kinds: readonly string[] } | undefined
+  webhook: ReturnType<typeof readLook> | undefined
   isExpected: boolean
 }
 
@@ -248,17 +245,17 @@ async function runSituation({ name, prepare, exitCode: expected, kinds = [] }: S
       return json({})
     },
   ])
-  const servers = await Promise.all(HOSTS.map((host) => serve(host, service)))
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-monitor-'))
-  try {
+  return withScope(async ({ add, createFolder }) => {
+    const servers = await Promise.all(HOSTS.map(async (host) => add(await serve(host, service), ({ stop }) => stop())))
     const urlOf = (host: string) => servers[HOSTS.indexOf(host)]?.url ?? ''
     const manifest = { ...service.manifest, ...(service.hasWitnessUrls ? { witnessUrls: WITNESSES.map(urlOf) } : {}) }
-    await writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest))
+    const manifestFile = join(await createFolder(), 'manifest.json')
+    await writeFile(manifestFile, JSON.stringify(manifest))
     const sources = ['--rpc', urlOf(rpcUrl), '--ipfs', urlOf(gatewayUrl), '--log', urlOf(apiBaseUrl)]
-    const trust = ['--manifest', join(folder, 'manifest.json'), '--allow-mock']
+    const trust = ['--manifest', manifestFile, '--allow-mock']
     const { exitCode, stdout } = await runMonitor([service.address, ...sources, ...trust, '--webhook', urlOf(HOOK)])
     const headline = stdout.split('\n')[1]?.trim() ?? ''
-    const webhook = bodies.map(readBody).at(-1)
+    const webhook = bodies.map(readLook).at(-1)
     const isComplete = expected === 0
     const isExpected =
       exitCode === expected &&
@@ -266,16 +263,24 @@ async function runSituation({ name, prepare, exitCode: expected, kinds = [] }: S
       bodies.length === (isComplete ? 0 : 1) &&
       (isComplete || (webhook?.exitCode === expected && isSame(webhook.kinds, kinds)))
     return { name, headline, exitCode, webhook, isExpected }
-  } finally {
-    await Promise.all(servers.map(({ stop }) => stop()))
-    await rm(folder, { recursive: true, force: true })
-  }
+  })
 }
 
 const isSame = (found: readonly string[], expected: readonly string[]) =>
   JSON.stringify([...new Set(found)].toSorted()) === JSON.stringify(expected.toSorted())
 
-export async function runSituations({ say }: Pick<TrialDeps, 'say'>, { only }: { only: string }): Promise<Outcome> {
+const options = { only: word('WORD', 'the situations with this word in their names') }
+
+export const monitorSituations: Trial = {
+  summary:
+    'Runs the monitor in twelve situations, each as a separate process, and prints its headline, exit code and webhook as a table.',
+  options,
+  example: '--only witness',
+  run: runSituations,
+}
+type Options = Values<typeof options>
+
+export async function runSituations({ say }: Pick<TrialDeps, 'say'>, { only }: Options): Promise<Outcome> {
   const names = selectNames(
     situations.map(({ name }) => name),
     only,
@@ -303,35 +308,13 @@ export async function runSituations({ say }: Pick<TrialDeps, 'say'>, { only }: {
 }
 
 /** One of the fake hosts, on loopback. */
-async function serve(host: string, { network }: Service): Promise<{ url: string; stop(): Promise<void> }> {
+function serve(host: string, { network }: Service) {
   const server = createServer(async (request, response) => {
-    const chunks: Uint8Array[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    const body = chunks.length === 0 ? {} : { body: Buffer.concat(chunks).toString() }
-    const answer = await network.fetch(`${host}${request.url}`, { method: request.method ?? 'GET', ...body })
+    const body = Buffer.concat(await request.toArray()).toString()
+    const init = { method: request.method ?? 'GET', ...(body !== '' && { body }) }
+    const answer = await network.fetch(`${host}${request.url}`, init)
     response.writeHead(answer.status, Object.fromEntries(answer.headers))
     response.end(new Uint8Array(await answer.arrayBuffer()))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    stop: () => new Promise((resolve) => server.close(() => resolve())),
-  }
-}
-
-function runMonitor(argv: readonly string[]): Promise<{ exitCode: number; stdout: string }> {
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, ['-C', 'source', MONITOR, ...argv], (_, stdout) => {
-      resolve({ exitCode: child.exitCode ?? -1, stdout })
-    })
-  })
-}
-
-function readBody(text: string): NonNullable<Row['webhook']> {
-  const { exitCode, looks } = JSON.parse(text) as {
-    exitCode: number
-    looks: { report: { conclusion: string; findings: { kind: string }[] } }[]
-  }
-  const [{ report }] = looks as [(typeof looks)[number]]
-  return { exitCode, conclusion: report.conclusion, kinds: report.findings.map(({ kind }) => kind) }
+  return listen(server)
 }

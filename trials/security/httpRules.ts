@@ -3,34 +3,30 @@
  * several rules are broken any of them may be named; where one is broken nothing may succeed; where none is, it must.
  */
 
-/** The catalogue: status by code. */
-export const catalogue: Readonly<Record<string, number>> = {
-  ...{ invalid_json: 400, invalid_request: 400, invalid_digest: 400, invalid_tx_metadata: 400 },
-  ...{
-    oauth_state_invalid: 400,
-    oauth_exchange_failed: 400,
-    oauth_refused: 400,
-    not_authenticated: 401,
-    session_expired: 401,
-  },
-  ...{ origin_not_allowed: 403, grant_invalid: 403, key_binding_mismatch: 403, wallet_not_found: 404 },
-  ...{
-    proof_not_found: 404,
-    not_found: 404,
-    method_not_allowed: 405,
-    not_acceptable: 406,
-    wallet_not_provisioned: 409,
-  },
-  ...{ body_too_large: 413, unsupported_media_type: 415, digest_mismatch: 422, unsupported_transaction: 422 },
-  ...{ invalid_message: 400, invalid_typed_data: 400, message_too_large: 413, authorization_not_allowed: 422 },
-  ...{ chain_not_allowed: 422, rate_limited: 429, quota_spent: 429, internal: 500 },
-  ...{ attestation_invalid: 502, signature_invalid: 502 },
-  ...{ entropy_unavailable: 503, enclave_unavailable: 503, collateral_stale: 503, database_unavailable: 503 },
-  ...{ provider_unavailable: 503, shutting_down: 503, policy_not_pinned: 503, log_unavailable: 503 },
-  ...{ receipt_unavailable: 503 },
-  ...{ invalid_policy: 400, policy_refused: 403, approvals_missing: 403, approval_invalid: 403 },
-  ...{ vault_not_found: 404, too_many_vaults: 409 },
+/** The codes of each status. */
+const CODES: Readonly<Record<number, string>> = {
+  400: `invalid_json invalid_request invalid_digest invalid_tx_metadata oauth_state_invalid oauth_exchange_failed oauth_refused
+    invalid_message invalid_typed_data invalid_policy`,
+  401: 'not_authenticated session_expired',
+  403: `origin_not_allowed grant_invalid key_binding_mismatch policy_refused approvals_missing approval_invalid`,
+  404: 'wallet_not_found proof_not_found not_found vault_not_found',
+  405: 'method_not_allowed',
+  406: 'not_acceptable',
+  409: 'wallet_not_provisioned too_many_vaults',
+  413: 'body_too_large message_too_large',
+  415: 'unsupported_media_type',
+  422: 'digest_mismatch unsupported_transaction authorization_not_allowed chain_not_allowed',
+  429: 'rate_limited quota_spent',
+  500: 'internal',
+  502: 'attestation_invalid signature_invalid',
+  503: `entropy_unavailable enclave_unavailable collateral_stale database_unavailable provider_unavailable shutting_down
+    policy_not_pinned log_unavailable receipt_unavailable`,
 }
+
+/** The catalogue: status by code. */
+export const catalogue: Readonly<Record<string, number>> = Object.fromEntries(
+  Object.entries(CODES).flatMap(([status, codes]) => codes.split(/\s+/).map((code) => [code, Number(status)])),
+)
 
 export const MAX_BODY_BYTES = 131_072
 
@@ -48,45 +44,46 @@ export type RouteRule = {
   success: number | readonly string[]
 }
 
+const toRead = (success: RouteRule['success']): RouteRule => ({ method: 'GET', isPublic: true, success })
+const toPrivateRead = (success: RouteRule['success']): RouteRule => ({ method: 'GET', isPrivate: true, success })
+const toCallOf = (takes: 'nothing' | 'signing', success: RouteRule['success']): RouteRule => ({
+  ...{ method: 'POST', isPrivate: true, takes, success },
+})
+
 /** By the path in the service's own description. The addresses that stand for a pattern are in `toAddress`. */
 export const routeRules: Readonly<Record<string, RouteRule>> = {
   '/': { method: 'GET', success: 302 },
-  '/auth': { method: 'GET', isPublic: true, success: 200 },
-  '/auth/me': { method: 'GET', isPrivate: true, success: 200 },
-  '/auth/logout': { method: 'POST', isPrivate: true, takes: 'nothing', success: 200 },
+  '/auth': toRead(200),
+  '/auth/me': toPrivateRead(200),
+  '/auth/logout': toCallOf('nothing', 200),
   '/auth/{provider}': { method: 'GET', success: 302 },
   '/auth/{provider}/form': { method: 'POST', takes: 'form', success: 303 },
   '/auth/{provider}/callback': { method: 'GET', success: ['oauth_state_invalid'] },
-  '/wallet/me': { method: 'GET', isPrivate: true, success: 200 },
-  '/wallet/transactions': { method: 'GET', isPrivate: true, success: 200 },
-  '/wallet/provision': { method: 'POST', isPrivate: true, takes: 'nothing', success: 200 },
-  '/wallet/attest': { method: 'POST', isPrivate: true, takes: 'nothing', success: 200 },
+  '/wallet/me': toPrivateRead(200),
+  '/wallet/transactions': toPrivateRead(200),
+  '/wallet/provision': toCallOf('nothing', 200),
+  '/wallet/attest': toCallOf('nothing', 200),
   // Neither a signing nor an address that is nobody's is a vault.
-  '/vaults': { method: 'POST', isReadable: true, isPrivate: true, takes: 'signing', success: ['invalid_request'] },
-  '/vaults/{address}/attest': { method: 'POST', isPrivate: true, takes: 'nothing', success: ['vault_not_found'] },
-  '/sign/digest': { method: 'POST', isPrivate: true, takes: 'signing', success: 200 },
+  '/vaults': { ...toCallOf('signing', ['invalid_request']), isReadable: true },
+  '/vaults/{address}/attest': toCallOf('nothing', ['vault_not_found']),
+  '/sign/digest': toCallOf('signing', 200),
   // What the trial sends is a signing of a transaction.
-  '/sign/message': { method: 'POST', isPrivate: true, takes: 'signing', success: ['invalid_request'] },
-  '/sign/typed-data': {
-    method: 'POST',
-    isPrivate: true,
-    takes: 'signing',
-    success: ['invalid_typed_data', 'invalid_request'],
-  },
-  '/sign/authorization': { method: 'POST', isPrivate: true, takes: 'signing', success: ['invalid_request'] },
-  '/proof/{slug}': { method: 'GET', isPublic: true, success: 200 },
+  '/sign/message': toCallOf('signing', ['invalid_request']),
+  '/sign/typed-data': toCallOf('signing', ['invalid_typed_data', 'invalid_request']),
+  '/sign/authorization': toCallOf('signing', ['invalid_request']),
+  '/proof/{slug}': toRead(200),
   // A stream counts among the five of its address while it is looked up, so that those at one time may be one too many.
-  '/proof/{slug}/events': { method: 'GET', isPublic: true, success: ['proof_not_found', 'rate_limited'] },
-  '/proofs/export': { method: 'GET', isPrivate: true, success: 200 },
-  '/ipfs/{cid}': { method: 'GET', isPublic: true, success: ['invalid_request', 'not_found'] },
+  '/proof/{slug}/events': toRead(['proof_not_found', 'rate_limited']),
+  '/proofs/export': toPrivateRead(200),
+  '/ipfs/{cid}': toRead(['invalid_request', 'not_found']),
   // The trial's service keeps no logs.
-  '/log': { method: 'GET', isPublic: true, success: 200 },
-  '/log/{hash}/checkpoint': { method: 'GET', isPublic: true, success: ['not_found'] },
-  '/log/{hash}/tile/{path}': { method: 'GET', isPublic: true, success: ['not_found'] },
-  '/health': { method: 'GET', isPublic: true, success: 200 },
-  '/health/ready': { method: 'GET', isPublic: true, success: 200 },
-  '/health/attestation': { method: 'GET', isPublic: true, success: 200 },
-  '/openapi.json': { method: 'GET', isPublic: true, success: 200 },
+  '/log': toRead(200),
+  '/log/{hash}/checkpoint': toRead(['not_found']),
+  '/log/{hash}/tile/{path}': toRead(['not_found']),
+  '/health': toRead(200),
+  '/health/ready': toRead(200),
+  '/health/attestation': toRead(200),
+  '/openapi.json': toRead(200),
   '/docs': { method: 'GET', success: 200 },
   '/docs/errors': { method: 'GET', success: 200 },
 }

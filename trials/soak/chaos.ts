@@ -1,4 +1,5 @@
 import type { Cluster } from '../cluster/startCluster.ts'
+import type { Member } from '../member.ts'
 
 type ChaosCounts = { kills: number; freezes: number; cuts: number; databaseKills: number }
 
@@ -8,7 +9,8 @@ export type Chaos = {
   stop(): Promise<void>
 }
 
-type Member = Cluster['members'][number]
+/** What can be killed, and frozen where anything is. */
+type Victim = Pick<Member, 'name' | 'pid' | 'start' | 'kill'> & Partial<Pick<Member, 'freeze' | 'wake'>>
 
 /** A process is started again after up to this long. */
 const RESTART_MS = 1_000
@@ -20,20 +22,22 @@ const CUT_MS = 2_500
 const DATABASE_KILL = 0.25
 
 /**
- * Kills a process about every `killEveryMs`, and about every `disturbEveryMs` freezes one or cuts the database off. The seed decides
- * which and when; how the processes react is not part of it.
+ * Kills a process about every `killEveryMs`, and about every `everyMs` freezes one or cuts the database off. The seed decides which and
+ * when; how the processes react is not part of it.
  */
 export function startChaos(parameters: {
-  cluster: Cluster
+  members: readonly Victim[]
   random: () => number
   killEveryMs: number
-  disturbEveryMs: number
+  /** Kills none before the last one that was killed serves again. */
+  isPatient?: boolean
+  disturb?: Pick<Cluster, 'postgres' | 'wire'> & { everyMs: number }
   say(line: string): void
 }): Chaos {
-  const { cluster, random, say } = parameters
+  const { members, random, isPatient = false, disturb, say } = parameters
   const counts: ChaosCounts = { kills: 0, freezes: 0, cuts: 0, databaseKills: 0 }
-  const restarting = new Map<Member, Promise<unknown>>()
-  const frozen = new Set<Member>()
+  const restarting = new Map<Victim, Promise<unknown>>()
+  const frozen = new Set<Victim>()
   const stopping = new AbortController()
 
   const sleep = (ms: number) =>
@@ -50,7 +54,7 @@ export function startChaos(parameters: {
   const choose = <Value>(values: readonly Value[]) => values[Math.floor(random() * values.length)]
 
   /** Until it serves: it may be killed while it starts. */
-  async function bringBack(member: Member) {
+  async function bringBack(member: Victim) {
     await sleep(random() * RESTART_MS)
     for (;;) {
       try {
@@ -63,7 +67,8 @@ export function startChaos(parameters: {
   }
 
   async function kill() {
-    const member = choose(cluster.members.filter((each) => each.pid() !== undefined))
+    if (isPatient && restarting.size > 0) return
+    const member = choose(members.filter((each) => each.pid() !== undefined))
     if (member === undefined) return
     counts.kills += 1
     say(`killed ${member.name}${restarting.has(member) ? ' while it started' : ''}`)
@@ -75,33 +80,33 @@ export function startChaos(parameters: {
   }
 
   async function freeze() {
-    const member = choose(cluster.members.filter((each) => each.pid() !== undefined && !frozen.has(each)))
+    const member = choose(members.filter((each) => each.pid() !== undefined && !frozen.has(each)))
     if (member === undefined) return
     const ms = random() < LONG_FREEZE ? FREEZE_MS.long : vary(FREEZE_MS.usual)
     counts.freezes += 1
     say(`froze ${member.name} for ${Math.round(ms)} ms`)
     frozen.add(member)
-    member.freeze()
+    member.freeze?.()
     await sleep(ms)
     frozen.delete(member)
-    member.wake()
+    member.wake?.()
   }
 
-  async function cut() {
+  async function cut({ postgres, wire }: NonNullable<typeof disturb>) {
     if (random() < DATABASE_KILL) {
       counts.databaseKills += 1
       say('killed PostgreSQL')
-      await cluster.postgres.kill()
+      await postgres.kill()
       await sleep(vary(RESTART_MS))
-      await cluster.postgres.restart()
+      await postgres.restart()
       return
     }
     counts.cuts += 1
     const ms = vary(CUT_MS)
     say(`cut PostgreSQL off for ${Math.round(ms)} ms`)
-    cluster.wire.cut()
+    wire.cut()
     await sleep(ms)
-    cluster.wire.mend()
+    wire.mend()
   }
 
   async function repeat(everyMs: number, act: () => Promise<void>) {
@@ -112,17 +117,18 @@ export function startChaos(parameters: {
     }
   }
 
-  const loops = [
-    repeat(parameters.killEveryMs, kill),
-    repeat(parameters.disturbEveryMs, freeze),
-    repeat(2 * parameters.disturbEveryMs, cut),
-  ]
+  const loops = [repeat(parameters.killEveryMs, kill)]
+  if (disturb)
+    loops.push(
+      repeat(disturb.everyMs, freeze),
+      repeat(2 * disturb.everyMs, () => cut(disturb)),
+    )
   return {
     counts,
     async stop() {
       stopping.abort()
       await Promise.all(loops)
-      for (const member of cluster.members) member.wake()
+      for (const member of members) member.wake?.()
       await Promise.all(restarting.values())
     },
   }

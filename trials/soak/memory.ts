@@ -1,7 +1,9 @@
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { withinTimeLimit } from '@countersign/protocol'
 import { readResidentMib } from '@countersign/testing'
 import { median } from '@countersign/testing/stack'
 import type { Member } from '../member.ts'
-import { readHeapMib } from './readHeapMib.ts'
 
 /** Of one process, in MiB. */
 type Footprint = {
@@ -9,8 +11,6 @@ type Footprint = {
   running: number
   /** Resident, just after all garbage is collected, and such room given back. */
   resident: number
-  /** What its threads keep then: objects and buffers. */
-  heap: number
 }
 
 /** One process, after its warm-up and at the end. */
@@ -23,8 +23,9 @@ const WARM_UP = 0.4
 /** The part at whose end it is measured: the last of the warm-up, and the last of all. */
 const WINDOW = 0.1
 const EVERY_MS = 2_000
+const ANSWER_MS = 30_000
 
-/** Takes so long. */
+/** Takes this long. */
 export async function measureGrowth(watched: readonly Watched[], durationMs: number): Promise<Growth[]> {
   await sleep((WARM_UP - WINDOW) * durationMs)
   const early = await measure(watched, WINDOW * durationMs)
@@ -44,13 +45,52 @@ async function measure(watched: readonly Watched[], durationMs: number): Promise
     await sleep(Math.min(EVERY_MS, Math.max(0, endsAt - performance.now())))
     samples.push(await readResidents(watched))
   } while (performance.now() < endsAt)
-  const heaps = await Promise.all(watched.map(({ inspectorUrl }) => readHeapMib(inspectorUrl)))
-  const residents = await readResidents(watched)
-  return heaps.map((heap, index) => {
-    const running = median(samples.map((sample) => sample[index] ?? Number.NaN))
-    return { running, resident: residents[index] ?? Number.NaN, heap }
+  await Promise.all(watched.map(({ inspectorUrl }) => collectGarbage(inspectorUrl)))
+  return (await readResidents(watched)).map((resident, index) => {
+    return { running: median(samples.map((sample) => sample[index] ?? Number.NaN)), resident }
   })
 }
 
 const readResidents = (watched: readonly Watched[]) => Promise.all(watched.map(({ pid }) => readResidentMib(pid())))
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Where a process of Node says its inspector can be asked; undefined for any other line. */
+export function parseInspectorUrl(line: string): string | undefined {
+  return /^Debugger listening on (ws:\S+)$/.exec(line)?.[1]
+}
+
+type Message = { id?: number; method?: string; params?: Record<string, unknown>; error?: unknown }
+
+/** In all threads of a process, by its inspector. */
+async function collectGarbage(inspectorUrl: string): Promise<void> {
+  const socket = new WebSocket(inspectorUrl)
+  await once(socket, 'open')
+  const waiting = new Map<number, PromiseWithResolvers<void>>()
+  const workers = new Set<string>()
+  let lastId = 0
+
+  /** A worker's messages travel in those of the main thread. The inner answer is the one that counts. */
+  function take({ id = 0, method, params, error }: Message) {
+    if (method === 'NodeWorker.attachedToWorker') workers.add(String(params?.sessionId))
+    if (method === 'NodeWorker.receivedMessageFromWorker') take(JSON.parse(String(params?.message)) as Message)
+    if (error === undefined) waiting.get(id)?.resolve()
+    else waiting.get(id)?.reject(new Error(`the inspector refused: ${JSON.stringify(error)}`))
+  }
+  socket.addEventListener('message', ({ data }) => take(JSON.parse(String(data)) as Message))
+
+  function call(sessionId: string | undefined, method: string, params = {}): Promise<void> {
+    const id = ++lastId
+    const message = { id, method, params }
+    const inner = { sessionId, message: JSON.stringify(message) }
+    const sent = { id: ++lastId, method: 'NodeWorker.sendMessageToWorker', params: inner }
+    const answer = Promise.withResolvers<void>()
+    waiting.set(id, answer)
+    socket.send(JSON.stringify(sessionId === undefined ? message : sent))
+    return withinTimeLimit(ANSWER_MS, () => answer.promise)
+  }
+  try {
+    await call(undefined, 'NodeWorker.enable', { waitForDebuggerOnStart: false })
+    for (const session of [undefined, ...workers]) await call(session, 'HeapProfiler.collectGarbage')
+  } finally {
+    socket.close()
+  }
+}

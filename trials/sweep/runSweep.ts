@@ -1,16 +1,32 @@
 import { once } from 'node:events'
+import { availableParallelism } from 'node:os'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
-import { type Outcome, selectNames, type TrialDeps } from '../trial.ts'
+import { count, type Outcome, seed, selectNames, type Trial, type TrialDeps, type Values, word } from '../trial.ts'
 import { type SweepOptions, type SweepResult, sweep } from './sweep.ts'
 import { createTargets } from './targets.ts'
-
-type RunSweepOptions = { share: number; bits: number; seed: number; target: string; workers: number }
 
 /** Which of the mutations of every target are this worker's. */
 type SweepWorkerData = { targets: readonly string[]; options: SweepOptions }
 
+const options = {
+  share: count(100, 'percent of all mutations to try', { least: 0.001, most: 100, isWhole: false }),
+  bits: count(1, 'bits to flip at each position', { most: 8 }),
+  seed: seed('chooses the bits, and the part'),
+  target: word('NAME', 'only targets whose name contains it'),
+  workers: count(Math.min(availableParallelism(), 64), 'threads that share the mutations', { most: 64 }),
+}
+type Options = Values<typeof options>
+
+export const sweepTrial: Trial = {
+  summary:
+    'Changes simulated evidence one byte at a time, cuts and extends it, and counts what the default policy accepts: nothing should be.',
+  options,
+  example: '--share 1 --target quote',
+  run: runSweep,
+}
+
 /** Sweeps targets by name. The mutations of each are shared out among workers. */
-export async function runSweep({ say }: Pick<TrialDeps, 'say'>, options: RunSweepOptions): Promise<Outcome> {
+export async function runSweep({ say }: Pick<TrialDeps, 'say'>, options: Options): Promise<Outcome> {
   const { share, bits: bitsPerByte, seed, workers } = options
   const names = (await createTargets()).map(({ name }) => name)
   const targets = selectNames(names, options.target)

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { ServiceError, verifyWebhook, type WebhookEvent } from '@countersign/sdk/webhooks'
+import { listen } from '@countersign/testing/stack'
 
 /** What a receiver can do instead of its work. */
 const moods = ['status', 'hang', 'reset', 'half', 'redirect'] as const
@@ -41,23 +41,13 @@ export async function startReceiver(parameters: {
   let { rate } = parameters
   const acted = new Map<string, WebhookEvent>()
   const captured: Captured[] = []
-  const counts: Receiver['counts'] = {
-    status: 0,
-    hang: 0,
-    reset: 0,
-    half: 0,
-    redirect: 0,
-    acted: 0,
-    replayed: 0,
-    refused: 0,
-  }
+  const counts = { ...{ status: 0, hang: 0, reset: 0, half: 0, redirect: 0 }, ...{ acted: 0, replayed: 0, refused: 0 } }
   let trapped = 0
   const trap = createServer((_, response) => {
     trapped += 1
     response.end('secrets')
   })
-  await new Promise<void>((resolve) => trap.listen(0, '127.0.0.1', resolve))
-  const trapUrl = `http://127.0.0.1:${(trap.address() as AddressInfo).port}/latest/meta-data`
+  const trapping = await listen(trap)
 
   async function act(request: IncomingMessage, response: ServerResponse) {
     const body = await text(request)
@@ -79,7 +69,7 @@ export async function startReceiver(parameters: {
     counts[mood] += 1
     if (mood === 'status') response.writeHead(500).end('not now')
     if (mood === 'reset') response.socket?.resetAndDestroy()
-    if (mood === 'redirect') response.writeHead(307, { location: trapUrl }).end()
+    if (mood === 'redirect') response.writeHead(307, { location: `${trapping.url}/latest/meta-data` }).end()
     if (mood === 'half') {
       response.writeHead(200, { 'content-length': 10 }).write('half ', () => response.socket?.destroy())
     }
@@ -88,9 +78,9 @@ export async function startReceiver(parameters: {
   const server = createServer((request, response) => {
     act(request, response).catch(() => response.destroy())
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const listening = await listen(server)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    url: `${listening.url}/hook`,
     acted,
     captured,
     counts,
@@ -99,10 +89,8 @@ export async function startReceiver(parameters: {
       rate = 0
     },
     async stop() {
-      for (const each of [server, trap]) {
-        each.closeAllConnections()
-        await new Promise((resolve) => each.close(resolve))
-      }
+      await listening.stop()
+      await trapping.stop()
     },
   }
 }

@@ -7,9 +7,10 @@ import { createRandom, startBackend, startFakeKubo } from '@countersign/testing'
 import { APP_ORIGIN, type Environment, mains, startService, toPath, toWorkerEnv } from '@countersign/testing/launcher'
 import { createAccounts, createTx, createUser, toDigest } from '@countersign/testing/stack'
 import { startContract } from '../../contracts/startContract.ts'
-import { createMember, type Member } from '../member.ts'
+import { createMember } from '../member.ts'
 import { openQuery } from '../openQuery.ts'
-import type { Outcome, TrialDeps } from '../trial.ts'
+import { startChaos } from '../soak/chaos.ts'
+import { count, type Outcome, seed, type Trial, type TrialDeps, type Values } from '../trial.ts'
 import { attack, compareCauses, readCauses, readKeys } from './judge.ts'
 import { startReceiver } from './receiver.ts'
 
@@ -19,21 +20,33 @@ const SIGNERS = 12
 const SIGN_IN_SHARE = 10
 const WORKERS = 2
 const FAILING = 0.2
-const MAX_QUIET_MS = 3_000
+const KILL_EVERY_MS = 1_500
 const KEYS_MS = 15_000
 /** At least, and for each that is to be told. */
 const SETTLE_MS = 240_000
 const SETTLE_EACH_MS = 40
 const DEAD = 5
 
+const options = {
+  count: count(10_000, 'webhooks to be delivered'),
+  seed: seed('of the random moments and failures'),
+}
+type Options = Values<typeof options>
+
+export const webhooks: Trial = {
+  summary: `Has the service report sign-ins and proofs to a receiver that fails one time in five, while coordinator and workers are killed at random
+moments: each is delivered at least once, nothing is reported that did not happen, forged and replayed ones are refused, and nothing goes
+where a redirect points.`,
+  options,
+  example: '--count 500',
+  run: runWebhooks,
+}
+
 /**
  * Sign-ins and proofs, told to a receiver that fails one time in five, while the coordinator and the workers are killed at random moments.
  * Then some for a receiver that fails until they are given up, and that the operator sends again.
  */
-export async function runWebhooks(
-  { scope, say }: TrialDeps,
-  { count, seed }: { count: number; seed: number },
-): Promise<Outcome> {
+export async function runWebhooks({ scope, say }: TrialDeps, { count, seed }: Options): Promise<Outcome> {
   const random = (stream: number) => createRandom(seed * 16 + stream)
   const folder = await scope.createFolder()
   const stopEach = (part: { stop(): Promise<unknown> }) => part.stop()
@@ -85,7 +98,24 @@ export async function runWebhooks(
     await user.signIn(sub)
     cookies.push(user.cookie)
   }
-  const killing = startKilling({ backend, workers, random: random(2) })
+  let isUp = true
+  const coordinator = {
+    name: 'coordinator',
+    pid: () => (isUp ? backend.pids().coordinator : undefined),
+    async start() {
+      await backend.startCoordinator()
+      isUp = true
+      return {}
+    },
+    async kill(signal: 'SIGKILL' | 'SIGTERM') {
+      isUp = false
+      await backend.stopCoordinator(signal)
+    },
+  }
+  const chaos = startChaos({
+    ...{ members: [coordinator, ...workers], random: random(2), killEveryMs: KILL_EVERY_MS, isPatient: true },
+    say() {},
+  })
   const made = { proofs: 0, sessions: USERS }
   const isEnough = () => made.proofs + made.sessions >= count
   let nonce = 0
@@ -108,17 +138,17 @@ export async function runWebhooks(
     made.sessions += 1
   }
   const lanes = Array.from({ length: SIGNERS }, (_, lane) => repeat(() => sign(cookies[lane % USERS] ?? ''), lane))
-  const saying = startSaying(() =>
-    say(`${made.proofs} signed, ${made.sessions} signed in, ${receiver.acted.size} told`),
-  )
+  const sayProgress = () => say(`${made.proofs} signed, ${made.sessions} signed in, ${receiver.acted.size} told`)
+  const saying = scope.add(setInterval(sayProgress, 10_000), async (timer) => clearInterval(timer))
   await Promise.all([...lanes, repeat(signIn, 0), repeat(signIn, 1)])
-  say(`${made.proofs} signed, ${made.sessions} signed in, ${receiver.acted.size} told`)
+  sayProgress()
 
   // Killed until nearly all of it is told; then it must come to its end.
   const until = performance.now() + SETTLE_MS + count * SETTLE_EACH_MS
   const isTold = (share: number) => receiver.acted.size >= share * (made.proofs + made.sessions)
   while (!isTold(0.95) && performance.now() < until) await pause(200)
-  const kills = await killing.stop()
+  await chaos.stop()
+  const { kills } = chaos.counts
   const countOpen = async () => {
     const [row] = await query<{ open: string }>(
       `select (select count(*) from attestations where status in ('pending_pin', 'pending_onchain'))
@@ -127,13 +157,13 @@ export async function runWebhooks(
     return Number(row?.open)
   }
   while ((await countOpen()) > 0 && performance.now() < until) await pause(500)
-  saying.stop()
+  clearInterval(saying)
   const causes = await readCauses(query)
   faults.push(...compareCauses(causes, receiver.acted.values()))
   if (receiver.counts.refused > 0) faults.push(`${receiver.counts.refused} webhooks were refused by the helper`)
   const attacked = await attack(receiver.captured, keys)
   faults.push(...attacked.faults)
-  say(`${receiver.acted.size} of ${causes.length} told, after ${kills.coordinator + kills.worker} kills`)
+  say(`${receiver.acted.size} of ${causes.length} told, after ${kills} kills`)
 
   // A receiver that is down for longer than anybody waits.
   for (const worker of workers) await worker.kill('SIGTERM')
@@ -183,48 +213,6 @@ async function findStarted(env: Environment): Promise<string[]> {
   return ends.flatMap((code, index) =>
     code === 0 ? [`a worker started with settings ${index + 1} that it must refuse`] : [],
   )
-}
-
-type Killing = { stop(): Promise<{ coordinator: number; worker: number }> }
-
-/** Kills the coordinator and the workers in turn, at random moments, and starts each again. */
-function startKilling(parameters: {
-  backend: { stopCoordinator(signal: 'SIGKILL'): Promise<unknown>; startCoordinator(): Promise<void> }
-  workers: readonly Member[]
-  random(): number
-}): Killing {
-  const { backend, workers, random } = parameters
-  const kills = { coordinator: 0, worker: 0 }
-  const stopping = new AbortController()
-  async function run() {
-    while (!stopping.signal.aborted) {
-      await pause(random() * MAX_QUIET_MS, undefined, { signal: stopping.signal }).catch(() => {})
-      if (stopping.signal.aborted) return
-      const worker = workers[(kills.coordinator + kills.worker + workers.length) % (workers.length + 1)]
-      if (worker === undefined) {
-        await backend.stopCoordinator('SIGKILL')
-        await backend.startCoordinator()
-        kills.coordinator += 1
-      } else {
-        await worker.kill('SIGKILL')
-        await worker.start()
-        kills.worker += 1
-      }
-    }
-  }
-  const running = run()
-  return {
-    async stop() {
-      stopping.abort()
-      await running
-      return kills
-    },
-  }
-}
-
-function startSaying(sayIt: () => void) {
-  const timer = setInterval(sayIt, 10_000)
-  return { stop: () => clearInterval(timer) }
 }
 
 /** As an operator runs it. */

@@ -19,7 +19,7 @@ import { type Service, startService, toPath } from '@countersign/testing/launche
 import { log, origin } from '../../packages/log/src/logs.fake.ts'
 import { createKeyFile, readSigners } from '../../services/witness/src/signers.ts'
 import { createWitnessFolder } from '../../services/witness/src/witnessFolder.ts'
-import type { Outcome, TrialDeps } from '../trial.ts'
+import { count, type Outcome, seed, type Trial, type TrialDeps, type Values } from '../trial.ts'
 
 type KillsReport = {
   kills: number
@@ -38,14 +38,24 @@ const ASKED_MS = 150
 
 type Branch = { leaves: readonly Uint8Array[]; checkpoint: string; request: string; root: string }
 
+const options = {
+  kills: count(1_000, 'how often'),
+  seed: seed('of the random moments'),
+}
+type Options = Values<typeof options>
+
+export const witnessKills: Trial = {
+  summary: `Kills a witness at random moments while two histories of one log are offered to it; it must never cosign both, nor forget what it cosigned.`,
+  options,
+  example: '--kills 50',
+  run: runKills,
+}
+
 /**
  * Kills a witness again and again while two histories that part from what it cosigned last are offered to it, both by the log's own key. After
  * each start it is asked where it stands, and the next two part from there.
  */
-export async function runKills(
-  { scope, say }: TrialDeps,
-  { kills, seed }: { kills: number; seed: number },
-): Promise<Outcome> {
+export async function runKills({ scope, say }: TrialDeps, { kills, seed }: Options): Promise<Outcome> {
   const folder = await scope.createFolder()
   const random = createRandom(seed)
   const keyFile = createKeyFile('witness.example/w1', (length) => new Uint8Array(length).map(() => random() * 256))

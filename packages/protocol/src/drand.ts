@@ -135,10 +135,13 @@ function judgeDrandKey(key: string): boolean {
   }
 }
 
+/** A sample for one signature, or a round of a beacon, which may serve many. */
+export type AnyWitness = EntropyWitness | DrandWitness
+
 /**
  * SHA-256 of the canonical JSON of a whole witness: how releases of version 1 and statements of version 2 name it. It covers the
  * source's name and signature too, which the sample's own hash does not.
  */
-export function hashWitness(witness: EntropyWitness | DrandWitness): Uint8Array<ArrayBuffer> {
+export function hashWitness(witness: AnyWitness): Uint8Array<ArrayBuffer> {
   return sha256(toCanonicalJson(witness))
 }

@@ -33,6 +33,7 @@ export {
   serviceAttestationsAbi,
 } from './contract.ts'
 export {
+  type AnyWitness,
   type DrandBeacon,
   type DrandWitness,
   hashWitness,

@@ -9,10 +9,10 @@ import { checkExport } from './proofs/export/checkExport.ts'
 import { exportRange } from './proofs/export/exportCar.ts'
 import { ExportFileError } from './proofs/export/exportFile.ts'
 import { readDatabaseUrl } from './publish/config.ts'
-import { listProofs } from './store/inspect.ts'
-import { listWebhooks, retryWebhooks } from './store/inspectWebhooks.ts'
 import type { Database } from './store/openDatabase.ts'
+import { listProofs } from './store/proofs.ts'
 import { countReceipts } from './store/retention.ts'
+import { listWebhooks, retryWebhooks } from './store/webhooks.ts'
 import { toReason } from './toReason.ts'
 
 type Asked = Exclude<Command, { kind: 'help' | 'fault' | 'checkExport' }>

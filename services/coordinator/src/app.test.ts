@@ -7,7 +7,7 @@ import { API, APP, createTestApp, OTHER_APP, signBody, signed, toDigest, txMetad
 import { createFakeWitness, toFakeProvenance } from './ports.fake.ts'
 import { toCompleteProof } from './proofs/completeProof.fake.ts'
 import { createMemoryStore } from './store/memoryStore.fake.ts'
-import type { Proof } from './store/types.ts'
+import type { Proof } from './store/proofs.ts'
 
 const golden = new URL('../../../packages/receipt/spec/golden/receipt.json', import.meta.url)
 const receipt = JSON.parse(readFileSync(golden, 'utf8')) as AttestationReceiptV1

@@ -1,9 +1,9 @@
 import type { EntropySetting } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { OpenAPIHono } from '@hono/zod-openapi'
+import type { IdentityProvider } from './accounts/oidc.ts'
+import type { SignerFinder } from './accounts/session.ts'
 import { toUnfinished } from './accounts/signIn.ts'
-import type { SelfReport } from './enclave/health/selfReport.ts'
-import type { KeyEnclave } from './enclave/keyEnclave.ts'
 import { CoordinatorError } from './errors.ts'
 import { prefersHtml } from './http/accept.ts'
 import { addRoute } from './http/addRoute.ts'
@@ -31,15 +31,20 @@ import { registerSignRoutes } from './http/signRoutes.ts'
 import { registerVaultRoutes } from './http/vaultRoutes.ts'
 import { registerWalletRoutes } from './http/walletRoutes.ts'
 import type { LogKeeper } from './log/logKeeper.ts'
-import type { Clock, ExportProofs, GetBlock, IdentityProvider, LogStore, Random, Schedule, Store } from './ports.ts'
+import type { ExportProofs } from './proofs/export/exportCar.ts'
 import { createProofReader } from './proofs/proofReader.ts'
 import { createProofWatcher } from './proofs/watchProof.ts'
 import { withReceipts } from './proofs/withReceipts.ts'
 import type { RebuildReceipt } from './publish/assembleReceipt.ts'
+import type { GetBlock } from './publish/ipfs/pinner.ts'
 import type { WarnOf } from './publish/webhook/warner.ts'
+import type { SelfReport } from './sign/enclave/health/selfReport.ts'
+import type { KeyEnclave } from './sign/enclave/keyEnclave.ts'
 import type { Entropy } from './sign/entropy/readAhead.ts'
 import type { SignJob, SignResult } from './sign/job.ts'
-import { systemSchedule } from './system.ts'
+import type { LogStore } from './store/logs.ts'
+import type { Store } from './store/openStore.ts'
+import { type Clock, type Random, type Schedule, systemSchedule } from './system.ts'
 
 export type AppConfig = {
   /** Where browsers reach this service. `https` decides about `Secure`, `__Host-` and HSTS. */
@@ -69,6 +74,7 @@ export type AppConfig = {
 
 export type AppDeps = {
   store: Store
+  signers: SignerFinder
   enclave: Pick<KeyEnclave, 'openSession' | 'deriveVault'>
   entropy: Pick<Entropy, 'take'>
   selfReport: Pick<SelfReport, 'mode' | 'publicKey' | 'current' | 'sign'>
@@ -154,7 +160,6 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   registerVaultRoutes(app, { ...shared, schedule, entropySources, chains })
   const signDigest = registerSignRoutes(app, {
     ...shared,
-    sessionIdleMs,
     allowedChainIds,
     isChainRequired,
     entropySources,

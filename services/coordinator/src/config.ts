@@ -37,10 +37,10 @@ import {
 import type { ProviderConfig } from './accounts/providers.ts'
 import { readProviders } from './accounts/readProviders.ts'
 import type { AppConfig } from './app.ts'
-import type { EnclavePolicy } from './enclave/keyEnclave.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
 import { readWitnesses, type WitnessSite } from './log/witnessClient.ts'
 import { type PipelineConfig, readDatabaseUrl, readMetricsPort, readPipeline } from './publish/config.ts'
+import type { EnclavePolicy } from './sign/enclave/keyEnclave.ts'
 import type { EntropySourceConfig } from './sign/entropy/createEntropySource.ts'
 
 /** Rounds of a public beacon as samples. */

@@ -1,5 +1,5 @@
 import type { Log } from '@countersign/service'
-import type { Schedule } from './ports.ts'
+import type { Schedule } from './system.ts'
 
 /** A clock and timers that a test moves by hand, and a log that it reads. */
 export function createManualTime(start: Date) {

@@ -1,8 +1,9 @@
-import type { KeyEnclave } from './enclave/keyEnclave.ts'
 import type { LogKeeper } from './log/logKeeper.ts'
-import type { Chain, Pinner, Store } from './ports.ts'
+import type { Chain } from './publish/chain/viemChain.ts'
+import type { Pinner } from './publish/ipfs/pinner.ts'
+import type { KeyEnclave } from './sign/enclave/keyEnclave.ts'
 import type { Entropy } from './sign/entropy/readAhead.ts'
-import type { PipelineStore } from './store/openStore.ts'
+import type { PipelineStore, Store } from './store/openStore.ts'
 
 /** The parts that a test may wrap or replace. */
 export type Parts = {

@@ -12,14 +12,13 @@ import { assembleCoordinator, encodeBlock, type SelfAttestation, type Witness } 
 import type { Log, LogLine } from '@countersign/service'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
-import { evaluateRefusal } from './accounts/oidc.ts'
+import { evaluateRefusal, type IdentityProvider } from './accounts/oidc.ts'
 import { drawIcon } from './accounts/readProviders.ts'
-import { createMlDsa65Signer, toMlDsa65Bytes } from './enclave/health/mlDsa65.ts'
-import type { SelfReport } from './enclave/health/selfReport.ts'
-import type { KeyEnclave } from './enclave/keyEnclave.ts'
 import { CoordinatorError } from './errors.ts'
-import type { Clock, IdentityProvider, Random } from './ports.ts'
+import { createMlDsa65Signer, type SelfReport, toMlDsa65Bytes } from './sign/enclave/health/selfReport.ts'
+import type { KeyEnclave } from './sign/enclave/keyEnclave.ts'
 import type { Entropy } from './sign/entropy/readAhead.ts'
+import type { Clock, Random } from './system.ts'
 
 /* The outside world in memory, for tests. Each fake counts its calls, and fails on request. */
 

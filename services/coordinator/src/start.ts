@@ -5,9 +5,9 @@ import type { Log, RunningService } from '@countersign/service'
 import { createShutdown } from '@countersign/service'
 import packageJson from '../package.json' with { type: 'json' }
 import { createProviders } from './accounts/providers.ts'
+import { createSignerFinder } from './accounts/session.ts'
 import { createApp } from './app.ts'
 import { readConfig } from './config.ts'
-import { createHttpEnclave } from './enclave/httpEnclave.ts'
 import { createHttpServer } from './http/createHttpServer.ts'
 import { stopHttpServer } from './http/stopHttpServer.ts'
 import { createLogKeeper } from './log/logKeeper.ts'
@@ -17,15 +17,15 @@ import { type Decorate, keepOriginal } from './parts.ts'
 import { createRebuildReceipt } from './publish/assembleReceipt.ts'
 import { createWarner, watchKeys } from './publish/webhook/warner.ts'
 import { createBatchSigner } from './sign/batchSigner.ts'
+import { createBatchVerifier, createReleaser } from './sign/checkBatch.ts'
 import { createSignatureChecker } from './sign/checkSignatures.ts'
 import { createCommitter } from './sign/commit.ts'
+import { createHttpEnclave } from './sign/enclave/httpEnclave.ts'
 import { createBeaconEntropy } from './sign/entropy/beaconEntropy.ts'
 import { createEntropySource } from './sign/entropy/createEntropySource.ts'
 import { createDrandSource } from './sign/entropy/drand.ts'
 import { createReadAhead } from './sign/entropy/readAhead.ts'
-import { createSignLog } from './sign/logStep.ts'
-import { createReleaser } from './sign/release.ts'
-import { createBatchVerifier } from './sign/verifyBatch.ts'
+import { createSignLog } from './sign/signLog.ts'
 import { guard } from './store/databaseError.ts'
 import { openStores } from './store/openStore.ts'
 import { systemClock, systemRandom, systemSchedule } from './system.ts'
@@ -126,6 +126,7 @@ export async function startCoordinator(
           createLogKeeper({ ...logDeps, store: opened.logStore, witnesses: config.witnesses, metrics }),
         )
   const releaser = createReleaser(selfReport)
+  const signers = createSignerFinder({ store, clock, sessionIdleMs: config.app.sessionIdleMs })
   const signer = createBatchSigner({
     entropy,
     enclave,
@@ -135,7 +136,7 @@ export async function startCoordinator(
     verifyBatch: createBatchVerifier({ verifier, policy: config.enclavePolicy, collateral, readPlatform, releaser }),
     commit: createCommitter({ store, selfReport, clock, random, releaser }),
     receiptVersion: config.receiptVersion,
-    signLog: keeper && createSignLog({ ...logDeps, store, keeper, sessionIdleMs: config.app.sessionIdleMs }),
+    signLog: keeper && createSignLog({ ...logDeps, keeper, findSigner: signers.find }),
     log,
     metrics,
     batchLimit: config.batchLimit,
@@ -153,6 +154,7 @@ export async function startCoordinator(
       return exportUser({ db: opened.database.db, onMissing }, parameters)
     }),
     store,
+    signers,
     logStore: opened.logStore,
     getWebhookKeys: webhookKeys.current,
     warnOf,

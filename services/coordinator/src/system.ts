@@ -1,7 +1,15 @@
 import { randomBytes, randomFillSync } from 'node:crypto'
-import type { Clock, Random, Schedule } from './ports.ts'
 
 /* Time and randomness of the machine. Tests bring their own. */
+
+/** Milliseconds since 1970. */
+export type Clock = { now(): number }
+
+/** Cryptographically strong random bytes. */
+export type Random = (length: number) => Uint8Array<ArrayBuffer>
+
+/** Runs a task once, after a delay. Returns a function that cancels it. */
+export type Schedule = (task: () => void, delayMs: number) => () => void
 
 export const systemClock: Clock = { now: () => Date.now() }
 

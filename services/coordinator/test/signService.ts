@@ -3,8 +3,6 @@ import { createSimulator, simulatedRoots } from '@countersign/attestation/simula
 import { createPolicy, hashPolicy, toPolicyBytes } from '@countersign/policy'
 import { type Hex, hashMessage, type SignedBatch, type SignItem, toHex } from '@countersign/protocol'
 import { createTx, toDigest } from '@countersign/testing/stack'
-import { createPlatformReader } from '../src/enclave/collateral/platformReader.ts'
-import { createSimulatedCollateralStore } from '../src/enclave/collateral/simulatedCollateralStore.ts'
 import { CoordinatorError } from '../src/errors.ts'
 import { createManualTime } from '../src/manualTime.fake.ts'
 import {
@@ -14,15 +12,16 @@ import {
   createFakeSelfReport,
   createFakeWitness,
 } from '../src/ports.fake.ts'
-import type { Store } from '../src/ports.ts'
+import { type SignDeps, signJobs } from '../src/sign/batchSigner.ts'
+import { type BatchVerifierDeps, createBatchVerifier, createReleaser } from '../src/sign/checkBatch.ts'
 import type { SignatureChecker } from '../src/sign/checkSignatures.ts'
 import { type CommitDeps, createCommitter } from '../src/sign/commit.ts'
+import { createPlatformReader, createSimulatedCollateralStore } from '../src/sign/enclave/collateral/collateralStore.ts'
 import type { SignContent, SignJob, SignResult } from '../src/sign/job.ts'
-import { createSignLog } from '../src/sign/logStep.ts'
-import { createReleaser } from '../src/sign/release.ts'
-import { type SignDeps, signJobs } from '../src/sign/signJobs.ts'
-import { type BatchVerifierDeps, createBatchVerifier } from '../src/sign/verifyBatch.ts'
+import { createSignLog } from '../src/sign/signLog.ts'
 import { createMemoryStore } from '../src/store/memoryStore.fake.ts'
+import type { Store } from '../src/store/openStore.ts'
+import type { Signer } from '../src/store/signers.ts'
 import type { SignedItemV2 } from './signingEnclave.ts'
 import { createSigningEnclave, createTestWalletKey } from './signingEnclave.ts'
 import { addLog, createFakeKeeper } from './signingLog.ts'
@@ -131,14 +130,12 @@ export function createSignService(
   /** Answers of the store about earlier signatures, in turn. */
   const found: (SignResult | undefined)[] = []
   const signer = { userId: 'user', grant: 'grant', keyId: '', address: alice.address, walletId: undefined }
-  const finder: Pick<Store, 'findSigners'> = {
-    findSigners: async ({ asked }) => asked.map(() => ({ ...signer, signed: found.shift() })),
-  }
+  const finder = { findSigner: async (): Promise<Signer> => ({ ...signer, signed: found.shift() }) }
   const signLog =
     enclave &&
     createSignLog({
-      ...{ keeper, enclave, clock, log, sessionIdleMs: 1, schedule: time.schedule },
-      store: { findSigners: (parameters) => finder.findSigners(parameters) },
+      ...{ keeper, enclave, log, schedule: time.schedule },
+      findSigner: () => finder.findSigner(),
     })
   function toDeps(): SignDeps {
     return {

@@ -28,10 +28,10 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { createSigner } from '../../../packages/log/src/logs.fake.ts'
-import type { EnclaveTerms } from '../src/enclave/keyEnclave.ts'
 import { CoordinatorError } from '../src/errors.ts'
 import type { LogKeeper } from '../src/log/logKeeper.ts'
-import type { Claim } from '../src/ports.ts'
+import type { EnclaveTerms } from '../src/sign/enclave/keyEnclave.ts'
+import type { Claim } from '../src/store/logs.ts'
 import type { createSigningEnclave } from './signingEnclave.ts'
 
 const ORIGIN = 'log.example/one'

@@ -113,7 +113,6 @@ export async function abuseMatrix(context: AttackContext): Promise<AttackResult>
   }
   const preflights = await tryPreflights(target, context.size === 'full' ? lists.origins : lists.origins.slice(0, 4))
   return {
-    name: 'abuse matrix',
     tried: done + preflights.tried,
     figures: {
       routes: described.length,

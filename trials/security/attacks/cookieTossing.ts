@@ -31,55 +31,46 @@ export async function cookieTossing(context: AttackContext): Promise<AttackResul
     caller.close()
   }
   const { tried, faults } = tally
-  return { name: 'cookie tossing', tried, figures: { 'accepted wrongly': faults.length }, faults }
+  return { tried, figures: { 'accepted wrongly': faults.length }, faults }
 }
 
 /** Beside the user's own cookie, before or after it, or alone in an odd spelling: it signs in no user. */
 async function tossSessions({ app, alice, mallory }: Target, caller: Caller, tally: Tally, size: Size) {
   const [own, planted] = [alice.cookie, mallory.cookie]
   const secret = secretOf(planted)
+  const beside = [`${own}; ${planted}`, `${planted}; ${own}`, `${own}; ${own}`, `${own};${planted}`]
+  const among = [`a=b; ${planted}; c=d; ${own}`, `countersign-session=; ${own}`, `${own}; countersign-session=`]
+  const upper = secret.toUpperCase().replace(/^\d/, 'A')
+  const values = [
+    `"${secret}"`,
+    upper,
+    `${secret}0`,
+    secret.slice(1),
+    `0x${secret}`,
+    `${secret},${secret}`,
+    `%${secret.slice(1)}`,
+  ]
+  const names = ['[]', '.', '\u00a0'].map((end) => `countersign-session${end}=${secret}`)
+  const prefixes = ['__Host-', '__Secure-', '=', 'x=', '\u00a0'].map((start) => `${start}${planted}`)
+  const others = [`Countersign-Session=${secret}`, `countersign-session%3D${secret}`, `\u00a0${planted}; ${own}x`]
   const jars: readonly (readonly string[])[] = [
-    ...[[`${own}; ${planted}`], [`${planted}; ${own}`], [own, planted], [planted, own], [`${own}; ${own}`]],
     ...[
-      [`${own};${planted}`],
-      [`a=b; ${planted}; c=d; ${own}`],
-      [`countersign-session=; ${own}`],
-      [`${own}; countersign-session=`],
-    ],
-    ...[[`countersign-session="${secret}"`], [`countersign-session=${secret.toUpperCase().replace(/^\d/, 'A')}`]],
-    ...[
-      [`countersign-session=${secret}0`],
-      [`countersign-session=${secret.slice(1)}`],
-      [`countersign-session=0x${secret}`],
+      [own, planted],
+      [planted, own],
     ],
     ...[
-      [`countersign-session=${secret},${secret}`],
-      [`countersign-session=%${secret.slice(1)}`],
-      [`Countersign-Session=${secret}`],
-    ],
-    ...[
-      [`__Host-${planted}`],
-      [`__Secure-${planted}`],
-      [`=${planted}`],
-      [`x=${planted}`],
-      [`countersign-session%3D${secret}`],
-    ],
-    ...[
-      [`countersign-session[]=${secret}`],
-      [`countersign-session.=${secret}`],
-      [`countersign-session\u00a0=${secret}`],
-      [`\u00a0${planted}`],
-      [`\u00a0${planted}; ${own}x`],
-    ],
+      ...beside,
+      ...among,
+      ...values.map((value) => `countersign-session=${value}`),
+      ...names,
+      ...prefixes,
+      ...others,
+    ].map((line) => [line]),
   ]
-  const calls = [
-    { method: 'GET', path: '/auth/me' },
-    { method: 'GET', path: '/wallet/me' },
-    { method: 'GET', path: '/wallet/transactions' },
-    { method: 'POST', path: '/wallet/provision' },
-    { method: 'POST', path: '/sign/digest' },
-    { method: 'POST', path: '/auth/logout' },
-  ]
+  const posts = ['/wallet/provision', '/sign/digest', '/auth/logout'].map((path) => ({ method: 'POST', path }))
+  const calls = ['/auth/me', '/wallet/me', '/wallet/transactions']
+    .map((path) => ({ method: 'GET', path }))
+    .concat(posts)
   for (const jar of jars) {
     for (const call of size === 'full' ? calls : calls.slice(3)) {
       const headers: [string, string][] = [['Origin', app], ...jar.map((line): [string, string] => ['Cookie', line])]
@@ -181,12 +172,8 @@ async function tossWithHttps({ alice, mallory, app }: Target, caller: Caller, ta
     /; HttpOnly/.test(line) &&
     !/domain/i.test(line)
 
-  for (const name of [
-    'countersign-session',
-    '__host-countersign-session',
-    '__Secure-countersign-session',
-    ' __Host_countersign-session',
-  ]) {
+  for (const start of ['', '__host-', '__Secure-', ' __Host_']) {
+    const name = `${start}countersign-session`
     const answer = await get('/auth/me', `${name}=${secretOf(alice.cookie)}`)
     expect(answer.status === 401, `${name} was believed`)
   }

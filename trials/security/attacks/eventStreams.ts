@@ -53,7 +53,6 @@ export async function eventStreams({ target, size, say }: AttackContext): Promis
     if (size === 'full') await sleep(3000)
     const after = await target.memoryMb()
     return {
-      name: 'event streams',
       tried,
       figures: {
         open: addresses * PER_ADDRESS,

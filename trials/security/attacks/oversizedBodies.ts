@@ -193,7 +193,6 @@ export async function oversizedBodies({ target, size, random, say }: AttackConte
     const after = await target.memoryMb()
     const compared = compareHonest(quiet, loud)
     return {
-      name: 'oversized and nested bodies',
       tried,
       figures: {
         kinds: cases.length,

@@ -72,7 +72,6 @@ export async function rateLimits({ target, size, random, say }: AttackContext): 
   await flood('behind a proxy, one /64', () => through(`2001:db8:1:2:${random.below(65535).toString(16)}::1`), COUNT)
   await flood('behind a proxy, IPv4 as IPv6', () => through('::ffff:203.0.113.9'), 0)
   return {
-    name: 'rate limits',
     tried,
     figures: {
       limit: LIMIT,

@@ -88,7 +88,6 @@ export async function slowConnections({ target, size, say }: AttackContext): Pro
       faults.push(`honest users waited ${compared.p99Ratio.toFixed(1)} times as long`)
     }
     return {
-      name: 'slow connections',
       tried: all.length,
       figures: {
         'honest success': compared.success,

@@ -84,7 +84,6 @@ export async function slugTiming({ target, size, random, say }: AttackContext): 
       faults.push(`time tells ${name}: AUC ${area.toFixed(3)}`)
   }
   return {
-    name: 'slug enumeration',
     tried,
     figures: { ...figures, 'bodies of unknown ones': unknown.size, 'to guess one of 10⁹': toYears() },
     faults,

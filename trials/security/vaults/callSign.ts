@@ -2,7 +2,9 @@ import type { Approval, Hex, TxMetadata } from '@countersign/protocol'
 import type { Caller } from '../createCaller.ts'
 import type { Target } from '../startTarget.ts'
 import { approve, createPayment, THRESHOLD_WEI, type Vaults } from './setUpVaults.ts'
-import { SIGNED } from './tally.ts'
+
+/** What a signature is called among the codes of refusals. */
+export const SIGNED = 'signed'
 
 type Signing = { digest: Hex; txMetadata: TxMetadata; wallet: Hex; approvals?: readonly Approval[] | undefined }
 

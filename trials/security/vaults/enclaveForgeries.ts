@@ -2,10 +2,9 @@ import { type Approval, enclavePaths, type SignItem, type SignItemsResponse } fr
 import { callEnclave, type TestCoordinator } from '../../../services/enclave/test/coordinator.ts'
 import { createWitness } from '../../../services/enclave/test/witness.ts'
 import type { Choices } from '../createChoices.ts'
-import { createLarge } from './callSign.ts'
+import { createLarge, SIGNED } from './callSign.ts'
 import { listForgeries } from './forgeApprovals.ts'
 import { type AttackedVault, approve, createPayment, THRESHOLD_WEI, type Vaults } from './setUpVaults.ts'
-import { SIGNED } from './tally.ts'
 
 export type Session = { sid: string; grant: string }
 
@@ -89,20 +88,17 @@ function changeText(text: string, random: Choices): string {
   return text.slice(0, at) + (text.charAt(at) === 'A' ? 'B' : 'A') + text.slice(at + 1)
 }
 
-/** Asks an enclave as a coordinator of one's own: for each item `signed`, or why not. */
+/** Asks an enclave as a coordinator of one's own: `signed`, or why not. */
 export async function askEnclave(
   { url, coordinator }: { url: string; coordinator: TestCoordinator },
-  items: readonly object[],
+  item: object,
   policies: readonly string[] = [],
-): Promise<string[]> {
-  const request = { items, ...(policies.length > 0 && { policies }) }
+): Promise<string> {
+  const request = { items: [item], ...(policies.length > 0 && { policies }) }
   const { status, body } = await callEnclave(url, coordinator, enclavePaths.sign, request)
-  if (status !== 200) return items.map(() => `status ${status}`)
-  const { results } = body as SignItemsResponse
-  return items.map((_, index) => {
-    const result = results[index]
-    return result === undefined ? 'no result' : 'error' in result ? result.error : SIGNED
-  })
+  if (status !== 200) return `status ${status}`
+  const [result] = (body as SignItemsResponse).results
+  return result === undefined ? 'no result' : 'error' in result ? result.error : SIGNED
 }
 
 /** As an honest coordinator would: above the threshold, with an approval. */

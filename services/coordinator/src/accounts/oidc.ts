@@ -1,7 +1,38 @@
 import { isSafeUrl, readBounded } from '@countersign/protocol'
 import * as client from 'openid-client'
 import { CoordinatorError } from '../errors.ts'
-import type { IdentityProvider, ProviderUser } from '../ports.ts'
+
+/** An identity provider, by its id. */
+export type IdentityProvider = {
+  /** For people. */
+  readonly name: string
+  /** A `data:` URL. */
+  readonly icon: string
+  /**
+   * Where to send the browser. `mustChoose` has the provider ask who it is, though it may know somebody in this browser. Throws
+   * `provider_unavailable`.
+   */
+  start(parameters: { state: string; nonce: string; codeVerifier: string; mustChoose: boolean }): Promise<URL>
+  /**
+   * Exchanges the code of a callback for the raw ID token and its claims. Throws `oauth_exchange_failed`, `oauth_refused` or
+   * `provider_unavailable`.
+   */
+  finish(parameters: {
+    callbackUrl: URL
+    state: string
+    nonce: string
+    codeVerifier: string
+  }): Promise<ProviderUser | 'cancelled'>
+}
+
+/** Who somebody is, in the words of their provider. */
+type ProviderUser = {
+  idToken: string
+  issuer: string
+  subject: string
+  email: string
+  name: string | null
+}
 
 /** What makes a provider ask who it is. */
 export type Prompt = 'select_account' | 'login' | 'off'

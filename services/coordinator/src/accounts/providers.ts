@@ -1,6 +1,6 @@
 import { createPrivateKey, sign } from 'node:crypto'
-import type { Clock, IdentityProvider } from '../ports.ts'
-import { createOidcProvider, type OidcProviderParameters, type Prompt } from './oidc.ts'
+import type { Clock } from '../system.ts'
+import { createOidcProvider, type IdentityProvider, type OidcProviderParameters, type Prompt } from './oidc.ts'
 
 /** What is particular about a provider, by its issuer. Everybody else is plain OpenID Connect. */
 export type Preset = Pick<OidcProviderParameters, 'scope' | 'responseMode'> & {

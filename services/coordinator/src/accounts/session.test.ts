@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
-import type { Store } from '../ports.ts'
-import type { FoundSigner } from '../store/types.ts'
+import type { Store } from '../store/openStore.ts'
+import type { FoundSigner } from '../store/signers.ts'
 import { createSignerFinder } from './session.ts'
 
 const DIGEST = `0x${'ab'.repeat(32)}` as const

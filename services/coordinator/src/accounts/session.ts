@@ -1,9 +1,12 @@
 import { hash } from 'node:crypto'
 import type { EndpointResponse } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
-import type { Clock, Store } from '../ports.ts'
 import { createGatherer } from '../store/gather.ts'
-import type { AskedSigner, FoundSigner, Session, Signer, User } from '../store/types.ts'
+import type { Store } from '../store/openStore.ts'
+import type { Session } from '../store/sessions.ts'
+import type { AskedSigner, FoundSigner, Signer } from '../store/signers.ts'
+import type { User } from '../store/users.ts'
+import type { Clock } from '../system.ts'
 
 /** Of the 32 bytes that the secret's hex spells, as the enclave has it in the grant. */
 export function hashSid(sid: string): string {

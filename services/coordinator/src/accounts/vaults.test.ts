@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
 import { createFakeEnclave } from '../ports.fake.ts'
-import type { Vault } from '../store/types.ts'
+import type { Vault } from '../store/vaults.ts'
 import { createListVaults } from './vaults.ts'
 
 /** A user with so many vaults, and an enclave that counts what it is asked at one time. */

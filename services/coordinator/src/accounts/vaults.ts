@@ -20,11 +20,13 @@ import {
 } from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
 import { MAX_BODY_BYTES } from '../bodyLimit.ts'
-import type { KeyEnclave } from '../enclave/keyEnclave.ts'
 import { CoordinatorError, invalidAnswer, vaultKeyChanged } from '../errors.ts'
-import type { Clock, Schedule, Store } from '../ports.ts'
+import type { KeyEnclave } from '../sign/enclave/keyEnclave.ts'
 import { createGatherer } from '../store/gather.ts'
-import type { Session, StoredPolicy, Vault } from '../store/types.ts'
+import type { Store } from '../store/openStore.ts'
+import type { Session } from '../store/sessions.ts'
+import type { StoredPolicy, Vault } from '../store/vaults.ts'
+import type { Clock, Schedule } from '../system.ts'
 
 export type CreateVaultDeps = SignableTerms & {
   store: Pick<Store, 'createVault' | 'findVault'>

@@ -1,7 +1,10 @@
-import type { TransactionPage, WalletInfo } from '@countersign/protocol'
+import type { AnyWitness, TransactionPage, WalletInfo } from '@countersign/protocol'
 import { CoordinatorError, invalidRequest } from '../errors.ts'
-import type { Clock, Store } from '../ports.ts'
-import type { AnyWitness, Session, User, Wallet } from '../store/types.ts'
+import type { Store } from '../store/openStore.ts'
+import type { Session } from '../store/sessions.ts'
+import type { User } from '../store/users.ts'
+import type { Wallet } from '../store/wallets.ts'
+import type { Clock } from '../system.ts'
 
 export type ProvisionWalletDeps = {
   store: Pick<Store, 'findWallet' | 'createWallet'>

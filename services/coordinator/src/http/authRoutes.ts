@@ -1,5 +1,6 @@
 import type { EndpointResponse, SessionUser } from '@countersign/protocol'
 import { errorCodes } from '@countersign/protocol/errorCodes'
+import type { IdentityProvider } from '../accounts/oidc.ts'
 import { getSession, logout } from '../accounts/session.ts'
 import {
   type FinishLoginDeps,
@@ -10,7 +11,8 @@ import {
   toStateId,
 } from '../accounts/signIn.ts'
 import { CoordinatorError, type CoordinatorErrorCode, toPublicCode } from '../errors.ts'
-import type { IdentityProvider, Random, Store } from '../ports.ts'
+import type { Store } from '../store/openStore.ts'
+import type { Random } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import { prefersHtml } from './accept.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'

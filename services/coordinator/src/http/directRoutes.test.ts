@@ -6,7 +6,7 @@ import { CoordinatorError } from '../errors.ts'
 import { completeProof } from '../proofs/completeProof.fake.ts'
 import { toProofView } from '../proofs/proofView.ts'
 import type { SignResult } from '../sign/job.ts'
-import type { Proof } from '../store/types.ts'
+import type { Proof } from '../store/proofs.ts'
 import { createHttpServer } from './createHttpServer.ts'
 import { APP, createTestApp, signBody, toDigest, txMetadata } from './testApp.fake.ts'
 

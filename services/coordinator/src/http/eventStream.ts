@@ -1,4 +1,4 @@
-import type { Schedule } from '../ports.ts'
+import type { Schedule } from '../system.ts'
 
 type ServerEvent = { id: string; event: string /** One line. */; data: string }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
-import type { ExportProofs } from '../ports.ts'
+import type { ExportProofs } from '../proofs/export/exportCar.ts'
 import { createTestApp } from './testApp.fake.ts'
 
 async function* toParts(...texts: string[]): AsyncGenerator<Uint8Array<ArrayBuffer>> {

@@ -1,6 +1,6 @@
 import { CoordinatorError } from '../errors.ts'
-import type { GetBlock } from '../ports.ts'
 import { getIpfsBlock } from '../publish/ipfs/gateway.ts'
+import type { GetBlock } from '../publish/ipfs/pinner.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import { type Limiters, limit } from './limiters.ts'
 import { routes } from './routes.ts'

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { createTrustedProxies, type Log } from '@countersign/service'
 import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
-import type { Clock, Random } from '../ports.ts'
+import type { Clock, Random } from '../system.ts'
 import { toAddressGroup, toClientAddress } from './clientAddress.ts'
 import type { Incoming, RequestContext, RequestHead } from './context.ts'
 import { toSiliconHeaders } from './markMock.ts'

@@ -1,5 +1,5 @@
 import { CoordinatorError } from '../errors.ts'
-import type { Clock } from '../ports.ts'
+import type { Clock } from '../system.ts'
 import type { RequestContext } from './context.ts'
 import {
   assertWithinLimit,

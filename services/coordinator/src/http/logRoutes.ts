@@ -1,7 +1,7 @@
 import { LogError, parseTilePath, TILE_WIDTH } from '@countersign/log'
 import { type EndpointResponse, isHex } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
-import type { LogStore } from '../ports.ts'
+import type { LogStore } from '../store/logs.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import { type Limiters, limit } from './limiters.ts'
 import { routes, tileRoute } from './routes.ts'

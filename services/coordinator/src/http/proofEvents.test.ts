@@ -5,7 +5,7 @@ import type { AttestationReceiptV1 } from '@countersign/receipt'
 import { type ServerType, serve } from '@hono/node-server'
 import { afterEach, describe, expect, test } from 'vitest'
 import { toCompleteProof } from '../proofs/completeProof.fake.ts'
-import type { Proof } from '../store/types.ts'
+import type { Proof } from '../store/proofs.ts'
 import { codeOf, createTestApp, readEvents } from './testApp.fake.ts'
 
 const golden = new URL('../../../../packages/receipt/spec/golden/receipt.json', import.meta.url)

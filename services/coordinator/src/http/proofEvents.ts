@@ -1,6 +1,6 @@
 import { isTerminalProofStatus } from '@countersign/protocol'
-import type { Schedule } from '../ports.ts'
 import type { ProofWatcher } from '../proofs/watchProof.ts'
+import type { Schedule } from '../system.ts'
 import { createEventStream, type EventStream } from './eventStream.ts'
 
 export const EVENT_HEADERS = {

@@ -1,5 +1,5 @@
 import { CoordinatorError } from '../errors.ts'
-import type { Clock } from '../ports.ts'
+import type { Clock } from '../system.ts'
 
 /** So many requests in so many seconds. */
 export type RateLimit = { count: number; seconds: number } | 'off'

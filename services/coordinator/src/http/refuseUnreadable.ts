@@ -1,7 +1,7 @@
 import type { Log } from '@countersign/service'
 import { RequestError } from '@hono/node-server'
 import { CoordinatorError } from '../errors.ts'
-import type { Random } from '../ports.ts'
+import type { Random } from '../system.ts'
 import { toSiliconHeaders } from './markMock.ts'
 import { PROBLEM_TYPE, toProblem } from './problem.ts'
 import { toRequestId } from './requestId.ts'

@@ -1,4 +1,4 @@
-import type { Random } from '../ports.ts'
+import type { Random } from '../system.ts'
 
 /** A caller's own id is taken over only where it cannot pretend to be anything else in a log or header. */
 export function toRequestId(header: string | undefined, random: Random): string {

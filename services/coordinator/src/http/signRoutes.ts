@@ -6,13 +6,14 @@ import {
   toEventHash,
   type WebhookData,
 } from '@countersign/protocol'
-import { createSignerFinder, type SignerFinder } from '../accounts/session.ts'
+import type { SignerFinder } from '../accounts/session.ts'
 import { CoordinatorError, invalidRequest } from '../errors.ts'
-import type { Clock, Store } from '../ports.ts'
 import type { WarnOf } from '../publish/webhook/warner.ts'
 import type { SignContent, SignJob, SignResult } from '../sign/job.ts'
 import { createSignQuota } from '../sign/quota.ts'
 import { createVaultRules } from '../sign/vaultRules.ts'
+import type { Store } from '../store/openStore.ts'
+import type { Clock } from '../system.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import type { AppContext, RequestContext } from './context.ts'
 import { type CookieRules, readSessionCookie } from './cookies.ts'
@@ -28,9 +29,9 @@ import type { GetSignedIn } from './signedIn.ts'
 type FoundSigner = Awaited<ReturnType<SignerFinder['find']>>
 
 export type SignRoutesDeps = {
-  store: Pick<Store, 'findSigners' | 'findSignedAt'>
+  store: Pick<Store, 'findSignedAt'>
+  signers: SignerFinder
   clock: Clock
-  sessionIdleMs: number
   sign(request: SignJob): Promise<SignResult>
   /** Undefined: any. */
   allowedChainIds: readonly number[] | undefined
@@ -52,8 +53,7 @@ const MAX_TYPED_DATA_PARTS = 16_384
 
 /** Returns the one that is asked for most. */
 export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRoute {
-  const { allowedChainIds, isChainRequired, cookies, limiters, getSignedIn, warnOf } = deps
-  const signers = createSignerFinder(deps)
+  const { signers, allowedChainIds, isChainRequired, cookies, limiters, getSignedIn, warnOf } = deps
   const quota = createSignQuota({ ...deps, perDay: deps.signQuotaPerDay })
   const vaultRules = createVaultRules(deps)
 

@@ -1,5 +1,6 @@
 import { getSession, type SignedIn } from '../accounts/session.ts'
-import type { Clock, Store } from '../ports.ts'
+import type { Store } from '../store/openStore.ts'
+import type { Clock } from '../system.ts'
 import type { RequestContext } from './context.ts'
 import { type CookieRules, readSessionCookie } from './cookies.ts'
 import { limitByUser } from './limiters.ts'

@@ -1,5 +1,6 @@
 import { type Hex, hashUnsignedTransaction, type Opening, type TxMetadata, toPrefixedHex } from '@countersign/protocol'
 import { type AnswerCheck, createAnswerCheck } from '../../test/answerCheck.ts'
+import { createSignerFinder } from '../accounts/session.ts'
 import { type AppConfig, type AppDeps, createApp } from '../app.ts'
 import { createManualTime } from '../manualTime.fake.ts'
 import {
@@ -12,9 +13,9 @@ import {
   createFakeSelfReport,
   type FakeIdentity,
 } from '../ports.fake.ts'
-import type { Schedule } from '../ports.ts'
 import type { SignContent, SignJob } from '../sign/job.ts'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
+import type { Schedule } from '../system.ts'
 
 export const APP = 'https://app.example'
 export const OTHER_APP = 'https://other.example'
@@ -91,8 +92,10 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
     entropySources: [{ kind: 'satellite', key: '5a'.repeat(32) }],
     ...changes.config,
   }
+  const { sessionIdleMs } = config
   const { app, direct, refuseUnreadable, stop } = createApp({
     store,
+    signers: createSignerFinder({ store: changes.deps?.store ?? store, clock, sessionIdleMs }),
     logStore: emptyLogStore,
     getWebhookKeys: () => [],
     warnOf: async (type, data) => void warnings.push({ type, data }),

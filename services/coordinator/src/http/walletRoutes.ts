@@ -5,7 +5,7 @@ import {
   provisionWallet,
   toWalletInfo,
 } from '../accounts/wallet.ts'
-import type { Store } from '../ports.ts'
+import type { Store } from '../store/openStore.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import type { Limiters } from './limiters.ts'
 import { assertEmptyBody, readJsonBody } from './readBody.ts'

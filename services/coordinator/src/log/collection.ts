@@ -14,7 +14,7 @@ import {
 } from '@countersign/log'
 import { SAMPLE_TOLERANCE_MS, toHex } from '@countersign/protocol'
 import { isEd25519Signature } from '@countersign/service/ed25519'
-import type { CosignedNote } from '../ports.ts'
+import type { CosignedNote } from '../store/logs.ts'
 
 /** A checkpoint, and what came for it so far. */
 export type Collection = {

@@ -24,8 +24,8 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { createSigner } from '../../../../packages/log/src/logs.fake.ts'
-import type { EnclaveLog, EnclaveTerms } from '../enclave/keyEnclave.ts'
 import { CoordinatorError } from '../errors.ts'
+import type { EnclaveLog, EnclaveTerms } from '../sign/enclave/keyEnclave.ts'
 
 type Current = {
   origin: string

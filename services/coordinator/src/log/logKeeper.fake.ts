@@ -1,6 +1,6 @@
 import { createManualTime } from '../manualTime.fake.ts'
 import { createFakeLog } from '../ports.fake.ts'
-import type { LogStore } from '../ports.ts'
+import type { LogStore } from '../store/logs.ts'
 import { createFakeEnclaveLog, type FakeEnclaveLog } from './enclaveLog.fake.ts'
 import type { LogMetrics } from './keptLog.ts'
 import { createLogKeeper } from './logKeeper.ts'

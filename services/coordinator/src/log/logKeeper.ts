@@ -1,9 +1,8 @@
-import type { WitnessPolicy } from '@countersign/log'
-import type { AppendedEntries } from '@countersign/protocol'
 import { toHex } from '@countersign/protocol'
-import type { EnclaveTerms, KeyEnclave } from '../enclave/keyEnclave.ts'
 import { CoordinatorError } from '../errors.ts'
-import type { Claim, CosignedNote, Schedule } from '../ports.ts'
+import type { KeyEnclave } from '../sign/enclave/keyEnclave.ts'
+import type { LogRecorder } from '../sign/signLog.ts'
+import type { Schedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import { LogFault } from './appended.ts'
 import { createKeptLogs, type KeptLogDeps } from './keptLog.ts'
@@ -13,22 +12,7 @@ import type { WitnessSite } from './witnessClient.ts'
 import { createWitnessClient } from './witnessClient.ts'
 
 /** Keeps the logs of enclaves: writes them, has them cosigned, serves them. */
-export type LogKeeper = {
-  /**
-   * Writes what an enclave appended, with claims on what it signed: first of all, since nothing that is written is ever taken back. Returns
-   * the leaves whose (wallet, digest) somebody else has claimed or signed: they are to be dropped. Throws `log_unavailable`.
-   */
-  record(
-    appended: AppendedEntries,
-    context: { bootId: string; terms: EnclaveTerms; claims: readonly Claim[] },
-  ): Promise<{ lost: ReadonlySet<string> }>
-  /**
-   * A note that covers so many entries, with the log's signature and those of a quorum of the settings' witnesses, in the order of the
-   * settings; and of those that the vaults among them ask for. Throws `log_unavailable` when it takes too long.
-   */
-  cosign(parameters: { origin: string; size: number; needs?: readonly WitnessPolicy[] }): Promise<CosignedNote>
-  /** Gives claims up: what they are of was dropped. */
-  giveUp(claims: readonly Claim[]): Promise<void>
+export type LogKeeper = LogRecorder & {
   /** What does not answer, or not well, in words: `witness NAME`, `log ORIGIN`. */
   findMissing(): readonly string[]
   /** Whether anything can be released: some enclave's log is open, and a quorum cosigned lately. True for enclaves without a log. */

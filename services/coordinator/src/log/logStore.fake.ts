@@ -2,7 +2,7 @@ import { hash as computeHash } from 'node:crypto'
 import { appendLeaves, createLeafReader, emptyFrontier, encodeBundle, encodeTile, TILE_WIDTH } from '@countersign/log'
 import { equalBytes, hashTreeLeaf } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
-import type { CosignedNote, LogStore } from '../ports.ts'
+import type { CosignedNote, LogStore } from '../store/logs.ts'
 
 type StoredLog = {
   origin: string

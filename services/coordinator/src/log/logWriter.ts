@@ -1,8 +1,9 @@
 import { emptyFrontier, type LogEntry, type NoteKey, toVkey } from '@countersign/log'
 import { type AppendedEntries, equalBytes } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
-import type { Claim, Clock, LogStore } from '../ports.ts'
 import { createGatherer, type Progress } from '../store/gather.ts'
+import type { Claim, LogStore } from '../store/logs.ts'
+import type { Clock } from '../system.ts'
 import { LogFault, mergeAppended, type ReadEntries, readAppended } from './appended.ts'
 import { createRecentTree, type RecentTree, readRoot } from './recentTree.ts'
 

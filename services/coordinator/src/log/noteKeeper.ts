@@ -1,5 +1,6 @@
 import type { Log } from '@countersign/service'
-import type { Clock, CosignedNote, LogStore, Schedule } from '../ports.ts'
+import type { CosignedNote, LogStore } from '../store/logs.ts'
+import type { Clock, Schedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
 
 /** Stores cosigned notes of one log, for the public and for the next start. Never throws: those who wait for a note store it too. */

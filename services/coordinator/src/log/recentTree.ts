@@ -13,7 +13,7 @@ import {
 } from '@countersign/log'
 import { fromHex, toHex } from '@countersign/protocol'
 import { createTreeEdge } from '@countersign/service/hexTree'
-import type { LogStore } from '../ports.ts'
+import type { LogStore } from '../store/logs.ts'
 
 /** The right edge of a log's tree, as it grows: its root, and the nodes that came lately, of which proofs for witnesses are made. */
 export type RecentTree = {

@@ -1,6 +1,6 @@
 import { isSatisfied, type WitnessPolicy } from '@countersign/log'
 import type { Log } from '@countersign/service'
-import type { Clock } from '../ports.ts'
+import type { Clock } from '../system.ts'
 import type { WitnessAnswer } from './witnessClient.ts'
 
 export type WitnessCount = { named: number; missing: number; quorum: number }

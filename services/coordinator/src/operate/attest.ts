@@ -9,19 +9,20 @@ import {
 } from '@countersign/evidence'
 import type { Log } from '@countersign/service'
 import type { Config } from '../config.ts'
+import type { WarnOf } from '../publish/webhook/warner.ts'
 import {
-  type CollateralCache,
   type CollateralStore,
   createCollateralStore,
-} from '../enclave/collateral/collateralStore.ts'
-import { createPlatformReader, type PlatformReader } from '../enclave/collateral/platformReader.ts'
-import { createSimulatedCollateralStore } from '../enclave/collateral/simulatedCollateralStore.ts'
-import type { EnclaveEndpointDeps } from '../enclave/enclaveEndpoint.ts'
-import { createSelfReport } from '../enclave/health/selfReport.ts'
-import { createSnpCertificates } from '../enclave/health/snpCertificates.ts'
-import { createSnpRevocations } from '../enclave/health/snpRevocations.ts'
-import type { Clock, Random } from '../ports.ts'
-import type { WarnOf } from '../publish/webhook/warner.ts'
+  createPlatformReader,
+  createSimulatedCollateralStore,
+  type PlatformReader,
+} from '../sign/enclave/collateral/collateralStore.ts'
+import type { EnclaveEndpointDeps } from '../sign/enclave/enclaveEndpoint.ts'
+import { createSelfReport } from '../sign/enclave/health/selfReport.ts'
+import { createSnpCertificates } from '../sign/enclave/health/snpCertificates.ts'
+import { createSnpRevocations } from '../sign/enclave/health/snpRevocations.ts'
+import type { CollateralCache } from '../store/collateralCache.ts'
+import type { Clock, Random } from '../system.ts'
 
 /** What judges enclaves, and what introduces this coordinator to them. */
 export type Attestation = {

@@ -3,9 +3,9 @@ import { withinTimeLimit } from '@countersign/protocol'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { WitnessCount } from '../log/standings.ts'
 import type { EntropyStats } from '../sign/entropy/readAhead.ts'
-import type { ProofCount } from '../store/inspect.ts'
-import type { WebhookCount } from '../store/inspectWebhooks.ts'
 import type { ConnectionCount } from '../store/openDatabase.ts'
+import type { ProofCount } from '../store/proofs.ts'
+import type { WebhookCount } from '../store/webhooks.ts'
 
 /** What is looked up when somebody asks for the metrics. */
 export type GaugeDeps = {

@@ -1,5 +1,5 @@
 import type { AttestationReceiptV1 } from '@countersign/receipt'
-import type { Proof } from '../store/types.ts'
+import type { Proof } from '../store/proofs.ts'
 
 /** Published, and not yet final. */
 export const completeProof: Proof = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
-import type { Proof } from '../store/types.ts'
+import type { Proof } from '../store/proofs.ts'
 import { completeProof } from './completeProof.fake.ts'
 import { createProofReader } from './proofReader.ts'
 

@@ -1,7 +1,7 @@
 import { isSlug } from '@countersign/protocol'
-import type { Store } from '../ports.ts'
 import { createGatherer } from '../store/gather.ts'
-import type { ProofState } from '../store/types.ts'
+import type { Store } from '../store/openStore.ts'
+import type { ProofState } from '../store/proofs.ts'
 import { type ProofView, proofNotFound, toProofView, toStateKey } from './proofView.ts'
 
 export type ProofReader = {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { ProofPayload, ProofStatus, SignatureKind } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
-import type { Proof, ProofState } from '../store/types.ts'
+import type { Proof, ProofState } from '../store/proofs.ts'
 
 /** A payload as it is sent. Its version changes when anything in it does. */
 export type ProofView = {

@@ -1,8 +1,9 @@
 import { isSlug, isTerminalProofStatus } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { CoordinatorError, toPublicCode } from '../errors.ts'
-import type { Schedule, Store } from '../ports.ts'
-import type { Proof } from '../store/types.ts'
+import type { Store } from '../store/openStore.ts'
+import type { Proof } from '../store/proofs.ts'
+import type { Schedule } from '../system.ts'
 import { type ProofView, proofNotFound, toProofView, toStateKey } from './proofView.ts'
 
 type ProofWatcherDeps = {

@@ -6,7 +6,7 @@ import { createTestApp } from '../http/testApp.fake.ts'
 import { createFakeLog } from '../ports.fake.ts'
 import type { RebuildReceipt } from '../publish/assembleReceipt.ts'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
-import type { Proof } from '../store/types.ts'
+import type { Proof } from '../store/proofs.ts'
 import { completeProof } from './completeProof.fake.ts'
 import { type WithReceiptsDeps, withReceipts } from './withReceipts.ts'
 

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
-import type { Store } from '../ports.ts'
 import type { RebuildReceipt } from '../publish/assembleReceipt.ts'
 import { createGatherer } from '../store/gather.ts'
+import type { Store } from '../store/openStore.ts'
 
 export type WithReceiptsDeps = {
   store: Pick<Store, 'findProof' | 'findProofStates'>

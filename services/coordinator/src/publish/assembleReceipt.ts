@@ -17,9 +17,9 @@ import {
   encodeBlock,
   toCid,
 } from '@countersign/receipt'
-import type { Block } from '../ports.ts'
 import type { PinRecords, PinWork, ReleaseRecords } from '../store/findPins.ts'
 import type { PinningStore } from '../store/pinning.ts'
+import type { Block } from './ipfs/pinner.ts'
 
 /** The blocks that a receipt names, each before the one that names it. */
 type NamedBlocks = { collateral: Block; others: readonly Block[] }

@@ -1,10 +1,10 @@
 import type { Hex } from '@countersign/protocol'
 import type { FakeChainFault } from '@countersign/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Chain } from '../ports.ts'
 import { PUBLISH_QUEUE } from '../store/jobs.ts'
 import { ChainError } from './chain/chainError.ts'
 import { encodePublish } from './chain/contract.ts'
+import type { Chain } from './chain/viemChain.ts'
 import { createSightings, HOLDING_MS } from './confirmRun.ts'
 import {
   Crash,

@@ -1,7 +1,7 @@
 import type { AttestationPublished } from '@countersign/protocol'
-import type { Call, Chain, Fees } from '../ports.ts'
-import type { OpenPublication, StoredTransaction } from '../store/types.ts'
+import type { OpenPublication, StoredTransaction } from '../store/publications.ts'
 import { ChainError } from './chain/chainError.ts'
+import type { Call, Chain, Fees } from './chain/viemChain.ts'
 import {
   type ConfirmDeps,
   findMined,

@@ -1,8 +1,10 @@
 import type { AttestationPublished, Hex } from '@countersign/protocol'
 import { isAhead } from '../isAhead.ts'
-import type { Chain, ChainReceipt, Clock, Fees } from '../ports.ts'
-import type { OpenPublication, PublicationTransaction, StoredTransaction } from '../store/types.ts'
+import type { OpenPublication, PublicationTransaction, StoredTransaction } from '../store/publications.ts'
+import type { Clock } from '../system.ts'
+import type { ChainReceipt } from './chain/answers.ts'
 import { ChainError } from './chain/chainError.ts'
+import type { Chain, Fees } from './chain/viemChain.ts'
 import { type PublishDeps, sendStored } from './publish.ts'
 
 export type ConfirmDeps = PublishDeps & {

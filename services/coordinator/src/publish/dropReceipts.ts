@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { Log } from '@countersign/service'
-import type { Clock, Pinner } from '../ports.ts'
 import type { HeldReceipt, RetentionStore } from '../store/retention.ts'
+import type { Clock } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import type { RebuildReceipt } from './assembleReceipt.ts'
 import { PinError, untilAborted } from './ipfs/pinError.ts'
+import type { Pinner } from './ipfs/pinner.ts'
 
 export type DropDeps = {
   store: RetentionStore

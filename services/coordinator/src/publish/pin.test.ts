@@ -5,10 +5,11 @@ import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
 import { createFakeClock, createFakeLog } from '../ports.fake.ts'
-import type { Block, Pinner } from '../ports.ts'
+import type { SigningBatch } from '../store/batches.ts'
 import type { PinWork } from '../store/findPins.ts'
 import { PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
 import { createPinningStore, type PinningStore } from '../store/pinning.ts'
+import type { Signing } from '../store/signings.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -17,10 +18,11 @@ import {
   startTestStore,
   type TestStore,
 } from '../store/store.fake.ts'
-import type { Signing, SigningBatch, Wallet } from '../store/types.ts'
+import type { Wallet } from '../store/wallets.ts'
 import { assembleReceipt } from './assembleReceipt.ts'
 import { createKuboPinner } from './ipfs/kubo.ts'
 import { PinError, type PinErrorCode } from './ipfs/pinError.ts'
+import type { Block, Pinner } from './ipfs/pinner.ts'
 import { createPinStage, type PinDeps } from './pin.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { createFakeClock } from '../ports.fake.ts'
-import type { Block } from '../ports.ts'
 import { toBlock } from './assembleReceipt.ts'
 import { PinError } from './ipfs/pinError.ts'
+import type { Block } from './ipfs/pinner.ts'
 import { pinPolicy } from './pin.ts'
 
 const HASH = 'ab'.repeat(32)

@@ -1,10 +1,10 @@
 import type { Log } from '@countersign/service'
-import type { Call, Chain, Clock } from '../ports.ts'
-import type { PublicationStore } from '../store/publications.ts'
-import type { DueProof, PublicationTransaction, SignedTransaction } from '../store/types.ts'
+import type { DueProof, PublicationStore, PublicationTransaction, SignedTransaction } from '../store/publications.ts'
+import type { Clock } from '../system.ts'
 import { ChainError } from './chain/chainError.ts'
 import { encodePublish } from './chain/contract.ts'
 import { isOfContract } from './chain/nodeError.ts'
+import type { Call, Chain } from './chain/viemChain.ts'
 
 export type PublishDeps = {
   store: PublicationStore

@@ -1,8 +1,8 @@
 import type { Hex } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Chain } from '../ports.ts'
 import { ChainError } from './chain/chainError.ts'
+import type { Chain } from './chain/viemChain.ts'
 import { withMargin } from './publish.ts'
 import {
   codeOf,

@@ -3,7 +3,6 @@ import type { Log, LogLine } from '@countersign/service'
 import { type FakeChain, type StartFakeChainParameters, startFakeChain } from '@countersign/testing'
 import { sql } from 'kysely'
 import { expect, onTestFinished } from 'vitest'
-import type { Chain } from '../ports.ts'
 import { createPublicationStore, type PublicationStore } from '../store/publications.ts'
 import {
   createTestBatch,
@@ -13,9 +12,9 @@ import {
   startTestStore,
   type TestStore,
 } from '../store/store.fake.ts'
-import type { Wallet } from '../store/types.ts'
+import type { Wallet } from '../store/wallets.ts'
 import { ChainError } from './chain/chainError.ts'
-import { type CreateViemChainParameters, createViemChain } from './chain/viemChain.ts'
+import { type Chain, type CreateViemChainParameters, createViemChain } from './chain/viemChain.ts'
 import { confirmPublications } from './confirm.ts'
 import { type ConfirmDeps, createSightings, HOLDING_MS } from './confirmRun.ts'
 import { createOutages, publishDue } from './publish.ts'

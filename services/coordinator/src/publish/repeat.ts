@@ -1,4 +1,4 @@
-import type { Schedule } from '../ports.ts'
+import type { Schedule } from '../system.ts'
 
 type Repeating = {
   /** Resolves when it has run for the first time. */

@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
 import { createFakeLog } from '../ports.fake.ts'
-import type { Pinner } from '../ports.ts'
 import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
 import { openStores } from '../store/openStore.ts'
 import {
@@ -12,6 +11,7 @@ import {
   NOW,
 } from '../store/store.fake.ts'
 import { ChainError } from './chain/chainError.ts'
+import type { Pinner } from './ipfs/pinner.ts'
 import { startWorker, type WorkerDeps } from './worker.ts'
 
 /** Gives jobs to a worker whose store knows none of the proofs, and tells which it was asked for. */

@@ -1,9 +1,37 @@
-import { type Authorization, assertAuthorizationAllowed, isOffChain, ServiceError } from '@countersign/protocol'
-import type { KeyEnclave } from '../enclave/keyEnclave.ts'
-import { CoordinatorError, toPublicCode } from '../errors.ts'
+import type { WitnessPolicy } from '@countersign/log'
+import {
+  type Authorization,
+  assertAuthorizationAllowed,
+  isOffChain,
+  type Placed,
+  ServiceError,
+  type SignedBatch,
+  type SignedStatement,
+  type SignItemError,
+  type SignItemResult,
+} from '@countersign/protocol'
+import type { Log } from '@countersign/service'
+import { CoordinatorError, invalidAnswer, toPublicCode } from '../errors.ts'
 import { createGatherer } from '../store/gather.ts'
-import { countBytes, type SignJob, type SignResult } from './job.ts'
-import { type SignDeps, signJobs } from './signJobs.ts'
+import type { Clock } from '../system.ts'
+import type { BatchVerifier, VerifiedBatch } from './checkBatch.ts'
+import { assertItemSigned, assertSignedAt } from './checkItem.ts'
+import type { SignatureChecker } from './checkSignatures.ts'
+import type { CommitJob, Committed } from './commit.ts'
+import type { SelfReport } from './enclave/health/selfReport.ts'
+import type { EnclaveTerms, KeyEnclave } from './enclave/keyEnclave.ts'
+import type { Entropy } from './entropy/readAhead.ts'
+import {
+  type BatchLeaf,
+  countBytes,
+  type SignCall,
+  type SignJob,
+  type SignProgress,
+  type SignResult,
+  toSignItem,
+} from './job.ts'
+import { type Failure, type LogStep, logUnavailable, type SignLog } from './signLog.ts'
+import { toItemError } from './vaultRules.ts'
 
 /** What operators watch about signing. */
 export type SigningMetrics = {
@@ -11,6 +39,21 @@ export type SigningMetrics = {
   observeBatch(size: number): void
   /** How long a request for a signature took, by its outcome. */
   observeSigning(code: string, seconds: number): void
+}
+
+export type SignDeps = {
+  entropy: Pick<Entropy, 'take'>
+  enclave: Pick<KeyEnclave, 'signItems'>
+  selfReport: Pick<SelfReport, 'publicKey'>
+  clock: Clock
+  verifyBatch: BatchVerifier
+  signatures: Pick<SignatureChecker, 'check'>
+  commit(job: CommitJob): Promise<Committed>
+  /** Of the receipts of transactions. Everything else has receipts of version 2. */
+  receiptVersion: 1 | 2
+  /** For enclaves with a log. */
+  signLog?: SignLog | undefined
+  log: Pick<Log, 'warn'>
 }
 
 export type BatchSignerDeps = SignDeps & {
@@ -78,4 +121,273 @@ async function assertAllowed(enclave: Pick<KeyEnclave, 'getTerms'>, authorizatio
     if (!(error instanceof ServiceError)) throw error
     throw new CoordinatorError('authorization_not_allowed', error.message, { details: error.details })
   }
+}
+
+/** Signatures that are checked together: those of the first part are stored while those of the next are checked. */
+const PART = 32
+
+/**
+ * `POST /sign/digest` and its like, for the jobs gathered into one batch. The numbers are the steps of the specification; the first,
+ * finding the signer, is `findSigner`. Where the enclave has a log, its statements come in the order of decision 23: entries and claims
+ * are written, witnesses cosign, the enclave releases. A job that fails after the enclave signed it is dropped there and never released
+ * later, unless the database failed while it stored the signature.
+ */
+export async function signJobs(deps: SignDeps, jobs: readonly SignJob[], progress: SignProgress): Promise<void> {
+  const samples = await deps.entropy.take(jobs.length) // 2
+  const sampled: SignJob<'sample' | 'item'>[] = []
+  for (const [index, job] of jobs.entries()) {
+    const sample = samples[index]
+    if (sample === undefined) progress.answer(job, failed(noSample()))
+    else sampled.push(Object.assign(job, { sample, item: toSignItem(job, { sample, ...deps }) }))
+  }
+  await callEnclave(deps, sampled, progress)
+}
+
+/** One call, and a second one for the jobs whose policy the enclave does not know: it has just started, and used none of their samples. */
+async function callEnclave(
+  deps: SignDeps,
+  jobs: readonly SignJob<'sample' | 'item'>[],
+  progress: SignProgress,
+  policies?: readonly string[],
+): Promise<void> {
+  const beganAt = deps.clock.now()
+  const items = jobs.map(({ item }) => item)
+  const { batches, results, ...rest } = await deps.enclave.signItems(items, policies) // 3
+  const call = { coordinatorKey: deps.selfReport.publicKey, beganAt, endedAt: deps.clock.now() }
+  const isUnknown = (index: number) => policies === undefined && isPolicyUnknown(results[index])
+  const unknown = jobs.filter((_, index) => isUnknown(index))
+  if (unknown.length === 0) progress.onSent()
+
+  const signed: EnclaveJob[] = []
+  for (const [index, job] of jobs.entries()) {
+    if (isUnknown(index)) continue
+    try {
+      signed.push(Object.assign(job, { leaf: readLeaf(results[index], { job, batches, call }) }))
+    } catch (reason) {
+      progress.answer(job, failed(reason))
+    }
+  }
+  await Promise.all([
+    finish(deps, rest, signed, progress.answer),
+    unknown.length > 0 &&
+      callEnclave(deps, unknown, progress, readPolicies(unknown)).catch((reason) => {
+        for (const job of unknown) progress.answer(job, failed(reason))
+      }),
+  ])
+}
+
+type EnclaveJob = SignJob<'sample' | 'item' | 'leaf'>
+type TimedJob = EnclaveJob & SignJob<'time' | 'log'>
+
+type SignResponse = Awaited<ReturnType<KeyEnclave['signItems']>>
+type Terms = EnclaveTerms | (EnclaveTerms & Pick<Extract<SignResponse, { log: unknown }>, 'log'>)
+
+function readLeaf(
+  result: SignItemResult | SignItemError | Placed | undefined,
+  { job, batches, call }: { job: SignJob; batches: readonly SignedBatch[]; call: SignCall },
+): BatchLeaf {
+  if (result === undefined) throw new CoordinatorError('internal', 'a result is missing')
+  if ('error' in result) throw toItemError(result, job)
+  const { batch: number, leafIndex: index, ...rest } = result
+  const batch = batches[number]
+  if (batch === undefined) throw invalidAnswer()
+  const statement = 'statement' in rest ? rest : undefined
+  return { batch, index, hash: batch.leaves[index] ?? '', statement, call }
+}
+
+/** One answer of an enclave. */
+type Run = SignDeps & { terms: EnclaveTerms; step: LogStep | undefined; answer: SignProgress['answer'] }
+
+async function finish(deps: SignDeps, terms: Terms, jobs: readonly EnclaveJob[], answer: SignProgress['answer']) {
+  const [first] = jobs
+  if (first === undefined) return
+  const { bootId } = first.leaf.batch
+  let step: LogStep | undefined
+  try {
+    step = beginLogStep(deps, terms, { bootId, answer })
+  } catch (reason) {
+    for (const job of jobs) answer(job, failed(reason))
+    return
+  }
+  const run: Run = { ...deps, terms, step, answer }
+  try {
+    const [timed, failures] = attempt(jobs, (job) => Object.assign(job, readTime(job, step)))
+    await Promise.all([fail(run, failures), timed.length > 0 && finishTimed(run, timed)])
+  } finally {
+    step?.end()
+  }
+}
+
+function beginLogStep(
+  { signLog, log }: SignDeps,
+  terms: Terms,
+  rest: { bootId: string; answer: SignProgress['answer'] },
+): LogStep | undefined {
+  if (!('log' in terms)) return undefined
+  if (signLog === undefined) {
+    const msg = 'Refused what an enclave with a log signed: this coordinator has no LOG_WITNESSES'
+    log.warn({ msg, bootId: rest.bootId })
+    throw logUnavailable('no witnesses are set')
+  }
+  if (terms.log === null) throw invalidAnswer('no log')
+  return signLog.begin({ appended: terms.log, ...rest })
+}
+
+/** Before the statement is released: what the enclave has given away cannot be dropped, and readers of the log would always miss it. */
+function readTime(job: EnclaveJob, step: LogStep | undefined) {
+  const entry = step?.findEntry(job)
+  const signedAtMs = entry?.timeMs ?? Date.parse(job.leaf.statement?.statement.signedAt ?? '')
+  assertSignedAt(signedAtMs, job)
+  return { time: { signedAtMs, entryIndex: entry?.index }, log: undefined }
+}
+
+async function finishTimed(run: Run, jobs: readonly TimedJob[]): Promise<void> {
+  const { step } = run
+  let verified: ReadonlyMap<SignedBatch, Promise<VerifiedBatch>>
+  let owned = jobs
+  let lost: readonly TimedJob[] = []
+  try {
+    verified = startVerifying(run, jobs) // 4, while witnesses are asked
+    if (step !== undefined) ({ owned, lost } = await step.record(jobs, run.terms))
+  } catch (reason) {
+    return fail(run, toFailures(jobs, reason))
+  }
+  await Promise.all([
+    ...lost.map((job) => step?.answerWinner(job)),
+    ...groupJobs(owned).map((group) =>
+      finishGroup(run, { ...group, verified: verified.get(group.batch) as Promise<VerifiedBatch> }),
+    ),
+  ])
+}
+
+function startVerifying({ step, terms, verifyBatch }: Run, jobs: readonly TimedJob[]) {
+  const logKey = step?.getLogKey(terms)
+  const verified = new Map<SignedBatch, Promise<VerifiedBatch>>()
+  for (const [batch, ofBatch] of Map.groupBy(jobs, ({ leaf }) => leaf.batch)) {
+    const times = ofBatch.map(({ time }) => time.signedAtMs)
+    const at = { first: Math.min(...times), last: Math.max(...times) }
+    const isReleased = ofBatch.some(({ item }) => item.kind !== 'transaction' || item.statementVersion === 2)
+    const verifying = verifyBatch(batch, terms, { at, isReleased, logKey })
+    // Callers see the rejection through `finishGroup`. If the log write fails first, no one awaits this promise.
+    verifying.catch(() => {})
+    verified.set(batch, verifying)
+  }
+  return verified
+}
+
+type Group = { batch: SignedBatch; need: WitnessPolicy | undefined; jobs: readonly TimedJob[] }
+
+/** By batch, and by the witnesses that a vault's rules ask for: missing witnesses of one vault delay nobody else. */
+function groupJobs(jobs: readonly TimedJob[]): Group[] {
+  const needOf = ({ vault }: SignJob) => vault?.rules.log ?? undefined
+  return [...Map.groupBy(jobs, ({ leaf }) => leaf.batch)].flatMap(([batch, ofBatch]) =>
+    [...Map.groupBy(ofBatch, (job) => JSON.stringify(needOf(job))).values()].map((group) => ({
+      batch,
+      need: group[0] && needOf(group[0]),
+      jobs: group,
+    })),
+  )
+}
+
+/** Jobs that one quote covers and, with a log, one cosigned note: their statements are released in one call. */
+async function finishGroup(
+  run: Run,
+  { need, jobs, verified }: Group & { verified: Promise<VerifiedBatch> },
+): Promise<void> {
+  const { step } = run
+  let statements: readonly (SignedStatement | null | undefined)[]
+  try {
+    statements = step ? await step.release(jobs, { need, verified }) : jobs.map(({ leaf }) => leaf.statement)
+  } catch (reason) {
+    return fail(run, toFailures(jobs, reason))
+  }
+  const [checked, failures] = attempt(jobs, (job, index) =>
+    Object.assign(job, { checked: checkStatement(job, statements[index]) }),
+  )
+  const parts: Promise<Failure[]>[] = []
+  for (let start = 0; start < checked.length; start += PART) {
+    parts.push(storePart(run, verified, checked.slice(start, start + PART)))
+  }
+  failures.push(...(await Promise.all(parts)).flat())
+  await fail(run, failures)
+}
+
+function checkStatement(job: TimedJob, statement: SignedStatement | null | undefined) {
+  if (statement === null) throw logUnavailable('the statement was erased')
+  if (statement === undefined) throw invalidAnswer()
+  return assertItemSigned(job, statement)
+}
+
+/** Steps 4 to 6. Returns the jobs that are not stored. */
+async function storePart(
+  { signatures, commit, step, answer }: Run,
+  verified: Promise<VerifiedBatch>,
+  jobs: readonly (TimedJob & SignJob<'checked'>)[],
+): Promise<Failure[]> {
+  const claims = jobs.flatMap(({ checked }) => checked.claim ?? [])
+  const [ready] = await Promise.allSettled([Promise.all([verified, signatures.check(claims)])])
+  if (ready.status === 'rejected') return toFailures(jobs, ready.reason)
+  const [batch, isGood] = ready.value
+  const failures: Failure[] = []
+  await Promise.all(
+    jobs.map(async (job) => {
+      const { claim, opening } = job.checked
+      try {
+        if (claim !== undefined && isGood[claims.indexOf(claim)] !== true) {
+          throw new CoordinatorError('signature_invalid', 'the enclave’s signature is not of this wallet')
+        }
+        const { signature, slug, isNew } = await commit(Object.assign(job, { verified: batch })) // 5
+        if (isNew) step?.acknowledge(job)
+        // A signature that is not stored goes from the enclave to the caller.
+        const value = { signature: signature ?? claim?.signature ?? null, slug, ...(opening && { opening }) }
+        answer(job, { status: 'fulfilled', value }) // 6
+      } catch (reason) {
+        failures.push({ job, reason })
+      }
+    }),
+  )
+  return failures
+}
+
+/** The jobs that pass a step, and those that fail it alone. */
+function attempt<Job extends EnclaveJob, Passed>(
+  jobs: readonly Job[],
+  step: (job: Job, index: number) => Passed,
+): [Passed[], Failure[]] {
+  const passed: Passed[] = []
+  const failures: Failure[] = []
+  for (const [index, job] of jobs.entries()) {
+    try {
+      passed.push(step(job, index))
+    } catch (reason) {
+      failures.push({ job, reason })
+    }
+  }
+  return [passed, failures]
+}
+
+/** With a log, the enclave drops them first: only then may their callers try again. */
+async function fail({ step, answer }: Run, failures: readonly Failure[]): Promise<void> {
+  if (failures.length === 0) return
+  await step?.drop(failures.map(({ job }) => job))
+  for (const { job, reason } of failures) answer(job, failed(reason))
+}
+
+const toFailures = (jobs: readonly EnclaveJob[], reason: unknown): Failure[] => jobs.map((job) => ({ job, reason }))
+
+function isPolicyUnknown(result: SignItemResult | Placed | undefined): boolean {
+  return result !== undefined && 'error' in result && result.error === 'policy_unknown'
+}
+
+/** Each once, however many jobs name it. */
+function readPolicies(jobs: readonly SignJob[]): string[] {
+  return [...new Set(jobs.flatMap(({ vault }) => vault?.policy.text ?? []))]
+}
+
+function failed(reason: unknown): PromiseRejectedResult {
+  return { status: 'rejected', reason }
+}
+
+function noSample() {
+  return new CoordinatorError('entropy_unavailable', 'no entropy sample is available')
 }

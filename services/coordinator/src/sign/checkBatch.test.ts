@@ -13,8 +13,8 @@ import {
 import { describe, expect, test } from 'vitest'
 import { createSigningEnclave } from '../../test/signingEnclave.ts'
 import { alice, createGrant, createTransfer, NOW } from '../../test/signService.ts'
-import type { EnclavePolicy } from '../enclave/keyEnclave.ts'
 import { checkBatch, hashBatchTree, type SigningTimes } from './checkBatch.ts'
+import type { EnclavePolicy } from './enclave/keyEnclave.ts'
 import { toSignItem } from './job.ts'
 
 const DAY_MS = 86_400_000

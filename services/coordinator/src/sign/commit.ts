@@ -1,13 +1,13 @@
 import { type Hex, SAMPLE_TOLERANCE_MS, toSignedDigest } from '@countersign/protocol'
 import { hashPart, type SelfAttestation, toReceiptRelease } from '@countersign/receipt'
-import type { SelfReport } from '../enclave/health/selfReport.ts'
 import { CoordinatorError } from '../errors.ts'
-import type { Clock, Random, Store } from '../ports.ts'
 import { createGatherer, type Progress } from '../store/gather.ts'
-import type { Signing, StoredSigning } from '../store/types.ts'
+import type { Store } from '../store/openStore.ts'
+import type { Signing, StoredSigning } from '../store/signings.ts'
+import type { Clock, Random } from '../system.ts'
+import type { Releaser, VerifiedBatch } from './checkBatch.ts'
+import type { SelfReport } from './enclave/health/selfReport.ts'
 import type { SignJob } from './job.ts'
-import type { Releaser } from './release.ts'
-import type { VerifiedBatch } from './verifyBatch.ts'
 
 /** A signature that may be answered once it is stored: its quote is verified, and it is of this wallet. */
 export type CommitJob = SignJob<'sample' | 'leaf' | 'checked' | 'verified' | 'log'>

@@ -1,7 +1,7 @@
 import { createPolicy } from '@countersign/policy'
 import type { PolicyRefusal, SignItemError } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { toItemError } from './itemErrors.ts'
+import { toItemError } from './vaultRules.ts'
 
 const rule = { kind: 'transaction', chainIds: 'any', to: 'any', maxFeeWei: '100000', approvals: 0 } as const
 const rules = createPolicy({ version: 1, log: null, approvers: [], rules: [{ ...rule, maxValueWei: '1' }] })

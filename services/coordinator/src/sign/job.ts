@@ -1,5 +1,6 @@
 import type { Policy } from '@countersign/policy'
 import {
+  type AnyWitness,
   type Approval,
   type Authorization,
   type Hex,
@@ -15,9 +16,9 @@ import {
   type TxMetadata,
 } from '@countersign/protocol'
 import type { Progress } from '../store/gather.ts'
-import type { AnyWitness, StoredPolicy } from '../store/types.ts'
+import type { StoredPolicy } from '../store/vaults.ts'
+import type { VerifiedBatch } from './checkBatch.ts'
 import type { SignatureClaim } from './checkSignatures.ts'
-import type { VerifiedBatch } from './verifyBatch.ts'
 
 /** The parsed content of a signature; `digest` is that of the rest. */
 export type SignContent = { digest: Hex } & (

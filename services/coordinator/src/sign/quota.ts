@@ -1,6 +1,7 @@
 import type { Hex } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
-import type { Clock, Store } from '../ports.ts'
+import type { Store } from '../store/openStore.ts'
+import type { Clock } from '../system.ts'
 
 export type SignQuota = {
   /** Runs a signing of this user, if it is within the quota. Otherwise throws `quota_spent`, and calls `onRefused` before. */

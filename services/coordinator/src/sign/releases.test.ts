@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { unavailable } from '../../test/signingLog.ts'
 import { createManualTime } from '../manualTime.fake.ts'
 import { createFakeLog } from '../ports.fake.ts'
-import { createReleases } from './releases.ts'
+import { createReleases } from './signLog.ts'
 
 const [A, B] = ['aa'.repeat(16), 'bb'.repeat(16)]
 

@@ -27,12 +27,12 @@ import {
   NOW,
   type SignService,
 } from '../../test/signService.ts'
-import { createSimulatedCollateralStore } from '../enclave/collateral/simulatedCollateralStore.ts'
 import { CoordinatorError } from '../errors.ts'
 import { createFakeRandom } from '../ports.fake.ts'
+import type { SignDeps } from './batchSigner.ts'
 import { createSignatureChecker, type SignatureChecker } from './checkSignatures.ts'
 import { createCommitter } from './commit.ts'
-import type { SignDeps } from './signJobs.ts'
+import { createSimulatedCollateralStore } from './enclave/collateral/collateralStore.ts'
 
 const DAY_MS = 86_400_000
 
@@ -871,9 +871,9 @@ describe('two who ask for the same digest', () => {
   test.each([
     ['if none is stored within 3 s', undefined],
     ['where the database does not answer', () => new Promise<never>(() => {})],
-  ])('%s it is told', async (_, findSigners) => {
+  ])('%s it is told', async (_, findSigner) => {
     const service = createLoser()
-    if (findSigners !== undefined) service.finder.findSigners = findSigners
+    if (findSigner !== undefined) service.finder.findSigner = findSigner
     const { over, outcomes } = service.start([createTransfer(0)])
     for (let poll = 0; poll < 60; poll++) {
       await settleDown()
@@ -890,12 +890,11 @@ describe('two who ask for the same digest', () => {
     const second = createLoggedService({ keeper, store: first.store })
     const { walletId, asked } = createTransfer(0)
     for (const { finder } of [first, second]) {
-      const { findSigners } = finder
-      finder.findSigners = async (parameters) =>
-        (await findSigners(parameters)).map((signer) => ({
-          ...(signer as Exclude<typeof signer, string | undefined>),
-          signed: first.store.rows.signed.get(`${walletId}/${asked.digest}`),
-        }))
+      const { findSigner } = finder
+      finder.findSigner = async () => ({
+        ...(await findSigner()),
+        signed: first.store.rows.signed.get(`${walletId}/${asked.digest}`),
+      })
     }
     const runs = [first, second].map(({ start }) => start([createTransfer(0)]))
     await expect

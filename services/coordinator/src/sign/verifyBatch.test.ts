@@ -3,10 +3,9 @@ import { createEnclaveSettings, hashLeaf, type SignedBatch, toHex } from '@count
 import { assemble, canonicalBytes, checkReceipt, toCid } from '@countersign/receipt'
 import { createReceiptSimulator } from '@countersign/receipt/simulator'
 import { expect, test } from 'vitest'
-import { createPlatformReader } from '../enclave/collateral/platformReader.ts'
 import { createFakeSelfReport } from '../ports.fake.ts'
-import { createReleaser } from './release.ts'
-import { createBatchVerifier } from './verifyBatch.ts'
+import { createBatchVerifier, createReleaser } from './checkBatch.ts'
+import { createPlatformReader } from './enclave/collateral/collateralStore.ts'
 
 const signedAt = new Date('2026-06-15T12:00:00.000Z')
 const simulator = createReceiptSimulator()

@@ -1,8 +1,8 @@
 import { createSimulator } from '@countersign/attestation/simulator'
 import { ServiceError } from '@countersign/protocol'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createCollateralStore } from '../enclave/collateral/collateralStore.ts'
 import { createManualTime } from '../manualTime.fake.ts'
+import { createCollateralStore } from '../sign/enclave/collateral/collateralStore.ts'
 import { createCollateralCache } from './collateralCache.ts'
 import { startTestStore, type TestStore } from './store.fake.ts'
 

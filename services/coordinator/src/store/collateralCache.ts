@@ -1,7 +1,13 @@
+import type { Platform } from '@countersign/evidence'
 import type { Kysely } from 'kysely'
-import type { CollateralCache } from '../enclave/collateral/collateralStore.ts'
 import { guard } from './databaseError.ts'
 import type { Tables } from './tables.ts'
+
+/** Keeps collateral over restarts, so that a coordinator can sign while Intel's service is unavailable. It is not trusted. */
+export type CollateralCache = {
+  load(platform: Platform): Promise<Uint8Array | undefined>
+  save(platform: Platform, bytes: Uint8Array): Promise<void>
+}
 
 /** Collateral in the database, so that every coordinator on it can sign after a restart, whether Intel's service answers or not. */
 export function createCollateralCache(db: Kysely<Tables>): CollateralCache {

@@ -46,6 +46,24 @@ export function guard<Parameters extends readonly unknown[], Result>(
   }
 }
 
+type Bound<Functions> = {
+  [Name in keyof Functions]: Functions[Name] extends (deps: never, ...parameters: infer Parameters) => infer Result
+    ? (...parameters: Parameters) => Result
+    : never
+}
+
+/** Functions of the database with their first argument given, guarded as above. */
+export function bind<Deps, Functions extends Record<string, (deps: Deps, ...parameters: never[]) => Promise<unknown>>>(
+  deps: Deps,
+  functions: Functions,
+): Bound<Functions> {
+  const bound = Object.entries(functions).map(([name, run]) => [
+    name,
+    guard((...parameters: never[]) => run(deps, ...parameters)),
+  ])
+  return Object.fromEntries(bound) as Bound<Functions>
+}
+
 /** The code of the network or of PostgreSQL; empty where there is none. */
 export function toErrorCode(error: unknown): string {
   return readCode(error) ?? ''

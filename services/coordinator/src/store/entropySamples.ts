@@ -2,10 +2,9 @@ import { hash } from 'node:crypto'
 import type { Witness } from '@countersign/receipt'
 import { type Kysely, sql } from 'kysely'
 import { isAhead } from '../isAhead.ts'
-import { toBytes } from './bytes.ts'
 import { PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
-import { toList } from './toList.ts'
+import { toBytes, toList } from './values.ts'
 
 /** A sample older than a minute is refused by its age: after a day the record of its use is not needed. */
 const KEEP_MS = 86_400_000

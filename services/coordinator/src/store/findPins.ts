@@ -13,9 +13,9 @@ import {
 } from '@countersign/protocol'
 import type { AttestationRecords, ReceiptRecords } from '@countersign/receipt'
 import { type Kysely, sql } from 'kysely'
-import { toOwnBytes } from './bytes.ts'
 import { createNodeReader, type FetchNodes } from './logTiles.ts'
 import type { Tables } from './tables.ts'
+import { toOwnBytes } from './values.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
-import { gatherCalls } from './gatherCalls.ts'
+import { gatherCalls } from './gather.ts'
 
 type Asked = { number: number }
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { countOpenProofs, listProofs } from './inspect.ts'
+import { countOpenProofs, listProofs } from './proofs.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -10,7 +10,7 @@ import {
   type TestStore,
 } from './store.fake.ts'
 import { enqueueMissing } from './sweep.ts'
-import type { Wallet } from './types.ts'
+import type { Wallet } from './wallets.ts'
 
 describe('what an operator sees, and what the sweep finds', () => {
   let subject: TestStore

@@ -10,10 +10,9 @@ import {
 } from '@countersign/log'
 import { HASH_BYTES, hashTree } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
-import { toBytes } from './bytes.ts'
 import { PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
-import { toList } from './toList.ts'
+import { toBytes, toList } from './values.ts'
 
 const MAX_NODES = 16_384
 

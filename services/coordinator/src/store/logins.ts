@@ -1,8 +1,20 @@
 import { toHex } from '@countersign/protocol'
 import type { Kysely } from 'kysely'
-import { toBytes } from './bytes.ts'
 import type { Tables } from './tables.ts'
-import type { Login } from './types.ts'
+import { toBytes } from './values.ts'
+
+/** A sign-in under way, from the redirect to the callback. */
+export type Login = {
+  /** Short id of the state; names the cookie. */
+  id: string
+  provider: string
+  /** SHA-256 of the state, hex. */
+  stateHash: string
+  codeVerifier: string
+  nonce: string
+  returnTo: string
+  expiresAt: number
+}
 
 export async function createLogin(db: Kysely<Tables>, login: Login): Promise<void> {
   await db

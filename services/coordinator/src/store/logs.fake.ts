@@ -10,7 +10,7 @@ import {
   toVkey,
 } from '@countersign/log'
 import { hashTreeLeaf } from '@countersign/protocol'
-import type { Claim, LogStore } from '../ports.ts'
+import type { Claim, LogStore } from './logs.ts'
 import { NOW, randomHex } from './store.fake.ts'
 
 type AppendParameters = Parameters<LogStore['appendLog']>[0]

@@ -2,9 +2,8 @@ import { createLeafReader, decodeBundle, encodeTile, listTreeNodes } from '@coun
 import { type Hex, hashTree, hashTreeLeaf } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Claim, LogStore } from '../ports.ts'
 import { CLAIM_MS, createTestClaim, createTestLog, type TestLog } from './logs.fake.ts'
-import { createLogStore } from './logs.ts'
+import { type Claim, createLogStore, type LogStore } from './logs.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -14,7 +13,7 @@ import {
   startTestStore,
   type TestStore,
 } from './store.fake.ts'
-import type { Wallet } from './types.ts'
+import type { Wallet } from './wallets.ts'
 
 const REFUSED = { code: 'attestation_invalid' }
 

@@ -1,14 +1,23 @@
 import { hash as computeHash } from 'node:crypto'
 import { LOG_ENTRY_BYTES, listTreeNodes } from '@countersign/log'
-import { isHex, toHex } from '@countersign/protocol'
+import { type Hex, isHex, type LogInfo, toHex } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
-import type { Claim, LogHead, LogStore } from '../ports.ts'
-import { toBytes, toDigits } from './bytes.ts'
-import { guard, LOCK_NOT_AVAILABLE, toErrorCode } from './databaseError.ts'
+import { bind, guard, LOCK_NOT_AVAILABLE, toErrorCode } from './databaseError.ts'
 import { createNodeReader, type FetchNodes, readBundle, readTiles } from './logTiles.ts'
 import { type Database, PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
+import { toBytes, toDigits } from './values.ts'
+
+/** That a leaf is to be the signature of a digest by a wallet. Off-chain signings have none: no two are the same. */
+export type Claim = { walletId: string; digest: Hex; leaf: string }
+
+export type CosignedNote = { size: number; note: string }
+
+type LogHead = {
+  written: { size: number; note: string; bootId: string; hashes: readonly Uint8Array[] }
+  cosigned: CosignedNote | undefined
+}
 
 /** Any number, the same in every coordinator, and not that of `append_log`. */
 const ASKER_LOCK = 0x6c_6f_67_02
@@ -19,27 +28,37 @@ const KEY_DIGITS = 96
 /** By one statement. */
 const MAX_DELETED = 1_024
 
-/** The rows of logs. Failures of the database itself throw `database_unavailable`. */
-export function createLogStore({ db }: Pick<Database, 'db'>, { askerWaitMs = ASKER_WAIT_MS } = {}): LogStore {
+/** The rows of logs. What is written never changes. Logs are named by SHA-256 of their origins, hex. */
+export function createLogStore({ db }: Pick<Database, 'db'>, { askerWaitMs = ASKER_WAIT_MS } = {}) {
   const fetchNodes = createNodeReader(db)
   return {
-    appendLog: guard((parameters) => appendLog(db, parameters)),
-    giveUpClaims: guard((claims) => giveUpClaims(db, claims)),
-    deleteClaims: guard((before) => deleteClaims(db, before)),
-    listLogs: guard(() => listLogs(db)),
-    findLogHead: guard((hash) => findLogHead({ db, fetchNodes }, hash)),
-    findCosigned: guard((hash) => findCosigned(db, hash)),
-    insertNote: guard((parameters) => insertNote(db, parameters)),
-    readTiles: guard((hash, tiles) => readTiles(db, hash, tiles)),
-    readBundle: guard((hash, bundle) => readBundle(db, hash, bundle)),
-    exclusively: (hash, run) => exclusively({ db, askerWaitMs }, hash, run),
+    ...bind(db, { appendLog, giveUpClaims, deleteClaims, listLogs, findCosigned, insertNote, readTiles, readBundle }),
+    ...bind({ db, fetchNodes }, { findLogHead }),
+    exclusively: <Result>(hash: string, run: () => Promise<Result>) => exclusively({ db, askerWaitMs }, hash, run),
   }
 }
 
-/** One call of a function of the database, and so one transaction in one round trip. */
+export type LogStore = ReturnType<typeof createLogStore>
+
+/**
+ * One transaction under the lock of the log, by one call of a function of the database: entries, the hashes of full tiles, the checkpoint,
+ * and the claims. Entries that are there already must be the same. `missing`: where entries are lacking in between, and nothing was written;
+ * else the lost claims. A claim can be taken over when its leaf was dropped, its boot is over, or it is older than `claimMs`.
+ */
 async function appendLog(
   db: Kysely<Tables>,
-  parameters: Parameters<LogStore['appendLog']>[0],
+  parameters: {
+    origin: string
+    /** Verifier key. */
+    key: string
+    bootId: string
+    from: number
+    entries: readonly Uint8Array[]
+    checkpoint: { size: number; root: Uint8Array; note: string }
+    claims: readonly Claim[]
+    claimMs: number
+    now: number
+  },
 ): Promise<{ missing: number } | { lost: readonly string[] }> {
   const { origin, key, bootId, from, entries, checkpoint, claims, claimMs, now } = parameters
   if (entries.some(({ length }) => length !== LOG_ENTRY_BYTES)) throw new Error('not an entry of a log')
@@ -102,7 +121,7 @@ async function giveUpClaims(db: Kysely<Tables>, claims: readonly Claim[]): Promi
   ))`.execute(db)
 }
 
-async function listLogs(db: Kysely<Tables>) {
+async function listLogs(db: Kysely<Tables>): Promise<LogInfo[]> {
   const rows = await db
     .selectFrom('logs')
     .select(({ selectFrom }) => [
@@ -122,7 +141,10 @@ async function listLogs(db: Kysely<Tables>) {
 type NoteRow = { size: string; note: string }
 type CheckpointRow = NoteRow & { boot_id: Uint8Array }
 
-/** By a subquery and not by a join, as in `findCosigned`: for a join the planner reads and sorts all rows of the log. */
+/**
+ * Undefined for a log that is not there. By a subquery and not by a join, as in `findCosigned`: for a join the planner reads and sorts all
+ * rows of the log.
+ */
 async function findLogHead(
   { db, fetchNodes }: { db: Kysely<Tables>; fetchNodes: FetchNodes },
   hash: string,
@@ -140,7 +162,8 @@ async function findLogHead(
   return { written: { size, note: written.note, bootId: toHex(written.boot_id), hashes }, cosigned }
 }
 
-async function findCosigned(db: Kysely<Tables>, hash: string) {
+/** The newest note that is cosigned. Undefined before the first. */
+async function findCosigned(db: Kysely<Tables>, hash: string): Promise<CosignedNote | undefined> {
   const { rows } = await sql<NoteRow>`${sql.raw(PREPARED)}
     select size, note from log_notes
     where log_id = (select id from logs where hash = ${toBytes(hash)}::bytea)
@@ -149,9 +172,10 @@ async function findCosigned(db: Kysely<Tables>, hash: string) {
   return row && { size: Number(row.size), note: row.note }
 }
 
+/** Keeps a cosigned note, of a checkpoint that is written. */
 async function insertNote(
   db: Kysely<Tables>,
-  { hash, size, note, now }: Parameters<LogStore['insertNote']>[0],
+  { hash, size, note, now }: CosignedNote & { hash: string; now: number },
 ): Promise<void> {
   await sql`${sql.raw(PREPARED)}
     insert into log_notes (hash, log_id, size, note, created_at)
@@ -160,7 +184,10 @@ async function insertNote(
     on conflict do nothing`.execute(db)
 }
 
-/** The lock is that of a transaction, so it ends with the connection, however this process dies; and by itself if it freezes. */
+/**
+ * Runs while no other coordinator does so for this log. One that waits too long runs all the same: the witnesses are the judges. The lock
+ * is that of a transaction, so it ends with the connection, however this process dies; and by itself if it freezes.
+ */
 async function exclusively<Result>(
   { db, askerWaitMs }: { db: Kysely<Tables>; askerWaitMs: number },
   hash: string,

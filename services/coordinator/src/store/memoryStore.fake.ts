@@ -9,8 +9,14 @@ import {
   toSignedSummary,
 } from '@countersign/protocol'
 import { CoordinatorError, vaultKeyChanged } from '../errors.ts'
-import type { Store } from '../ports.ts'
-import type { Login, Proof, Session, Signing, StoredSigning, User, Vault, Wallet } from './types.ts'
+import type { Login } from './logins.ts'
+import type { Store } from './openStore.ts'
+import type { Proof } from './proofs.ts'
+import type { Session } from './sessions.ts'
+import type { Signing, StoredSigning } from './signings.ts'
+import type { User } from './users.ts'
+import type { Vault } from './vaults.ts'
+import type { Wallet } from './wallets.ts'
 
 const SEEN_EVERY_MS = 60_000
 

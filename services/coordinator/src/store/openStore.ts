@@ -1,19 +1,25 @@
-import type { CollateralCache } from '../enclave/collateral/collateralStore.ts'
-import type { LogStore, Store, WebhookEvents } from '../ports.ts'
+import { type Kysely, sql } from 'kysely'
+import { createSharedRecords } from './batches.ts'
 import { createCollateralCache } from './collateralCache.ts'
-import { createStore } from './createStore.ts'
-import { guard } from './databaseError.ts'
-import { countOpenProofs, type ProofCount } from './inspect.ts'
-import { countWebhooks, type WebhookCount } from './inspectWebhooks.ts'
+import { bind, guard } from './databaseError.ts'
+import { createSampleClaims } from './entropySamples.ts'
 import { CONFIRM_QUEUE, type Jobs, openJobs } from './jobs.ts'
+import { createLogin, takeLogin } from './logins.ts'
 import { createLogStore } from './logs.ts'
-import { type ConnectionCount, type Database, type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
-import { createPinningStore, type PinningStore } from './pinning.ts'
-import { createPublicationStore, type PublicationStore } from './publications.ts'
-import { createRetentionStore, type RetentionStore } from './retention.ts'
-import { enqueueMissing, type Swept } from './sweep.ts'
-import { createWebhookEvents } from './webhookEvents.ts'
-import { createWebhookStore, type WebhookStore } from './webhooks.ts'
+import { type Database, type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
+import { createPinningStore } from './pinning.ts'
+import { countOpenProofs, findProof, findProofStates, listTransactions } from './proofs.ts'
+import { createPublicationStore } from './publications.ts'
+import { createRetentionStore } from './retention.ts'
+import { createSession, deleteSession, findSession } from './sessions.ts'
+import { findSigners } from './signers.ts'
+import { findSignedAt, insertSignings } from './signings.ts'
+import { enqueueMissing } from './sweep.ts'
+import type { Tables } from './tables.ts'
+import { upsertUser } from './users.ts'
+import { createVault, findVault, listVaults } from './vaults.ts'
+import { createWallet, findWallet } from './wallets.ts'
+import { countWebhooks, createWebhookEvents, createWebhookStore } from './webhooks.ts'
 
 type OpenStoreOptions = OpenDatabaseOptions & {
   /** How long after the commit the pipeline takes a proof up: time for the client to broadcast. */
@@ -24,20 +30,59 @@ type OpenStoreOptions = OpenDatabaseOptions & {
   isWorker?: boolean
 }
 
+/** All reads and writes of requests. Times are milliseconds since 1970. Failures of the database itself throw `database_unavailable`. */
+export function createStore({ database, jobs }: { database: Database; jobs: Jobs }) {
+  const { db } = database
+  return {
+    ...bind(db, { createLogin, takeLogin, upsertUser, createSession, findSession, deleteSession }),
+    ...bind(db, { findWallet, createWallet, findVault, listVaults, findSigners, findSignedAt }),
+    ...bind(db, { findProof, findProofStates, listTransactions, ping }),
+    ...bind({ db, jobs }, { createVault }),
+    ...bind({ db, jobs, sharedRecords: createSharedRecords(db) }, { insertSignings }),
+    claimSamples: guard(createSampleClaims(db)),
+    /** Closes the jobs and the database too. */
+    async close() {
+      await jobs.stop()
+      await database.close()
+    },
+  }
+}
+
+export type Store = ReturnType<typeof createStore>
+
+async function ping(db: Kysely<Tables>): Promise<void> {
+  await sql`select 1`.execute(db)
+}
+
 /** What the workers need: the rows they move, and the jobs that name them. */
-export type PipelineStore = {
-  pinning: PinningStore
-  publications: PublicationStore
-  webhooks: WebhookStore
-  webhookEvents: WebhookEvents
-  retention: RetentionStore
-  jobs: Pick<Jobs, 'work' | 'stop'>
-  countOpenProofs(): Promise<ProofCount[]>
-  countConnections(): ConnectionCount
-  countWebhooks(): Promise<WebhookCount[]>
-  enqueueMissing(parameters: { now: number }): Promise<Swept>
-  /** Confirms publications again, in so many seconds. */
-  enqueueConfirm(seconds: number): Promise<void>
+function createPipelineStore({
+  database,
+  jobs,
+  publishDelayMs,
+}: {
+  database: Database
+  jobs: Jobs
+  publishDelayMs: number
+}) {
+  const { db, countConnections } = database
+  return {
+    pinning: createPinningStore({ db, jobs, publishDelayMs }),
+    publications: createPublicationStore({ db, jobs }),
+    webhooks: createWebhookStore(db),
+    webhookEvents: createWebhookEvents(db),
+    retention: createRetentionStore(db),
+    jobs: jobs as Pick<Jobs, 'work' | 'stop'>,
+    countConnections,
+    ...bind(db, { countOpenProofs, countWebhooks }),
+    ...bind({ db, jobs }, { enqueueMissing, enqueueConfirm }),
+  }
+}
+
+export type PipelineStore = ReturnType<typeof createPipelineStore>
+
+/** Confirms publications again, in so many seconds. */
+async function enqueueConfirm({ db, jobs }: { db: Kysely<Tables>; jobs: Jobs }, startAfter: number): Promise<void> {
+  await db.transaction().execute((transaction) => jobs.insert(transaction, CONFIRM_QUEUE, [{ data: {}, startAfter }]))
 }
 
 /**
@@ -46,37 +91,15 @@ export type PipelineStore = {
  * @example
  * const { store } = await openStores({ databaseUrl: config.databaseUrl })
  */
-export async function openStores(options: OpenStoreOptions): Promise<{
-  store: Store
-  pipeline: PipelineStore
-  collateralCache: CollateralCache
-  logStore: LogStore
-  database: Database
-}> {
+export async function openStores(options: OpenStoreOptions) {
   const { pipelineDelayMs = 1000, publishDelayMs = 0, isWorker, ...rest } = options
   const database = await openDatabase(rest)
   try {
     const jobs = await openJobs(database, { pipelineDelayMs, isWorker, log: rest.log })
-    const { db } = database
-    const pipeline: PipelineStore = {
-      pinning: createPinningStore({ db, jobs, publishDelayMs }),
-      publications: createPublicationStore({ db, jobs }),
-      webhooks: createWebhookStore(db),
-      webhookEvents: createWebhookEvents(db),
-      retention: createRetentionStore(db),
-      jobs,
-      countOpenProofs: guard(() => countOpenProofs(db)),
-      countConnections: database.countConnections,
-      countWebhooks: guard(() => countWebhooks(db)),
-      enqueueMissing: guard((parameters) => enqueueMissing({ db, jobs }, parameters)),
-      enqueueConfirm: guard((startAfter) =>
-        db.transaction().execute((transaction) => jobs.insert(transaction, CONFIRM_QUEUE, [{ data: {}, startAfter }])),
-      ),
-    }
     return {
       store: createStore({ database, jobs }),
-      pipeline,
-      collateralCache: createCollateralCache(db),
+      pipeline: createPipelineStore({ database, jobs, publishDelayMs }),
+      collateralCache: createCollateralCache(database.db),
       logStore: createLogStore(database),
       database,
     }

@@ -3,6 +3,7 @@ import { MAX_RECEIPT_BYTES, toCid } from '@countersign/receipt'
 import { CompiledQuery, createQueryId, type RootOperationNode, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { assembleReceipt } from '../publish/assembleReceipt.ts'
+import type { SigningBatch } from './batches.ts'
 import { type Jobs, PIN_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
 import { createPinningStore, type PinningStore } from './pinning.ts'
 import {
@@ -13,7 +14,7 @@ import {
   startTestStore,
   type TestStore,
 } from './store.fake.ts'
-import type { SigningBatch, Wallet } from './types.ts'
+import type { Wallet } from './wallets.ts'
 
 const CID = toCid(Buffer.from('a receipt'))
 

@@ -1,12 +1,12 @@
 import { toHex } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
-import { toBytes, toOwnBytes } from './bytes.ts'
-import { guard } from './databaseError.ts'
-import { findPins, type PinWork } from './findPins.ts'
-import { gatherCalls } from './gatherCalls.ts'
+import { bind, guard } from './databaseError.ts'
+import { findPins } from './findPins.ts'
+import { gatherCalls } from './gather.ts'
 import { type Jobs, PIN_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
 import { createNodeReader } from './logTiles.ts'
 import type { Tables } from './tables.ts'
+import { toBytes, toOwnBytes } from './values.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 type FrozenReceipt = { slug: string; bytes: Uint8Array }
@@ -17,36 +17,19 @@ const MAX_FROZEN_CHARACTERS = 4_000_000
 /** Proofs that are read together: nobody knows before how large they are, and the largest make megabytes of these. */
 const MAX_FOUND = 32
 
-/**
- * What the pin stage reads and writes. Calls that come while another of their kind is under way share the next statement. Failures of
- * the database itself throw `database_unavailable`.
- */
-export type PinningStore = {
-  findPin(slug: string): Promise<PinWork | undefined>
-  /** The bytes of a policy that is to be pinned. Undefined where that is done. */
-  findPolicy(hash: string): Promise<Bytes | undefined>
-  /** The policy's block was read back from where it was pinned. */
-  completePolicy(parameters: { hash: string; now: number }): Promise<void>
-  /** Keeps these bytes if none were kept before; returns those that are kept. */
-  freezeReceipt(parameters: FrozenReceipt): Promise<Bytes>
-  /** `pending_pin` → `pending_onchain`, with a job to publish it. False where another worker has moved it before. */
-  completePin(parameters: PinnedProof): Promise<boolean>
-  /** Counts a failed attempt of a `pending_pin`: with a job for the next one, or without `retryAt` as `pin_failed`. */
-  recordPinFailure(parameters: {
-    slug: string
-    failure: string
-    now: number
-    retryAt?: number | undefined
-  }): Promise<void>
-}
-
-export function createPinningStore(deps: {
+type PinningDeps = {
   db: Kysely<Tables>
   jobs: Jobs
   /** How long a proof that is to be published waits for others. Unset: not at all. */
   publishDelayMs?: number
-}): PinningStore {
-  const { db, jobs, publishDelayMs = 0 } = deps
+}
+
+/**
+ * What the pin stage reads and writes. Calls that come while another of their kind is under way share the next statement. Failures of
+ * the database itself throw `database_unavailable`.
+ */
+export function createPinningStore(deps: PinningDeps) {
+  const { db } = deps
   const fetchNodes = createNodeReader(db)
   const findPin = gatherCalls(
     guard((asked: readonly { slug: string }[]) => {
@@ -56,47 +39,64 @@ export function createPinningStore(deps: {
     { limit: MAX_FOUND },
   )
   return {
-    findPin: (slug) => findPin({ slug }),
-    findPolicy: guard(async (hash) => {
-      const row = await db
-        .selectFrom('policies')
-        .where('hash', '=', toBytes(hash))
-        .where('pinned_at', 'is', null)
-        .select('bytes')
-        .executeTakeFirst()
-      return row && toOwnBytes(row.bytes)
-    }),
-    completePolicy: guard(async ({ hash, now }) => {
-      await db
-        .updateTable('policies')
-        .set({ pinned_at: new Date(now) })
-        .where('hash', '=', toBytes(hash))
-        .where('pinned_at', 'is', null)
-        .execute()
-    }),
+    findPin: (slug: string) => findPin({ slug }),
     freezeReceipt: gatherCalls(
       guard((receipts: readonly FrozenReceipt[]) => freezeReceipts(db, receipts)),
       { weight: { of: ({ bytes }) => 2 * bytes.length, limit: MAX_FROZEN_CHARACTERS } },
     ),
-    completePin: gatherCalls(guard((pinned) => completePins({ db, jobs, publishDelayMs }, pinned))),
-    recordPinFailure: guard(({ slug, failure, now, retryAt }) =>
-      db.transaction().execute(async (transaction) => {
-        const { numUpdatedRows } = await transaction
-          .updateTable('attestations')
-          .set(({ eb }) => ({ pin_attempts: eb('pin_attempts', '+', 1), failure }))
-          .$if(retryAt === undefined, (update) => update.set({ status: 'pin_failed' }))
-          .where('slug', '=', slug)
-          .where('status', '=', 'pending_pin')
-          .executeTakeFirstOrThrow()
-        if (numUpdatedRows === 0n || retryAt === undefined) return
-        // As a delay: the database's clock decides when a job is due, and need not agree with ours.
-        await jobs.insert(transaction, PIN_QUEUE, [{ data: { slugs: [slug] }, startAfter: (retryAt - now) / 1000 }])
-      }),
-    ),
+    completePin: gatherCalls(guard((pinned: readonly PinnedProof[]) => completePins(deps, pinned))),
+    ...bind(db, { findPolicy, completePolicy }),
+    ...bind(deps, { recordPinFailure }),
   }
 }
 
-/** Rows are locked in one order, here and below: two workers with the same proofs never wait for each other in a circle. */
+export type PinningStore = ReturnType<typeof createPinningStore>
+
+/** The bytes of a policy that is to be pinned. Undefined where that is done. */
+async function findPolicy(db: Kysely<Tables>, hash: string): Promise<Bytes | undefined> {
+  const row = await db
+    .selectFrom('policies')
+    .where('hash', '=', toBytes(hash))
+    .where('pinned_at', 'is', null)
+    .select('bytes')
+    .executeTakeFirst()
+  return row && toOwnBytes(row.bytes)
+}
+
+/** The policy's block was read back from where it was pinned. */
+async function completePolicy(db: Kysely<Tables>, { hash, now }: { hash: string; now: number }): Promise<void> {
+  await db
+    .updateTable('policies')
+    .set({ pinned_at: new Date(now) })
+    .where('hash', '=', toBytes(hash))
+    .where('pinned_at', 'is', null)
+    .execute()
+}
+
+/** Counts a failed attempt of a `pending_pin`: with a job for the next one, or without `retryAt` as `pin_failed`. */
+function recordPinFailure(
+  { db, jobs }: PinningDeps,
+  parameters: { slug: string; failure: string; now: number; retryAt?: number | undefined },
+): Promise<void> {
+  const { slug, failure, now, retryAt } = parameters
+  return db.transaction().execute(async (transaction) => {
+    const { numUpdatedRows } = await transaction
+      .updateTable('attestations')
+      .set(({ eb }) => ({ pin_attempts: eb('pin_attempts', '+', 1), failure }))
+      .$if(retryAt === undefined, (update) => update.set({ status: 'pin_failed' }))
+      .where('slug', '=', slug)
+      .where('status', '=', 'pending_pin')
+      .executeTakeFirstOrThrow()
+    if (numUpdatedRows === 0n || retryAt === undefined) return
+    // As a delay: the database's clock decides when a job is due, and need not agree with ours.
+    await jobs.insert(transaction, PIN_QUEUE, [{ data: { slugs: [slug] }, startAfter: (retryAt - now) / 1000 }])
+  })
+}
+
+/**
+ * Keeps these bytes if none were kept before; returns those that are kept. Rows are locked in one order, here and below: two workers with
+ * the same proofs never wait for each other in a circle.
+ */
 async function freezeReceipts(db: Kysely<Tables>, receipts: readonly FrozenReceipt[]): Promise<Bytes[]> {
   const given = takeFirsts(receipts)
   const slugs = given.map(({ slug }) => slug)
@@ -123,8 +123,9 @@ async function freezeReceipts(db: Kysely<Tables>, receipts: readonly FrozenRecei
   })
 }
 
+/** `pending_pin` → `pending_onchain`, with a job to publish it. False where another worker has moved it before. */
 function completePins(
-  { db, jobs, publishDelayMs }: { db: Kysely<Tables>; jobs: Jobs; publishDelayMs: number },
+  { db, jobs, publishDelayMs = 0 }: PinningDeps,
   pinned: readonly PinnedProof[],
 ): Promise<boolean[]> {
   const given = takeFirsts(pinned)

@@ -13,7 +13,7 @@ import {
   startTestStore,
   type TestStore,
 } from './store.fake.ts'
-import type { Wallet } from './types.ts'
+import type { Wallet } from './wallets.ts'
 
 describe('proofs', () => {
   let subject: TestStore

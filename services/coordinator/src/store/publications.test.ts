@@ -1,10 +1,9 @@
 import type { Hex } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { sumGas } from './claimPublication.ts'
 import { explain } from './explain.fake.ts'
 import { CONFIRM_QUEUE, type Jobs, PUBLISH_QUEUE } from './jobs.ts'
-import { createPublicationStore, type PublicationStore } from './publications.ts'
+import { createPublicationStore, type PublicationStore, type PublicationTransaction, sumGas } from './publications.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -14,7 +13,7 @@ import {
   startTestStore,
   type TestStore,
 } from './store.fake.ts'
-import type { ClaimParameters, PublicationTransaction, Wallet } from './types.ts'
+import type { Wallet } from './wallets.ts'
 
 const CHAIN = 31_337
 const ACCOUNT: Hex = `0x${'a1'.repeat(20)}`
@@ -54,7 +53,7 @@ describe('publications', () => {
     maxPriorityFeePerGas: 10n ** 9n,
     ...changes,
   })
-  const claim = (slugs: readonly string[], changes: Partial<ClaimParameters> = {}) =>
+  const claim = (slugs: readonly string[], changes: Partial<Parameters<PublicationStore['claim']>[0]> = {}) =>
     store.claim({
       chainId: CHAIN,
       account: ACCOUNT,
@@ -66,7 +65,7 @@ describe('publications', () => {
       now: NOW,
       ...changes,
     })
-  async function claimOne(slugs: readonly string[], changes: Partial<ClaimParameters> = {}) {
+  async function claimOne(slugs: readonly string[], changes: Partial<Parameters<PublicationStore['claim']>[0]> = {}) {
     expect(await claim(slugs, changes)).toBe(true)
     const publication = (await store.findOpen(CHAIN)).at(-1)
     if (publication === undefined) throw new Error('no publication')

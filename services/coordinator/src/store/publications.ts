@@ -1,92 +1,468 @@
-import type { AttestationPublished, Hex } from '@countersign/protocol'
-import type { Kysely } from 'kysely'
-import { claim, failDue, failOverdue, findDue, findNextNonce, sumGas } from './claimPublication.ts'
-import { guard } from './databaseError.ts'
-import type { Jobs } from './jobs.ts'
-import { addTransaction, findOpen, findProofs, findUnsent, markSent } from './openPublications.ts'
-import { confirm, fail, finish, lose, move, type Reverted, revert } from './settlePublication.ts'
+import { type AttestationPublished, type Hex, toPrefixedHex } from '@countersign/protocol'
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import { bind } from './databaseError.ts'
+import { CONFIRM_QUEUE, type Jobs, PUBLISH_QUEUE } from './jobs.ts'
 import type { Tables } from './tables.ts'
-import type {
-  ClaimParameters,
-  DueProof,
-  MinedAt,
-  OpenPublication,
-  PublicationTransaction,
-  PublishFailure,
-  UnsentTransaction,
-} from './types.ts'
+import { toBytes } from './values.ts'
+
+/** Why a proof is `onchain_failed`; kept in `attestations.failure`. */
+type PublishFailure =
+  /** Its deadline passed before it went into any transaction. */
+  | 'publish_deadline'
+  /** Its transaction was not mined in time, and its nonce has been used up. */
+  | 'publish_cancelled'
+  /** The contract refuses it, and only it. */
+  | 'publish_reverted'
+  /** Its transaction was mined, but the events are not there. */
+  | 'publish_unconfirmed'
+
+/** A pinned proof that no publication has. */
+export type DueProof = AttestationPublished & {
+  slug: string
+  pinnedAt: number
+  /** The largest publication that it may go into. */
+  publishLimit: number
+}
+
+export type PublicationTransaction = {
+  hash: Hex
+  raw: Hex
+  /** A cancel uses the nonce up and does nothing. */
+  kind: 'publish' | 'cancel'
+  gas: bigint
+  maxFeePerGas: bigint
+  maxPriorityFeePerGas: bigint
+}
+
+/** All that sending takes. */
+export type SignedTransaction = Pick<PublicationTransaction, 'hash' | 'raw' | 'kind'>
+
+export type StoredTransaction = PublicationTransaction & {
+  createdAt: number
+  /** The last time; undefined where no node is known to have taken it. */
+  sentAt: number | undefined
+}
+
+/** One nonce of an account, and everything that was ever signed for it. */
+export type OpenPublication = {
+  id: number
+  status: 'pending' | 'confirmed'
+  account: Hex
+  nonce: number
+  contract: Hex
+  calldata: Hex
+  /** Where it was mined, once confirmed. */
+  mined: MinedAt | undefined
+  createdAt: number
+  /** By fee: what replaces another pays more, so the last is the newest. */
+  transactions: StoredTransaction[]
+}
+
+type MinedAt = { txHash: Hex; blockNumber: number }
+type Mined = { id: number } & MinedAt
+type Deps = { db: Kysely<Tables>; jobs: Jobs }
+type TransactionRow = Selectable<Tables['publication_transactions']>
+
+const MAX_DUE = 200
+/** Until the first check of a new publication. */
+const CONFIRM_AFTER_S = 1
 
 /**
  * What the publish and confirm stages read and write. Every move is conditional on the state that the caller saw, and returns
  * whether it was made. Failures of the database itself throw `database_unavailable`.
  */
-export type PublicationStore = {
-  /** In the order in which they were pinned; 200 at most. */
-  findDue(): Promise<DueProof[]>
-  /** One more than the highest that was ever stored, or 0. */
-  findNextNonce(parameters: { chainId: number; account: Hex }): Promise<number>
-  /** Gas limits of publications that were created since then. Of the transactions of one nonce one is mined, so one counts. */
-  sumGas(parameters: { chainId: number; account: Hex; since: number }): Promise<bigint>
-  /**
-   * One transaction: the nonce, the proofs, the signed bytes and the job that confirms them. Returns false, and does nothing, where
-   * the nonce or one of the proofs has been claimed by another.
-   */
-  claim(parameters: ClaimParameters): Promise<boolean>
-  /** `pending_onchain` → `onchain_failed`, if no publication has it. */
-  failDue(parameters: { slug: string; failure: PublishFailure }): Promise<boolean>
-  /** `pending_onchain` → `onchain_failed` for what was pinned before and is in no publication; returns how many. */
-  failOverdue(parameters: { pinnedBefore: number; slugs?: readonly string[] | undefined }): Promise<number>
-
-  /** Pending and confirmed, by nonce. */
-  findOpen(chainId: number): Promise<OpenPublication[]>
-  /** Of pending publications that no node has taken, by nonce: the newest transaction of each. */
-  findUnsent(parameters: { chainId: number; account: Hex }): Promise<UnsentTransaction[]>
-  /** What its events must say. */
-  findProofs(id: number): Promise<AttestationPublished[]>
-  /** Adds a replacement, if the publication still has that status; false too where these very bytes are stored. */
-  addTransaction(parameters: {
-    id: number
-    status: OpenPublication['status']
-    transaction: PublicationTransaction
-    now: number
-  }): Promise<boolean>
-  markSent(parameters: { hash: Hex; now: number }): Promise<void>
-
-  /** pending → confirmed, its proofs → `complete`. */
-  confirm(parameters: { id: number } & MinedAt): Promise<boolean>
-  /** A confirmed one is in another block now, or by another of its transactions; its proofs say so too. */
-  move(parameters: { id: number } & MinedAt): Promise<boolean>
-  /** confirmed → final. */
-  finish(parameters: { id: number }): Promise<boolean>
-  /** pending → reverted. Several proofs are due again, in halves; a single one → `onchain_failed`, unless its account may not publish. */
-  revert(parameters: Reverted): Promise<boolean>
-  /** pending → reverted or cancelled, all its proofs → `onchain_failed`. */
-  fail(
-    parameters: { id: number; status: 'reverted' | 'cancelled'; failure: PublishFailure } & MinedAt,
-  ): Promise<boolean>
-  /** pending → lost: its nonce was used by another sender, for good. Its proofs are due again. */
-  lose(parameters: { id: number }): Promise<boolean>
+export function createPublicationStore(deps: Deps) {
+  return {
+    ...bind(deps.db, { findDue, findNextNonce, sumGas, failDue, failOverdue, findOpen, findUnsent, findProofs }),
+    ...bind(deps.db, { addTransaction, markSent, confirm, move, finish, fail }),
+    ...bind(deps, { claim, revert, lose }),
+  }
 }
 
-/** Publications on an open database. */
-export function createPublicationStore({ db, jobs }: { db: Kysely<Tables>; jobs: Jobs }): PublicationStore {
-  return {
-    findDue: guard(() => findDue(db)),
-    findNextNonce: guard((parameters) => findNextNonce(db, parameters)),
-    sumGas: guard((parameters) => sumGas(db, parameters)),
-    claim: guard((parameters) => claim({ db, jobs }, parameters)),
-    failDue: guard((parameters) => failDue(db, parameters)),
-    failOverdue: guard((parameters) => failOverdue(db, parameters)),
-    findOpen: guard((chainId) => findOpen(db, chainId)),
-    findUnsent: guard((parameters) => findUnsent(db, parameters)),
-    findProofs: guard((id) => findProofs(db, id)),
-    addTransaction: guard((parameters) => addTransaction(db, parameters)),
-    markSent: guard((parameters) => markSent(db, parameters)),
-    confirm: guard((parameters) => confirm(db, parameters)),
-    move: guard((parameters) => move(db, parameters)),
-    finish: guard((parameters) => finish(db, parameters)),
-    revert: guard((parameters) => revert({ db, jobs }, parameters)),
-    fail: guard((parameters) => fail(db, parameters)),
-    lose: guard((parameters) => lose({ db, jobs }, parameters)),
+export type PublicationStore = ReturnType<typeof createPublicationStore>
+
+/** Pinned proofs without a publication, in the order in which they were pinned; 200 at most. */
+async function findDue(db: Kysely<Tables>): Promise<DueProof[]> {
+  const rows = await db
+    .selectFrom('attestations as a')
+    .innerJoin('pending_transactions as p', 'p.id', 'a.pending_transaction_id')
+    .innerJoin('wallets as w', 'w.id', 'p.wallet_id')
+    .where('a.status', '=', 'pending_onchain')
+    .where('a.publication_id', 'is', null)
+    .orderBy('a.pinned_at')
+    .orderBy('a.pending_transaction_id')
+    .limit(MAX_DUE)
+    .select(['a.slug', 'w.address', 'p.tx_hash', 'a.ipfs_cid', 'a.pinned_at', 'a.created_at', 'a.publish_limit'])
+    .execute()
+  return rows.map((row) => ({
+    slug: row.slug,
+    ...toPublished(row),
+    pinnedAt: (row.pinned_at ?? row.created_at).getTime(),
+    publishLimit: row.publish_limit,
+  }))
+}
+
+/** One more than the highest that was ever stored, or 0. */
+async function findNextNonce(
+  db: Kysely<Tables>,
+  { chainId, account }: { chainId: number; account: Hex },
+): Promise<number> {
+  const row = await db
+    .selectFrom('publications')
+    .where('chain_id', '=', chainId)
+    .where('account', '=', toBytes(account))
+    .orderBy('nonce', 'desc')
+    .limit(1)
+    .select('nonce')
+    .executeTakeFirst()
+  return row === undefined ? 0 : Number(row.nonce) + 1
+}
+
+/** Gas limits of publications that were created since then. Of the transactions of one nonce one is mined, so one counts. */
+export async function sumGas(
+  db: Kysely<Tables>,
+  { chainId, account, since }: { chainId: number; account: Hex; since: number },
+): Promise<bigint> {
+  const { rows } = await sql<{ gas: string }>`
+    select coalesce(sum(gas), 0)::text as gas from (
+      select max(t.gas) as gas from publications as p join publication_transactions as t on t.publication_id = p.id
+      where p.chain_id = ${chainId} and p.account = ${toBytes(account)}::bytea and p.created_at > ${new Date(since)}
+      group by p.id
+    ) as of_nonces`.execute(db)
+  return BigInt(rows[0]?.gas ?? 0)
+}
+
+/** Thrown to take back what a transaction has done so far. */
+class NotClaimedError extends Error {}
+
+/**
+ * One transaction: the nonce, the proofs, the signed bytes and the job that confirms them. Returns false, and does nothing, where
+ * the nonce or one of the proofs has been claimed by another.
+ */
+async function claim(
+  { db, jobs }: Deps,
+  parameters: Pick<OpenPublication, 'account' | 'nonce' | 'contract' | 'calldata'> & {
+    chainId: number
+    /** None for a transaction that only fills a gap. */
+    slugs: readonly string[]
+    transaction: PublicationTransaction
+    now: number
+  },
+): Promise<boolean> {
+  const { chainId, account, nonce, contract, calldata, slugs, transaction: signed, now } = parameters
+  try {
+    await db.transaction().execute(async (transaction) => {
+      const publication = await transaction
+        .insertInto('publications')
+        .values({
+          chain_id: chainId,
+          account: toBytes(account),
+          nonce,
+          contract: toBytes(contract),
+          calldata: toBytes(calldata),
+          created_at: new Date(now),
+        })
+        .onConflict((conflict) => conflict.columns(['chain_id', 'account', 'nonce']).doNothing())
+        .returning('id')
+        .executeTakeFirst()
+      if (publication === undefined) throw new NotClaimedError()
+      // Locked in one order, so that two publishers with the same proofs never wait for each other in a circle.
+      const { numAffectedRows } = await sql`
+        with wanted as (
+          select slug from attestations
+          where slug = any(${slugs}::text[]) and status = 'pending_onchain' and publication_id is null
+          order by slug for update
+        )
+        update attestations as a set publication_id = ${Number(publication.id)}::bigint from wanted
+        where a.slug = wanted.slug and a.status = 'pending_onchain' and a.publication_id is null`.execute(transaction)
+      if (Number(numAffectedRows) !== slugs.length) throw new NotClaimedError()
+      await transaction
+        .insertInto('publication_transactions')
+        .values({ ...toTransactionRow(signed), publication_id: Number(publication.id), created_at: new Date(now) })
+        .execute()
+      await jobs.insert(transaction, CONFIRM_QUEUE, [{ data: {}, startAfter: CONFIRM_AFTER_S }])
+    })
+    return true
+  } catch (error) {
+    if (error instanceof NotClaimedError) return false
+    throw error
   }
+}
+
+/** `pending_onchain` → `onchain_failed`, if no publication has it. */
+async function failDue(
+  db: Kysely<Tables>,
+  { slug, failure }: { slug: string; failure: PublishFailure },
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('attestations')
+    .set({ status: 'onchain_failed', failure })
+    .where('slug', '=', slug)
+    .where('status', '=', 'pending_onchain')
+    .where('publication_id', 'is', null)
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows === 1n
+}
+
+/** `pending_onchain` → `onchain_failed` for what was pinned before and is in no publication; returns how many. */
+async function failOverdue(
+  db: Kysely<Tables>,
+  { pinnedBefore, slugs }: { pinnedBefore: number; slugs?: readonly string[] | undefined },
+): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('attestations')
+    .set({ status: 'onchain_failed', failure: 'publish_deadline' satisfies PublishFailure })
+    .where('status', '=', 'pending_onchain')
+    .where('publication_id', 'is', null)
+    .where('pinned_at', '<', new Date(pinnedBefore))
+    .$if(slugs !== undefined, (query) => query.where('slug', 'in', slugs ?? []))
+    .executeTakeFirstOrThrow()
+  return Number(numUpdatedRows)
+}
+
+/** Pending and confirmed, by nonce. */
+async function findOpen(db: Kysely<Tables>, chainId: number): Promise<OpenPublication[]> {
+  const rows = await db
+    .selectFrom('publications')
+    .where('status', 'in', ['pending', 'confirmed'])
+    .where('chain_id', '=', chainId)
+    .orderBy('nonce')
+    .orderBy('id')
+    .selectAll()
+    .execute()
+  const ids = rows.map(({ id }) => Number(id))
+  const { rows: transactions } = await sql<TransactionRow>`
+    select publication_id, tx_hash, raw, kind, gas, max_fee_per_gas, max_priority_fee_per_gas, created_at, sent_at
+    from publication_transactions where publication_id = any(${ids}::bigint[])
+    order by max_fee_per_gas, created_at`.execute(db)
+  const byPublication = Map.groupBy(transactions, (item) => String(item.publication_id))
+  return rows.map((row) => ({
+    id: Number(row.id),
+    status: row.status as OpenPublication['status'],
+    account: toPrefixedHex(row.account),
+    nonce: Number(row.nonce),
+    contract: toPrefixedHex(row.contract),
+    calldata: toPrefixedHex(row.calldata),
+    mined:
+      row.tx_hash === null || row.block_number === null
+        ? undefined
+        : { txHash: toPrefixedHex(row.tx_hash), blockNumber: Number(row.block_number) },
+    createdAt: row.created_at.getTime(),
+    transactions: (byPublication.get(String(row.id)) ?? []).map(toStored),
+  }))
+}
+
+function toStored(row: TransactionRow): StoredTransaction {
+  return {
+    ...toSigned(row),
+    gas: BigInt(row.gas),
+    maxFeePerGas: BigInt(row.max_fee_per_gas),
+    maxPriorityFeePerGas: BigInt(row.max_priority_fee_per_gas),
+    createdAt: row.created_at.getTime(),
+    sentAt: row.sent_at?.getTime(),
+  }
+}
+
+function toSigned({ tx_hash, raw, kind }: Pick<TransactionRow, 'tx_hash' | 'raw' | 'kind'>): SignedTransaction {
+  return { hash: toPrefixedHex(tx_hash), raw: toPrefixedHex(raw), kind }
+}
+
+/** What a publication's events must say. */
+async function findProofs(db: Kysely<Tables>, id: number): Promise<AttestationPublished[]> {
+  const rows = await db
+    .selectFrom('attestations as a')
+    .innerJoin('pending_transactions as p', 'p.id', 'a.pending_transaction_id')
+    .innerJoin('wallets as w', 'w.id', 'p.wallet_id')
+    .where('a.publication_id', '=', id)
+    .select(['w.address', 'p.tx_hash', 'a.ipfs_cid'])
+    .execute()
+  return rows.map(toPublished)
+}
+
+function toPublished(row: { address: Uint8Array; tx_hash: Uint8Array; ipfs_cid: string | null }): AttestationPublished {
+  // The database has no pinned proof without a CID.
+  if (row.ipfs_cid === null) throw new Error('a pinned proof has no CID')
+  return { wallet: toPrefixedHex(row.address), txHash: toPrefixedHex(row.tx_hash), ipfsCid: row.ipfs_cid }
+}
+
+/** The newest transaction of each pending publication none of whose transactions was taken by a node, by nonce. */
+async function findUnsent(
+  db: Kysely<Tables>,
+  { chainId, account }: { chainId: number; account: Hex },
+): Promise<(SignedTransaction & { nonce: number })[]> {
+  const { rows } = await sql<Pick<TransactionRow, 'tx_hash' | 'raw' | 'kind'> & { nonce: string }>`
+    select distinct on (p.nonce) p.nonce, t.tx_hash, t.raw, t.kind
+    from publications as p join publication_transactions as t on t.publication_id = p.id
+    where p.status = 'pending' and p.chain_id = ${chainId} and p.account = ${toBytes(account)}::bytea and not exists (
+      select from publication_transactions as s where s.publication_id = p.id and s.sent_at is not null
+    )
+    order by p.nonce, t.max_fee_per_gas desc, t.created_at desc`.execute(db)
+  return rows.map((row) => ({ nonce: Number(row.nonce), ...toSigned(row) }))
+}
+
+/**
+ * Adds a replacement, if the publication still has that status; false too where these very bytes are stored. Under a lock of the
+ * publication: none is added to one that is being settled.
+ */
+async function addTransaction(
+  db: Kysely<Tables>,
+  parameters: Pick<OpenPublication, 'id' | 'status'> & { transaction: PublicationTransaction; now: number },
+): Promise<boolean> {
+  const { id, status, transaction: signed, now } = parameters
+  return db.transaction().execute(async (transaction) => {
+    const open = await transaction
+      .selectFrom('publications')
+      .where(isId(id))
+      .where('status', '=', status)
+      .select('status')
+      .forUpdate()
+      .executeTakeFirst()
+    if (open === undefined) return false
+    const { numInsertedOrUpdatedRows = 0n } = await transaction
+      .insertInto('publication_transactions')
+      .values({ ...toTransactionRow(signed), publication_id: id, created_at: new Date(now) })
+      .onConflict((conflict) => conflict.column('tx_hash').doNothing())
+      .executeTakeFirstOrThrow()
+    return numInsertedOrUpdatedRows === 1n
+  })
+}
+
+/** The types know the key as one that is never written, and so not as a number to compare with. */
+const isId = (id: number) => sql<boolean>`id = ${id}`
+
+function toTransactionRow({ hash, raw, kind, gas, maxFeePerGas, maxPriorityFeePerGas }: PublicationTransaction) {
+  return {
+    tx_hash: toBytes(hash),
+    kind,
+    raw: toBytes(raw),
+    gas: gas.toString(),
+    max_fee_per_gas: maxFeePerGas.toString(),
+    max_priority_fee_per_gas: maxPriorityFeePerGas.toString(),
+  }
+}
+
+async function markSent(db: Kysely<Tables>, { hash, now }: { hash: Hex; now: number }): Promise<void> {
+  await db
+    .updateTable('publication_transactions')
+    .set({ sent_at: new Date(now) })
+    .where('tx_hash', '=', toBytes(hash))
+    .execute()
+}
+
+/** pending → confirmed, its proofs → `complete`. */
+function confirm(db: Kysely<Tables>, { id, ...mined }: Mined): Promise<boolean> {
+  return settle(db, { id, from: 'pending', to: 'confirmed', ...mined }, (transaction) =>
+    updateProofs(transaction, id, 'pending_onchain', { status: 'complete', ...toOnchain(mined) }),
+  )
+}
+
+/** A confirmed one is in another block now, or by another of its transactions; its proofs say so too. */
+function move(db: Kysely<Tables>, { id, ...mined }: Mined): Promise<boolean> {
+  return settle(db, { id, from: 'confirmed', to: 'confirmed', ...mined }, (transaction) =>
+    updateProofs(transaction, id, 'complete', toOnchain(mined)),
+  )
+}
+
+function toOnchain({ txHash, blockNumber }: MinedAt) {
+  return { onchain_tx_hash: toBytes(txHash), onchain_block_number: blockNumber }
+}
+
+/** confirmed → final. */
+function finish(db: Kysely<Tables>, { id }: { id: number }): Promise<boolean> {
+  return settle(db, { id, from: 'confirmed', to: 'final' })
+}
+
+/**
+ * pending → reverted. Several proofs are due again, in halves; a single one → `onchain_failed`. `isRefused`: its account may not
+ * publish, which says nothing about a proof, so that one alone does not fail either.
+ */
+function revert({ db, jobs }: Deps, { id, isRefused = false, ...mined }: Mined & { isRefused?: boolean }) {
+  return settle(db, { id, from: 'pending', to: 'reverted', ...mined }, async (transaction) => {
+    const { count } = await transaction
+      .selectFrom('attestations')
+      .where('publication_id', '=', id)
+      .select(({ fn }) => fn.countAll<string>().as('count'))
+      .executeTakeFirstOrThrow()
+    const size = Number(count)
+    if (size > 1 || isRefused) return release({ transaction, jobs }, { id, publishLimit: Math.ceil(size / 2) })
+    await updateProofs(transaction, id, 'pending_onchain', { status: 'onchain_failed', failure: 'publish_reverted' })
+  })
+}
+
+/** pending → reverted or cancelled, all its proofs → `onchain_failed`. */
+function fail(
+  db: Kysely<Tables>,
+  { id, status, failure, ...mined }: Mined & { status: 'reverted' | 'cancelled'; failure: PublishFailure },
+): Promise<boolean> {
+  return settle(db, { id, from: 'pending', to: status, ...mined }, (transaction) =>
+    updateProofs(transaction, id, 'pending_onchain', { status: 'onchain_failed', failure }),
+  )
+}
+
+/** pending → lost: its nonce was used by another sender, for good. Its proofs are due again. */
+function lose({ db, jobs }: Deps, { id }: { id: number }): Promise<boolean> {
+  return settle(db, { id, from: 'pending', to: 'lost' }, (transaction) => release({ transaction, jobs }, { id }))
+}
+
+type Settling = {
+  id: number
+  from: OpenPublication['status']
+  to: Exclude<Selectable<Tables['publications']>['status'], 'pending'>
+} & Partial<MinedAt>
+
+/** Moves a publication and its proofs, or neither: of two callers that settle it one wins. */
+function settle(
+  db: Kysely<Tables>,
+  { id, from, to, txHash, blockNumber }: Settling,
+  andThen: (transaction: Transaction<Tables>) => Promise<void> = async () => {},
+): Promise<boolean> {
+  return db.transaction().execute(async (transaction) => {
+    const { numUpdatedRows } = await transaction
+      .updateTable('publications')
+      .set({ status: to })
+      .$if(txHash !== undefined && blockNumber !== undefined, (update) =>
+        update.set({ tx_hash: toBytes(txHash ?? ''), block_number: blockNumber ?? 0 }),
+      )
+      .where(isId(id))
+      .where('status', '=', from)
+      .executeTakeFirstOrThrow()
+    if (numUpdatedRows === 0n) return false
+    await andThen(transaction)
+    return true
+  })
+}
+
+type ProofChanges = {
+  status?: 'complete' | 'onchain_failed'
+  failure?: PublishFailure
+  onchain_tx_hash?: Uint8Array
+  onchain_block_number?: number
+  publication_id?: null
+  publish_limit?: number
+}
+
+async function updateProofs(
+  transaction: Transaction<Tables>,
+  id: number,
+  status: 'pending_onchain' | 'complete',
+  changes: ProofChanges,
+): Promise<void> {
+  await transaction
+    .updateTable('attestations')
+    .set(changes)
+    .where('publication_id', '=', id)
+    .where('status', '=', status)
+    .execute()
+}
+
+/** The proofs are due again, with a job that finds them. */
+async function release(
+  { transaction, jobs }: { transaction: Transaction<Tables>; jobs: Jobs },
+  { id, publishLimit }: { id: number; publishLimit?: number },
+): Promise<void> {
+  await updateProofs(transaction, id, 'pending_onchain', {
+    publication_id: null,
+    ...(publishLimit === undefined ? {} : { publish_limit: publishLimit }),
+  })
+  await jobs.insert(transaction, PUBLISH_QUEUE, [{ data: {} }])
 }

@@ -1,6 +1,6 @@
 import { toHex } from '@countersign/protocol'
 import { type Kysely, type QueryResult, sql } from 'kysely'
-import { guard } from './databaseError.ts'
+import { bind } from './databaseError.ts'
 import type { Tables } from './tables.ts'
 
 /** The receipt of a final proof, with SHA-256 of its bytes in the database, hex. */
@@ -9,23 +9,17 @@ export type HeldReceipt = { slug: string; cid: string; hash: string }
 /** A part of the list. Behind `last` the next one begins, unless it is over: what follows is too young, or nothing. */
 type HeldPage = { receipts: HeldReceipt[]; last: string; isOver: boolean }
 
-export type RetentionStore = {
-  /** Receipts of final proofs from before that time, in the order of signing, from the first after that position. */
-  listHeld(parameters: { after: string; before: number; limit: number }): Promise<HeldPage>
-  /** The bytes of these receipts go; the database refuses any that is not of a final proof. How many went: another worker may be first. */
-  dropReceipts(slugs: readonly string[]): Promise<number>
-}
+export const createRetentionStore = (db: Kysely<Tables>) => bind(db, { listHeld, dropReceipts })
 
-export function createRetentionStore(db: Kysely<Tables>): RetentionStore {
-  return {
-    listHeld: guard((parameters) => listHeld(db, parameters)),
-    dropReceipts: guard((slugs) => dropReceipts(db, slugs)),
-  }
-}
+export type RetentionStore = ReturnType<typeof createRetentionStore>
 
 type HeldRow = { id: string; slug: string; ipfs_cid: string; is_old: boolean; hash: Uint8Array | null }
 
-/** Hashed by the database: the bytes stay there. The order of signing is that of time but for moments, so the first young one may end the list. */
+/**
+ * Receipts of final proofs from before that time, in the order of signing, from the first after that position. Hashed by the database: the
+ * bytes stay there. The order of signing is that of time but for moments, so the first young one may
+ * end the list.
+ */
 async function listHeld(
   db: Kysely<Tables>,
   { after, before, limit }: { after: string; before: number; limit: number },
@@ -49,7 +43,10 @@ async function listHeld(
   }
 }
 
-/** Rows that another transaction has locked are left to it. */
+/**
+ * The bytes of these receipts go; the database refuses any that is not of a final proof. How many went: another worker may be first, and
+ * rows that another transaction has locked are left to it.
+ */
 async function dropReceipts(db: Kysely<Tables>, slugs: readonly string[]): Promise<number> {
   if (slugs.length === 0) return 0
   const { rows } = await sql<{ slug: string }>`

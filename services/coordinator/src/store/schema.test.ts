@@ -11,7 +11,7 @@ import {
   startTestStore,
   type TestStore,
 } from './store.fake.ts'
-import type { Wallet } from './types.ts'
+import type { Wallet } from './wallets.ts'
 
 const RESTRICT_VIOLATION = { code: '23001' }
 const CHECK_VIOLATION = { code: '23514' }

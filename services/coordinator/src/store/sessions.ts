@@ -1,10 +1,22 @@
-import { toHex, toPrefixedHex } from '@countersign/protocol'
+import { type Hex, toHex, toPrefixedHex } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
-import { toBytes } from './bytes.ts'
 import type { Tables } from './tables.ts'
-import type { Session, User } from './types.ts'
-import { toUser } from './users.ts'
+import { toUser, type User } from './users.ts'
+import { toBytes } from './values.ts'
+
+/** A session. The database has only the hash of its secret, so a stolen copy signs nothing. */
+export type Session = {
+  /** SHA-256 of the session secret, hex. */
+  sidHash: string
+  userId: string
+  grant: string
+  keyId: string
+  address: Hex
+  createdAt: number
+  lastSeenAt: number
+  expiresAt: number
+}
 
 /** A session in use writes its row this often, not at every request. */
 const SEEN_INTERVAL_MS = 60_000

@@ -1,11 +1,31 @@
 import type { Hex } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
-import { toDigits } from './bytes.ts'
 import { PREPARED } from './openDatabase.ts'
 import { isSeenDue, markSeen } from './sessions.ts'
+import type { StoredSigning } from './signings.ts'
 import type { Tables } from './tables.ts'
-import { toList } from './toList.ts'
-import type { AskedSigner, FoundSigner, Signer } from './types.ts'
+import { toDigits, toList } from './values.ts'
+import type { StoredPolicy } from './vaults.ts'
+
+/** Who asks for a signature, with the earlier answer where this digest was signed before. */
+export type Signer = {
+  userId: string
+  grant: string
+  /** Of the wallet that is to sign, as the address. */
+  keyId: string
+  address: Hex
+  /** Undefined where no wallet has been provisioned. */
+  walletId: string | undefined
+  /** Where a vault is to sign. */
+  policy?: StoredPolicy
+  signed: Pick<StoredSigning, 'signature' | 'slug'> | undefined
+}
+
+/** What a signer is found by. Without a digest no earlier signature is looked for; without a wallet it is the user's own. */
+export type AskedSigner = { sidHash: string; digest: Hex | undefined; wallet?: Hex | undefined }
+
+/** A mismatch is of rows that never change by themselves: session, user and wallet are of different keys. */
+export type FoundSigner = Signer | 'expired' | 'key_binding_mismatch' | 'vault_not_found' | undefined
 
 type SignerRow = {
   position: number

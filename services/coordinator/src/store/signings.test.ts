@@ -2,10 +2,10 @@ import { hash } from 'node:crypto'
 import { toCanonicalJson } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createStore } from './createStore.ts'
 import { openJobs, PIN_QUEUE } from './jobs.ts'
 import { openDatabase } from './openDatabase.ts'
-import { findSigned } from './signings.ts'
+import { createStore } from './openStore.ts'
+import { findSigned, type Signing } from './signings.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -14,7 +14,7 @@ import {
   startTestStore,
   type TestStore,
 } from './store.fake.ts'
-import type { Signing, Wallet } from './types.ts'
+import type { Wallet } from './wallets.ts'
 
 describe('signings', () => {
   let subject: TestStore

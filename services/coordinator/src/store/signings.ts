@@ -1,9 +1,14 @@
 import { hash } from 'node:crypto'
 import { parseCheckpoint, parseNote } from '@countersign/log'
 import {
+  type AnyWitness,
   type Approval,
+  type EntropyWitness,
   type Hex,
   hasSignature,
+  type Signed,
+  type Statement,
+  type StatementV2,
   type TxMetadata,
   toCanonicalJson,
   toEventHash,
@@ -11,13 +16,42 @@ import {
 } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
-import { toBytes, toDigits } from './bytes.ts'
+import type { SharedHashes, SharedRecords, SigningBatch } from './batches.ts'
 import type { Jobs } from './jobs.ts'
 import { PREPARED } from './openDatabase.ts'
-import type { SharedHashes, SharedRecords } from './sharedRecords.ts'
 import type { Tables } from './tables.ts'
-import { toList } from './toList.ts'
-import type { Signing, SigningBatch, StoredSigning } from './types.ts'
+import { toBytes, toDigits, toList } from './values.ts'
+
+export type Signing = {
+  /** 128 random bits, base64url: offered, and used if this signing is the first of its (wallet, digest). */
+  slug: string
+  walletId: string
+  leafIndex: number
+  path: readonly string[]
+} & (
+  | {
+      version: 1
+      statement: Statement
+      txMetadata: TxMetadata
+      witness: EntropyWitness
+      /** The coordinator's release signature, 64 bytes, hex. */
+      release: string
+    }
+  /** Of an off-chain kind the subject is the commitment, and nothing else of the signature gets here. */
+  | {
+      version: 2
+      statement: StatementV2
+      signed: Signed
+      witness: AnyWitness
+      /** Of a vault's transaction, where there were any. */
+      approvals?: readonly Approval[] | undefined
+      /** Where in the batch's log its entry is. */
+      logIndex?: number | undefined
+    }
+)
+
+/** What was committed for a (wallet, digest): by this call, or by an earlier one. An off-chain signing has only its slug; for an address nothing is signed. */
+export type StoredSigning = { walletId: string; digest: Hex | null; signature: Hex | null; slug: string }
 
 type StoredRow = { wallet_id: string; digest: string; signature: string | null; slug: string }
 

@@ -3,8 +3,10 @@ import { createEnclaveSettings, type Hex, hashLeaf, toHex } from '@countersign/p
 import { parseBlock } from '@countersign/receipt'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { assembleReceipt } from '../publish/assembleReceipt.ts'
+import type { SigningBatch } from './batches.ts'
 import { createTestLog, type TestLog } from './logs.fake.ts'
 import { createPinningStore } from './pinning.ts'
+import type { Signing } from './signings.ts'
 import {
   createTestAuthorization,
   createTestBatch,
@@ -16,7 +18,7 @@ import {
   startTestStore,
   type TestStore,
 } from './store.fake.ts'
-import type { Signing, SigningBatch, Wallet } from './types.ts'
+import type { Wallet } from './wallets.ts'
 
 type SigningV2 = Signing & { version: 2 }
 

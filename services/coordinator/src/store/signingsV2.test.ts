@@ -1,7 +1,9 @@
 import { type Hex, type Signed, toEventHash } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { assembleReceipt } from '../publish/assembleReceipt.ts'
+import type { SigningBatch } from './batches.ts'
 import { createPinningStore } from './pinning.ts'
+import type { Signing } from './signings.ts'
 import {
   createTestAuthorization,
   createTestBatch,
@@ -14,7 +16,7 @@ import {
   startTestStore,
   type TestStore,
 } from './store.fake.ts'
-import type { Signing, SigningBatch, Wallet } from './types.ts'
+import type { Wallet } from './wallets.ts'
 
 describe('signings of version 2', () => {
   let subject: TestStore

@@ -13,13 +13,15 @@ import {
 import type { Witness } from '@countersign/receipt'
 import { createTestDatabase } from '@countersign/testing'
 import { sql } from 'kysely'
-import type { LogStore, Store } from '../ports.ts'
-import { createStore } from './createStore.ts'
+import type { Release, SigningBatch } from './batches.ts'
 import { type Jobs, openJobs } from './jobs.ts'
-import { createLogStore } from './logs.ts'
+import { createLogStore, type LogStore } from './logs.ts'
 import { type Database, type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
-import { openStores } from './openStore.ts'
-import type { Release, Session, Signing, SigningBatch, User, Wallet } from './types.ts'
+import { createStore, openStores, type Store } from './openStore.ts'
+import type { Session } from './sessions.ts'
+import type { Signing } from './signings.ts'
+import type { User } from './users.ts'
+import type { Wallet } from './wallets.ts'
 
 export const NOW = Date.UTC(2025, 0, 2, 3, 4, 5, 678)
 

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Login } from './logins.ts'
 import {
   createTestBatch,
   createTestSession,
@@ -14,7 +15,6 @@ import {
   startTestStore,
   type TestStore,
 } from './store.fake.ts'
-import type { Login } from './types.ts'
 
 const IDLE_MS = 7_200_000
 

@@ -13,7 +13,7 @@ import {
 } from './store.fake.ts'
 import { enqueueMissing } from './sweep.ts'
 import type { Tables } from './tables.ts'
-import type { Wallet } from './types.ts'
+import type { Wallet } from './wallets.ts'
 
 describe('jobs that are finished', () => {
   let subject: TestStore

@@ -1,4 +1,5 @@
 import type {
+  AnyWitness,
   Approval,
   EnclaveSettings,
   ProofStatus,
@@ -11,7 +12,6 @@ import type {
   WebhookType,
 } from '@countersign/protocol'
 import type { ColumnType, Generated, GeneratedAlways } from 'kysely'
-import type { AnyWitness, WebhookStatus } from './types.ts'
 
 type Bytes = Uint8Array
 /** Drivers answer 64-bit integers as text or number, by size. */
@@ -210,7 +210,7 @@ export type Tables = {
   webhook_deliveries: {
     event_id: string
     receiver_id: number
-    status: Generated<WebhookStatus>
+    status: Generated<'pending' | 'delivered' | 'dead'>
     attempts: Generated<number>
     failure: string | null
     queued_at: Generated<Date>

@@ -1,9 +1,10 @@
 import { toHex } from '@countersign/protocol'
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
-import { toBytes } from './bytes.ts'
 import type { Tables } from './tables.ts'
-import type { User } from './types.ts'
+import { toBytes } from './values.ts'
+
+export type User = { id: string; issuer: string; subject: string; email: string; name: string | null; kmsKeyId: string }
 
 /** One statement: a changed key updates nothing, and so answers nothing. */
 export async function upsertUser(db: Kysely<Tables>, user: Omit<User, 'id'> & { now: number }): Promise<User> {

@@ -14,7 +14,7 @@ import {
   startTestStore,
   type TestStore,
 } from './store.fake.ts'
-import type { StoredPolicy } from './types.ts'
+import type { StoredPolicy } from './vaults.ts'
 
 const IDLE_MS = 7_200_000
 const withCode = (code: string) => expect.objectContaining({ code })

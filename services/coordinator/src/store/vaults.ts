@@ -1,10 +1,24 @@
 import { type Hex, toHex, toPrefixedHex } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError, vaultKeyChanged } from '../errors.ts'
-import { toBytes } from './bytes.ts'
 import { type Jobs, POLICY_QUEUE } from './jobs.ts'
 import type { Tables } from './tables.ts'
-import type { StoredPolicy, Vault } from './types.ts'
+import { toBytes } from './values.ts'
+
+/** The hash (32 bytes, hex) and the canonical JSON that it is of. */
+export type StoredPolicy = { hash: string; text: string }
+
+/** A wallet whose key follows from its rules. */
+export type Vault = {
+  id: string
+  userId: string
+  address: Hex
+  kmsKeyId: string
+  createdAt: number
+  policy: StoredPolicy
+  /** Whether the policy's block was read back from where it was pinned. Until then nobody is shown the address. */
+  isPinned: boolean
+}
 
 function selectVaults(db: Kysely<Tables>, userId: string) {
   return db

@@ -1,9 +1,18 @@
-import { type Hex, hashEntropy, toHex, toPrefixedHex } from '@countersign/protocol'
+import { type AnyWitness, type Hex, hashEntropy, toHex, toPrefixedHex } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
-import { toBytes } from './bytes.ts'
 import type { Tables } from './tables.ts'
-import type { AnyWitness, Wallet } from './types.ts'
+import { toBytes } from './values.ts'
+
+export type Wallet = {
+  id: string
+  userId: string
+  address: Hex
+  kmsKeyId: string
+  createdAt: number
+  /** Recorded once, and never changed: the database itself refuses. */
+  provenance: { entropyHash: string; entropySig: string; satelliteSource: string }
+}
 
 export async function findWallet(db: Kysely<Tables>, userId: string): Promise<Wallet | undefined> {
   const row = await db

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { countWebhooks, listWebhooks, retryWebhooks } from './inspectWebhooks.ts'
 import {
   createTestBatch,
   createTestSession,
@@ -12,8 +11,15 @@ import {
   startTestStore,
   type TestStore,
 } from './store.fake.ts'
-import { createWebhookEvents } from './webhookEvents.ts'
-import { createWebhookStore, type DueWebhook, type WebhookStore } from './webhooks.ts'
+import {
+  countWebhooks,
+  createWebhookEvents,
+  createWebhookStore,
+  type DueWebhook,
+  listWebhooks,
+  retryWebhooks,
+  type WebhookStore,
+} from './webhooks.ts'
 
 const DAY_MS = 86_400_000
 
@@ -308,12 +314,12 @@ describe('webhooks', () => {
       const [id = 0, other = 0] = await register('https://one.example', 'https://two.example')
       await subject.query('delete from webhook_events')
       for (let index = 0; index < 5; index++) await add('delivered', 3, [id, other])
-      const small = createWebhookStore(subject.database.db, { maxForgotten: 4 })
-      expect(await small.forget(term())).toEqual({ undelivered: 0, isOver: false })
+      const forget = () => webhooks.forget({ ...term(), limit: 4 })
+      expect(await forget()).toEqual({ undelivered: 0, isOver: false })
       expect((await left(id)) + (await left(other))).toBe(6)
       let isOver = false
       while (!isOver) {
-        const both = await Promise.all([small.forget(term()), small.forget(term())])
+        const both = await Promise.all([forget(), forget()])
         isOver = both.every((one) => one.isOver) && (await left(id)) + (await left(other)) === 0
       }
       expect(await count()).toBe(0)

@@ -1,11 +1,13 @@
-import type { WebhookEvent } from '@countersign/protocol'
-import { type Kysely, sql } from 'kysely'
-import { toBytes } from './bytes.ts'
-import { guard } from './databaseError.ts'
-import { gatherCalls } from './gatherCalls.ts'
+import type { WebhookData, WebhookEvent, WebhookType } from '@countersign/protocol'
+import { type Kysely, type Selectable, sql } from 'kysely'
+import { bind, guard } from './databaseError.ts'
+import { gatherCalls } from './gather.ts'
 import { PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
-import type { WebhookStatus } from './types.ts'
+import { toBytes, toOwnBytes } from './values.ts'
+
+/** How far an event has come on its way to a receiver. A dead one was given up, until an operator sends it again. */
+export type WebhookStatus = Selectable<Tables['webhook_deliveries']>['status']
 
 /** A receiver by the SHA-256 of its URL (hex), and what of the URL may be shown. */
 export type NamedReceiver = { urlHash: string; origin: string }
@@ -24,27 +26,6 @@ export type WebhookOutcome = {
   deadlineMs: number
 }
 
-/** What workers read and write to deliver webhooks. Failures of the database itself throw `database_unavailable`. */
-export type WebhookStore = {
-  /**
-   * From now on these receivers get what happens, and no others; and these keys (32 bytes) sign. Returns the receivers' ids, in their
-   * order, and how many others got it until now.
-   */
-  register(parameters: {
-    receivers: readonly NamedReceiver[]
-    keys: readonly Uint8Array[]
-    now: number
-  }): Promise<{ ids: number[]; switchedOff: number }>
-  /** How many of these get nothing new, because somebody has registered others since. */
-  countInactive(receiverIds: readonly number[]): Promise<number>
-  /** Takes what is due, the longest due first. What is not settled within the lease is due again. */
-  claim(parameters: { receiverId: number; limit: number; leaseMs: number }): Promise<DueWebhook[]>
-  /** How it is now. What was delivered stays so, whatever another worker says of it later. */
-  settle(outcome: WebhookOutcome): Promise<WebhookStatus>
-  /** Deletes some of what was delivered long ago, and of what was queued very long ago. One worker does it at a time; for another there is nothing left. */
-  forget(parameters: { deliveredBefore: number; queuedBefore: number }): Promise<Forgotten>
-}
-
 /** `undelivered` counts those that never arrived; `isOver`: no others are as old. */
 type Forgotten = { undelivered: number; isOver: boolean }
 
@@ -53,16 +34,21 @@ const MAX_FORGOTTEN = 5_000
 /** Of the lock under which webhooks are forgotten. */
 const FORGET_LOCK = 0x77_68_6b_02
 
-export function createWebhookStore(db: Kysely<Tables>, { maxForgotten = MAX_FORGOTTEN } = {}): WebhookStore {
+/** What workers read and write to deliver webhooks. Failures of the database itself throw `database_unavailable`. */
+export function createWebhookStore(db: Kysely<Tables>) {
   return {
-    register: guard((parameters) => register(db, parameters)),
-    claim: guard((parameters) => claim(db, parameters)),
+    ...bind(db, { register, claim, countInactive, forget }),
+    /** How it is now. What was delivered stays so, whatever another worker says of it later. */
     settle: gatherCalls(guard((outcomes: readonly WebhookOutcome[]) => settle(db, outcomes))),
-    countInactive: guard((receiverIds) => countInactive(db, receiverIds)),
-    forget: guard((parameters) => forget(db, { ...parameters, limit: maxForgotten })),
   }
 }
 
+export type WebhookStore = ReturnType<typeof createWebhookStore>
+
+/**
+ * From now on these receivers get what happens, and no others; and these keys (32 bytes) sign. Returns the receivers' ids, in their
+ * order, and how many others got it until now.
+ */
 function register(
   db: Kysely<Tables>,
   { receivers, keys, now }: { receivers: readonly NamedReceiver[]; keys: readonly Uint8Array[]; now: number },
@@ -95,6 +81,7 @@ function register(
   })
 }
 
+/** How many of these get nothing new, because somebody has registered others since. */
 async function countInactive(db: Kysely<Tables>, receiverIds: readonly number[]): Promise<number> {
   const { rows } = await sql<{ count: string }>`select count(*) as count from webhook_receivers
     where not is_active and id = any(${receiverIds}::integer[])`.execute(db)
@@ -102,12 +89,17 @@ async function countInactive(db: Kysely<Tables>, receiverIds: readonly number[])
 }
 
 /**
- * Row by row of what was delivered or not, each found by its own index, and an event with its last row: what stays is not looked at
+ * Deletes some of what was delivered long ago, and of what was queued very long ago. One worker does it at a time; for another there is
+ * nothing left. Row by row of what was delivered or not, each found by its own index, and an event with its last row: what stays is not looked at
  * again and again. The lock keeps two workers from leaving an event to each other.
  */
 function forget(
   db: Kysely<Tables>,
-  { deliveredBefore, queuedBefore, limit }: { deliveredBefore: number; queuedBefore: number; limit: number },
+  {
+    deliveredBefore,
+    queuedBefore,
+    limit = MAX_FORGOTTEN,
+  }: { deliveredBefore: number; queuedBefore: number; limit?: number },
 ): Promise<Forgotten> {
   return db.transaction().execute(async (transaction) => {
     const lock = sql<{ is_ours: boolean }>`select pg_try_advisory_xact_lock(${FORGET_LOCK}::bigint) as is_ours`
@@ -135,6 +127,7 @@ function forget(
   })
 }
 
+/** Takes what is due, the longest due first. What is not settled within the lease is due again. */
 async function claim(
   db: Kysely<Tables>,
   { receiverId, limit, leaseMs }: { receiverId: number; limit: number; leaseMs: number },
@@ -189,4 +182,139 @@ async function settle(db: Kysely<Tables>, outcomes: readonly WebhookOutcome[]): 
     ({ eventId, receiverId }) =>
       rows.find((row) => row.event_id === eventId && row.receiver_id === receiverId)?.status ?? 'delivered',
   )
+}
+
+/** What is told by webhooks of no row of its own, with what each says. */
+export type WebhookWarning = Pick<WebhookData, 'vault.refused' | 'collateral.lapsing' | 'publisher.short_of_gas'>
+
+/** What happens, for the servers of others. Where nobody is to be told, nothing is written. */
+export type WebhookEvents = {
+  /** Of one cause only so often; the rest is dropped. */
+  write<Type extends keyof WebhookWarning>(type: Type, data: WebhookWarning[Type], now: number): Promise<void>
+  /** The public keys that sign, 32 bytes each; none where there are no webhooks. */
+  findKeys(): Promise<Uint8Array[]>
+}
+
+const DAY = '1 day'
+const HOUR = '1 hour'
+
+/** How often each may be told of one cause: a warning once a day, a vault's refusals so often that nobody floods a receiver with them. */
+const bounds: {
+  [Type in keyof WebhookWarning]: { most: number; span: string; name(data: WebhookWarning[Type]): string }
+} = {
+  'vault.refused': { most: 60, span: HOUR, name: ({ walletAddress }) => walletAddress },
+  'collateral.lapsing': { most: 1, span: DAY, name: ({ fmspc, ca }) => `${fmspc} ${ca}` },
+  'publisher.short_of_gas': { most: 1, span: DAY, name: ({ account, chainId }) => `${chainId} ${account}` },
+}
+
+/** What is told of by no row of its own, and the keys that sign. */
+export function createWebhookEvents(db: Kysely<Tables>): WebhookEvents {
+  return {
+    write: guard(async (type, data, now) => {
+      const { most, span, name } = bounds[type]
+      await sql`select write_webhook(${type}::text, ${JSON.stringify(data)}::jsonb, ${new Date(now)}::timestamptz,
+        ${`${type} ${name(data)}`}::text, ${most}::integer, ${span}::interval)`.execute(db)
+    }),
+    findKeys: guard(async () => {
+      const rows = await db
+        .selectFrom('webhook_keys')
+        .where('place', 'is not', null)
+        .select('key')
+        .orderBy('place')
+        .execute()
+      return rows.map(({ key }) => toOwnBytes(key))
+    }),
+  }
+}
+
+/** A webhook on its way to one receiver, as its operator sees it. */
+export type InspectedWebhook = {
+  id: string
+  type: WebhookType
+  /** Origin of the receiver; the rest of its URL is only in the settings. */
+  receiver: string
+  /** False where the settings name that receiver no more. */
+  isActive: boolean
+  status: WebhookStatus
+  attempts: number
+  /** Code of the last thing that went wrong. */
+  failure: string | null
+  createdAt: number
+  /** Of a pending one: when it is tried next. */
+  dueAt: number | null
+}
+
+/** Webhooks of one status, the oldest first. */
+export async function listWebhooks(
+  db: Kysely<Tables>,
+  { status, limit }: { status: WebhookStatus; limit: number },
+): Promise<InspectedWebhook[]> {
+  const rows = await db
+    .selectFrom('webhook_deliveries as d')
+    .innerJoin('webhook_events as e', 'e.id', 'd.event_id')
+    .innerJoin('webhook_receivers as r', 'r.id', 'd.receiver_id')
+    .where('d.status', '=', status)
+    .select(['e.id', 'e.type', 'e.created_at', 'r.origin', 'r.is_active'])
+    .select(['d.status', 'd.attempts', 'd.failure', 'd.due_at'])
+    .orderBy('e.created_at')
+    .limit(limit)
+    .execute()
+  return rows.map((row) => ({
+    id: row.id,
+    type: row.type,
+    receiver: row.origin,
+    isActive: row.is_active,
+    status: row.status,
+    attempts: row.attempts,
+    failure: row.failure,
+    createdAt: row.created_at.getTime(),
+    dueAt: row.status === 'pending' ? row.due_at.getTime() : null,
+  }))
+}
+
+/**
+ * Sends dead ones again, of one event or (without an id) all of them; returns how many. Their deadline counts from now. To a receiver
+ * that the settings name no more nothing is sent, so its own stay dead.
+ */
+export async function retryWebhooks(db: Kysely<Tables>, { id }: { id: string | undefined }): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('webhook_deliveries')
+    .set({ status: 'pending', attempts: 0, queued_at: sql`now()`, due_at: sql`now()`, settled_at: null })
+    .where('status', '=', 'dead')
+    .where('receiver_id', 'in', db.selectFrom('webhook_receivers').where('is_active', '=', true).select('id'))
+    .$if(id !== undefined, (update) => update.where('event_id', '=', id ?? ''))
+    .executeTakeFirstOrThrow()
+  return Number(numUpdatedRows)
+}
+
+export type WebhookCount = { receiver: string; pending: number; dead: number; oldestAt: number | undefined }
+
+/** Above it they are not counted one by one: a receiver that is gone for days has millions, and the age of the oldest says more. */
+const MAX_COUNTED = 10_000
+
+/** How many wait at each receiver of the settings and since when the oldest does, and how many were given up; from the indexes of those two. */
+export async function countWebhooks(db: Kysely<Tables>): Promise<WebhookCount[]> {
+  const { rows } = await sql<{ origin: string; pending: string; dead: string; oldest_at: Date | null }>`
+    select r.origin, sum(p.count) as pending, sum(d.count) as dead, min(o.oldest_at) as oldest_at
+    from webhook_receivers as r
+    cross join lateral (
+      select min(queued_at) as oldest_at from webhook_deliveries where receiver_id = r.id and status = 'pending'
+    ) as o
+    cross join lateral (
+      select count(*) as count from (
+        select from webhook_deliveries where receiver_id = r.id and status = 'pending' limit ${MAX_COUNTED}::bigint
+      ) as counted
+    ) as p
+    cross join lateral (
+      select count(*) as count from (
+        select from webhook_deliveries where receiver_id = r.id and status = 'dead' limit ${MAX_COUNTED}::bigint
+      ) as counted
+    ) as d
+    where r.is_active group by r.origin`.execute(db)
+  return rows.map(({ origin, pending, dead, oldest_at }) => ({
+    receiver: origin,
+    pending: Number(pending),
+    dead: Number(dead),
+    oldestAt: oldest_at?.getTime(),
+  }))
 }

@@ -21,8 +21,7 @@ import * as x509 from '@peculiar/x509'
 import { startContract } from '../../../../contracts/startContract.ts'
 import type { CheckName, State } from '../../src/operate/doctor/check.ts'
 import { type DoctorResult, runDoctor } from '../../src/operate/doctor/runDoctor.ts'
-import type { Clock } from '../../src/ports.ts'
-import { systemClock } from '../../src/system.ts'
+import { type Clock, systemClock } from '../../src/system.ts'
 
 export type Settings = Record<string, string | undefined>
 export type Bed = Awaited<ReturnType<typeof startBed>>

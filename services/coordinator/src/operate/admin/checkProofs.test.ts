@@ -10,7 +10,7 @@ import {
   startTestStore,
   type TestStore,
 } from '../../store/store.fake.ts'
-import type { Wallet } from '../../store/types.ts'
+import type { Wallet } from '../../store/wallets.ts'
 import { checkProofs, formatList, type ListedProof, parseList } from './checkProofs.ts'
 
 const BYTES = Buffer.from('a receipt')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { InspectedProof } from '../../store/inspect.ts'
-import type { InspectedWebhook } from '../../store/inspectWebhooks.ts'
+import type { InspectedProof } from '../../store/proofs.ts'
+import type { InspectedWebhook } from '../../store/webhooks.ts'
 import { explain, explainWebhook } from './explain.ts'
 
 const NOW = 1_800_000_000_000

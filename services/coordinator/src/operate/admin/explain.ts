@@ -1,6 +1,6 @@
-import type { InspectedProof } from '../../store/inspect.ts'
-import type { InspectedWebhook } from '../../store/inspectWebhooks.ts'
+import type { InspectedProof } from '../../store/proofs.ts'
 import type { RetentionCount } from '../../store/retention.ts'
+import type { InspectedWebhook } from '../../store/webhooks.ts'
 
 /** What each failure means to an operator, and what to do about it. */
 const advice: Readonly<Record<string, string>> = {

@@ -5,6 +5,7 @@ import { createCompleteProofs } from '../../store/finalProofs.fake.ts'
 import { findPins } from '../../store/findPins.ts'
 import { createPinningStore } from '../../store/pinning.ts'
 import { createRetentionStore } from '../../store/retention.ts'
+import type { Signing } from '../../store/signings.ts'
 import {
   createTestBatch,
   createTestRelease,
@@ -15,7 +16,7 @@ import {
   startTestStore,
   type TestStore,
 } from '../../store/store.fake.ts'
-import type { Signing, Wallet } from '../../store/types.ts'
+import type { Wallet } from '../../store/wallets.ts'
 import { exportCollateral, exportReceipt } from './exportReceipt.ts'
 
 describe('a receipt as a file', () => {

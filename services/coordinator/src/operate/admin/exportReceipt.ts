@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely'
 import { assembleNamedBlocks, assembleReceipt, toBlock } from '../../publish/assembleReceipt.ts'
 import { toReceiptCar } from '../../publish/ipfs/gateway.ts'
 import { findPins } from '../../store/findPins.ts'
-import { findCid } from '../../store/inspect.ts'
+import { findCid } from '../../store/proofs.ts'
 import type { Tables } from '../../store/tables.ts'
 import { toReason } from '../../toReason.ts'
 

@@ -1,6 +1,6 @@
 import { isProofStatus, isSlug, type ProofStatus, proofStatuses } from '@countersign/protocol'
 import { parseArguments } from '@countersign/service'
-import type { WebhookStatus } from '../../store/types.ts'
+import type { WebhookStatus } from '../../store/webhooks.ts'
 
 const webhookStatuses: readonly string[] = ['pending', 'delivered', 'dead'] satisfies WebhookStatus[]
 
@@ -22,7 +22,7 @@ export const USAGE = `usage: npm run admin -- COMMAND
 STATUS is one of ${proofStatuses.join(', ')} (default: the two that are pending), WHICH one of ${webhookStatuses.join(', ')} (default: dead).
 TIME is as in 2026-01-31 or 2026-01-31T12:00:00Z; the proofs of --to itself are not included.
 Reads DATABASE_URL or DATABASE_URL_FILE.
-An export reads receipts that cannot be made again from IPFS_GATEWAY_URL, or from IPFS_API_URL with IPFS_PINNER=kubo, and lists the others as missing.
+An export lists receipts that it cannot rebuild as missing.
 Changes nothing, unless --retry is given.
 
 Example: npm run admin -- proofs --status pin_failed --limit 10

@@ -1,7 +1,7 @@
 import type { Env, SettingFault } from '@countersign/service'
 import type { Config } from '../../config.ts'
-import type { Clock } from '../../ports.ts'
 import type { PipelineConfig } from '../../publish/config.ts'
+import type { Clock } from '../../system.ts'
 
 /** `skipped`: it was not looked at, and `text` says why. */
 export type State = 'ok' | 'warning' | 'fault' | 'skipped'

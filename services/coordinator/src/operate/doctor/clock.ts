@@ -1,5 +1,5 @@
 import { CALLER_TOLERANCE_MS, SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
-import type { Clock } from '../../ports.ts'
+import type { Clock } from '../../system.ts'
 import {
   type Check,
   type Context,

@@ -1,7 +1,6 @@
 import { isLoopbackHost } from '@countersign/protocol'
 import { sql } from 'kysely'
-import type { CollateralCache } from '../../enclave/collateral/collateralStore.ts'
-import { createCollateralCache } from '../../store/collateralCache.ts'
+import { type CollateralCache, createCollateralCache } from '../../store/collateralCache.ts'
 import { toErrorCode } from '../../store/databaseError.ts'
 import { describeForeign, findSchemaState, type SchemaState } from '../../store/migrate.ts'
 import { connectPostgres, type Database } from '../../store/openDatabase.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { EnclaveTerms } from '../../enclave/keyEnclave.ts'
+import type { EnclaveTerms } from '../../sign/enclave/keyEnclave.ts'
 import { evaluateBalance, evaluateHead } from './chain.ts'
 import type { Finding } from './check.ts'
 import { createTimes, evaluateTimes } from './clock.ts'

@@ -1,8 +1,8 @@
 import { withinTimeLimit } from '@countersign/protocol'
 import { type Env, readMode, type SettingFault } from '@countersign/service'
 import { inspectConfig } from '../../config.ts'
-import type { Clock } from '../../ports.ts'
 import { inspectWorkerConfig } from '../../publish/config.ts'
+import type { Clock } from '../../system.ts'
 import {
   type Check,
   type CheckName,

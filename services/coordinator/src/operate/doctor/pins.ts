@@ -1,7 +1,7 @@
-import type { RemotePinner } from '../../ports.ts'
 import type { PinnerConfig } from '../../publish/ipfs/config.ts'
 import { createRemotePinner } from '../../publish/ipfs/createRemotePinner.ts'
 import { PinError } from '../../publish/ipfs/pinError.ts'
+import type { RemotePinner } from '../../publish/ipfs/pinner.ts'
 import { type Check, type Context, type Finding, fault, ok, skipped, warning } from './check.ts'
 import type { DatabaseView } from './database.ts'
 import { explain, toShownUrl } from './reasons.ts'

@@ -5,7 +5,7 @@ import { codeRegisters, findOpenRegisters } from '@countersign/attestation'
 import { describeFault, type Env, settingNames } from '@countersign/service'
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { Config } from '../../config.ts'
-import type { EnclavePolicy } from '../../enclave/keyEnclave.ts'
+import type { EnclavePolicy } from '../../sign/enclave/keyEnclave.ts'
 import { type Check, type Context, type Finding, fault, ok, type Subject, skipped, warning } from './check.ts'
 import { findCode } from './reasons.ts'
 

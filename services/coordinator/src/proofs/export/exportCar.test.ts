@@ -5,9 +5,9 @@ import { encodeCarHeader, encodeCarSection, toCid } from '@countersign/receipt'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { assembleReceipt } from '../../publish/assembleReceipt.ts'
-import { findPosition } from '../../store/exports.ts'
 import { createCompleteProofs } from '../../store/finalProofs.fake.ts'
 import { findPins } from '../../store/findPins.ts'
+import { findPosition } from '../../store/proofs.ts'
 import { createRetentionStore } from '../../store/retention.ts'
 import {
   createTestBatch,

@@ -3,12 +3,18 @@ import { toCanonicalJson } from '@countersign/protocol'
 import { encodeCarHeader, encodeCarSection } from '@countersign/receipt'
 import type { Kysely } from 'kysely'
 import { toCursor } from '../../accounts/wallet.ts'
-import type { Block } from '../../ports.ts'
 import { assembleNamedBlocks, assembleReceipt, createReleaseAssembler, toBlock } from '../../publish/assembleReceipt.ts'
-import { findPosition, type ListedProof, listAfter, listOfUser } from '../../store/exports.ts'
+import type { Block } from '../../publish/ipfs/pinner.ts'
 import { findPins, type PinWork } from '../../store/findPins.ts'
+import { findPosition, type ListedProof, listAfter, listOfUser } from '../../store/proofs.ts'
 import type { Tables } from '../../store/tables.ts'
 import { createExportFile } from './exportFile.ts'
+
+/** A user's proofs as a CAR, in parts, from those before that position on. Throws before the first part what can be told in an answer. */
+export type ExportProofs = (parameters: {
+  userId: string
+  before: string | undefined
+}) => Promise<AsyncGenerator<Uint8Array<ArrayBuffer>>>
 
 export const EXPORT_VERSION = 'countersign-export/1'
 

@@ -5,8 +5,18 @@ import {
   isPlainObject,
   parseAttestationPublished,
 } from '@countersign/protocol'
-import type { ChainReceipt } from '../../ports.ts'
 import { ChainError } from './chainError.ts'
+
+export type ChainReceipt = {
+  hash: Hex
+  /** False where the transaction is in its block, but reverted. */
+  isSuccess: boolean
+  blockNumber: number
+  blockHash: Hex
+  gasUsed: bigint
+  /** Of our contract only, in their order. */
+  events: AttestationPublished[]
+}
 
 /** More than any chain will see; also what fits a JavaScript number. */
 const MAX_NUMBER = BigInt(Number.MAX_SAFE_INTEGER)

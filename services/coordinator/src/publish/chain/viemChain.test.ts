@@ -4,11 +4,10 @@ import { attestationPublishedTopic, type Hex } from '@countersign/protocol'
 import { type FakeChain, startFakeChain } from '@countersign/testing'
 import { keccak256, parseTransaction } from 'viem/utils'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Chain } from '../../ports.ts'
 import { bumpFees } from '../confirm.ts'
 import { ChainError } from './chainError.ts'
 import { encodePublish } from './contract.ts'
-import { type CreateViemChainParameters, createViemChain } from './viemChain.ts'
+import { type Chain, type CreateViemChainParameters, createViemChain } from './viemChain.ts'
 
 // Hardhat's first two accounts, known to everybody.
 const privateKey = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'

@@ -9,9 +9,9 @@ import {
 import { readCauseCode } from '@countersign/service'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { encodeFunctionData, keccak256 } from 'viem/utils'
-import type { Call, Chain, Fees, UnsignedTransaction } from '../../ports.ts'
 import {
   type Block,
+  type ChainReceipt,
   parseBlock,
   parseBlockTime,
   parseEvents,
@@ -24,6 +24,51 @@ import {
 import { ChainError } from './chainError.ts'
 import { publisherAbi } from './contract.ts'
 import { classifyNodeError, describeRevert, type NodeError, type NodeVerdict, toPlainText } from './nodeError.ts'
+
+/** EIP-1559, in wei. */
+export type Fees = { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint }
+
+export type Call = { to: Hex; data: Hex }
+
+type UnsignedTransaction = Call & Fees & { nonce: number; gas: bigint; value?: bigint }
+
+type SignedTransaction = { raw: Hex; hash: Hex }
+
+/** The chain that events go to, seen from the publisher's account. All throw `ChainError`. */
+export type Chain = {
+  readonly chainId: number
+  /** The publisher's address, lower case. */
+  readonly account: Hex
+  /** ServiceAttestations, lower case. */
+  readonly contract: Hex
+  /** The most that is ever bid: neither reported as the market's fees nor signed beyond it. */
+  readonly maxFeePerGas: bigint
+  /** Throws where the RPC is of another chain, the contract has no code, or this account is not its publisher. */
+  assertReady(): Promise<void>
+  /** The next nonce, of the publisher unless another account is named: after the newest block, or after what waits in the node's mempool too. */
+  getNonce(block: 'latest' | 'pending', account?: Hex): Promise<number>
+  /** What the publisher has, in wei. */
+  getBalance(): Promise<bigint>
+  /** Twice the base fee plus the tip: it still pays after five full blocks in a row. */
+  getFees(): Promise<Fees>
+  /** Gas that a call needs now; `call_reverted` where it would fail. */
+  estimateGas(call: Call): Promise<bigint>
+  /** Signs, without asking the chain anything: raw bytes and their hash. The same transaction gives the same bytes. Throws above `maxFeePerGas`. */
+  sign(transaction: UnsignedTransaction): Promise<SignedTransaction>
+  /** Sends stored bytes. What the node knows already, or has mined, counts as sent. */
+  send(raw: Hex): Promise<void>
+  /** `undefined` where the transaction is in no canonical block, as far as the node knows; nodes may lag. */
+  getReceipt(hash: Hex): Promise<ChainReceipt | undefined>
+  /** `finalized` is `undefined` where the chain has never reported it. */
+  getHead(): Promise<{ number: number; finalized: number | undefined }>
+  /** Of the canonical block; `undefined` where there is none yet. */
+  getBlockHash(number: number): Promise<Hex | undefined>
+  /** The contract's events for these wallets and transactions, whatever their CID, in blocks since that time. */
+  findEvents(parameters: {
+    proofs: readonly Pick<AttestationPublished, 'wallet' | 'txHash'>[]
+    sinceMs: number
+  }): Promise<AttestationPublished[]>
+}
 
 export type CreateViemChainParameters = {
   /** May hold an API key, which is never repeated. */

@@ -18,23 +18,14 @@ type BlockFiles = {
  * empty after a power cut. Its temporary files also have one name for each block, so that two writers of the same block get
  * into each other's way. It reads what is written here, because the layout is its own.
  */
-export async function openBlockFiles({
-  blocks,
-  incoming,
-  isDurable = true,
-}: {
-  blocks: string
-  incoming: string
-  /** Off, nothing waits for the disk: for trials with very many blocks. */
-  isDurable?: boolean
-}): Promise<BlockFiles> {
+export async function openBlockFiles({ blocks, incoming }: { blocks: string; incoming: string }): Promise<BlockFiles> {
   const layout = new NextToLast()
   const pathOf = (cid: string) => {
     const { dir, file } = layout.encode(CID.parse(cid))
     return join(blocks, dir, file)
   }
   await mkdir(blocks, { recursive: true })
-  if (isDurable) await syncFolder(dirname(blocks))
+  await syncFolder(dirname(blocks))
   // Files that a crash left half written belong to no block.
   await rm(incoming, { recursive: true, force: true })
   await mkdir(incoming, { recursive: true })
@@ -43,7 +34,7 @@ export async function openBlockFiles({
   const shards = new Map<string, Promise<void>>()
   async function makeShard(path: string) {
     await mkdir(path, { recursive: true })
-    if (isDurable) await syncFolder(blocks)
+    await syncFolder(blocks)
   }
   function openShard(path: string): Promise<void> {
     const opened = shards.get(path) ?? makeShard(path)
@@ -59,7 +50,7 @@ export async function openBlockFiles({
         const file = await open(temporary, 'wx')
         try {
           await file.writeFile(bytes)
-          if (isDurable) await file.sync()
+          await file.sync()
         } finally {
           await file.close()
         }
@@ -70,7 +61,7 @@ export async function openBlockFiles({
         await rm(temporary, { force: true })
         throw error
       }
-      if (isDurable) await syncFolder(dirname(path))
+      await syncFolder(dirname(path))
     },
     async read(cid) {
       try {

@@ -1,8 +1,8 @@
-import type { RemotePinner } from '../../ports.ts'
 import type { PinnerConfig } from './config.ts'
 import type { Fetch } from './exchange.ts'
 import { createKuboPinner } from './kubo.ts'
 import { createPinataPinner } from './pinata.ts'
+import type { RemotePinner } from './pinner.ts'
 
 export function createRemotePinner(config: Exclude<PinnerConfig, { kind: 'helia' }>, fetch: Fetch): RemotePinner {
   if (config.kind === 'kubo') {

@@ -2,8 +2,8 @@ import { isBodyTooLarge, isSafeUrl, parseJson, readBounded } from '@countersign/
 import { toCid } from '@countersign/receipt'
 import { readCauseCode } from '@countersign/service'
 import type { z } from 'zod'
-import type { ReadBlock } from '../../ports.ts'
 import { assertCid, MAX_BLOCK_LENGTH, PinError, untilAborted } from './pinError.ts'
+import type { ReadBlock } from './pinner.ts'
 
 /** The fetch of the platform, injected. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>

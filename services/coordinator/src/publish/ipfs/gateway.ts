@@ -8,7 +8,7 @@ import {
   ReceiptError,
 } from '@countersign/receipt'
 import { type MediaRange, parseMediaRanges } from '../../parseMediaRanges.ts'
-import type { GetBlock } from '../../ports.ts'
+import type { GetBlock } from './pinner.ts'
 
 type GatewayDeps = { getBlock: GetBlock }
 

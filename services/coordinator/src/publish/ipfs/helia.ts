@@ -4,9 +4,9 @@ import { createFolder } from '@countersign/service'
 import { createUnsafe } from 'multiformats/block'
 import { CID } from 'multiformats/cid'
 import * as raw from 'multiformats/codecs/raw'
-import type { Block, Pinner } from '../../ports.ts'
 import { openBlockFiles } from './blockFiles.ts'
 import { assertBlock, assertCid, PinError, untilAborted } from './pinError.ts'
+import type { Block, Pinner } from './pinner.ts'
 
 type CreateHeliaPinnerParameters = {
   /** Blocks, pins and the node's identity are kept in its folder `ipfs`. */

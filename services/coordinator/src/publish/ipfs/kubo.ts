@@ -1,6 +1,5 @@
 import { toCid } from '@countersign/receipt'
 import { z } from 'zod'
-import type { ReadBlock, RemotePinner } from '../../ports.ts'
 import {
   type Exchanged,
   exchange,
@@ -12,6 +11,7 @@ import {
   toServiceUrl,
 } from './exchange.ts'
 import { assertBlock, assertCid, PinError } from './pinError.ts'
+import type { ReadBlock, RemotePinner } from './pinner.ts'
 
 type CreateKuboPinnerParameters = {
   /** Where the RPC API listens, such as `http://127.0.0.1:5001`; `/api/v0` is added to it. */

@@ -1,6 +1,6 @@
 import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
 import { isCid, toCid } from '@countersign/receipt'
-import type { Block } from '../../ports.ts'
+import type { Block } from './pinner.ts'
 
 export type PinErrorCode =
   /** Retry later: the service cannot be reached, did not answer in time or in full, or is not well. */

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { RemotePinner } from '../../ports.ts'
 import {
   createGatewayReader,
   exchange,
@@ -10,6 +9,7 @@ import {
   toStatusError,
 } from './exchange.ts'
 import { assertBlock, assertCid, PinError } from './pinError.ts'
+import type { RemotePinner } from './pinner.ts'
 
 type CreatePinataPinnerParameters = {
   /** Where files are uploaded; `/v3/files` is added to it. */

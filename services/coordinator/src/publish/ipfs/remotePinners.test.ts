@@ -9,11 +9,11 @@ import {
   startFakePinata,
 } from '@countersign/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { RemotePinner } from '../../ports.ts'
 import type { Fetch } from './exchange.ts'
 import { createKuboPinner } from './kubo.ts'
 import { createPinataPinner } from './pinata.ts'
 import { PinError, type PinErrorCode } from './pinError.ts'
+import type { RemotePinner } from './pinner.ts'
 
 const token = 'pin-token-4f1c'
 const bytes = new TextEncoder().encode('{"a":"block"}')

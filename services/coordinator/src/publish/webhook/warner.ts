@@ -1,5 +1,6 @@
 import type { Log } from '@countersign/service'
-import type { Clock, Schedule, WebhookEvents, WebhookWarning } from '../../ports.ts'
+import type { WebhookEvents, WebhookWarning } from '../../store/webhooks.ts'
+import type { Clock, Schedule } from '../../system.ts'
 import { toReason } from '../../toReason.ts'
 import { repeat } from '../repeat.ts'
 

@@ -1,9 +1,8 @@
 import { createSimulatedBeacon } from '@countersign/attestation/simulator'
-import { toRoundTimeMs, verifyDrandWitness } from '@countersign/protocol'
+import { type AnyWitness, toRoundTimeMs, verifyDrandWitness } from '@countersign/protocol'
 import { startDrandRelay } from '@countersign/testing/stack'
 import { afterEach, expect, test } from 'vitest'
 import { createFakeClock, createFakeLog } from '../../ports.fake.ts'
-import type { AnyWitness } from '../../store/types.ts'
 import { createBeaconEntropy } from './beaconEntropy.ts'
 import { createDrandSource } from './drand.ts'
 

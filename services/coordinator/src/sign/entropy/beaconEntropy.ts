@@ -1,6 +1,6 @@
 import { type DrandBeacon, type DrandWitness, SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
 import { CoordinatorError } from '../../errors.ts'
-import type { Clock } from '../../ports.ts'
+import type { Clock } from '../../system.ts'
 import { toReason } from '../../toReason.ts'
 import type { BeaconSource } from './drand.ts'
 import type { Entropy } from './readAhead.ts'

@@ -1,4 +1,4 @@
-import type { Clock } from '../../ports.ts'
+import type { Clock } from '../../system.ts'
 import type { EntropySource } from './entropySource.ts'
 import type { Fetch } from './fetchJson.ts'
 import { createOrbitportSource } from './orbitport.ts'

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { toEntropyMessage } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import type { FakeClock } from '../../ports.fake.ts'
-import type { Store } from '../../ports.ts'
+import type { Store } from '../../store/openStore.ts'
 import type { EntropySource } from './entropySource.ts'
 
 export type FakeSatellite = {

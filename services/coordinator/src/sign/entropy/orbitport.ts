@@ -1,6 +1,6 @@
 import type { Witness } from '@countersign/receipt'
 import { z } from 'zod'
-import type { Clock } from '../../ports.ts'
+import type { Clock } from '../../system.ts'
 import type { EntropySource } from './entropySource.ts'
 import { EntropySourceError } from './entropySource.ts'
 import { type Fetch, fetchJson } from './fetchJson.ts'

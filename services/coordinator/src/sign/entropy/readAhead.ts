@@ -1,6 +1,6 @@
+import type { AnyWitness } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import { CoordinatorError } from '../../errors.ts'
-import type { AnyWitness } from '../../store/types.ts'
 import { createSampleBuffer } from './sampleBuffer.ts'
 import { type BuyerStats, createSampleBuyer, type SampleBuyerParameters } from './sampleBuyer.ts'
 

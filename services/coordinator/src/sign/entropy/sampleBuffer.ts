@@ -1,5 +1,5 @@
 import type { Witness } from '@countersign/receipt'
-import type { Clock } from '../../ports.ts'
+import type { Clock } from '../../system.ts'
 import { checkTime } from './checkSample.ts'
 
 /** A checked, claimed sample. */

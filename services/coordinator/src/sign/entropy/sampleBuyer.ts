@@ -1,6 +1,7 @@
 import { parseTimestamp } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
-import type { Clock, Store } from '../../ports.ts'
+import type { Store } from '../../store/openStore.ts'
+import type { Clock } from '../../system.ts'
 import { toReason } from '../../toReason.ts'
 import { type CheckSampleOptions, checkSample, createEntropyKeys, type SampleFault } from './checkSample.ts'
 import type { EntropySource } from './entropySource.ts'

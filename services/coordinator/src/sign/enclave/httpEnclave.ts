@@ -1,0 +1,265 @@
+import { enclavePaths, ServiceError, type SignItemError } from '@countersign/protocol'
+import { CoordinatorError, type CoordinatorErrorCode } from '../../errors.ts'
+import { toReason } from '../../toReason.ts'
+import {
+  createEnclaveEndpoint,
+  type EnclaveCall,
+  type EnclaveEndpoint,
+  type EnclaveEndpointDeps,
+  EndpointError,
+} from './enclaveEndpoint.ts'
+import type { KeyEnclave } from './keyEnclave.ts'
+import { createLogCalls, logUnavailable } from './logCalls.ts'
+import { parseOpenSessionResponse, parseSignItemsResponse, parseVaultResponse } from './parseAnswers.ts'
+import { createRootSecrets } from './rootSecrets.ts'
+
+export type HttpEnclaveDeps = Omit<EnclaveEndpointDeps, 'rootSecrets'> & {
+  /** The first that answers is used. */
+  urls: readonly string[]
+  /** How long an enclave may keep silent before another is asked as well. */
+  patienceMs?: number
+}
+
+/** How long another enclave than the first is preferred after the first has failed. */
+const RETURN_MS = 60_000
+
+/**
+ * The key enclave behind one or several addresses. Calls may be repeated at another enclave, since all share one root secret, which is
+ * checked, and sign deterministically.
+ */
+export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
+  const { policy, log, patienceMs = 500 } = deps
+  if (!deps.isMock && (policy.measurements === undefined || policy.configHashes === undefined)) {
+    throw new TypeError('measurements and configuration hashes of the enclave are required')
+  }
+  if (deps.urls.length === 0) throw new TypeError('an enclave’s address is required')
+  const rootSecrets = createRootSecrets(log)
+  const endpoints = deps.urls.map((url) => createEnclaveEndpoint({ ...deps, rootSecrets }, url))
+  /** Where calls go first, and since when. */
+  let preferred = { index: 0, since: 0 }
+  let isStopped = false
+
+  /** At the enclave that answered last, then at the others: when it fails, or as well when it keeps silent. */
+  async function ask<Result>({ path, isUseless, at: askOne }: Question<Result>): Promise<Result> {
+    // Back to the first after a while: the operator's order spreads the load.
+    const first = performance.now() - preferred.since > RETURN_MS ? 0 : preferred.index
+    const order = endpoints.map((_, step) => (first + step) % endpoints.length)
+    let staleCollateral: CoordinatorError | undefined
+    let useless: { result: Result } | undefined
+    let judgement: unknown
+    const refusals = new Set<string>()
+
+    async function askAt(index: number): Promise<{ index: number; result: Result }> {
+      if (isStopped) throw new CoordinatorError('shutting_down', 'the coordinator is stopping')
+      const endpoint = endpoints[index] as EnclaveEndpoint
+      try {
+        const result = await askOne(endpoint)
+        if (!isUseless?.(result)) return { index, result }
+        useless = { result }
+        throw new EndpointError('refused', 'the enclave cannot be used', { details: 'of no use' })
+      } catch (error) {
+        if (isFinal(error)) throw error
+        warn('Could not use an enclave', endpoint, toReason(error))
+        if (error instanceof CoordinatorError && error.code === 'collateral_stale') staleCollateral = error
+        if (isJudgement(error)) judgement = error
+        if (error instanceof EndpointError && error.code === 'refused') refusals.add(error.details ?? '')
+        throw error
+      }
+    }
+
+    const at = (step: number) => endpoints[order[step] ?? 0] as EnclaveEndpoint
+    const warn = (msg: string, { origin }: EnclaveEndpoint, fields: Record<string, unknown> = {}) =>
+      log.warn({ msg, enclave: origin, path, ...fields })
+    try {
+      const answer = await askInTurn(
+        order.map((index) => () => askAt(index)),
+        {
+          patienceMs,
+          isSilent: (step) => at(step).isSilentFor(patienceMs),
+          isFinal,
+          onSilence: (step) => warn('An enclave keeps silent', at(step)),
+        },
+      )
+      if (answer.index !== first) preferred = { index: answer.index, since: performance.now() }
+      return answer.result
+    } catch (error) {
+      if (isJudgement(error)) judgement = error
+      if (judgement !== undefined) {
+        throw new CoordinatorError('oauth_exchange_failed', 'the sign-in was not accepted', { cause: judgement })
+      }
+      if (isFinal(error)) throw error
+      if (useless !== undefined) return useless.result
+      if (staleCollateral !== undefined) throw staleCollateral
+      if (refusals.has('issuer_unavailable')) throw issuerUnavailable()
+      // It signs nothing before witnesses have seen its log, or while too much waits for them.
+      if (refusals.has('log_unavailable')) throw logUnavailable()
+      throw new CoordinatorError('enclave_unavailable', 'no key enclave can be reached')
+    }
+  }
+
+  const call = <Raw, Result>({
+    isUseless,
+    ...parameters
+  }: EnclaveCall<Raw, Result> & Pick<Question<Result>, 'isUseless'>) =>
+    ask({ path: parameters.path, isUseless, at: (endpoint) => endpoint.call(parameters) })
+
+  return {
+    getTerms: () => ask({ path: enclavePaths.attest, at: (endpoint) => endpoint.getTerms() }),
+
+    openSession: (request) =>
+      call({
+        path: enclavePaths.openSession,
+        request,
+        parse: parseOpenSessionResponse,
+        // The enclave takes a token once, so that a second try there would only hide the first failure.
+        isRepeatable: false,
+        finish: (response) => response,
+      }),
+
+    deriveVault: (request) =>
+      call({
+        path: enclavePaths.vault,
+        request,
+        parse: parseVaultResponse,
+        isRepeatable: true,
+        finish: (response) => response,
+      }).catch((error: unknown) => {
+        throw toVaultError(error) ?? error
+      }),
+
+    signItems: (items, policies) =>
+      call({
+        path: enclavePaths.sign,
+        request: { items, ...(policies && { policies }) },
+        parse: (body) => parseSignItemsResponse(body, items.length),
+        isRepeatable: true,
+        bootIdOf: ({ batches }) => batches[0]?.bootId,
+        isUseless: ({ results }) => results.every((result) => 'error' in result && OWN_FAULTS.has(result.error)),
+        finish(response, { config, settings, logs }) {
+          // Else it gives away what no witness has seen, or hides what it attested.
+          const isLogged = 'log' in response
+          const isOwn = !isLogged || response.log === null || logs?.own.includes(response.log.origin) === true
+          if (isLogged !== (settings.log !== null) || !isOwn) throw notOfItsTerms()
+          return { ...response, config, settings, ...(logs && { logs }) }
+        },
+      }),
+
+    check: () =>
+      Promise.all(endpoints.map(async (endpoint) => ({ address: endpoint.origin, isUp: await endpoint.isUp() }))),
+
+    ...createLogCalls({ endpoints, log, isStopped: () => isStopped }),
+
+    async stop() {
+      isStopped = true
+      await Promise.all(endpoints.map((endpoint) => endpoint.stop()))
+    },
+  }
+}
+
+function notOfItsTerms(): EndpointError {
+  return new EndpointError('answer_malformed', 'the enclave cannot be used', { details: 'not of its settings' })
+}
+
+/** Faults of one enclave, which another may not have. */
+const OWN_FAULTS: ReadonlySet<SignItemError['error']> = new Set(['quote_unavailable', 'entropy_memory_full'])
+
+type Question<Result> = {
+  /** For the log. */
+  path: string
+  at(endpoint: EnclaveEndpoint): Promise<Result>
+  /** Whether another enclave may have a better answer. */
+  isUseless?: ((result: Result) => boolean) | undefined
+}
+
+/** A judgement on the user's token, which is no fault of the enclave. One that has just started refuses tokens from before. */
+function isJudgement(error: unknown): boolean {
+  return error instanceof EndpointError && error.code === 'refused' && error.details?.startsWith('id_token_') === true
+}
+
+function issuerUnavailable(): CoordinatorError {
+  const details = 'no enclave can fetch the keys of the provider'
+  return new CoordinatorError('provider_unavailable', 'the provider cannot be reached', { details })
+}
+
+/** Judgements on a session or policy, which every enclave would make. */
+const VAULT_ERRORS: Readonly<Record<string, CoordinatorErrorCode>> = {
+  invalid_policy: 'invalid_policy',
+  policy_not_supported: 'invalid_policy',
+  grant_invalid: 'grant_invalid',
+  session_expired: 'session_expired',
+}
+
+function toVaultError(error: unknown): CoordinatorError | undefined {
+  const refusal = error instanceof EndpointError && error.code === 'refused' ? error.details : undefined
+  const code = refusal !== undefined && Object.hasOwn(VAULT_ERRORS, refusal) ? VAULT_ERRORS[refusal] : undefined
+  return code && new CoordinatorError(code, 'the enclave refused the vault', { details: refusal })
+}
+
+/** Whether no other enclave could do better. */
+function isFinal(error: unknown): boolean {
+  if (error instanceof CoordinatorError) return error.code === 'shutting_down'
+  // One that has been used is not shown to another enclave, which may not know that.
+  if (error instanceof EndpointError) return error.details === 'id_token_replayed' || toVaultError(error) !== undefined
+  return !(error instanceof ServiceError)
+}
+
+type AskInTurnOptions = {
+  /** How long one may keep silent before the next is asked as well. */
+  patienceMs: number
+  /** Whether one has answered no call for that long: one that is only slow is waited for. Unset: all are silent. */
+  isSilent?(index: number): boolean
+  /** Whether a failure holds for all of them, so that no other need be asked. */
+  isFinal(error: unknown): boolean
+  /** Told when one is asked because those before it keep silent. */
+  onSilence?(index: number): void
+}
+
+/**
+ * Asks one after the other: the next one when one has failed, or has kept silent for too long. The first answer counts, and those
+ * who come later are not listened to. A process that is frozen still accepts connections, so waiting for an error would be long.
+ */
+export function askInTurn<Answer>(
+  asks: readonly ((index: number) => Promise<Answer>)[],
+  { patienceMs, isSilent = () => true, isFinal, onSilence }: AskInTurnOptions,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    let next = 0
+    let underWay = 0
+    let isSettled = false
+    let timer: NodeJS.Timeout | undefined
+
+    function settle(how: () => void) {
+      isSettled = true
+      clearTimeout(timer)
+      how()
+    }
+
+    function waitFor(index: number) {
+      timer = setTimeout(() => {
+        if (!isSilent(index)) return waitFor(index)
+        onSilence?.(index)
+        askNext()
+      }, patienceMs)
+    }
+
+    function askNext() {
+      clearTimeout(timer)
+      const index = next
+      const ask = asks[index]
+      if (isSettled || ask === undefined) return
+      next += 1
+      underWay += 1
+      if (next < asks.length) waitFor(index)
+      ask(index).then(
+        (answer) => settle(() => resolve(answer)),
+        (error: unknown) => {
+          underWay -= 1
+          if (isFinal(error) || (underWay === 0 && next === asks.length)) settle(() => reject(error))
+          else askNext()
+        },
+      )
+    }
+
+    askNext()
+  })
+}

@@ -1,0 +1,381 @@
+import { encodeLogEntry, formatCheckpoint, signNote, toVkey } from '@countersign/log'
+import {
+  type AppendedEntries,
+  createEnclaveSettings,
+  type OpenSessionResponse,
+  toEnclaveVersion,
+  toHex,
+} from '@countersign/protocol'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createSigner, witnesses } from '../../../../../packages/log/src/logs.fake.ts'
+import { toItem } from '../../../../enclave/test/items.ts'
+import { holdTimeLimits } from '../../timeLimits.fake.ts'
+import { setUp, unavailable, withCode } from './enclaveClient.fake.ts'
+import {
+  type FakeEnclave,
+  fakeConfig,
+  fakeSession,
+  fakeSigned,
+  startFakeEnclave,
+  startSwitchableRelay,
+} from './httpEnclave.fake.ts'
+
+const [one, two] = ['log.example/one', 'log.example/two'] as const
+const keys = witnesses.map(({ key }) => toHex(key.publicKey))
+const settings = createEnclaveSettings([{ kind: 'unsigned' }], [], { origins: [one, two], witnesses: keys, quorum: 2 })
+const config = { ...fakeConfig, version: toEnclaveVersion('0.1.0', settings) }
+const vkeys = [one, two].map((origin) => toVkey(createSigner(origin).key))
+const logs = { own: [two, one], keys: vkeys }
+const BOOT = 'b0'.repeat(16)
+const LEAF = '22'.repeat(32)
+
+function createCheckpoint(size: number, origin: string = two): string {
+  return signNote(formatCheckpoint({ origin, size, root: new Uint8Array(32), extensions: [] }), [createSigner(origin)])
+}
+
+const entry = toHex(encodeLogEntry({ kind: 'signature', keyId: '1d'.repeat(16), leaf: LEAF, timeMs: 1 }))
+const appended: AppendedEntries = { origin: two, from: 4, entries: [entry, entry], checkpoint: createCheckpoint(6) }
+const { batches } = fakeSigned(BOOT)
+const signed = { batches, results: [{ batch: 0, leafIndex: 0 }], log: appended }
+const statement = { statement: { type: 'countersign/signing/v2' }, subject: {} }
+const released = { statements: [statement] }
+const items = [toItem(fakeSession as OpenSessionResponse)]
+const logUnavailable = withCode('log_unavailable')
+const refuse = (status: number, code: string) => () => ({ status, body: { error: { code, message: '' } } })
+
+async function startLogged(): Promise<FakeEnclave> {
+  const fake = await startFakeEnclave()
+  onTestFinished(() => fake.close())
+  const answer = (body: unknown) => () => ({ status: 200, body })
+  Object.assign(fake, { settings, config, logs })
+  Object.assign(fake.handlers, { '/sign': answer(signed), '/release': answer(released) })
+  return fake
+}
+
+describe('what an enclave attests about its logs', () => {
+  test('goes with the terms', async () => {
+    const fake = await startLogged()
+    const { enclave } = setUp([fake.url])
+    expect(await enclave.getTerms()).toMatchObject({ settings, logs })
+    expect(await enclave.logs[0]?.getTerms()).toMatchObject({ settings, logs })
+    expect(await enclave.signItems(items)).toMatchObject({ ...signed, config, settings, logs })
+  })
+
+  const other = toVkey(createSigner('log.example/three').key)
+  const witnessKey = toVkey(createSigner(one, 'cosignature-ed25519').key)
+  test.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['null', null],
+    ['no origin of its own', { ...logs, own: [] }],
+    ['an origin that is not in the settings', { ...logs, own: ['log.example/three'] }],
+    ['an origin twice', { ...logs, own: [one, one] }],
+    ['an origin that is no text', { ...logs, own: [7] }],
+    ['a key too few', { ...logs, keys: vkeys.slice(0, 1) }],
+    ['a key too many', { ...logs, keys: [...vkeys, other] }],
+    ['keys in another order', { ...logs, keys: vkeys.toReversed() }],
+    ['the key of another origin', { ...logs, keys: [vkeys[0], other] }],
+    ['the key of a witness', { ...logs, keys: [witnessKey, vkeys[1]] }],
+    ['a key that is none', { ...logs, keys: ['key', vkeys[1]] }],
+    ['a key that is no text', { ...logs, keys: [7, vkeys[1]] }],
+    ['a member too many', { ...logs, size: 1 }],
+  ])('%s, with a log in the settings: enclave_unavailable', async (_, given) => {
+    const fake = await startLogged()
+    fake.logs = given as FakeEnclave['logs']
+    const { enclave, lines } = setUp([fake.url])
+    await expect(enclave.getTerms()).rejects.toEqual(unavailable)
+    expect(lines.at(-1)).toMatchObject({ code: 'answer_malformed' })
+    await expect(enclave.logs[0]?.call({})).rejects.toEqual(logUnavailable)
+  })
+
+  test('logs without one in the settings: enclave_unavailable', async () => {
+    const fake = await startFakeEnclave()
+    onTestFinished(() => fake.close())
+    fake.logs = logs
+    await expect(setUp([fake.url]).enclave.getTerms()).rejects.toEqual(unavailable)
+  })
+})
+
+describe('what was signed with a log', () => {
+  const [batch] = batches
+  test.each<[string, unknown]>([
+    ['a statement', { ...signed, results: [{ ...statement, batch: 0, leafIndex: 0 }] }],
+    ['no log', fakeSigned(BOOT)],
+    ['a log that is null', { ...signed, log: null }],
+    ['a log without batches', { ...signed, batches: [], results: [{ error: 'grant_invalid' }] }],
+    ['a leaf outside the batch', { ...signed, results: [{ batch: 0, leafIndex: 1 }] }],
+    ['a batch that is not there', { ...signed, results: [{ batch: 1, leafIndex: 0 }] }],
+    ['another origin than the checkpoint’s', { ...signed, log: { ...appended, origin: one } }],
+    ['an origin that is not its own', { ...signed, log: { ...appended, ...ofOther() } }],
+    ['an entry too few', { ...signed, log: { ...appended, entries: [entry] } }],
+    ['an entry too many', { ...signed, log: { ...appended, entries: [entry, entry, entry] } }],
+    ['a short entry', { ...signed, log: { ...appended, entries: [entry, entry.slice(2)] } }],
+    ['an entry in capitals', { ...signed, log: { ...appended, entries: [entry, entry.toUpperCase()] } }],
+    ['an entry that is no text', { ...signed, log: { ...appended, entries: [entry, 7] } }],
+    ['entries that are no list', { ...signed, log: { ...appended, entries: entry } }],
+    ['a negative index', { ...signed, log: { ...appended, from: -1 } }],
+    ['a checkpoint without a signature', { ...signed, log: { ...appended, checkpoint: 'x\n6\n' } }],
+    ['a checkpoint that is no text', { ...signed, log: { ...appended, checkpoint: 7 } }],
+    [
+      'a note that is no checkpoint',
+      { ...signed, log: { ...appended, checkpoint: signNote('x\n', [createSigner(two)]) } },
+    ],
+    ['a member too many', { ...signed, log: { ...appended, isOpen: true } }],
+    ['batches of two boots', { ...signed, batches: [batch, { ...batch, bootId: '00'.repeat(16) }] }],
+  ])('%s: enclave_unavailable', async (_, body) => {
+    const fake = await startLogged()
+    fake.handlers['/sign'] = () => ({ status: 200, body })
+    const { enclave, lines } = setUp([fake.url])
+    await expect(enclave.signItems(items)).rejects.toEqual(unavailable)
+    expect(lines.at(-1)).toMatchObject({ code: 'answer_malformed' })
+  })
+
+  function ofOther() {
+    const origin = 'log.example/three'
+    return { origin, checkpoint: createCheckpoint(6, origin) }
+  }
+
+  test('nothing signed: the log is null', async () => {
+    const fake = await startLogged()
+    const body = { batches: [], results: [{ error: 'grant_invalid' }], log: null }
+    fake.handlers['/sign'] = () => ({ status: 200, body })
+    expect(await setUp([fake.url]).enclave.signItems(items)).toMatchObject(body)
+  })
+
+  test('a log of an enclave whose settings have none: enclave_unavailable', async () => {
+    const fake = await startFakeEnclave()
+    onTestFinished(() => fake.close())
+    fake.handlers['/sign'] = () => ({ status: 200, body: signed })
+    await expect(setUp([fake.url]).enclave.signItems(items)).rejects.toEqual(unavailable)
+  })
+})
+
+describe('an enclave whose log is not open', () => {
+  const token = { idToken: 'token', loginSecret: '11'.repeat(32) }
+  const policy = { sid: '11'.repeat(32), grant: 'grant', policy: '{}' }
+  const vault = {
+    keyId: '1d'.repeat(16),
+    address: `0x${'ad'.repeat(20)}`,
+    publicKey: '04'.repeat(65),
+    policy: '33'.repeat(32),
+  }
+  async function startClosed() {
+    const closed = await startLogged()
+    for (const path of ['/sign', '/vault', '/open-session'] as const) {
+      closed.handlers[path] = refuse(503, 'log_unavailable')
+    }
+    return closed
+  }
+
+  test('alone: log_unavailable, for signing, sessions and vaults', async () => {
+    const { enclave } = setUp([(await startClosed()).url])
+    await expect(enclave.signItems(items)).rejects.toEqual(logUnavailable)
+    await expect(enclave.openSession(token)).rejects.toEqual(logUnavailable)
+    await expect(enclave.deriveVault(policy)).rejects.toEqual(logUnavailable)
+  })
+
+  test('and one that is down: log_unavailable', async () => {
+    const { enclave } = setUp([(await startClosed()).url, 'http://127.0.0.1:1'])
+    await expect(enclave.signItems(items)).rejects.toEqual(logUnavailable)
+  })
+
+  test('the next one is asked, and stays the one in use', async () => {
+    const [closed, open] = [await startClosed(), await startLogged()]
+    open.handlers['/vault'] = () => ({ status: 200, body: vault })
+    const { enclave } = setUp([closed.url, open.url])
+    await expect(enclave.signItems(items)).resolves.toHaveProperty('log')
+    await expect(enclave.openSession(token)).resolves.toEqual(fakeSession)
+    await expect(enclave.deriveVault(policy)).resolves.toEqual(vault)
+    expect(closed.paths).toEqual(['/attest', '/sign'])
+  })
+})
+
+describe('release', () => {
+  const request = { bootId: BOOT, leaves: [LEAF] }
+
+  test('goes to the enclave whose boot it names, wherever calls go', async () => {
+    const [first, second] = [await startLogged(), await startLogged()]
+    second.bootId = 'b1'.repeat(16)
+    second.handlers['/sign'] = () => ({ status: 200, body: { ...signed, batches: fakeSigned(second.bootId).batches } })
+    const { enclave } = setUp([first.url, second.url])
+    await enclave.signItems(items)
+    first.handlers['/sign'] = refuse(503, 'log_unavailable')
+    await enclave.signItems(items)
+    expect(await enclave.release({ ...request, checkpoint: 'c', cosignatures: ['d'] })).toEqual(released)
+    expect(first.requests.at(-1)).toEqual({ ...request, checkpoint: 'c', cosignatures: ['d'] })
+    expect(await enclave.release({ ...request, bootId: second.bootId })).toEqual(released)
+    expect([first, second].map(({ paths }) => paths.filter((path) => path === '/release').length)).toEqual([1, 1])
+  })
+
+  test('of a boot that nobody knows: log_unavailable, and nobody is asked', async () => {
+    const fake = await startLogged()
+    const { enclave } = setUp([fake.url])
+    await enclave.signItems(items)
+    await expect(enclave.release({ bootId: '00'.repeat(16), drop: [LEAF] })).rejects.toEqual(logUnavailable)
+    expect(fake.paths).toEqual(['/attest', '/sign'])
+  })
+
+  test('is repeated when the connection is cut, and answered', async () => {
+    const fake = await startLogged()
+    const relay = await startSwitchableRelay(() => fake.url)
+    onTestFinished(() => relay.close())
+    const { enclave } = setUp([`http://127.0.0.1:${relay.port}`])
+    await enclave.signItems(items)
+    let cuts = 0
+    fake.handlers['/release'] = () => {
+      if (cuts++ < 3) relay.cut()
+      return { status: 200, body: released }
+    }
+    expect(await enclave.release(request)).toEqual(released)
+    expect(cuts).toBe(4)
+  })
+
+  test('is repeated when it is not answered in time, and ends', async () => {
+    const fake = await startLogged()
+    const { enclave, lines } = setUp([fake.url])
+    const limits = holdTimeLimits()
+    await enclave.signItems(items)
+    let calls = 0
+    fake.handlers['/release'] = async () => {
+      calls += 1
+      if (calls > 1) return { status: 200, body: released }
+      limits.end()
+      return new Promise(() => {})
+    }
+    expect(await enclave.release(request)).toEqual(released)
+    expect(lines).toContainEqual(expect.objectContaining({ path: '/release', code: 'timed_out' }))
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    fake.handlers['/release'] = () => {
+      vi.advanceTimersByTime(5_000)
+      limits.end()
+      return new Promise(() => {})
+    }
+    await expect(enclave.release(request)).rejects.toEqual(logUnavailable)
+  })
+
+  test('when the enclave has started again meanwhile: log_unavailable', async () => {
+    const fake = await startLogged()
+    const relay = await startSwitchableRelay(() => fake.url)
+    onTestFinished(() => relay.close())
+    const { enclave } = setUp([`http://127.0.0.1:${relay.port}`])
+    await enclave.signItems(items)
+    fake.handlers['/release'] = () => {
+      fake.bootId = 'b1'.repeat(16)
+      relay.cut()
+      return refuse(409, 'boot_unknown')()
+    }
+    await expect(enclave.release(request)).rejects.toEqual(logUnavailable)
+    const before = fake.paths.length
+    await expect(enclave.release(request)).rejects.toEqual(logUnavailable)
+    expect(fake.paths.slice(before)).toEqual([])
+  })
+
+  test.each(['boot_unknown', 'log_refused', 'log_unavailable'])(
+    'refused with %s: said once, not repeated',
+    async (code) => {
+      const fake = await startLogged()
+      const { enclave } = setUp([fake.url])
+      await enclave.signItems(items)
+      fake.handlers['/release'] = refuse(409, code)
+      await expect(enclave.release(request)).rejects.toMatchObject({ code: 'log_unavailable', details: code })
+      expect(fake.paths.filter((path) => path === '/release')).toHaveLength(1)
+    },
+  )
+
+  test('statements may be missing', async () => {
+    const fake = await startLogged()
+    const { enclave } = setUp([fake.url])
+    await enclave.signItems(items)
+    fake.handlers['/release'] = () => ({ status: 200, body: { statements: [null] } })
+    expect(await enclave.release(request)).toEqual({ statements: [null] })
+  })
+
+  test.each<[string, unknown]>([
+    ['nothing', {}],
+    ['a statement too few', { statements: [] }],
+    ['a statement too many', { statements: [statement, statement] }],
+    ['statements that are no list', { statements: statement }],
+    ['a statement that is no object', { statements: ['x'] }],
+    ['a statement without one', { statements: [{ subject: {} }] }],
+    ['a member of its own invention', { statements: [{ ...statement, batch: 0 }] }],
+  ])('answered with %s: log_unavailable', async (_, body) => {
+    const fake = await startLogged()
+    const { enclave, lines } = setUp([fake.url])
+    await enclave.signItems(items)
+    fake.handlers['/release'] = () => ({ status: 200, body })
+    await expect(enclave.release(request)).rejects.toEqual(logUnavailable)
+    expect(lines.at(-1)).toMatchObject({ code: 'answer_malformed' })
+    expect(fake.paths.filter((path) => path === '/release')).toHaveLength(1)
+  })
+
+  test('answered with more than is read: log_unavailable, and not asked again', async () => {
+    const fake = await startLogged()
+    const { enclave, lines } = setUp([fake.url])
+    // A busy machine may take long for so many bytes.
+    holdTimeLimits()
+    await enclave.signItems(items)
+    const body = { statements: [{ ...statement, subject: { data: '0'.repeat(2 ** 24) } }] }
+    fake.handlers['/release'] = () => ({ status: 200, body })
+    await expect(enclave.release(request)).rejects.toEqual(logUnavailable)
+    expect(lines.at(-1)).toMatchObject({ code: 'answer_malformed', reason: 'UND_ERR_RES_EXCEEDED_MAX_SIZE' })
+    expect(fake.paths.filter((path) => path === '/release')).toHaveLength(1)
+  })
+})
+
+describe('the log of one address', () => {
+  const open = { bootId: BOOT, log: { ...appended, isOpen: true } }
+
+  test('is asked there, and nowhere else', async () => {
+    const [first, second] = [await startLogged(), await startLogged()]
+    for (const fake of [first, second]) fake.handlers['/log'] = () => ({ status: 200, body: open })
+    const { enclave } = setUp([first.url, second.url])
+    expect(enclave.logs.map(({ address }) => address)).toEqual([first.url, second.url])
+    expect(await enclave.logs[1]?.call({ from: 4 })).toEqual(open)
+    expect([first.paths, second.paths]).toEqual([[], ['/attest', '/log']])
+    expect(second.requests.at(-1)).toEqual({ from: 4 })
+  })
+
+  test('before it is started it is null', async () => {
+    const fake = await startLogged()
+    fake.handlers['/log'] = () => ({ status: 200, body: { bootId: BOOT, log: null } })
+    expect(await setUp([fake.url]).enclave.logs[0]?.call({})).toEqual({ bootId: BOOT, log: null })
+  })
+
+  test('an answer of another boot: attested anew before it is used', async () => {
+    const fake = await startLogged()
+    const { enclave, attestations } = setUp([fake.url])
+    await enclave.getTerms()
+    fake.bootId = 'b1'.repeat(16)
+    fake.handlers['/log'] = () => ({ status: 200, body: { ...open, bootId: fake.bootId } })
+    expect(await enclave.logs[0]?.call({})).toMatchObject({ bootId: fake.bootId })
+    expect(attestations()).toBe(2)
+  })
+
+  test('what the enclave refuses is in the details', async () => {
+    const fake = await startLogged()
+    fake.handlers['/log'] = refuse(409, 'log_refused')
+    await expect(setUp([fake.url]).enclave.logs[0]?.call({})).rejects.toMatchObject({
+      code: 'log_unavailable',
+      details: 'log_refused',
+    })
+  })
+
+  test.each<[string, unknown]>([
+    ['nothing', {}],
+    ['no boot', { log: null }],
+    ['a log that is not said to be open or not', { bootId: BOOT, log: appended }],
+    ['an isOpen that is no boolean', { bootId: BOOT, log: { ...appended, isOpen: 1 } }],
+    ['an entry too many', { bootId: BOOT, log: { ...open.log, entries: [entry, entry, entry] } }],
+    ['a member too many', { ...open, extra: 1 }],
+  ])('answered with %s: log_unavailable', async (_, body) => {
+    const fake = await startLogged()
+    fake.handlers['/log'] = () => ({ status: 200, body })
+    await expect(setUp([fake.url]).enclave.logs[0]?.call({})).rejects.toEqual(logUnavailable)
+  })
+
+  test('down: log_unavailable', async () => {
+    const { enclave } = setUp(['http://127.0.0.1:1'])
+    await expect(enclave.logs[0]?.call({})).rejects.toEqual(logUnavailable)
+    await expect(enclave.logs[0]?.getTerms()).rejects.toEqual(logUnavailable)
+  })
+})

@@ -1,0 +1,346 @@
+import type { WitnessPolicy } from '@countersign/log'
+import {
+  type AppendedEntries,
+  isOffChain,
+  type ReleaseRequest,
+  type ReleaseResponse,
+  type SignedStatement,
+} from '@countersign/protocol'
+import type { Log } from '@countersign/service'
+import { CoordinatorError, invalidAnswer } from '../errors.ts'
+import { createGatherer, type Progress } from '../store/gather.ts'
+import type { Claim, CosignedNote } from '../store/logs.ts'
+import type { AskedSigner, Signer } from '../store/signers.ts'
+import type { Schedule } from '../system.ts'
+import { toReason } from '../toReason.ts'
+import type { VerifiedBatch } from './checkBatch.ts'
+import type { EnclaveTerms, KeyEnclave } from './enclave/keyEnclave.ts'
+import { findLogKey, toCosigned } from './enclave/logCalls.ts'
+import { countBytes, type SignJob, type SignProgress } from './job.ts'
+
+type LeafJob = SignJob<'leaf'>
+type TimedJob = SignJob<'leaf' | 'time' | 'log'>
+
+export type Failure = { job: LeafJob; reason: unknown }
+
+/** Writes the logs of enclaves, and has them cosigned. */
+export type LogRecorder = {
+  /**
+   * Writes what an enclave appended, with claims on what it signed: first of all, since nothing that is written is ever taken back. Returns
+   * the leaves whose (wallet, digest) somebody else has claimed or signed: they are to be dropped. Throws `log_unavailable`.
+   */
+  record(
+    appended: AppendedEntries,
+    context: { bootId: string; terms: EnclaveTerms; claims: readonly Claim[] },
+  ): Promise<{ lost: ReadonlySet<string> }>
+  /**
+   * A note that covers so many entries, with the log's signature and those of a quorum of the settings' witnesses, in the order of the
+   * settings; and of those that the vaults among them ask for. Throws `log_unavailable` when it takes too long.
+   */
+  cosign(parameters: { origin: string; size: number; needs?: readonly WitnessPolicy[] }): Promise<CosignedNote>
+  /** Gives claims up: what they are of was dropped. */
+  giveUp(claims: readonly Claim[]): Promise<void>
+}
+
+type FindSigner = (asked: Omit<AskedSigner, 'sidHash'> & { sid: string }) => Promise<Signer>
+
+/** Signing where the enclave has a log. */
+export type SignLog = {
+  begin(parameters: { appended: AppendedEntries; bootId: string; answer: SignProgress['answer'] }): LogStep
+  /** Tells enclaves what is still to be told. */
+  stop(): Promise<void>
+}
+
+/** The log's part in finishing one answer of an enclave. */
+export type LogStep = {
+  /** The job's entry under its key. Throws `attestation_invalid`: without one nobody could prove that it is in the log. */
+  findEntry(job: LeafJob): LogPlace
+  /** The verifier key of the log that has the entries. */
+  getLogKey(terms: EnclaveTerms): string
+  /** Writes entries and claims. `lost` are the jobs whose digest somebody else signs; the enclave is told to drop them. */
+  record<Job extends TimedJob>(jobs: readonly Job[], terms: EnclaveTerms): Promise<{ owned: Job[]; lost: Job[] }>
+  /** Waits for witnesses and for the quote, then asks for the statements. Null for one that the enclave has erased. */
+  release(
+    jobs: readonly TimedJob[],
+    parameters: { need: WitnessPolicy | undefined; verified: Promise<VerifiedBatch> },
+  ): Promise<readonly (SignedStatement | null)[]>
+  /** The job is stored. */
+  acknowledge(job: LeafJob): void
+  /** The enclave drops these statements, so that nobody gets them, and their claims are given up. */
+  drop(jobs: readonly LeafJob[]): Promise<void>
+  /** Another request was first with this digest: answers its signature, once it is stored. */
+  answerWinner(job: LeafJob): Promise<void>
+  /** The run is over: no timer is left. */
+  end(): void
+}
+
+type LogPlace = { index: number; timeMs: number }
+
+/** How long a signature may take from the enclave's answer until its statement is asked for. The enclave itself erases after 30 s. */
+const LIMIT_MS = 10_000
+const GIVE_UP_MS = 1_000
+/** How often and for how long to look for the signature of another who was first. */
+const POLL_MS = 50
+const PATIENCE_MS = 3_000
+
+export function createSignLog(deps: {
+  keeper: LogRecorder
+  enclave: Pick<KeyEnclave, 'release'>
+  findSigner: FindSigner
+  schedule: Schedule
+  log: Pick<Log, 'warn'>
+}): SignLog {
+  const { keeper, findSigner, schedule, log } = deps
+  const releases = createReleases(deps)
+
+  async function giveUpClaims(bootId: string, jobs: readonly LeafJob[]): Promise<void> {
+    const limit = createLimit(schedule, GIVE_UP_MS)
+    try {
+      await limit.hold(keeper.giveUp(jobs.flatMap(toClaim)))
+    } catch (error) {
+      // They expire when the enclave has erased the leaves.
+      log.warn({ msg: 'Could not give up claims', bootId, ...toReason(error) })
+    } finally {
+      limit.end()
+    }
+  }
+
+  function begin({ appended, bootId, answer }: Parameters<SignLog['begin']>[0]): LogStep {
+    const { origin } = appended
+    const places = readPlaces(appended)
+    const limit = createLimit(schedule, LIMIT_MS)
+    return {
+      findEntry({ keyId, leaf }) {
+        const place = places.get(keyId + leaf.hash)
+        if (place === undefined) throw invalidAnswer('the statement is not in the log')
+        return place
+      },
+      getLogKey(terms) {
+        const key = findLogKey(terms, origin)
+        if (key !== undefined) return key
+        throw new CoordinatorError('attestation_invalid', 'the enclave’s log is not one of its settings')
+      },
+      async record(jobs, terms) {
+        const claims = jobs.flatMap(toClaim)
+        const { lost } = await limit.hold(keeper.record(appended, { bootId, terms, claims }))
+        const isLost = ({ leaf }: LeafJob) => lost.has(leaf.hash)
+        const losers = jobs.filter(isLost)
+        releases.drop(bootId, losers.map(toLeafHash))
+        return { owned: jobs.filter((job) => !isLost(job)), lost: losers }
+      },
+      async release(jobs, { need, verified }) {
+        const size = Math.max(...jobs.map(({ time }) => time.entryIndex ?? 0)) + 1
+        const cosigned = keeper.cosign({ origin, size, ...(need && { needs: [need] }) })
+        const [{ note }] = await limit.hold(Promise.all([cosigned, verified]))
+        for (const job of jobs) job.log = { origin, note, index: job.time.entryIndex ?? 0 }
+        const bytes = jobs.reduce((sum, job) => sum + countBytes(job), 0)
+        const { statements } = await releases.release(
+          { bootId, ...toCosigned(note), leaves: jobs.map(toLeafHash) },
+          bytes,
+        )
+        return statements
+      },
+      acknowledge: (job) => releases.acknowledge(bootId, toLeafHash(job)),
+      async drop(jobs) {
+        releases.drop(bootId, jobs.map(toLeafHash))
+        await giveUpClaims(bootId, jobs)
+      },
+      async answerWinner(job) {
+        answer(job, await settle(findWinner(job)))
+      },
+      end: limit.end,
+    }
+  }
+
+  async function findWinner({ sid, asked: { digest }, vault, address }: SignJob) {
+    const limit = createLimit(schedule, PATIENCE_MS)
+    try {
+      for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += POLL_MS) {
+        const { signed } = await limit.hold(findSigner({ sid, digest, wallet: vault && address }))
+        if (signed !== undefined) return signed
+        await new Promise<void>((resolve) => schedule(resolve, POLL_MS))
+      }
+      throw logUnavailable('the same was asked elsewhere, and is not signed yet')
+    } finally {
+      limit.end()
+    }
+  }
+
+  return { begin, stop: releases.stop }
+}
+
+/** Of an entry in hex (`spec/log-v1.md`): the kind of a signature, and where its key id and leaf end and its time begins. */
+const SIGNATURE = '01'
+const TIME_AT = 98
+
+/** By key id and leaf. Malformed entries are skipped: the log's writer refuses the answer as a whole. */
+function readPlaces({ from, entries }: AppendedEntries): Map<string, LogPlace> {
+  const places = new Map<string, LogPlace>()
+  for (const [offset, entry] of entries.entries()) {
+    if (!entry.startsWith(SIGNATURE)) continue
+    const timeMs = Number.parseInt(entry.slice(TIME_AT), 16)
+    places.set(entry.slice(SIGNATURE.length, TIME_AT), { index: from + offset, timeMs })
+  }
+  return places
+}
+
+function toClaim({ walletId, asked, leaf }: LeafJob): Claim[] {
+  return isOffChain(asked) ? [] : [{ walletId, digest: asked.digest, leaf: leaf.hash }]
+}
+
+const toLeafHash = ({ leaf }: LeafJob) => leaf.hash
+
+async function settle<Value>(work: Promise<Value>): Promise<PromiseSettledResult<Value>> {
+  const [settled] = await Promise.allSettled([work])
+  return settled
+}
+
+type Limit = { hold<Result>(work: Promise<Result>): Promise<Result>; end(): void }
+
+/** Work that takes longer is abandoned, and its result dropped. */
+function createLimit(schedule: Schedule, limitMs: number): Limit {
+  let end = () => {}
+  const over = new Promise<never>((_resolve, reject) => {
+    end = schedule(() => reject(logUnavailable('it took too long')), limitMs)
+  })
+  // There may be nobody who waits.
+  over.catch(() => {})
+  return { hold: (work) => Promise.race([work, over]), end }
+}
+
+export function logUnavailable(details: string): CoordinatorError {
+  return new CoordinatorError('log_unavailable', 'the log is not available', { details })
+}
+
+/** What this coordinator tells the boots that signed for it. */
+export type Releases = {
+  /**
+   * Asks for statements of about so many bytes, together with others that wait for the same note; acknowledgements that wait for this boot
+   * go along.
+   */
+  release(request: ReleaseRequest, bytes: number): Promise<ReleaseResponse>
+  /** No caller waits for these any more. Sent in the background, once: the enclave erases the others after a while. */
+  drop(bootId: string, leaves: readonly string[]): void
+  /** The signing is stored. Goes along with the next release, or by itself within a second. */
+  acknowledge(bootId: string, leaf: string): void
+  /** Tells what is still to be told. */
+  stop(): Promise<void>
+}
+
+const ACKNOWLEDGE_MS = 500
+/** After that the enclave has reported that it heard nothing. */
+const FORGET_MS = 60_000
+const MAX_ACKNOWLEDGED = 1_024
+/** Requests in one call. */
+const MAX_TOGETHER = 512
+/** Statements in one answer, far below what is read of one: more only for a single request, which one call to sign bounds. */
+const MAX_TOGETHER_BYTES = 2_000_000
+
+/** A call that waits for statements. */
+type Call = { request: ReleaseRequest; bytes: number }
+
+/** Leaves to acknowledge, and since when. */
+type Acknowledgements = { leaves: Map<string, number>; cancel: (() => void) | undefined }
+
+export function createReleases(deps: {
+  enclave: Pick<KeyEnclave, 'release'>
+  schedule: Schedule
+  log: Pick<Log, 'warn'>
+}): Releases {
+  const { enclave, schedule, log } = deps
+  const boots = new Map<string, Acknowledgements>()
+  const underWay = new Set<Promise<void>>()
+  let isStopped = false
+
+  const gatherer = createGatherer<Call, ReleaseResponse>({
+    limit: MAX_TOGETHER,
+    weight: { of: ({ bytes }) => bytes, limit: MAX_TOGETHER_BYTES },
+    slots: 1,
+    async run(asked, { onSent, answer }) {
+      // Who comes next does not wait for this answer.
+      onSent()
+      const groups = Map.groupBy(asked, ({ request: { leaves: _, ...note } }) => JSON.stringify(note))
+      await Promise.all([...groups.values()].map((group) => releaseTogether(group, answer)))
+    },
+  })
+
+  async function releaseTogether(asked: readonly Call[], answer: Progress<Call, ReleaseResponse>['answer']) {
+    const leaves = asked.flatMap(({ request }) => request.leaves ?? [])
+    const [released] = await Promise.allSettled([send({ ...(asked[0] as Call).request, leaves })])
+    let start = 0
+    for (const call of asked) {
+      const end = start + (call.request.leaves ?? []).length
+      if (released.status === 'rejected') answer(call, released)
+      else answer(call, { status: 'fulfilled', value: { statements: released.value.statements.slice(start, end) } })
+      start = end
+    }
+  }
+
+  async function send(request: ReleaseRequest): Promise<ReleaseResponse> {
+    const { bootId } = request
+    const taken = take(bootId)
+    try {
+      return await enclave.release({
+        ...request,
+        ...(taken.length > 0 && { acknowledge: taken.map(([leaf]) => leaf) }),
+      })
+    } catch (error) {
+      putBack(bootId, taken)
+      throw error
+    }
+  }
+
+  function take(bootId: string): [string, number][] {
+    const waiting = boots.get(bootId)
+    if (waiting === undefined) return []
+    const taken = [...waiting.leaves].slice(0, MAX_ACKNOWLEDGED)
+    for (const [leaf] of taken) waiting.leaves.delete(leaf)
+    if (waiting.leaves.size === 0) {
+      waiting.cancel?.()
+      boots.delete(bootId)
+    }
+    return taken
+  }
+
+  function putBack(bootId: string, taken: readonly (readonly [string, number])[]) {
+    for (const [leaf, since] of taken) if (performance.now() - since < FORGET_MS) add(bootId, leaf, since)
+  }
+
+  function add(bootId: string, leaf: string, since: number) {
+    const waiting = boots.get(bootId) ?? { leaves: new Map(), cancel: undefined }
+    boots.set(bootId, waiting)
+    waiting.leaves.set(leaf, since)
+    if (isStopped) return
+    waiting.cancel ??= schedule(() => {
+      waiting.cancel = undefined
+      tellAll(bootId)
+    }, ACKNOWLEDGE_MS)
+  }
+
+  function tell(request: ReleaseRequest) {
+    const told = send(request).then(
+      () => {},
+      (error: unknown) => log.warn({ msg: 'Could not tell an enclave', bootId: request.bootId, ...toReason(error) }),
+    )
+    underWay.add(told)
+    void told.then(() => underWay.delete(told))
+  }
+
+  /** Each call takes what it tells. */
+  function tellAll(bootId: string) {
+    while (boots.has(bootId)) tell({ bootId })
+  }
+
+  return {
+    release: (request, bytes) => gatherer.add({ request, bytes }),
+    drop(bootId, leaves) {
+      if (leaves.length > 0) tell({ bootId, drop: leaves })
+    },
+    acknowledge: (bootId, leaf) => add(bootId, leaf, performance.now()),
+    async stop() {
+      isStopped = true
+      for (const bootId of [...boots.keys()]) tellAll(bootId)
+      while (underWay.size > 0) await Promise.all(underWay)
+    },
+  }
+}
