@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { findProgram } from '@countersign/testing'
 import { describe, expect, test } from 'vitest'
-import { findSchemaFaults } from './test/composeSchema.ts'
 import { programOf } from './test/containers.ts'
 import {
   type Compose,
@@ -24,11 +23,6 @@ const HAPROXY = findProgram('haproxy')
 if (HAPROXY === undefined) console.log('HAProxy did not check its files: it is not here')
 
 describe('the Compose file', () => {
-  test('follows the schema', () => {
-    expect(findSchemaFaults(compose)).toEqual([])
-    expect(findSchemaFaults({ services: { a: { imaage: 'x' } } })).not.toEqual([])
-  })
-
   test('has the topology: three coordinators, two workers, one database', () => {
     const names = containers.compose?.map(programOf)
     expect(names?.filter((name) => name === 'coordinator')).toHaveLength(3)

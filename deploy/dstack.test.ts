@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { hashAppCompose, parseAppCompose, toAppCompose } from './dstack/appCompose.ts'
-import { findSchemaFaults } from './test/composeSchema.ts'
 import { type Container, programOf } from './test/containers.ts'
-import { containers, dstack, dstackText, read } from './test/manifests.ts'
+import { containers, dstackText, read } from './test/manifests.ts'
 import { type CoordinatorConfig, enclavePolicy, readContainerConfig } from './test/readContainerConfig.ts'
 
 describe('the dstack application', () => {
@@ -33,10 +32,6 @@ describe('the dstack application', () => {
     const container = containers.compose?.find((one) => programOf(one) === 'coordinator') as Container
     const config = readContainerConfig(container, { 'enclave-policy.json': policy }) as CoordinatorConfig
     expect(config.enclavePolicy.events).toEqual({ 'compose-hash': [hash] })
-  })
-
-  test('follows the schema of Compose', () => {
-    expect(findSchemaFaults(dstack)).toEqual([])
   })
 
   test.each<[string, Record<string, unknown>, RegExp]>([

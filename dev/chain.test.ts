@@ -319,55 +319,21 @@ describe('the local chain', () => {
     expect(notes).toHaveLength(1)
   })
 
-  test('killed while it wrote the very first line, it begins anew', async () => {
-    await mkdir(join(stateDir, 'chain'))
-    await writeFile(journalPath(), '{"format":"counter')
-    expect(await readerOf(await start()).getBlockNumber()).toBe(3n)
-  })
-
   describe('a journal that it did not write like that', () => {
     const change = (line: string, changes: object) => JSON.stringify({ ...JSON.parse(line), ...changes })
-    const other = () => signTransfer(0)
 
     test.each<[string, RegExp, (lines: string[]) => string[] | Promise<string[]>]>([
       [
         'another transaction',
         /another block 3/,
-        async (lines) => [...lines.slice(0, 3), change(lines[3] ?? '', { raw: await other() })],
+        async (lines) => [...lines.slice(0, 3), change(lines[3] ?? '', { raw: await signTransfer(0) })],
       ],
-      ['no transaction', /another block 3/, (lines) => lines.with(3, change(lines[3] ?? '', { raw: null }))],
       [
-        'another time',
-        /another block 1/,
-        (lines) => lines.with(1, change(lines[1] ?? '', { timestamp: 1_794_000_000 })),
-      ],
-      ['a time that goes back', /at block 2: /, (lines) => lines.with(2, change(lines[2] ?? '', { timestamp: 1 }))],
-      ['another hash', /another block 2/, (lines) => lines.with(2, change(lines[2] ?? '', { hash: keccak256('0x') }))],
-      [
-        'a transaction that was there before',
+        'a transaction that is none',
         /at block 3: /,
-        (lines) => lines.with(3, change(lines[3] ?? '', { raw: JSON.parse(lines[2] ?? '').raw })),
+        (lines) => lines.with(3, change(lines[3] ?? '', { raw: '0x02ff' })),
       ],
-      [
-        'a transaction of another chain',
-        /at block 3: /,
-        async (lines) => lines.with(3, change(lines[3] ?? '', { raw: await signTransfer(0, 1) })),
-      ],
-      ['bytes that are none', /at block 3: /, (lines) => lines.with(3, change(lines[3] ?? '', { raw: '0x02ff' }))],
       ['a missing line', /damaged at line 3/, (lines) => lines.toSpliced(2, 1)],
-      ['a line twice', /damaged at line 4/, (lines) => lines.toSpliced(3, 0, lines[2] ?? '')],
-      ['a line that is not JSON', /damaged at line 4/, (lines) => lines.with(3, '{"number":3,')],
-      ['an empty line', /damaged at line 6/, (lines) => [...lines, '']],
-      ['a line that is null', /damaged at line 4/, (lines) => lines.with(3, 'null')],
-      ['odd hex', /damaged at line 4/, (lines) => lines.with(3, change(lines[3] ?? '', { raw: '0x123' }))],
-      ['no time', /damaged at line 4/, (lines) => lines.with(3, change(lines[3] ?? '', { timestamp: '1' }))],
-      ['no first line', /not a journal of this version/, (lines) => lines.slice(1)],
-      [
-        'another format',
-        /not a journal of this version/,
-        (lines) => lines.with(0, '{"format":"other/1","chainId":31337}'),
-      ],
-      ['another chain', /is of chain 1, not 31337/, (lines) => lines.with(0, change(lines[0] ?? '', { chainId: 1 }))],
       [
         'no contract',
         /no deployment of the contract/,
@@ -375,7 +341,6 @@ describe('the local chain', () => {
       ],
     ])('%s: told, with the way out; nothing is written', async (_, reason, spoil) => {
       const chain = await start()
-      await chain.faucet(STRANGER)
       await chain.stop()
       await writeJournal(await spoil(await readJournal()))
       const spoilt = await readFile(journalPath(), 'utf8')
@@ -454,17 +419,6 @@ describe('the local chain', () => {
     await start()
   })
 
-  test('many at once each get a block, and all are there after a restart', async () => {
-    const first = await start()
-    const addresses = Array.from({ length: 30 }, () => privateKeyToAccount(generatePrivateKey()).address)
-    const hashes = await Promise.all(addresses.map((address) => first.faucet(address)))
-    expect(new Set(hashes).size).toBe(30)
-    const before = await observe(first)
-    expect(before.blocks.slice(4).map(({ transactions }) => transactions.length)).toEqual(Array(30).fill(1))
-    await first.stop()
-    expect(await observe(await start())).toEqual(before)
-  })
-
   test('without its journal the chain answers no more: what it says would be lost', async () => {
     const chain = await start()
     await appendFile(journalPath(), '{"number":3}\n')
@@ -472,18 +426,6 @@ describe('the local chain', () => {
     expect(error?.message).toMatch(/written to by another process/)
     expect((await call(chain, 'eth_blockNumber')).error?.message).toMatch(/written to by another process/)
     expect((await post(chain, JSON.stringify({ address: STRANGER }))).status).toBe(503)
-  })
-
-  test('two chains with a folder each know nothing of each other', async () => {
-    const otherDir = join(stateDir, 'other')
-    const [one, other] = await Promise.all([start(), start({ stateDir: otherDir, chainId: 31338 })])
-    await one.faucet(STRANGER)
-    expect(one.publisher.address).not.toBe(other.publisher.address)
-    expect(one.contract).toBe(other.contract)
-    expect(await readerOf(other).getBalance({ address: STRANGER })).toBe(0n)
-    await Promise.all([one.stop(), other.stop()])
-    expect(await readerOf(await start({ stateDir: otherDir, chainId: 31338 })).getBlockNumber()).toBe(3n)
-    expect(await readerOf(await start()).getBlockNumber()).toBe(4n)
   })
 
   test('a port that is taken is an error, and leaves the folder to the next', async () => {
@@ -494,11 +436,6 @@ describe('the local chain', () => {
     const again = await start({ port })
     expect(again.url).toBe(url)
     await Promise.all([again.stop(), again.stop()])
-  })
-
-  test('a folder that cannot be is an error', async () => {
-    await writeFile(join(stateDir, 'file'), '')
-    await expect(start({ stateDir: join(stateDir, 'file') })).rejects.toMatchObject({ code: 'ENOTDIR' })
   })
 })
 
@@ -521,18 +458,9 @@ describe('POST /faucet', () => {
       '',
       '{',
       'null',
-      '5',
-      '[]',
       '{}',
-      '{"address":null}',
       '{"address":5}',
-      '{"address":["0x00000000000000000000000000000000000c0ffe"]}',
-      '{"address":""}',
-      '{"address":"0x"}',
-      '{"address":"00000000000000000000000000000000000c0ffe"}',
       '{"address":"0x00000000000000000000000000000000000c0ff"}',
-      '{"address":"0x00000000000000000000000000000000000c0ffee"}',
-      '{"address":"0x00000000000000000000000000000000000c0ffg"}',
       // A wrong checksum: it is written 0xf39Fd6e51aad….
       '{"address":"0xf39Fd6e51Aad88F6F4ce6aB8827279cffFb92266"}',
       // Takes no ether.

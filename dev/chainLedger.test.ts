@@ -1,7 +1,10 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { NodeRequest } from '@countersign/testing'
 import { keccak256, numberToHex } from 'viem'
-import { describe, expect, test } from 'vitest'
-import type { ChainJournal, JournaledBlock } from './chainJournal.ts'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type ChainJournal, type JournaledBlock, openChainJournal } from './chainJournal.ts'
 import { createChainLedger } from './chainLedger.ts'
 
 /** A node that makes a block of whatever it is sent, except 0xbad0. */
@@ -116,4 +119,61 @@ describe('the ledger of the local chain', () => {
     const ledger = createChainLedger({ journal: createJournal().journal, path: 'journal.jsonl', chainId: 31337 })
     await expect(ledger.request('eth_blockNumber', [])).rejects.toThrow('not started')
   })
+})
+
+describe('the journal of the local chain', () => {
+  const header = { format: 'countersign-dev-chain/1', chainId: 31337 }
+  const blockOf = (number: number, changes: object = {}) => ({
+    ...{ number, timestamp: 1_735_689_600 + number, hash: keccak256(numberToHex(number)), raw: null },
+    ...changes,
+  })
+  async function open(text: string) {
+    const folder = await mkdtemp(join(tmpdir(), 'countersign-journal-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    const path = join(folder, 'journal.jsonl')
+    await writeFile(path, text)
+    const opened = await openChainJournal({ path, chainId: 31337 }).catch((error: Error) => error)
+    if (!(opened instanceof Error)) await opened.close()
+    return { opened, text: await readFile(path, 'utf8') }
+  }
+  const toText = (...lines: unknown[]) =>
+    lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('')
+
+  test('is read as it was written; half a line is dropped, also of the first', async () => {
+    const whole = toText(header, blockOf(1), blockOf(2))
+    expect(await open(`${whole}{"number":3,"ha`)).toMatchObject({
+      opened: { blocks: [blockOf(1), blockOf(2)], wasTorn: true },
+      text: whole,
+    })
+    expect(await open('{"format":"counter')).toMatchObject({ opened: { blocks: [] }, text: toText(header) })
+  })
+
+  test.each([
+    ['a missing line', [header, blockOf(1), blockOf(3)], 'damaged at line 3'],
+    ['a line twice', [header, blockOf(1), blockOf(1)], 'damaged at line 3'],
+    ['a line that is not JSON', [header, '{"number":1,'], 'damaged at line 2'],
+    ['an empty line', [header, blockOf(1), ''], 'damaged at line 3'],
+    ['a line that is null', [header, 'null'], 'damaged at line 2'],
+    ['odd hex', [header, blockOf(1, { raw: '0x123' })], 'damaged at line 2'],
+    ['no time', [header, blockOf(1, { timestamp: '1' })], 'damaged at line 2'],
+    ['no first line', [blockOf(1)], 'not a journal of this version'],
+    ['another format', [{ ...header, format: 'other/1' }], 'not a journal of this version'],
+    ['another chain', [{ ...header, chainId: 1 }], 'is of chain 1, not 31337'],
+  ])('with %s is refused and stays as it is', async (_, lines, reason) => {
+    const { opened, text } = await open(toText(...lines))
+    expect(opened).toMatchObject({ name: 'ChainJournalError', message: expect.stringContaining(reason) })
+    expect(text).toBe(toText(...lines))
+  })
+})
+
+test('a block that replays to another hash, or not at all, is an error', async () => {
+  const node = createNode()
+  const journalOf = (changes: object) => {
+    const block = { number: 1, timestamp: 1, hash: keccak256('0x1'), raw: null, ...changes } as JournaledBlock
+    return { ...createJournal().journal, blocks: [block] }
+  }
+  for (const changes of [{ hash: keccak256('0x2') }, { raw: '0xbad0' as const }]) {
+    const ledger = createChainLedger({ journal: journalOf(changes), path: 'journal.jsonl', chainId: 31337 })
+    await expect(ledger.attach(node)).rejects.toMatchObject({ name: 'ChainJournalError' })
+  }
 })

@@ -3,8 +3,6 @@ import type { Hex } from '@countersign/protocol'
 import { assembleReceipt } from '../../services/coordinator/src/publish/assembleReceipt.ts'
 import type { PipelineStore } from '../../services/coordinator/src/store/openStore.ts'
 
-export type StoredReceipt = { cid: string; bytes: Uint8Array }
-
 const CHAIN_ID = 84_532
 
 /**
@@ -14,20 +12,19 @@ const CHAIN_ID = 84_532
 export async function completeProofs(
   { pinning, publications }: Pick<PipelineStore, 'pinning' | 'publications'>,
   slugs: readonly string[],
-  { isFinal = true } = {},
-): Promise<StoredReceipt[]> {
-  const receipts: StoredReceipt[] = []
+  { isPublished = true, isFinal = true } = {},
+): Promise<void> {
   for (const slug of slugs) {
     const work = await pinning.findPin(slug)
     if (work === undefined) throw new Error('a proof is not there')
     const { receipt } = assembleReceipt(work)
     await pinning.freezeReceipt({ slug, bytes: receipt.bytes })
     await pinning.completePin({ slug, cid: receipt.cid, now: Date.now() })
-    receipts.push(receipt)
   }
+  if (!isPublished) return
   const account: Hex = `0x${'22'.repeat(20)}`
   const nonce = await publications.findNextNonce({ chainId: CHAIN_ID, account })
-  const hash = toRandom(32)
+  const hash: Hex = `0x${randomBytes(32).toString('hex')}`
   const isClaimed = await publications.claim({
     chainId: CHAIN_ID,
     account,
@@ -42,9 +39,4 @@ export async function completeProofs(
   if (!isClaimed || open === undefined) throw new Error('the proofs were not claimed')
   await publications.confirm({ id: open.id, txHash: hash, blockNumber: 1 })
   if (isFinal) await publications.finish({ id: open.id })
-  return receipts
-}
-
-function toRandom(bytes: number): Hex {
-  return `0x${randomBytes(bytes).toString('hex')}`
 }

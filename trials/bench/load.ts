@@ -95,7 +95,10 @@ export async function applyLoad(parameters: {
     for (let answers = 0; !isOver || answers < 2; answers++) {
       const sentAt = performance.now()
       const answer = await caller.call(next(connection))
-      if (!answer.startsWith('HTTP/1.1 200')) throw new Error(`not answered: ${answer.slice(0, 800)}`)
+      if (!answer.startsWith('HTTP/1.1 200')) {
+        const body = answer.slice(answer.indexOf('\r\n\r\n')).trim()
+        throw new Error(`not answered: ${answer.slice(0, 12)} ${body.slice(0, 400)}`)
+      }
       count++
       if (answers > 0) latencies.push(performance.now() - sentAt)
     }

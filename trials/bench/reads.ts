@@ -32,11 +32,18 @@ export function benchReads(run: Run): Promise<Report> {
       const echo = await startProgram(scope, 'echo server', 'trials/bench/echoServer.ts', { BODY_BYTES: String(bytes) })
       const lanes = [
         { name: '', load: { url: service.url, requests: requests.slice(0, count) } },
-        { name: 'an echo server', load: { url: echo.url, requests }, isReference: true },
+        { name: 'an echo server', load: { url: echo.url, requests }, reference: 'rate' as const },
         { name: 'before it is final', load: { url: service.url, requests: requests.slice(count) } },
       ]
-      const what = receipts === 1 ? 'reads' : 'reads, receipts of version 2'
-      const how = { what, first: 'a final one', connections: CONNECTIONS, sliceMs, warmSlices: WARM_SLICES }
+      const of = receipts === 1 ? '' : ', receipts of version 2'
+      const how = {
+        what: `reads${of}`,
+        of,
+        first: 'a final one',
+        connections: CONNECTIONS,
+        sliceMs,
+        warmSlices: WARM_SLICES,
+      }
       const measured = await compareLanes(run, lanes, how)
       rows.push(...measured.rows)
       calms.push(...measured.calms)

@@ -51,8 +51,8 @@ export type Lane = {
   /** Behind the name of a figure; empty for the first. */
   name: string
   load: Load
-  /** The first lane's figures are given as multiples of this one's, not the other way round. */
-  isReference?: boolean
+  /** The first lane's figures, or only its rate, are given as multiples of this one's, not the other way round. */
+  reference?: 'all' | 'rate'
   /** More callers would only wait longer. */
   maxConnections?: number
 }
@@ -65,14 +65,22 @@ const MEASURES = [
 
 /**
  * All lanes at each number of connections, in turns: the medians over repeats of the figures, and of the ratios within each repeat.
- * `what` is what a rate counts, `first` what the first lane is called where others are compared with it.
+ * `what` is what a rate counts, `of` what follows the other figures, `first` what the first lane is called where others are compared
+ * with it.
  */
 export async function compareLanes(
   { rounds, isQuick, say }: Pick<Run, 'rounds' | 'isQuick' | 'say'>,
   lanes: readonly Lane[],
-  how: { what: string; first: string; connections: readonly number[]; sliceMs: number; warmSlices: number },
+  how: {
+    what: string
+    of?: string
+    first: string
+    connections: readonly number[]
+    sliceMs: number
+    warmSlices: number
+  },
 ): Promise<{ rows: Row[]; calms: Calm<unknown>[] }> {
-  const { what, first, connections, sliceMs, warmSlices } = how
+  const { what, of: suffix = '', first, connections, sliceMs, warmSlices } = how
   const measure = async (at: number, ms: number) => {
     const groups = Map.groupBy(lanes, ({ maxConnections = at }) => Math.min(at, maxConnections))
     const figures = new Map<Lane, Figures>()
@@ -97,17 +105,19 @@ export async function compareLanes(
     const of = (pick: (repeat: readonly Figures[]) => number | undefined) =>
       median(calm.repeats.map((repeat) => pick(repeat) ?? Number.NaN))
     const found = MEASURES.flatMap(([measured, unit]) =>
-      lanes.map(({ name, isReference = false }, place) => {
+      lanes.map(({ name, reference }, place) => {
         const toRatio = (top: number, bottom: number) =>
           of((repeat) => (repeat[top]?.[measured] ?? Number.NaN) / (repeat[bottom]?.[measured] ?? Number.NaN))
-        const references = [...lanes.entries()].filter(([, lane]) => lane.isReference === true && measured === 'rate')
+        const references = [...lanes.entries()].filter(
+          ([, lane]) => lane.reference === 'all' || (lane.reference === 'rate' && measured === 'rate'),
+        )
         const ratios: Row['ratios'] =
           place === 0
             ? Object.fromEntries(references.map(([other, lane]) => [lane.name, toRatio(0, other)]))
-            : isReference
+            : reference
               ? {}
               : { [first]: toRatio(place, 0) }
-        const figure = measured === 'rate' ? what : measured
+        const figure = measured === 'rate' ? what : `${measured}${suffix}`
         return toRow(
           name === '' ? figure : `${figure}, ${name}`,
           of((repeat) => repeat[place]?.[measured]),

@@ -47,7 +47,7 @@ export function benchSign(run: Run): Promise<Report[]> {
     } else {
       const lanes: Lane[] = [
         { name: '', load: own },
-        ...(before === undefined ? [] : [{ name: 'the other checkout', load: before, isReference: true }]),
+        ...(before === undefined ? [] : [{ name: 'the other checkout', load: before, reference: 'all' as const }]),
         ...(await startLanes(scope, bench, own)),
       ]
       const how = { what: 'signatures', first: 'version 1', connections: CONNECTIONS, sliceMs, warmSlices: WARM_SLICES }
@@ -86,7 +86,7 @@ async function startLanes(scope: Scope, { start }: Bench, own: Measured): Promis
   }
   const single = await start({ limit: 1 })
   return [
-    { name: 'one quote each', load: single, isReference: true, maxConnections: MAX_SINGLE_CALLERS },
+    { name: 'one quote each', load: single, reference: 'rate', maxConnections: MAX_SINGLE_CALLERS },
     { name: 'receipts of version 2', load: await start({ receipts: 2 }) },
     { name: 'receipts of version 2 with a log', load: await start({ receipts: 2, log: { route } }) },
     { name: 'vault, one approval each', load: { ...own, vaults: await createVaults(scope, own) } },

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import type { Cluster } from '../cluster/startCluster.ts'
 import type { Member } from '../member.ts'
 
@@ -40,15 +41,7 @@ export function startChaos(parameters: {
   const frozen = new Set<Victim>()
   const stopping = new AbortController()
 
-  const sleep = (ms: number) =>
-    new Promise<void>((resolve) => {
-      if (stopping.signal.aborted) return resolve()
-      const timer = setTimeout(resolve, ms)
-      stopping.signal.addEventListener('abort', () => {
-        clearTimeout(timer)
-        resolve()
-      })
-    })
+  const sleep = (ms: number) => setTimeout(ms, undefined, { signal: stopping.signal }).catch(() => undefined)
   /** Between half and one and a half of it. */
   const vary = (ms: number) => ms * (0.5 + random())
   const choose = <Value>(values: readonly Value[]) => values[Math.floor(random() * values.length)]
@@ -60,7 +53,7 @@ export function startChaos(parameters: {
       try {
         return await member.start()
       } catch {
-        if (stopping.signal.aborted) await new Promise((resolve) => setTimeout(resolve, 200))
+        if (stopping.signal.aborted) await setTimeout(200)
         else await sleep(random() * RESTART_MS)
       }
     }

@@ -1,19 +1,11 @@
-/** As much of a browser as a sign-in needs: cookies by host, and redirects followed one by one. */
-export type TestBrowser = {
-  request(
-    url: string | URL,
-    init?: { method?: string; headers?: Record<string, string>; body?: string },
-  ): Promise<Response>
-  /** Follows redirects until an answer that is none; answers it with its URL. */
-  navigate(url: string | URL): Promise<{ url: URL; response: Response }>
-  /** Follows redirects up to one that leaves to `origin`, without going there: where an app would be. */
-  navigateUntil(url: string | URL, origin: string): Promise<URL>
-  cookies(host: string): ReadonlyMap<string, string>
-}
+export type TestBrowser = ReturnType<typeof createTestBrowser>
+
+type Init = { method?: string; headers?: Record<string, string>; body?: string }
 
 const MAX_REDIRECTS = 20
 
-export function createTestBrowser(): TestBrowser {
+/** As much of a browser as a sign-in needs: cookies by host, and redirects followed one by one. */
+export function createTestBrowser() {
   // Cookies do not know ports, so that those of all services on localhost share a jar, as in a real browser.
   const jars = new Map<string, Map<string, string>>()
 
@@ -23,7 +15,7 @@ export function createTestBrowser(): TestBrowser {
     return jar
   }
 
-  async function request(target: string | URL, init: Parameters<TestBrowser['request']>[1] = {}): Promise<Response> {
+  async function request(target: string | URL, init: Init = {}): Promise<Response> {
     const url = new URL(target)
     const jar = jarOf(url.hostname)
     const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
@@ -55,12 +47,14 @@ export function createTestBrowser(): TestBrowser {
 
   return {
     request,
-    cookies: (host) => jarOf(host),
-    async navigate(start) {
+    cookies: (host: string): ReadonlyMap<string, string> => jarOf(host),
+    /** Follows redirects until an answer that is none; answers it with its URL. */
+    async navigate(start: string | URL): Promise<{ url: URL; response: Response }> {
       for await (const { url, response, next } of follow(start)) if (next === undefined) return { url, response }
       throw new Error('no answer')
     },
-    async navigateUntil(start, origin) {
+    /** Follows redirects up to one that leaves to `origin`, without going there: where an app would be. */
+    async navigateUntil(start: string | URL, origin: string): Promise<URL> {
       for await (const { url, response, next } of follow(start)) {
         if (next?.origin === origin) return next
         if (next === undefined)

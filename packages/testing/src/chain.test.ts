@@ -1,14 +1,9 @@
-import { spawn } from 'node:child_process'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createPublicClient, createWalletClient, http, parseEther } from 'viem'
+import { createPublicClient, createWalletClient, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type LocalChain, type StartChainOptions, startChain } from './chain.ts'
 
-const STRANGER = '0x00000000000000000000000000000000000c0ffe'
 /** PUSH0 PUSH0 REVERT, deployed by code that copies it from its own end. */
 const REVERTING = '0x6003600a5f3960035ff35f5ffd'
 
@@ -27,17 +22,6 @@ function senderOf({ url, accounts }: LocalChain, index = 0) {
 }
 
 const post = ({ url }: LocalChain, body: string) => fetch(url, { method: 'POST', body })
-
-test('a transaction is mined at once, on the chain that was asked for', async () => {
-  const chain = await start({ chainId: 11155111 })
-  const reader = readerOf(chain)
-  expect(chain.chainId).toBe(11155111)
-  expect(await reader.getChainId()).toBe(11155111)
-  const hash = await senderOf(chain).sendTransaction({ chain: null, to: STRANGER, value: parseEther('1.5') })
-  const { status, blockNumber } = await reader.getTransactionReceipt({ hash })
-  expect({ status, blockNumber }).toEqual({ status: 'success', blockNumber: 1n })
-  expect(await reader.getBalance({ address: STRANGER })).toBe(parseEther('1.5'))
-})
 
 test('a transaction that reverts is mined, as on a public node, and a call answers with an error', async () => {
   const chain = await start()
@@ -72,33 +56,6 @@ test('a port that is taken is an error of startChain', async () => {
   await expect(startChain({ port: Number(new URL(url).port) })).rejects.toMatchObject({ code: 'EADDRINUSE' })
 })
 
-test('several requests in one, each answered by its id', async () => {
-  const chain = await start()
-  const response = await post(
-    chain,
-    '[{"id":7,"method":"eth_chainId"},{"id":"a","method":"eth_blockNumber","params":[]},{"method":5}]',
-  )
-  expect(await response.json()).toEqual([
-    { jsonrpc: '2.0', id: 7, result: '0x7a69' },
-    { jsonrpc: '2.0', id: 'a', result: '0x0' },
-    { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'Invalid request' } },
-  ])
-})
-
-test('a page of another origin may call', async () => {
-  const chain = await start()
-  const preflight = await fetch(chain.url, { method: 'OPTIONS' })
-  expect(preflight.status).toBe(204)
-  expect(preflight.headers.get('access-control-allow-headers')).toBe('content-type')
-  const { headers } = await post(chain, '{"id":1,"method":"eth_chainId"}')
-  expect(headers.get('access-control-allow-origin')).toBe('*')
-})
-
-test('block 0 is dated as told', async () => {
-  const chain = await start({ genesisTimestamp: 1_735_689_600 })
-  expect((await readerOf(chain).getBlock({ blockNumber: 0n })).timestamp).toBe(1_735_689_600n)
-})
-
 test('who stands before the node has it first, and answers in its place', async () => {
   const heights: unknown[] = []
   const chain = await start({
@@ -119,15 +76,6 @@ test('who stands before the node has it first, and answers in its place', async 
   ])
 })
 
-test('who cannot take the node over ends the start, and the port stays free', async () => {
-  const { url, stop } = await start()
-  await stop()
-  const port = Number(new URL(url).port)
-  const wrap = () => Promise.reject(new Error('no journal'))
-  await expect(startChain({ port, wrap })).rejects.toThrow('no journal')
-  await start({ port })
-})
-
 test('further paths answer for themselves', async () => {
   const chain = await start({ routes: { '/echo': async (body) => ({ status: 418, body: { body } }) } })
   const response = await fetch(`${chain.url}/echo`, { method: 'POST', body: 'hello' })
@@ -135,30 +83,6 @@ test('further paths answer for themselves', async () => {
   expect((await fetch(`${chain.url}/echo`)).status).toBe(405)
   const other = await fetch(`${chain.url}/constructor`, { method: 'POST', body: '{"id":1,"method":"eth_chainId"}' })
   expect(await other.json()).toMatchObject({ result: '0x7a69' })
-})
-
-test('a process that stops its chain ends, wherever it runs, and leaves no file', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-chain-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  const program = `
-    const { startChain } = await import(${JSON.stringify(join(import.meta.dirname, 'chain.ts'))})
-    const chain = await startChain({ mining: { intervalMs: 50 } })
-    await chain.mine()
-    await chain.stop()
-    console.log(process.env.HARDHAT_DISABLE_TELEMETRY)`
-  const child = spawn(process.execPath, ['-C', 'source', '--input-type=module', '-e', program], {
-    cwd: folder,
-    env: { HOME: join(folder, 'nowhere') },
-    stdio: ['ignore', 'pipe', 'inherit'],
-    timeout: 100_000,
-  })
-  let output = ''
-  child.stdout.on('data', (chunk) => {
-    output += chunk
-  })
-  const code = await new Promise((resolve) => child.on('close', resolve))
-  expect({ code, output }).toEqual({ code: 0, output: 'true\n' })
-  expect(await readdir(folder)).toEqual([])
 })
 
 test('blocks have the time of the clock, also where the node took long to load', async () => {

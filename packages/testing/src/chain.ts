@@ -11,10 +11,8 @@ export type StartChainOptions = {
   chainId?: number
   /** On loopback; a free one by default. */
   port?: number
-  /** When blocks are made: one for each transaction (`auto`, the default), by `mine` alone, or one at every interval. */
-  mining?: 'auto' | 'manual' | { intervalMs: number }
-  /** How many accounts have ether; 10 by default. */
-  accountCount?: number
+  /** When blocks are made: one for each transaction (`auto`, the default), or by `mine` alone. */
+  mining?: 'auto' | 'manual'
   /** When block 0 is dated, in seconds; now by default. The clock of the chain starts there. */
   genesisTimestamp?: number
   /** Stands between callers and the node: is given the node before the port opens, and answers what is served instead. */
@@ -30,17 +28,7 @@ type ChainRoute = (body: string) => Promise<{ status: number; body: unknown }>
 
 export type ChainAccount = { address: `0x${string}`; privateKey: `0x${string}` }
 
-export type LocalChain = {
-  /** JSON-RPC over HTTP, for browsers too. */
-  readonly url: string
-  readonly chainId: number
-  /** Each with 10,000 ether. Their keys are public: they are those of every hardhat and anvil node. */
-  readonly accounts: readonly ChainAccount[]
-  /** Makes blocks at once; the first takes what is pending. */
-  mine(count?: number): Promise<void>
-  /** Ends the node; what it knew is gone, and its port is free. */
-  stop(): Promise<void>
-}
+export type LocalChain = Awaited<ReturnType<typeof startChain>>
 
 const MNEMONIC = 'test test test test test test test test test test test junk'
 const BALANCE_WEI = 10_000n * 10n ** 18n
@@ -50,9 +38,9 @@ const MAX_REQUEST_BYTES = 16 * 1024 * 1024
  * A real EVM node in this process, each call its own chain. It answers as public nodes do: a transaction that reverts is mined
  * and has a receipt that says so, where hardhat alone would answer the sender with an error.
  */
-export async function startChain(options: StartChainOptions = {}): Promise<LocalChain> {
-  const { chainId = 31337, port = 0, mining = 'auto', accountCount = 10, genesisTimestamp, wrap } = options
-  const accounts = deriveAccounts(accountCount)
+export async function startChain(options: StartChainOptions = {}) {
+  const { chainId = 31337, port = 0, mining = 'auto', genesisTimestamp, wrap } = options
+  const accounts = deriveAccounts()
   const connection = await connect({ chainId, mining, accounts, genesisTimestamp })
   const routes = new Map(Object.entries(options.routes ?? {}))
   let node: NodeRequest = (method, params) => connection.provider.request({ method, params })
@@ -64,23 +52,27 @@ export async function startChain(options: StartChainOptions = {}): Promise<Local
     if (genesisTimestamp === undefined) await catchUp(node)
     listening = await listen(server, port)
   } catch (error) {
-    await disconnect(connection)
+    await connection.close()
     throw error
   }
   let stopping: Promise<void> | undefined
 
   async function stop() {
     await listening.stop()
-    await disconnect(connection)
+    await connection.close()
   }
 
   return {
+    /** JSON-RPC over HTTP, for browsers too. */
     url: listening.url,
     chainId,
-    accounts,
+    /** Each with 10,000 ether. Their keys are public: they are those of every hardhat and anvil node. */
+    accounts: accounts as readonly ChainAccount[],
+    /** Makes blocks at once; the first takes what is pending. */
     async mine(count = 1) {
       await connection.provider.request({ method: 'hardhat_mine', params: [toHex(count)] })
     },
+    /** Ends the node; what it knew is gone, and its port is free. */
     stop() {
       stopping ??= stop()
       return stopping
@@ -103,7 +95,7 @@ async function connect(parameters: ConnectParameters): Promise<NetworkConnection
     hardfork: 'osaka',
     chainId,
     networkId: chainId,
-    mining: { auto: mining === 'auto', interval: typeof mining === 'object' ? mining.intervalMs : 0 },
+    mining: { auto: mining === 'auto', interval: 0 },
     accounts: accounts.map(({ privateKey }) => ({ privateKey, balance: BALANCE_WEI })),
     throwOnTransactionFailures: false,
     // Else each of many blocks in a second is dated a second later, and the chain runs ahead of the clock.
@@ -122,16 +114,10 @@ export async function catchUp(node: NodeRequest): Promise<void> {
   if (behind > 0) await node('evm_increaseTime', [behind])
 }
 
-async function disconnect(connection: NetworkConnection) {
-  // Closing only drops the node; its timer would go on until the garbage collector comes.
-  await connection.provider.request({ method: 'evm_setIntervalMining', params: [0] })
-  await connection.close()
-}
-
 /** The parent is derived once: its seed takes thousands of hashes. */
-function deriveAccounts(count: number): ChainAccount[] {
+function deriveAccounts(): ChainAccount[] {
   const parent = mnemonicToAccount(MNEMONIC, { path: "m/44'/60'/0'/0" }).getHdKey()
-  return Array.from({ length: count }, (_, index) => {
+  return Array.from({ length: 10 }, (_, index) => {
     const { privateKey: bytes } = parent.deriveChild(index)
     if (bytes === null) throw new Error('no private key')
     const privateKey = toHex(bytes)

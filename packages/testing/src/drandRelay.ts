@@ -2,16 +2,7 @@ import { createServer } from 'node:http'
 import type { SimulatedBeacon } from '@countersign/attestation/simulator'
 import { listen } from './listen.ts'
 
-export type DrandRelay = {
-  url: string
-  /** The beacon as `ENTROPY_DRAND` names it. */
-  setting: string
-  /** From the next request on: this as JSON, or 503. Without an answer it relays again. */
-  setAnswer(answer?: unknown): void
-  /** Requests so far, whatever the answer was. */
-  readonly requests: number
-  stop(): Promise<void>
-}
+export type DrandRelay = Awaited<ReturnType<typeof startDrandRelay>>
 
 /**
  * A relay of a simulated drand network on loopback, `GET /CHAINHASH/public/latest`. Its rounds are really signed.
@@ -23,7 +14,7 @@ export type DrandRelay = {
 export async function startDrandRelay(
   { beacon, getRound }: SimulatedBeacon,
   { now = Date.now }: { now?: () => number } = {},
-): Promise<DrandRelay> {
+) {
   let requests = 0
   let answer: unknown
   const server = createServer((request, response) => {
@@ -37,10 +28,13 @@ export async function startDrandRelay(
   const { url, stop } = await listen(server)
   return {
     url,
+    /** The beacon as `ENTROPY_DRAND` names it. */
     setting: [beacon.chainHash, beacon.key, beacon.genesisS, beacon.periodS].join(':'),
-    setAnswer(next) {
+    /** From the next request on: this as JSON, or 503 for `down`. Without an answer it relays again. */
+    setAnswer(next?: unknown) {
       answer = next
     },
+    /** Requests so far, whatever the answer was. */
     get requests() {
       return requests
     },

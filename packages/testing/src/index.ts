@@ -19,7 +19,6 @@ export { type FakePinata, type FakePinService, type PinServiceFault, startFakeKu
 export { type FakeKds, type FakeKdsFault, startFakeKds } from './kds.ts'
 export type { OidcAccount } from './localPeople.ts'
 export {
-  developmentAccounts,
   type OidcProviderParameters,
   type RunningOidcProvider,
   startOidcProvider,
@@ -39,12 +38,7 @@ export {
 export { findChildren, isRunning, killIfThere } from './processes.ts'
 export { createRandom } from './random.ts'
 export { readResidentMib } from './resident.ts'
-export {
-  type Satellite,
-  type SatelliteFault,
-  type StartSatelliteParameters,
-  startSatellite,
-} from './satellite.ts'
+export { type Satellite, type SatelliteFault, startSatellite } from './satellite.ts'
 export { measureSimulatedCoordinator, measureSimulatedEnclave, readAnchors } from './stack/anchors.ts'
 export { type Backend, type BackendLog, type StartBackendParameters, startBackend } from './stack/startBackend.ts'
 export { createTestDatabase, type TestDatabase } from './testDatabase.ts'

@@ -42,23 +42,9 @@ export type StartPinServiceParameters = {
   port?: number
 }
 
-export type FakePinService = {
-  url: string
-  /** From the next request on; without a fault it behaves again. `delayMs` is for `slow`. */
-  setFault(fault?: PinServiceFault, options?: { delayMs?: number }): void
-  /** Requests so far, whatever the answer was. */
-  readonly requests: number
-  /** What it holds, by CID. */
-  readonly blocks: ReadonlyMap<string, Uint8Array>
-  stop(): Promise<void>
-}
+export type FakePinService = Awaited<ReturnType<typeof startFakeKubo>>
 
-export type FakePinata = FakePinService & {
-  /** Of the Pinning Service API; uploads and the gateway are at `url`. */
-  pinsUrl: string
-  /** What the Pinning Service API says of blocks that are held. */
-  setPinStatus(status: PinStatus): void
-}
+export type FakePinata = Awaited<ReturnType<typeof startFakePinata>>
 
 const RAW = 0x55
 const DAG_PB = 0x70
@@ -76,7 +62,7 @@ const MAX_FORM_BYTES = 16_777_216
  * const kubo = await startFakeKubo()
  * kubo.setFault('forgets')
  */
-export function startFakeKubo(parameters: StartPinServiceParameters = {}): Promise<FakePinService> {
+export function startFakeKubo(parameters: StartPinServiceParameters = {}) {
   return startPinService(parameters, async ({ request, url, blocks, fault, hold }) => {
     const failed = (message: string) => toJson(500, { Message: message, Code: 0, Type: 'error' })
     if (request.method === 'GET' && url.pathname.startsWith('/ipfs/')) return toBlock(blocks, url, fault)
@@ -114,7 +100,7 @@ export function startFakeKubo(parameters: StartPinServiceParameters = {}): Promi
  * const pinata = await startFakePinata({ token: 'a token' })
  * pinata.setPinStatus('queued')
  */
-export async function startFakePinata(parameters: StartPinServiceParameters = {}): Promise<FakePinata> {
+export async function startFakePinata(parameters: StartPinServiceParameters = {}) {
   let pinStatus: PinStatus = 'pinned'
   const service = await startPinService(parameters, async ({ request, url, blocks, fault, hold }) => {
     const { pathname, searchParams } = url
@@ -138,24 +124,14 @@ export async function startFakePinata(parameters: StartPinServiceParameters = {}
     }
     return { status: 404, body: 'not found', type: 'text/plain' }
   })
-  return {
-    // Not spread: `requests` is counted on.
-    get url() {
-      return service.url
-    },
-    get requests() {
-      return service.requests
-    },
-    get blocks() {
-      return service.blocks
-    },
+  return Object.assign(service, {
+    /** Of the Pinning Service API; uploads and the gateway are at `url`. */
     pinsUrl: `${service.url}/psa`,
-    setFault: service.setFault,
-    setPinStatus(status) {
+    /** What the Pinning Service API says of blocks that are held. */
+    setPinStatus(status: PinStatus) {
       pinStatus = status
     },
-    stop: service.stop,
-  }
+  })
 }
 
 type Answer = { status: number; body: string | Uint8Array; type?: string }
@@ -172,7 +148,7 @@ type Asked = {
 /** Undefined leaves the request without an answer. */
 type Behave = (asked: Asked) => Promise<Answer | undefined>
 
-async function startPinService({ port = 0 }: StartPinServiceParameters, behave: Behave): Promise<FakePinService> {
+async function startPinService({ port = 0 }: StartPinServiceParameters, behave: Behave) {
   const blocks = new Map<string, Uint8Array>()
   const timers = new Set<NodeJS.Timeout>()
   let fault: PinServiceFault | undefined
@@ -212,14 +188,17 @@ async function startPinService({ port = 0 }: StartPinServiceParameters, behave: 
   const { url, stop } = await listen(server, port)
   return {
     url,
-    setFault(next, options = {}) {
+    /** From the next request on; without a fault it behaves again. `delayMs` is for `slow`. */
+    setFault(next?: PinServiceFault, options: { delayMs?: number } = {}) {
       fault = next
       delayMs = options.delayMs ?? 0
     },
+    /** Requests so far, whatever the answer was. */
     get requests() {
       return requests
     },
-    blocks,
+    /** What it holds, by CID. */
+    blocks: blocks as ReadonlyMap<string, Uint8Array>,
     async stop() {
       for (const timer of timers) clearTimeout(timer)
       await stop()

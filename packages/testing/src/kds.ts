@@ -20,20 +20,14 @@ export type FakeKdsFault =
   | 'truncated'
   | 'garbage'
 
-export type FakeKds = {
-  url: string
-  /** Paths with their queries, in the order in which they were asked. */
-  requests: string[]
-  setFault(fault: FakeKdsFault | undefined): void
-  close(): Promise<void>
-}
+export type FakeKds = Awaited<ReturnType<typeof startFakeKds>>
 
 type KdsSimulator = Pick<Simulator, 'certificates' | 'revocations'>
 
 const STATUS: Partial<Record<FakeKdsFault, number>> = { not_found: 404, too_many: 429, server_error: 500 }
 
 /** AMD's Key Distribution Service on loopback, with certificates and revocation list of simulated Milan chips. */
-export async function startFakeKds({ simulator }: { simulator: KdsSimulator }): Promise<FakeKds> {
+export async function startFakeKds({ simulator }: { simulator: KdsSimulator }) {
   const requests: string[] = []
   let fault: FakeKdsFault | undefined
 
@@ -52,8 +46,9 @@ export async function startFakeKds({ simulator }: { simulator: KdsSimulator }): 
   const { url, stop } = await listen(server)
   return {
     url,
+    /** Paths with their queries, in the order in which they were asked. */
     requests,
-    setFault(next) {
+    setFault(next: FakeKdsFault | undefined) {
       fault = next
     },
     close: stop,

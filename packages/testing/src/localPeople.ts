@@ -7,18 +7,15 @@ const MAX_NAME_LENGTH = 60
 const MAX_REMEMBERED = 5
 const COOKIE = 'local-people'
 
-export type LocalPeople = {
-  find(sub: string): OidcAccount | undefined
-  /** Whoever has this name, whether or not they were here before; undefined for what is no name. */
-  become(name: string): OidcAccount | undefined
-}
+export type LocalPeople = ReturnType<typeof createLocalPeople>
 
 /** These people, and everybody whom somebody has said to be. */
-export function createLocalPeople(accounts: readonly OidcAccount[]): LocalPeople {
+export function createLocalPeople(accounts: readonly OidcAccount[]) {
   const bySub = new Map(accounts.map((account) => [account.sub, account]))
   return {
-    find: (sub) => bySub.get(sub),
-    become(text) {
+    find: (sub: string) => bySub.get(sub),
+    /** Whoever has this name, whether or not they were here before; undefined for what is no name. */
+    become(text: string): OidcAccount | undefined {
       const name = toName(text)
       if (name === '') return undefined
       const known = accounts.find((account) => account.name.toLowerCase() === name.toLowerCase())

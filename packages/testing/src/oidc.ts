@@ -18,21 +18,13 @@ export type OidcProviderParameters = {
   clientId?: string
   clientSecret?: string
   redirectUris: readonly string[]
-  /** Where browsers find its pages, if not at the issuer's own address: its other endpoints stay there. */
-  pagesUrl?: string
   /** Suggested on its page; anybody else can sign in too, by a name. */
   accounts?: readonly OidcAccount[]
 }
 
-export type RunningOidcProvider = {
-  issuer: string
-  clientId: string
-  clientSecret: string
-  accounts: readonly OidcAccount[]
-  stop(): Promise<void>
-}
+export type RunningOidcProvider = Awaited<ReturnType<typeof startOidcProvider>>
 
-export const developmentAccounts: readonly OidcAccount[] = [
+const developmentAccounts: readonly OidcAccount[] = [
   { sub: 'alice', email: 'alice@example.com', name: 'Alice' },
   { sub: 'bob', email: 'bob@example.com', name: 'Bob' },
   { sub: 'carol', email: 'carol@example.com', name: 'Carol' },
@@ -42,7 +34,7 @@ export const developmentAccounts: readonly OidcAccount[] = [
  * A real OpenID provider on loopback, with a page on which anybody can be anybody, without a password: for development and tests
  * only. It knows a browser for an hour, as real ones do, and asks again for `prompt=select_account`.
  */
-export async function startOidcProvider(parameters: OidcProviderParameters): Promise<RunningOidcProvider> {
+export async function startOidcProvider(parameters: OidcProviderParameters) {
   const { port = 0, clientId = 'countersign', accounts = developmentAccounts } = parameters
   const clientSecret = parameters.clientSecret ?? randomBytes(16).toString('hex')
   // The issuer's URL has to be known before the provider is made, and the port only after listening.
@@ -52,28 +44,12 @@ export async function startOidcProvider(parameters: OidcProviderParameters): Pro
   const issuer = `http://localhost:${listening.port}`
   const people = createLocalPeople(accounts)
   const provider = new Provider(issuer, await createConfiguration({ ...parameters, clientId, clientSecret, people }))
-  const { pagesUrl } = parameters
-  if (pagesUrl !== undefined) {
-    // What forwards to it says which host and scheme the browser has asked for.
-    provider.proxy = true
-    provider.use(async (context, next) => {
-      await next()
-      if (context.path !== '/.well-known/openid-configuration') return
-      context.body = { ...(context.body as object), authorization_endpoint: `${pagesUrl}/auth` }
-    })
-  }
   const callback = provider.callback()
   handle = (request, response) => {
     if (request.url?.startsWith('/interaction/')) void interact({ provider, people, accounts }, request, response)
     else callback(request, response)
   }
-  return {
-    issuer,
-    clientId,
-    clientSecret,
-    accounts,
-    stop: listening.stop,
-  }
+  return { issuer, clientId, clientSecret, accounts, stop: listening.stop }
 }
 
 async function createConfiguration(parameters: {

@@ -20,22 +20,12 @@ export type FakePcsFault =
 
 export type FakePcsDocument = 'tcb' | 'qe' | 'pckCrl' | 'rootCrl'
 
-export type FakePcs = {
-  url: string
-  /** Paths with their queries, in the order in which they were asked. */
-  requests: string[]
-  /** For one document, or for all; undefined ends it. */
-  setFault(fault: FakePcsFault | undefined, document?: FakePcsDocument): void
-  close(): Promise<void>
-}
+export type FakePcs = Awaited<ReturnType<typeof startFakePcs>>
 
 const TWO_MONTHS_MS = 5_184_000_000
 
 /** Intel's PCS, version 4, and the root list of a PCCS, on loopback, with the collateral of simulated silicon. */
-export async function startFakePcs(deps: {
-  simulator: Pick<Simulator, 'collateral'>
-  now?: () => number
-}): Promise<FakePcs> {
+export async function startFakePcs(deps: { simulator: Pick<Simulator, 'collateral'>; now?: () => number }) {
   const { simulator, now = Date.now } = deps
   const requests: string[] = []
   let fault: FakePcsFault | undefined
@@ -83,8 +73,10 @@ export async function startFakePcs(deps: {
   const { url, stop } = await listen(server)
   return {
     url,
+    /** Paths with their queries, in the order in which they were asked. */
     requests,
-    setFault(next, document) {
+    /** For one document, or for all; undefined ends it. */
+    setFault(next: FakePcsFault | undefined, document?: FakePcsDocument) {
       fault = next
       faultyDocument = document
     },

@@ -42,22 +42,7 @@ export type StartPostgresOptions = {
   folder?: string
 }
 
-export type TestPostgres = {
-  /** The maintenance database, as its superuser. */
-  readonly url: string
-  /** A fresh database: its URL. */
-  createDatabase(): Promise<string>
-  /** The server's process, and those of its sessions and background work. */
-  findPids(): Promise<number[]>
-  /** Ends the server and its sessions as a crash would, and keeps its files. */
-  kill(): Promise<void>
-  /** Starts it again after `kill`, on the same port. */
-  restart(): Promise<void>
-  /** Ends the server, and removes its files unless they are to stay. */
-  stop(): Promise<void>
-}
-
-type Cluster = StartServerParameters
+export type TestPostgres = Awaited<ReturnType<typeof startPostgres>>
 
 const SUPERUSER = 'postgres'
 const PASSWORD_FILE = 'password'
@@ -67,7 +52,7 @@ const START_ATTEMPTS = 3
  * A real PostgreSQL server on a free loopback port, each call its own cluster unless it names a folder. PostgreSQL refuses to run as
  * root, so root starts it as an unprivileged account.
  */
-export async function startPostgres(options: StartPostgresOptions = {}): Promise<TestPostgres> {
+export async function startPostgres(options: StartPostgresOptions = {}) {
   const account = await findAccount()
   const packed = findNativeFolder()
   await linkLibraries(packed)
@@ -98,23 +83,29 @@ export async function startPostgres(options: StartPostgresOptions = {}): Promise
   }
   const toUrl = (database: string) => `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`
   return {
+    /** The maintenance database, as its superuser. */
     url: toUrl(SUPERUSER),
-    async createDatabase() {
+    /** A fresh database: its URL. */
+    async createDatabase(): Promise<string> {
       const name = `test_${randomBytes(8).toString('hex')}`
       // Loaded here: the local stack starts a server before it loads any package.
       const { askPostgres } = await import('./postgresClient.ts')
       await askPostgres(toUrl(SUPERUSER), `create database ${name}`)
       return toUrl(name)
     },
-    async findPids() {
+    /** The server's process, and those of its sessions and background work. */
+    async findPids(): Promise<number[]> {
       const pid = await readPid(folder)
       return [pid, ...(await findChildren(pid))]
     },
+    /** Ends the server and its sessions as a crash would, and keeps its files. */
     kill: () => killServer({ server, folder }),
-    async restart() {
+    /** Starts it again after `kill`, on the same port. */
+    async restart(): Promise<void> {
       server = await startServer({ native, folder, port, account, settings })
     },
-    async stop() {
+    /** Ends the server, and removes its files unless they are to stay. */
+    async stop(): Promise<void> {
       await stopServer(server)
       if (!isKept) await rm(folder, { recursive: true, force: true })
     },
@@ -182,7 +173,7 @@ async function readVersion(packed: string): Promise<string> {
   return JSON.parse(await readFile(join(packed, '..', 'package.json'), 'utf8')).version
 }
 
-type NewCluster = Omit<Cluster, 'port' | 'settings'>
+type NewCluster = Omit<StartServerParameters, 'port' | 'settings'>
 
 /** Copies a cluster that is made once for each version: to make one takes ten times as long. Returns its password. */
 async function copyCluster({ version, ...cluster }: NewCluster & { version: string }): Promise<string> {
@@ -271,7 +262,7 @@ async function createCluster({ native, folder, account }: NewCluster): Promise<v
 }
 
 /** Between finding a free port and taking it, someone else may: then another one. */
-async function startOnFreePort(cluster: Omit<Cluster, 'port'>) {
+async function startOnFreePort(cluster: Omit<StartServerParameters, 'port'>) {
   for (let attempt = 1; ; attempt++) {
     const [port = 0] = await findFreePorts(1)
     try {

@@ -29,24 +29,7 @@ export type SatelliteFault =
   /** Answers bytes that are no JSON. */
   | 'garbage'
 
-export type StartSatelliteParameters = {
-  /** Of the simulated key. Unset: the one that verifiers know as mock. */
-  seed?: string
-  /** Unset: any that is free. */
-  port?: number
-  now?: () => number
-}
-
-export type Satellite = {
-  url: string
-  /** 32 bytes, hex. */
-  publicKey: string
-  /** From the next request on; without a fault it behaves again. `delayMs` is for `slow`: what waits by then is answered at once. */
-  setFault(fault?: SatelliteFault, options?: { delayMs?: number }): void
-  /** Requests so far, whatever the answer was. */
-  readonly requests: number
-  stop(): Promise<void>
-}
+export type Satellite = Awaited<ReturnType<typeof startSatellite>>
 
 type Sample = {
   source: string
@@ -68,8 +51,12 @@ const TEN_MINUTES_MS = 600_000
  * const satellite = await startSatellite()
  * satellite.setFault('replay')
  */
-export async function startSatellite(parameters: StartSatelliteParameters = {}): Promise<Satellite> {
-  const { seed, port = 0, now = Date.now } = parameters
+export async function startSatellite({
+  seed,
+}: {
+  /** Of the simulated key. Unset: the one that verifiers know as mock. */
+  seed?: string
+} = {}) {
   const own = createSimulatedSatellite(seed)
   const foreign = createSimulatedSatellite('a foreign satellite')
   // Node's Ed25519 is native, the simulator's is JavaScript; both give the same bytes.
@@ -86,13 +73,13 @@ export async function startSatellite(parameters: StartSatelliteParameters = {}):
   let requests = 0
   let replayed: Sample[] = []
   // Never below one of an earlier start.
-  let sequence = now()
+  let sequence = Date.now()
 
   function createSample(): Sample {
     const satellite = fault === 'foreign-key' ? foreign : own
     const shiftMs = fault === 'stale' ? -TEN_MINUTES_MS : fault === 'future' ? TEN_MINUTES_MS : 0
     const value = randomBytes(32)
-    const timestampMs = now() + shiftMs
+    const timestampMs = Date.now() + shiftMs
     sequence += 1
     const signature = sign(null, toEntropyMessage({ value, timestampMs, sequence }), keyOf(satellite)).toString('hex')
     return {
@@ -134,15 +121,18 @@ export async function startSatellite(parameters: StartSatelliteParameters = {}):
   }
 
   const server = createServer(answer)
-  const { url, stop } = await listen(server, port)
+  const { url, stop } = await listen(server)
   return {
     url,
+    /** 32 bytes, hex. */
     publicKey: own.publicKey,
-    setFault(next, options = {}) {
+    /** From the next request on; without a fault it behaves again. `delayMs` is for `slow`: what waits by then is answered at once. */
+    setFault(next?: SatelliteFault, options: { delayMs?: number } = {}) {
       fault = next
       delayMs = options.delayMs ?? 0
       for (const answerNow of [...late.keys()]) answerNow()
     },
+    /** Requests so far, whatever the answer was. */
     get requests() {
       return requests
     },

@@ -158,30 +158,20 @@ describe('the hash in the coordinator’s own report', () => {
     expect(new Set(hashes).size).toBe(hashes.length)
   })
 
-  test('does not change with secrets, addresses and limits', () => {
-    const { configHash } = read(production)
-    const changes = {
-      OIDC_GOOGLE_CLIENT_SECRET: 'x',
-      DATABASE_URL: 'postgres://other.example/x',
-      PORT: '1',
-      BATCH_LIMIT: '1',
-    }
-    expect(read({ ...production, ...changes }).configHash).toBe(configHash)
-  })
+  const withPolicy = (changes: object) => ({ 'policy.json': JSON.stringify({ ...policy, ...changes }) })
+  const addresses = { DATABASE_URL: 'postgres://other.example/x', PORT: '1', BATCH_LIMIT: '1' }
 
-  test('does not change with the origins that may sign for users: no reader can hold a coordinator to them', () => {
-    const { configHash } = read(production)
-    expect(read({ ...production, ALLOWED_ORIGINS: 'https://other.example' }).configHash).toBe(configHash)
-  })
-
-  test('does not change with the enclave’s configuration hashes, which depend on it', () => {
-    const other = { 'policy.json': JSON.stringify({ ...policy, configHashes: ['33'.repeat(32)] }) }
-    expect(read(production, other).configHash).toBe(read(production).configHash)
-  })
-
-  test('does not change with root secrets, which are made later than it', () => {
-    const pinned = { 'policy.json': JSON.stringify({ ...policy, commitments: ['33'.repeat(32)] }) }
-    expect(read(production, pinned).configHash).toBe(read(production).configHash)
+  test.each<[string, Env, Record<string, string>?]>([
+    ['secrets, addresses and limits', { OIDC_GOOGLE_CLIENT_SECRET: 'x', ...addresses }],
+    [
+      'the origins that may sign for users: no reader can hold a coordinator to them',
+      { ALLOWED_ORIGINS: 'https://x.example' },
+    ],
+    ['the names and prompts of providers', { OIDC_GOOGLE_NAME: 'Another', OIDC_GOOGLE_PROMPT: 'login' }],
+    ['the enclave’s configuration hashes, which depend on it', {}, withPolicy({ configHashes: ['33'.repeat(32)] })],
+    ['root secrets, which are made later than it', {}, withPolicy({ commitments: ['33'.repeat(32)] })],
+  ])('does not change with %s', (_, changes, files) => {
+    expect(read({ ...production, ...changes }, files).configHash).toBe(read(production).configHash)
   })
 })
 
@@ -265,18 +255,13 @@ describe('faults', () => {
 })
 
 describe('a setting that would be ignored is a fault, with what was meant', () => {
-  const exactly = 'an id has capital letters and digits only; did you mean'
   test.each([
     ['DATABASE_URI', 'did you mean DATABASE_URL?'],
-    ['ALLOWED_ORIGIN', 'did you mean ALLOWED_ORIGINS?'],
-    ['RATE_LIMIT_SING', 'did you mean RATE_LIMIT_SIGN?'],
-    ['entropy_max_age_s', 'did you mean ENTROPY_MAX_AGE_S?'],
     ['OIDC_ISSUER', 'did you mean OIDC_ISSUERS?'],
-    ['OIDC_AZURE_AD_CLIENT_ID', `${exactly} OIDC_AZUREAD_CLIENT_ID?`],
-    ['OIDC_AZURE_AD_CLIENT_SECRET', `${exactly} OIDC_AZUREAD_CLIENT_SECRET?`],
-    ['OIDC_AZURE-AD_ISSUER', `${exactly} OIDC_AZUREAD_ISSUER?`],
-    ['OIDC_google_CLIENT_ID', `${exactly} OIDC_GOOGLE_CLIENT_ID?`],
-    ['OIDC_GOOGLE_CLIENTID', `${exactly} OIDC_GOOGLE_CLIENT_ID?`],
+    ['OIDC_AZURE_AD_CLIENT_ID', 'did you mean OIDC_AZUREAD_CLIENT_ID?'],
+    ['OIDC_AZURE-AD_ISSUER', 'did you mean OIDC_AZUREAD_ISSUER?'],
+    ['OIDC_google_CLIENT_ID', 'did you mean OIDC_GOOGLE_CLIENT_ID?'],
+    ['OIDC_GOOGLE_CLIENTID', 'did you mean OIDC_GOOGLE_CLIENT_ID?'],
     ['OIDC_GOOGLE_SCOPES', 'expected OIDC_<ID>_ISSUER, _CLIENT_ID or _CLIENT_SECRET'],
   ])('%s', (name, meant) => {
     const faults = faultsOf({ ...mock, [name]: 'https://x.example' })
@@ -292,11 +277,6 @@ describe('a setting that would be ignored is a fault, with what was meant', () =
     const parts = ['NAME', 'ICON_FILE', 'PROMPT', 'TEAM_ID', 'KEY_ID', 'PRIVATE_KEY', 'PRIVATE_KEY_FILE', 'CLIENT_ID']
     const env = Object.fromEntries(parts.map((part) => [`OIDC_APPLE_${part}`, 'x']))
     expect(faultsOf({ ...mock, ...env }).join()).not.toMatch(/unknown|did you mean/)
-  })
-
-  test('names, icons and prompts are nothing that a stranger holds a coordinator to', () => {
-    const shown = { OIDC_GOOGLE_NAME: 'Another', OIDC_GOOGLE_PROMPT: 'login' }
-    expect(read({ ...mock, ...shown }).configHash).toBe(read(mock).configHash)
   })
 
   test('the names are those of .env.example', () => {

@@ -1,24 +1,13 @@
 import type { Hex } from '@countersign/protocol'
 import { keccak256, stringToHex } from 'viem/utils'
 import type { FakeContract, Log } from './contract.ts'
-import { RpcError } from './RpcError.ts'
-import { type FakeChainTransaction, intrinsicGas, priceOf, readTransaction } from './transaction.ts'
-import { ZERO_HASH } from './values.ts'
+import { type FakeChainTransaction, intrinsicGas, priceOf, readTransaction, refuse } from './transaction.ts'
 
 export type Mined = { transaction: FakeChainTransaction; isSuccess: boolean; gasUsed: bigint; logs: Log[] }
 export type Block = { number: number; hash: Hex; parentHash: Hex; timestamp: number; baseFee: bigint; mined: Mined[] }
 export type Place = { block: Block; index: number }
 
-export type LedgerParameters = {
-  chainId: number
-  contract: FakeContract
-  autoMine: boolean
-  baseFee: bigint
-  checksBaseFee: boolean
-  now: () => number
-}
-
-export const BLOCK_GAS = 30_000_000n
+const BLOCK_GAS = 30_000_000n
 const START_BALANCE = 10_000n * 10n ** 18n
 /** EIP-7825. */
 const TRANSACTION_GAS = 2n ** 24n
@@ -26,9 +15,15 @@ const TRANSACTION_GAS = 2n ** 24n
 export type Ledger = ReturnType<typeof createLedger>
 
 /** Blocks, accounts and mempool: what a node knows, without the network. */
-export function createLedger(parameters: LedgerParameters) {
-  const { chainId, contract, autoMine, checksBaseFee, now } = parameters
-  let { baseFee } = parameters
+export function createLedger(parameters: {
+  chainId: number
+  contract: FakeContract
+  /** Refuses what pays less than the base fee, as sequencers do. */
+  checksBaseFee: boolean
+  now(): number
+}) {
+  const { chainId, contract, checksBaseFee, now } = parameters
+  let baseFee = 10n ** 9n
   const blocks: Block[] = []
   const pool: FakeChainTransaction[] = []
   const funded = new Map<Hex, bigint>()
@@ -69,7 +64,7 @@ export function createLedger(parameters: LedgerParameters) {
   function append(mined: Mined[]) {
     const parent = blocks.at(-1)
     const number = blocks.length
-    const parentHash = parent?.hash ?? ZERO_HASH
+    const parentHash = parent?.hash ?? keccak256('0x')
     const seed = [chainId, number, parentHash, forks, ...mined.map(({ transaction }) => transaction.hash)].join()
     const timestamp = Math.max(Math.floor(now() / 1000), (parent?.timestamp ?? 0) + 1)
     const block = { number, hash: keccak256(stringToHex(seed)), parentHash, timestamp, baseFee, mined }
@@ -111,45 +106,31 @@ export function createLedger(parameters: LedgerParameters) {
   async function accept(raw: unknown): Promise<Hex> {
     const transaction = await readTransaction(raw, chainId)
     const { hash, from, nonce, gas, maxFeePerGas, maxPriorityFeePerGas, value, data } = transaction
-    if (pool.some((item) => item.hash === hash)) throw new RpcError(-32000, 'already known')
-    if (gas > TRANSACTION_GAS) {
-      throw new RpcError(-32000, `transaction gas limit too high (cap: ${TRANSACTION_GAS}, tx: ${gas})`)
-    }
-    if (maxPriorityFeePerGas > maxFeePerGas) {
-      throw new RpcError(-32000, 'max priority fee per gas higher than max fee per gas')
-    }
+    if (pool.some((item) => item.hash === hash)) throw refuse('already known')
+    if (gas > TRANSACTION_GAS) throw refuse(`transaction gas limit too high (cap: ${TRANSACTION_GAS}, tx: ${gas})`)
+    if (maxPriorityFeePerGas > maxFeePerGas) throw refuse('max priority fee per gas higher than max fee per gas')
     const intrinsic = intrinsicGas(data)
-    if (gas < intrinsic) throw new RpcError(-32000, `intrinsic gas too low: gas ${gas}, minimum needed ${intrinsic}`)
+    if (gas < intrinsic) throw refuse(`intrinsic gas too low: gas ${gas}, minimum needed ${intrinsic}`)
     const next = nonceOf(from)
-    if (nonce < next) throw new RpcError(-32000, `nonce too low: next nonce ${next}, tx nonce ${nonce}`)
+    if (nonce < next) throw refuse(`nonce too low: next nonce ${next}, tx nonce ${nonce}`)
     // Not the pool's but the execution's, which comes first where a sequencer has no pool.
     if (checksBaseFee && maxFeePerGas < baseFee) {
-      throw new RpcError(
-        -32000,
-        `max fee per gas less than block base fee: address ${from}, maxFeePerGas: ${maxFeePerGas}, baseFee: ${baseFee}`,
-      )
+      throw refuse(`max fee per gas less than block base fee: maxFeePerGas: ${maxFeePerGas}, baseFee: ${baseFee}`)
     }
     const cost = gas * maxFeePerGas + value
     if (cost > balanceOf(from)) {
-      const overshot = cost - balanceOf(from)
-      throw new RpcError(
-        -32000,
-        `insufficient funds for gas * price + value: balance ${balanceOf(from)}, tx cost ${cost}, overshot ${overshot}`,
-      )
+      throw refuse(`insufficient funds for gas * price + value: balance ${balanceOf(from)}, tx cost ${cost}`)
     }
     const replaced = waiting(from, nonce)
     if (replaced !== undefined) {
-      const isEnough = (fee: bigint, before: bigint) => fee > before && fee * 100n >= before * 110n
-      if (
-        !isEnough(maxFeePerGas, replaced.maxFeePerGas) ||
-        !isEnough(maxPriorityFeePerGas, replaced.maxPriorityFeePerGas)
-      ) {
-        throw new RpcError(-32000, 'replacement transaction underpriced')
+      const isEnough = (after: bigint, before: bigint) => after > before && after * 100n >= before * 110n
+      const { maxFeePerGas: fee, maxPriorityFeePerGas: tip } = replaced
+      if (!isEnough(maxFeePerGas, fee) || !isEnough(maxPriorityFeePerGas, tip)) {
+        throw refuse('replacement transaction underpriced')
       }
       remove(replaced)
     }
     pool.push(transaction)
-    if (autoMine) mineOne()
     return hash
   }
 
@@ -157,14 +138,6 @@ export function createLedger(parameters: LedgerParameters) {
     let nonce = nonceOf(account)
     while (waiting(account, nonce) !== undefined) nonce += 1
     return nonce
-  }
-
-  function nonceAt(account: Hex, block: Block): number {
-    const last = blocks
-      .slice(0, block.number + 1)
-      .flatMap(({ mined }) => mined)
-      .findLast(({ transaction }) => transaction.from === account)
-    return last === undefined ? 0 : last.transaction.nonce + 1
   }
 
   append([])
@@ -179,7 +152,6 @@ export function createLedger(parameters: LedgerParameters) {
     head,
     nonceOf,
     pendingNonceOf,
-    nonceAt,
     balanceOf,
     /** Where a transaction was mined. */
     findPlace: (hash: Hex) => places.get(hash),

@@ -3,12 +3,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AttestationPublished, type Hex, parseJson, readBounded } from '@countersign/protocol'
 import { privateKeyToAccount } from 'viem/accounts'
 import { listen } from '../listen.ts'
-import { createFakeContract } from './contract.ts'
+import { CONTRACT, createFakeContract } from './contract.ts'
 import { createLedger } from './ledger.ts'
-import { RpcError } from './RpcError.ts'
 import { createRpcMethods, type FakeChainLimits, TIP } from './rpcMethods.ts'
-import { type FakeChainTransaction, intrinsicGas, readTransaction } from './transaction.ts'
-import { lower } from './values.ts'
+import { intrinsicGas, lower, RpcError, readTransaction } from './transaction.ts'
 
 /** How a node can misbehave. */
 export type FakeChainFault =
@@ -42,33 +40,15 @@ type FakeChainFaultOptions = {
   methods?: readonly string[]
 }
 
-type FakeChainMinedTransaction = FakeChainTransaction & {
-  blockNumber: number
-  blockHash: Hex
-  isSuccess: boolean
-  gasUsed: bigint
-}
-
 export type FakeChainEvent = AttestationPublished & { blockNumber: number; blockHash: Hex; transactionHash: Hex }
 
 export type StartFakeChainParameters = {
-  /** Unset: 31337. */
-  chainId?: number
   /** The account that may publish. Unset: hardhat's first. */
   publisher?: Hex
-  owner?: Hex
-  /** Where ServiceAttestations is. Unset: where hardhat's first account deploys first. */
-  contract?: Hex
-  /** Mines a block for each transaction that it takes. Unset: on command only. */
-  autoMine?: boolean
   /** Blocks from the newest to the finalized one. Unset: 8; `none`: a chain without finality. */
   finalityDepth?: number | 'none'
-  /** In wei. Unset: 1 gwei. */
-  baseFee?: bigint
   /** Refuses what pays less than the base fee, as sequencers do. Unset: that waits in the mempool. */
   checksBaseFee?: boolean
-  /** Unset: any that is free. */
-  port?: number
   now?: () => number
 }
 
@@ -81,60 +61,11 @@ type SendFromElsewhereParameters = {
   data?: Hex
 }
 
-export type FakeChain = {
-  readonly url: string
-  /**
-   * Answers a request without the way over the network, which costs ten times as much as the answer. While there is a fault, and once it
-   * is stopped, over the network all the same.
-   */
-  fetch(url: string | URL | Request, init?: RequestInit): Promise<Response>
-  readonly chainId: number
-  readonly contract: Hex
-  readonly head: { number: number; hash: Hex }
-  /** Requests so far by method, those in batches too, whatever the answer was. */
-  readonly requests: Readonly<Record<string, number>>
-  /** Mines what can be mined, block after block; empty blocks too. */
-  mine(count?: number): void
-  /**
-   * Replaces the last `depth` blocks by `depth + 1` empty ones. Their transactions wait in the mempool again (`all`), or are
-   * gone (`none`).
-   */
-  reorg(depth: number, options?: { keep?: 'all' | 'none' }): void
-  /** Takes a transaction out of the mempool; false where it is not in there. */
-  dropTransaction(hash: Hex): boolean
-  /** Of blocks from now on. What pays less and is in the mempool stays there. */
-  setBaseFee(wei: bigint): void
-  /** Unset, an account has 10,000 ether to start with. */
-  setBalance(account: Hex, wei: bigint): void
-  /** From now on this account alone publishes. */
-  setPublisher(account: Hex): void
-  /** Calls that publish such a proof revert as if it had no CID, by its transaction's hash or as the predicate says; until the result is called. */
-  revertFor(proof: Hex | ((proof: AttestationPublished) => boolean)): () => void
-  /** While held, blocks are empty. */
-  holdMempool(isHeld: boolean): void
-  /** From the next request on; without a fault it behaves again. */
-  setFault(fault?: FakeChainFault, options?: FakeChainFaultOptions): void
-  /**
-   * As a node whose index lags: knows neither this mined transaction nor its receipt, though its nonce is used; with
-   * `andEvents` its events neither. Until the result is called.
-   */
-  forget(hash: Hex, options?: { andEvents?: boolean }): () => void
-  /** As a node that keeps, and searches, only so much. */
-  setLimits(limits: FakeChainLimits): void
-  /** Another process with the same key: mines a transaction in a block of its own, instead of one that waits with its nonce. */
-  sendFromElsewhere(parameters: SendFromElsewhereParameters): Promise<Hex>
-  /** Of the canonical chain, in order. */
-  events(): FakeChainEvent[]
-  /** Of the canonical chain, in order. */
-  transactions(): FakeChainMinedTransaction[]
-  /** In the order of arrival. */
-  mempool(): FakeChainTransaction[]
-  stop(): Promise<void>
-}
+export type FakeChain = Awaited<ReturnType<typeof startFakeChain>>
 
 type Question = { id?: unknown; method?: unknown; params?: unknown }
 
-const GWEI = 10n ** 9n
+const CHAIN_ID = 31_337
 const MAX_BODY_BYTES = 4_194_304
 
 /**
@@ -147,20 +78,14 @@ const MAX_BODY_BYTES = 4_194_304
  * chain.mine()
  * chain.reorg(1)
  */
-export async function startFakeChain(parameters: StartFakeChainParameters = {}): Promise<FakeChain> {
-  const { chainId = 31_337, autoMine = false, finalityDepth = 8, port = 0, now = Date.now } = parameters
-  const { baseFee = GWEI, checksBaseFee = false } = parameters
-  const publisher = lower(parameters.publisher ?? '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266')
-  const contract = createFakeContract({
-    address: lower(parameters.contract ?? '0x5fbdb2315678afecb367f032d93f642f64180aa3'),
-    publisher,
-    owner: lower(parameters.owner ?? publisher),
-  })
-  const ledger = createLedger({ chainId, contract, autoMine, baseFee, checksBaseFee, now })
+export async function startFakeChain(parameters: StartFakeChainParameters = {}) {
+  const { finalityDepth = 8, checksBaseFee = false, now = Date.now } = parameters
+  const contract = createFakeContract(lower(parameters.publisher ?? '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266'))
+  const ledger = createLedger({ chainId: CHAIN_ID, contract, checksBaseFee, now })
   const { blocks } = ledger
   const forgotten = new Map<Hex, { andEvents: boolean }>()
   const limits: FakeChainLimits = {}
-  const methods = createRpcMethods({ chainId, contract, ledger, finalityDepth, isFault, forgotten, limits })
+  const methods = createRpcMethods({ chainId: CHAIN_ID, contract, ledger, finalityDepth, isFault, forgotten, limits })
   const requests: Record<string, number> = {}
   const timers = new Set<NodeJS.Timeout>()
   let fault: FakeChainFault | undefined
@@ -228,54 +153,77 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}):
   const server = createServer((request, response) => {
     answer(request, response).catch(() => request.socket.destroy())
   })
-  const { url, stop } = await listen(server, port)
+  const { url, stop } = await listen(server)
   let isStopped = false
 
   return {
     url,
-    async fetch(input, init) {
+    /**
+     * Answers a request without the way over the network, which costs ten times as much as the answer. While there is a fault, and once
+     * it is stopped, over the network all the same.
+     */
+    async fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
       if (fault !== undefined || isStopped) return fetch(input, init)
       const body = parseBody(Buffer.from(String(init?.body)))
       count(body)
       return new Response(JSON.stringify(await answerAll(body)))
     },
-    chainId,
-    contract: contract.address,
+    chainId: CHAIN_ID,
+    contract: CONTRACT,
     get head() {
       const { number, hash } = ledger.head()
       return { number, hash }
     },
-    get requests() {
+    /** Requests so far by method, those in batches too, whatever the answer was. */
+    get requests(): Readonly<Record<string, number>> {
       return { ...requests }
     },
+    /** Mines what can be mined, block after block; empty blocks too. */
     mine(count = 1) {
       for (let index = 0; index < count; index++) ledger.mineOne()
     },
-    reorg: (depth, { keep = 'all' } = {}) => ledger.reorg(depth, keep),
+    /**
+     * Replaces the last `depth` blocks by `depth + 1` empty ones. Their transactions wait in the mempool again (`all`), or are
+     * gone (`none`).
+     */
+    reorg: (depth: number, { keep = 'all' }: { keep?: 'all' | 'none' } = {}) => ledger.reorg(depth, keep),
+    /** Takes a transaction out of the mempool; false where it is not in there. */
     dropTransaction: ledger.drop,
+    /** Of blocks from now on. What pays less and is in the mempool stays there. */
     setBaseFee: ledger.setBaseFee,
-    setBalance: (account, wei) => ledger.setBalance(lower(account), wei),
-    setPublisher: contract.setPublisher,
+    /** Unset, an account has 10,000 ether to start with. */
+    setBalance: (account: Hex, wei: bigint) => ledger.setBalance(lower(account), wei),
+    /** From now on this account alone publishes. */
+    setPublisher(account: Hex) {
+      contract.publisher = lower(account)
+    },
     revertFor: contract.revertFor,
+    /** While held, blocks are empty. */
     holdMempool: ledger.hold,
-    setFault(next, options = {}) {
+    /** From the next request on; without a fault it behaves again. */
+    setFault(next?: FakeChainFault, options: FakeChainFaultOptions = {}) {
       fault = next
       faultOptions = options
       faultsLeft = options.count ?? Number.POSITIVE_INFINITY
     },
-    forget(hash, { andEvents = false } = {}) {
+    /**
+     * As a node whose index lags: knows neither this mined transaction nor its receipt, though its nonce is used; with
+     * `andEvents` its events neither. Until the result is called.
+     */
+    forget(hash: Hex, { andEvents = false } = {}) {
       forgotten.set(lower(hash), { andEvents })
       return () => void forgotten.delete(lower(hash))
     },
-    setLimits: (next) => void Object.assign(limits, next),
-    async sendFromElsewhere({ privateKey, nonce, to, data = '0x' }) {
+    setLimits: (next: FakeChainLimits) => void Object.assign(limits, next),
+    /** Another process with the same key: mines a transaction in a block of its own, instead of one that waits with its nonce. */
+    async sendFromElsewhere({ privateKey, nonce, to, data = '0x' }: SendFromElsewhereParameters): Promise<Hex> {
       const account = privateKeyToAccount(privateKey)
       const from = lower(account.address)
       const next = ledger.nonceOf(from)
       if (nonce !== undefined && nonce !== next) throw new RangeError(`the next nonce is ${next}`)
       const raw = await account.signTransaction({
         type: 'eip1559',
-        chainId,
+        chainId: CHAIN_ID,
         nonce: next,
         to: to ?? from,
         data,
@@ -283,32 +231,30 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}):
         maxFeePerGas: 2n * ledger.baseFee + TIP,
         maxPriorityFeePerGas: TIP,
       })
-      const transaction = await readTransaction(raw, chainId)
+      const transaction = await readTransaction(raw, CHAIN_ID)
       if (ledger.nonceOf(from) !== next) throw new RangeError('the nonce was used meanwhile')
       ledger.mineDirectly(transaction)
       return transaction.hash
     },
-    events: () =>
-      blocks.flatMap(({ number, hash, mined }) =>
-        mined.flatMap(({ transaction, logs }) =>
-          logs.map(({ event }) => ({
-            ...event,
-            blockNumber: number,
-            blockHash: hash,
-            transactionHash: transaction.hash,
-          })),
+    /** Of the canonical chain, in order. */
+    events: (): FakeChainEvent[] =>
+      blocks.flatMap(({ number: blockNumber, hash: blockHash, mined }) =>
+        mined.flatMap(({ transaction: { hash: transactionHash }, logs }) =>
+          logs.map(({ event }) => ({ ...event, blockNumber, blockHash, transactionHash })),
         ),
       ),
+    /** Of the canonical chain, in order. */
     transactions: () =>
-      blocks.flatMap(({ number, hash, mined }) =>
+      blocks.flatMap(({ number: blockNumber, hash: blockHash, mined }) =>
         mined.map(({ transaction, isSuccess, gasUsed }) => ({
           ...transaction,
-          blockNumber: number,
-          blockHash: hash,
+          blockNumber,
+          blockHash,
           isSuccess,
           gasUsed,
         })),
       ),
+    /** In the order of arrival. */
     mempool: () => ledger.pool.map((transaction) => ({ ...transaction })),
     async stop() {
       isStopped = true

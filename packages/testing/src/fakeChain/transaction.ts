@@ -1,8 +1,6 @@
 import type { Hex } from '@countersign/protocol'
 import { recoverTransactionAddress } from 'viem'
 import { keccak256, parseTransaction, serializeTransaction } from 'viem/utils'
-import { RpcError } from './RpcError.ts'
-import { lower } from './values.ts'
 
 export type FakeChainTransaction = {
   hash: Hex
@@ -18,43 +16,49 @@ export type FakeChainTransaction = {
   maxPriorityFeePerGas: bigint
 }
 
+/** What a node answers as an error. */
+export class RpcError extends Error {
+  override name = 'RpcError'
+  readonly code: number
+  readonly data: Hex | undefined
+  constructor(code: number, message: string, data?: Hex) {
+    super(message)
+    this.code = code
+    this.data = data
+  }
+}
+
+/** An error of geth's pool, in its words. */
+export const refuse = (message: string) => new RpcError(-32000, message)
+
+export const lower = (text: unknown) => String(text).toLowerCase() as Hex
+
 /** A signed EIP-1559 transaction for this chain, in the one spelling that has its hash. */
 export async function readTransaction(raw: unknown, chainId: number): Promise<FakeChainTransaction> {
-  if (typeof raw !== 'string' || !/^0x(?:[0-9a-f]{2})+$/i.test(raw)) throw new RpcError(-32602, 'invalid argument 0')
-  if (!raw.startsWith('0x02')) throw new RpcError(-32000, 'transaction type not supported')
+  if (!String(raw).startsWith('0x02')) throw refuse('transaction type not supported')
   const serialized = lower(raw) as `0x02${string}`
-  const parsed = parse(serialized)
-  if (parsed?.r === undefined || serializeTransaction(parsed) !== serialized) {
-    throw new RpcError(-32000, 'rlp: the transaction cannot be decoded')
-  }
-  if (parsed.chainId !== chainId) {
-    throw new RpcError(-32000, `invalid chain id for signer: have ${parsed.chainId} want ${chainId}`)
-  }
+  let parsed: ReturnType<typeof parseTransaction<typeof serialized>>
   let from: Hex
   try {
+    parsed = parseTransaction(serialized)
     from = lower(await recoverTransactionAddress({ serializedTransaction: serialized }))
   } catch {
-    throw new RpcError(-32000, 'invalid sender')
+    throw refuse('rlp: the transaction cannot be decoded')
   }
+  if (serializeTransaction(parsed) !== serialized) throw refuse('rlp: the transaction cannot be decoded')
+  if (parsed.chainId !== chainId) throw refuse(`invalid chain id for signer: have ${parsed.chainId} want ${chainId}`)
+  const { to, nonce = 0, value = 0n, data = '0x', gas = 0n, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = parsed
   return {
     hash: keccak256(serialized),
     raw: serialized,
     from,
-    to: parsed.to ? lower(parsed.to) : undefined,
-    nonce: parsed.nonce ?? 0,
-    value: parsed.value ?? 0n,
-    data: parsed.data ?? '0x',
-    gas: parsed.gas ?? 0n,
-    maxFeePerGas: parsed.maxFeePerGas ?? 0n,
-    maxPriorityFeePerGas: parsed.maxPriorityFeePerGas ?? 0n,
-  }
-}
-
-function parse(serialized: `0x02${string}`) {
-  try {
-    return parseTransaction(serialized)
-  } catch {
-    return undefined
+    to: to ? lower(to) : undefined,
+    nonce,
+    value,
+    data,
+    gas,
+    maxFeePerGas,
+    maxPriorityFeePerGas,
   }
 }
 
@@ -66,6 +70,5 @@ export function priceOf({ maxFeePerGas, maxPriorityFeePerGas }: FakeChainTransac
 
 /** 21,000, and 4 for each zero byte, 16 for each other (EIP-2028). */
 export function intrinsicGas(data: Hex): bigint {
-  const bytes = Buffer.from(data.slice(2), 'hex')
-  return bytes.reduce((sum, byte) => sum + (byte === 0 ? 4n : 16n), 21_000n)
+  return Buffer.from(data.slice(2), 'hex').reduce((sum, byte) => sum + (byte === 0 ? 4n : 16n), 21_000n)
 }

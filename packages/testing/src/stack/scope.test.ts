@@ -1,18 +1,5 @@
-import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { allStarted, startInScope, withScope } from './scope.ts'
-
-test('withScope ends what was added, the last first, and removes its folders', async () => {
-  const ended: string[] = []
-  const folder = await withScope(async ({ add, createFolder }) => {
-    const end = async (name: string) => void ended.push(name)
-    expect(add('one', end)).toBe('one')
-    add('two', end)
-    return createFolder()
-  })
-  expect(ended).toEqual(['two', 'one'])
-  expect(existsSync(folder)).toBe(false)
-})
 
 test('each ends even if the task fails, and if another does not end', async () => {
   const ended: string[] = []

@@ -58,11 +58,6 @@ test('one that ends before it serves rejects `started` with how, and with its la
   await expect((await run('')).started).rejects.toThrow('The thing ended with 0, and wrote nothing.')
 })
 
-test('one that cannot be run is no crash of the caller', async () => {
-  const { started } = startService({ name: 'thing', main: '/nowhere/main.ts', env: {} })
-  await expect(started).rejects.toThrow(/^The thing ended with 1/)
-})
-
 test('kill gives the exit code, or null where a signal ended it; twice is as good as once', async () => {
   const polite = await run(SERVES)
   await polite.started
@@ -82,26 +77,6 @@ test('stop waits until it serves, and is an error where it does not end in time,
   await expect(stubborn.stop(500)).rejects.toThrow('The thing did not stop in 0.5 s and was killed.')
   const failing = await run(serve('process.exit(4)'))
   await expect(failing.stop()).rejects.toThrow('The thing ended with 4 while stopping.')
-})
-
-test('frozen, it does nothing until it is woken', async () => {
-  const lines: string[] = []
-  const ticking = await run(`${SERVES}; setInterval(() => console.log('tick'), 5)`, {
-    onLine: (line) => lines.push(line),
-  })
-  await expect.poll(() => lines.length).toBeGreaterThan(2)
-  ticking.freeze()
-  const ended = ticking.kill('SIGTERM')
-  expect(ticking.hasEnded()).toBe(false)
-  ticking.wake()
-  expect(await ended).toBe(0)
-})
-
-test('a message reaches a process that takes messages', async () => {
-  const echo = `process.once('message', ({ port }) => console.log(JSON.stringify({ msg: 'Started the thing', port })))`
-  const service = await run(echo, { takesMessages: true })
-  service.send({ port: 9 })
-  expect(await service.started).toMatchObject({ port: 9 })
 })
 
 test('a checkout may have any name, and the launcher loads no package', async () => {

@@ -17,30 +17,7 @@ export type ServiceEnd = {
 }
 
 /** A service as a process of its own. */
-export type Service = {
-  name: string
-  /** Undefined when the process could not be created. */
-  pid: number | undefined
-  child: ChildProcess
-  /** The fields of the line that says that it serves. Rejects when it ends before that. */
-  started: Promise<LogFields>
-  /** Never rejects. */
-  ended: Promise<ServiceEnd>
-  hasEnded(): boolean
-  signal(signal: NodeJS.Signals): void
-  /** Sends the signal and gives the exit code when it has ended; null when a signal ended it. */
-  kill(signal: NodeJS.Signals): Promise<number | null>
-  /**
-   * SIGTERM, once it serves: one that starts may be creating its database. Throws when it does not end cleanly, or not within the
-   * time limit; then it is killed.
-   */
-  stop(timeoutMs?: number): Promise<void>
-  /** SIGSTOP: the process keeps its connections and does nothing until `wake`. */
-  freeze(): void
-  wake(): void
-  /** Sends a message to a service that takes messages. */
-  send(message: object): void
-}
+export type Service = ReturnType<typeof startService>
 
 export type StartServiceParameters = {
   name: string
@@ -62,7 +39,7 @@ const END_WITH_PARENT = pathToFileURL(toPath('packages/testing/src/stack/endWith
 const LAST_LINES = 12
 const STOP_TIMEOUT_MS = 30_000
 
-export function startService(parameters: StartServiceParameters): Service {
+export function startService(parameters: StartServiceParameters) {
   const { name, main, env, onLine, takesMessages = false } = parameters
   const { startedMessage = `Started the ${name}`, hasCompileCache = env.NODE_ENV !== 'production' } = parameters
   const { PATH = '' } = process.env
@@ -107,38 +84,45 @@ export function startService(parameters: StartServiceParameters): Service {
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null || child.pid === undefined
   const signal = (sent: NodeJS.Signals) => void child.kill(sent)
 
-  async function stop(timeoutMs = STOP_TIMEOUT_MS) {
-    if (hasEnded()) return
-    let isLate = false
-    const timer = setTimeout(() => {
-      isLate = true
-      signal('SIGKILL')
-    }, timeoutMs)
-    await started.catch(() => {})
-    signal('SIGTERM')
-    const { isClean, how } = await ended
-    clearTimeout(timer)
-    if (isLate) throw new Error(`The ${name} did not stop in ${timeoutMs / 1000} s and was killed.`)
-    if (!isClean) throw new Error(`The ${name} ${how} while stopping.`)
-  }
-
   return {
     name,
+    /** Undefined when the process could not be created. */
     pid: child.pid,
-    child,
+    child: child as ChildProcess,
+    /** The fields of the line that says that it serves. Rejects when it ends before that. */
     started,
+    /** Never rejects. */
     ended,
     hasEnded,
     signal,
-    async kill(sent) {
+    /** Sends the signal and gives the exit code when it has ended; null when a signal ended it. */
+    async kill(sent: NodeJS.Signals): Promise<number | null> {
       if (!hasEnded()) signal(sent)
       return (await ended).code
     },
-    stop,
+    /**
+     * SIGTERM, once it serves: one that starts may be creating its database. Throws when it does not end cleanly, or not within the
+     * time limit; then it is killed.
+     */
+    async stop(timeoutMs = STOP_TIMEOUT_MS): Promise<void> {
+      if (hasEnded()) return
+      let isLate = false
+      const timer = setTimeout(() => {
+        isLate = true
+        signal('SIGKILL')
+      }, timeoutMs)
+      await started.catch(() => {})
+      signal('SIGTERM')
+      const { isClean, how } = await ended
+      clearTimeout(timer)
+      if (isLate) throw new Error(`The ${name} did not stop in ${timeoutMs / 1000} s and was killed.`)
+      if (!isClean) throw new Error(`The ${name} ${how} while stopping.`)
+    },
+    /** SIGSTOP: the process keeps its connections and does nothing until `wake`. */
     freeze: () => signal('SIGSTOP'),
     wake: () => signal('SIGCONT'),
-    // A process that has just died takes no message: `ended` reports that.
-    send: (message) => void (child.connected && child.send(message, () => {})),
+    /** Sends a message to a service that takes messages. One that has just died takes none: `ended` reports that. */
+    send: (message: object) => void (child.connected && child.send(message, () => {})),
   }
 }
 

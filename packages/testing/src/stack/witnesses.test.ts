@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createWitnessFolders, readLogKeys, runWitness, startWitness, writeLogList } from './witnesses.ts'
+import { createWitnessFolders, runWitness, startWitness, writeLogList } from './witnesses.ts'
 
 let parent: string
 beforeEach(async () => {
@@ -40,9 +40,4 @@ test('a witness is started again at its address, and one that knows no log does 
   await witness.start()
   expect(await health()).toBe(200)
   await witness.kill('SIGKILL')
-})
-
-test('an enclave without a log names no keys', () => {
-  expect(readLogKeys({ logKeys: 'a+b+c d+e+f' })).toEqual(['a+b+c', 'd+e+f'])
-  expect(() => readLogKeys({})).toThrow('named no keys')
 })

@@ -63,27 +63,20 @@ export function startWitness(parameters: {
 }
 
 /** A witness as a process, which can be killed and started again at the same address. */
-export type RunningWitness = WitnessFolder & {
-  url: string
-  pid(): number | undefined
-  kill(signal: NodeJS.Signals): Promise<unknown>
-  start(): Promise<void>
-  freeze(): void
-  wake(): void
-}
+export type RunningWitness = Awaited<ReturnType<typeof runWitness>>
 
 /** Starts a witness, and keeps where it is for its next starts. */
 export async function runWitness(
   witness: WitnessFolder,
   parameters: { logsFile: string; onLine?(line: string): void },
-): Promise<RunningWitness> {
+) {
   let service = startWitness({ ...witness, ...parameters })
   const url = String((await service.started).address)
   return {
     ...witness,
     url,
     pid: () => (service.hasEnded() ? undefined : service.pid),
-    kill: (signal) => service.kill(signal),
+    kill: (signal: NodeJS.Signals): Promise<unknown> => service.kill(signal),
     async start() {
       service = startWitness({ ...witness, ...parameters, port: Number(new URL(url).port) })
       await service.started

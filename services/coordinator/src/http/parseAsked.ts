@@ -12,7 +12,7 @@ import {
   toPrefixedHex,
 } from '@countersign/protocol'
 import { CoordinatorError, type CoordinatorErrorCode, invalidRequest } from '../errors.ts'
-import type { SignContent } from '../sign/job.ts'
+import type { SignContent } from '../sign/contents.ts'
 import { assertChainAllowed, assertChainNamed, assertNoHash, type ChainLimits } from './assertChainAllowed.ts'
 
 /*

@@ -13,7 +13,8 @@ import {
   createFakeSelfReport,
   type FakeIdentity,
 } from '../ports.fake.ts'
-import type { SignContent, SignJob } from '../sign/job.ts'
+import type { SignContent } from '../sign/contents.ts'
+import type { SignJob } from '../sign/job.ts'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
 import type { Schedule } from '../system.ts'
 

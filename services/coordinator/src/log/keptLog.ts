@@ -34,16 +34,10 @@ export type KeptLogDeps = {
 /** One log: written by one, cosigned by the other. */
 export type KeptLog = { origin: string; hash: string; writer: LogWriter; cosigner: Cosigner }
 
-/** Logs by their origins, each made when it is first heard of. */
-export type KeptLogs = {
-  /** The log of an enclave that attested these terms; `log_unavailable` for an origin that is not among its own. */
-  get(origin: string, terms: EnclaveTerms): KeptLog
-  /** One that was heard of. */
-  find(origin: string): KeptLog | undefined
-  stop(): Promise<void>
-}
+export type KeptLogs = ReturnType<typeof createKeptLogs>
 
-export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps): KeptLogs {
+/** Logs by their origins, each made when it is first heard of. */
+export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps) {
   const { store, clock, log } = deps
   const logs = new Map<string, KeptLog & { vkey: string; setPolicy(policy: WitnessPolicy): void }>()
   let deleting: Promise<void> | undefined
@@ -94,7 +88,8 @@ export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps): Ke
   }
 
   return {
-    get(origin, terms) {
+    /** The log of an enclave that attested these terms; `log_unavailable` for an origin that is not among its own. */
+    get(origin: string, terms: EnclaveTerms): KeptLog {
       const { settings, logs: attested } = terms
       const vkey = attested?.own.includes(origin) ? findLogKey(terms, origin) : undefined
       if (settings.log === null || vkey === undefined) {
@@ -108,7 +103,8 @@ export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps): Ke
       logs.set(origin, kept)
       return kept
     },
-    find: (origin) => logs.get(origin),
+    /** One that was heard of. */
+    find: (origin: string): KeptLog | undefined => logs.get(origin),
     async stop() {
       await Promise.all([deleting, left, ...[...logs.values()].map(({ cosigner }) => cosigner.stop())])
     },

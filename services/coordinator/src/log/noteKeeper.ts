@@ -3,19 +3,6 @@ import type { CosignedNote, LogStore } from '../store/logs.ts'
 import type { Clock, Schedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
 
-/** Stores cosigned notes of one log, for the public and for the next start. Never throws: those who wait for a note store it too. */
-export type NoteKeeper = {
-  keep(note: CosignedNote): Promise<void>
-  /** The same after a while, as the note is by then: more may cosign it. Unless there is a newer one. */
-  keepLater(read: () => CosignedNote): void
-  /** That the database has a note of this size, of that time. */
-  setKept(size: number, at: number): void
-  /** Forgets what is to be stored. */
-  reset(): void
-  /** Stores what is still to be stored. */
-  stop(): Promise<void>
-}
-
 type NoteKeeperDeps = {
   store: Pick<LogStore, 'insertNote'>
   /** The log's name in the store. */
@@ -31,7 +18,8 @@ const STORE_AGAIN_MS = 600_000
 /** Who waits for a note stores it with what it releases: by itself it is stored this much later. */
 const STORE_MS = 250
 
-export function createNoteKeeper({ store, hash, origin, clock, schedule, log }: NoteKeeperDeps): NoteKeeper {
+/** Stores cosigned notes of one log, for the public and for the next start. Never throws: those who wait for a note store it too. */
+export function createNoteKeeper({ store, hash, origin, clock, schedule, log }: NoteKeeperDeps) {
   /** What the database has, as far as it is known here. */
   let kept = { size: 0, at: 0 }
   const storing = new Set<Promise<void>>()
@@ -61,17 +49,21 @@ export function createNoteKeeper({ store, hash, origin, clock, schedule, log }: 
 
   return {
     keep,
-    keepLater(read) {
+    /** The same after a while, as the note is by then: more may cosign it. Unless there is a newer one. */
+    keepLater(read: () => CosignedNote) {
       if (readLater === undefined) cancelLater = schedule(keepLatest, STORE_MS)
       readLater = read
     },
-    setKept(size, at) {
+    /** That the database has a note of this size, of that time. */
+    setKept(size: number, at: number) {
       kept = { size, at }
     },
+    /** Forgets what is to be stored. */
     reset() {
       readLater = undefined
       cancelLater()
     },
+    /** Stores what is still to be stored. */
     async stop() {
       cancelLater()
       keepLatest()

@@ -5,19 +5,6 @@ import type { WitnessAnswer } from './witnessClient.ts'
 
 export type WitnessCount = { named: number; missing: number; quorum: number }
 
-/** Which of a log's witnesses are there: each by its last answer. */
-export type Standings = {
-  /** What a witness answered just now. Written once for each change: a witness may be away for long. */
-  set(witness: string, answer: Exclude<WitnessAnswer, { outcome: 'ahead' }>): void
-  /** That a witness cosigned at a time, unless it is known better. */
-  setCosigned(witness: string, at: number): void
-  /** Names of the witnesses without a good answer lately. */
-  findMissing(): string[]
-  count(): WitnessCount
-  /** Whether the witnesses with a good answer lately are enough. */
-  hasQuorum(): boolean
-}
-
 type StandingsDeps = {
   origin: string
   /** By their keys in hex, with their names. */
@@ -30,7 +17,8 @@ type StandingsDeps = {
   latelyMs: number
 }
 
-export function createStandings({ origin, clients, getPolicy, clock, log, latelyMs }: StandingsDeps): Standings {
+/** Which of a log's witnesses are there: each by its last answer. */
+export function createStandings({ origin, clients, getPolicy, clock, log, latelyMs }: StandingsDeps) {
   const standing = new Map<string, { outcome: WitnessAnswer['outcome']; at: number }>()
 
   const toName = (witness: string) => clients.get(witness)?.key.name ?? `${witness.slice(0, 16)}…`
@@ -40,6 +28,7 @@ export function createStandings({ origin, clients, getPolicy, clock, log, lately
     return outcome === 'cosigned' && clock.now() - (at ?? 0) < latelyMs
   }
 
+  /** Names of the witnesses without a good answer lately. */
   function findMissing(): string[] {
     return getPolicy()
       .witnesses.filter((witness) => !isThere(witness))
@@ -47,7 +36,8 @@ export function createStandings({ origin, clients, getPolicy, clock, log, lately
   }
 
   return {
-    set(witness, answer) {
+    /** What a witness answered just now. Written once for each change: a witness may be away for long. */
+    set(witness: string, answer: Exclude<WitnessAnswer, { outcome: 'ahead' }>) {
       const { outcome } = answer
       const before = standing.get(witness)?.outcome
       standing.set(witness, { outcome, at: clock.now() })
@@ -57,14 +47,16 @@ export function createStandings({ origin, clients, getPolicy, clock, log, lately
         log.warn({ msg: 'A witness did not cosign', ...line, code: outcome, reason: answer.reason })
       } else if (before !== undefined) log.info({ msg: 'A witness cosigns again', ...line })
     },
-    setCosigned(witness, at) {
+    /** That a witness cosigned at a time, unless it is known better. */
+    setCosigned(witness: string, at: number) {
       if (!standing.has(witness)) standing.set(witness, { outcome: 'cosigned', at })
     },
     findMissing,
-    count() {
+    count(): WitnessCount {
       const { witnesses, quorum } = getPolicy()
       return { named: witnesses.length, missing: findMissing().length, quorum }
     },
+    /** Whether the witnesses with a good answer lately are enough. */
     hasQuorum: () => isSatisfied(getPolicy(), getPolicy().witnesses.filter(isThere)),
   }
 }

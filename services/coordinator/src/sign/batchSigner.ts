@@ -18,18 +18,11 @@ import type { BatchVerifier, VerifiedBatch } from './checkBatch.ts'
 import { assertItemSigned, assertSignedAt } from './checkItem.ts'
 import type { SignatureChecker } from './checkSignatures.ts'
 import type { CommitJob, Committed } from './commit.ts'
+import { toSignItem } from './contents.ts'
 import type { SelfReport } from './enclave/health/selfReport.ts'
 import type { EnclaveTerms, KeyEnclave } from './enclave/keyEnclave.ts'
 import type { Entropy } from './entropy/readAhead.ts'
-import {
-  type BatchLeaf,
-  countBytes,
-  type SignCall,
-  type SignJob,
-  type SignProgress,
-  type SignResult,
-  toSignItem,
-} from './job.ts'
+import { type BatchLeaf, countBytes, type SignCall, type SignJob, type SignProgress, type SignResult } from './job.ts'
 import { type Failure, type LogStep, logUnavailable, type SignLog } from './signLog.ts'
 import { toItemError } from './vaultRules.ts'
 

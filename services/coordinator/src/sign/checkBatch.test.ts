@@ -14,8 +14,8 @@ import { describe, expect, test } from 'vitest'
 import { createSigningEnclave } from '../../test/signingEnclave.ts'
 import { alice, createGrant, createTransfer, NOW } from '../../test/signService.ts'
 import { checkBatch, hashBatchTree, type SigningTimes } from './checkBatch.ts'
+import { toSignItem } from './contents.ts'
 import type { EnclavePolicy } from './enclave/keyEnclave.ts'
-import { toSignItem } from './job.ts'
 
 const DAY_MS = 86_400_000
 const simulator = createSimulator({ at: new Date(NOW) })

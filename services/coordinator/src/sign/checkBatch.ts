@@ -224,35 +224,20 @@ type BegunRelease = { batch: Releasable; coordinator: Uint8Array; release: Promi
 /** A batch whose quote is verified, with the release that was begun meanwhile. */
 type Verified = Releasable & { begun?: BegunRelease | undefined }
 
-export type Releaser = {
-  /** Makes a release while the batch is being verified, which takes as long. Only `release` gives it away, for the verified batch. */
-  begin(batch: Releasable): BegunRelease
-  release(batch: Verified, coordinator: Uint8Array<ArrayBuffer>): Promise<Release>
-}
+export type Releaser = ReturnType<typeof createReleaser>
 
 /**
  * Releases of version 2: both of the coordinator's keys sign for the batch, the collateral that its quote was verified with, and the
  * coordinator's attestation. One for all that this process commits of a batch, since signatures of ML-DSA-65 take milliseconds; the
  * store keeps the first, should two be made.
  */
-export function createReleaser(
-  selfReport: Pick<SelfReport, 'current' | 'publicKey' | 'sign' | 'signMlDsa65'>,
-): Releaser {
+export function createReleaser(selfReport: Pick<SelfReport, 'current' | 'publicKey' | 'sign' | 'signMlDsa65'>) {
   const known = new WeakMap<Verified, BegunRelease>()
 
   async function make(batch: Releasable, coordinator: Uint8Array<ArrayBuffer>): Promise<Release> {
     const { quote, eventLog, config, settings, bootId, sequence, previous, treeSize, logKey, collateral } = batch
-    const record = {
-      quoteHex: toHex(quote),
-      eventLog,
-      config,
-      settings,
-      bootId,
-      sequence,
-      previous,
-      treeSize,
-      logKey,
-    }
+    const quoteHex = toHex(quote)
+    const record = { quoteHex, eventLog, config, settings, bootId, sequence, previous, treeSize, logKey }
     // The others have a codec, which refuses such a size.
     assertBlockSize(collateral.bytes)
     // The bytes of `toBlockRelease`, with the faster SHA-256 and without the way over CIDs.
@@ -273,8 +258,9 @@ export function createReleaser(
   }
 
   return {
-    begin: (batch) => begin(batch, selfReport.current().coordinator),
-    release(batch, coordinator) {
+    /** Makes a release while the batch is being verified, which takes as long. Only `release` gives it away, for the verified batch. */
+    begin: (batch: Releasable): BegunRelease => begin(batch, selfReport.current().coordinator),
+    release(batch: Verified, coordinator: Uint8Array<ArrayBuffer>): Promise<Release> {
       // The verifier takes off zeros after the quote, and the report may be a new one by now.
       const isOfThis = (begun: BegunRelease | undefined) =>
         begun?.coordinator === coordinator && begun.batch.quote.length === batch.quote.length

@@ -16,7 +16,8 @@ import { createSigningEnclave, type SignedItem, type SignedItemV2 } from '../../
 import { alice, bob, createGrant, createJob, NOW, signJob, vaultKey } from '../../test/signService.ts'
 import { createFakeWitness } from '../ports.fake.ts'
 import { assertItemSigned } from './checkItem.ts'
-import type { SignContent, SignJob } from './job.ts'
+import type { SignContent } from './contents.ts'
+import type { SignJob } from './job.ts'
 
 type SignedJob = SignJob<'item' | 'leaf' | 'time'>
 

@@ -1,17 +1,10 @@
 import { hash } from 'node:crypto'
 import {
   type Approval,
-  assertOpening,
   assertStatement,
   assertStatementV2,
-  computeCommitment,
-  equalBytes,
   fromHex,
-  type Hex,
-  isLowerPrefixedHex,
   MAX_SAMPLE_AGE_MS,
-  type OffChainItem,
-  type Opening,
   SAMPLE_TOLERANCE_MS,
   ServiceError,
   type Signed,
@@ -23,11 +16,11 @@ import {
   tags,
   toAddress,
   toCanonicalJson,
-  toHex,
   toStatementText,
 } from '@countersign/protocol'
 import { CoordinatorError, invalidAnswer } from '../errors.ts'
 import type { SignatureClaim } from './checkSignatures.ts'
+import { toSigned } from './contents.ts'
 import type { CheckedItem, SignJob } from './job.ts'
 
 /** What the statement must be about. */
@@ -120,74 +113,6 @@ function hashGiven(approvals: readonly Approval[] | undefined): string | null {
   return approvals === undefined ? null : hash('sha256', toCanonicalJson(approvals), 'hex')
 }
 
-/** The subject's members are in the order of canonical JSON. */
-type SignedAs = { signed: Signed; signature: Hex | undefined; opening?: Opening }
-
-function toSigned({ item, address, asked }: SignedJob, result: SignedStatement, { signedAt }: StatementV2): SignedAs {
-  const subject: object = 'subject' in result ? result.subject : {}
-  const { digest } = asked
-  switch (item.kind) {
-    case 'transaction': {
-      const { chainId, to, nonce, value, data, gas, maxFeePerGas, maxPriorityFeePerGas } = item.txMetadata
-      const signature = readHex(subject, 'signature', 65)
-      return {
-        signed: {
-          kind: 'transaction',
-          subject: {
-            chainId,
-            data: data.toLowerCase() as Hex,
-            digestSigned: digest,
-            from: address,
-            gas,
-            maxFeePerGas,
-            maxPriorityFeePerGas,
-            nonce,
-            signature,
-            signedAt,
-            to: to.toLowerCase() as Hex,
-            txHash: readHex(subject, 'txHash', 32),
-            value,
-          },
-        },
-        signature,
-      }
-    }
-    case 'authorization': {
-      const { chainId, address, nonce } = item.authorization
-      const signature = readHex(subject, 'signature', 65)
-      return { signed: { kind: 'authorization', subject: { address, chainId, digest, nonce, signature } }, signature }
-    }
-    case 'address':
-      return {
-        signed: { kind: 'address', subject: { address, policy: item.vault?.policy ?? null } },
-        signature: undefined,
-      }
-    default:
-      return toOffChain(digest, item, 'opening' in result ? result.opening : undefined)
-  }
-}
-
-/** The opening must be of exactly what was asked, or the caller could never show it. */
-function toOffChain(digest: Hex, item: OffChainItem, opening: unknown): SignedAs {
-  assertOpening(opening)
-  const { content, signature } = opening
-  if (typeof content === 'string' || typeof signature === 'string')
-    throw invalidAnswer('a half of the opening is withheld')
-  const isAsked =
-    content.kind === item.kind &&
-    content.digest === digest &&
-    isSame(content.approvals, item.vault?.approvals) &&
-    isSame(content.content, item.content)
-  if (!isAsked) throw invalidAnswer('the opening is of something else')
-  const subject = { commitment: toHex(computeCommitment(opening)) }
-  return { signed: { kind: 'off-chain', subject }, signature: signature.signature, opening }
-}
-
-function isSame(left: unknown, right: unknown): boolean {
-  if (left === undefined || right === undefined) return left === right
-  return equalBytes(toCanonicalJson(left), toCanonicalJson(right))
-}
-
 /** Verifiers refuse a signature that is not dated shortly after its sample; one that is not from now has a wrong clock. */
 export function assertSignedAt(signedAt: number, { item, leaf }: Pick<SignedJob, 'item' | 'leaf'>): void {
   const { beganAt, endedAt } = leaf.call
@@ -202,12 +127,6 @@ export function assertSignedAt(signedAt: number, { item, leaf }: Pick<SignedJob,
 /** The protocol's `hashLeaf` of a statement that was asserted, in hex, with the faster SHA-256. */
 function hashLeafFast(statement: Statement | StatementV2): string {
   return hash('sha256', `\0${toStatementText(statement)}`, 'hex')
-}
-
-function readHex(subject: object, name: string, bytes: number): Hex {
-  const value: unknown = Object.hasOwn(subject, name) ? subject[name as keyof typeof subject] : undefined
-  if (!isLowerPrefixedHex(value, bytes)) throw invalidAnswer(`the subject has no ${name}`)
-  return value
 }
 
 function somethingElse() {

@@ -1,33 +1,22 @@
 import type { Policy } from '@countersign/policy'
-import {
-  type AnyWitness,
-  type Approval,
-  type Authorization,
-  type Hex,
-  type OffChainContent,
-  type Opening,
-  pickContent,
-  type Signed,
-  type SignedBatch,
-  type SignedStatement,
-  type SignItem,
-  type Statement,
-  type StatementV2,
-  type TxMetadata,
+import type {
+  AnyWitness,
+  Approval,
+  Hex,
+  Opening,
+  Signed,
+  SignedBatch,
+  SignedStatement,
+  SignItem,
+  Statement,
+  StatementV2,
+  TxMetadata,
 } from '@countersign/protocol'
 import type { Progress } from '../store/gather.ts'
 import type { StoredPolicy } from '../store/vaults.ts'
 import type { VerifiedBatch } from './checkBatch.ts'
 import type { SignatureClaim } from './checkSignatures.ts'
-
-/** The parsed content of a signature; `digest` is that of the rest. */
-export type SignContent = { digest: Hex } & (
-  | { kind: 'transaction'; txMetadata: TxMetadata }
-  | { kind: 'authorization'; authorization: Authorization }
-  | OffChainContent
-  /** A statement about the address of the wallet; the digest is that of its subject. */
-  | { kind: 'address' }
-)
+import type { SignContent } from './contents.ts'
 
 /** One signature that a signed-in user asked for. It is one object from the route to the answer, and gains members at each step. */
 export type SignJob<Gained extends keyof Gains = never> = {
@@ -81,28 +70,6 @@ export type CheckedItem = { stated: Stated; claim: SignatureClaim | undefined; o
 export type SignResult = { signature: Hex | null; slug: string; opening?: Opening }
 
 export type SignProgress = Progress<SignJob, SignResult>
-
-/** What the enclave gets. Version 1 knows no vaults. */
-export function toSignItem(
-  { sid, grant, keyId, vault, asked }: SignJob,
-  { sample, receiptVersion }: { sample: AnyWitness; receiptVersion: 1 | 2 },
-): SignItem {
-  const approvals = vault?.approvals
-  const use = vault && { vault: { policy: vault.policy.hash, ...(approvals && { approvals }) } }
-  const granted = { sid, grant, keyId, ...use, witness: sample }
-  switch (asked.kind) {
-    case 'transaction': {
-      const { kind, digest, txMetadata } = asked
-      return { kind, statementVersion: vault === undefined ? receiptVersion : 2, ...granted, digest, txMetadata }
-    }
-    case 'authorization':
-      return { kind: asked.kind, ...granted, authorization: asked.authorization }
-    case 'address':
-      return { kind: asked.kind, ...granted }
-    default:
-      return { ...granted, ...pickContent(asked) }
-  }
-}
 
 /** Grant, session secret, sample and names of one item. */
 const ITEM_BYTES = 3_072

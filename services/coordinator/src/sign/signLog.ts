@@ -44,36 +44,8 @@ export type LogRecorder = {
 
 type FindSigner = (asked: Omit<AskedSigner, 'sidHash'> & { sid: string }) => Promise<Signer>
 
-/** Signing where the enclave has a log. */
-export type SignLog = {
-  begin(parameters: { appended: AppendedEntries; bootId: string; answer: SignProgress['answer'] }): LogStep
-  /** Tells enclaves what is still to be told. */
-  stop(): Promise<void>
-}
-
-/** The log's part in finishing one answer of an enclave. */
-export type LogStep = {
-  /** The job's entry under its key. Throws `attestation_invalid`: without one nobody could prove that it is in the log. */
-  findEntry(job: LeafJob): LogPlace
-  /** The verifier key of the log that has the entries. */
-  getLogKey(terms: EnclaveTerms): string
-  /** Writes entries and claims. `lost` are the jobs whose digest somebody else signs; the enclave is told to drop them. */
-  record<Job extends TimedJob>(jobs: readonly Job[], terms: EnclaveTerms): Promise<{ owned: Job[]; lost: Job[] }>
-  /** Waits for witnesses and for the quote, then asks for the statements. Null for one that the enclave has erased. */
-  release(
-    jobs: readonly TimedJob[],
-    parameters: { need: WitnessPolicy | undefined; verified: Promise<VerifiedBatch> },
-  ): Promise<readonly (SignedStatement | null)[]>
-  /** The job is stored. */
-  acknowledge(job: LeafJob): void
-  /** The enclave drops these statements, so that nobody gets them, and their claims are given up. */
-  drop(jobs: readonly LeafJob[]): Promise<void>
-  /** Another request was first with this digest: answers its signature, once it is stored. */
-  answerWinner(job: LeafJob): Promise<void>
-  /** The run is over: no timer is left. */
-  end(): void
-}
-
+export type SignLog = ReturnType<typeof createSignLog>
+export type LogStep = ReturnType<SignLog['begin']>
 type LogPlace = { index: number; timeMs: number }
 
 /** How long a signature may take from the enclave's answer until its statement is asked for. The enclave itself erases after 30 s. */
@@ -83,13 +55,23 @@ const GIVE_UP_MS = 1_000
 const POLL_MS = 50
 const PATIENCE_MS = 3_000
 
+const ACKNOWLEDGE_MS = 500
+/** After that the enclave has reported that it heard nothing. */
+const FORGET_MS = 60_000
+const MAX_ACKNOWLEDGED = 1_024
+/** Requests in one call. */
+const MAX_TOGETHER = 512
+/** Statements in one answer, far below what is read of one: more only for a single request, which one call to sign bounds. */
+const MAX_TOGETHER_BYTES = 2_000_000
+
+/** Signing where the enclave has a log. */
 export function createSignLog(deps: {
   keeper: LogRecorder
   enclave: Pick<KeyEnclave, 'release'>
   findSigner: FindSigner
   schedule: Schedule
   log: Pick<Log, 'warn'>
-}): SignLog {
+}) {
   const { keeper, findSigner, schedule, log } = deps
   const releases = createReleases(deps)
 
@@ -105,22 +87,34 @@ export function createSignLog(deps: {
     }
   }
 
-  function begin({ appended, bootId, answer }: Parameters<SignLog['begin']>[0]): LogStep {
+  /** The log's part in finishing one answer of an enclave. */
+  function begin({
+    appended,
+    bootId,
+    answer,
+  }: {
+    appended: AppendedEntries
+    bootId: string
+    answer: SignProgress['answer']
+  }) {
     const { origin } = appended
     const places = readPlaces(appended)
     const limit = createLimit(schedule, LIMIT_MS)
     return {
-      findEntry({ keyId, leaf }) {
+      /** The job's entry under its key. Throws `attestation_invalid`: without one nobody could prove that it is in the log. */
+      findEntry({ keyId, leaf }: LeafJob): LogPlace {
         const place = places.get(keyId + leaf.hash)
         if (place === undefined) throw invalidAnswer('the statement is not in the log')
         return place
       },
-      getLogKey(terms) {
+      /** The verifier key of the log that has the entries. */
+      getLogKey(terms: EnclaveTerms): string {
         const key = findLogKey(terms, origin)
         if (key !== undefined) return key
         throw new CoordinatorError('attestation_invalid', 'the enclave’s log is not one of its settings')
       },
-      async record(jobs, terms) {
+      /** Writes entries and claims. `lost` are the jobs whose digest somebody else signs; the enclave is told to drop them. */
+      async record<Job extends TimedJob>(jobs: readonly Job[], terms: EnclaveTerms) {
         const claims = jobs.flatMap(toClaim)
         const { lost } = await limit.hold(keeper.record(appended, { bootId, terms, claims }))
         const isLost = ({ leaf }: LeafJob) => lost.has(leaf.hash)
@@ -128,7 +122,11 @@ export function createSignLog(deps: {
         releases.drop(bootId, losers.map(toLeafHash))
         return { owned: jobs.filter((job) => !isLost(job)), lost: losers }
       },
-      async release(jobs, { need, verified }) {
+      /** Waits for witnesses and for the quote, then asks for the statements. Null for one that the enclave has erased. */
+      async release(
+        jobs: readonly TimedJob[],
+        { need, verified }: { need: WitnessPolicy | undefined; verified: Promise<VerifiedBatch> },
+      ): Promise<readonly (SignedStatement | null)[]> {
         const size = Math.max(...jobs.map(({ time }) => time.entryIndex ?? 0)) + 1
         const cosigned = keeper.cosign({ origin, size, ...(need && { needs: [need] }) })
         const [{ note }] = await limit.hold(Promise.all([cosigned, verified]))
@@ -140,14 +138,19 @@ export function createSignLog(deps: {
         )
         return statements
       },
-      acknowledge: (job) => releases.acknowledge(bootId, toLeafHash(job)),
-      async drop(jobs) {
+      /** The job is stored. */
+      acknowledge: (job: LeafJob) => releases.acknowledge(bootId, toLeafHash(job)),
+      /** The enclave drops these statements, so that nobody gets them, and their claims are given up. */
+      async drop(jobs: readonly LeafJob[]) {
         releases.drop(bootId, jobs.map(toLeafHash))
         await giveUpClaims(bootId, jobs)
       },
-      async answerWinner(job) {
-        answer(job, await settle(findWinner(job)))
+      /** Another request was first with this digest: answers its signature, once it is stored. */
+      async answerWinner(job: LeafJob) {
+        const [winner] = await Promise.allSettled([findWinner(job)])
+        answer(job, winner)
       },
+      /** The run is over: no timer is left. */
       end: limit.end,
     }
   }
@@ -190,51 +193,18 @@ function toClaim({ walletId, asked, leaf }: LeafJob): Claim[] {
 
 const toLeafHash = ({ leaf }: LeafJob) => leaf.hash
 
-async function settle<Value>(work: Promise<Value>): Promise<PromiseSettledResult<Value>> {
-  const [settled] = await Promise.allSettled([work])
-  return settled
-}
-
-type Limit = { hold<Result>(work: Promise<Result>): Promise<Result>; end(): void }
-
 /** Work that takes longer is abandoned, and its result dropped. */
-function createLimit(schedule: Schedule, limitMs: number): Limit {
-  let end = () => {}
-  const over = new Promise<never>((_resolve, reject) => {
-    end = schedule(() => reject(logUnavailable('it took too long')), limitMs)
-  })
+function createLimit(schedule: Schedule, limitMs: number) {
+  const over = Promise.withResolvers<never>()
   // There may be nobody who waits.
-  over.catch(() => {})
-  return { hold: (work) => Promise.race([work, over]), end }
+  over.promise.catch(() => {})
+  const end = schedule(() => over.reject(logUnavailable('it took too long')), limitMs)
+  return { hold: <Result>(work: Promise<Result>) => Promise.race([work, over.promise]), end }
 }
 
 export function logUnavailable(details: string): CoordinatorError {
   return new CoordinatorError('log_unavailable', 'the log is not available', { details })
 }
-
-/** What this coordinator tells the boots that signed for it. */
-export type Releases = {
-  /**
-   * Asks for statements of about so many bytes, together with others that wait for the same note; acknowledgements that wait for this boot
-   * go along.
-   */
-  release(request: ReleaseRequest, bytes: number): Promise<ReleaseResponse>
-  /** No caller waits for these any more. Sent in the background, once: the enclave erases the others after a while. */
-  drop(bootId: string, leaves: readonly string[]): void
-  /** The signing is stored. Goes along with the next release, or by itself within a second. */
-  acknowledge(bootId: string, leaf: string): void
-  /** Tells what is still to be told. */
-  stop(): Promise<void>
-}
-
-const ACKNOWLEDGE_MS = 500
-/** After that the enclave has reported that it heard nothing. */
-const FORGET_MS = 60_000
-const MAX_ACKNOWLEDGED = 1_024
-/** Requests in one call. */
-const MAX_TOGETHER = 512
-/** Statements in one answer, far below what is read of one: more only for a single request, which one call to sign bounds. */
-const MAX_TOGETHER_BYTES = 2_000_000
 
 /** A call that waits for statements. */
 type Call = { request: ReleaseRequest; bytes: number }
@@ -242,11 +212,12 @@ type Call = { request: ReleaseRequest; bytes: number }
 /** Leaves to acknowledge, and since when. */
 type Acknowledgements = { leaves: Map<string, number>; cancel: (() => void) | undefined }
 
+/** What this coordinator tells the boots that signed for it. */
 export function createReleases(deps: {
   enclave: Pick<KeyEnclave, 'release'>
   schedule: Schedule
   log: Pick<Log, 'warn'>
-}): Releases {
+}) {
   const { enclave, schedule, log } = deps
   const boots = new Map<string, Acknowledgements>()
   const underWay = new Set<Promise<void>>()
@@ -332,11 +303,18 @@ export function createReleases(deps: {
   }
 
   return {
-    release: (request, bytes) => gatherer.add({ request, bytes }),
-    drop(bootId, leaves) {
+    /**
+     * Asks for statements of about so many bytes, together with others that wait for the same note; acknowledgements that wait for this boot
+     * go along.
+     */
+    release: (request: ReleaseRequest, bytes: number) => gatherer.add({ request, bytes }),
+    /** No caller waits for these any more. Sent in the background, once: the enclave erases the others after a while. */
+    drop(bootId: string, leaves: readonly string[]) {
       if (leaves.length > 0) tell({ bootId, drop: leaves })
     },
-    acknowledge: (bootId, leaf) => add(bootId, leaf, performance.now()),
+    /** The signing is stored. Goes along with the next release, or by itself within a second. */
+    acknowledge: (bootId: string, leaf: string) => add(bootId, leaf, performance.now()),
+    /** Tells what is still to be told. */
     async stop() {
       isStopped = true
       for (const bootId of [...boots.keys()]) tellAll(bootId)

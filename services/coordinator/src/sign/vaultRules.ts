@@ -20,13 +20,6 @@ import type { StoredPolicy } from '../store/vaults.ts'
 import type { Clock } from '../system.ts'
 import type { SignJob } from './job.ts'
 
-export type VaultRules = {
-  /** A policy that was stored, parsed once for as long as it is remembered. */
-  read(policy: StoredPolicy): Policy
-  /** Whether a vault's rules can allow a signing. Throws `policy_refused` and `approvals_missing`. */
-  assertAllowed(request: Pick<SignJob, 'vault' | 'asked'>): void
-}
-
 /** To read a policy takes longer than to ask it: each drand key in it takes milliseconds. */
 const MAX_KNOWN = 256
 
@@ -40,18 +33,20 @@ type VaultRulesDeps = {
  * The rules of vaults, asked before a sample is spent. What they allow here is asked again inside the enclave, with the sample that tells
  * the time, and there the approvals are verified: this decides about nothing but costs.
  */
-export function createVaultRules({ clock, entropySources }: VaultRulesDeps): VaultRules {
+export function createVaultRules({ clock, entropySources }: VaultRulesDeps) {
   const known = new Map<string, Policy>()
 
   return {
-    read({ hash, text }) {
+    /** A policy that was stored, parsed once for as long as it is remembered. */
+    read({ hash, text }: StoredPolicy): Policy {
       const policy = known.get(hash) ?? parsePolicy(Buffer.from(text))
       known.delete(hash)
       known.set(hash, policy)
       for (const oldest of known.keys()) if (known.size > MAX_KNOWN) known.delete(oldest)
       return policy
     },
-    assertAllowed({ vault, asked }) {
+    /** Whether a vault's rules can allow a signing. Throws `policy_refused` and `approvals_missing`. */
+    assertAllowed({ vault, asked }: Pick<SignJob, 'vault' | 'asked'>) {
       if (vault === undefined || asked.kind === 'address') return
       const { rules: policy } = vault
       const verdict = checkPolicy(policy, toPolicyRequest(asked, toLatestSample(policy, entropySources, clock.now())))

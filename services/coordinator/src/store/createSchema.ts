@@ -425,10 +425,10 @@ const statements = [
       raise exception 'a receipt never changes' using errcode = 'restrict_violation', table = 'attestations';
     end if;
     if (old.pending_transaction_id, old.slug, old.verification_id, old.version, old.statement, old.leaf_index, old.path,
-        old.witness, old.entropy_hash, old.release, old.created_at)
+        old.witness, old.entropy_hash, old.release, old.approvals, old.log_index, old.created_at)
       is distinct from
        (new.pending_transaction_id, new.slug, new.verification_id, new.version, new.statement, new.leaf_index, new.path,
-        new.witness, new.entropy_hash, new.release, new.created_at) then
+        new.witness, new.entropy_hash, new.release, new.approvals, new.log_index, new.created_at) then
       raise exception 'what was signed never changes' using errcode = 'restrict_violation', table = 'attestations';
     end if;
     return new;
@@ -436,10 +436,6 @@ const statements = [
   // Every change but the dropping of a receipt.
   `create trigger attestations_guarded before update on attestations for each row
     when (old.receipt_bytes is null or new.receipt_bytes is not null) execute function guard_attestation()`,
-  `create trigger attestations_approved before update on attestations
-    for each row when (old.approvals is distinct from new.approvals) execute function refuse_change()`,
-  `create trigger attestations_logged before update on attestations
-    for each row when (old.log_index is distinct from new.log_index) execute function refuse_change()`,
   `create trigger attestations_kept before delete on attestations for each row execute function refuse_change()`,
 
   // The receipt of a final proof may leave the database, permanently, and nothing else of the proof with it.

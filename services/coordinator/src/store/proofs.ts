@@ -5,6 +5,7 @@ import {
   type SignedSummary,
   SUMMARY_DATA_BYTES,
   toPrefixedHex,
+  toSignedSummary,
 } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { PREPARED } from './openDatabase.ts'
@@ -74,15 +75,11 @@ export async function findProof(db: Kysely<Tables>, slug: string): Promise<Proof
   const row = rows[0]
   return (
     row && {
-      slug: row.slug,
+      ...toPublic(row),
       kind: row.kind,
       txHash: toPrefixedHex(row.tx_hash),
       chainId: Number(row.chain_id),
       walletAddress: toPrefixedHex(row.address),
-      status: row.status,
-      ipfsCid: row.ipfs_cid,
-      onchainTxHash: row.onchain_tx_hash && toPrefixedHex(row.onchain_tx_hash),
-      onchainBlockNumber: row.onchain_block_number === null ? null : Number(row.onchain_block_number),
       kmsQuoteVerified: row.quote_verified,
       // Its bytes are frozen before the pin; specification §2 shows them once the pin is done.
       receipt: row.ipfs_cid === null ? null : row.receipt_bytes,
@@ -100,14 +97,17 @@ export async function findProofStates(db: Kysely<Tables>, slugs: readonly string
     from attestations as a
     left join lateral (select status from publications where id = a.publication_id offset 0) as b on true
     where a.slug = any(${toList(slugs, 'text')})`.execute(db)
-  return rows.map((row) => ({
+  return rows.map((row) => ({ ...toPublic(row), isFinal: row.is_final }))
+}
+
+function toPublic(row: Omit<StateRow, 'is_final'>) {
+  return {
     slug: row.slug,
     status: row.status,
     ipfsCid: row.ipfs_cid,
     onchainTxHash: row.onchain_tx_hash && toPrefixedHex(row.onchain_tx_hash),
     onchainBlockNumber: row.onchain_block_number === null ? null : Number(row.onchain_block_number),
-    isFinal: row.is_final,
-  }))
+  }
 }
 
 type TransactionRow = Pick<Tables['pending_transactions'], 'tx_hash' | 'created_at'> &
@@ -115,10 +115,9 @@ type TransactionRow = Pick<Tables['pending_transactions'], 'tx_hash' | 'created_
     id: string
     chain_id: string
     vault: Uint8Array | null
-  } & SummaryRow
-
-/** Those that a kind does not have are null. */
-type SummaryRow = { kind: SignatureKind; to: Hex; value: string; data: Hex; nonce: string; implementation: Hex }
+    /** Of a transaction its metadata, or its subject. */
+    signed: Parameters<typeof toSignedSummary>[0]
+  }
 
 const DATA_CHARACTERS = 2 + 2 * SUMMARY_DATA_BYTES
 
@@ -136,9 +135,10 @@ export async function listTransactions(
     await sql`set local enable_sort = off`.execute(transaction)
     await sql`set local enable_incremental_sort = off`.execute(transaction)
     return sql<TransactionRow>`
-      select p.id::text, p.kind, p.tx_hash, p.chain_id::text, p.created_at, a.slug, a.status,
-        content ->> 'to' as to, content ->> 'value' as value, left(content ->> 'data', ${DATA_CHARACTERS}::integer) as data,
-        content ->> 'nonce' as nonce, content ->> 'address' as implementation,
+      select p.id::text, p.tx_hash, p.chain_id::text, p.created_at, a.slug, a.status,
+        jsonb_build_object('kind', p.kind, 'subject', coalesce(
+          jsonb_set(content, '{data}', to_jsonb(left(content ->> 'data', ${DATA_CHARACTERS}::integer))), content
+        )) as signed,
         case when w.policy_hash is not null then w.address end as vault
       from wallets as w
       join lateral (
@@ -158,47 +158,35 @@ export async function listTransactions(
     status: row.status,
     createdAt: row.created_at.getTime(),
     ...(row.vault && { walletAddress: toPrefixedHex(row.vault) }),
-    ...toSummary(row),
+    ...toSignedSummary(row.signed),
   }))
 }
 
-function toSummary({ kind, to, value, data, nonce, implementation }: SummaryRow): SignedSummary {
-  if (kind === 'transaction') return { to, value, data, nonce: Number(nonce) }
-  return kind === 'authorization' ? { kind, implementation } : { kind }
-}
-
 /** A proof as an export lists it; without a CID it is not pinned. */
-export type ListedProof = {
-  id: string
-  slug: string
-  cid: string | null
-  kind: SignatureKind
-  txHash: Hex
-  chainId: number
-  walletAddress: Hex
-  status: ProofStatus
-  createdAt: number
-  onchainTxHash: Hex | null
-  onchainBlockNumber: number | null
-}
+export type ListedProof = { id: string; cid: string | null } & Pick<
+  Proof,
+  | 'slug'
+  | 'kind'
+  | 'txHash'
+  | 'chainId'
+  | 'walletAddress'
+  | 'status'
+  | 'createdAt'
+  | 'onchainTxHash'
+  | 'onchainBlockNumber'
+>
 
 /** A part of the list. Behind `last` the next one begins; without it there is nothing more, however few proofs a part has. */
 export type ListedPage = { proofs: ListedProof[]; last: { id: string; createdAt: number } | undefined }
 
 /** Without a slug it has no proof. */
-type ListedRow = {
+type ListedRow = Pick<
+  ProofRow,
+  Exclude<keyof StateRow, 'slug' | 'is_final'> | 'kind' | 'tx_hash' | 'chain_id' | 'address' | 'created_at'
+> & {
   id: string
   signed_at: Date
   slug: string | null
-  ipfs_cid: string | null
-  kind: SignatureKind
-  tx_hash: Uint8Array
-  chain_id: string
-  address: Uint8Array
-  status: ProofStatus
-  created_at: Date
-  onchain_tx_hash: Uint8Array | null
-  onchain_block_number: string | null
 }
 
 const COLUMNS =
@@ -271,18 +259,16 @@ function toPage(rows: readonly ListedRow[]): ListedPage {
 }
 
 function toListed(row: ListedRow & { slug: string }): ListedProof {
+  const { ipfsCid: cid, ...rest } = toPublic(row)
   return {
+    ...rest,
     id: row.id,
-    slug: row.slug,
-    cid: row.ipfs_cid,
+    cid,
     kind: row.kind,
     txHash: toPrefixedHex(row.tx_hash),
     chainId: Number(row.chain_id),
     walletAddress: toPrefixedHex(row.address),
-    status: row.status,
     createdAt: row.created_at.getTime(),
-    onchainTxHash: row.onchain_tx_hash && toPrefixedHex(row.onchain_tx_hash),
-    onchainBlockNumber: row.onchain_block_number === null ? null : Number(row.onchain_block_number),
   }
 }
 

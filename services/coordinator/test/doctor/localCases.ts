@@ -117,7 +117,7 @@ export const localCases: readonly Case[] = [
   [
     'schema',
     /9999-future/,
-    async (_, bed) => ({ DATABASE_URL: await createSchema(bed, ['2026-11-18-initial', '9999-future']) }),
+    async (_, bed) => ({ DATABASE_URL: await createSchema(bed, ['2026-11-19-initial', '9999-future']) }),
   ],
   [
     'policy',

@@ -1,24 +1,17 @@
 import type { Log } from '@countersign/service'
 
-/** Which root secrets the enclaves of one coordinator have, by their addresses. */
-export type RootSecrets = {
-  /** The commitment that it has attested; undefined where its release answers none. */
-  set(address: string, commitment: string | undefined): void
-  /** This one is about to answer a call. */
-  use(address: string): void
-  /** An enclave that has, or had when it was used first, another root secret than this one, if there is any: itself, where it has changed its own. */
-  findOther(address: string): string | undefined
-}
+export type RootSecrets = ReturnType<typeof createRootSecrets>
 
 /**
- * All enclaves must have one root secret, and that which was used first for as long as this process lives: a host could start them anew with
+ * Which root secrets the enclaves of one coordinator have, by their addresses. All enclaves must have one root secret, and that which was used first for as long as this process lives: a host could start them anew with
  * another, and bring the first back when users have paid to addresses of that. Where two differ, nobody here knows which is the right one, so
  * neither is of use until they agree. An enclave that falls silent is remembered: it is then that calls go to the other.
  */
-export function createRootSecrets(log: Pick<Log, 'error'>): RootSecrets {
+export function createRootSecrets(log: Pick<Log, 'error'>) {
   const known = new Map<string, string>()
   let first: { address: string; commitment: string } | undefined
 
+  /** An enclave that has, or had when it was used first, another root secret than this one, if there is any: itself, where it has changed its own. */
   function findOther(address: string): string | undefined {
     const own = known.get(address)
     if (own === undefined) return undefined
@@ -28,11 +21,13 @@ export function createRootSecrets(log: Pick<Log, 'error'>): RootSecrets {
 
   return {
     findOther,
-    use(address) {
+    /** This one is about to answer a call. */
+    use(address: string) {
       const commitment = known.get(address)
       if (commitment !== undefined) first ??= { address, commitment }
     },
-    set(address, commitment) {
+    /** The commitment that it has attested; undefined where its release answers none. */
+    set(address: string, commitment: string | undefined) {
       if (known.get(address) === commitment) return
       if (commitment === undefined) {
         known.delete(address)

@@ -12,7 +12,7 @@ function setUp(capacity = 10) {
   const toSamples = (...agesMs: number[]): Sample[] =>
     agesMs.map((ageMs, index) => ({ witness: createFakeWitness(index), timestampMs: clock.now() - ageMs }))
   const take = (count: number) => buffer.take(count).map(({ sequence }) => sequence)
-  return { clock, buffer, toSamples, take }
+  return { buffer, toSamples, take }
 }
 
 test('the oldest fresh ones go first, whatever the order in which they came', () => {
@@ -30,25 +30,6 @@ test('then the reserve, its newest first', () => {
   expect(take(1)).toEqual([0])
   expect(take(1)).toEqual([1])
   expect(take(1)).toEqual([2])
-})
-
-test.each([
-  [MAX_AGE_MS, 1],
-  [MAX_AGE_MS + 1, 0],
-])('a sample of %d ms: %d usable', (ageMs, size) => {
-  const { clock, buffer, toSamples } = setUp()
-  buffer.add(toSamples(0), { reserved: 0 })
-  clock.advance(ageMs)
-  buffer.dropUnusable()
-  expect({ size: buffer.size, unused: buffer.unused }).toEqual({ size, unused: 1 - size })
-})
-
-test('a clock that was set back makes samples too new', () => {
-  const { clock, buffer, toSamples } = setUp()
-  buffer.add(toSamples(0), { reserved: 0 })
-  clock.advance(-60_000)
-  buffer.dropUnusable()
-  expect(buffer.size).toBe(0)
 })
 
 test('beyond the capacity the oldest are dropped, except as many as callers wait for', () => {

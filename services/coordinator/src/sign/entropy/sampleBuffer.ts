@@ -5,28 +5,8 @@ import { checkTime } from './checkSample.ts'
 /** A checked, claimed sample. */
 export type Sample = { witness: Witness; timestampMs: number }
 
-export type SampleBuffer = {
-  readonly size: number
-  /** Samples that were dropped: too old before a caller needed them, or more than the buffer holds. */
-  readonly unused: number
-  /** Samples young enough to count as ahead of demand. */
-  countFresh(): number
-  /** Time alone makes samples too old, and a clock that was set back makes some too new. */
-  dropUnusable(): void
-  /** Keeps `capacity` samples beside the `reserved` ones. */
-  add(samples: readonly Sample[], options: { reserved: number }): void
-  /** The caller asks for no more than there are. */
-  take(count: number): Witness[]
-  clear(): void
-}
-
 /** Samples that are ready, by their time. None is handed out when it is older than `maxAgeMs`. */
-export function createSampleBuffer(parameters: {
-  clock: Clock
-  maxAgeMs: number
-  freshMs: number
-  capacity: number
-}): SampleBuffer {
+export function createSampleBuffer(parameters: { clock: Clock; maxAgeMs: number; freshMs: number; capacity: number }) {
   const { clock, maxAgeMs, freshMs, capacity } = parameters
   /** Oldest first. */
   let samples: Sample[] = []
@@ -43,17 +23,21 @@ export function createSampleBuffer(parameters: {
     get size() {
       return samples.length
     },
+    /** Samples that were dropped: too old before a caller needed them, or more than the buffer holds. */
     get unused() {
       return unused
     },
+    /** Samples young enough to count as ahead of demand. */
     countFresh: () => samples.length - findFresh(),
+    /** Time alone makes samples too old, and a clock that was set back makes some too new. */
     dropUnusable() {
       const now = clock.now()
       const usable = samples.filter(({ timestampMs }) => checkTime(timestampMs, { now, maxAgeMs }) === undefined)
       unused += samples.length - usable.length
       samples = usable
     },
-    add(added, { reserved }) {
+    /** Keeps `capacity` samples beside the `reserved` ones. */
+    add(added: readonly Sample[], { reserved }: { reserved: number }) {
       samples = [...samples, ...added].sort((left, right) => left.timestampMs - right.timestampMs)
       const excess = samples.length - capacity - reserved
       if (excess > 0) {
@@ -61,8 +45,11 @@ export function createSampleBuffer(parameters: {
         unused += excess
       }
     },
-    /** The oldest fresh ones first, so that none goes stale for nothing; then from the reserve, the newest first. */
-    take(count) {
+    /**
+     * The oldest fresh ones first, so that none goes stale for nothing; then from the reserve, the newest first. The caller asks for no more
+     * than there are.
+     */
+    take(count: number): Witness[] {
       const start = Math.min(findFresh(), samples.length - count)
       return samples.splice(start, count).map(({ witness }) => witness)
     },

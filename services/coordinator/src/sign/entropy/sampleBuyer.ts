@@ -31,21 +31,8 @@ export type SampleBuyerParameters = {
   log: { warn(entry: { msg: string; source: string; [field: string]: string | number }): void }
 }
 
-export type SampleBuyer = {
-  /**
-   * One request to the source: returns the samples that are good and claimed. Throws what the source and the store throw, and
-   * `shutting_down` once it is stopped.
-   */
-  buy(count: number): Promise<Sample[]>
-  /** Start time of the oldest claim that the database has not answered; undefined if there is none. */
-  claimingSince(): number | undefined
-  /** Ends waiting for the source, at once. A claim under way goes on. */
-  stop(error: Error): void
-  stats(): BuyerStats
-}
-
 /** Gets samples from the source, checks them, and claims them, so that no two signatures share one, on any coordinator. */
-export function createSampleBuyer(parameters: SampleBuyerParameters): SampleBuyer {
+export function createSampleBuyer(parameters: SampleBuyerParameters) {
   const { source, store, clock, maxAgeMs, allowUnsigned, checkSignatures, log } = parameters
   const publicKeys = createEntropyKeys(parameters.publicKeys)
   const refused: Record<SampleFault, number> = {
@@ -63,15 +50,12 @@ export function createSampleBuyer(parameters: SampleBuyerParameters): SampleBuye
 
   /** A source that hangs does not delay the end. */
   async function untilStopped<Result>(task: Promise<Result>): Promise<Result> {
-    let cancel: (error: Error) => void = () => {}
-    const stopped = new Promise<never>((_resolve, reject) => {
-      cancel = reject
-    })
-    onStop.add(cancel)
+    const stopped = Promise.withResolvers<never>()
+    onStop.add(stopped.reject)
     try {
-      return await Promise.race([task, stopped])
+      return await Promise.race([task, stopped.promise])
     } finally {
-      onStop.delete(cancel)
+      onStop.delete(stopped.reject)
     }
   }
 
@@ -126,7 +110,11 @@ export function createSampleBuyer(parameters: SampleBuyerParameters): SampleBuye
   }
 
   return {
-    async buy(count) {
+    /**
+     * One request to the source: returns the samples that are good and claimed. Throws what the source and the store throw, and
+     * `shutting_down` once it is stopped.
+     */
+    async buy(count: number): Promise<Sample[]> {
       try {
         const answer = await untilStopped(source.getSamples(count))
         const checked = await check(answer.slice(0, count))
@@ -140,11 +128,13 @@ export function createSampleBuyer(parameters: SampleBuyerParameters): SampleBuye
         throw error
       }
     },
-    claimingSince: () => claims.values().next().value?.since,
-    stop(error) {
+    /** Start time of the oldest claim that the database has not answered; undefined if there is none. */
+    claimingSince: (): number | undefined => claims.values().next().value?.since,
+    /** Ends waiting for the source, at once. A claim under way goes on. */
+    stop(error: Error) {
       isStopped = true
       for (const cancel of [...onStop]) cancel(error)
     },
-    stats: () => ({ ...counts, refused: { ...refused } }),
+    stats: (): BuyerStats => ({ ...counts, refused: { ...refused } }),
   }
 }

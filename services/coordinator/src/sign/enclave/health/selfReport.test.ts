@@ -190,37 +190,32 @@ describe('the coordinator’s report on its own key', () => {
     expect(selfReport.current().selfAttestation.configHash).toBe(configHash)
   })
 
-  test('a failure is logged with its code and our own words', async () => {
-    const { selfReport, lines } = setUp({ reportSource: { mode: 'mock', getReport: failing } })
-    await selfReport.ready()
-    expect(lines.at(-1)).toMatchObject({
-      msg: 'Could not attest the coordinator',
-      code: 'evidence_busy',
-      reason: 'busy',
-    })
-  })
-
-  test('a report for other data is not used, although it is genuine', async () => {
-    const { selfReport } = setUp({
-      reportSource: { mode: 'mock', getReport: () => working().getReport(new Uint8Array(64)) },
-    })
-    await selfReport.ready()
-    expect(() => selfReport.current()).toThrow(none)
-  })
-
-  test('mock evidence does not pass for hardware, whatever its source says', async () => {
-    const { selfReport, lines } = setUp({ reportSource: { mode: 'hardware', getReport: working().getReport } })
-    await selfReport.ready()
-    expect(() => selfReport.current()).toThrow(none)
-    expect(lines.at(-1)).toMatchObject({ msg: 'Could not attest the coordinator', code: 'root_not_trusted' })
-  })
-
-  test('a report that does not verify is not used', async () => {
-    const certificates = createSnpCertificates({ verifier: createVerifier({ roots: vendorRoots }), log: silent })
-    const { selfReport, lines } = setUp({ certificates })
+  test.each<[string, Partial<SelfReportDeps>, object]>([
+    [
+      'firmware that fails, in its own words',
+      { reportSource: { mode: 'mock', getReport: failing } },
+      { code: 'evidence_busy', reason: 'busy' },
+    ],
+    [
+      'a genuine report for other data',
+      { reportSource: { mode: 'mock', getReport: () => working().getReport(new Uint8Array(64)) } },
+      { code: 'report_data_mismatch' },
+    ],
+    [
+      'mock evidence whose source says hardware',
+      { reportSource: { mode: 'hardware', getReport: working().getReport } },
+      { code: 'root_not_trusted' },
+    ],
+    [
+      'a report that does not verify',
+      { certificates: createSnpCertificates({ verifier: createVerifier({ roots: vendorRoots }), log: silent }) },
+      { code: 'root_not_trusted' },
+    ],
+  ])('does not use and logs %s', async (_, changes, fault) => {
+    const { selfReport, lines } = setUp(changes)
     await selfReport.ready()
     expect(() => selfReport.current()).toThrow(none)
-    expect(lines.at(-1)).toMatchObject({ code: 'root_not_trusted' })
+    expect(lines.at(-1)).toMatchObject({ msg: 'Could not attest the coordinator', ...fault })
   })
 
   test.each<[string, Partial<SimulatedReportOptions>, string]>([

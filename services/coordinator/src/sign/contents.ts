@@ -1,0 +1,143 @@
+import {
+  type AnyWitness,
+  type Approval,
+  type Authorization,
+  assertOpening,
+  computeCommitment,
+  equalBytes,
+  type Hex,
+  isLowerPrefixedHex,
+  type OffChainContent,
+  type OffChainItem,
+  type Opening,
+  pickContent,
+  type Signed,
+  type SignedStatement,
+  type SignItem,
+  type StatementV2,
+  type TxMetadata,
+  toCanonicalJson,
+  toHex,
+} from '@countersign/protocol'
+import { invalidAnswer } from '../errors.ts'
+import type { StoredPolicy } from '../store/vaults.ts'
+
+/* What depends on the kind of a signature: what was asked, what the enclave gets, and what it must have signed. */
+
+/** The parsed content of a signature; `digest` is that of the rest. */
+export type SignContent = { digest: Hex } & (
+  | { kind: 'transaction'; txMetadata: TxMetadata }
+  | { kind: 'authorization'; authorization: Authorization }
+  | OffChainContent
+  /** A statement about the address of the wallet; the digest is that of its subject. */
+  | { kind: 'address' }
+)
+
+type Request = {
+  sid: string
+  grant: string
+  keyId: string
+  vault?: { policy: StoredPolicy; approvals?: readonly Approval[] | undefined } | undefined
+  asked: SignContent
+}
+
+/** What the enclave gets. Version 1 knows no vaults. */
+export function toSignItem(
+  { sid, grant, keyId, vault, asked }: Request,
+  { sample, receiptVersion }: { sample: AnyWitness; receiptVersion: 1 | 2 },
+): SignItem {
+  const approvals = vault?.approvals
+  const use = vault && { vault: { policy: vault.policy.hash, ...(approvals && { approvals }) } }
+  const granted = { sid, grant, keyId, ...use, witness: sample }
+  switch (asked.kind) {
+    case 'transaction': {
+      const { kind, digest, txMetadata } = asked
+      return { kind, statementVersion: vault === undefined ? receiptVersion : 2, ...granted, digest, txMetadata }
+    }
+    case 'authorization':
+      return { kind: asked.kind, ...granted, authorization: asked.authorization }
+    case 'address':
+      return { kind: asked.kind, ...granted }
+    default:
+      return { ...granted, ...pickContent(asked) }
+  }
+}
+
+/** The subject's members are in the order of canonical JSON. */
+type SignedAs = { signed: Signed; signature: Hex | undefined; opening?: Opening }
+
+/** The subject of a statement of version 2, built from what was asked, with what only the enclave knows of it. */
+export function toSigned(
+  { item, address, asked }: { item: SignItem; address: Hex; asked: SignContent },
+  result: SignedStatement,
+  { signedAt }: StatementV2,
+): SignedAs {
+  const subject: object = 'subject' in result ? result.subject : {}
+  const { digest } = asked
+  switch (item.kind) {
+    case 'transaction': {
+      const { chainId, to, nonce, value, data, gas, maxFeePerGas, maxPriorityFeePerGas } = item.txMetadata
+      const signature = readHex(subject, 'signature', 65)
+      return {
+        signed: {
+          kind: 'transaction',
+          subject: {
+            chainId,
+            data: data.toLowerCase() as Hex,
+            digestSigned: digest,
+            from: address,
+            gas,
+            maxFeePerGas,
+            maxPriorityFeePerGas,
+            nonce,
+            signature,
+            signedAt,
+            to: to.toLowerCase() as Hex,
+            txHash: readHex(subject, 'txHash', 32),
+            value,
+          },
+        },
+        signature,
+      }
+    }
+    case 'authorization': {
+      const { chainId, address, nonce } = item.authorization
+      const signature = readHex(subject, 'signature', 65)
+      return { signed: { kind: 'authorization', subject: { address, chainId, digest, nonce, signature } }, signature }
+    }
+    case 'address':
+      return {
+        signed: { kind: 'address', subject: { address, policy: item.vault?.policy ?? null } },
+        signature: undefined,
+      }
+    default:
+      return toOffChain(digest, item, 'opening' in result ? result.opening : undefined)
+  }
+}
+
+/** The opening must be of exactly what was asked, or the caller could never show it. */
+function toOffChain(digest: Hex, item: OffChainItem, opening: unknown): SignedAs {
+  assertOpening(opening)
+  const { content, signature } = opening
+  if (typeof content === 'string' || typeof signature === 'string')
+    throw invalidAnswer('a half of the opening is withheld')
+  const isAsked =
+    content.kind === item.kind &&
+    content.digest === digest &&
+    isSame(content.approvals, item.vault?.approvals) &&
+    isSame(content.content, item.content)
+  if (!isAsked) throw invalidAnswer('the opening is of something else')
+  const subject = { commitment: toHex(computeCommitment(opening)) }
+  return { signed: { kind: 'off-chain', subject }, signature: signature.signature, opening }
+}
+
+function isSame(left: unknown, right: unknown): boolean {
+  if (left === undefined || right === undefined) return left === right
+  return equalBytes(toCanonicalJson(left), toCanonicalJson(right))
+}
+
+function readHex(subject: object, name: string, bytes: number): Hex {
+  const value: unknown = Object.hasOwn(subject, name) ? subject[name as keyof typeof subject] : undefined
+  if (!isLowerPrefixedHex(value, bytes)) throw invalidAnswer(`the subject has no ${name}`)
+  return value
+}
