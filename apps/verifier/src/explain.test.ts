@@ -73,7 +73,7 @@ describe('what a file says', () => {
   })
 
   test('a report that allows debugging says so', async () => {
-    const text = await explainFile(simulator.report({ reportData, policy: { debug: true, migrationAgent: true } }))
+    const text = await explainFile(simulator.report({ reportData, policy: 0xf0000n }))
     expect(text).toMatch(/debug +YES/)
     expect(text).toContain('MIGRATE_MA: ')
   })

@@ -1,4 +1,13 @@
-import { parseCollateral, parseQuote, parseReport, SNP_REPORT_BYTES } from '@countersign/attestation'
+import {
+  type Collateral,
+  type CrlDescription,
+  describeCollateral,
+  parseCollateral,
+  parsePem,
+  parseQuote,
+  parseReport,
+  SNP_REPORT_BYTES,
+} from '@countersign/attestation'
 import { fromHex } from '@countersign/protocol'
 import {
   ATTESTATION_V2,
@@ -16,10 +25,9 @@ import {
   VerifierError,
   withSource,
 } from '@countersign/verify'
-import { describeCollateralFile } from './explain/describeCollateralFile.ts'
 import { describeQuote, describeReport } from './explain/describeEvidence.ts'
 import { describeAttestation, describeReceipt } from './explain/describeReceipt.ts'
-import type { Line } from './explain/lines.ts'
+import { describeCertificates, describeOr, type Line, list, toSeconds } from './explain/lines.ts'
 import { readFileBounded } from './files.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -89,4 +97,64 @@ function describeEvidence(bytes: Bytes): Line[] {
 
 function unrecognised(details: string) {
   return new VerifierError('evidence_unrecognised', 'cannot tell what this is', { details })
+}
+
+function describeCollateralFile(collateral: Collateral, cid: string): Line[] {
+  return [
+    'COLLATERAL',
+    ['CID', cid],
+    '',
+    ...describeOr('DOCUMENTS AND REVOCATION LISTS', () => describeParts(collateral)),
+    '',
+    'ISSUERS',
+    ...describeChain('PCK revocation list', collateral.pck_crl_issuer_chain),
+    ...describeChain('TCB info', collateral.tcb_info_issuer_chain),
+    ...describeChain('QE identity', collateral.qe_identity_issuer_chain),
+  ]
+}
+
+function describeParts(collateral: Collateral): Line[] {
+  const { tcbInfo, qeIdentity, rootCrl, pckCrl } = describeCollateral(collateral)
+  return [
+    'TCB INFO',
+    ['for FMSPC', tcbInfo.fmspc],
+    ['for PCE id', tcbInfo.pceId],
+    ...describeIssue(tcbInfo),
+    ...list(
+      'levels, highest first',
+      tcbInfo.tcbLevels.map(({ status, tcbDate }) => `${status}, as of ${toSeconds(tcbDate)}`),
+    ),
+    ['TDX modules it knows', tcbInfo.tdxModules.join(', ') || 'TDX 1.0 only'],
+    '',
+    'QUOTING ENCLAVE IDENTITY',
+    ...describeIssue(qeIdentity),
+    ['product', qeIdentity.isvProdId],
+    ['signer', qeIdentity.mrSigner],
+    '',
+    'ROOT REVOCATION LIST',
+    ...describeCrl(rootCrl),
+    '',
+    'PCK REVOCATION LIST',
+    ...describeCrl(pckCrl),
+  ]
+}
+
+function describeIssue(document: { issueDate: Date; nextUpdate: Date; tcbEvaluationDataNumber: number }): Line[] {
+  return [
+    ['issued', toSeconds(document.issueDate)],
+    ['next update', toSeconds(document.nextUpdate)],
+    ['evaluation number', document.tcbEvaluationDataNumber],
+  ]
+}
+
+function describeCrl({ thisUpdate, nextUpdate, revoked }: CrlDescription): Line[] {
+  return [
+    ['issued', toSeconds(thisUpdate)],
+    ['next update', toSeconds(nextUpdate)],
+    ['certificates revoked', revoked],
+  ]
+}
+
+function describeChain(name: string, pem: string): Line[] {
+  return describeOr(name, () => describeCertificates(parsePem(pem).map((der, index) => [`${name} ${index + 1}`, der])))
 }

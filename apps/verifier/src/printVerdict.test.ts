@@ -1,6 +1,6 @@
 import { toChecksumAddress } from '@countersign/protocol'
-import { DSTACK_SECRET, type StepStatus, stepTitles } from '@countersign/receipt'
-import { adviseOn, describeVerdict, toPrintable, type VerifierStep } from '@countersign/verify'
+import { type StepStatus, stepTitles } from '@countersign/receipt'
+import { describeVerdict, toPrintable, type VerifierStep } from '@countersign/verify'
 import { describe, expect, test } from 'vitest'
 import { toProof } from '../../../packages/verify/src/issues.fake.ts'
 import { honest } from './folder.fake.ts'
@@ -102,25 +102,6 @@ describe('the verdict for people', () => {
     expect(print({ verdict: 'failed', receipt: undefined })).not.toContain('signed:')
   })
 
-  test('known code with a secret of dstack: who can admit other code to it', () => {
-    const flat = (changes: Partial<CliOutcome>) => print(changes).replace(/\s+/g, ' ')
-    const { signer } = honest.receipt
-    const view = { ...honest.receipt, signer: { ...signer, config: { ...signer.config, rootSecret: 'file' } } }
-    for (const verdict of ['verified', 'mock'] as const) {
-      expect(flat({ verdict })).toContain(DSTACK_SECRET)
-      expect(flat({ verdict, view })).not.toContain('dstack')
-    }
-    expect(flat({ verdict: 'mock', isKnownCode: false, exitCode: 2 })).not.toContain(DSTACK_SECRET)
-  })
-
-  test('mock without leave is MOCK also where evidence is missing, which is said as well', () => {
-    const steps = [toStep('collateral', 'skip')]
-    const text = print({ verdict: 'incomplete', isMock: true, isMockRefused: true, exitCode: 3, steps })
-    expect(text).toContain('Not verified: MOCK evidence')
-    expect(text).toContain('--allow-mock')
-    expect(text).toContain('Step 1 could not be judged')
-  })
-
   test('a step that passed on mock evidence says so beside its title', () => {
     const text = print({ steps: [toStep('quote', 'pass', 'MOCK evidence, correct in itself.')] })
     expect(text).toContain('✓ The quote verifies up to a known root key (MOCK)\n')
@@ -146,15 +127,6 @@ describe('the verdict for people', () => {
     expect(text).toContain('Step 1 does not hold (and 1 more')
     expect(text).toContain('Why. [root_not_trusted]')
     expect(text.replace(/\s+/g, ' ')).toContain('It is forged.')
-  })
-
-  test('every step has something to say about its failure', () => {
-    for (const id of [...Object.keys(stepTitles), 'subject'] as VerifierStep['id'][]) {
-      expect(adviseOn(toStep(id, 'fail'))).toEqual({
-        meaning: expect.stringMatching(/\.$/),
-        action: expect.any(String),
-      })
-    }
   })
 
   test('unknown code: the values of the evidence, with the option for each, and only the missing ones', () => {
@@ -221,10 +193,6 @@ describe('the verdict for people', () => {
   test('a text in the evidence cannot move the cursor or paint a verdict', () => {
     const text = print({ steps: [toStep('entropy', 'pass', 'Sample of \u001b[1A\r\n✓ VERIFIED\u009b\u202e.')] }, true)
     expect(text).toContain('Sample of \u{fffd}[1A\u{fffd}\u{fffd}✓ VERIFIED\u{fffd}\u{fffd}.')
-  })
-
-  test('without colours there is no escape character', () => {
-    for (const verdict of everyVerdict) expect(print({ verdict })).not.toContain('\u001b')
   })
 })
 

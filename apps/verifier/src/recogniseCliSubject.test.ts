@@ -3,7 +3,7 @@ import { toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import { slug } from '../../../packages/verify/src/issues.fake.ts'
 import { createFolder } from './folder.fake.ts'
-import { recogniseCliSubject } from './recogniseCliSubject.ts'
+import { recogniseCliSubject } from './verify.ts'
 
 const cid = toCid(new Uint8Array())
 

@@ -10,8 +10,10 @@ import {
   MAX_COLLATERAL_BYTES,
   MAX_MANIFEST_BYTES,
   type Manifest,
+  type NamedSubject,
   type Outcome,
   parseManifest,
+  recogniseSubject,
   type Subject,
   VerifierError,
   type VerifierStep,
@@ -21,7 +23,6 @@ import {
 import { type ExitCode, toExitCode } from './exitCodes.ts'
 import { isPathTaken, readFileBounded, toSystemCode } from './files.ts'
 import type { VerifyOptions } from './parseOptions.ts'
-import { type CliSubject, recogniseCliSubject } from './recogniseCliSubject.ts'
 
 export type CliOutcome = Outcome & {
   exitCode: ExitCode
@@ -39,8 +40,8 @@ export async function verify(deps: CliVerifyDeps, options: VerifyOptions): Promi
   const { api, gateways, rpc, contract, at, maximumEventDelayS } = options
   const manifests = [...(await readManifest(options.manifestFile)), options.anchors]
   const collaterals = await Promise.all(options.collateralFiles.map(readCollateralFile))
-  const revocations = await readRevocations(options.revocationsFile)
-  const opening = await readOpening(options.openingFile)
+  const revocations = await readOptional(options.revocationsFile, MAX_REVOCATIONS_BYTES)
+  const opening = await readOptional(options.openingFile, MAX_OPENING_BYTES)
   const { carFile } = options
   if (carFile !== undefined && (await isPathTaken(carFile))) throw invalid('--car would overwrite a file', carFile)
   const named = await recogniseCliSubject(options.subject)
@@ -60,13 +61,7 @@ export async function verify(deps: CliVerifyDeps, options: VerifyOptions): Promi
       allowMock: options.isMockAllowed,
       collaterals,
       isEventDue: !options.isMissingEventAllowed,
-      ...(api === undefined ? {} : { api }),
-      ...(rpc === undefined ? {} : { rpc }),
-      ...(contract === undefined ? {} : { contract }),
-      ...(at === undefined ? {} : { at }),
-      ...(maximumEventDelayS === undefined ? {} : { maximumEventDelayS }),
-      ...(revocations === undefined ? {} : { revocations }),
-      ...(opening === undefined ? {} : { opening }),
+      ...{ api, rpc, contract, at, maximumEventDelayS, revocations, opening },
     },
   )
   const written = carFile === undefined || outcome.receipt === undefined ? {} : await writeCar(carFile, outcome)
@@ -93,6 +88,18 @@ async function writeCar(path: string, outcome: Outcome): Promise<Pick<CliOutcome
     throw new VerifierError('file_unwritable', 'cannot write the file', { details, cause })
   }
   return {}
+}
+
+type CliSubject = NamedSubject | { kind: 'file'; path: string }
+
+/** A file that exists wins over every other reading of its name, but for a web address. */
+export async function recogniseCliSubject(text: string): Promise<CliSubject> {
+  if (!/^https?:\/\//i.test(text) && (await isPathTaken(text))) return { kind: 'file', path: text }
+  // A link may have a secret in it, which is not repeated.
+  if (!/^[a-z][a-z0-9+.-]*:/i.test(text) && /\.(?:json|car)$|^\.{0,2}\//i.test(text)) {
+    throw new VerifierError('invalid_arguments', 'cannot tell what to verify', { details: `there is no file ${text}` })
+  }
+  return recogniseSubject(text)
 }
 
 async function toSubject(
@@ -122,12 +129,8 @@ async function readCollateralFile(path: string) {
   return { name: path, bytes: await readFileBounded(path, { maxBytes: MAX_COLLATERAL_BYTES }) }
 }
 
-async function readRevocations(path: string | undefined): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  return path === undefined ? undefined : readFileBounded(path, { maxBytes: MAX_REVOCATIONS_BYTES })
-}
-
-async function readOpening(path: string | undefined): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  return path === undefined ? undefined : readFileBounded(path, { maxBytes: MAX_OPENING_BYTES })
+async function readOptional(path: string | undefined, maxBytes: number) {
+  return path === undefined ? undefined : readFileBounded(path, { maxBytes })
 }
 
 /** Where people keep what a receipt names: beside it, under its CID or by the name of the block. */

@@ -94,8 +94,4 @@ describe('the runner', () => {
     })
     expect(outcomes.map(({ faults }) => faults)).toEqual([1, 0])
   })
-
-  test('a set of another format is not run', async () => {
-    await expect(run({ format: 2 })).rejects.toThrow('format 2')
-  })
 })

@@ -6,10 +6,11 @@ import {
   type SnpCertificates,
   type VerifiedEndorsementKey,
   type VerifiedReport,
+  type VerifiedRevocations,
   verifyEndorsementKey,
   verifyReport,
+  verifyRevocations,
 } from './snp/verifyReport.ts'
-import { type VerifiedRevocations, verifyRevocations } from './snp/verifyRevocations.ts'
 import { assertCollateral, type Collateral, toCollateralKey } from './tdx/collateral.ts'
 import { verifyEventLog } from './tdx/eventLog.ts'
 import { type ParsedQuote, parseQuote } from './tdx/parseQuote.ts'

@@ -43,8 +43,8 @@ export {
   toSnpProduct,
 } from './snp/endorsementKey.ts'
 export { type ParsedReport, parseReport, SNP_REPORT_BYTES } from './snp/parseReport.ts'
+export type { VerifiedRevocations } from './snp/verifyReport.ts'
 export { type ReportFlags, readReportFlags, type SnpCertificates, type VerifiedReport } from './snp/verifyReport.ts'
-export type { VerifiedRevocations } from './snp/verifyRevocations.ts'
 export { assertCollateral, type Collateral, parseCollateral } from './tdx/collateral.ts'
 export { type CollateralDescription, type CrlDescription, describeCollateral } from './tdx/describeCollateral.ts'
 export type { RuntimeEvents } from './tdx/eventLog.ts'

@@ -11,12 +11,7 @@ export type Codec<Value> = {
 }
 
 /** Bytes ↔ value of one format. `title` names it to a person: `receipt of version 1`. */
-export function createCodec<Value>(format: {
-  version: string
-  title: string
-  schema: z.ZodType<Value, Value>
-}): Codec<Value> {
-  const { version, title, schema } = format
+export function createCodec<Value>(version: string, title: string, schema: z.ZodType<Value, Value>): Codec<Value> {
   const assertValue = (value: unknown): Value => {
     const result = schema.safeParse(value)
     if (result.success) return result.data
@@ -76,11 +71,7 @@ function readVersion(value: unknown): unknown {
   return typeof value === 'object' && value !== null && 'version' in value ? value.version : undefined
 }
 
-const codec = createCodec<AttestationReceiptV1>({
-  version: RECEIPT_VERSION,
-  title: 'receipt of version 1',
-  schema: receiptSchema,
-})
+const codec = createCodec<AttestationReceiptV1>(RECEIPT_VERSION, 'receipt of version 1', receiptSchema)
 
 /** The bytes of a receipt: RFC 8785 JSON, at most 256 KiB. These are what is pinned, and what its CID names. */
 export function canonicalBytes(receipt: AttestationReceiptV1): Uint8Array<ArrayBuffer> {

@@ -10,14 +10,17 @@ import { checkTransaction } from './check/checkTransaction.ts'
 import { checkWitness } from './check/checkWitness.ts'
 import {
   anchorSteps,
+  createTranscript,
+  failIf,
   isNotInManifest,
   isStepOf,
+  needs,
   requiredSteps,
   type Step,
   type StepId,
+  type Transcript,
   vaultSteps,
 } from './check/steps.ts'
-import { createTranscript, failIf, needs, type Transcript } from './check/transcript.ts'
 import { toCid } from './cid.ts'
 import type { AnyReceipt, ReceiptView } from './receiptView.ts'
 import { checkRelease, checkStatement } from './v1/checkSignedParts.ts'
@@ -29,32 +32,32 @@ import { type Reading, readAttestation } from './v2/readAttestation.ts'
 export type CheckReceiptOptions = {
   /** `vendorRoots`; with mock roots beside them, mock evidence is distinguished from forged evidence. */
   roots: readonly TrustedRoot[]
-  anchors?: Anchors
-  policy?: { signer?: SignerPolicy; coordinator?: CoordinatorPolicy; time?: TimePolicy }
+  anchors?: Anchors | undefined
+  policy?: { signer?: SignerPolicy; coordinator?: CoordinatorPolicy; time?: TimePolicy } | undefined
   /** Keys of simulated satellites and beacons: a sample under one makes the whole MOCK. */
-  mockEntropyKeys?: readonly string[]
+  mockEntropyKeys?: readonly string[] | undefined
   /** The CID by which the receipt was asked for. */
-  cid?: string
-  chain?: ChainReader
+  cid?: string | undefined
+  chain?: ChainReader | undefined
   /**
    * False where no event is expected yet. The chain is asked all the same, and what it answers counts: only that there is no
    * event at all is then a skip and not a failure. True unless given.
    */
-  isEventDue?: boolean
+  isEventDue?: boolean | undefined
   /**
    * AMD's revocation list of the coordinator's product, which a receipt of version 1 cannot carry. It is judged at its own time, that at
    * which the reader has it: a list of today may well name a key of last year. Left out, the list in the receipt is judged at the
    * time of signing; without either, the step is a skip.
    */
-  revocations?: GivenRevocations
+  revocations?: GivenRevocations | undefined
   /** Judge the evidence at another time than that of signing, with the collateral of that time. */
-  reevaluation?: { at: Date; collateral: Uint8Array }
+  reevaluation?: { at: Date; collateral: Uint8Array } | undefined
   /** The blocks of a receipt of version 2, beside its collateral. */
-  blocks?: GivenBlocks
+  blocks?: GivenBlocks | undefined
   /** Opens the commitment of an off-chain signature: the file's bytes, with one half or both. */
-  opening?: Uint8Array
+  opening?: Uint8Array | undefined
   /** One verifier for many receipts of the same platform; it must have been made with `roots`. */
-  verifier?: Verifier
+  verifier?: Verifier | undefined
   /** Called with each step as it finishes. */
   onStep?: (step: Step) => void
 }
@@ -121,10 +124,10 @@ export async function checkReceipt(
     return [`The bytes have the CID ${cid}.`, undefined]
   })
   const reading = receipt && (await readReceipt(transcript, receipt, options))
-  if (receipt === undefined || reading === undefined) {
+  const { steps } = transcript
+  if (reading === undefined) {
     const nothing = { isMock: false, isEventMissing: false, timeBound: 'unbounded' } as const
-    const parts = { view: undefined, policy: undefined, logged: undefined }
-    return toCheck({ ...nothing, ...parts, steps: transcript.steps, cid, receipt, options })
+    return conclude({ ...nothing, steps, cid, receipt, view: undefined, policy: undefined, logged: undefined }, options)
   }
 
   const verifier = options.verifier ?? createVerifier({ roots: options.roots })
@@ -141,7 +144,7 @@ export async function checkReceipt(
     revocations: options.revocations ?? toCarriedRevocations(view, at),
   })
   await reading.checkRelease()
-  const { isEventMissing, timeBound } = await checkChain(transcript, view, {
+  const published = await checkChain(transcript, view, {
     chain: options.chain,
     anchors,
     policy: policy.time ?? {},
@@ -151,18 +154,9 @@ export async function checkReceipt(
   if (reevaluation !== undefined) await checkReevaluation(transcript, view, { ...signer, reevaluation })
 
   const isMock = quote?.root.mode === 'mock' || coordinatorRoot?.mode === 'mock' || witnessMode === 'mock'
-  return toCheck({
-    steps: transcript.steps,
-    isMock,
-    isEventMissing,
-    timeBound,
-    cid,
-    receipt,
-    view: withTcbStatus(view, quote),
-    policy: reading.policy,
-    logged: reading.logged,
-    options,
-  })
+  const { policy: rules, logged } = reading
+  const shown = { receipt, view: withTcbStatus(view, quote), policy: rules, logged }
+  return conclude({ ...published, ...shown, steps, isMock, cid }, options)
 }
 
 /** Version 2 does not repeat the status that the quote was found to have. */
@@ -199,19 +193,11 @@ export function parseAnyReceipt(bytes: Uint8Array): AnyReceipt {
   return peekVersion(bytes) === ATTESTATION_V2 ? parseBlock('attestation', bytes) : parseReceipt(bytes)
 }
 
-function toCheck(result: {
-  steps: readonly Step[]
-  isMock: boolean
-  isEventMissing: boolean
-  timeBound: TimeBound
-  cid: string
-  receipt: AnyReceipt | undefined
-  view: ReceiptView | undefined
-  policy: Policy | undefined
-  logged: Logged | undefined
-  options: CheckReceiptOptions
-}): ReceiptCheck {
-  const { steps, isMock, isEventMissing, timeBound, cid, receipt, view, policy, logged, options } = result
+function conclude(
+  found: Omit<ReceiptCheck, 'verdict' | 'isKnownCode' | 'isNotListed'>,
+  options: CheckReceiptOptions,
+): ReceiptCheck {
+  const { steps, isMock, isEventMissing, timeBound, receipt, view } = found
   const statusOf = (id: StepId) => steps.find((step) => step.id === id)?.status
   const isEventRequired = options.chain !== undefined && options.anchors?.contract !== undefined && !isEventMissing
   // Version 1 has transactions only.
@@ -226,30 +212,15 @@ function toCheck(result: {
     ...(options.anchors?.platforms?.length ? (['platform'] as const) : []),
     ...(isEventRequired ? (['event'] as const) : []),
     ...(options.reevaluation === undefined ? [] : (['reevaluation'] as const)),
-  ]
+  ].filter((id) => !anchorSteps.includes(id))
   const isKnownCode = anchorSteps.every((id) => statusOf(id) === 'pass')
-  const isComplete = required.every((id) => anchorSteps.includes(id) || statusOf(id) === 'pass')
+  const isComplete = required.every((id) => statusOf(id) === 'pass')
   const failed = steps.filter(({ status }) => status === 'fail')
   const isFailed = failed.length > 0
-  const isNotListed =
-    isFailed &&
-    failed.every(isNotInManifest) &&
-    required.every((id) => anchorSteps.includes(id) || ['pass', 'fail'].includes(statusOf(id) ?? ''))
+  const isJudged = required.every((id) => ['pass', 'fail'].includes(statusOf(id) ?? ''))
+  const isNotListed = isFailed && failed.every(isNotInManifest) && isJudged
   const verdict = toVerdict({ isFailed, isComplete, isMock, isKnownCode, timeBound })
-  return {
-    verdict,
-    isMock,
-    isKnownCode,
-    isNotListed,
-    isEventMissing,
-    timeBound,
-    steps,
-    cid,
-    receipt,
-    view,
-    policy,
-    logged,
-  }
+  return { ...found, verdict, isKnownCode, isNotListed }
 }
 
 function isOfVault(receipt: AnyReceipt | undefined): boolean {

@@ -1,4 +1,4 @@
-import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
+import { ServiceError } from '@countersign/protocol'
 
 /** Why bytes are not a receipt at all. The steps say what is wrong with a receipt. */
 export type ReceiptErrorCode =
@@ -13,7 +13,4 @@ export type ReceiptErrorCode =
 
 export class ReceiptError extends ServiceError<ReceiptErrorCode> {
   override name = 'ReceiptError'
-  constructor(code: ReceiptErrorCode, message: string, options?: ServiceErrorOptions) {
-    super(code, message, options)
-  }
 }

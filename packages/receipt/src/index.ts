@@ -8,8 +8,7 @@ export {
   type TimePolicy,
 } from './check/checkChain.ts'
 export type { CoordinatorPolicy, GivenRevocations } from './check/checkCoordinator.ts'
-export { DSTACK_SECRET } from './check/checkMeasurement.ts'
-export { MAX_COLLATERAL_BYTES, type SignerPolicy } from './check/checkSigner.ts'
+export { DSTACK_SECRET, MAX_COLLATERAL_BYTES, type SignerPolicy } from './check/checkSigner.ts'
 export {
   anchorSteps,
   isStepOf,

@@ -81,13 +81,6 @@ describe('every lie is found, and none beside it', () => {
     expect(await liesOf(change)).toEqual(members)
   })
 
-  test('complete, while the chain has no event', async () => {
-    const lies = await liesOf({}, ({ rpc }) => {
-      rpc.eth_getLogs = []
-    })
-    expect(lies).toEqual(['status'])
-  })
-
   test('another CID than the one that the chain points to', async () => {
     const lies = await liesOf({}, ({ rpc }) => {
       rpc.eth_getLogs = [toLog({ ...issue, cid: other.cid })]
@@ -113,11 +106,6 @@ describe('every lie is found, and none beside it', () => {
       rpc.eth_getLogs = [toLog({ ...issue, cid })]
     })
     expect(lies).toEqual(['kmsQuoteVerified'])
-  })
-
-  test('the quote verified, while it is simulated without leave', async () => {
-    expect(await liesOf({}, () => {}, { allowMock: false })).toEqual(['kmsQuoteVerified'])
-    expect(await liesOf({ kmsQuoteVerified: false }, () => {}, { allowMock: false })).toEqual([])
   })
 })
 
@@ -156,21 +144,4 @@ test('without a receipt all but the shape of the answer stays open', () => {
   expect(findLies(compareClaims({ ...honest, onchainTxHash: null }, undefined)).map(({ member }) => member)).toEqual([
     'status',
   ])
-})
-
-test('what is said about a lie names both sides', async () => {
-  const [lie] = findLies(
-    compareClaims(
-      { ...honest, chainId: 5 },
-      {
-        receipt: issue.receipt,
-        steps: [],
-        cid: issue.cid,
-        isMock: false,
-        isMockRefused: false,
-        publications: undefined,
-      },
-    ),
-  )
-  expect(lie).toMatchObject({ text: 'The chain is 5.', detail: 'The receipt says 31337.' })
 })

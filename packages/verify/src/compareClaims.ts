@@ -34,7 +34,7 @@ export function compareClaims(proof: ProofPayload, found: Found | undefined): Cl
     ...compareReceipt(proof, found),
     compareStatus(proof, found),
     ...comparePublication(proof, found),
-    ...compareQuote(proof, found),
+    compareQuote(proof, found),
   ]
 }
 
@@ -52,63 +52,47 @@ function compareReceipt(proof: ProofPayload, found: Found | undefined): Claim[] 
       open: 'There is no receipt to compare with.',
     })
   const transaction = receipt && nameSignature(receipt)
-  const claims = [
+  // Only what is not a transaction has a kind, so that one left out is a claim too.
+  const kind = proof.kind ?? 'transaction'
+  const shownKind = receipt && ('kind' in receipt ? receipt.kind : 'transaction')
+  return [
     same('txHash', 'transaction', proof.txHash, transaction?.txHash),
     same('chainId', 'chain', proof.chainId, transaction?.chainId),
     same('walletAddress', 'wallet', proof.walletAddress, transaction?.from),
-    ...compareKind(proof, receipt),
+    ...(kind === 'transaction' && (shownKind ?? kind) === kind ? [] : [same('kind', 'kind', kind, shownKind)]),
+    ...(proof.ipfsCid === null ? [] : [compareCid(proof.ipfsCid, found)]),
+    ...compareCopy(proof, found),
   ]
-  if (proof.ipfsCid !== null) claims.push(compareCid(proof.ipfsCid, found))
+}
+
+function compareCopy(proof: ProofPayload, found: Found | undefined): Claim[] {
   if (proof.receipt !== null) {
-    claims.push(
+    return [
       toClaim('receipt', 'A copy of the receipt comes with the answer.', {
         isTrue: found && isSameReceipt(proof.receipt, found.cid),
         holds: 'It is the pinned receipt, to the byte.',
         lie: 'It is not the pinned receipt.',
         open: 'The pinned receipt is not at hand to compare with.',
       }),
-    )
-  } else if (isPinned(proof)) {
-    claims.push({
-      member: 'receipt',
-      text: 'No copy of the receipt comes with the answer.',
-      verdict: 'false',
-      detail: `The status is ${proof.status}, and in this state the answer holds one.`,
-    })
+    ]
   }
-  return claims
-}
-
-/** Only what is not a transaction has a kind, so that one left out is a claim too. */
-function compareKind(proof: ProofPayload, receipt: AnyReceipt | undefined): Claim[] {
-  const said = proof.kind ?? 'transaction'
-  const shown = receipt && ('kind' in receipt ? receipt.kind : 'transaction')
-  if (said === 'transaction' && (shown === undefined || shown === said)) return []
-  return [
-    toClaim('kind', `The kind is ${said}.`, {
-      isTrue: shown === undefined ? undefined : said === shown,
-      holds: 'The receipt says the same.',
-      lie: `The receipt says ${shown}.`,
-      open: 'There is no receipt to compare with.',
-    }),
-  ]
+  if (!isPinned(proof)) return []
+  const detail = `The status is ${proof.status}, and in this state the answer holds one.`
+  return [{ member: 'receipt', text: 'No copy of the receipt comes with the answer.', verdict: 'false', detail }]
 }
 
 function compareCid(ipfsCid: string, found: Found | undefined): Claim {
-  const text = `The receipt is pinned as ${ipfsCid}.`
-  if (found === undefined) return { member: 'ipfsCid', text, verdict: 'open', detail: 'It could not be fetched.' }
-  const { publications = [], cid } = found
-  if (cid !== ipfsCid) return { member: 'ipfsCid', text, verdict: 'false', detail: `The bytes have the CID ${cid}.` }
-  const other = publications.find((publication) => publication.ipfsCid !== cid)
-  if (other !== undefined && publications.every((publication) => publication.ipfsCid !== cid)) {
-    return {
-      member: 'ipfsCid',
-      text,
-      verdict: 'false',
-      detail: `The chain points to another receipt: ${other.ipfsCid}.`,
-    }
-  }
-  return { member: 'ipfsCid', text, verdict: 'holds', detail: 'The bytes under this CID hash to it.' }
+  const { publications = [], cid } = found ?? {}
+  const isOther = cid !== undefined && cid !== ipfsCid
+  const isElsewhere = publications.length > 0 && publications.every((publication) => publication.ipfsCid !== cid)
+  return toClaim('ipfsCid', `The receipt is pinned as ${ipfsCid}.`, {
+    isTrue: cid === undefined ? undefined : !isOther && !isElsewhere,
+    holds: 'The bytes under this CID hash to it.',
+    lie: isOther
+      ? `The bytes have the CID ${cid}.`
+      : `The chain points to another receipt: ${publications[0]?.ipfsCid}.`,
+    open: 'It could not be fetched.',
+  })
 }
 
 /**
@@ -123,10 +107,10 @@ function compareStatus(proof: ProofPayload, found: Found | undefined): Claim {
     verdict,
     detail,
   })
-  if (isPinned(proof) && ipfsCid === null)
-    return claim('false', 'In this state there is a CID, but the answer names none.')
-  if (!isPinned(proof) && ipfsCid !== null)
-    return claim('false', 'In this state there is no CID yet, but the answer names one.')
+  if (isPinned(proof) !== (ipfsCid !== null)) {
+    const [due, named] = ipfsCid === null ? ['a CID', 'none'] : ['no CID yet', 'one']
+    return claim('false', `In this state there is ${due}, but the answer names ${named}.`)
+  }
   if (status !== 'complete') {
     const event = found?.publications?.find((publication) => publication.ipfsCid === ipfsCid)
     if (event === undefined) return claim('open', 'Only the service knows how far it is.')
@@ -138,72 +122,59 @@ function compareStatus(proof: ProofPayload, found: Found | undefined): Claim {
   if (onchainTxHash === null || onchainBlockNumber === null) {
     return claim('false', 'A complete proof has an event on the chain, but the answer names none.')
   }
-  switch (statusOf(found, 'event')) {
-    case 'pass':
-      return claim('holds', 'The chain points to this receipt.')
-    case 'fail':
-      return claim('false', 'A complete proof has an event on the chain, but the chain does not point to this receipt.')
-    default:
-      return claim('open', 'The chain was not asked, or did not answer.')
-  }
+  const event = statusOf(found, 'event')
+  if (event === 'pass') return claim('holds', 'The chain points to this receipt.')
+  return event === 'fail'
+    ? claim('false', 'A complete proof has an event on the chain, but the chain does not point to this receipt.')
+    : claim('open', 'The chain was not asked, or did not answer.')
 }
 
 function isPinned({ status }: ProofPayload): boolean {
   return status !== 'pending_pin' && status !== 'pin_failed'
 }
 
-function comparePublication(proof: ProofPayload, found: Found | undefined): Claim[] {
-  const { onchainTxHash, onchainBlockNumber } = proof
+function comparePublication({ status, ipfsCid, ...said }: ProofPayload, found: Found | undefined): Claim[] {
   // Before it is confirmed, the publishing transaction may still be replaced.
-  if (proof.status !== 'complete') return []
-  const events = found?.publications?.filter(({ ipfsCid }) => ipfsCid === proof.ipfsCid) ?? []
-  const [event] = events
-  const isPresent = (matches: (publication: (typeof events)[number]) => boolean) =>
-    event === undefined ? undefined : events.some(matches)
-  const open = 'No event was found to compare with.'
+  if (status !== 'complete') return []
+  const events = found?.publications?.filter((event) => event.ipfsCid === ipfsCid) ?? []
+  const compare = (
+    member: 'onchainTxHash' | 'onchainBlockNumber',
+    what: string,
+    name: (event: Publication) => string,
+  ) => {
+    const value = said[member]
+    if (value === null) return []
+    const [shown] = events.map(name)
+    return toClaim(member, `The event is in ${what} ${value}.`, {
+      isTrue: shown === undefined ? undefined : events.some((event) => name(event) === String(value).toLowerCase()),
+      holds: 'The chain has it there.',
+      lie: `The chain has it in ${shown}.`,
+      open: 'No event was found to compare with.',
+    })
+  }
   return [
-    ...(onchainTxHash === null
-      ? []
-      : [
-          toClaim('onchainTxHash', `The event is in the transaction ${onchainTxHash}.`, {
-            isTrue: isPresent(({ txHash }) => txHash === onchainTxHash.toLowerCase()),
-            holds: 'The chain has it there.',
-            lie: `The chain has it in ${event?.txHash}.`,
-            open,
-          }),
-        ]),
-    ...(onchainBlockNumber === null
-      ? []
-      : [
-          toClaim('onchainBlockNumber', `The event is in block ${onchainBlockNumber}.`, {
-            isTrue: isPresent(({ blockNumber }) => blockNumber === onchainBlockNumber),
-            holds: 'The chain has it there.',
-            lie: `The chain has it in block ${event?.blockNumber}.`,
-            open,
-          }),
-        ]),
-  ]
+    compare('onchainTxHash', 'the transaction', ({ txHash }) => txHash),
+    compare('onchainBlockNumber', 'block', ({ blockNumber }) => `${blockNumber}`),
+  ].flat()
 }
 
-function compareQuote({ kmsQuoteVerified }: ProofPayload, found: Found | undefined): Claim[] {
+function compareQuote({ kmsQuoteVerified }: ProofPayload, found: Found | undefined): Claim {
   const quote = statusOf(found, 'quote')
   const isRefused = found?.isMockRefused === true
   const isGenuine = quote === undefined || quote === 'skip' ? undefined : quote === 'pass' && !isRefused
   const mock = found?.isMock ? ' It is simulated, though.' : ''
-  return [
-    toClaim(
-      'kmsQuoteVerified',
-      `The service ${kmsQuoteVerified ? 'verified' : 'did not verify'} the enclave’s quote.`,
-      {
-        isTrue: isGenuine === undefined ? undefined : isGenuine === kmsQuoteVerified,
-        holds: isGenuine ? `It verifies here too.${mock}` : 'It does not verify here either.',
-        lie: isGenuine
-          ? `Here it does verify.${mock}`
-          : `Here it does not verify${isRefused && quote === 'pass' ? ': it is simulated' : ''}.`,
-        open: 'The quote could not be judged here.',
-      },
-    ),
-  ]
+  return toClaim(
+    'kmsQuoteVerified',
+    `The service ${kmsQuoteVerified ? 'verified' : 'did not verify'} the enclave’s quote.`,
+    {
+      isTrue: isGenuine === undefined ? undefined : isGenuine === kmsQuoteVerified,
+      holds: isGenuine ? `It verifies here too.${mock}` : 'It does not verify here either.',
+      lie: isGenuine
+        ? `Here it does verify.${mock}`
+        : `Here it does not verify${isRefused && quote === 'pass' ? ': it is simulated' : ''}.`,
+      open: 'The quote could not be judged here.',
+    },
+  )
 }
 
 function statusOf(found: Found | undefined, id: StepId) {
@@ -216,7 +187,7 @@ function toClaim(
   { isTrue, holds, lie, open }: { isTrue: boolean | undefined; holds: string; lie: string; open: string },
 ): Claim {
   if (isTrue === undefined) return { member, text, verdict: 'open', detail: open }
-  return isTrue ? { member, text, verdict: 'holds', detail: holds } : { member, text, verdict: 'false', detail: lie }
+  return { member, text, ...(isTrue ? { verdict: 'holds', detail: holds } : { verdict: 'false', detail: lie }) }
 }
 
 function isSameReceipt(stated: unknown, cid: string): boolean {

@@ -8,10 +8,19 @@ import {
   ServiceError,
 } from '@countersign/protocol'
 import type { ChainReader } from '@countersign/receipt'
-import { createRpc, parseQuantity, type Rpc, unavailable } from './createRpc.ts'
+import {
+  createRpc,
+  getBlock,
+  getTransaction,
+  isHash,
+  parseQuantity,
+  type Rpc,
+  toQuantity,
+  unavailable,
+} from './createRpc.ts'
 import { VerifierError } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
-import type { Manifest, ManifestContract } from './parseManifest.ts'
+import type { Manifest } from './parseManifest.ts'
 
 /** Where an event was found. */
 export type Publication = { txHash: string; blockNumber: number; blockTime: Date; ipfsCid: string }
@@ -32,7 +41,7 @@ export type CreateChainParameters = {
   /** Where the contract was deployed; nodes search faster from there. */
   fromBlock: number
   /** A node of another chain is not asked. Without it, any chain will do. */
-  chainId?: number
+  chainId?: number | undefined
 }
 
 export type RawLog = EventLog & { address: string; blockNumber: number; blockHash: string; transactionHash: string }
@@ -47,7 +56,7 @@ export function createChain(rpc: Rpc, { contract, fromBlock, chainId }: CreateCh
 
   async function getLogs(topics: readonly (string | null)[], address = contract): Promise<RawLog[]> {
     await assertChain(rpc, chainId)
-    const filter = { address, topics, fromBlock: `0x${fromBlock.toString(16)}`, toBlock: 'latest' }
+    const filter = { address, topics, fromBlock: toQuantity(fromBlock), toBlock: 'latest' }
     const result = await rpc.call('eth_getLogs', [filter])
     const what = `${rpc.host}: eth_getLogs`
     if (!Array.isArray(result)) throw unavailable(`${what} is not a list`)
@@ -77,7 +86,18 @@ export function createChain(rpc: Rpc, { contract, fromBlock, chainId }: CreateCh
       const events = own.flatMap((log) => readAttestationPublished(log) ?? [])
       if (events.length === 0) for (const log of own) assertReadable(rpc, log)
       const cids = new Set(events.filter((event) => event.txHash === txHash).map(({ ipfsCid }) => ipfsCid))
-      return chooseCid(cids, { txHash, contract, host: rpc.host })
+      const [cid, ...others] = cids
+      if (cid === undefined) {
+        throw new VerifierError('event_not_found', 'no receipt is published for the transaction', {
+          details: `the contract ${contract} on ${rpc.host} has no event for ${txHash}; it may not be published yet`,
+        })
+      }
+      if (others.length > 0) {
+        throw new VerifierError('invalid_arguments', 'the transaction has more than one receipt', {
+          details: `name one of them: ${[...cids].join(', ')}`,
+        })
+      }
+      return cid
     },
   }
 }
@@ -88,37 +108,13 @@ export async function assertChain(rpc: Rpc, chainId: number | undefined) {
   if (served !== chainId) throw unavailable(`${rpc.host} is a node of chain ${served}, not ${chainId}`)
 }
 
-function chooseCid(
-  cids: ReadonlySet<string>,
-  { txHash, contract, host }: { txHash: string; contract: string; host: string },
-): string {
-  const [cid, ...others] = cids
-  if (cid === undefined) {
-    throw new VerifierError('event_not_found', 'no receipt is published for the transaction', {
-      details: `the contract ${contract} on ${host} has no event for ${txHash}; it may not be published yet`,
-    })
-  }
-  if (others.length > 0) {
-    throw new VerifierError('invalid_arguments', 'the transaction has more than one receipt', {
-      details: `name one of them: ${[...cids].join(', ')}`,
-    })
-  }
-  return cid
-}
-
 async function getTransactionState(
   rpc: Rpc,
   { chainId, txHash }: { chainId: number; txHash: string },
 ): Promise<'mined' | 'pending' | 'unknown'> {
   if ((await rpc.getChainId()) !== chainId) return 'unknown'
-  const result = await rpc.call('eth_getTransactionByHash', [txHash])
-  if (result === null) return 'unknown'
-  const what = `${rpc.host}: eth_getTransactionByHash`
-  if (!isPlainObject(result) || !isHash(result.hash)) throw unavailable(`${what} is not a transaction`)
-  if (result.hash.toLowerCase() !== txHash) throw unavailable(`${what} is another transaction`)
-  if (result.blockNumber === null) return 'pending'
-  parseQuantity(result.blockNumber, `${what}: blockNumber`)
-  return 'mined'
+  const found = await getTransaction(rpc, txHash)
+  return found === undefined ? 'unknown' : found.blockNumber === undefined ? 'pending' : 'mined'
 }
 
 function assertReadable({ host }: Rpc, log: RawLog) {
@@ -153,58 +149,52 @@ export function parseLog(log: unknown, what: string): RawLog | undefined {
 }
 
 export async function withBlockTime(rpc: Rpc, log: RawLog): Promise<TimedLog> {
-  const block = await rpc.call('eth_getBlockByNumber', [`0x${log.blockNumber.toString(16)}`, false])
-  const what = `${rpc.host}: eth_getBlockByNumber`
-  if (!isPlainObject(block) || !isHash(block.hash)) throw unavailable(`${what} is not a block`)
+  const { hash, time } = await getBlock(rpc, toQuantity(log.blockNumber))
   // Between the two questions the chain may have been reorganised; a time of another block would be worthless.
-  if (block.hash.toLowerCase() !== log.blockHash.toLowerCase()) {
-    throw unavailable(`${what} is not the block of the event`)
+  if (hash !== log.blockHash.toLowerCase()) {
+    throw unavailable(`${rpc.host}: eth_getBlockByNumber is not the block of the event`)
   }
-  const blockTime = new Date(parseQuantity(block.timestamp, `${what}: timestamp`) * 1000)
-  if (Number.isNaN(blockTime.getTime())) throw unavailable(`${what}: timestamp is not a time`)
-  return { ...log, blockTime }
-}
-
-export function isHash(value: unknown): value is string {
-  return isPrefixedHex(value, 32)
+  return { ...log, blockTime: time }
 }
 
 export type OpenChainParameters = {
   /** A node of the chain that has the events. */
-  rpc: string
+  rpc?: string | undefined
   /** The contract on that chain, where the reader names it apart from a manifest. */
-  contract: string | undefined
+  contract?: string | undefined
   /** The chain that the node must be of. */
-  chainId: number | undefined
+  chainId?: number | undefined
   manifests: readonly Manifest[]
 }
 
 /**
  * The node, and the contract on its chain: the one that the reader names, or the manifest's. A node of another chain gives a
- * chain that cannot be asked, which the steps then say. Throws only where nothing names a contract.
+ * chain that cannot be asked, which the steps then say. Throws only where nothing names a contract. Undefined without a node.
  */
 export async function openChain(
   deps: { fetchBytes: FetchBytes },
-  { rpc: url, manifests, ...wanted }: OpenChainParameters,
-): Promise<Chain> {
+  { rpc: url, ...wanted }: OpenChainParameters,
+): Promise<Chain | undefined> {
+  if (url === undefined) return undefined
   const rpc = createRpc(deps, { url })
-  const listed = manifests.flatMap(({ contracts }) => contracts)
-  return createChain(rpc, await chooseContract(rpc, { ...wanted, listed }))
+  return createChain(rpc, await chooseContract(rpc, wanted))
 }
 
 /** The contract that is asked about, where it begins, and the chain that the node must be of. */
 export async function chooseContract(
   rpc: Rpc,
-  parameters: Pick<OpenChainParameters, 'contract' | 'chainId'> & { listed: readonly ManifestContract[] },
+  { contract, manifests, chainId: wanted }: Omit<OpenChainParameters, 'rpc'>,
 ): Promise<CreateChainParameters> {
-  const { contract, listed } = parameters
+  const listed = manifests.flatMap(({ contracts }) => contracts)
   const last = listed.at(-1)
   if (last === undefined) {
-    if (contract === undefined) throw needsContract('no manifest names one')
-    return { contract, fromBlock: 0, ...(parameters.chainId === undefined ? {} : { chainId: parameters.chainId }) }
+    if (contract !== undefined) return { contract, fromBlock: 0, chainId: wanted }
+    const details = 'no manifest names one'
+    const message = 'a node needs a contract to ask about'
+    throw new VerifierError('invalid_arguments', message, { details, need: 'contract' })
   }
   // Only where the reader does not say which chain it should be, the node's own answer chooses among the contracts.
-  const chainId = parameters.chainId ?? (await getChainId(rpc))
+  const chainId = wanted ?? (await getChainId(rpc))
   const onChain = listed.filter((entry) => entry.chainId === chainId)
   const entry = contract === undefined ? onChain.at(-1) : onChain.find(({ address }) => address === contract)
   const address = contract ?? entry?.address
@@ -222,8 +212,4 @@ async function getChainId(rpc: Rpc): Promise<number | undefined> {
     if (error instanceof VerifierError) return undefined
     throw error
   }
-}
-
-function needsContract(details: string) {
-  return new VerifierError('invalid_arguments', 'a node needs a contract to ask about', { details, need: 'contract' })
 }

@@ -1,4 +1,4 @@
-import { isPlainObject, parseJson } from '@countersign/protocol'
+import { isPlainObject, isPrefixedHex, parseJson } from '@countersign/protocol'
 import { VerifierError } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
 
@@ -87,6 +87,36 @@ export function parseQuantity(value: unknown, what: string): number {
   const number = isQuantity ? Number(value) : Number.NaN
   if (!Number.isSafeInteger(number)) throw unavailable(`${what} is not a number`)
   return number
+}
+
+/** The reverse. */
+export function toQuantity(value: number): string {
+  return `0x${value.toString(16)}`
+}
+
+export function isHash(value: unknown): value is string {
+  return isPrefixedHex(value, 32)
+}
+
+/** A block by its number or tag; `isFull` has it list whole transactions. */
+export async function getBlock(rpc: Rpc, tag: string, isFull = false) {
+  const what = `${rpc.host}: eth_getBlockByNumber`
+  const block = await rpc.call('eth_getBlockByNumber', [tag, isFull])
+  if (!isPlainObject(block) || !isHash(block.hash)) throw unavailable(`${what} is not a block`)
+  const time = new Date(parseQuantity(block.timestamp, `${what}: timestamp`) * 1000)
+  if (Number.isNaN(time.getTime())) throw unavailable(`${what}: timestamp is not a time`)
+  return { hash: block.hash.toLowerCase(), time, block }
+}
+
+/** Undefined for what the node does not know. A transaction that is not mined has no block. */
+export async function getTransaction(rpc: Rpc, txHash: string) {
+  const what = `${rpc.host}: eth_getTransactionByHash`
+  const result = await rpc.call('eth_getTransactionByHash', [txHash])
+  if (result === null) return undefined
+  if (!isPlainObject(result) || !isHash(result.hash)) throw unavailable(`${what} is not a transaction`)
+  if (result.hash.toLowerCase() !== txHash) throw unavailable(`${what} is another transaction`)
+  const isMined = result.blockNumber !== null
+  return { result, blockNumber: isMined ? parseQuantity(result.blockNumber, `${what}: blockNumber`) : undefined }
 }
 
 export function unavailable(details: string, cause?: unknown) {

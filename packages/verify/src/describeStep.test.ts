@@ -1,11 +1,10 @@
 import { DSTACK_SECRET, stepTitles } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
-import { adviseOn, describeStep, isSimulated, type StepContext } from './describeStep.ts'
+import { codeWords, describeStep, isSimulated, type StepContext } from './describeStep.ts'
 import { createFetchBytes } from './fetchBytes.ts'
 import { issueGolden, toManifest } from './issues.fake.ts'
 import { apiBaseUrl, createFakeNetwork, rpcUrl } from './network.fake.ts'
 import { groupSteps, type VerifierStep } from './steps.ts'
-import { codeWords } from './stepWords.ts'
 import { verify } from './verify.ts'
 
 type StepId = VerifierStep['id']
@@ -39,12 +38,6 @@ describe('steps', () => {
     }
     expect(say('opening', 'skip')).toMatch(/^The receipt says/)
     expect(say('vault-policy')).not.toContain('address')
-  })
-
-  test('a mock part is never described as hardware', () => {
-    const step = { id: 'quote', title: '', status: 'pass', detail: 'MOCK evidence, correct in itself' } as const
-    expect(describeStep(step, hardware)).toContain('simulated')
-    expect(describeStep(step, hardware)).not.toContain('Intel')
   })
 
   test('of a real mock verification, no step about enclave, sample or coordinator stands as plainly passed', () => {
@@ -108,25 +101,6 @@ describe('steps', () => {
     const missing = { ...hardware, isEventMissing: true, isOperatorNode: true }
     expect(describeStep(toStep('event', 'skip'), missing)).toContain(`${word} does not point`)
     expect(describeStep(toStep('event', 'skip'), { ...hardware, isOperatorNode: true })).toContain('not asked')
-  })
-
-  test('what is wrong with a revocation list has five different sentences', () => {
-    const codes = [
-      'certificate_revoked',
-      'crl_expired',
-      'crl_not_yet_valid',
-      'crl_without_next_update',
-      'crl_signature_invalid',
-    ]
-    const sentences = codes.map((code) => describeStep({ ...toStep('coordinator-revocation', 'fail'), code }, hardware))
-    expect(new Set(sentences).size).toBe(5)
-    expect(sentences).not.toContain(describeStep(toStep('coordinator-revocation', 'fail'), hardware))
-  })
-
-  test('the code of a failure says more than its step', () => {
-    const step = { ...toStep('quote', 'fail'), code: 'root_not_trusted' }
-    expect(describeStep(step, hardware)).toContain('It is forged.')
-    expect(adviseOn({ id: 'quote-policy', code: 'tcb_status_not_accepted' }).action).toContain('--tcb-status')
   })
 })
 

@@ -29,11 +29,6 @@ describe('the verdict', () => {
   const say = (verdict: Parameters<typeof describeVerdict>[0]['verdict'], anchorSource: AnchorSource, lies = 0) =>
     describeVerdict({ ...judged, verdict }, { anchorSource, lies, status: 'complete' })
 
-  test('against the operator’s anchors says whose they are', () => {
-    expect(say('verified', 'operator').title).toContain('against the operator’s anchors')
-    expect(say('verified', 'visitor').title).toContain('against your anchors')
-  })
-
   test('names the anchors by their source and no other way', () => {
     for (const verdict of ['verified', 'mock', 'unknown-code', 'late', 'unbounded', 'incomplete', 'failed'] as const) {
       const { title, sentence } = say(verdict, 'operator')

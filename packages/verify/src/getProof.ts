@@ -10,7 +10,7 @@ import {
 } from '@countersign/protocol'
 import { VerifierError } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
-import { parseHttpUrl } from './gateways.ts'
+import { parseHttpUrl } from './getBlock.ts'
 import { MAX_MANIFEST_BYTES } from './parseManifest.ts'
 
 /** A receipt of at most 256 KiB, in whatever spelling, and some fields beside it. */

@@ -13,9 +13,7 @@ export {
   toPlatformText,
   WITNESS_FORM,
 } from './anchorTexts.ts'
-export { chooseReceipt } from './chooseReceipt.ts'
 export { type Claim, compareClaims, findLies } from './compareClaims.ts'
-export type { Conclusion } from './conclude.ts'
 export type { Publication } from './createChain.ts'
 export { type ConfigLine, describeConfig, describeSettings } from './describeConfig.ts'
 export { type ContentWords, describeContent, type Fact, type ShownContent } from './describeContent.ts'
@@ -24,11 +22,10 @@ export { adviseOn, describeStep, isMockStep, isSimulated, type StepContext } fro
 export { type AnchorSource, describeVerdict, type VerdictContext, type VerdictDescription } from './describeVerdict.ts'
 export { describeError, type ReaderNeed, VerifierError, type VerifierErrorCode, withSource } from './errors.ts'
 export { createFetchBytes, type FetchBytes, type FetchBytesParameters, type FetchDeps } from './fetchBytes.ts'
-export { orderGateways, parseHttpUrl, toGatewayLink } from './gateways.ts'
-export { trimWhiteSpace } from './getBlock.ts'
+export { orderGateways, parseHttpUrl, toGatewayLink, trimWhiteSpace } from './getBlock.ts'
 export { findApi, getProof } from './getProof.ts'
-export type { GivenFile } from './loadCollateral.ts'
-export { isCar, type Phase, type Subject } from './loadReceipt.ts'
+export type { GivenFile } from './loadParts.ts'
+export { chooseReceipt, isCar, type Phase, type Subject } from './loadReceipt.ts'
 export type { Finding, FindingKind, Severity } from './monitor/findings.ts'
 export type { MonitorMemory } from './monitor/judgeSteps.ts'
 export {
@@ -62,4 +59,5 @@ export {
 export { type NamedSubject, recogniseSubject } from './recogniseSubject.ts'
 export { groupSteps, isMissing, type StepGroup, SUBJECT_TITLE, type VerifierStep } from './steps.ts'
 export { toPrintable, toPrintableJson } from './toPrintable.ts'
+export type { Conclusion } from './verify.ts'
 export { type Outcome, type Progress, type VerifyDeps, type VerifyRequest, verify } from './verify.ts'

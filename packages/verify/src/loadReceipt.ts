@@ -1,12 +1,11 @@
-import type { ProofPayload } from '@countersign/protocol'
-import { isCid, MAX_RECEIPT_BYTES, parseReceiptCar } from '@countersign/receipt'
+import { type ProofPayload, ServiceError } from '@countersign/protocol'
+import { isCid, MAX_RECEIPT_BYTES, parseAnyReceipt, parseReceiptCar } from '@countersign/receipt'
 import type { Chain } from './createChain.ts'
 import { type ReaderNeed, VerifierError, withSource } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
-import { orderGateways } from './gateways.ts'
-import { getBlock } from './getBlock.ts'
+import { getBlock, orderGateways } from './getBlock.ts'
 import { getProof } from './getProof.ts'
-import type { GivenFile } from './loadCollateral.ts'
+import type { GivenFile } from './loadParts.ts'
 
 /** What is to be verified, by the way it is named. */
 export type Subject =
@@ -152,4 +151,29 @@ function invalid(message: string, details: string, need?: ReaderNeed) {
 /** Whether a file should be a CAR with the blocks of a receipt: by its name, or by the first bytes of its header, with which no JSON begins. */
 export function isCar({ name, bytes }: GivenFile): boolean {
   return /\.car$/i.test(name) || (bytes[0] === 0x3a && bytes[1] === 0xa2)
+}
+
+/**
+ * Which of some files is the receipt; the others should be collateral. A file by itself is taken for a receipt whatever it
+ * looks like, so that its faults are named.
+ */
+export function chooseReceipt(files: readonly GivenFile[]): { subject: Subject; collaterals: GivenFile[] } {
+  const receipt = files.find(isReceipt) ?? files.find(looksLikeReceipt) ?? files[0]
+  if (receipt === undefined) throw new VerifierError('invalid_arguments', 'there is no file to verify')
+  return { subject: { kind: 'file', ...receipt }, collaterals: files.filter((file) => file !== receipt) }
+}
+
+function isReceipt(file: GivenFile): boolean {
+  if (isCar(file)) return true
+  try {
+    parseAnyReceipt(file.bytes)
+    return true
+  } catch (error) {
+    if (error instanceof ServiceError) return false
+    throw error
+  }
+}
+
+function looksLikeReceipt({ bytes }: GivenFile): boolean {
+  return new TextDecoder().decode(bytes.subarray(0, MAX_RECEIPT_BYTES)).includes('"countersign-attestation/')
 }

@@ -1,7 +1,7 @@
 import { isPrefixedHex, isSlug } from '@countersign/protocol'
 import { isCid } from '@countersign/receipt'
 import { VerifierError } from './errors.ts'
-import { findSubdomainCid } from './gateways.ts'
+import { findSubdomainCid } from './getBlock.ts'
 
 /** What a text names a receipt by. */
 export type NamedSubject =

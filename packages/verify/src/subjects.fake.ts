@@ -5,7 +5,6 @@ import { encodeReceiptCar, parseBlock, type ReceiptFiles, toCid } from '@counter
 import type { SimulatedAttestation } from '@countersign/receipt/simulator'
 import { goldenVaults } from '../../receipt/src/vaults.fake.ts'
 import type { Claim } from './compareClaims.ts'
-import type { Conclusion } from './conclude.ts'
 import {
   contract,
   type FakeIssue,
@@ -18,11 +17,11 @@ import {
   toManifest,
   toProof,
 } from './issues.fake.ts'
-import type { GivenFile } from './loadCollateral.ts'
+import type { GivenFile } from './loadParts.ts'
 import { apiBaseUrl, createFakeNetwork, type FakeNetwork, gatewayUrl, html, json, rpcUrl } from './network.fake.ts'
 import { emptyManifest, type Manifest } from './parseManifest.ts'
 import type { VerifierStep } from './steps.ts'
-import type { Outcome } from './verify.ts'
+import type { Conclusion, Outcome } from './verify.ts'
 
 /*
  * What a reader gives, what the network answers, and what must come of it. `verify` is tested with every case, the command line and the page
@@ -235,16 +234,6 @@ const onChain = (...chainIds: number[]): Manifest => {
   return { ...manifest, contracts: chainIds.map((chainId) => ({ chainId, address: contract })) }
 }
 const onTwoChains = { ...byCid(), manifest: onChain(1, 31337) }
-const payloads = { 'app-id': 'aa'.repeat(20), 'compose-hash': 'ab'.repeat(32), 'key-provider': '6b6d73' }
-/** Code that RTMR3 and the event log name together, as dstack records it. */
-const withEvents = await issue({ events: Object.entries(payloads).map(([name, payload]) => ({ name, payload })) })
-/** All but RTMR3, and these events. */
-const eventsManifest = (named: Readonly<Record<string, string>>) => {
-  const { enclave, ...others } = toManifest(withEvents)
-  const measurements = enclave.measurements.map(({ rtmr3: _, ...measurement }) => measurement)
-  const listed = Object.fromEntries(Object.entries(named).map(([name, payload]) => [name, [payload]]))
-  return { ...files(withEvents), manifest: { ...others, enclave: { ...enclave, measurements, events: listed } } }
-}
 const [whole = { mrTd: '' }] = manifest.enclave.measurements
 const revocations = (options: SimulatedRevocationOptions) => {
   const list = createSimulator({ at: judgedAt }).revocations(options)
@@ -302,8 +291,6 @@ export const subjects: readonly Subject[] = [
     },
     'a proof whose gateway is a script': proofWith({ ipfsUrl: 'javascript:alert(1)' }),
     'an event in the last second of 72 hours': events(LAST_S),
-    'a late event listed before one in time': events(LAST_S + 1, 60),
-    'a manifest with a shorter limit, just kept': { ...events(HOUR_S), manifest: impatient },
     'a reader who takes a year': {
       ...events(365 * 24 * HOUR_S),
       maximumEventDelayS: 365 * 24 * HOUR_S,
@@ -348,7 +335,6 @@ export const subjects: readonly Subject[] = [
       tcbStatuses: ['OutOfDate'],
     },
     'judged again': { ...files(), at: later, collaterals: [collateral, fresh] },
-    'events that match, in place of RTMR3': eventsManifest(payloads),
     'version 2: a CAR': toCar(transaction),
     'an opening of a message, both halves': { ...toCar(message), ...toOpening(message) },
   }),
@@ -371,7 +357,6 @@ export const subjects: readonly Subject[] = [
   }),
   ...of(late, {
     'an event one second later': events(LAST_S + 1),
-    'a manifest with a shorter limit, just missed': { ...events(HOUR_S + 1), manifest: impatient },
     'a reader who takes a year, and a manifest that does not': {
       ...events(HOUR_S + 1),
       maximumEventDelayS: 365 * 24 * HOUR_S,
@@ -459,7 +444,6 @@ export const subjects: readonly Subject[] = [
     'an event that points elsewhere, though none was due': { ...withLogs(elsewhere), isEventDue: false },
   }),
   ...of(failed({ event: 'event_malformed' }), { 'an event that cannot be read': withLogs(unreadable) }),
-  ...of(failed({ time: '' }), { 'an event before the signature, beside one in time': events(60, -6) }),
   ...of(lying(failed({ event: '' }), 'status'), {
     'a proof that its service calls complete, and no event': proofOf('complete'),
   }),
@@ -519,9 +503,6 @@ export const subjects: readonly Subject[] = [
   }),
   ...of(failed({ 'coordinator-revocation': 'certificate_revoked' }, OFFLINE), {
     'a revocation list that names the coordinator’s certificate authority': revocations({ revoked: ['ask'] }),
-  }),
-  ...of(failed({ 'coordinator-revocation': 'crl_expired' }, OFFLINE), {
-    'a revocation list that is out of date': revocations({ faults: { expired: true } }),
   }),
   ...of(failed({ reevaluation: '' }, OFFLINE), {
     'judged again by what changed': { ...files(), at: later, collaterals: [collateral, worsened] },

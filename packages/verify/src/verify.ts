@@ -3,27 +3,18 @@ import { simulatedEntropyKeys, simulatedRoots } from '@countersign/attestation/s
 import { type OpeningContent, type ProofPayload, parseOpening, ServiceError } from '@countersign/protocol'
 import {
   type AnyReceipt,
-  ATTESTATION_V2,
-  type CheckReceiptOptions,
   checkReceipt,
-  type GivenBlocks,
   parseAnyReceipt,
   type ReceiptCheck,
+  type TimeBound,
   toCid,
+  type Verdict,
 } from '@countersign/receipt'
 import { type Claim, compareClaims, findLies } from './compareClaims.ts'
-import { type Conclusion, conclude } from './conclude.ts'
 import { type Chain, openChain, type Publication } from './createChain.ts'
 import { withSource } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
-import { type LoadedBlocks, loadBlocks } from './loadBlocks.ts'
-import {
-  chooseFreshCollateral,
-  type GivenFile,
-  type LoadedCollateral,
-  loadCollateral,
-  parseCollateralFile,
-} from './loadCollateral.ts'
+import { type GivenFile, type LoadedParts, loadParts, parseCollateralFile } from './loadParts.ts'
 import { type LoadedReceipt, loadReceipt, type Phase, type Subject } from './loadReceipt.ts'
 import type { Manifest } from './parseManifest.ts'
 import { checkSubject, type VerifierStep } from './steps.ts'
@@ -39,9 +30,9 @@ export type VerifyDeps = {
   /** Blocks that lie where the receipt came from; those with another CID are passed over. */
   findBeside?: (cid: string) => Promise<readonly Uint8Array<ArrayBuffer>[]>
   /** One for many receipts, made with `trustedRoots`: it remembers what they share. */
-  verifier?: Verifier
+  verifier?: Verifier | undefined
   /** The chain, where the caller has read it already; `rpc` is then not asked. */
-  chain?: Chain
+  chain?: Chain | undefined
 }
 
 export type VerifyRequest = {
@@ -49,71 +40,74 @@ export type VerifyRequest = {
   /** What the receipt is held against. Anchors of several add up; of their minimums the strictest decides, and each's witnesses must have cosigned. */
   manifests: readonly Manifest[]
   /** IPFS gateways, in the order in which they are asked, before any that a proof names. */
-  gateways?: readonly string[]
+  gateways?: readonly string[] | undefined
   /** The service; it is a gateway too. */
-  api?: string
+  api?: string | undefined
   /** A node of the chain that has the events. Without it the chain is not asked, and nothing bounds the time of signing. */
-  rpc?: string
+  rpc?: string | undefined
   /** The chain that the node must be of; one of another chain is not believed. Without it, any chain will do. */
-  chainId?: number
+  chainId?: number | undefined
   /** The contract on the node's chain, in lower case, where no manifest names it. */
-  contract?: string
+  contract?: string | undefined
   /** TCB statuses that are accepted beside `UpToDate`. */
-  tcbStatuses?: readonly TcbStatus[]
+  tcbStatuses?: readonly TcbStatus[] | undefined
   /** How long after the signing an event may come, in seconds; 72 hours unless given. A manifest can shorten it. */
-  maximumEventDelayS?: number
+  maximumEventDelayS?: number | undefined
   /** Whether simulated evidence may be concluded to be accepted. It is called mock in any case. */
-  allowMock?: boolean
+  allowMock?: boolean | undefined
   /** Files that should be the receipt's collateral, or with `at` that of the other time. */
-  collaterals?: readonly GivenFile[]
+  collaterals?: readonly GivenFile[] | undefined
   /** Judge the evidence again, at this time. */
-  at?: Date
+  at?: Date | undefined
   /** Opens the commitment of an off-chain signature: a file with one half or both. It goes nowhere but into the check. */
-  opening?: Uint8Array
+  opening?: Uint8Array | undefined
   /** AMD's revocation list of the coordinator's product (DER), judged at `at`, or now. */
-  revocations?: Uint8Array
+  revocations?: Uint8Array | undefined
   /**
    * False where the reader allows that there is no event yet. None is due either of a proof that its service does not call
    * complete. The chain is asked all the same, since that is the word of the party that is judged: only the absence of an event
    * is then no failure.
    */
-  isEventDue?: boolean
+  isEventDue?: boolean | undefined
 }
 
-export type Outcome = Pick<
-  ReceiptCheck,
-  | 'verdict'
-  | 'isMock'
-  | 'isKnownCode'
-  | 'isNotListed'
-  | 'isEventMissing'
-  | 'timeBound'
-  | 'cid'
-  | 'view'
-  | 'policy'
-  | 'logged'
-> & {
-  conclusion: Conclusion
-  /** A part of the evidence is simulated, and that is not allowed. */
-  isMockRefused: boolean
-  steps: readonly VerifierStep[]
-  /** Undefined where the bytes that a pointer leads to are no receipt, which fails the step `format`. */
-  receipt: AnyReceipt | undefined
-  /** What an opening shows of an off-chain signature, where it is of this one and hashes to what was signed. */
-  content: OpeningContent | undefined
-  bytes: Uint8Array<ArrayBuffer>
-  /** Of version 2: those that were to be had. */
-  blocks: GivenBlocks
-  /** `name` is that of the file that it came from. */
-  collateral: { bytes: Uint8Array<ArrayBuffer>; name: string | undefined } | undefined
-  /** The events of this wallet and transaction. Undefined where there was no chain to ask. */
-  publications: readonly Publication[] | undefined
-  /** The service's answer, where the receipt was reached through one, and what became of each of its claims. */
-  proof: ProofPayload | undefined
-  claims: readonly Claim[]
-  /** What could not be fetched, and why. */
-  problems: readonly string[]
-}
+/**
+ * What a reader may rely on:
+ * - `accepted`: every required step passed, every anchor matched and the chain bounds the time, on hardware, or on mock evidence
+ *   where that is allowed
+ * - `failed`: a step failed
+ * - `contradicted`: nothing failed, but the service says something false about the receipt
+ * - `mock`: the evidence is simulated, and that is not allowed
+ * - `incomplete`: nothing failed, but a required step could not be judged
+ * - `unknown-code`: nothing failed, but an anchor is missing
+ * - `late`: all else holds, but the event came too long after the stated time of signing
+ * - `unbounded`: all else holds, but no event was seen: no chain was asked, or it has none yet
+ */
+export type Conclusion =
+  | 'accepted'
+  | 'failed'
+  | 'contradicted'
+  | 'incomplete'
+  | 'mock'
+  | 'unknown-code'
+  | 'late'
+  | 'unbounded'
+
+export type Outcome = Omit<ReceiptCheck, 'steps'> &
+  Pick<LoadedParts, 'blocks' | 'collateral' | 'problems'> & {
+    conclusion: Conclusion
+    /** A part of the evidence is simulated, and that is not allowed. */
+    isMockRefused: boolean
+    steps: readonly VerifierStep[]
+    /** What an opening shows of an off-chain signature, where it is of this one and hashes to what was signed. */
+    content: OpeningContent | undefined
+    bytes: Uint8Array<ArrayBuffer>
+    /** The events of this wallet and transaction. Undefined where there was no chain to ask. */
+    publications: readonly Publication[] | undefined
+    /** The service's answer, where the receipt was reached through one, and what became of each of its claims. */
+    proof: ProofPayload | undefined
+    claims: readonly Claim[]
+  }
 
 /**
  * Finds a receipt, gathers all that it is held against, and judges it. Rejects with a `ServiceError` where there is nothing to
@@ -125,20 +119,7 @@ export type Outcome = Pick<
  * const { conclusion, steps } = await verify({ fetchBytes, now: () => new Date() }, { subject, manifests, gateways })
  */
 export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<Outcome> {
-  const {
-    subject,
-    manifests,
-    gateways = [],
-    api,
-    rpc,
-    contract,
-    chainId,
-    at,
-    revocations,
-    opening,
-    allowMock = false,
-    isEventDue = true,
-  } = request
+  const { subject, manifests, gateways = [], api, at, revocations, opening, allowMock = false } = request
   const onProgress = deps.onProgress ?? (() => {})
   const onPhase = (phase: Phase) => onProgress({ kind: 'phase', phase })
   const steps: VerifierStep[] = []
@@ -148,67 +129,53 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   }
 
   const files = (request.collaterals ?? []).map(parseCollateralFile)
-  const chain =
-    deps.chain ?? (rpc === undefined ? undefined : await openChain(deps, { rpc, contract, chainId, manifests }))
+  const chain = deps.chain ?? (await openChain(deps, request))
   const loaded = await loadReceipt({ ...deps, onPhase }, { subject, gateways, api, chain })
+  const { proof } = loaded
   const receipt = readReceipt(loaded, subject)
-  const finding = { ...deps, findBeside: (name: string) => findBeside(deps, loaded, name) }
-  const { gateways: sources, proof } = loaded
-  const parts = await loadParts({ ...finding, onFetch: () => onPhase('blocks') }, { receipt, gateways: sources })
-  const cid = parts.collateral
-  const fresh = cid === undefined ? undefined : chooseFreshCollateral(files, { cid, at })
-  const collateral: LoadedCollateral =
-    cid === undefined
-      ? { bytes: undefined, problems: [] }
-      : await loadCollateral({ ...finding, onFetch: () => onPhase('collateral') }, { cid, files, gateways: sources })
+  const { blocks, collateral, fresh, problems } = await loadParts(
+    { ...deps, findBeside: (cid) => findBeside(deps, loaded, cid), onPhase },
+    { receipt, files, gateways: loaded.gateways, at },
+  )
 
   onPhase('steps')
   const subjectStep = receipt && checkSubject(loaded.transaction, receipt)
-  const check = await checkReceipt(loaded.bytes, collateral.bytes, {
-    ...toCheckOptions(request, chain),
+  const { tcbStatuses: statuses = [], maximumEventDelayS, isEventDue = true } = request
+  const check = await checkReceipt(loaded.bytes, collateral?.bytes, {
+    roots: trustedRoots(),
+    mockEntropyKeys: simulatedEntropyKeys(),
+    anchors: { ...toAnchors(manifests), contract: chain?.contract },
+    policy: toPolicy({ statuses, maximumEventDelayS }, manifests),
+    chain: chain?.reader,
     isEventDue: isEventDue && (proof === undefined || proof.status === 'complete'),
-    blocks: parts.blocks,
-    ...(deps.verifier === undefined ? {} : { verifier: deps.verifier }),
-    ...(opening === undefined ? {} : { opening }),
-    ...(loaded.cid === undefined ? {} : { cid: loaded.cid }),
-    ...(at === undefined || fresh === undefined ? {} : { reevaluation: { at, collateral: fresh.bytes } }),
-    ...(revocations === undefined ? {} : { revocations: { list: revocations, at: at ?? deps.now() } }),
+    blocks,
+    verifier: deps.verifier,
+    opening,
+    cid: loaded.cid,
+    reevaluation: at && fresh && { at, collateral: fresh.bytes },
+    revocations: revocations && { list: revocations, at: at ?? deps.now() },
     onStep(step) {
       onStep(step)
       if (step.id === 'statement' && subjectStep !== undefined) onStep(subjectStep)
     },
   })
   if (subjectStep !== undefined && !steps.includes(subjectStep)) onStep(subjectStep)
+  const isOtherSubject = subjectStep?.status === 'fail'
   const judged = {
     ...check,
-    verdict: subjectStep?.status === 'fail' ? 'failed' : check.verdict,
+    verdict: isOtherSubject ? 'failed' : check.verdict,
     isMockRefused: check.isMock && !allowMock,
-  } as const
-  const found = { ...judged, receipt, publications: chain?.publications }
-  const claims = proof === undefined ? [] : compareClaims(proof, found)
-  return {
-    verdict: judged.verdict,
-    isMock: check.isMock,
-    isMockRefused: judged.isMockRefused,
-    isKnownCode: check.isKnownCode,
-    isNotListed: check.isNotListed && subjectStep?.status !== 'fail',
-    isEventMissing: check.isEventMissing,
-    timeBound: check.timeBound,
-    cid: check.cid,
-    conclusion: conclude({ ...judged, lies: findLies(claims) }),
+    isNotListed: check.isNotListed && !isOtherSubject,
     steps,
-    receipt,
-    view: check.view,
-    policy: check.policy,
-    logged: check.logged,
+    publications: chain?.publications,
+  } as const
+  const claims = proof === undefined ? [] : compareClaims(proof, judged)
+  return {
+    ...judged,
+    conclusion: conclude({ ...judged, lies: findLies(claims) }),
     content: opening && readContent(opening, check),
     bytes: loaded.bytes,
-    blocks: parts.blocks,
-    collateral: collateral.bytes && { bytes: collateral.bytes, name: collateral.name },
-    publications: chain?.publications,
-    proof,
-    claims,
-    problems: [...new Set([...parts.problems, ...collateral.problems])],
+    ...{ blocks, collateral, problems, proof, claims },
   }
 }
 
@@ -220,15 +187,6 @@ function readReceipt({ bytes, name }: LoadedReceipt, { kind }: Subject): AnyRece
     if (kind === 'file' || !(error instanceof ServiceError)) throw error
     return undefined
   }
-}
-
-/** A receipt of version 1 is one block, and names its collateral itself. */
-async function loadParts(
-  deps: Parameters<typeof loadBlocks>[0],
-  { receipt, gateways }: { receipt: AnyReceipt | undefined; gateways: readonly string[] },
-): Promise<LoadedBlocks> {
-  if (receipt?.version === ATTESTATION_V2) return loadBlocks(deps, { receipt, gateways })
-  return { blocks: {}, collateral: receipt?.signer.collateral, problems: [] }
 }
 
 /** In the receipt's own file first, then in its folder. */
@@ -250,13 +208,30 @@ export function trustedRoots(): readonly TrustedRoot[] {
   return [...vendorRoots, ...simulatedRoots()]
 }
 
-function toCheckOptions(request: VerifyRequest, chain: Chain | undefined): CheckReceiptOptions {
-  const { manifests, tcbStatuses = [], maximumEventDelayS } = request
-  return {
-    roots: trustedRoots(),
-    mockEntropyKeys: simulatedEntropyKeys(),
-    anchors: { ...toAnchors(manifests), ...(chain === undefined ? {} : { contract: chain.contract }) },
-    policy: toPolicy({ statuses: tcbStatuses, maximumEventDelayS }, manifests),
-    ...(chain === undefined ? {} : { chain: chain.reader }),
+/**
+ * Worst first: what failed, what the service lies about, what is simulated without leave, what could not be judged, what is
+ * genuine but unknown, and what is known but of a time that nothing bounds. Whatever else is missing, evidence that is known to
+ * be simulated will not become hardware; where it is allowed, it is judged as hardware is.
+ */
+export function conclude(check: {
+  verdict: Verdict
+  isKnownCode: boolean
+  timeBound: TimeBound
+  isMockRefused: boolean
+  lies: readonly Pick<Claim, 'member'>[]
+}): Conclusion {
+  const { verdict, isKnownCode, timeBound, isMockRefused, lies } = check
+  if (verdict === 'failed') return 'failed'
+  // That the quote was verified is false only because mock evidence is refused, so that this claim adds nothing to it.
+  if (lies.some(({ member }) => !(isMockRefused && member === 'kmsQuoteVerified'))) return 'contradicted'
+  if (isMockRefused) return 'mock'
+  switch (verdict) {
+    case 'mock':
+      if (!isKnownCode) return 'unknown-code'
+      return timeBound === 'bounded' ? 'accepted' : timeBound
+    case 'verified':
+      return 'accepted'
+    default:
+      return verdict
   }
 }

@@ -63,23 +63,13 @@ async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }:
   const watched = options.addresses.map((address) => ({ address, memory: createMonitorMemory() }))
   const fetchBytes = createFetchBytes(deps)
   const { now, wait } = deps
-  const { rpc, eventsRpc, contract, gateways, api, log, witnessUrls, from, graceS, isMockAllowed } = options
-  const { maxLogEntries, logTimeS } = options
+  const { isMockAllowed, logTimeS } = options
   let [shown, told] = ['', '']
   for (;;) {
     const looks: Look[] = []
     const logTime = createLogTime(logTimeS === undefined ? undefined : logTimeS * 1000)
     for (const { address, memory } of watched) {
-      const request = {
-        ...{ address, rpc, manifests, gateways, witnessUrls, allowMock: isMockAllowed },
-        ...(eventsRpc === undefined ? {} : { eventsRpc }),
-        ...(contract === undefined ? {} : { contract }),
-        ...(api === undefined ? {} : { api }),
-        ...(log === undefined ? {} : { log }),
-        ...(from === undefined ? {} : { from }),
-        ...(graceS === undefined ? {} : { graceS }),
-        ...(maxLogEntries === undefined ? {} : { maxLogEntries }),
-      }
+      const request = { ...options, address, manifests, allowMock: isMockAllowed }
       try {
         looks.push({ address, report: await monitorWallet({ fetchBytes, now, wait, memory, logs, logTime }, request) })
       } catch (error) {

@@ -103,7 +103,7 @@ export {
   type SimulatedSatellite,
 } from './entropy.ts'
 export { developmentSeed, strangerSeed } from './keys.ts'
-export type { SimulatedReportFaults, SimulatedReportOptions, SnpGuestPolicy } from './snpReport.ts'
+export type { SimulatedReportFaults, SimulatedReportOptions } from './snpReport.ts'
 export type { SimulatedPartStatus, SimulatedTcbStatus } from './tcbLevels.ts'
 export type { SimulatedCollateralFaults, SimulatedCollateralOptions } from './tdxCollateral.ts'
 export type { SimulatedQuoteFaults, SimulatedQuoteOptions } from './tdxQuote.ts'

@@ -1,20 +1,6 @@
 import { type AmdPki, defaultTcb, encodeTcb, type SnpSigningKey, type SnpTcb } from './amdPki.ts'
 import { derive, measure, sized, toReportData } from './keys.ts'
 
-/** What the guest's owner allowed at launch. Only SMT is allowed by default. */
-export type SnpGuestPolicy = {
-  abiMinor?: number
-  abiMajor?: number
-  smt?: boolean
-  migrationAgent?: boolean
-  debug?: boolean
-  singleSocket?: boolean
-  cxl?: boolean
-  aes256Xts?: boolean
-  raplDisabled?: boolean
-  ciphertextHiding?: boolean
-}
-
 /** One thing each that is wrong with an otherwise genuine report. */
 export type SimulatedReportFaults = {
   /** A bit of the report data changed after signing. */
@@ -36,30 +22,19 @@ export type SimulatedReportOptions = {
   version?: 2 | 3 | 5
   measurement?: Uint8Array
   hostData?: Uint8Array
-  guestSvn?: number
-  /** The whole field, or its named parts. */
-  policy?: bigint | SnpGuestPolicy
-  familyId?: Uint8Array
-  imageId?: Uint8Array
+  /** GUEST_POLICY (56860, §4.3): by default only SMT is allowed, beside bit 17, which is reserved and must be one. */
+  policy?: bigint
   vmpl?: number
   platformInfo?: bigint
   signingKey?: SnpSigningKey
-  idKeyDigest?: Uint8Array
-  authorKeyDigest?: Uint8Array
-  reportId?: Uint8Array
-  reportIdMa?: Uint8Array
-  /** Also the TCB of the key that signs, and the default of the other three. */
+  /** Also the TCB of the key that signs, the current one, and the default of the other two. */
   reportedTcb?: SnpTcb
-  currentTcb?: SnpTcb
   committedTcb?: SnpTcb
   launchTcb?: SnpTcb
   /** Family, model and stepping, from version 3 on. */
   cpuid?: { family: number; model: number; stepping: number }
   /** The chip that signs; zero under a VLEK by default. */
   chipId?: Uint8Array
-  /** From version 5 on. */
-  launchMitigations?: bigint
-  currentMitigations?: bigint
   faults?: SimulatedReportFaults
 }
 
@@ -80,24 +55,19 @@ export function createReport({ seed, pki }: ReportDeps, options: SimulatedReport
   const report = new Uint8Array(REPORT_LENGTH)
   const view = new DataView(report.buffer)
   view.setUint32(0x000, version, true)
-  view.setUint32(0x004, options.guestSvn ?? 0, true)
-  view.setBigUint64(0x008, encodePolicy(options.policy ?? {}), true)
-  report.set(sized('familyId', options.familyId, 16), 0x010)
-  report.set(sized('imageId', options.imageId, 16), 0x020)
+  view.setBigUint64(0x008, options.policy ?? 0x30000n, true)
   view.setUint32(0x030, options.vmpl ?? 0, true)
   view.setUint32(0x034, faults.wrongSignatureAlgorithm ? 2 : ECDSA_P384_SHA384, true)
-  report.set(encodeTcb(options.currentTcb ?? reportedTcb), 0x038)
+  report.set(encodeTcb(reportedTcb), 0x038)
   // SMT and, since version 3, ECC and the completed alias check.
   view.setBigUint64(0x040, options.platformInfo ?? (version === 2 ? 0x01n : 0x25n), true)
-  view.setUint32(0x048, (options.authorKeyDigest ? 1 : 0) | (signingKey === 'vlek' ? 1 << 2 : 0), true)
+  view.setUint32(0x048, signingKey === 'vlek' ? 1 << 2 : 0, true)
   if (faults.reservedByteSet) report[0x04c] = 1
   report.set(toReportData(options.reportData), 0x050)
   report.set(sized('measurement', options.measurement ?? measure('SNP launch measurement'), 48), 0x090)
   report.set(sized('hostData', options.hostData, 32), 0x0c0)
-  report.set(sized('idKeyDigest', options.idKeyDigest, 48), 0x0e0)
-  report.set(sized('authorKeyDigest', options.authorKeyDigest, 48), 0x110)
-  report.set(sized('reportId', options.reportId ?? derive(seed, 'amd report id', 32), 32), 0x140)
-  report.set(sized('reportIdMa', options.reportIdMa ?? new Uint8Array(32).fill(0xff), 32), 0x160)
+  report.set(derive(seed, 'amd report id', 32), 0x140)
+  report.set(new Uint8Array(32).fill(0xff), 0x160)
   report.set(encodeTcb(reportedTcb), 0x180)
   if (version >= 3) report.set([cpuid.family, cpuid.model, cpuid.stepping], 0x188)
   report.set(sized('chipId', chipId, 64), 0x1a0)
@@ -106,8 +76,9 @@ export function createReport({ seed, pki }: ReportDeps, options: SimulatedReport
   report.set(firmware, 0x1ec) // committed
   report.set(encodeTcb(options.launchTcb ?? reportedTcb), 0x1f0)
   if (version >= 5) {
-    view.setBigUint64(0x1f8, options.launchMitigations ?? 0x0bn, true)
-    view.setBigUint64(0x200, options.currentMitigations ?? 0x0bn, true)
+    // Mitigations at launch, and now.
+    view.setBigUint64(0x1f8, 0x0bn, true)
+    view.setBigUint64(0x200, 0x0bn, true)
   }
 
   const signerTcb = faults.wrongSigner ? { ...reportedTcb, microcode: reportedTcb.microcode ^ 1 } : reportedTcb
@@ -118,22 +89,4 @@ export function createReport({ seed, pki }: ReportDeps, options: SimulatedReport
   if (faults.tailByteSet) report[REPORT_LENGTH - 1] = 1
   if (faults.reportDataFlipped) report[0x050] = (report[0x050] ?? 0) ^ 1
   return report
-}
-
-/** GUEST_POLICY (56860, §4.3). Bit 17 is reserved and must be one. */
-function encodePolicy(policy: bigint | SnpGuestPolicy): bigint {
-  if (typeof policy === 'bigint') return policy
-  const bits: readonly (readonly [bit: bigint, isSet: boolean | undefined])[] = [
-    [16n, policy.smt ?? true],
-    [17n, true],
-    [18n, policy.migrationAgent],
-    [19n, policy.debug],
-    [20n, policy.singleSocket],
-    [21n, policy.cxl],
-    [22n, policy.aes256Xts],
-    [23n, policy.raplDisabled],
-    [24n, policy.ciphertextHiding],
-  ]
-  const abi = BigInt(policy.abiMinor ?? 0) | (BigInt(policy.abiMajor ?? 0) << 8n)
-  return bits.reduce((value, [bit, isSet]) => (isSet ? value | (1n << bit) : value), abi)
 }

@@ -27,5 +27,5 @@ export type Anchors = {
   /** Whose cosignatures of a log count, and how many are enough; each policy must be met, beside that of the enclave's settings. */
   logWitnesses?: readonly WitnessPolicy[]
   /** The address of the `ServiceAttestations` contract. */
-  contract?: string
+  contract?: string | undefined
 }

@@ -1,10 +1,10 @@
 import { ServiceError } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { createEvent, encodeCid } from '../checkReceipt.fake.ts'
 import { checkReceipt } from '../checkReceipt.ts'
 import { createReceiptSimulator } from '../simulator/index.ts'
 import { type ChainLog, type ChainReader, checkChain } from './checkChain.ts'
-import { createEvent, encodeCid } from './event.fake.ts'
-import { createTranscript } from './transcript.ts'
+import { createTranscript } from './steps.ts'
 
 const service = createReceiptSimulator()
 const signedAt = new Date('2026-06-15T12:00:00.123Z')

@@ -11,7 +11,7 @@ import {
 import type { ReceiptView } from '../receiptView.ts'
 import type { Anchors } from './anchors.ts'
 import { toTime } from './checkWitness.ts'
-import { failIf, needs, StepFailure, StepSkip, type Transcript } from './transcript.ts'
+import { failIf, needs, StepFailure, StepSkip, type Transcript } from './steps.ts'
 
 /** A log as a node has it, with the time of its block. */
 export type ChainLog = EventLog & { address: string; blockNumber: number; blockTime: Date }

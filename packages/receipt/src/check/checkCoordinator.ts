@@ -13,8 +13,7 @@ import { computeSnpReportData, computeSnpReportDataV2, equalBytes, fromHex, toHe
 import type { ReceiptView } from '../receiptView.ts'
 import type { Anchors } from './anchors.ts'
 import { describeRoot } from './checkSigner.ts'
-import { NOT_IN_MANIFEST } from './steps.ts'
-import { failIf, needs, StepSkip, type Transcript } from './transcript.ts'
+import { failIf, NOT_IN_MANIFEST, needs, StepSkip, type Transcript } from './steps.ts'
 
 /** report → policy → chip → revocation → key → measurement → config: who handled the request. */
 export async function checkCoordinator(

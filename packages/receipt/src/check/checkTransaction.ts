@@ -9,7 +9,7 @@ import {
   toHex,
   toPrefixedHex,
 } from '@countersign/protocol'
-import { failIf, type Transcript } from './transcript.ts'
+import { failIf, type Transcript } from './steps.ts'
 
 /** digest → signature → tx-hash: the transaction, which both versions have in one form. `publicKey` is whose it is said to be. */
 export async function checkTransaction(

@@ -13,8 +13,7 @@ import {
 } from '@countersign/protocol'
 import type { ReceiptView } from '../receiptView.ts'
 import type { Anchors } from './anchors.ts'
-import { NOT_IN_MANIFEST } from './steps.ts'
-import { failIf, StepFailure, StepSkip, type Transcript } from './transcript.ts'
+import { failIf, NOT_IN_MANIFEST, StepFailure, StepSkip, type Transcript } from './steps.ts'
 
 /** entropy → entropy-key: the witness. Answers `mock` when a simulated source signed it. */
 export async function checkWitness(

@@ -14,7 +14,7 @@ import { describe, expect, test } from 'vitest'
 import { checkReceipt, type Verdict } from '../checkReceipt.ts'
 import { createReceiptSimulator, type SimulatedIssueOptions } from '../simulator/index.ts'
 import type { Anchors } from './anchors.ts'
-import { DSTACK_SECRET } from './checkMeasurement.ts'
+import { DSTACK_SECRET } from './checkSigner.ts'
 import type { StepId, StepStatus } from './steps.ts'
 
 const service = createReceiptSimulator()
@@ -172,115 +172,122 @@ const registerCases: readonly Case[] = [
   },
 ]
 
+/** RTMR3 as measured, and these events. */
+const trustingBoth = (accepted?: Anchors['events']) => (measured: Required<TdMeasurement>) => ({
+  measurements: [measured],
+  ...(accepted && { events: accepted }),
+})
+const onOther: Partial<SimulatedIssueOptions> = { ...onDstack, config: attested }
+const otherApp = { ...events, 'app-id': ['ee'] }
+
+type Row = [name: string, issue: Case['issue'], anchors: Case['anchors'], expected: Expected]
+
+const named: Row[] = [
+  [
+    'compose-hash, app-id and key-provider named',
+    onDstack,
+    trustingEvents(events),
+    { ...known, says: [DSTACK_SECRET] },
+  ],
+  ['those and RTMR3 named', onDstack, trustingBoth(events), { ...known, says: [DSTACK_SECRET] }],
+  ...codeEvents.map(
+    (name): Row => [
+      `${name} not named, nor RTMR3`,
+      onDstack,
+      trustingEvents(without(events, name)),
+      open('they do not name RTMR3 (for RTMR3 the events compose-hash, app-id and key-provider will do).'),
+    ],
+  ),
+  ...codeEvents.map(
+    (name): Row => [
+      `${name} not named beside RTMR3`,
+      onDstack,
+      trustingBoth(without(events, name)),
+      open(`they do not name dstack’s events ${name}.`),
+    ],
+  ),
+  [
+    'no events named beside RTMR3',
+    onDstack,
+    trustingBoth(),
+    open('they do not name dstack’s events compose-hash, app-id and key-provider.'),
+  ],
+  ['the secret is not dstack’s, and RTMR3 is named without events', onOther, trustingBoth(), known],
+  [
+    'no dstack, with RTMR3 named, beside the events of a release for dstack',
+    honest,
+    () => ({ measurements: [whole, { ...without(whole, 'rtmr3'), mrTd: hex(9) }], events }),
+    known,
+  ],
+  [
+    'no dstack, with RTMR3 not named, beside the events of a release for dstack',
+    honest,
+    () => ({ measurements: [without(whole, 'rtmr3')], events }),
+    foreign('event_not_allowed'),
+  ],
+  [
+    'the secret is dstack’s, RTMR3 is named, and the events are of another application',
+    onDstack,
+    trustingBoth(otherApp),
+    foreign('event_not_allowed'),
+  ],
+  [
+    'the secret is dstack’s, RTMR3 is named, and another named event has another payload',
+    onDstack,
+    trustingBoth({ ...events, 'instance-id': ['22'] }),
+    foreign('event_not_allowed'),
+  ],
+  [
+    'the secret is not dstack’s, RTMR3 is named, and the events are of another application',
+    onOther,
+    trustingBoth(otherApp),
+    known,
+  ],
+  ...codeEvents.map(
+    (name): Row => [
+      `${name} not in the log`,
+      { ...onDstack, events: log.filter((event) => event.name !== name) },
+      trustingEvents(events),
+      foreign('event_not_allowed', [{ name, expected: [payloads[name]], found: [] }]),
+    ],
+  ),
+  ...codeEvents.map(
+    (name): Row => [
+      `foreign ${name}`,
+      { ...onDstack, events: log.map((event) => (event.name === name ? { name, payload: 'ee' } : event)) },
+      trustingEvents(events),
+      foreign('event_not_allowed', [{ name, expected: [payloads[name]], found: ['ee'] }]),
+    ],
+  ),
+  [
+    'a second compose-hash of other code',
+    { ...onDstack, events: [...log, { name: 'compose-hash', payload: 'ee' }] },
+    trustingEvents(events),
+    foreign('event_not_allowed'),
+  ],
+  ['events named, but no log', { ...honest, config: dstack }, trustingEvents(events), foreign('event_not_allowed')],
+  [
+    'a log of another RTMR3',
+    { ...onDstack, quote: toQuote(registers) },
+    trustingEvents(events),
+    { verdict: 'failed', step: 'quote', status: 'fail', code: 'event_log_mismatch' },
+  ],
+  [
+    'foreign MRCONFIGID',
+    { ...onDstack, quote: { mrConfigId: bytes(9) } },
+    (measured) => ({ measurements: [{ ...without(measured, 'rtmr3'), mrConfigId: hex(0) }], events }),
+    foreign('measurement_not_allowed'),
+  ],
+]
+
 const dstackCases: readonly Case[] = [
-  {
-    name: 'compose-hash, app-id and key-provider named',
-    issue: onDstack,
-    anchors: trustingEvents(events),
-    expected: { ...known, says: [DSTACK_SECRET] },
-  },
-  {
-    name: 'those and RTMR3 named',
-    issue: onDstack,
-    anchors: (measured) => ({ measurements: [measured], events }),
-    expected: { ...known, says: [DSTACK_SECRET] },
-  },
-  ...codeEvents.map((name) => ({
-    name: `${name} not named, nor RTMR3`,
-    issue: onDstack,
-    anchors: trustingEvents(without(events, name)),
-    expected: open('they do not name RTMR3 (for RTMR3 the events compose-hash, app-id and key-provider will do).'),
-  })),
-  ...codeEvents.map((name) => ({
-    name: `${name} not named beside RTMR3`,
-    issue: onDstack,
-    anchors: (measured: Required<TdMeasurement>) => ({ measurements: [measured], events: without(events, name) }),
-    expected: open(`they do not name dstack’s events ${name}.`),
-  })),
-  {
-    name: 'no events named beside RTMR3',
-    issue: onDstack,
-    anchors: (measured) => ({ measurements: [measured] }),
-    expected: open('they do not name dstack’s events compose-hash, app-id and key-provider.'),
-  },
-  {
-    name: 'the secret is not dstack’s, and RTMR3 is named without events',
-    issue: { ...onDstack, config: attested },
-    anchors: (measured) => ({ measurements: [measured] }),
-    expected: known,
-  },
-  {
-    name: 'no dstack, with RTMR3 named, beside the events of a release for dstack',
-    issue: honest,
-    anchors: () => ({ measurements: [whole, { ...without(whole, 'rtmr3'), mrTd: hex(9) }], events }),
-    expected: known,
-  },
-  {
-    name: 'no dstack, with RTMR3 not named, beside the events of a release for dstack',
-    issue: honest,
-    anchors: () => ({ measurements: [without(whole, 'rtmr3')], events }),
-    expected: foreign('event_not_allowed'),
-  },
-  {
-    name: 'the secret is dstack’s, RTMR3 is named, and the events are of another application',
-    issue: onDstack,
-    anchors: (measured) => ({ measurements: [measured], events: { ...events, 'app-id': ['ee'] } }),
-    expected: foreign('event_not_allowed'),
-  },
-  {
-    name: 'the secret is dstack’s, RTMR3 is named, and another named event has another payload',
-    issue: onDstack,
-    anchors: (measured) => ({ measurements: [measured], events: { ...events, 'instance-id': ['22'] } }),
-    expected: foreign('event_not_allowed'),
-  },
-  {
-    name: 'the secret is not dstack’s, RTMR3 is named, and the events are of another application',
-    issue: { ...onDstack, config: attested },
-    anchors: (measured) => ({ measurements: [measured], events: { ...events, 'app-id': ['ee'] } }),
-    expected: known,
-  },
+  ...named.map(([name, issue, anchors, expected]) => ({ name, issue, anchors, expected })),
   {
     name: 'on simulated silicon, which records no events',
     issue: { ...honest, config: dstack },
     anchors: trusting(whole),
     isMock: true,
     expected: { ...known, verdict: 'mock', says: [DSTACK_SECRET] },
-  },
-  ...codeEvents.map((name) => ({
-    name: `${name} not in the log`,
-    issue: { ...onDstack, events: log.filter((event) => event.name !== name) },
-    anchors: trustingEvents(events),
-    expected: foreign('event_not_allowed', [{ name, expected: [payloads[name]], found: [] }]),
-  })),
-  ...codeEvents.map((name) => ({
-    name: `foreign ${name}`,
-    issue: { ...onDstack, events: log.map((event) => (event.name === name ? { name, payload: 'ee' } : event)) },
-    anchors: trustingEvents(events),
-    expected: foreign('event_not_allowed', [{ name, expected: [payloads[name]], found: ['ee'] }]),
-  })),
-  {
-    name: 'a second compose-hash of other code',
-    issue: { ...onDstack, events: [...log, { name: 'compose-hash', payload: 'ee' }] },
-    anchors: trustingEvents(events),
-    expected: foreign('event_not_allowed'),
-  },
-  {
-    name: 'events named, but no log',
-    issue: { ...honest, config: dstack },
-    anchors: trustingEvents(events),
-    expected: foreign('event_not_allowed'),
-  },
-  {
-    name: 'a log of another RTMR3',
-    issue: { ...onDstack, quote: toQuote(registers) },
-    anchors: trustingEvents(events),
-    expected: { verdict: 'failed', step: 'quote', status: 'fail', code: 'event_log_mismatch' },
-  },
-  {
-    name: 'foreign MRCONFIGID',
-    issue: { ...onDstack, quote: { mrConfigId: bytes(9) } },
-    anchors: (measured) => ({ measurements: [{ ...without(measured, 'rtmr3'), mrConfigId: hex(0) }], events }),
-    expected: foreign('measurement_not_allowed'),
   },
 ]
 
@@ -292,64 +299,31 @@ const listed = (...says: string[]): Expected => ({ verdict: 'unbounded', step: '
 const unlisted: Expected = { verdict: 'failed', step: 'platform', status: 'fail', code: 'platform_not_allowed' }
 const instanceOf = ({ platformInstanceId = '' }: PckPlatform) => platformInstanceId
 
+const machines: [name: string, list: Parameters<typeof listing>[0], expected: Expected][] = [
+  ['listed FMSPC', ({ fmspc }) => [{ fmspc }], listed('its fmspc')],
+  ['listed PPID', ({ ppid }) => [{ ppid }], listed('its ppid')],
+  [
+    'listed platform instance',
+    (platform) => [{ platformInstanceId: instanceOf(platform) }],
+    listed('its platformInstanceId'),
+  ],
+  ['the second of two listed', ({ ppid }) => [{ ppid: '00'.repeat(16) }, { ppid }], listed('its ppid')],
+  ['foreign FMSPC', () => [{ fmspc: '00806f050000' }], unlisted],
+  ['foreign PPID', () => [{ ppid: '11'.repeat(16) }], unlisted],
+  ['foreign platform instance', () => [{ platformInstanceId: '11'.repeat(16) }], unlisted],
+  ['a PPID listed as a platform instance', ({ ppid }) => [{ platformInstanceId: ppid }], unlisted],
+  ['a platform instance listed as a PPID', (platform) => [{ ppid: instanceOf(platform) }], unlisted],
+  ['an entry without an identity names no machine', () => [{} as TdPlatform], unlisted],
+  [
+    'an entry with the right FMSPC and another PPID names no machine',
+    ({ fmspc }) => [{ fmspc, ppid: '11'.repeat(16) } as TdPlatform],
+    unlisted,
+  ],
+  ['none listed', () => [], { ...listed('FMSPC', 'PPID', 'platform instance id'), status: 'skip' }],
+]
+
 const platformCases: readonly Case[] = [
-  {
-    name: 'none listed',
-    issue: honest,
-    anchors: listing(() => []),
-    expected: {
-      verdict: 'unbounded',
-      step: 'platform',
-      status: 'skip',
-      says: ['FMSPC', 'PPID', 'platform instance id'],
-    },
-  },
-  { name: 'listed FMSPC', issue: honest, anchors: listing(({ fmspc }) => [{ fmspc }]), expected: listed('its fmspc') },
-  { name: 'listed PPID', issue: honest, anchors: listing(({ ppid }) => [{ ppid }]), expected: listed('its ppid') },
-  {
-    name: 'listed platform instance',
-    issue: honest,
-    anchors: listing((platform) => [{ platformInstanceId: instanceOf(platform) }]),
-    expected: listed('its platformInstanceId'),
-  },
-  {
-    name: 'the second of two listed',
-    issue: honest,
-    anchors: listing(({ ppid }) => [{ ppid: '00'.repeat(16) }, { ppid }]),
-    expected: listed('its ppid'),
-  },
-  { name: 'foreign FMSPC', issue: honest, anchors: listing(() => [{ fmspc: '00806f050000' }]), expected: unlisted },
-  { name: 'foreign PPID', issue: honest, anchors: listing(() => [{ ppid: '11'.repeat(16) }]), expected: unlisted },
-  {
-    name: 'foreign platform instance',
-    issue: honest,
-    anchors: listing(() => [{ platformInstanceId: '11'.repeat(16) }]),
-    expected: unlisted,
-  },
-  {
-    name: 'a PPID listed as a platform instance',
-    issue: honest,
-    anchors: listing(({ ppid }) => [{ platformInstanceId: ppid }]),
-    expected: unlisted,
-  },
-  {
-    name: 'a platform instance listed as a PPID',
-    issue: honest,
-    anchors: listing((platform) => [{ ppid: instanceOf(platform) }]),
-    expected: unlisted,
-  },
-  {
-    name: 'an entry without an identity names no machine',
-    issue: honest,
-    anchors: listing(() => [{} as TdPlatform]),
-    expected: unlisted,
-  },
-  {
-    name: 'an entry with the right FMSPC and another PPID names no machine',
-    issue: honest,
-    anchors: listing(({ fmspc }) => [{ fmspc, ppid: '11'.repeat(16) } as TdPlatform]),
-    expected: unlisted,
-  },
+  ...machines.map(([name, list, expected]) => ({ name, issue: honest, anchors: listing(list), expected })),
   {
     name: 'a listed machine does not make code known',
     issue: honest,

@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { toExitCode } from '../../../../apps/verifier/src/exitCodes.ts'
-import { conclude } from '../../../verify/src/conclude.ts'
-import { statusOf } from '../checkReceipt.fake.ts'
+import { conclude } from '../../../verify/src/verify.ts'
+import { createEvent, statusOf } from '../checkReceipt.fake.ts'
 import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from '../checkReceipt.ts'
 import { createReceiptSimulator } from '../simulator/index.ts'
 import type { ChainLog, ChainReader } from './checkChain.ts'
-import { createEvent } from './event.fake.ts'
 import type { StepStatus } from './steps.ts'
 
 const service = createReceiptSimulator()

@@ -19,14 +19,12 @@ import {
   computeSnpReportData,
   computeTdxReportData,
   concatBytes,
-  createInclusionPath,
   type EnclaveConfig,
   fromHex,
   hashEnclaveConfig,
   hashEntropy,
   hashLeaf,
   hashSignedTransaction,
-  hashTree,
   hashUnsignedTransaction,
   type Statement,
   type TxMetadata,
@@ -45,14 +43,19 @@ import { toCid } from '../cid.ts'
 import { assemble, hashPart, type ReceiptRecords, toReceiptRelease } from '../v1/assemble.ts'
 import type { AttestationReceiptV1, SelfAttestation, Witness } from '../v1/schema.ts'
 import { parseBlock } from '../v2/blocks.ts'
-import { type IssuedAttestation, issueAttestation, type SigningOptions } from './issueAttestation.ts'
+import {
+  type BatchOptions,
+  bytesOf,
+  createBatch,
+  type IssuedAttestation,
+  issueAttestation,
+  type SigningOptions,
+  signDigest,
+} from './issueAttestation.ts'
 
-export type SimulatedIssueOptions = {
+export type SimulatedIssueOptions = BatchOptions & {
   signedAt: Date
   txMetadata?: Partial<TxMetadata>
-  /** How many signatures share the quote, and which of them this is. */
-  treeSize?: number
-  leafIndex?: number
   batchSequence?: number
   config?: Partial<EnclaveConfig>
   /** Another seed than the simulator's: another satellite. */
@@ -122,8 +125,8 @@ const DEFAULT_CONFIG: EnclaveConfig = {
  * tests, examples and the golden files. The same seed and options give the same bytes.
  */
 export function createReceiptSimulator(seed: string = developmentSeed): ReceiptSimulator {
-  const walletKey = sha256(new TextEncoder().encode(`${seed} wallet`))
-  const coordinatorSecret = sha256(new TextEncoder().encode(`${seed} coordinator`))
+  const walletKey = bytesOf(`${seed} wallet`)
+  const coordinatorSecret = bytesOf(`${seed} coordinator`)
   const coordinatorKey = ed25519.getPublicKey(coordinatorSecret)
   const pki = createSimulator({ seed, at: new Date(0) })
 
@@ -136,22 +139,20 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
     },
 
     async issue(options) {
-      const { signedAt, treeSize = 1, leafIndex = 0, batchSequence = 0 } = options
+      const { signedAt, batchSequence = 0 } = options
       const simulator = createSimulator({ seed, at: signedAt })
       const config: EnclaveConfig = { ...DEFAULT_CONFIG, ...options.config }
       const txMetadata = { ...DEFAULT_TX, ...options.txMetadata }
       const witness = createWitness(options, seed)
       const statement = sign({ walletKey, txMetadata, witness, coordinatorKey, signedAt })
 
-      const leaves = Array.from({ length: treeSize }, (_, index) =>
-        index === leafIndex ? hashLeaf(statement) : sha256(new TextEncoder().encode(`leaf ${index}`)),
-      )
-      const bootId = sha256(new TextEncoder().encode(`${seed} boot`)).slice(0, 16)
+      const { root, ...inclusion } = createBatch(hashLeaf(statement), options)
+      const bootId = bytesOf(`${seed} boot`).slice(0, 16)
       const previous = batchSequence === 0 ? new Uint8Array(32) : sha256(bootId)
       const configHash = hashEnclaveConfig(config)
       const reportData = computeTdxReportData({
-        treeSize,
-        root: hashTree(leaves),
+        treeSize: inclusion.treeSize,
+        root,
         bootId,
         batchSequence,
         previousBatchHash: previous,
@@ -181,7 +182,7 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
       const records: ReceiptRecords = {
         txMetadata,
         statement,
-        inclusion: { leafIndex, treeSize, path: createInclusionPath(leaves, leafIndex).map(toHex) },
+        inclusion,
         batch: {
           bootId: toHex(bootId),
           sequence: batchSequence,
@@ -246,7 +247,7 @@ function createWitness(options: SimulatedIssueOptions, seed: string): Witness {
   const { signedAt, satelliteSeed, sampleAgeMs = 800, unsignedSource } = options
   const satellite = createSimulatedSatellite(satelliteSeed ?? seed)
   const timestampMs = signedAt.getTime() - sampleAgeMs
-  const value = sha256(new TextEncoder().encode(`${seed} sample ${timestampMs}`))
+  const value = bytesOf(`${seed} sample ${timestampMs}`)
   const timestamp = new Date(timestampMs).toISOString()
   if (unsignedSource !== undefined) {
     // As the coordinator writes them.
@@ -273,10 +274,7 @@ function sign(input: {
   const { walletKey, txMetadata, witness, signedAt } = input
   const publicKey = secp256k1.getPublicKey(walletKey, false)
   const digest = hashUnsignedTransaction(txMetadata)
-  const recovered = secp256k1.sign(digest, walletKey, { prehash: false, format: 'recovered' })
-  const signature = new Uint8Array(65)
-  signature.set(recovered.subarray(1))
-  signature[64] = 27 + (recovered[0] ?? 0)
+  const signature = signDigest(digest, walletKey)
   return {
     type: tags.signing,
     keyId: toHex(sha256(walletKey).subarray(0, 16)),
@@ -296,7 +294,7 @@ function attest(
   simulator: ReturnType<typeof createSimulator>,
   input: { coordinatorKey: Uint8Array; options: SimulatedIssueOptions; signedAt: Date },
 ): SelfAttestation {
-  const configHash = sha256(new TextEncoder().encode('coordinator configuration'))
+  const configHash = bytesOf('coordinator configuration')
   const report = toReportOptions(input.options)
   const reportData = computeSnpReportData({ publicKey: input.coordinatorKey, configHash })
   const { ek, ask, ark } = simulator.certificates(input.options.certificates)
@@ -336,6 +334,6 @@ function toMachineAnchors({ reportHex }: SelfAttestation) {
 
 /** 48 bytes that stand for a measurement. */
 function sha384Like(name: string): Uint8Array {
-  const half = sha256(new TextEncoder().encode(name))
+  const half = bytesOf(name)
   return Uint8Array.from([...half, ...half.subarray(0, 16)])
 }

@@ -127,10 +127,10 @@ const TYPED_DATA: TypedData = {
 /** The same service as that of version 1: the same keys, machines, code and sample. */
 export function issueAttestation(
   seed: string,
-  options: SigningOptions & { signedAt: Date; treeSize?: number; leafIndex?: number },
+  options: SigningOptions & BatchOptions & { signedAt: Date },
   { records, collateral, quote, report }: SimulatedTwin,
 ): IssuedAttestation {
-  const { signedAt, treeSize = 1, leafIndex = 0, signing = { kind: 'transaction' }, isBeacon = false } = options
+  const { signedAt, signing = { kind: 'transaction' }, isBeacon = false } = options
   const simulator = createSimulator({ seed, at: signedAt })
   const coordinatorSecret = bytesOf(`${seed} coordinator`)
   const mlDsa65 = ml_dsa65.keygen(bytesOf(`${seed} coordinator ML-DSA-65`))
@@ -173,13 +173,11 @@ export function issueAttestation(
     signedAt: signedAt.toISOString(),
   }
 
-  const leaves = Array.from({ length: treeSize }, (_, index) =>
-    index === leafIndex ? hashLeaf(statement) : bytesOf(`leaf ${index}`),
-  )
+  const { treeSize, leafIndex, root, path } = createBatch(hashLeaf(statement), options)
   const { bootId, sequence, previous, eventLog } = records.batch
   const reportData = computeTdxReportData({
     treeSize,
-    root: hashTree(leaves),
+    root,
     bootId: fromHex(bootId),
     batchSequence: sequence,
     previousBatchHash: fromHex(previous),
@@ -226,7 +224,7 @@ export function issueAttestation(
   const receipt = assembleAttestation({
     signed,
     statement,
-    inclusion: { leafIndex, path: createInclusionPath(leaves, leafIndex).map(toHex) },
+    inclusion: { leafIndex, path },
     batch: released.batch,
     release: toCid(release),
     entropy,
@@ -322,11 +320,23 @@ function toContent(
   return { salt, kind: 'typed-data', digest: toPrefixedHex(hashTypedData(content)), content }
 }
 
-function signDigest(digest: Uint8Array, walletKey: Uint8Array): Uint8Array {
+export type BatchOptions = {
+  /** How many signatures share the quote, and which of them this is. */
+  treeSize?: number
+  leafIndex?: number
+}
+
+/** A statement among those of others. */
+export function createBatch(leaf: Uint8Array, { treeSize = 1, leafIndex = 0 }: BatchOptions) {
+  const leaves = Array.from({ length: treeSize }, (_, index) => (index === leafIndex ? leaf : bytesOf(`leaf ${index}`)))
+  return { treeSize, leafIndex, root: hashTree(leaves), path: createInclusionPath(leaves, leafIndex).map(toHex) }
+}
+
+export function signDigest(digest: Uint8Array, walletKey: Uint8Array): Uint8Array {
   const recovered = secp256k1.sign(digest, walletKey, { prehash: false, format: 'recovered' })
   return Uint8Array.from([...recovered.subarray(1), 27 + (recovered[0] ?? 0)])
 }
 
-function bytesOf(name: string): Uint8Array {
+export function bytesOf(name: string): Uint8Array<ArrayBuffer> {
   return sha256(new TextEncoder().encode(name))
 }

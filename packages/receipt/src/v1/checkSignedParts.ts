@@ -1,5 +1,5 @@
 import { assertStatement, fromHex, hashLeaf, verifyEd25519 } from '@countersign/protocol'
-import { failIf, needs, type Transcript } from '../check/transcript.ts'
+import { failIf, needs, type Transcript } from '../check/steps.ts'
 import { toCidHash } from '../cid.ts'
 import { hashPart, toReceiptRelease } from './assemble.ts'
 import type { AttestationReceiptV1 } from './schema.ts'

@@ -5,8 +5,8 @@ import {
   type ReleaseBlock,
   ServiceError,
 } from '@countersign/protocol'
-import { createCodec } from '../canonicalCodec.ts'
-import { failIf, needs, type Transcript } from '../check/transcript.ts'
+import { type Codec, createCodec } from '../canonicalCodec.ts'
+import { failIf, needs, type Transcript } from '../check/steps.ts'
 import { toCid } from '../cid.ts'
 import { blockSchemas } from './schema.ts'
 
@@ -20,27 +20,11 @@ export type Blocks = {
   attestation: AttestationReceiptV2
 }
 
-const codecs = {
-  batch: createCodec<BatchBlock>({
-    version: 'countersign-batch/2',
-    title: 'batch block of version 2',
-    schema: blockSchemas.batch,
-  }),
-  coordinator: createCodec<CoordinatorBlock>({
-    version: 'countersign-coordinator/2',
-    title: 'coordinator block of version 2',
-    schema: blockSchemas.coordinator,
-  }),
-  release: createCodec<ReleaseBlock>({
-    version: 'countersign-release/2',
-    title: 'release block of version 2',
-    schema: blockSchemas.release,
-  }),
-  attestation: createCodec<AttestationReceiptV2>({
-    version: ATTESTATION_V2,
-    title: 'receipt of version 2',
-    schema: blockSchemas.attestation,
-  }),
+const codecs: { [Name in keyof Blocks]: Codec<Blocks[Name]> } = {
+  batch: createCodec('countersign-batch/2', 'batch block of version 2', blockSchemas.batch),
+  coordinator: createCodec('countersign-coordinator/2', 'coordinator block of version 2', blockSchemas.coordinator),
+  release: createCodec('countersign-release/2', 'release block of version 2', blockSchemas.release),
+  attestation: createCodec(ATTESTATION_V2, 'receipt of version 2', blockSchemas.attestation),
 }
 
 /**
@@ -50,13 +34,12 @@ const codecs = {
  * const cid = toCid(encodeBlock('batch', assembleBatch(record)))
  */
 export function encodeBlock<Name extends keyof Blocks>(name: Name, block: Blocks[Name]): Uint8Array<ArrayBuffer> {
-  const encode: (block: Blocks[Name]) => Uint8Array<ArrayBuffer> = codecs[name].encode as never
-  return encode(block)
+  return codecs[name].encode(block)
 }
 
 /** Reads a block from its canonical bytes; every other spelling, and every other kind of block, is refused. */
 export function parseBlock<Name extends keyof Blocks>(name: Name, bytes: Uint8Array): Blocks[Name] {
-  return codecs[name].parse(bytes) as Blocks[Name]
+  return codecs[name].parse(bytes)
 }
 
 /** The bytes of the blocks that a receipt names, directly or through its release. Collateral is given apart, as for version 1. */

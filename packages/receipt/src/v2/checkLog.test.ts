@@ -18,7 +18,7 @@ import { describe, expect, test } from 'vitest'
 import { GOLDEN_SIGNED_AT, goldenSignings, issueGolden, parseGolden } from '../../spec/createSpecFiles.ts'
 import { createLogTamperings, goldenLog } from '../../spec/tamperedLog.ts'
 import { tamperV2 } from '../../spec/tamperedV2.ts'
-import { asHardware, check, failures, issue, service, stepOf } from '../checkReceipt.fake.ts'
+import { check, failures, issue, service, stepOf } from '../checkReceipt.fake.ts'
 import type { CheckReceiptOptions } from '../checkReceipt.ts'
 import { createSimulatedLog, type SimulatedAttestation } from '../simulator/index.ts'
 import { approved, approveWith } from '../vaults.fake.ts'
@@ -66,13 +66,6 @@ describe('a receipt that is in a log', () => {
       verdict: 'mock',
       logged: log.size ? { size: log.size } : {},
     })
-  })
-
-  test('is verified on hardware', async () => {
-    const config = { rootSecret: `attested:sha256:${'ab'.repeat(32)}` }
-    const files = await issue({ log: {}, config })
-    const result = await check(files, asHardware())
-    expect(result).toMatchObject({ verdict: 'unbounded', isKnownCode: true })
   })
 
   test('without the batch nothing says whether there is a log', async () => {

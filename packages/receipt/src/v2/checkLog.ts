@@ -13,8 +13,7 @@ import {
 } from '@countersign/log'
 import { type AttestationReceiptV2, type BatchBlock, hashLeaf, toHex } from '@countersign/protocol'
 import { toTime } from '../check/checkWitness.ts'
-import { NOT_IN_MANIFEST } from '../check/steps.ts'
-import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../check/transcript.ts'
+import { failIf, NOT_IN_MANIFEST, needs, StepFailure, StepSkip, type Transcript } from '../check/steps.ts'
 
 /** Where the entry of a signature is in a log, and who cosigned it. */
 export type Logged = {

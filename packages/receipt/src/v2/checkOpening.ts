@@ -11,7 +11,7 @@ import {
   toHex,
   toPrefixedHex,
 } from '@countersign/protocol'
-import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../check/transcript.ts'
+import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../check/steps.ts'
 
 /**
  * opening → digest → signature: what an off-chain signature was, if its owner shows it. Without an opening all three are skipped,

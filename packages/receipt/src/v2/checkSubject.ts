@@ -14,7 +14,7 @@ import {
   toPrefixedHex,
 } from '@countersign/protocol'
 import { checkTransaction } from '../check/checkTransaction.ts'
-import { failIf, type Transcript } from '../check/transcript.ts'
+import { failIf, type Transcript } from '../check/steps.ts'
 import { checkOpening, checkSignature, refuseOpening } from './checkOpening.ts'
 
 /**

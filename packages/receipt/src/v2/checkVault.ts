@@ -20,7 +20,7 @@ import {
   pickContent,
   toHex,
 } from '@countersign/protocol'
-import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../check/transcript.ts'
+import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../check/steps.ts'
 import { toCid, toCidHash } from '../cid.ts'
 
 /**

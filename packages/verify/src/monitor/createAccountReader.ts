@@ -10,9 +10,7 @@ import {
   toAddress,
   toPrefixedHex,
 } from '@countersign/protocol'
-import { isHash } from '../createChain.ts'
-import { parseQuantity, type Rpc, unavailable } from '../createRpc.ts'
-import { toQuantity } from './listEvents.ts'
+import { getBlock, getTransaction, isHash, parseQuantity, type Rpc, toQuantity, unavailable } from '../createRpc.ts'
 
 export type Head = { number: number; hash: string; time: Date }
 export type MinedTransaction = { hash: string; nonce: number; blockNumber: number }
@@ -32,15 +30,12 @@ export type AccountReader = ReturnType<typeof createAccountReader>
 export function createAccountReader(rpc: Rpc, { address, chainId }: { address: string; chainId: number }) {
   const counts = new Map<number, number>()
 
-  async function getBlock(tag: string, isFull: boolean) {
+  async function getOwnBlock(tag: string, isFull = false) {
+    const { block, ...found } = await getBlock(rpc, tag, isFull)
     const what = `${rpc.host}: eth_getBlockByNumber`
-    const block = await rpc.call('eth_getBlockByNumber', [tag, isFull])
-    if (!isPlainObject(block) || !isHash(block.hash)) throw unavailable(`${what} is not a block`)
     const number = parseQuantity(block.number, `${what}: number`)
     if (tag !== 'latest' && tag !== toQuantity(number)) throw unavailable(`${what} is another block`)
-    const time = new Date(parseQuantity(block.timestamp, `${what}: timestamp`) * 1000)
-    if (Number.isNaN(time.getTime())) throw unavailable(`${what}: timestamp is not a time`)
-    return { number, hash: block.hash.toLowerCase(), time, transactions: block.transactions }
+    return { ...found, number, transactions: block.transactions }
   }
 
   function readTransaction(value: unknown, what: string) {
@@ -53,12 +48,12 @@ export function createAccountReader(rpc: Rpc, { address, chainId }: { address: s
 
   return {
     async getHead(): Promise<Head> {
-      const { number, hash, time } = await getBlock('latest', false)
+      const { number, hash, time } = await getOwnBlock('latest')
       return { number, hash, time }
     },
 
     async getBlock(blockNumber: number): Promise<AccountBlock> {
-      const { hash, time, transactions } = await getBlock(toQuantity(blockNumber), true)
+      const { hash, time, transactions } = await getOwnBlock(toQuantity(blockNumber), true)
       const what = `${rpc.host}: eth_getBlockByNumber: a transaction`
       if (!Array.isArray(transactions)) throw unavailable(`${what} list is not a list`)
       const all = transactions.map((item) => readTransaction(item, what))
@@ -72,13 +67,10 @@ export function createAccountReader(rpc: Rpc, { address, chainId }: { address: s
 
     /** Undefined for what is not mined, or not of this account. */
     async getTransaction(txHash: string): Promise<MinedTransaction | undefined> {
-      const what = `${rpc.host}: eth_getTransactionByHash`
-      const result = await rpc.call('eth_getTransactionByHash', [txHash])
-      if (result === null) return undefined
-      const { hash, isOurs, nonce, value } = readTransaction(result, what)
-      if (hash !== txHash) throw unavailable(`${what} is another transaction`)
-      if (!isOurs || value.blockNumber === null) return undefined
-      return { hash, nonce, blockNumber: parseQuantity(value.blockNumber, `${what}: blockNumber`) }
+      const found = await getTransaction(rpc, txHash)
+      if (found?.blockNumber === undefined) return undefined
+      const { hash, isOurs, nonce } = readTransaction(found.result, `${rpc.host}: eth_getTransactionByHash`)
+      return isOurs ? { hash, nonce, blockNumber: found.blockNumber } : undefined
     },
 
     /** How many nonces were used up to and with a block. The counts of one look must fit each other. */

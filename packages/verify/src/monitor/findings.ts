@@ -1,4 +1,4 @@
-import type { Conclusion } from '../conclude.ts'
+import type { Conclusion } from '../verify.ts'
 
 /** The effect of a finding on the report. Warnings and notes leave it complete. */
 export type Severity = 'alarm' | 'not-listed' | 'gap' | 'warning' | 'note'

@@ -2,8 +2,7 @@ import type { Verifier } from '@countersign/attestation'
 import { unavailable } from '../createRpc.ts'
 import type { MinedTransaction } from './createAccountReader.ts'
 import type { Finding } from './findings.ts'
-import type { Judgement } from './judgeReceipt.ts'
-import type { ReceiptFacts } from './log/receiptFacts.ts'
+import type { Judgement, ReceiptFacts } from './judgeReceipt.ts'
 import { mapSome } from './mapSome.ts'
 
 /** What an event names a receipt for: the use of a nonce, or something that is not on this chain. */

@@ -1,6 +1,6 @@
 import { attestationPublishedTopic, readAttestationPublished } from '@countersign/protocol'
 import { parseLog, type RawLog } from '../createChain.ts'
-import { type Rpc, unavailable } from '../createRpc.ts'
+import { type Rpc, toQuantity, unavailable } from '../createRpc.ts'
 import { VerifierError } from '../errors.ts'
 
 /** An event of a wallet, as the contract wrote it. */
@@ -48,9 +48,4 @@ async function getEvents(
     const event = readAttestationPublished(log)
     return event?.wallet === wallet ? [{ txHash: event.txHash, ipfsCid: event.ipfsCid, log }] : []
   })
-}
-
-/** A number as JSON-RPC of Ethereum writes it. */
-export function toQuantity(value: number): string {
-  return `0x${value.toString(16)}`
 }

@@ -95,23 +95,23 @@ export type MonitorRequest = JudgeRequest & {
   /** A node of the chain on which the wallet is looked at. */
   rpc: string
   /** The chain that this node must be of. Without it, any chain will do. */
-  chainId?: number
+  chainId?: number | undefined
   /** A node of the chain that has the events, where that is another. */
-  eventsRpc?: string
+  eventsRpc?: string | undefined
   /** The contract on that chain, in lower case, where no manifest names it. */
-  contract?: string
+  contract?: string | undefined
   /** Signatures with a lower nonce, or mined in an earlier block, are from before there were receipts. */
-  from?: { nonce: number } | { block: number }
+  from?: { nonce: number } | { block: number } | undefined
   /** How long after it was mined a transaction may be without an event, in seconds; 600 unless given. By the chain, or by that of the events where it is behind. */
-  graceS?: number
+  graceS?: number | undefined
   /** So many receipts are judged in one look; all unless given. */
-  maxReceipts?: number
+  maxReceipts?: number | undefined
   /** The service that serves the logs, if it has any: they are below `/log`. */
-  log?: string
+  log?: string | undefined
   /** Addresses of witnesses, along with those in the manifests. The monitor asks them directly for the newest checkpoint that they cosigned. */
-  witnessUrls?: readonly string[]
+  witnessUrls?: readonly string[] | undefined
   /** A log with more entries that were not read before is not read; 10 million unless given. */
-  maxLogEntries?: number
+  maxLogEntries?: number | undefined
 }
 
 /** How long logs may still be read: a service that is slow on purpose must not keep back what the chain shows. */

@@ -1,3 +1,4 @@
+import type { LogEntry } from '@countersign/log'
 import { encodeBlock, nameSignature, toCid } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createFetchBytes } from '../fetchBytes.ts'
@@ -290,94 +291,65 @@ describe('entries without a receipt', () => {
 })
 
 describe('a log that lies', () => {
-  const contradictions: [string, () => void][] = [
-    ['says that something was erased, and it is mined', () => void stack.log.append(ending('dropped', first))],
-    ['says that something was erased, and it has a receipt', () => void stack.log.append(ending('dropped', message))],
-    ['erases by its second entry what has a receipt', () => stack.append(toEntry(second), ending('dropped', second))],
-    ['has a signature again that was erased', () => stack.append(signature(), ending('dropped'), signature())],
-    ['erases twice', () => stack.append(signature(), ending('dropped'), ending('dropped'))],
-    ['erases what it does not have', () => void stack.log.append(ending('dropped'))],
-    [
-      'erases what an earlier boot signed',
-      () => {
-        stack.append(signature(), boot(50), ending('dropped'))
-      },
-    ],
-    [
-      'erases and reports the same',
-      () => {
-        stack.append(signature(), ending('dropped'), ending('unacknowledged'))
-      },
-    ],
+  const contradictions: [string, () => readonly LogEntry[]][] = [
+    ['says that something was erased, and it is mined', () => [ending('dropped', first)]],
+    ['says that something was erased, and it has a receipt', () => [ending('dropped', message)]],
+    ['erases by its second entry what has a receipt', () => [toEntry(second), ending('dropped', second)]],
+    ['has a signature again that was erased', () => [signature(), ending('dropped'), signature()]],
+    ['erases twice', () => [signature(), ending('dropped'), ending('dropped')]],
+    ['erases what it does not have', () => [ending('dropped')]],
+    ['erases what an earlier boot signed', () => [signature(), boot(50), ending('dropped')]],
+    ['erases and reports the same', () => [signature(), ending('dropped'), ending('unacknowledged')]],
   ]
-  test.each(contradictions)('since it %s', async (_, plant) => {
+  test.each(contradictions)('since it %s', async (_, entries) => {
     stack.publish(...all)
-    plant()
+    stack.append(...entries())
     const report = await stack.look()
     expect(report.findings.filter(({ kind }) => kind === 'log-lies')).toHaveLength(1)
     expect(['log-lies', 'hidden']).toContain(report.conclusion)
   })
 
+  const answering = (path: string, answer: () => Uint8Array<ArrayBuffer> | string) => () => {
+    stack.log.lie = (asked) => (asked === path ? answer() : undefined)
+  }
   const lies: [string, () => void, RegExp][] = [
     [
       'too few cosignatures',
-      () => {
-        stack.log.cosigners = [1]
-      },
+      () => Object.assign(stack.log, { cosigners: [1] }),
       /too few witnesses cosigned \(1 of 2\)/,
     ],
     [
       'a cosignature that does not hold',
-      () => {
-        const note = stack.log.toNote()
-        const other = stack.log.toNote(3)
-        stack.log.lie = (path) =>
-          path === 'checkpoint' ? `${note.split('\n\n')[0]}\n\n${other.split('\n\n')[1]}` : undefined
-      },
+      answering('checkpoint', () => {
+        const [note, other] = [stack.log.toNote(), stack.log.toNote(3)]
+        return `${note.split('\n\n')[0]}\n\n${other.split('\n\n')[1]}`
+      }),
       /a key did not sign this note/,
     ],
-    [
-      'another key',
-      () => {
-        stack.log.key = createFakeLog([], 'other').key
-      },
-      /another key/,
-    ],
-    [
-      'a checkpoint that is none',
-      () => {
-        stack.log.lie = (path) => (path === 'checkpoint' ? 'x' : undefined)
-      },
-      /malformed note/,
-    ],
+    ['another key', () => Object.assign(stack.log, { key: createFakeLog([], 'other').key }), /another key/],
+    ['a checkpoint that is none', answering('checkpoint', () => 'x'), /malformed note/],
     [
       'a root that is not that of its entries',
-      () => {
+      answering('checkpoint', () => {
         const other = createFakeLog([...stack.log.entries.slice(0, 3), boot(50)])
         other.cosignedAtS = stack.log.cosignedAtS
-        stack.log.lie = (path) => (path === 'checkpoint' ? other.toNote() : undefined)
-      },
+        return other.toNote()
+      }),
       /root of its checkpoint of 4 entries is not that of its entries/,
     ],
     [
       'a tile that is not that of its entries',
-      () => {
-        stack.log.lie = (path) => (path === 'tile/0/000.p/4' ? new Uint8Array(128) : undefined)
-      },
+      answering('tile/0/000.p/4', () => new Uint8Array(128)),
       /tile 0 of level 0 is not that of its entries/,
     ],
     [
       'a tile that is cut',
-      () => {
-        stack.log.lie = (path) => (path === 'tile/0/000.p/4' ? new Uint8Array(96) : undefined)
-      },
+      answering('tile/0/000.p/4', () => new Uint8Array(96)),
       /tile 0 of level 0: the tile has another width/,
     ],
     [
       'a bundle that is cut',
-      () => {
-        stack.log.lie = (path) => (path === 'tile/entries/000.p/4' ? new Uint8Array(59) : undefined)
-      },
+      answering('tile/entries/000.p/4', () => new Uint8Array(59)),
       /the bundle 0: malformed tile, the bundle has more entries/,
     ],
     [

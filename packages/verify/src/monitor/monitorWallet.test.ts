@@ -326,39 +326,31 @@ describe('what cannot be looked at is never complete', () => {
     expect(kindsOf(await look())).toEqual(['not-shown 1'])
   })
 
-  const lies: [string, (method: string, params: readonly unknown[]) => unknown][] = [
-    ['counts fewer transactions than it has', (method) => (method === 'eth_getTransactionCount' ? '0x1' : undefined)],
-    [
-      'counts more early than late',
-      (method, [, block]) => (method === 'eth_getTransactionCount' ? (Number(block) > 10 ? '0x3' : '0x9') : undefined),
-    ],
-    [
-      'counts a transaction that no block has',
-      (method, [, block]) => (method === 'eth_getTransactionCount' ? (Number(block) > 10 ? '0x3' : '0x2') : undefined),
-    ],
+  const answering =
+    (asked: string, answer: (params: readonly unknown[]) => unknown) => (method: string, params: readonly unknown[]) =>
+      method === asked ? answer(params) : undefined
+  const byBlock = (early: string, late: string) =>
+    answering('eth_getTransactionCount', ([, block]) => (Number(block) > 10 ? late : early))
+  const lies: [string, ReturnType<typeof answering>][] = [
+    ['counts fewer transactions than it has', byBlock('0x1', '0x1')],
+    ['counts more early than late', byBlock('0x9', '0x3')],
+    ['counts a transaction that no block has', byBlock('0x2', '0x3')],
+    ['has no count', byBlock('many', 'many')],
     [
       'says another nonce than was signed',
-      (method, [hash]) =>
-        method === 'eth_getTransactionByHash'
-          ? { ...own(second, 0), nonce: hash === hashOf(second.receipt) ? '0x0' : '0x1', hash, blockNumber: '0x1' }
-          : undefined,
+      answering('eth_getTransactionByHash', ([hash]) => {
+        const nonce = hash === hashOf(second.receipt) ? '0x0' : '0x1'
+        return { ...own(second, 0), nonce, hash, blockNumber: '0x1' }
+      }),
     ],
     [
       'answers with another transaction',
-      (method) =>
-        method === 'eth_getTransactionByHash'
-          ? { ...own(first, 0), nonce: '0x0', hash: `0x${'00'.repeat(32)}`, blockNumber: '0x1' }
-          : undefined,
+      answering('eth_getTransactionByHash', () => {
+        return { ...own(first, 0), nonce: '0x0', hash: `0x${'00'.repeat(32)}`, blockNumber: '0x1' }
+      }),
     ],
-    [
-      'is reorganised meanwhile',
-      (method) => {
-        if (method === 'eth_getLogs') node.fork = 1
-        return undefined
-      },
-    ],
-    ['searches no events', (method) => (method === 'eth_getLogs' ? new Error('no') : undefined)],
-    ['has no count', (method) => (method === 'eth_getTransactionCount' ? 'many' : undefined)],
+    ['is reorganised meanwhile', answering('eth_getLogs', () => void Object.assign(node, { fork: 1 }))],
+    ['searches no events', answering('eth_getLogs', () => new Error('no'))],
   ]
   test.each(lies)('a node that %s', async (_, lie) => {
     send(first, second)

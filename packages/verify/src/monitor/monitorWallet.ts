@@ -44,8 +44,7 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
   await assertChain(rpc, request.chainId)
   const chainId = await rpc.getChainId()
   const reader = createAccountReader(rpc, { address, chainId })
-  const listed = manifests.flatMap(({ contracts }) => contracts)
-  const source = await chooseContract(eventsRpc, { contract, chainId: undefined, listed })
+  const source = await chooseContract(eventsRpc, { contract, manifests })
   await assertChain(eventsRpc, source.chainId)
 
   const head = await reader.getHead()

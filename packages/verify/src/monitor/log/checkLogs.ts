@@ -2,16 +2,16 @@ import { findCosignatures, LogError, parseNote, type WitnessPolicy } from '@coun
 import { equalBytes } from '@countersign/protocol'
 import type { FetchBytes } from '../../fetchBytes.ts'
 import type { Finding } from '../findings.ts'
+import type { ReceiptFacts } from '../judgeReceipt.ts'
 import type { JudgedFacts } from '../judgeSteps.ts'
 import type { LogReport } from '../report.ts'
 import type { ListedLog, LogSource } from './createLogSource.ts'
-import { LogFault, lies, withholds } from './logFault.ts'
+import { LogFault, lies, withholds } from './createLogSource.ts'
 import { type KnownLog, type LogsMemory, listEntries } from './logMemory.ts'
 import { matchEntries } from './matchEntries.ts'
 import { type PlannedLog, planLogs } from './planLogs.ts'
 import { readLog, type SeenLog } from './readLog.ts'
 import { computeRoots } from './readTree.ts'
-import type { ReceiptFacts } from './receiptFacts.ts'
 import {
   type AwaitShownDeps,
   askWitnesses,

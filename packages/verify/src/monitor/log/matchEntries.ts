@@ -1,8 +1,8 @@
 import type { StatementEntry } from '@countersign/log'
 import type { Finding } from '../findings.ts'
+import type { ReceiptFacts } from '../judgeReceipt.ts'
 import { listEntries } from './logMemory.ts'
 import type { SeenLog } from './readLog.ts'
-import type { ReceiptFacts } from './receiptFacts.ts'
 
 export type MatchParameters = StoriesParameters & {
   /** All that could be read of the wallet, by the leaves of their statements. */

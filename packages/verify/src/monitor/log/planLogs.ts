@@ -1,7 +1,7 @@
 import type { WitnessPolicy } from '@countersign/log'
+import type { ReceiptFacts } from '../judgeReceipt.ts'
 import type { ListedLog } from './createLogSource.ts'
 import type { LogsMemory } from './logMemory.ts'
-import type { ReceiptFacts } from './receiptFacts.ts'
 
 /** A log that is to be looked at, and what is known of it beforehand. */
 export type PlannedLog = {

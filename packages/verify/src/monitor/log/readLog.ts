@@ -11,7 +11,7 @@ import {
 } from '@countersign/log'
 import { equalBytes } from '@countersign/protocol'
 import type { LogSource } from './createLogSource.ts'
-import { LogFault, lies, withholds } from './logFault.ts'
+import { LogFault, lies, withholds } from './createLogSource.ts'
 import { computeKnownRoot, countLeaves, type KnownLog } from './logMemory.ts'
 import { computeRoots, type ReadTree, readTree } from './readTree.ts'
 

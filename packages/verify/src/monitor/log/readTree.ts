@@ -15,7 +15,7 @@ import {
 import { equalBytes, hashTree, hashTreeLeaf } from '@countersign/protocol'
 import { mapSome } from '../mapSome.ts'
 import type { LogSource } from './createLogSource.ts'
-import { lies } from './logFault.ts'
+import { lies } from './createLogSource.ts'
 import { countLeaves, type KnownLog, type KnownTree } from './logMemory.ts'
 
 export type ReadTreeParameters = {

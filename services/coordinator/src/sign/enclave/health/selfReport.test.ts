@@ -219,7 +219,7 @@ describe('the coordinator’s report on its own key', () => {
   })
 
   test.each<[string, Partial<SimulatedReportOptions>, string]>([
-    ['that can be debugged', { policy: { debug: true } }, 'debug_enabled'],
+    ['that can be debugged', { policy: 0xb0000n }, 'debug_enabled'],
     ['at another privilege level', { vmpl: 1 }, 'vmpl_not_allowed'],
     ['under a VLEK', { signingKey: 'vlek' }, 'signing_key_not_allowed'],
     ['without the alias check', { platformInfo: 0x05n }, 'alias_check_missing'],
