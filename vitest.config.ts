@@ -99,6 +99,9 @@ const browser = (path: string): TestProjectInlineConfiguration => ({
     name: 'browser',
     include: ['{packages,apps}/**/*.browser.test.{ts,tsx}'],
     exclude,
+    // One page for all files: it loads the apps once. A test leaves it as it was: no globals, no stored items, the viewport's size.
+    isolate: false,
+    setupFiles: ['apps/web/test/browserSetup.ts'],
     browser: {
       enabled: true,
       headless: true,

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type LocalChain, startChain } from '@countersign/testing'
@@ -69,18 +69,6 @@ test('prints address, transaction and block of the deployed contract', async () 
   expect(await client.getCode({ address: address as `0x${string}` })).toBe(serviceAttestations.deployedBytecode)
 })
 
-test('takes the key from a file', async () => {
-  const path = join(folder, 'key')
-  await writeFile(path, `${keyOf(3)}\n`, { mode: 0o600 })
-  expect(await run(toArguments(), { DEPLOYER_PRIVATE_KEY_FILE: path })).toMatchObject({ code: 0, stderr: '' })
-})
-
-test('--help', async () => {
-  const { code, stdout, stderr } = await run(['--help'])
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  expect(stdout).toContain('--publisher')
-})
-
 test('wrong input ends with 2 and lists every fault', async () => {
   const { code, stdout, stderr } = await run(['--chain-id', 'sepolia'])
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -101,12 +89,4 @@ test('a failed deployment ends with 1 and one line', async () => {
     stdout: '',
     stderr: 'deploy: the node is of chain 31337, not 1\n',
   })
-})
-
-test('an account that cannot pay: one line, without its key', async () => {
-  const key = '2f'.repeat(32)
-  const { code, stdout, stderr } = await run(toArguments(), { DEPLOYER_PRIVATE_KEY: key })
-  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-  expect(stderr).toMatch(/^deploy: the deployment was not sent: .*\n$/)
-  expect(stderr).not.toContain(key)
 })

@@ -70,7 +70,6 @@ describe('as the image starts it', () => {
 
   describe.each(programs)('%s: %s', (image, name, answer) => {
     const path = write(`launch-${image}`, createImageLauncher(image, { node: process.execPath, folder: root }))
-    const script = launchedBy(image, name)?.args[0] ?? ''
 
     test('starts, and says what its configuration lacks', () => {
       const { status, stdout, stderr, hasObeyed } = run(path, { args: [name] })
@@ -84,6 +83,12 @@ describe('as the image starts it', () => {
       expect([status, stderr, hasObeyed]).toEqual([1, '', false])
       expect(stdout).toContain(answer)
     })
+  })
+
+  describe('an argument that is no name', () => {
+    const [image, name] = ['coordinator', 'worker'] as const
+    const path = write('launch-coordinator', createImageLauncher(image, { node: process.execPath, folder: root }))
+    const script = launchedBy(image, name)?.args[0] ?? ''
 
     test.each([
       ['an option of Node', [`--import=${evilUrl}`, script]],

@@ -4,10 +4,7 @@ import { toHumanLine } from './humanLine.ts'
 describe('a line of a log, for a person', () => {
   test.each([
     ['info', 'info'],
-    ['warn', 'warn'],
     ['error', 'error'],
-    [undefined, 'info'],
-    [null, 'info'],
     ['loud', 'info'],
   ])('level %j is %s', (level, expected) => {
     expect(toHumanLine(JSON.stringify({ level, msg: 'Pinned receipt' }))).toEqual({

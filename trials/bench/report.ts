@@ -53,6 +53,8 @@ export type Lane = {
   load: Load
   /** The first lane's figures, or only its rate, are given as multiples of this one's, not the other way round. */
   reference?: 'all' | 'rate'
+  /** What it is compared with, if that is not the first lane. */
+  comparedWith?: string
   /** More callers would only wait longer. */
   maxConnections?: number
 }
@@ -105,7 +107,7 @@ export async function compareLanes(
     const of = (pick: (repeat: readonly Figures[]) => number | undefined) =>
       median(calm.repeats.map((repeat) => pick(repeat) ?? Number.NaN))
     const found = MEASURES.flatMap(([measured, unit]) =>
-      lanes.map(({ name, reference }, place) => {
+      lanes.map(({ name, reference, comparedWith = '' }, place) => {
         const toRatio = (top: number, bottom: number) =>
           of((repeat) => (repeat[top]?.[measured] ?? Number.NaN) / (repeat[bottom]?.[measured] ?? Number.NaN))
         const references = [...lanes.entries()].filter(
@@ -116,7 +118,12 @@ export async function compareLanes(
             ? Object.fromEntries(references.map(([other, lane]) => [lane.name, toRatio(0, other)]))
             : reference
               ? {}
-              : { [first]: toRatio(place, 0) }
+              : {
+                  [comparedWith || first]: toRatio(
+                    place,
+                    lanes.findIndex((lane) => lane.name === comparedWith),
+                  ),
+                }
         const figure = measured === 'rate' ? what : `${measured}${suffix}`
         return toRow(
           name === '' ? figure : `${figure}, ${name}`,

@@ -85,10 +85,11 @@ async function startLanes(scope: Scope, { start }: Bench, own: Measured): Promis
     return inner.add(far, ({ stop }) => stop()).url
   }
   const single = await start({ limit: 1 })
+  const second = 'receipts of version 2'
   return [
     { name: 'one quote each', load: single, reference: 'rate', maxConnections: MAX_SINGLE_CALLERS },
-    { name: 'receipts of version 2', load: await start({ receipts: 2 }) },
-    { name: 'receipts of version 2 with a log', load: await start({ receipts: 2, log: { route } }) },
+    { name: second, load: await start({ receipts: 2 }) },
+    { name: `${second} with a log`, load: await start({ receipts: 2, log: { route } }), comparedWith: second },
     { name: 'vault, one approval each', load: { ...own, vaults: await createVaults(scope, own) } },
   ]
 }

@@ -174,8 +174,9 @@ export async function startLoad(parameters: {
     get answered(): ReceivedSignature[] {
       return [...answers.values()].map(({ answer }) => answer)
     },
-    /** Tries that ended after a moment. */
-    since: (moment: number): readonly Try[] => tries.filter(({ endedAt }) => endedAt > moment),
+    /** Tries that ended after a moment. Those under way have no end yet. */
+    since: (moment: number): readonly Try[] =>
+      tries.filter(({ endedAt }) => endedAt > moment && Number.isFinite(endedAt)),
     /** Sends nothing new. Resolves when all signatures are answered and all polled proofs are terminal, or the time is over. */
     async finish(timeoutMs: number): Promise<void> {
       isOver = true

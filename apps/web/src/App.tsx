@@ -86,7 +86,7 @@ function PageSkeleton() {
 
 function NotFoundPage() {
   return (
-    <section className="plain-page" aria-labelledby="not-found">
+    <section className="plain-page stack" aria-labelledby="not-found">
       <h1 id="not-found">There is no page here</h1>
       <p>The address may be mistyped or cut off. Links to proofs look like this:</p>
       <p className="mono">{window.location.origin}/proof/q83vEjRWeJCrze8SNFZ4kA</p>

@@ -66,43 +66,43 @@ export async function loadConfig(fetch: typeof globalThis.fetch): Promise<WebCon
   }
 }
 
+type Rule = { isGood: (value: unknown) => boolean; words: string; isNeeded?: boolean }
+
+const isText = (value: unknown) => typeof value === 'string' && value !== ''
+const isAnything = () => true
+const url: Rule = { isGood: isUrl, words: 'must be an http(s) address, or left out' }
+const unchecked: Rule = { isGood: isAnything, words: '' }
+
+/** What each member must be. */
+const rules: Record<Exclude<keyof WebConfig, 'tokens'>, Rule> = {
+  apiBaseUrl: { isGood: isUrl, words: 'must be the http(s) address of the service', isNeeded: true },
+  chainId: { isGood: isChainId, words: 'must be a positive whole number', isNeeded: true },
+  maxFeePerGas: { isGood: isWei, words: 'must be a string of digits, in wei, or left out' },
+  chainName: { isGood: isText, words: 'must be text, or left out' },
+  ...{ rpcUrl: url, explorerUrl: url, faucetUrl: url, ipfsGatewayUrl: url, signInDemoUrl: url },
+  attestations: { isGood: isAttestations, words: 'must have chainId, rpcUrl and address, or be left out' },
+  // The pages that verify check these.
+  ...{ trust: unchecked, allowMock: unchecked, tcbStatuses: unchecked },
+  manifestFile: { isGood: isText, words: 'must be a path, or left out' },
+}
+
 /** Takes the members it knows and leaves others alone. */
 export function parseConfig(value: unknown): WebConfig {
   if (!isPlainObject(value)) throw new ConfigError(['/config.json is not an object'])
-  const faults: string[] = []
-  const { apiBaseUrl, chainId, rpcUrl, chainName, explorerUrl, faucetUrl, ipfsGatewayUrl, attestations } = value
-  const { maxFeePerGas, tokens, trust, allowMock, tcbStatuses, manifestFile, signInDemoUrl } = value
-  const urls = { rpcUrl, explorerUrl, faucetUrl, ipfsGatewayUrl, signInDemoUrl }
-  const check = (isGood: boolean, fault: string) => isGood || faults.push(fault)
-
-  check(isUrl(apiBaseUrl), 'apiBaseUrl must be the http(s) address of the service')
-  check(isChainId(chainId), 'chainId must be a positive whole number')
-  for (const [name, url] of Object.entries(urls)) {
-    check(url === undefined || isUrl(url), `${name} must be an http(s) address, or left out`)
-  }
-  check(
-    maxFeePerGas === undefined || isWei(maxFeePerGas),
-    'maxFeePerGas must be a string of digits, in wei, or left out',
-  )
-  check(
-    chainName === undefined || (typeof chainName === 'string' && chainName !== ''),
-    'chainName must be text, or left out',
-  )
-  check(
-    manifestFile === undefined || (typeof manifestFile === 'string' && manifestFile !== ''),
-    'manifestFile must be a path, or left out',
-  )
-  check(
-    attestations === undefined || isAttestations(attestations),
-    'attestations must have chainId, rpcUrl and address, or be left out',
-  )
+  const { tokens } = value
+  const known = Object.entries(rules).map(([name, rule]) => ({ name, member: value[name], ...rule }))
+  const faults = known
+    .filter(({ member, isGood, isNeeded = false }) => (member !== undefined || isNeeded) && !isGood(member))
+    .map(({ name, words }) => `${name} ${words}`)
   if (tokens !== undefined) faults.push(...findTokenFaults(tokens))
   if (faults.length > 0) throw new ConfigError(faults)
-  const fees = isWei(maxFeePerGas) ? { maxFeePerGas: BigInt(maxFeePerGas) } : {}
-  const lists = Array.isArray(tokens) ? { tokens: tokens.map(toToken) } : {}
-  const anchors = { attestations, trust, allowMock, tcbStatuses, manifestFile }
-  const known = { apiBaseUrl, chainId, ...fees, chainName, ...urls, ...lists, ...anchors }
-  return Object.fromEntries(Object.entries(known).filter(([, member]) => member !== undefined)) as WebConfig
+  const given = known.flatMap(({ name, member }) => (member === undefined ? [] : [[name, member]]))
+  const config: WebConfig = Object.fromEntries(given)
+  return {
+    ...config,
+    ...(isWei(value.maxFeePerGas) ? { maxFeePerGas: BigInt(value.maxFeePerGas) } : {}),
+    ...(Array.isArray(tokens) ? { tokens: tokens.map(toToken) } : {}),
+  }
 }
 
 export const ConfigContext = createContext<WebConfig | null>(null)
@@ -171,6 +171,17 @@ function isCoin(symbol: string): boolean {
 
 function toToken({ chainId, address, symbol, decimals, name }: Token): Token {
   return { chainId, address: address.toLowerCase() as Hex, symbol, decimals, name }
+}
+
+/** The page of a transaction in the explorer. It knows one chain: of another's a link would lead to nothing, or to something else. */
+export function toExplorerLink(
+  { explorerUrl, chainId }: WebConfig,
+  txHash: string,
+  onChain: number | undefined = chainId,
+): string | undefined {
+  return explorerUrl === undefined || onChain !== chainId
+    ? undefined
+    : `${explorerUrl.replace(/\/+$/, '')}/tx/${txHash}`
 }
 
 /** The unit of an amount of the chain's own coin. */

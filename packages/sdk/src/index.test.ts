@@ -10,7 +10,7 @@ import * as vaultsClient from './vaults/client.ts'
 import * as vaults from './vaults/index.ts'
 import * as viem from './viem/toServiceAccount.ts'
 import * as wagmi from './wagmi/serviceConnector.ts'
-import * as webhooks from './webhooks/index.ts'
+import * as webhooks from './webhooks/verifyWebhook.ts'
 
 test('exports', () => {
   const entries = { sdk, client, eip1193, query, testing, vaultsClient, viem, wagmi, webhooks }

@@ -1,11 +1,18 @@
 export * from './client/index.ts'
-export { ServiceProvider, type ServiceProviderProps } from './react/ServiceProvider.tsx'
 export { type UseAttestationOptions, type UseAttestationReturnType, useAttestation } from './react/useAttestation.ts'
-export { type ServiceContextValue, type UseWalletReturnType, useService, useWallet } from './react/useService.ts'
-export { type UseSignReturnType, useSign } from './react/useSign.ts'
+export {
+  type ServiceContextValue,
+  ServiceProvider,
+  type ServiceProviderProps,
+  type UseWalletReturnType,
+  useService,
+  useWallet,
+} from './react/useService.ts'
 export {
   type UseSignMessageReturnType,
+  type UseSignReturnType,
   type UseSignTypedDataReturnType,
+  useSign,
   useSignMessage,
   useSignTypedData,
-} from './react/useSignOffChain.ts'
+} from './react/useSign.ts'

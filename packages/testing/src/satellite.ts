@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { createSimulatedSatellite, type SimulatedSatellite } from '@countersign/attestation/simulator'
+import { createSimulatedSatellite } from '@countersign/attestation/simulator'
 import { toEntropyMessage } from '@countersign/protocol'
 import { listen } from './listen.ts'
 
@@ -60,12 +60,7 @@ export async function startSatellite({
   const own = createSimulatedSatellite(seed)
   const foreign = createSimulatedSatellite('a foreign satellite')
   // Node's Ed25519 is native, the simulator's is JavaScript; both give the same bytes.
-  const keys = new Map<SimulatedSatellite, KeyObject>()
-  const keyOf = (satellite: SimulatedSatellite) => {
-    const key = keys.get(satellite) ?? importKey(satellite.privateKey)
-    keys.set(satellite, key)
-    return key
-  }
+  const keys = new Map([own, foreign].map((satellite) => [satellite, importKey(satellite.privateKey)] as const))
   /** Late answers, each with its timer. */
   const late = new Map<() => void, NodeJS.Timeout>()
   let fault: SatelliteFault | undefined
@@ -81,7 +76,8 @@ export async function startSatellite({
     const value = randomBytes(32)
     const timestampMs = Date.now() + shiftMs
     sequence += 1
-    const signature = sign(null, toEntropyMessage({ value, timestampMs, sequence }), keyOf(satellite)).toString('hex')
+    const key = keys.get(satellite) as KeyObject
+    const signature = sign(null, toEntropyMessage({ value, timestampMs, sequence }), key).toString('hex')
     return {
       source: 'simulated-satellite',
       value: value.toString('hex'),

@@ -12,7 +12,7 @@ import { assembleCoordinator, encodeBlock, type SelfAttestation, type Witness } 
 import type { Log, LogLine } from '@countersign/service'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
-import { type IdentityProvider, judgeRefusal } from './accounts/oidc.ts'
+import { evaluateRefusal, type IdentityProvider } from './accounts/oidc.ts'
 import { drawIcon } from './accounts/readProviders.ts'
 import { CoordinatorError } from './errors.ts'
 import { createMlDsa65Signer, type SelfReport, toMlDsa65Bytes } from './sign/enclave/health/selfReport.ts'
@@ -171,7 +171,7 @@ export function createFakeProvider(identity: FakeIdentity, issuer = 'https://pro
       fake.finished.push(parameters)
       const { searchParams } = parameters.callbackUrl
       const error = searchParams.get('error')
-      if (error !== null) return judgeRefusal(error)
+      if (error !== null) return evaluateRefusal(error)
       if (fake.isDown || searchParams.get('code') === 'bad') throw failed()
       const idToken = toFakeIdToken({ ...fake.identity, issuer, nonce: parameters.nonce })
       return { idToken, issuer, ...fake.identity }

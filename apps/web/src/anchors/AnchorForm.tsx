@@ -1,15 +1,11 @@
 import { toPlatformText } from '@countersign/verify'
 import { type FormEvent, useId, useState } from 'react'
+import { Button } from '../ui/Button.tsx'
 import { Field } from '../ui/Field.tsx'
 import { Fold } from '../ui/Fold.tsx'
 import { Notice } from '../ui/Notice.tsx'
-import {
-  type AnchorFaults,
-  type AnchorField,
-  type AnchorFields,
-  anchorEntries,
-  parseAnchorForm,
-} from './parseAnchorForm.ts'
+import { useFieldErrors } from '../ui/useFieldErrors.ts'
+import { type AnchorField, type AnchorFields, anchorEntries, parseAnchorForm } from './parseAnchorForm.ts'
 import { type Anchors, findContract, hasAnchors, type Trust } from './trust.ts'
 
 const EMPTY = Object.fromEntries(anchorEntries.map(([name]) => [name, ''])) as AnchorFields
@@ -65,7 +61,7 @@ export function AnchorForm({ anchors }: { anchors: Anchors }) {
 
 function OwnAnchors({ operator, onUse }: { operator: Trust; onUse: (trust: Trust) => void }) {
   const [fields, setFields] = useState(EMPTY)
-  const [faults, setFaults] = useState<AnchorFaults>({})
+  const { errors: faults, form, showErrors } = useFieldErrors<AnchorField>()
   const [isUsed, setUsed] = useState(false)
   const prefix = useId()
 
@@ -77,42 +73,29 @@ function OwnAnchors({ operator, onUse }: { operator: Trust; onUse: (trust: Trust
   function submit(event: FormEvent) {
     event.preventDefault()
     const result = parseAnchorForm(fields, operator)
-    setFaults(result.faults ?? {})
+    showErrors(result.faults ?? {})
     setUsed(result.trust !== undefined)
     if (result.trust !== undefined) onUse(result.trust)
-    const [first] = Object.keys(result.faults ?? {})
-    if (first !== undefined) document.getElementById(`${prefix}-${first}`)?.focus()
   }
 
   return (
-    <form className="anchor-form" onSubmit={submit} noValidate>
+    <form ref={form} className="stack" onSubmit={submit} noValidate>
       <p>
         Take them from a published release, or build the code and measure it. Several of a kind go on lines of their
         own. What you leave empty is not judged.
       </p>
-      {anchorEntries.map(([name, { label, hint, inputMode }]) => {
-        const text = {
-          autoComplete: 'off',
-          spellCheck: false,
-          value: fields[name],
-          onChange: (event: { target: { value: string } }) => change(name, event.target.value),
-        }
-        return (
-          <Field key={name} id={`${prefix}-${name}`} label={label} hint={hint(operator.node)} error={faults[name]}>
-            {(control) =>
-              inputMode === undefined ? (
-                <textarea {...control} {...text} rows={2} />
-              ) : (
-                <input {...control} {...text} type="text" inputMode={inputMode} />
-              )
-            }
-          </Field>
-        )
-      })}
+      {anchorEntries.map(([name, { label, hint, inputMode }]) => (
+        <Field
+          key={name}
+          id={`${prefix}-${name}`}
+          {...{ label, hint: hint(operator.node), error: faults[name], value: fields[name], inputMode }}
+          rows={inputMode === undefined ? 2 : undefined}
+          isMono
+          onChange={(value) => change(name, value)}
+        />
+      ))}
       <p className="actions">
-        <button type="submit" className="button">
-          Use these anchors
-        </button>
+        <Button type="submit">Use these anchors</Button>
         <span role="status">{isUsed ? 'These anchors are in use.' : ''}</span>
       </p>
     </form>

@@ -111,7 +111,7 @@ export type AnchorFields = Record<AnchorField, string>
 
 export const anchorEntries = Object.entries(anchorFields) as [AnchorField, AnchorFieldWords][]
 
-export type AnchorFaults = Partial<Record<AnchorField, string>>
+type AnchorFaults = Partial<Record<AnchorField, string>>
 
 export type AnchorFormResult = { trust: Trust; faults: undefined } | { trust: undefined; faults: AnchorFaults }
 

@@ -3,7 +3,8 @@ import { useMemo } from 'react'
 import { useCoin } from '../config.ts'
 import type { IncomingFault, Looked } from '../incoming/payment.ts'
 import type { IncomingPayments } from '../incoming/useIncoming.ts'
-import { ListCard, RetryButton } from '../ui/ListCard.tsx'
+import { Button } from '../ui/Button.tsx'
+import { ListCard } from '../ui/ListCard.tsx'
 import { toDateTime } from '../words/format.ts'
 import { isPending } from '../words/proofStatus.ts'
 import { ReceivedRow, SignedRow } from './HistoryRow.tsx'
@@ -57,9 +58,9 @@ export function HistoryCard({ address, history, incoming }: HistoryCardProps) {
       }
     >
       {known?.nextCursor ? (
-        <button type="button" className="button button-quiet" onClick={loadOlder} aria-disabled={isLoading}>
+        <Button look="quiet" onClick={loadOlder} isBusy={isLoading}>
           Show older
-        </button>
+        </Button>
       ) : null}
       {known === null ? null : <IncomingNote incoming={incoming} />}
     </ListCard>
@@ -79,7 +80,11 @@ function IncomingNote({ incoming }: { incoming: IncomingPayments }) {
         {sentenceOf(ether)}
       </p>
       {isOne ? null : <p>Tokens paid to you: {sentenceOf(tokens)}</p>}
-      {hasFault ? <RetryButton label="Look again" onRetry={retry} /> : null}
+      {hasFault ? (
+        <Button look="small" onClick={retry}>
+          Look again
+        </Button>
+      ) : null}
     </div>
   )
 }

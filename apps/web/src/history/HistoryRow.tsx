@@ -1,7 +1,7 @@
 import { type Hex, type TransactionSummary, useAttestation } from '@countersign/sdk'
 import { type ReactNode, useEffect } from 'react'
 import { getAddress } from 'viem'
-import { useConfig } from '../config.ts'
+import { toExplorerLink, useConfig } from '../config.ts'
 import type { Incoming } from '../incoming/payment.ts'
 import { Link } from '../router.tsx'
 import { toAgo, toChainName, toCoin, toDateTime, toShortAddress, toShortAmount } from '../words/format.ts'
@@ -58,27 +58,23 @@ export function SignedRow({ transaction, from, broadcast, isFollowed, onStatus }
 
 /** A payment to the wallet. It has no proof here: somebody else signed it. */
 export function ReceivedRow({ payment }: { payment: Incoming }) {
-  const { explorerUrl, chainId } = useConfig()
+  const config = useConfig()
   const { from, amount, token, txHash, time } = payment
-  const { decimals, symbol } = token ?? { decimals: 18, symbol: toCoin({ chainId }) }
+  const { decimals, symbol } = token ?? { decimals: 18, symbol: toCoin(config) }
   const description: Description = {
     direction: 'in',
     what: from === null ? 'Received from a contract' : 'Received from',
     counterparty: from,
     amount: `+${toShortAmount(amount, decimals)} ${symbol}`,
   }
+  const href = txHash === null ? undefined : toExplorerLink(config, txHash)
   const line = <HistoryLine description={description} time={time} />
   return (
     <li>
-      {explorerUrl === undefined || txHash === null ? (
+      {href === undefined ? (
         <div className="history-row">{line}</div>
       ) : (
-        <a
-          className="history-row"
-          href={`${explorerUrl.replace(/\/+$/, '')}/tx/${txHash}`}
-          target="_blank"
-          rel="noreferrer"
-        >
+        <a className="history-row" href={href} target="_blank" rel="noreferrer">
           {line}
         </a>
       )}

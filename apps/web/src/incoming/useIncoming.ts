@@ -1,5 +1,5 @@
 import { type Hex, useService } from '@countersign/sdk'
-import { useCallback, useSyncExternalStore } from 'react'
+import { useCallback } from 'react'
 import { useTokens } from '../config.ts'
 import { useWhileVisible } from '../ui/useWhileVisible.ts'
 import { type SessionKind, useSession } from '../wallet/session.ts'
@@ -20,8 +20,7 @@ const INTERVAL_MS = 30_000
 export function useIncoming({ address, onFound }: { address: Hex; onFound: () => void }): IncomingPayments {
   const { client } = useService()
   const tokens = useTokens()
-  const session = useSession(LOOKED_FOR, address)
-  const state = useSyncExternalStore(session.subscribe, session.get)
+  const [state, session] = useSession(LOOKED_FOR, address)
   const run = useCallback(
     async (signal: AbortSignal) => {
       // Not needed for the page to be shown.

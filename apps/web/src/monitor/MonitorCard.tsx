@@ -1,6 +1,7 @@
 import type { Hex } from '@countersign/sdk'
 import { useState } from 'react'
 import { useConfig } from '../config.ts'
+import { Button } from '../ui/Button.tsx'
 import { createLazyPart } from '../ui/createLazyPart.tsx'
 
 /** Brings the verifier with it, so that it is fetched only for those who ask. */
@@ -22,9 +23,7 @@ export function MonitorCard({ address }: { address: Hex }) {
       ) : (
         <>
           <p>Your browser can look through the chain for a use of this wallet that has no proof.</p>
-          <button type="button" className="button" onClick={() => setIsAsked(true)}>
-            Check all transactions
-          </button>
+          <Button onClick={() => setIsAsked(true)}>Check all transactions</Button>
         </>
       )}
     </section>

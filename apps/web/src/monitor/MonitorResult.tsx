@@ -13,6 +13,7 @@ import {
 import { useEffect, useState } from 'react'
 import { findContract, readOperatorTrust } from '../anchors/trust.ts'
 import { useConfig, type WebConfig } from '../config.ts'
+import { Button } from '../ui/Button.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { fetchBytes } from '../worker/pageFetch.ts'
 
@@ -23,7 +24,7 @@ type State =
 
 const LOOKING: State = { phase: 'looking', judged: 0, of: 0 }
 
-const TONES = { alarm: 'danger', 'not-listed': 'warning', gap: 'warning', complete: 'info' } as const
+const TONES = { alarm: 'bad', 'not-listed': 'warning', gap: 'warning', complete: 'good' } as const
 
 /** Looks at once, and again when it is asked to; what was accepted is not judged a second time. */
 export function MonitorResult({ address }: { address: Hex }) {
@@ -64,9 +65,9 @@ export function MonitorResult({ address }: { address: Hex }) {
       ) : null}
       {state.phase === 'done' ? <ReportView report={state.report} /> : null}
       {state.phase === 'looking' ? null : (
-        <button type="button" className="button button-small" onClick={() => setTurn((before) => before + 1)}>
+        <Button look="small" onClick={() => setTurn((before) => before + 1)}>
           Check again
-        </button>
+        </Button>
       )}
     </>
   )

@@ -2,7 +2,7 @@ import { type ProofPayload, toChecksumAddress } from '@countersign/protocol'
 import { isCid } from '@countersign/receipt'
 import { toGatewayLink, toPrintable } from '@countersign/verify'
 import type { ReactNode } from 'react'
-import type { WebConfig } from '../config.ts'
+import { toExplorerLink, type WebConfig } from '../config.ts'
 import { toGateways } from '../report/toCommand.ts'
 import { CopyButton } from '../ui/CopyButton.tsx'
 import { Fold } from '../ui/Fold.tsx'
@@ -18,21 +18,16 @@ const TITLES = {
 /** Where everything lies, for readers who want to look for themselves. */
 export function ProofLinks({ proof, config }: { proof: ProofPayload; config: WebConfig }) {
   const { kind = 'transaction', txHash, chainId, walletAddress, ipfsCid, onchainTxHash, onchainBlockNumber } = proof
-  const { explorerUrl, attestations } = config
+  const { attestations } = config
   const [gateway] = toGateways({ ...config, ipfsUrl: proof.ipfsUrl })
-  // An explorer knows one chain; a link to another chain's transaction would lead to nothing, or to something else.
-  const toExplorer = (hash: string, onChain: number | undefined) =>
-    explorerUrl !== undefined && onChain === config.chainId
-      ? `${explorerUrl.replace(/\/+$/, '')}/tx/${hash}`
-      : undefined
   const isReceiptCid = ipfsCid !== null && isCid(ipfsCid)
   return (
     <Fold title="Look for yourself">
-      <dl className="evidence-facts">
+      <dl className="evidence-facts stack">
         <LinkedFact
           title={TITLES[kind]}
           text={txHash}
-          href={kind === 'transaction' ? toExplorer(txHash, chainId) : undefined}
+          href={kind === 'transaction' ? toExplorerLink(config, txHash, chainId) : undefined}
           linkText="Show in the explorer"
         />
         <LinkedFact title="Wallet" text={toChecksumAddress(walletAddress)} />
@@ -48,7 +43,7 @@ export function ProofLinks({ proof, config }: { proof: ProofPayload; config: Web
           <LinkedFact
             title="Event"
             text={onchainTxHash}
-            href={toExplorer(onchainTxHash, attestations?.chainId ?? config.chainId)}
+            href={toExplorerLink(config, onchainTxHash, attestations?.chainId)}
             linkText="Show in the explorer"
           >
             {onchainBlockNumber === null ? 'Not confirmed yet.' : `In block ${onchainBlockNumber}.`}

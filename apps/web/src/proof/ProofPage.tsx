@@ -1,6 +1,6 @@
 import '../report/report.css'
 import { isTerminalProofStatus, type ProofPayload } from '@countersign/protocol'
-import { toPrintable, type VerifierError } from '@countersign/verify'
+import type { VerifierError } from '@countersign/verify'
 import { useMemo, useState } from 'react'
 import { AnchorForm } from '../anchors/AnchorForm.tsx'
 import { type Anchors, toVerifyRequest, useAnchors } from '../anchors/trust.ts'
@@ -9,7 +9,8 @@ import { toProofFailureWords } from '../report/failureWords.ts'
 import { IndependentCheck } from '../report/IndependentCheck.tsx'
 import { KeepEvidence } from '../report/KeepEvidence.tsx'
 import { canOpen, OpeningForm } from '../report/OpeningForm.tsx'
-import { VerificationReport } from '../report/VerificationReport.tsx'
+import { FailureNotice, VerificationReport } from '../report/VerificationReport.tsx'
+import { Button } from '../ui/Button.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { useVerification } from '../worker/useVerification.ts'
@@ -23,7 +24,7 @@ export function ProofPage({ slug }: { slug: string }) {
   const anchors = useAnchors(config)
   const { proof, error, isPolling, retry } = useProof({ apiBaseUrl: config.apiBaseUrl, slug })
   return (
-    <div className="evidence-page">
+    <div className="evidence-page stack">
       <h1>Proof of a signature</h1>
       {error === undefined ? null : <ProofFailure error={error} isPolling={isPolling} onRetry={retry} />}
       {proof === undefined && error === undefined ? <p role="status">Asking the service for this proof …</p> : null}
@@ -76,11 +77,11 @@ function ProofView({ proof, isPolling, config, anchors }: ProofViewProps) {
 
 function NotPinned({ status }: { status: ProofPayload['status'] }) {
   return status === 'pin_failed' ? (
-    <Notice tone="danger" title="There is no public receipt to verify">
+    <Notice tone="bad" title="There is no public receipt to verify">
       <p>The service gave up pinning it. Only its operator can export it; ask them for the file, and verify that.</p>
     </Notice>
   ) : isTerminalProofStatus(status) ? null : (
-    <Notice tone="info" title="The receipt is not public yet">
+    <Notice tone="good" title="The receipt is not public yet">
       <p>It takes some seconds after the signing. The verification starts by itself.</p>
     </Notice>
   )
@@ -88,21 +89,16 @@ function NotPinned({ status }: { status: ProofPayload['status'] }) {
 
 function ProofFailure(props: { error: VerifierError; isPolling: boolean; onRetry: () => void }) {
   const { error, isPolling, onRetry } = props
-  const { title, advice } = toProofFailureWords(error)
   return (
-    <Notice tone="danger" title={title} isAlert>
-      <p>{advice}</p>
-      <p className="transcript-detail">{toPrintable(error.details ?? error.message)}</p>
+    <FailureNotice words={toProofFailureWords(error)} detail={error.details ?? error.message}>
       {isPolling ? (
-        <p>This page asks again every few seconds.</p>
+        'This page asks again every few seconds.'
       ) : (
-        <p className="actions">
-          <button type="button" className="button button-quiet" onClick={onRetry}>
-            Ask again
-          </button>
-        </p>
+        <Button look="quiet" onClick={onRetry}>
+          Ask again
+        </Button>
       )}
-    </Notice>
+    </FailureNotice>
   )
 }
 
@@ -123,10 +119,10 @@ export function ShareLink({ url }: { url: string }) {
     <p className="share">
       <a href={url}>Link to this proof</a>
       {canShare ? (
-        <button type="button" className="button button-small" onClick={share}>
+        <Button look="small" onClick={share}>
           Share
           <span className="visually-hidden"> the link to this proof</span>
-        </button>
+        </Button>
       ) : (
         <CopyButton text={url} what="the link to this proof" />
       )}

@@ -41,6 +41,10 @@ const paths: Record<StageState, string> = {
   never: 'M10 16h12',
 }
 
+const tones: Record<StageState, string> = {
+  ...{ done: 'tone-good', current: 'tone-warning', waiting: '', failed: 'tone-bad', never: '' },
+}
+
 /** The life of a proof as a picture: four stations, and where it is. */
 function ProofLife({ status, isPolling }: { status: ProofStatus; isPolling: boolean }) {
   const { meaning } = proofStatusWords[status]
@@ -51,7 +55,7 @@ function ProofLife({ status, isPolling }: { status: ProofStatus; isPolling: bool
         {toStages(status).map(({ id, title, state, text }) => (
           <li
             key={id}
-            className={`life-stage life-stage-${state}`}
+            className={`life-stage life-stage-${state} ${tones[state]}`}
             data-stage={id}
             data-state={state}
             {...(state === 'current' ? { 'aria-current': 'step' as const } : {})}

@@ -23,7 +23,7 @@ export function IndependentCheck(props: { subject: CommandSubject; anchors: Pick
         </strong>{' '}
         In that copy, run:
       </p>
-      <div className="command">
+      <div className="command stack">
         <pre>
           <code>{command}</code>
         </pre>

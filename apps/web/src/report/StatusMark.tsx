@@ -18,19 +18,14 @@ const words: Record<Mark, string> = {
   wait: 'Waiting',
 }
 
+const tones: Record<Mark, string> = { pass: 'tone-good', fail: 'tone-bad', skip: '', mock: 'tone-warning', wait: '' }
+
 /** An outcome as a shape and a word; its colour only repeats them. */
 export function StatusMark({ mark, text = words[mark] }: { mark: Mark; text?: string }) {
   return (
-    <span className={`status-mark status-mark-${mark}`}>
+    <span className={`status-mark status-mark-${mark} ${tones[mark]}`}>
       <svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
-        <path
-          d={paths[mark]}
-          fill="none"
-          stroke="currentColor"
-          strokeWidth="2.4"
-          strokeLinecap="round"
-          strokeLinejoin="round"
-        />
+        <path d={paths[mark]} />
       </svg>
       {text}
     </span>

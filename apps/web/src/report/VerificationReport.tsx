@@ -1,4 +1,4 @@
-import type { ProofPayload, ServiceError } from '@countersign/protocol'
+import type { ProofPayload } from '@countersign/protocol'
 import {
   type Claim,
   describeError,
@@ -14,12 +14,13 @@ import {
 import type { ReactNode } from 'react'
 import type { Anchors } from '../anchors/trust.ts'
 import { Address } from '../ui/Address.tsx'
+import { Button } from '../ui/Button.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { toDateTime } from '../words/format.ts'
 import type { VerificationState } from '../worker/useVerification.ts'
 import { Checks, countSteps } from './Checks.tsx'
 import { toClaims } from './ClaimList.tsx'
-import { toFailureWords } from './failureWords.ts'
+import { type FailureWords, toFailureWords } from './failureWords.ts'
 import { type Mark, StatusMark } from './StatusMark.tsx'
 
 type VerificationReportProps = {
@@ -43,7 +44,13 @@ export function VerificationReport({ state, anchors, proof, onRetry, children }:
       <p className={state.phase === 'running' ? 'verification-progress' : 'visually-hidden'} role="status">
         {toStatusText(state, context)}
       </p>
-      {state.phase === 'failed' ? <Unverified error={state.error} onRetry={onRetry} /> : null}
+      {state.phase === 'failed' ? (
+        <FailureNotice words={toFailureWords(state.error)} detail={describeError(state.error).message}>
+          <Button look="quiet" onClick={onRetry}>
+            Try again
+          </Button>
+        </FailureNotice>
+      ) : null}
       {outcome === undefined ? null : (
         <>
           <VerdictPanel outcome={outcome} lies={lies} context={context} />
@@ -81,17 +88,14 @@ function toStatusText(state: VerificationState, context: VerdictContext): string
   }
 }
 
-function Unverified({ error, onRetry }: { error: ServiceError; onRetry: () => void }) {
-  const { title, advice } = toFailureWords(error)
+/** Why there is nothing to show, what the verifier says of it, and a way on. */
+export function FailureNotice(props: { words: FailureWords; detail: string; children: ReactNode }) {
+  const { words, detail, children } = props
   return (
-    <Notice tone="danger" title={title} isAlert>
-      <p>{advice}</p>
-      <p className="transcript-detail">{toPrintable(describeError(error).message)}</p>
-      <p className="actions">
-        <button type="button" className="button button-quiet" onClick={onRetry}>
-          Try again
-        </button>
-      </p>
+    <Notice tone="bad" title={words.title} isAlert>
+      <p>{words.advice}</p>
+      <p className="transcript-detail">{toPrintable(detail)}</p>
+      <p className="actions">{children}</p>
     </Notice>
   )
 }
@@ -115,7 +119,7 @@ function SignedPanel({ outcome }: { outcome: Outcome }) {
       ))}
       <details open={content !== undefined}>
         <summary>Field by field</summary>
-        <dl className="evidence-facts">
+        <dl className="evidence-facts stack">
           {facts.map(({ name, value }) => (
             <div key={`${name} ${value}`}>
               <dt>{name}</dt>
@@ -142,7 +146,7 @@ function VerdictPanel(props: { outcome: Outcome; lies: readonly Claim[]; context
   const { problems, verdict, steps, isMock } = outcome
   const first = steps.find(({ status }) => status === 'fail')
   return (
-    <section className={`verdict verdict-${tone}`} aria-labelledby="verdict-title" data-verdict={verdict}>
+    <section className={`verdict stack tone-${tone}`} aria-labelledby="verdict-title" data-verdict={verdict}>
       <p>
         <StatusMark mark={marks[tone]} text="Your browser’s verdict" />
       </p>

@@ -11,7 +11,7 @@ export type PaymentCardProps = {
   title: string
   payment: PaymentOf
   /** Says why it failed. */
-  Failure: (props: { error: ServiceError; children?: ReactNode }) => ReactNode
+  Failure: (props: { error: ServiceError | null; children?: ReactNode }) => ReactNode
   /** Further fields of the form. */
   fields?: ReactNode
   onReview: () => void
@@ -30,16 +30,14 @@ export function PaymentCard(props: PaymentCardProps) {
       <h2 id={id} ref={heading} tabIndex={-1}>
         {title}
       </h2>
-      {failure === null ? null : (
-        <Failure error={failure}>
-          {failure.signed === undefined ? undefined : (
-            <>
-              <TransactionHash txHash={failure.signed.txHash} />
-              <Link to={`/proof/${failure.signed.attestationSlug}`}>See its proof</Link>
-            </>
-          )}
-        </Failure>
-      )}
+      <Failure error={failure}>
+        {failure?.signed === undefined ? null : (
+          <>
+            <TransactionHash txHash={failure.signed.txHash} />
+            <Link to={`/proof/${failure.signed.attestationSlug}`}>See its proof</Link>
+          </>
+        )}
+      </Failure>
       {shown === null ? null : <UnsettledNotice signed={shown} onLooked={forgetUnsettled} />}
       {step.name === 'form' || step.name === 'checking' ? (
         <SendForm {...payment.props} onReview={onReview}>

@@ -261,17 +261,6 @@ describe('paying once', () => {
     await expect.element(notice(again)).not.toBeInTheDocument()
   })
 
-  test('an outcome that is not known in another tab is in sight here, until one of them has looked', async () => {
-    const { screen, service } = await openWallet()
-    const notice = screen.getByText('A payment that was signed before may still go through')
-    await write(screen, {})
-    await expect.element(confirm(screen)).toBeVisible()
-    noteInOtherTab(service.wallet.address, SIGNED_ELSEWHERE)
-    await expect.element(notice).toBeVisible()
-    noteInOtherTab(service.wallet.address, undefined)
-    await expect.element(notice).not.toBeInTheDocument()
-  })
-
   test('somebody has looked in another tab while this one was on another page: that counts here too', async () => {
     const { screen, service } = await openWallet()
     const notice = screen.getByText('A payment that was signed before may still go through')

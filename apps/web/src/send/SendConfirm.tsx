@@ -38,25 +38,20 @@ export function SendConfirm({ draft, from, maxFeePerGas, onConfirm, onChange }: 
           <p>Nothing was signed. Look at the new {isMax ? 'amount and fee' : 'fee'} before you confirm.</p>
         </Notice>
       ) : null}
-      <PaymentFacts payment={draft} chainId={chainId} fee={`${fee}, ${cap}`}>
-        {transfer !== null || (data === '0x' && gas === 21_000n) ? null : (
-          <>
-            <dt>Gas limit</dt>
-            <dd>{String(gas)}</dd>
-          </>
-        )}
-        {data === '0x' || transfer !== null ? null : (
-          <>
-            <dt>Data</dt>
-            <dd>
-              <details>
-                <summary>{data.length / 2 - 1} bytes</summary>
-                <p className="mono">{data}</p>
-              </details>
-            </dd>
-          </>
-        )}
-      </PaymentFacts>
+      <PaymentFacts
+        payment={draft}
+        chainId={chainId}
+        fee={`${fee}, ${cap}`}
+        more={{
+          'Gas limit': transfer === null && (data !== '0x' || gas !== 21_000n) && String(gas),
+          Data: transfer === null && data !== '0x' && (
+            <details>
+              <summary>{data.length / 2 - 1} bytes</summary>
+              <p className="mono">{data}</p>
+            </details>
+          ),
+        }}
+      />
       {isMax && transfer === null ? (
         <p className="fine-print">
           This is all that can be sent: a reserve for the fee stays behind, and what the network does not take of it

@@ -2,11 +2,12 @@ import type { Hex } from '@countersign/sdk'
 import { type FormEvent, type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
 import type { PublicClient } from 'viem'
 import { type Token, useCoin } from '../config.ts'
-import { Field } from '../ui/Field.tsx'
+import { Button } from '../ui/Button.tsx'
+import { Field, type FieldProps } from '../ui/Field.tsx'
 import { type FieldErrors, parseFields, type SendFields } from './parseFields.ts'
 import { estimateGas } from './prepareDraft.ts'
 
-export type SendFormProps = Omit<GasFieldProps, 'error' | 'input'> & {
+export type SendFormProps = Omit<GasFieldProps, 'text'> & {
   errors: FieldErrors
   /** What can be sent beside ether. */
   tokens: readonly Token[]
@@ -18,18 +19,8 @@ export type SendFormProps = Omit<GasFieldProps, 'error' | 'input'> & {
 }
 
 /** Where a payment is written. Nothing here signs. */
-export function SendForm({
-  fields,
-  errors,
-  isChecking,
-  form,
-  tokens,
-  onChange,
-  onMax,
-  onReview,
-  children,
-  ...rest
-}: SendFormProps) {
+export function SendForm(props: SendFormProps) {
+  const { fields, errors, isChecking, form, tokens, onChange, onMax, onReview, children, ...rest } = props
   const coin = useCoin()
   const [isCall, setIsCall] = useState(fields.data !== '' || fields.gas !== '')
   const token = tokens.find(({ address }) => address === fields.asset)
@@ -40,65 +31,51 @@ export function SendForm({
     if (!isChecking) onReview()
   }
   const text = (name: keyof SendFields) => ({
-    value: fields[name],
-    onChange: (event: { target: { value: string } }) => onChange({ [name]: event.target.value }),
-    autoComplete: 'off',
-    spellCheck: false,
-    // What is being asked about must be what stands there.
-    readOnly: isChecking,
+    ...{ value: fields[name], error: errors[name], isLocked: isChecking },
+    onChange: (value: string) => onChange({ [name]: value }),
   })
   return (
-    <form ref={form} className="send-form" onSubmit={submit} noValidate>
+    <form ref={form} className="stack" onSubmit={submit} noValidate>
       {tokens.length === 0 ? null : (
-        <Field id="send-asset" label="Asset" error={errors.asset}>
-          {(control) => (
-            <select
-              {...control}
-              value={fields.asset}
-              onChange={({ target }) => onChange({ asset: target.value, amount: '' })}
-              disabled={isChecking}
-            >
-              <option value="">{coin}</option>
-              {tokens.map(({ address, symbol, name }) => (
-                <option key={address} value={address}>
-                  {symbol} ({name})
-                </option>
-              ))}
-            </select>
-          )}
+        <Field
+          {...{ id: 'send-asset', label: 'Asset', ...text('asset') }}
+          onChange={(asset) => onChange({ asset, amount: '' })}
+        >
+          <option value="">{coin}</option>
+          {tokens.map(({ address, symbol, name }) => (
+            <option key={address} value={address}>
+              {symbol} ({name})
+            </option>
+          ))}
         </Field>
       )}
-      <Field id="send-to" label="To" error={errors.to}>
-        {(control) => <input {...control} {...text('to')} className="mono" placeholder="0x…" autoCapitalize="off" />}
-      </Field>
+      <Field id="send-to" label="To" {...text('to')} placeholder="0x…" isMono />
       <div className="field-row">
-        <Field id="send-amount" label={`Amount in ${token?.symbol ?? coin}`} error={errors.amount}>
-          {(control) => <input {...control} {...text('amount')} inputMode="decimal" placeholder="0.05" />}
-        </Field>
+        <Field
+          {...{ id: 'send-amount', label: `Amount in ${token?.symbol ?? coin}`, ...text('amount') }}
+          inputMode="decimal"
+          placeholder="0.05"
+        />
         {hasData ? null : (
-          <button type="button" className="button button-quiet" onClick={onMax} aria-disabled={isChecking}>
+          <Button look="quiet" onClick={onMax} isBusy={isChecking}>
             Max
-          </button>
+          </Button>
         )}
       </div>
       {token === undefined ? (
         <details className="call-fields" open={isCall} onToggle={(event) => setIsCall(event.currentTarget.open)}>
           <summary>Contract call</summary>
           <Field
-            id="send-data"
-            label="Data"
-            hint="The encoded call, as hex. Leave it empty for a payment."
-            error={errors.data}
-          >
-            {(control) => <textarea {...control} {...text('data')} className="mono" rows={3} placeholder="0x" />}
-          </Field>
-          <GasField {...rest} {...{ fields, isChecking, onChange }} error={errors.gas} input={text('gas')} />
+            {...{ id: 'send-data', label: 'Data', hint: 'The encoded call, as hex. Leave it empty for a payment.' }}
+            {...{ ...text('data'), placeholder: '0x', rows: 3, isMono: true }}
+          />
+          <GasField {...rest} {...{ fields, isChecking, onChange }} text={text('gas')} />
         </details>
       ) : null}
       {children}
-      <button type="submit" className="button" aria-disabled={isChecking}>
+      <Button type="submit" isBusy={isChecking}>
         {isChecking ? 'Asking the chain …' : 'Review'}
-      </button>
+      </Button>
     </form>
   )
 }
@@ -111,12 +88,11 @@ type GasFieldProps = {
   onChange: (change: Partial<SendFields>) => void
   onErrors: (errors: FieldErrors) => void
   onFailure: (error: unknown) => void
-  error: string | undefined
-  input: object
+  text: Pick<FieldProps, 'value' | 'onChange' | 'error' | 'isLocked'>
 }
 
 /** The gas limit of a call, and a way to have it estimated. */
-function GasField({ fields, isChecking, chain, from, error, input, onChange, onErrors, onFailure }: GasFieldProps) {
+function GasField({ fields, isChecking, chain, from, text, onChange, onErrors, onFailure }: GasFieldProps) {
   const coin = useCoin()
   const [said, setSaid] = useState('')
   const { to, amount, data } = fields
@@ -163,12 +139,14 @@ function GasField({ fields, isChecking, chain, from, error, input, onChange, onE
   return (
     <>
       <div className="field-row">
-        <Field id="send-gas" label="Gas limit" hint="Left empty, it is estimated when you review." error={error}>
-          {(control) => <input {...control} {...input} inputMode="numeric" placeholder="estimated" />}
-        </Field>
-        <button type="button" className="button button-quiet" onClick={estimate} aria-disabled={isChecking}>
+        <Field
+          {...{ id: 'send-gas', label: 'Gas limit', hint: 'Left empty, it is estimated when you review.', ...text }}
+          inputMode="numeric"
+          placeholder="estimated"
+        />
+        <Button look="quiet" onClick={estimate} isBusy={isChecking}>
           Estimate gas
-        </button>
+        </Button>
       </div>
       <p className="field-hint" role="status">
         {said}

@@ -1,8 +1,9 @@
 import { type SignResult, useAttestation } from '@countersign/sdk'
 import { useEffect } from 'react'
-import { useCoin, useConfig } from '../config.ts'
+import { toExplorerLink, useCoin, useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
 import { Address } from '../ui/Address.tsx'
+import { Button } from '../ui/Button.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { Step } from '../ui/Step.tsx'
@@ -30,7 +31,7 @@ export function SendResult({ draft, result, onIncluded, onAgain }: SendResultPro
   return (
     <Step
       id="sent-heading"
-      className="send-result"
+      className="stack"
       title={inclusion.state === 'reverted' ? 'Sent, but it failed on the chain' : `Sent ${tellAmount(draft, coin)}`}
     >
       <p className="fine-print">
@@ -42,9 +43,9 @@ export function SendResult({ draft, result, onIncluded, onAgain }: SendResultPro
         <Link to={`/proof/${attestationSlug}`} className="button">
           See the proof
         </Link>
-        <button type="button" className="button button-quiet" onClick={onAgain}>
+        <Button look="quiet" onClick={onAgain}>
           Send another
-        </button>
+        </Button>
       </div>
     </Step>
   )
@@ -77,15 +78,15 @@ export function SendSteps({ steps }: { steps: SendStep[] }) {
 }
 
 export function TransactionHash({ txHash }: { txHash: string }) {
-  const { explorerUrl } = useConfig()
+  const href = toExplorerLink(useConfig(), txHash)
   const short = <span className="mono">{toShortHex(txHash)}</span>
   return (
     <p className="hash-line">
       Transaction{' '}
-      {explorerUrl === undefined ? (
+      {href === undefined ? (
         <span title={txHash}>{short}</span>
       ) : (
-        <a href={`${explorerUrl.replace(/\/+$/, '')}/tx/${txHash}`} target="_blank" rel="noreferrer">
+        <a href={href} target="_blank" rel="noreferrer">
           {short}
         </a>
       )}{' '}
@@ -101,9 +102,9 @@ export function UnsettledNotice({ signed, onLooked }: { signed: SignResult; onLo
       <p>A new payment would be a second one. Look for the earlier transaction first.</p>
       <TransactionHash txHash={signed.txHash} />
       <div className="actions">
-        <button type="button" className="button button-small" onClick={onLooked}>
+        <Button look="small" onClick={onLooked}>
           I have looked
-        </button>
+        </Button>
       </div>
     </Notice>
   )

@@ -3,6 +3,7 @@ import type { Hex } from '@countersign/sdk'
 import { getAddress, isAddress, parseUnits } from 'viem'
 import type { Token } from '../config.ts'
 import { type TransferCall, toTransferData } from '../token/erc20.ts'
+import { findErrors } from '../ui/useFieldErrors.ts'
 
 /** What is typed into the form. */
 export type SendFields = {
@@ -46,16 +47,15 @@ export function parseFields(
   // A call of one's own cannot be a transfer of a token too; its fields are not shown then.
   const [data = '', gas = ''] = token === null ? [fields.data, fields.gas].map((text) => text.trim()) : []
   const hasData = data !== '' && data !== '0x'
-  const candidates = {
+  const errors = findErrors<keyof SendFields>({
     // The list is what was configured when the page was loaded.
     asset: fields.asset !== '' && token === null ? 'This token is not known here.' : undefined,
     to: findAddressFault(to),
     amount: hasData && amount === '' ? undefined : findAmountFault(amount, { ...asset, isZeroAllowed: hasData }),
     data: hasData ? findDataFault(data) : undefined,
     gas: gas === '' ? undefined : findGasFault(gas),
-  }
-  const errors = Object.fromEntries(Object.entries(candidates).filter(([, fault]) => fault !== undefined))
-  if (Object.keys(errors).length > 0) return { errors }
+  })
+  if (errors) return { errors }
   const units = amount === '' ? 0n : parseUnits(amount, asset.decimals)
   if (token !== null) return { payment: toTokenPayment({ token, recipient: getAddress(to), amount: units }) }
   return {

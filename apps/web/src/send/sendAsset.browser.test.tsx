@@ -56,24 +56,6 @@ describe('Max', () => {
     await to(opened.screen).fill(recipient)
     return opened
   }
-  const readAmount = (text: string | null) => parseEther(/[0-9.]+/.exec(text ?? '')?.[0] ?? '')
-
-  test('fees that rose since then: less is sent, and confirmed again', async () => {
-    const fee = { gwei: 10n }
-    const { screen, service } = await max(fee)
-    await review(screen).click()
-    await expect.element(confirm(screen)).toBeVisible()
-    const before = readAmount(confirm(screen).element().textContent)
-    fee.gwei = 100n
-    await confirm(screen).click()
-    await expect.element(screen.getByText('The network fee has risen')).toBeVisible()
-    expect(service.requests).not.toContain('POST /sign/digest')
-    const after = readAmount(confirm(screen).element().textContent)
-    expect(after).toBeLessThan(before)
-    await confirm(screen).click()
-    await expect.element(screen.getByRole('heading', { name: /^Sent 0\.99/ })).toBeVisible()
-    expect(service.transactions).toMatchObject([{ value: after }])
-  })
 
   test('an amount that was changed by hand is that amount', async () => {
     const { screen } = await max({ gwei: 1n })

@@ -1,6 +1,6 @@
 import { isPlainObject, isPrefixedHex } from '@countersign/protocol'
 import type { Hex, ServiceError, SignResult } from '@countersign/sdk'
-import { useEffect, useSyncExternalStore } from 'react'
+import { useEffect } from 'react'
 import { readStored, writeStored } from '../ui/stored.ts'
 import type { PendingPayment } from '../vaults/pendingPayment.ts'
 import { type SessionKind, useSession } from '../wallet/session.ts'
@@ -23,14 +23,14 @@ export type SendState = {
   isKept: boolean
 }
 
-/** A tab that ends between signature and broadcast leaves a public signature behind, and nothing sent. */
-const SENDING: SessionKind<SendState> = {
+/**
+ * How far the payment of a wallet or a vault is. A tab that ends between signature and broadcast leaves a public signature behind, and
+ * nothing sent.
+ */
+export const SENDING: SessionKind<SendState> = {
   initial: { step: { name: 'form' }, failure: null, unsettled: null, isKept: false },
   isAtRisk: ({ step }) => step.name === 'signing',
 }
-
-/** How far the payment of a wallet or a vault is. */
-export const useSendSession = (address: string) => useSession(SENDING, address)
 
 const toKey = (address: string) => `countersign:unsettled:${address.toLowerCase()}`
 
@@ -47,8 +47,7 @@ export type Unsettled = {
  * next payment could be a second one. In the session too, where the browser keeps nothing.
  */
 export function useUnsettled(address: Hex): Unsettled {
-  const session = useSendSession(address)
-  const { step, failure, unsettled } = useSyncExternalStore(session.subscribe, session.get)
+  const [{ step, failure, unsettled }, session] = useSession(SENDING, address)
   const isTold = failure?.signed?.txHash === unsettled?.txHash || step.name === 'sent'
   useEffect(() => {
     const read = () => {

@@ -1,12 +1,13 @@
 import { type Hex, type ServiceError, useService } from '@countersign/sdk'
-import { type RefObject, useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { type RefObject, useRef, useState } from 'react'
 import { useCoin, useTokens } from '../config.ts'
-import type { Session } from '../wallet/session.ts'
+import { useFieldErrors } from '../ui/useFieldErrors.ts'
+import { type Session, useSession } from '../wallet/session.ts'
 import { toServiceError } from '../words/explainError.ts'
 import { type FieldErrors, parseFields, type SendFields } from './parseFields.ts'
 import { type Draft, prepareDraft, prepareMax } from './prepareDraft.ts'
 import type { SendFormProps } from './SendForm.tsx'
-import { type SendState, type Step, type Unsettled, useSendSession, useUnsettled } from './sendSession.ts'
+import { SENDING, type SendState, type Step, type Unsettled, useUnsettled } from './sendSession.ts'
 import { tellAmount } from './tellDraft.ts'
 
 export type PaymentOf = Unsettled & {
@@ -33,37 +34,20 @@ export function usePayment(from: Hex): PaymentOf {
   const { client } = useService()
   const tokens = useTokens()
   const coin = useCoin()
-  const session = useSendSession(from)
-  const { step, failure } = useSyncExternalStore(session.subscribe, session.get)
+  const [{ step, failure }, session] = useSession(SENDING, from)
   const [fields, setFields] = useState(EMPTY)
-  const [errors, setErrors] = useState<FieldErrors>({})
+  const { errors, form, showErrors, forgetErrors } = useFieldErrors<keyof SendFields>()
   /** The amount is whatever can be sent at most, at the fees of the time. */
   const [isMax, setIsMax] = useState(false)
-  const form = useRef<HTMLFormElement>(null)
-  const wantsFocus = useRef(false)
   const setStep = (next: Step) => session.set({ step: next })
   const isChecking = () => session.get().step.name === 'checking'
   const fail = (error: unknown) => session.set({ failure: toServiceError(error) })
-
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once the messages are on the page, to the first field that has one
-  useEffect(() => {
-    if (!wantsFocus.current) return
-    wantsFocus.current = false
-    const field = form.current?.querySelector<HTMLElement>('[aria-invalid]')
-    field?.closest('details')?.setAttribute('open', '')
-    field?.focus()
-  }, [errors])
-
-  function showErrors(found: FieldErrors) {
-    wantsFocus.current = true
-    setErrors(found)
-  }
 
   async function check(written: SendFields, prepare: typeof prepareDraft): Promise<Draft | undefined> {
     session.set({ failure: null })
     const parsed = parseFields(written, { tokens, coin })
     if ('errors' in parsed) return void showErrors(parsed.errors)
-    setErrors({})
+    forgetErrors()
     setStep({ name: 'checking' })
     try {
       const prepared = await prepare(client.publicClient, { from, payment: parsed.payment, coin })
@@ -105,7 +89,7 @@ export function usePayment(from: Hex): PaymentOf {
       onChange(change) {
         setFields((before) => ({ ...before, ...change }))
         if ('amount' in change || 'data' in change) setIsMax(false)
-        setErrors((before) => without(before, Object.keys(change)))
+        forgetErrors(change)
       },
       onErrors: showErrors,
       onFailure: fail,
@@ -120,9 +104,4 @@ export function usePayment(from: Hex): PaymentOf {
       requestAnimationFrame(() => form.current?.querySelector('input')?.focus())
     },
   }
-}
-
-/** A message goes when its field is changed; the others stay. */
-function without(errors: FieldErrors, names: string[]): FieldErrors {
-  return Object.fromEntries(Object.entries(errors).filter(([name]) => !names.includes(name)))
 }

@@ -9,7 +9,7 @@ const EXAMPLE = `{
 export function ConfigErrorPage({ error }: { error: unknown }) {
   const faults = error instanceof ConfigError ? error.faults : ['the configuration could not be read']
   return (
-    <main id="main" className="plain-page">
+    <main id="main" className="plain-page stack">
       <h1>This app is not configured yet</h1>
       <p>It reads its configuration from a file beside it, and cannot start without:</p>
       <div role="alert">

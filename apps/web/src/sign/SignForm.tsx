@@ -1,4 +1,5 @@
 import type { FormEvent, RefObject } from 'react'
+import { Button } from '../ui/Button.tsx'
 import { Field } from '../ui/Field.tsx'
 import type { SignFields, SignKind } from './parseSignFields.ts'
 
@@ -39,7 +40,7 @@ export function SignForm({ fields, error, form, onChange, onReview }: SignFormPr
     onReview()
   }
   return (
-    <form ref={form} className="send-form" onSubmit={submit} noValidate>
+    <form ref={form} className="stack" onSubmit={submit} noValidate>
       <fieldset className="sign-kinds">
         <legend className="visually-hidden">Kind</legend>
         {(Object.keys(KINDS) as SignKind[]).map((kind) => (
@@ -49,23 +50,13 @@ export function SignForm({ fields, error, form, onChange, onReview }: SignFormPr
           </label>
         ))}
       </fieldset>
-      <Field id="sign-text" label={label} hint={hint} error={error ?? undefined}>
-        {(control) => (
-          <textarea
-            {...control}
-            className={fields.kind === 'text' ? '' : 'mono'}
-            rows={fields.kind === 'typed-data' ? 12 : 6}
-            value={fields.text}
-            placeholder={placeholder}
-            autoComplete="off"
-            spellCheck={false}
-            onChange={(event) => onChange({ text: event.target.value })}
-          />
-        )}
-      </Field>
-      <button type="submit" className="button">
-        Review
-      </button>
+      <Field
+        {...{ id: 'sign-text', label, hint, placeholder, error: error ?? undefined, value: fields.text }}
+        isMono={fields.kind !== 'text'}
+        rows={fields.kind === 'typed-data' ? 12 : 6}
+        onChange={(text) => onChange({ text })}
+      />
+      <Button type="submit">Review</Button>
     </form>
   )
 }

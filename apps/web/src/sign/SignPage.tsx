@@ -1,7 +1,7 @@
 import './sign.css'
 import { type ServiceError, type SignOffChainResult, useService, type WalletInfo } from '@countersign/sdk'
 import type { ShownContent } from '@countersign/verify'
-import { useRef, useState, useSyncExternalStore } from 'react'
+import { useRef, useState } from 'react'
 import { useConfig } from '../config.ts'
 import { ErrorNotice } from '../ui/Notice.tsx'
 import { ConfirmStep } from '../ui/Step.tsx'
@@ -42,8 +42,7 @@ export function SignCard({ wallet, onSessionLost }: SignCardProps) {
   const { client } = useService()
   const [fields, setFields] = useState(EMPTY)
   const [error, setError] = useState<string | null>(null)
-  const session = useSession(SIGNING, wallet.address)
-  const { step, failure } = useSyncExternalStore(session.subscribe, session.get)
+  const [{ step, failure }, session] = useSession(SIGNING, wallet.address)
   const form = useRef<HTMLFormElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)
   const setStep = (next: SignStep) => session.set({ step: next })
@@ -85,11 +84,11 @@ export function SignCard({ wallet, onSessionLost }: SignCardProps) {
   }
 
   return (
-    <section className="card sign-card" aria-labelledby="sign-heading">
+    <section className="card card-narrow" aria-labelledby="sign-heading">
       <h2 id="sign-heading" ref={heading} tabIndex={-1}>
         {step.name === 'signed' ? 'Signed' : 'What is to be signed'}
       </h2>
-      {failure === null ? null : <ErrorNotice error={failure} explanation={explainSigning(failure)} />}
+      <ErrorNotice error={failure} explanation={failure === null ? undefined : explainSigning(failure)} />
       {step.name === 'form' ? (
         <SignForm
           {...{ fields, error, form }}

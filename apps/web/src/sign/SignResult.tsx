@@ -2,8 +2,10 @@ import { type SignOffChainResult, useAttestation } from '@countersign/sdk'
 import type { ShownContent } from '@countersign/verify'
 import { useMemo } from 'react'
 import { Link } from '../router.tsx'
-import { CopyButton } from '../ui/CopyButton.tsx'
+import { Button } from '../ui/Button.tsx'
+import { CopyText } from '../ui/CopyButton.tsx'
 import { DownloadLink } from '../ui/DownloadLink.tsx'
+import { Facts } from '../ui/Facts.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { Step } from '../ui/Step.tsx'
 import { proofStatusWords } from '../words/proofStatus.ts'
@@ -26,21 +28,21 @@ export function SignResult({ shown, result, isKept, onKept, onAgain }: SignResul
   return (
     <Step
       id="signed-heading"
-      className="send-result"
+      className="stack"
       title={`The enclave signed the ${shown.kind === 'message' ? 'message' : 'typed data'}`}
     >
-      <dl className="facts">
-        <dt>Signature</dt>
-        <dd>
-          <span className="mono">{signature}</span> <CopyButton text={signature} what="the signature" />
-        </dd>
-        <dt>Proof</dt>
-        <dd>
-          <Link to={`/proof/${attestationSlug}`}>See the proof</Link>
-          {proof ? ` (${proofStatusWords[proof.status].label})` : null}
-        </dd>
-      </dl>
-      <Notice tone={isKept ? 'info' : 'warning'} title={isKept ? 'You have saved the opening' : 'Keep the opening'}>
+      <Facts
+        facts={{
+          Signature: <CopyText text={signature} what="the signature" />,
+          Proof: (
+            <>
+              <Link to={`/proof/${attestationSlug}`}>See the proof</Link>
+              {proof ? ` (${proofStatusWords[proof.status].label})` : null}
+            </>
+          ),
+        }}
+      />
+      <Notice tone={isKept ? 'good' : 'warning'} title={isKept ? 'You have saved the opening' : 'Keep the opening'}>
         <p>
           It shows what this proof is about. It is stored nowhere else: without it nobody can open this proof, not even
           you. Whoever has the file has the signature too, so share it with care.
@@ -52,9 +54,9 @@ export function SignResult({ shown, result, isKept, onKept, onAgain }: SignResul
         </div>
       </Notice>
       <div className="actions">
-        <button type="button" className="button button-quiet" onClick={onAgain}>
+        <Button look="quiet" onClick={onAgain}>
           {isKept ? 'Sign another' : 'Sign another without saving it'}
-        </button>
+        </Button>
       </div>
     </Step>
   )

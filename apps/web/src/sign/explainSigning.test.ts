@@ -24,10 +24,3 @@ test('a part of the page that is gone: load it again, nothing was signed', () =>
 test('a refusal has the general words', () => {
   expect(explainSigning(new ServiceError('rate_limited', 'x', { status: 429 }))).toBeUndefined()
 })
-
-test.each(['invalid_message', 'invalid_typed_data', 'message_too_large', 'unsupported_method'])(
-  '%s: nothing was signed',
-  (code) => {
-    expect(explainSigning(new ServiceError(code, 'x'))?.advice).toMatch(/Nothing was signed\.$/)
-  },
-)

@@ -35,3 +35,12 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
     </>
   )
 }
+
+/** A text for reading and for copying. */
+export function CopyText({ text, what }: { text: string; what: string }) {
+  return (
+    <>
+      <span className="mono">{text}</span> <CopyButton text={text} what={what} />
+    </>
+  )
+}

@@ -1,33 +1,52 @@
 import type { ReactNode } from 'react'
 
-type FieldControl = {
-  id: string
-  'aria-describedby': string | undefined
-  'aria-invalid': true | undefined
-}
-
 export type FieldProps = {
   id: string
   label: string
   hint?: string | undefined
   error?: string | undefined
-  /** The input, with what ties it to its label, hint and error. */
-  children: (control: FieldControl) => ReactNode
+  value: string
+  onChange: (value: string) => void
+  placeholder?: string | undefined
+  inputMode?: 'text' | 'decimal' | 'numeric' | 'url' | undefined
+  maxLength?: number | undefined
+  /** With so many lines. */
+  rows?: number | undefined
+  /** For what has to be read digit by digit. */
+  isMono?: boolean
+  /** What is being asked about must be what stands there. */
+  isLocked?: boolean
+  /** What there is to choose from: the options of a select. */
+  children?: ReactNode
 }
 
-/** A labelled input with its hint and its error beside it. */
-export function Field({ id, label, hint, error, children }: FieldProps) {
-  const describedBy = [error === undefined ? '' : `${id}-error`, hint === undefined ? '' : `${id}-hint`]
-    .filter(Boolean)
-    .join(' ')
+/** A labelled control with its hint and its error beside it. */
+export function Field(props: FieldProps) {
+  const { id, label, hint, error, onChange, rows, isMono = false, isLocked = false, children, ...rest } = props
+  const descriptions = [error === undefined ? '' : `${id}-error`, hint === undefined ? '' : `${id}-hint`]
+  const control = {
+    ...rest,
+    id,
+    className: isMono ? 'mono' : undefined,
+    'aria-describedby': descriptions.filter(Boolean).join(' ') || undefined,
+    'aria-invalid': error === undefined ? undefined : true,
+    autoComplete: 'off',
+    autoCapitalize: isMono ? 'off' : undefined,
+    spellCheck: false,
+    onChange: (event: { target: { value: string } }) => onChange(event.target.value),
+  }
   return (
     <div className={error === undefined ? 'field' : 'field field-invalid'}>
       <label htmlFor={id}>{label}</label>
-      {children({
-        id,
-        'aria-describedby': describedBy === '' ? undefined : describedBy,
-        'aria-invalid': error === undefined ? undefined : true,
-      })}
+      {children !== undefined ? (
+        <select {...control} disabled={isLocked}>
+          {children}
+        </select>
+      ) : rows !== undefined ? (
+        <textarea {...control} rows={rows} readOnly={isLocked} />
+      ) : (
+        <input {...control} readOnly={isLocked} />
+      )}
       {error === undefined ? null : (
         <p id={`${id}-error`} className="field-error">
           {error}

@@ -9,7 +9,7 @@ export function Fold(props: { title: string; note?: string | undefined; isOpen?:
         <h2>{title}</h2>
         {note === undefined ? null : <span className="fold-note">{note}</span>}
       </summary>
-      <div className="fold-body">{children}</div>
+      <div className="fold-body stack">{children}</div>
     </details>
   )
 }

@@ -1,5 +1,6 @@
 import type { ServiceError } from '@countersign/sdk'
 import type { ReactNode } from 'react'
+import { Button } from './Button.tsx'
 import { ErrorNotice, type ErrorNoticeProps } from './Notice.tsx'
 
 export type ListCardProps = {
@@ -29,11 +30,11 @@ export function ListCard(props: ListCardProps) {
     <section className={className} aria-labelledby={id} aria-busy={isLoading}>
       <h2 id={id}>{title}</h2>
       {intro}
-      {error === null ? null : (
-        <ErrorNotice error={error} explanation={explain}>
-          <RetryButton {...retry} />
-        </ErrorNotice>
-      )}
+      <ErrorNotice error={error} explanation={explain}>
+        <Button look="small" onClick={retry.onRetry}>
+          {retry.label}
+        </Button>
+      </ErrorNotice>
       {empty === undefined ? null : <p className="empty">{empty}</p>}
       {items.length === 0 ? null : <ul className={listClassName}>{items}</ul>}
       {loading === undefined ? null : (
@@ -46,14 +47,5 @@ export function ListCard(props: ListCardProps) {
       )}
       {children}
     </section>
-  )
-}
-
-/** Asks the service again. */
-export function RetryButton({ label, onRetry }: { label: string; onRetry: () => void }) {
-  return (
-    <button type="button" className="button button-small" onClick={onRetry}>
-      {label}
-    </button>
   )
 }

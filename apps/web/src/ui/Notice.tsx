@@ -2,8 +2,11 @@ import type { ServiceError } from '@countersign/sdk'
 import type { ReactNode } from 'react'
 import { type Explanation, explainError } from '../words/explainError.ts'
 
+/** What colours and shapes say beside the words. */
+export type Tone = 'good' | 'warning' | 'bad'
+
 export type NoticeProps = {
-  tone: 'info' | 'warning' | 'danger'
+  tone: Tone
   title: string
   children?: ReactNode
   /** Read out at once; for what was not there a moment ago. */
@@ -13,7 +16,7 @@ export type NoticeProps = {
 /** A few sentences that stand out. */
 export function Notice({ tone, title, children, isAlert }: NoticeProps) {
   return (
-    <div className={`notice notice-${tone}`} {...(isAlert ? { role: 'alert' } : {})}>
+    <div className={`notice tone-${tone}`} {...(isAlert ? { role: 'alert' } : {})}>
       <p className="notice-title">{title}</p>
       {children}
     </div>
@@ -21,7 +24,8 @@ export function Notice({ tone, title, children, isAlert }: NoticeProps) {
 }
 
 export type ErrorNoticeProps = {
-  error: ServiceError
+  /** Null: nothing is shown. */
+  error: ServiceError | null
   /** In place of the general words. */
   explanation?: Explanation | undefined
   /** Beside the words: a way on. */
@@ -30,9 +34,10 @@ export type ErrorNoticeProps = {
 
 /** What went wrong, what to do, and the code, for support. */
 export function ErrorNotice({ error, explanation, children }: ErrorNoticeProps) {
+  if (error === null) return null
   const { title, advice } = explanation ?? explainError(error)
   return (
-    <Notice tone="danger" title={title} isAlert>
+    <Notice tone="bad" title={title} isAlert>
       <p>{advice}</p>
       <details className="fine-print">
         <summary>Technical details</summary>
@@ -41,7 +46,7 @@ export function ErrorNotice({ error, explanation, children }: ErrorNoticeProps) 
           {error.details ? `: ${error.details}` : null}
         </p>
       </details>
-      {children === undefined ? null : <div className="actions">{children}</div>}
+      {children ? <div className="actions">{children}</div> : null}
     </Notice>
   )
 }

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { Button } from './Button.tsx'
 import { Field } from './Field.tsx'
 
 export type PasteFieldProps = {
@@ -24,33 +25,18 @@ export function PasteField({ id, label, hint, action, isQuiet = false, isDisable
     if (found === undefined) setText('')
   }
 
+  function change(next: string) {
+    setText(next)
+    setFault(undefined)
+  }
+
   return (
-    <div className="send-form">
-      <Field id={id} label={label} hint={hint} error={fault}>
-        {(control) => (
-          <textarea
-            {...control}
-            className="mono"
-            rows={4}
-            autoComplete="off"
-            spellCheck={false}
-            value={text}
-            onChange={({ target }) => {
-              setText(target.value)
-              setFault(undefined)
-            }}
-          />
-        )}
-      </Field>
+    <div className="stack">
+      <Field {...{ id, label, hint }} error={fault} value={text} onChange={change} rows={4} isMono />
       <p className="actions">
-        <button
-          type="button"
-          className={isQuiet ? 'button button-quiet' : 'button'}
-          onClick={submit}
-          disabled={isDisabled}
-        >
+        <Button {...(isQuiet && { look: 'quiet' })} onClick={submit} disabled={isDisabled}>
           {action}
-        </button>
+        </Button>
       </p>
     </div>
   )

@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useRef } from 'react'
+import { Button } from './Button.tsx'
 
 export type StepProps = { id: string; title: string; className: string; level?: 2 | 3; children: ReactNode }
 
@@ -32,18 +33,18 @@ export type ConfirmStepProps = Omit<StepProps, 'className'> & {
 
 /** The last look before something that cannot be taken back. */
 export function ConfirmStep(props: ConfirmStepProps) {
-  const { className = 'send-confirm', action, doing, onConfirm, onChange, footer, children, ...step } = props
+  const { className = 'send-confirm stack', action, doing, onConfirm, onChange, footer, children, ...step } = props
   return (
     <Step {...step} className={className}>
       {children}
       <div className="actions">
-        <button type="button" className="button" onClick={onConfirm} aria-disabled={doing !== undefined}>
+        <Button onClick={onConfirm} isBusy={doing !== undefined}>
           {doing ?? action}
-        </button>
+        </Button>
         {onChange === undefined ? null : (
-          <button type="button" className="button button-quiet" onClick={onChange}>
+          <Button look="quiet" onClick={onChange}>
             Change
-          </button>
+          </Button>
         )}
       </div>
       {footer}

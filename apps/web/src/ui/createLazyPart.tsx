@@ -7,6 +7,7 @@ import {
   Suspense,
   useState,
 } from 'react'
+import { Button } from './Button.tsx'
 import { Notice } from './Notice.tsx'
 
 type Attempt<Props> = LazyExoticComponent<ComponentType<Props>>
@@ -69,9 +70,9 @@ class PartBoundary extends Component<PartBoundaryProps, { hasFailed: boolean }> 
           It didn’t load, or it stopped working. Check your connection and try again. If that fails, reload the page.
         </p>
         <p className="actions">
-          <button type="button" className="button button-quiet" onClick={retry}>
+          <Button look="quiet" onClick={retry}>
             Try again
-          </button>
+          </Button>
         </p>
       </Notice>
     )

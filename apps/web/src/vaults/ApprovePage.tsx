@@ -3,6 +3,7 @@ import type { ServiceError } from '@countersign/sdk'
 import { type Prepared, parsePrepared } from '@countersign/sdk/vaults'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { ShownWords } from '../sign/ShownWords.tsx'
+import { Button } from '../ui/Button.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
 import { DownloadLink } from '../ui/DownloadLink.tsx'
 import { PasteField } from '../ui/PasteField.tsx'
@@ -25,13 +26,13 @@ export function ApprovePage() {
   const read = useMemo(() => (text === '' ? undefined : readPrepared(text)), [text])
 
   return (
-    <div className="vault-section">
+    <div className="stack">
       <h1>Approve for a vault</h1>
       {read !== undefined && 'error' in read ? <VaultErrorNotice error={read.error} /> : null}
       {read !== undefined && 'prepared' in read ? (
         <ApproveCard key={toKey(read.prepared)} prepared={read.prepared} />
       ) : (
-        <section className="card vault-card" aria-labelledby="ask-heading">
+        <section className="card card-narrow" aria-labelledby="ask-heading">
           <h2 id="ask-heading">What is to be approved?</h2>
           <PasteField
             {...{ id: 'prepared-text', label: 'Link, or text of the file', action: 'Show it' }}
@@ -71,7 +72,7 @@ function ApproveCard({ prepared }: { prepared: Prepared }) {
   useEffect(() => heading.current?.focus(), [])
 
   return (
-    <section className="card vault-card send-confirm" aria-labelledby="approve-heading">
+    <section className="card card-narrow send-confirm" aria-labelledby="approve-heading">
       <h2 id="approve-heading" ref={heading} tabIndex={-1}>
         {approval === null ? 'Do you approve this?' : 'You have approved this'}
       </h2>
@@ -88,12 +89,12 @@ function ApproveCard({ prepared }: { prepared: Prepared }) {
         <summary>Rules of this vault</summary>
         <RulesInWords policy={policy} />
       </details>
-      {failure === null ? null : <VaultErrorNotice error={failure} />}
+      <VaultErrorNotice error={failure} />
       {approval === null ? (
         <div className="actions">
-          <button type="button" className="button" onClick={ask} aria-disabled={isAsking}>
+          <Button onClick={ask} isBusy={isAsking}>
             {isAsking ? 'Asking for a passkey …' : 'Approve with a passkey'}
-          </button>
+          </Button>
         </div>
       ) : (
         <GivenApproval approval={approval} />
@@ -107,7 +108,7 @@ function GivenApproval({ approval }: { approval: Approval }) {
   const text = JSON.stringify(approval)
   const bytes = useMemo(() => new TextEncoder().encode(`${text}\n`), [text])
   return (
-    <div className="vault-section">
+    <div className="stack">
       <p role="status">Give this text to the person who asked. It is good for this signature only.</p>
       <details className="call-fields">
         <summary>The approval as a text</summary>

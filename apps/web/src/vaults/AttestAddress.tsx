@@ -2,6 +2,7 @@ import { useService } from '@countersign/sdk'
 import { attestVault, type Vault } from '@countersign/sdk/vaults'
 import { useState } from 'react'
 import { Link } from '../router.tsx'
+import { Button } from '../ui/Button.tsx'
 import { useAction } from '../ui/useAction.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 
@@ -13,17 +14,17 @@ export function AttestAddress({ vault }: { vault: Vault }) {
   const ask = () => run(async () => setSlug((await attestVault(client, vault)).attestationSlug))
 
   return (
-    <div className="vault-section">
+    <div className="stack">
       <p>
         Before the first coin, have the enclave state that this address belongs to these rules: until then you have the
         service’s word for it. The proof is public, like that of a payment.
       </p>
-      {failure === null ? null : <VaultErrorNotice error={failure} />}
+      <VaultErrorNotice error={failure} />
       <div className="actions">
         {slug === null ? (
-          <button type="button" className="button button-quiet" onClick={ask} aria-disabled={isRunning}>
+          <Button look="quiet" onClick={ask} isBusy={isRunning}>
             {isRunning ? 'Asking the enclave …' : 'Attest the address'}
-          </button>
+          </Button>
         ) : (
           <Link to={`/proof/${slug}`} className="button button-quiet">
             See the proof of the address

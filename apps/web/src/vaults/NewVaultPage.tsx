@@ -7,16 +7,18 @@ import { getAddress } from 'viem'
 import { useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
 import { Address } from '../ui/Address.tsx'
+import { Button } from '../ui/Button.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
 import { Field } from '../ui/Field.tsx'
 import { Step } from '../ui/Step.tsx'
+import { useFieldErrors } from '../ui/useFieldErrors.ts'
 import { SignedInPage } from '../wallet/SignedInPage.tsx'
 import { toServiceError } from '../words/explainError.ts'
 import { toCoin } from '../words/format.ts'
 import { AttestAddress } from './AttestAddress.tsx'
 import { EMPTY_DRAFT, type NewVaultDraft, readDraft, writeDraft } from './newVaultDraft.ts'
 import { PasskeyPicker } from './PasskeyPicker.tsx'
-import { parseVaultFields, type VaultFieldErrors } from './parseVaultFields.ts'
+import { parseVaultFields, type VaultFields } from './parseVaultFields.ts'
 import { checkStart, readPolicyLog, readTimeSources } from './policySources.ts'
 import { PolicyFile } from './RulesInWords.tsx'
 import { RulesReview } from './RulesReview.tsx'
@@ -42,13 +44,11 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
   const config = useConfig()
   const { vaults, create } = useOwnVaults({ onSessionLost })
   const [draft, setDraft] = useState(() => readDraft(wallet.address))
-  const [errors, setErrors] = useState<VaultFieldErrors>({})
+  const { errors, form, showErrors, forgetErrors } = useFieldErrors<keyof VaultFields>()
   const [fault, setFault] = useState<string | null>(null)
   const [failure, setFailure] = useState<ServiceError | null>(null)
   const [step, setStep] = useState<MakingStep>({ name: 'form' })
   const isMaking = useRef(false)
-  const form = useRef<HTMLFormElement>(null)
-  const wantsFocus = useRef(false)
   const { fields, passkeys } = draft
   const approvals = fields.template === 'limit' ? 0 : Number(fields.approvals)
   const time = readTimeSources(config)
@@ -57,15 +57,10 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
     () => writeDraft(wallet.address, step.name === 'made' ? undefined : draft),
     [wallet.address, draft, step.name],
   )
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once the messages are on the page, to the first field that has one
-  useEffect(() => {
-    if (wantsFocus.current) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus()
-    wantsFocus.current = false
-  }, [errors])
 
   function change(part: Partial<NewVaultDraft['fields']>) {
     setDraft((before) => ({ ...before, fields: { ...before.fields, ...part } }))
-    setErrors((before) => Object.fromEntries(Object.entries(before).filter(([name]) => !(name in part))))
+    forgetErrors(part)
     setFault(null)
   }
 
@@ -83,8 +78,7 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
     setFailure(null)
     setFault(null)
     const parsed = parseVaultFields(fields, toCoin(config))
-    wantsFocus.current = 'errors' in parsed
-    if ('errors' in parsed) return void setErrors(parsed.errors)
+    if ('errors' in parsed) return void showErrors(parsed.errors)
     if (fields.template === 'agent' && time.length === 0) return void setFault('No clock is available for a schedule.')
     // Passkeys that no rule needs would be published for nothing.
     const approvers = approvals === 0 ? [] : given
@@ -145,10 +139,10 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
     )
   }
   return (
-    <section className="card vault-card" aria-labelledby="new-vault-heading">
+    <section className="card card-narrow" aria-labelledby="new-vault-heading">
       <h2 id="new-vault-heading">Its rules</h2>
-      <form ref={form} className="vault-form" onSubmit={review} noValidate>
-        {failure === null ? null : <VaultErrorNotice error={failure} />}
+      <form ref={form} className="stack" onSubmit={review} noValidate>
+        <VaultErrorNotice error={failure} />
         <TemplateForm
           {...{ fields, errors }}
           refuges={vaults?.filter(({ policy }) => policy.schedule === undefined) ?? null}
@@ -165,25 +159,17 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
             }}
           />
         )}
-        <Field id="vault-name" label="Name" hint="For you, in this browser only. It is no part of the vault.">
-          {(control) => (
-            <input
-              {...control}
-              value={fields.name}
-              maxLength={MAX_NAME_LENGTH}
-              autoComplete="off"
-              onChange={({ target }) => change({ name: target.value })}
-            />
-          )}
-        </Field>
+        <Field
+          {...{ id: 'vault-name', label: 'Name', value: fields.name, maxLength: MAX_NAME_LENGTH }}
+          hint="For you, in this browser only. It is no part of the vault."
+          onChange={(name) => change({ name })}
+        />
         {fault === null ? null : (
           <p className="field-error" role="alert">
             {fault}
           </p>
         )}
-        <button type="submit" className="button">
-          Read the rules
-        </button>
+        <Button type="submit">Read the rules</Button>
       </form>
     </section>
   )
@@ -205,7 +191,7 @@ function tellMissing(approvals: number): string {
 function VaultMade({ vault, onAgain }: { vault: Vault; onAgain: () => void }) {
   const address = getAddress(vault.address)
   return (
-    <Step id="made-heading" level={2} className="card vault-card" title="The vault is made">
+    <Step id="made-heading" level={2} className="card card-narrow" title="The vault is made">
       <p className="address-line">
         <Address address={address} /> <CopyButton text={address} what="the address" />
       </p>
@@ -215,9 +201,9 @@ function VaultMade({ vault, onAgain }: { vault: Vault; onAgain: () => void }) {
         <Link to={`/vaults/${vault.address}`} className="button">
           Open the vault
         </Link>
-        <button type="button" className="button button-quiet" onClick={onAgain}>
+        <Button look="quiet" onClick={onAgain}>
           Make another
-        </button>
+        </Button>
       </div>
     </Step>
   )

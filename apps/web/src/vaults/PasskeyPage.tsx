@@ -1,5 +1,6 @@
 import { createPasskey, type Passkey } from '@countersign/sdk/vaults'
 import { useState } from 'react'
+import { Button } from '../ui/Button.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
 import { useAction } from '../ui/useAction.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
@@ -11,18 +12,18 @@ export function PasskeyPage() {
   const make = () => run(async () => setPasskey(await createPasskey({ name: 'Vault passkey', rpName: 'Countersign' })))
   const text = passkey === null ? '' : JSON.stringify(passkey.approver)
   return (
-    <section className="card vault-card" aria-labelledby="passkey-heading">
+    <section className="card card-narrow" aria-labelledby="passkey-heading">
       <h1 id="passkey-heading">Make a passkey for a vault</h1>
       <p>
         A vault can ask for your approval, with a passkey that stays on this device or in your password manager. Make it
         here, and give its public part to the person who makes the vault. Later you approve on this site.
       </p>
-      {failure === null ? null : <VaultErrorNotice error={failure} />}
+      <VaultErrorNotice error={failure} />
       {passkey === null ? (
         <div className="actions">
-          <button type="button" className="button" onClick={make} aria-disabled={isRunning}>
+          <Button onClick={make} isBusy={isRunning}>
             {isRunning ? 'Asking for a passkey …' : 'Make a passkey'}
-          </button>
+          </Button>
         </div>
       ) : (
         <>

@@ -1,6 +1,7 @@
 import { useService } from '@countersign/sdk'
 import { createPasskey } from '@countersign/sdk/vaults'
 import { Link } from '../router.tsx'
+import { Button } from '../ui/Button.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { PasteField } from '../ui/PasteField.tsx'
 import { useAction } from '../ui/useAction.ts'
@@ -31,7 +32,7 @@ export function PasskeyPicker({ passkeys, approvals, canMake, onChange }: Passke
   }
 
   return (
-    <section className="passkeys" aria-labelledby="passkeys-heading">
+    <section className="passkeys stack" aria-labelledby="passkeys-heading">
       <h3 id="passkeys-heading">Passkeys that approve</h3>
       {passkeys.length === 0 ? null : (
         <ul className="tokens">
@@ -40,24 +41,23 @@ export function PasskeyPicker({ passkeys, approvals, canMake, onChange }: Passke
               <span>
                 Passkey {index + 1}, {credentialId === undefined ? 'brought' : 'made here'}, of {approver.rpId}
               </span>
-              <button
-                type="button"
-                className="button button-small"
+              <Button
+                look="small"
                 disabled={isRunning}
                 onClick={() => onChange(passkeys.filter((one) => one.approver !== approver))}
               >
                 Remove<span className="visually-hidden"> passkey {index + 1}</span>
-              </button>
+              </Button>
             </li>
           ))}
         </ul>
       )}
-      {failure === null ? null : <VaultErrorNotice error={failure} />}
+      <VaultErrorNotice error={failure} />
       <SpareNotice {...{ passkeys, approvals }} />
       <div className="actions">
-        <button type="button" className="button button-quiet" onClick={make} aria-disabled={isRunning}>
+        <Button look="quiet" onClick={make} isBusy={isRunning}>
           {isRunning ? 'Asking for a passkey …' : passkeys.length === 0 ? 'Make a passkey' : 'Make another passkey'}
-        </button>
+        </Button>
       </div>
       <BringPasskey
         onBrought={(approver) => onChange([...passkeys, { approver }])}

@@ -104,18 +104,13 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
       onAgain={goOn}
       fields={
         policy.approvers.length === 0 ? null : (
-          <Field id="pay-valid" label="If it needs approval, that holds for">
-            {(control) => (
-              <select
-                {...control}
-                value={validForMs}
-                onChange={({ target }) => setValidForMs(Number(target.value))}
-                disabled={step.name === 'checking'}
-              >
-                <option value={HOUR_MS}>one hour</option>
-                <option value={24 * HOUR_MS}>almost 24 hours</option>
-              </select>
-            )}
+          <Field
+            {...{ id: 'pay-valid', label: 'If it needs approval, that holds for', value: String(validForMs) }}
+            onChange={(value) => setValidForMs(Number(value))}
+            isLocked={step.name === 'checking'}
+          >
+            <option value={HOUR_MS}>one hour</option>
+            <option value={24 * HOUR_MS}>almost 24 hours</option>
           </Field>
         )
       }

@@ -17,16 +17,11 @@ export function VaultPaymentFacts({ content, vault }: { content: TxMetadata; vau
   const fee = `at most ${formatEther(BigInt(gas) * BigInt(maxFeePerGas))} ${toCoin(content)}`
   return (
     <>
-      <PaymentFacts {...{ payment, chainId, vault }} fee={mayTakeDataFee(chainId) ? fee + dataFee : fee}>
-        <dt>Payment number</dt>
-        <dd>{nonce}</dd>
-        {isCall ? (
-          <>
-            <dt>Data</dt>
-            <dd className="mono">{data}</dd>
-          </>
-        ) : null}
-      </PaymentFacts>
+      <PaymentFacts
+        {...{ payment, chainId, vault }}
+        fee={mayTakeDataFee(chainId) ? fee + dataFee : fee}
+        more={{ 'Payment number': nonce, Data: isCall && <span className="mono">{data}</span> }}
+      />
       {isCall ? (
         <Notice tone="warning" title="This calls a contract">
           <p>What the data does is not known here. It can move tokens.</p>

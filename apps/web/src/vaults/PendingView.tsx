@@ -56,7 +56,7 @@ export function PendingView({ pending, onChange, onSend, onBack }: PendingViewPr
           {toDateTime(new Date(prepared.expiresMs).toISOString())}.
         </p>
       )}
-      {failure === null ? null : <VaultErrorNotice error={failure} />}
+      <VaultErrorNotice error={failure} />
       {missing > 0 ? null : (
         <p className="fine-print">
           Once you confirm, the enclave signs this transaction and its signature becomes public

@@ -10,7 +10,7 @@ import { toChainName } from '../words/format.ts'
 export function RulesInWords({ policy }: { policy: Policy }) {
   const { summary, rules, notes } = useMemo(() => describePolicy(policy), [policy])
   return (
-    <div className="vault-rules">
+    <div className="vault-rules stack">
       <p className="fact-strong">{summary}.</p>
       <h4>{rules.length === 1 ? 'The rule' : 'The rules'}</h4>
       <ol>
@@ -76,7 +76,7 @@ export function Locks({ policy }: { policy: Policy }) {
     [policy, chainId, config],
   )
   return (
-    <div className="vault-rules">
+    <div className="vault-rules stack">
       <h4>What locks the funds for ever</h4>
       <ul>
         {locks.map((lock) => (
@@ -91,7 +91,7 @@ export function Locks({ policy }: { policy: Policy }) {
 export function PolicyFile({ vault }: { vault: Vault }) {
   const { name, bytes } = useMemo(() => toPolicyFile(vault), [vault])
   return (
-    <div className="vault-section">
+    <div className="stack">
       <p>
         Keep the rules as a file. The key is made from these very bytes: if the service and IPFS lost them, only the
         file could bring the vault back. It holds no secret.

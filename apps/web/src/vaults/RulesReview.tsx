@@ -21,7 +21,7 @@ export function RulesReview({ policy, isMaking, failure, onMake, onChange }: Rul
     <ConfirmStep
       id="rules-heading"
       level={2}
-      className="card vault-card"
+      className="card card-narrow"
       title="Read this: it can never change"
       action={hasSpare ? 'Make this vault' : 'Make it without a spare'}
       doing={isMaking ? 'Making the vault …' : undefined}
@@ -48,7 +48,7 @@ export function RulesReview({ policy, isMaking, failure, onMake, onChange }: Rul
           </p>
         </Notice>
       )}
-      {failure === null ? null : <VaultErrorNotice error={failure} />}
+      <VaultErrorNotice error={failure} />
       <p className="fine-print">
         The rules become public, on IPFS, under no name. The address is shown once they can be read there again.
       </p>

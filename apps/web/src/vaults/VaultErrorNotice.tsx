@@ -79,7 +79,8 @@ const EXPLANATIONS: Record<VaultErrorCode, Explanation> = {
 }
 
 /** What an error about a vault or a passkey means, and what to do; undefined for any other. */
-export function explainVaultError({ code }: Pick<ServiceError, 'code'>): Explanation | undefined {
+export function explainVaultError(error: Pick<ServiceError, 'code'> | null): Explanation | undefined {
+  const code = error?.code ?? ''
   return Object.hasOwn(EXPLANATIONS, code) ? EXPLANATIONS[code as VaultErrorCode] : undefined
 }
 
@@ -89,9 +90,9 @@ export function VaultErrorNotice(props: Omit<ErrorNoticeProps, 'explanation'>) {
 
 /** Why a vault did not pay. Where no rule allows it, what the nearest one says against it. */
 export function PaymentFailure({ error, children }: Pick<ErrorNoticeProps, 'error' | 'children'>) {
-  if (error.code !== 'policy_refused') return <VaultErrorNotice error={error}>{children}</VaultErrorNotice>
+  if (error?.code !== 'policy_refused') return <VaultErrorNotice error={error}>{children}</VaultErrorNotice>
   return (
-    <Notice tone="danger" title="The rules of this vault refuse this" isAlert>
+    <Notice tone="bad" title="The rules of this vault refuse this" isAlert>
       {error.details === undefined ? null : <p>{error.details}</p>}
       <p>Nobody can allow more than the rules say. Nothing was signed. All of them are under “Rules of this vault”.</p>
     </Notice>

@@ -4,7 +4,7 @@ import type { Vault } from '@countersign/sdk/vaults'
 import { useMemo } from 'react'
 import { HistoryCard } from '../history/HistoryCard.tsx'
 import { Link } from '../router.tsx'
-import { RetryButton } from '../ui/ListCard.tsx'
+import { Button } from '../ui/Button.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { AccountCard } from '../wallet/AccountCard.tsx'
 import { SignedInPage, WalletSkeleton } from '../wallet/SignedInPage.tsx'
@@ -40,7 +40,9 @@ function FoundVault({ address, ...signedIn }: SignedIn & { address: Hex }) {
   if (failure !== null) {
     return (
       <VaultErrorNotice error={failure}>
-        <RetryButton label="Read the vaults again" onRetry={refresh} />
+        <Button look="small" onClick={refresh}>
+          Read the vaults again
+        </Button>
       </VaultErrorNotice>
     )
   }

@@ -20,11 +20,11 @@ function VaultsCard({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () =
   const { vaults, error, refresh } = useOwnVaults({ onSessionLost })
   return (
     <ListCard
-      {...{ id: 'vaults-heading', title: 'Your vaults', className: 'card vault-card', listClassName: 'vault-list' }}
+      {...{ id: 'vaults-heading', title: 'Your vaults', className: 'card card-narrow', listClassName: 'vault-list' }}
       isLoading={vaults === null}
       loading={vaults === null && error === null ? 'Reading your vaults' : undefined}
       error={error}
-      explain={error === null ? undefined : explainVaultError(error)}
+      explain={explainVaultError(error)}
       retry={{ label: 'Read the vaults again', onRetry: refresh }}
       empty={vaults?.length === 0 ? 'You have no vault yet.' : undefined}
       intro={

@@ -1,6 +1,7 @@
 import type { Hex } from '@countersign/sdk'
 import { getAddress, parseEther } from 'viem'
 import { findAddressFault, findAmountFault } from '../send/parseFields.ts'
+import { findErrors } from '../ui/useFieldErrors.ts'
 import type { TemplateName, Terms } from './template.ts'
 
 /** What is typed and chosen in the form. */
@@ -30,15 +31,14 @@ export function parseVaultFields(fields: VaultFields, coin: string): { terms: Te
   const asset = { symbol: coin, decimals: 18, isZeroAllowed: false }
   const isAgent = template === 'agent'
   const isLimited = template !== 'list' || limit !== ''
-  const candidates = {
+  const errors = findErrors<keyof VaultFields>({
     limit: isLimited ? findAmountFault(limit, asset) : undefined,
     fee: findAmountFault(fee, asset),
     recipients: template === 'list' || isAgent ? findListFault(recipients, template) : undefined,
     count: isAgent ? findCountFault(count) : undefined,
     refuge: isAgent ? findRefugeFault(refuge) : undefined,
-  }
-  const errors = Object.fromEntries(Object.entries(candidates).filter(([, fault]) => fault !== undefined))
-  if (Object.keys(errors).length > 0) return { errors }
+  })
+  if (errors) return { errors }
   const isOpen = template === 'approval' || template === 'limit' || recipients.length === 0
   return {
     terms: {

@@ -1,17 +1,12 @@
 import { createPolicy } from '@countersign/policy'
-import { hashUnsignedTransaction, type TxMetadata, toHex } from '@countersign/protocol'
+import { hashUnsignedTransaction, type TxMetadata, toCanonicalJson, toHex } from '@countersign/protocol'
+import { toCid } from '@countersign/receipt'
 import { ServiceClient } from '@countersign/sdk/client'
 import type { TestService } from '@countersign/sdk/testing'
-import {
-  approve,
-  createPasskey,
-  createVault,
-  parsePrepared,
-  prepare,
-  signAndSend,
-} from '@countersign/sdk/vaults/client'
-import { parseEther } from 'viem'
-import { afterEach, describe, expect, test } from 'vitest'
+import type { Vault } from '@countersign/sdk/vaults'
+import { approve, createPasskey, createVault, parsePrepared, prepare } from '@countersign/sdk/vaults/client'
+import { parseEther, sha256 } from 'viem'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { page, userEvent } from 'vitest/browser'
 import { confirm, recipient, to } from '../send/sendForm.fake.ts'
 import { expectAccessible } from '../shell/expectAccessible.fake.ts'
@@ -186,17 +181,6 @@ describe('paying from a vault', () => {
     expect(service.transactions.at(-1)).toMatchObject({ from: vault.address, nonce: 0 })
   })
 
-  test('a payment that came first takes the number: the one that waits is not signed', async () => {
-    const { screen, service, vault } = await openVault()
-    await pay(screen, '0.05')
-    await expect.element(confirm(screen)).toBeVisible()
-    await signAndSend(new ServiceClient(service.config), { to: recipient, value: '0.01', wallet: vault })
-    const before = signings(service).length
-    await confirm(screen).click()
-    await expect.element(screen.getByText('Another payment of this vault came first')).toBeVisible()
-    expect(signings(service)).toHaveLength(before)
-  })
-
   test('an approval of another device is brought back as a text; that of another payment is not taken', async () => {
     const { screen } = await openVault()
     const approveThere = async () => {
@@ -327,10 +311,34 @@ test('a vault of somebody else is not shown', async () => {
 test('on a small phone nothing is wider than the screen', async () => {
   const { screen } = await openVault()
   await page.viewport(320, 640)
+  onTestFinished(() => page.viewport(414, 896))
   await pay(screen, '0.2')
   await screen.getByText('Approve on another device').click()
   await screen.getByText('Rules of this vault').click()
   expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(320)
+})
+
+test('rules with a key that is none are not shown as those of a vault', async () => {
+  const rule = {
+    kind: 'transaction',
+    chainIds: [1],
+    to: 'any',
+    maxValueWei: '5',
+    maxFeeWei: '5',
+    approvals: 0,
+  } as const
+  const policy = { version: 1, log: { witnesses: ['ff'.repeat(32)], quorum: 1 }, approvers: [], rules: [rule] } as const
+  const bytes = toCanonicalJson(policy)
+  const vault: Vault = {
+    ...{ address: `0x${'ab'.repeat(20)}`, policy, createdAt: new Date(0).toISOString() },
+    ...{ policyHash: sha256(bytes).slice(2), policyCid: toCid(bytes) },
+  }
+  const { screen } = await openWallet({
+    path: `/vaults/${vault.address}`,
+    intercept: (url) => (url.endsWith('/vaults') ? Promise.resolve(Response.json({ vaults: [vault] })) : undefined),
+  })
+  await expect.element(screen.getByText('Something else answered in place of the service')).toBeVisible()
+  await expect.element(screen.getByText('Rules of this vault')).not.toBeInTheDocument()
 })
 
 test('a draft is found again by the user who wrote it, and by nobody else', () => {

@@ -1,6 +1,7 @@
 import { chooseReceipt, type NamedSubject, recogniseSubject, VerifierError } from '@countersign/verify'
 import { type DragEvent, type FormEvent, useState } from 'react'
 import type { WebConfig } from '../config.ts'
+import { Button } from '../ui/Button.tsx'
 import { Field } from '../ui/Field.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { fetchBytes } from '../worker/pageFetch.ts'
@@ -50,7 +51,7 @@ export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFor
     <section aria-label="What to verify" className="card subject-form">
       {/* biome-ignore lint/a11y/noStaticElementInteractions: dropping is an extra; the file input inside does the same from the keyboard */}
       <div
-        className={isOver ? 'drop-zone drop-zone-over' : 'drop-zone'}
+        className={isOver ? 'drop-zone drop-zone-over stack' : 'drop-zone stack'}
         onDragOver={(event) => {
           event.preventDefault()
           setOver(true)
@@ -80,34 +81,22 @@ export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFor
             : `Chosen: ${chosen.join(', ')}`}
         </p>
       </div>
-      <form onSubmit={submit} noValidate>
+      <form className="stack" onSubmit={submit} noValidate>
         <Field
           id="subject"
           label="Or paste a proof link or slug, a CID or its link, or a transaction hash"
           error={pasteFault}
           hint="https://…/proof/…, 22 characters, bafkrei…, ipfs://…, https://…/ipfs/…, or 0x and 64 digits"
-        >
-          {(control) => (
-            <input
-              {...control}
-              type="text"
-              autoComplete="off"
-              autoCapitalize="off"
-              spellCheck={false}
-              value={text}
-              onChange={({ target }) => setText(target.value)}
-            />
-          )}
-        </Field>
+          value={text}
+          onChange={setText}
+        />
         <p className="actions">
-          <button type="submit" className="button">
-            Verify
-          </button>
+          <Button type="submit">Verify</Button>
           <span role="status">{isAsking ? 'Looking for the receipt …' : ''}</span>
         </p>
       </form>
       {fault === undefined ? null : (
-        <Notice tone="danger" title={fault.title} isAlert>
+        <Notice tone="bad" title={fault.title} isAlert>
           <p>{fault.text}</p>
         </Notice>
       )}

@@ -24,7 +24,7 @@ export function VerifyPage() {
   const state = useVerification(request)
   const outcome = state.phase === 'done' ? state.outcome : undefined
   return (
-    <div className="evidence-page">
+    <div className="evidence-page stack">
       <h1>Verify a receipt</h1>
       <p className="evidence-lead">
         Your browser checks it here, step by step. Files that you choose are not sent anywhere.

@@ -1,17 +1,25 @@
 import type { Hex, WalletInfo } from '@countersign/sdk'
-import type { ReactNode } from 'react'
-import { getAddress } from 'viem'
-import { useConfig } from '../config.ts'
-import { CopyButton } from '../ui/CopyButton.tsx'
-import { toChainName, toCoin, toDateTime } from '../words/format.ts'
+import { type ReactNode, useState } from 'react'
+import { formatEther, formatUnits, getAddress } from 'viem'
+import { useCoin, useConfig } from '../config.ts'
+import { Address } from '../ui/Address.tsx'
+import { Button } from '../ui/Button.tsx'
+import { CopyButton, CopyText } from '../ui/CopyButton.tsx'
+import { createLazyPart } from '../ui/createLazyPart.tsx'
+import { Facts } from '../ui/Facts.tsx'
+import { ErrorNotice } from '../ui/Notice.tsx'
+import { toChainName, toCoin, toDateTime, toShortAmount } from '../words/format.ts'
 import { FaucetButton } from './FaucetButton.tsx'
-import { BalanceLine, BalanceNotice, TokenList } from './Holdings.tsx'
-import { ReceiveAddress, type ReceiveAddressProps } from './ReceiveAddress.tsx'
 import type { Balance } from './useBalance.ts'
+
+const QrCode = createLazyPart(
+  () => import('../ui/QrCode.tsx').then((module) => module.QrCode),
+  <div className="qr-code skeleton" />,
+)
 
 type AccountCardProps = {
   address: Hex
-  title: ReceiveAddressProps['title']
+  title: 'Your address' | 'Address of the vault'
   balance: Balance
   /** The faucet has paid. */
   onFunded: () => void
@@ -31,7 +39,11 @@ export function AccountCard({ address: given, title, balance, onFunded, children
         Balance and address
       </h2>
       <BalanceLine balance={balance} chainName={chainName} />
-      <BalanceNotice balance={balance} />
+      <ErrorNotice error={balance.error}>
+        <Button look="small" onClick={balance.refresh}>
+          Read the balance again
+        </Button>
+      </ErrorNotice>
       {isEmpty && title === 'Your address' ? (
         <p>
           This wallet has no {toCoin(config)} yet, and sending takes a little for the network fee.{' '}
@@ -56,22 +68,102 @@ export function Provenance({ wallet }: { wallet: WalletInfo }) {
         When it was made, a satellite’s signed random sample was recorded as a witness. It never changes. The key does
         not come from it and has never left the enclave.
       </p>
-      <dl className="facts">
-        <dt>Made</dt>
-        <dd>{toDateTime(createdAt)}</dd>
-        <dt>Source</dt>
-        <dd>{provenance.satelliteSource}</dd>
-        <dt>Sample’s hash</dt>
-        <dd>
-          <span className="mono">{provenance.entropyHash}</span>{' '}
-          <CopyButton text={provenance.entropyHash} what="the hash of the sample" />
-        </dd>
-        <dt>Its signature</dt>
-        <dd>
-          <span className="mono">{provenance.entropySig}</span>{' '}
-          <CopyButton text={provenance.entropySig} what="the signature of the sample" />
-        </dd>
-      </dl>
+      <Facts
+        facts={{
+          Made: toDateTime(createdAt),
+          Source: provenance.satelliteSource,
+          'Sample’s hash': <CopyText text={provenance.entropyHash} what="the hash of the sample" />,
+          'Its signature': <CopyText text={provenance.entropySig} what="the signature of the sample" />,
+        }}
+      />
     </details>
+  )
+}
+
+/** The tokens of an address. */
+function TokenList({ tokens }: Pick<Balance, 'tokens'>) {
+  if (tokens.length === 0) return null
+  return (
+    <ul className="tokens" aria-label="Tokens">
+      {tokens.map(({ token, amount }) => (
+        <li key={token.address}>
+          <span className="token-name">{token.name}</span>
+          {amount === null ? (
+            <span className="fine-print">not known</span>
+          ) : (
+            <span title={`${formatUnits(amount, token.decimals)} ${token.symbol}`}>
+              {toShortAmount(amount, token.decimals)} {token.symbol}
+            </span>
+          )}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** What an address holds of the chain's coin, large. */
+function BalanceLine({ balance, chainName }: { balance: Balance; chainName: string }) {
+  const coin = useCoin()
+  const { wei, isLoading, refresh } = balance
+  return (
+    <div className="balance">
+      <div>
+        <p className="balance-label" id="balance-label">
+          Balance on {chainName}
+        </p>
+        <p className="balance-amount" aria-live="polite" aria-busy={isLoading}>
+          {wei === null ? (
+            <span className="balance-unit">{isLoading ? 'Reading …' : 'Not known'}</span>
+          ) : (
+            <span title={`${formatEther(wei)} ${coin}`}>
+              {toShortAmount(wei, 18)} <span className="balance-unit">{coin}</span>
+            </span>
+          )}
+        </p>
+      </div>
+      <button type="button" className="icon-button" onClick={refresh} aria-label="Refresh the balance">
+        <svg viewBox="0 0 24 24" aria-hidden="true" className={isLoading ? 'is-turning' : ''}>
+          <path d="M20 11a8 8 0 1 0-.6 4M20 5v6h-6" />
+        </svg>
+      </button>
+    </div>
+  )
+}
+
+/** An address to be paid at: to copy, and as a picture. */
+function ReceiveAddress({
+  address,
+  chainName,
+  title,
+}: Pick<AccountCardProps, 'address' | 'title'> & { chainName: string }) {
+  const what = title === 'Your address' ? 'your address' : 'the address'
+  return (
+    <div className="address">
+      <h3>{title}</h3>
+      <p className="address-line">
+        <Address address={address} /> <CopyButton text={address} what={what} />
+      </p>
+      <Receive {...{ address, chainName, what }} />
+    </div>
+  )
+}
+
+function Receive({ address, chainName, what }: { address: string; chainName: string; what: string }) {
+  const [isOpen, setIsOpen] = useState(false)
+  return (
+    <>
+      <Button look="quiet" aria-expanded={isOpen} onClick={() => setIsOpen((before) => !before)}>
+        Receive
+      </Button>
+      {isOpen ? (
+        <div className="receive">
+          <QrCode text={address} label={`QR code of ${what}`} />
+          <p className="fine-print">
+            Whoever pays you scans this or copies {what}. It must be on {chainName}: what is sent on another chain does
+            not arrive here.
+          </p>
+        </div>
+      ) : null}
+    </>
   )
 }

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useCoin } from '../config.ts'
+import { Button } from '../ui/Button.tsx'
 
 type FaucetButtonProps = {
   faucetUrl: string
@@ -31,14 +32,9 @@ export function FaucetButton({ faucetUrl, address, isFirstStep, onFunded }: Fauc
 
   return (
     <div className="faucet">
-      <button
-        type="button"
-        className={isFirstStep ? 'button' : 'button button-quiet'}
-        onClick={ask}
-        aria-disabled={isAsking}
-      >
+      <Button {...(!isFirstStep && { look: 'quiet' })} onClick={ask} isBusy={isAsking}>
         {isAsking ? 'Asking the faucet …' : 'Fund from the local faucet'}
-      </button>
+      </Button>
       <p className="field-hint" role="status">
         {said}
       </p>

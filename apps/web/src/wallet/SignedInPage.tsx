@@ -1,7 +1,8 @@
 import { isPlainObject } from '@countersign/protocol'
-import { ServiceProvider, useService, type WalletInfo } from '@countersign/sdk'
+import { type ServiceError, ServiceProvider, useService, type WalletInfo } from '@countersign/sdk'
 import { Fragment, type ReactNode, useMemo, useRef, useState } from 'react'
 import { useConfig } from '../config.ts'
+import { Button } from '../ui/Button.tsx'
 import { ErrorNotice } from '../ui/Notice.tsx'
 import { SignedOut, type SignedOutProps } from './SignedOut.tsx'
 import { useServiceAnswer } from './serviceAnswers.ts'
@@ -44,27 +45,23 @@ function WhoeverIsThere({ title, children }: SignedInPageProps) {
     }
   }
 
-  if (user !== null && wallet !== null) {
-    return (
-      <>
-        <WhoIsIn title={title} user={user} onSignOut={signOut} />
-        {error === null ? null : <Unreachable error={error} onRetry={refresh} />}
-        <Fragment key={wallet.address}>{children({ wallet, onSessionLost: refresh })}</Fragment>
-      </>
-    )
+  if (!ready && wallet === null) {
+    return <WalletSkeleton label={user === null ? 'Looking for your session' : 'Making your wallet'} />
   }
-  if (!ready) return <WalletSkeleton label={user === null ? 'Looking for your session' : 'Making your wallet'} />
   if (user !== null) {
     return (
       <>
         <WhoIsIn title={title} user={user} onSignOut={signOut} />
-        {error === null ? null : <Unreachable error={error} onRetry={refresh} />}
+        <Unreachable error={error} onRetry={refresh} />
+        {wallet === null ? null : (
+          <Fragment key={wallet.address}>{children({ wallet, onSessionLost: refresh })}</Fragment>
+        )}
       </>
     )
   }
   if (error !== null && error.code !== 'cookie_blocked') {
     return (
-      <section className="plain-page" aria-labelledby="wallet-heading">
+      <section className="plain-page stack" aria-labelledby="wallet-heading">
         <h1 id="wallet-heading">{title}</h1>
         <Unreachable error={error} onRetry={refresh} />
       </section>
@@ -84,15 +81,15 @@ function WhoIsIn({ title, user, onSignOut }: WhoIsInProps) {
         <span className="who-name" title={user.email}>
           {user.name ?? user.email}
         </span>
-        <button type="button" className="button button-small" onClick={onSignOut}>
+        <Button look="small" onClick={onSignOut}>
           Sign out
-        </button>
+        </Button>
       </p>
     </div>
   )
 }
 
-type UnreachableProps = { error: NonNullable<ReturnType<typeof useService>['error']>; onRetry: () => Promise<void> }
+type UnreachableProps = { error: ServiceError | null; onRetry: () => Promise<void> }
 
 /** The lookup failed: what, and a way to try again. */
 function Unreachable({ error, onRetry }: UnreachableProps) {
@@ -105,9 +102,9 @@ function Unreachable({ error, onRetry }: UnreachableProps) {
   }
   return (
     <ErrorNotice error={error}>
-      <button type="button" className="button" onClick={retry} aria-disabled={isTrying}>
+      <Button onClick={retry} isBusy={isTrying}>
         {isTrying ? 'Trying …' : 'Try again'}
-      </button>
+      </Button>
     </ErrorNotice>
   )
 }
@@ -119,7 +116,7 @@ function MockBanner() {
   const { apiBaseUrl } = useConfig()
   if (useServiceAnswer(apiBaseUrl, '/health/attestation', isMock) !== true) return null
   return (
-    <aside aria-label="Simulated hardware" className="notice notice-warning">
+    <aside aria-label="Simulated hardware" className="notice tone-warning">
       <p>
         <strong className="notice-title">Simulated hardware.</strong> This service runs on simulated silicon, for
         development: its proofs say nothing about any real machine.

@@ -2,7 +2,8 @@ import type { ServiceError } from '@countersign/sdk'
 import { useEffect, useRef, useState } from 'react'
 import { useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
-import { ErrorNotice, Notice } from '../ui/Notice.tsx'
+import { Button } from '../ui/Button.tsx'
+import { ErrorNotice, Notice, type Tone } from '../ui/Notice.tsx'
 import { parseProviders, useServiceAnswer } from './serviceAnswers.ts'
 
 export type SignedOutProps = SignInCardProps & {
@@ -15,6 +16,7 @@ export type SignedOutProps = SignInCardProps & {
 /** The first thing a visitor sees. */
 export function SignedOut({ reason, error, onSignIn }: SignedOutProps) {
   const heading = useRef<HTMLHeadingElement>(null)
+  const departure = DEPARTURES[reason]
   const isCancelled = useCancelled() && reason === 'never_in'
   useEffect(() => {
     // What had the focus before is gone with the wallet.
@@ -22,13 +24,17 @@ export function SignedOut({ reason, error, onSignIn }: SignedOutProps) {
   }, [reason])
   return (
     <section className="welcome" aria-labelledby="welcome-heading">
-      <SignOutNotice reason={reason} />
+      {departure === undefined ? null : (
+        <Notice tone={departure.tone} title={departure.title} isAlert>
+          {departure.text === undefined ? null : <p>{departure.text}</p>}
+        </Notice>
+      )}
       {isCancelled ? (
-        <Notice tone="info" title="You did not sign in" isAlert>
+        <Notice tone="good" title="You did not sign in" isAlert>
           <p>The sign-in was cancelled, and nothing has changed. You can start it again whenever you like.</p>
         </Notice>
       ) : null}
-      {error === null ? null : <ErrorNotice error={error} />}
+      <ErrorNotice error={error} />
       <h1 id="welcome-heading" ref={heading} tabIndex={-1}>
         A wallet that proves every signature
       </h1>
@@ -53,28 +59,18 @@ function useCancelled(): boolean {
   return isCancelled
 }
 
-function SignOutNotice({ reason }: Pick<SignedOutProps, 'reason'>) {
-  switch (reason) {
-    case 'never_in':
-      return null
-    case 'session_lost':
-      return (
-        <Notice tone="info" title="Your session has ended" isAlert>
-          <p>Sign in again to go on. Your wallet and its history are as they were.</p>
-        </Notice>
-      )
-    case 'signed_out':
-      return <Notice tone="info" title="You are signed out" isAlert />
-    case 'signed_out_here_only':
-      return (
-        <Notice tone="warning" title="You are signed out on this page only" isAlert>
-          <p>
-            The service could not be told, so the session itself goes on until it lapses. On a shared computer, sign in
-            and out again, or clear this site’s cookies.
-          </p>
-        </Notice>
-      )
-  }
+const DEPARTURES: Partial<Record<SignedOutProps['reason'], { tone: Tone; title: string; text?: string }>> = {
+  session_lost: {
+    tone: 'good',
+    title: 'Your session has ended',
+    text: 'Sign in again to go on. Your wallet and its history are as they were.',
+  },
+  signed_out: { tone: 'good', title: 'You are signed out' },
+  signed_out_here_only: {
+    tone: 'warning',
+    title: 'You are signed out on this page only',
+    text: 'The service could not be told, so the session itself goes on until it lapses. On a shared computer, sign in and out again, or clear this site’s cookies.',
+  },
 }
 
 type SignInCardProps = {
@@ -96,9 +92,9 @@ function SignInCard({ onSignIn }: SignInCardProps) {
         </>
       ) : null}
       {providers?.length === 0 ? (
-        <button type="button" className="button button-large" onClick={() => onSignIn()}>
+        <Button look="large" onClick={() => onSignIn()}>
           Sign in
-        </button>
+        </Button>
       ) : null}
       {providers?.map(({ id, name, icon }) => (
         <button

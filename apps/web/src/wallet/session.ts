@@ -1,4 +1,4 @@
-import { createContext, useContext, useEffect } from 'react'
+import { createContext, useContext, useEffect, useSyncExternalStore } from 'react'
 
 /** State that outlives the page which shows it. */
 export type Session<State> = {
@@ -32,14 +32,14 @@ function createSession<State>(initial: State): Session<State> {
   }
 }
 
-/** The session of an address, created at first use. */
-export function useSession<State>(kind: SessionKind<State>, address: string): Session<State> {
+/** The session of an address, created at first use, and its state now. */
+export function useSession<State>(kind: SessionKind<State>, address: string): [State, Session<State>] {
   const sessions = useContext(SessionsContext) as unknown as Map<SessionKind<State>, Map<string, Session<State>>>
   const ofKind = sessions.get(kind) ?? new Map<string, Session<State>>()
   sessions.set(kind, ofKind)
   const session = ofKind.get(address) ?? createSession(kind.initial)
   ofKind.set(address, session)
-  return session
+  return [useSyncExternalStore(session.subscribe, session.get), session]
 }
 
 /**

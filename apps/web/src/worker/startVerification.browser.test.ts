@@ -1,9 +1,7 @@
-import { chooseReceipt, type Progress, type VerifyRequest } from '@countersign/verify'
+import type { Progress, VerifyRequest } from '@countersign/verify'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import goldenCollateral from '../../../../packages/receipt/spec/golden/collateral.json?raw'
-import goldenReceipt from '../../../../packages/receipt/spec/golden/receipt.json?raw'
 import { issueGolden, toManifest } from '../../../../packages/verify/src/issues.fake.ts'
-import { createFakeNetwork, gatewayUrl, html, rpcUrl } from '../../../../packages/verify/src/network.fake.ts'
+import { createFakeNetwork, gatewayUrl, rpcUrl } from '../../../../packages/verify/src/network.fake.ts'
 import { startVerification } from './startVerification.ts'
 
 const issue = await issueGolden()
@@ -15,7 +13,6 @@ const request: VerifyRequest = {
   rpc: rpcUrl,
   allowMock: true,
 }
-const toBytes = (text: string) => new TextEncoder().encode(text)
 
 let network = createFakeNetwork(issue)
 beforeEach(() => {
@@ -44,26 +41,6 @@ test('the worker judges, the page fetches, and progress is told', async () => {
   )
 })
 
-test('the golden files offline: nothing fails and nothing bounds the time; one changed byte fails', async () => {
-  const collateral = { name: 'collateral.json', bytes: toBytes(goldenCollateral) }
-  const verify = (text: string) =>
-    startVerification(
-      {
-        manifests: [manifest],
-        allowMock: true,
-        ...chooseReceipt([{ name: 'receipt.json', bytes: toBytes(text) }, collateral]),
-      },
-      { onProgress: () => {} },
-    ).result
-  expect(await verify(goldenReceipt)).toMatchObject({
-    verdict: 'mock',
-    conclusion: 'unbounded',
-    timeBound: 'unbounded',
-  })
-  expect((await verify(goldenReceipt.replace('"nonce":0', '"nonce":1'))).verdict).toBe('failed')
-  expect(network.requests).toEqual([])
-})
-
 test('it checks on a thread of its own, so that the page stays free', async () => {
   const started: string[] = []
   const { Worker } = globalThis
@@ -77,14 +54,6 @@ test('it checks on a thread of its own, so that the page stays free', async () =
   onTestFinished(() => void vi.stubGlobal('Worker', Worker))
   await startVerification(request, { onProgress: () => {} }).result
   expect(started).toEqual([expect.stringContaining('verify.worker')])
-})
-
-test('what cannot be fetched is an error with a code and a reason', async () => {
-  network.routes.push([gatewayUrl, html])
-  await expect(startVerification(request, { onProgress: () => {} }).result).rejects.toMatchObject({
-    code: 'fetch_failed',
-    details: expect.stringContaining('gateway.test answers with a web page'),
-  })
 })
 
 test('what cannot be handed to the worker ends it', async () => {

@@ -1,12 +1,12 @@
 import { MAX_RETURN_TO_LENGTH, ServiceError } from '@countersign/protocol'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   apiBaseUrl,
   config,
-  createFakeNetwork,
   createProof,
   type FakeNetwork,
   html,
+  installFakeNetwork,
   json,
   never,
   problem,
@@ -21,13 +21,8 @@ let network: FakeNetwork
 let api: ServiceClient['api']
 
 beforeEach(() => {
-  network = createFakeNetwork()
-  vi.stubGlobal('fetch', network.fetch)
+  network = installFakeNetwork()
   api = new ServiceClient(config).api
-})
-afterEach(() => {
-  vi.unstubAllGlobals()
-  vi.useRealTimers()
 })
 
 const digest = `0x${'22'.repeat(32)}` as const
@@ -144,11 +139,6 @@ describe('failures', () => {
       retryable: true,
       docsPath: '/errors#entropy_unavailable',
     })
-  })
-
-  test('§4 unknown slug', async () => {
-    network.routes['GET /proof/nobody'] = () => problem(404, 'proof_not_found')
-    await expect(api.getProof('nobody')).rejects.toEqual(withCode('proof_not_found', { status: 404 }))
   })
 
   test.each([

@@ -16,6 +16,7 @@ import {
 } from '@countersign/protocol'
 import { keccak256, numberToHex, parseGwei } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { onTestFinished, vi } from 'vitest'
 import { forgetSent } from './sendLock.ts'
 
 /** A development key of hardhat, known to everyone. */
@@ -82,7 +83,7 @@ export const never = ({ init: { signal } }: Pick<Call, 'init'>) =>
  * The service and an RPC behind one `fetch`. Routes (`GET /auth/me`) and RPC methods are replaced one by one; the ones
  * that stand are those of a user who is signed in and has a wallet.
  */
-export function createFakeNetwork() {
+function createFakeNetwork() {
   forgetSent()
   const calls: Call[] = []
   const mempool: Hex[] = []
@@ -172,6 +173,17 @@ export function createFakeNetwork() {
 }
 
 export type FakeNetwork = ReturnType<typeof createFakeNetwork>
+
+/** A network in place of the global `fetch` until the test has finished. */
+export function installFakeNetwork(): FakeNetwork {
+  const network = createFakeNetwork()
+  vi.stubGlobal('fetch', network.fetch)
+  onTestFinished(() => {
+    vi.unstubAllGlobals()
+    vi.useRealTimers()
+  })
+  return network
+}
 
 /** A promise to be settled by hand. */
 export function createGate<R = void>() {

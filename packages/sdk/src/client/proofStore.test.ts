@@ -1,6 +1,6 @@
 import { computeCommitment, type ProofStatus, toHex } from '@countersign/protocol'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { config, createFakeNetwork, createGate, createProof, type FakeNetwork, html, json } from './network.fake.ts'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { config, createGate, createProof, type FakeNetwork, html, installFakeNetwork, json } from './network.fake.ts'
 import { createProofStore, POLL_INTERVAL_MS } from './proofStore.ts'
 import { ServiceClient } from './ServiceClient.ts'
 import { withCode } from './withCode.fake.ts'
@@ -9,14 +9,9 @@ let network: FakeNetwork
 
 beforeEach(() => {
   vi.useFakeTimers()
-  network = createFakeNetwork()
-  vi.stubGlobal('fetch', network.fetch)
+  network = installFakeNetwork()
   answer('a', 'pending_pin')
   answer('b', 'pending_pin')
-})
-afterEach(() => {
-  vi.useRealTimers()
-  vi.unstubAllGlobals()
 })
 
 const answer = (slug: string, status: ProofStatus) => {

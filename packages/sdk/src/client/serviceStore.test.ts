@@ -1,12 +1,12 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   apiBaseUrl,
   config,
-  createFakeNetwork,
   createFakePage,
   createGate,
   type FakeNetwork,
   html,
+  installFakeNetwork,
   json,
   problem,
   user,
@@ -19,10 +19,8 @@ import { withCode } from './withCode.fake.ts'
 let network: FakeNetwork
 
 beforeEach(() => {
-  network = createFakeNetwork()
-  vi.stubGlobal('fetch', network.fetch)
+  network = installFakeNetwork()
 })
-afterEach(() => vi.unstubAllGlobals())
 
 const create = (page = createFakePage()) => createServiceStore(new ServiceClient(config), page)
 const isReady = (store: ReturnType<typeof create>) => expect.poll(() => store.getSnapshot().ready).toBe(true)
@@ -33,14 +31,6 @@ describe('§4 ServiceProvider, the cycle on mount', () => {
   test('making a store asks nothing', () => {
     expect(create().getSnapshot()).toEqual({ user: null, wallet: null, ready: false, error: null })
     expect(network.calls).toEqual([])
-  })
-
-  test('signed in with a wallet: two lookups, then ready', async () => {
-    const store = create()
-    store.start()
-    await isReady(store)
-    expect(store.getSnapshot()).toEqual(signedIn)
-    expect(network.paths()).toEqual(['GET /auth/me', 'GET /wallet/me'])
   })
 
   test('§7 wallet lookup answers 404: the provider provisions a wallet', async () => {
@@ -171,14 +161,6 @@ describe('§4 refresh', () => {
     unsubscribe()
     await store.refresh()
     expect(listener).toHaveBeenCalledTimes(calls)
-  })
-
-  test('§7 does not reject on 401, which yields user null', async () => {
-    const store = create()
-    await store.refresh()
-    network.routes['GET /auth/me'] = () => problem(401, 'session_expired')
-    await expect(store.refresh()).resolves.toBeUndefined()
-    expect(store.getSnapshot()).toEqual(signedOut)
   })
 
   test('does not reject on other failures either: they stand in error until the next success', async () => {

@@ -14,10 +14,10 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   chainId,
   config,
-  createFakeNetwork,
   createGate,
   type FakeNetwork,
   html,
+  installFakeNetwork,
   json,
   never,
   problem,
@@ -34,13 +34,8 @@ let network: FakeNetwork
 let client: ServiceClient
 
 beforeEach(() => {
-  network = createFakeNetwork()
-  vi.stubGlobal('fetch', network.fetch)
+  network = installFakeNetwork()
   client = new ServiceClient(config)
-})
-afterEach(() => {
-  vi.unstubAllGlobals()
-  vi.useRealTimers()
 })
 
 const to = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'

@@ -2,8 +2,8 @@ import { computeCommitment, type Hex } from '@countersign/protocol'
 import { numberToHex, parseSignature, serializeSignature, verifyMessage, verifyTypedData } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { verifyAuthorization } from 'viem/utils'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { chainId, config, createFakeNetwork, type FakeNetwork, html, json, problem, wallet } from './network.fake.ts'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { chainId, config, type FakeNetwork, html, installFakeNetwork, json, problem, wallet } from './network.fake.ts'
 import { ServiceClient } from './ServiceClient.ts'
 import { withCode } from './withCode.fake.ts'
 
@@ -23,13 +23,8 @@ let network: FakeNetwork
 let client: ServiceClient
 
 beforeEach(() => {
-  network = createFakeNetwork()
-  vi.stubGlobal('fetch', network.fetch)
+  network = installFakeNetwork()
   client = new ServiceClient(config)
-})
-afterEach(() => {
-  vi.unstubAllGlobals()
-  vi.useRealTimers()
 })
 
 type Answer = { signature: Hex; slug: string; opening: { content: object; signature: object } }
@@ -237,12 +232,6 @@ describe('sessions and failures', () => {
     await expect(client.signMessage({ message }, { wallet })).rejects.toEqual(
       withCode('wallet_changed', { details: to }),
     )
-  })
-
-  test('another user signs in between the look at the wallet and the signing: their signature is refused', async () => {
-    const signature = await stranger.signMessage({ message })
-    tamper('POST /sign/message', (answer) => ({ ...answer, signature }))
-    await expect(client.signMessage({ message }, { wallet })).rejects.toEqual(withCode('signature_mismatch'))
   })
 
   test('the last word before the signing ends it', async () => {

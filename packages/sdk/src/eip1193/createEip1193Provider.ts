@@ -2,9 +2,8 @@ import { type Hex, ServiceError, type WalletInfo } from '@countersign/protocol'
 import { type EIP1193EventMap, type EIP1193Provider, numberToHex } from 'viem'
 import type { SignedEvent } from '../client/connection.ts'
 import { createError } from '../client/errors.ts'
-import { askRpc } from '../client/rpc.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
-import { Eip1193Error, eip1193Codes, invalidParams, isUnauthorized, toEip1193Error, toNodeError } from './errors.ts'
+import { askNode, Eip1193Error, eip1193Codes, invalidParams, isUnauthorized, toEip1193Error } from './errors.ts'
 import {
   isObject,
   parsePersonalSign,
@@ -12,7 +11,7 @@ import {
   parseTransaction,
   type RequestedContent,
 } from './parseTransaction.ts'
-import { type ConfirmRequest, sendTransaction, signContent } from './sendTransaction.ts'
+import { type ConfirmRequest, type Signing, sendTransaction, signContent } from './sendTransaction.ts'
 
 export type Eip1193ProviderOptions = {
   /**
@@ -112,8 +111,7 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
       return await findOrProvision()
     } catch (error) {
       if (!isUnauthorized(error) || options.onLogin === undefined) throw error
-      const returnTo = globalThis.location?.href
-      await options.onLogin(client.loginUrl(returnTo === undefined ? {} : { returnTo }))
+      await options.onLogin(client.loginUrl({ returnTo: globalThis.location?.href }))
       return await findOrProvision()
     }
   }
@@ -122,22 +120,20 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
     if (isRevoked) throw unauthorized()
   }
 
-  async function send(params: unknown): Promise<Hex> {
-    const requested = parseTransaction(params, chainId)
+  async function sign(act: (signing: Signing) => Promise<Hex>): Promise<Hex> {
     assertAllowed()
     const wallet = await findWallet()
     if (wallet === null) throw unauthorized()
     const { onConfirm, onSigned } = options
-    return sendTransaction(client, { wallet, requested, assertAllowed, onConfirm, onSigned }).catch(fail)
+    return act({ wallet, assertAllowed, onConfirm, onSigned }).catch(fail)
   }
 
-  async function sign(requested: RequestedContent): Promise<Hex> {
-    assertAllowed()
-    const wallet = await findWallet()
-    if (wallet === null) throw unauthorized()
-    const { onConfirm, onSigned } = options
-    return signContent(client, { wallet, requested, assertAllowed, onConfirm, onSigned }).catch(fail)
+  async function send(params: unknown): Promise<Hex> {
+    const requested = parseTransaction(params, chainId)
+    return sign((signing) => sendTransaction(client, signing, requested))
   }
+
+  const signOffChain = (requested: RequestedContent) => sign((signing) => signContent(client, signing, requested))
 
   function switchChain(params: unknown): null {
     const asked = toFirst(params)?.chainId
@@ -171,8 +167,8 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
     eth_sendTransaction: send,
     // viem asks again under this name where the other is refused; the same answer keeps the reason.
     wallet_sendTransaction: send,
-    personal_sign: (params) => sign(parsePersonalSign(params)),
-    eth_signTypedData_v4: (params) => sign(parseSignTypedData(params, chainId)),
+    personal_sign: (params) => signOffChain(parsePersonalSign(params)),
+    eth_signTypedData_v4: (params) => signOffChain(parseSignTypedData(params, chainId)),
     wallet_switchEthereumChain: switchChain,
     wallet_requestPermissions: async (params) => {
       assertAccountsPermission(params)
@@ -186,12 +182,8 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
   async function request({ method, params }: { method: string; params?: unknown }): Promise<unknown> {
     const handle = Object.hasOwn(methods, method) ? methods[method] : undefined
     if (handle !== undefined) return handle(params)
-    if (isReadMethod(method)) {
-      // The dapp's own words: what they may be is for the node to judge.
-      return askRpc(() => client.publicClient.request({ method, params } as never)).catch((error: unknown) => {
-        throw toNodeError(error)
-      })
-    }
+    // The dapp's own words: what they may be is for the node to judge.
+    if (READ_METHODS.has(method)) return askNode(() => client.publicClient.request({ method, params } as never))
     const reason = REFUSED_SIGNATURES.get(method)
     const message = `the wallet does not support ${method}${reason === undefined ? '' : `: ${reason}`}`
     const cause = createError('unsupported_method', message)
@@ -305,7 +297,3 @@ const READ_METHODS: ReadonlySet<string> = new Set([
   'eth_uninstallFilter',
   'web3_clientVersion',
 ])
-
-function isReadMethod(method: string): boolean {
-  return READ_METHODS.has(method)
-}

@@ -1,5 +1,5 @@
 import { ServiceError } from '@countersign/protocol'
-import { findRefusal } from '../client/rpc.ts'
+import { askRpc, findRefusal } from '../client/rpc.ts'
 
 /** The codes of EIP-1193, EIP-1474, EIP-3326 and JSON-RPC that the provider itself gives; a node's refusal keeps the node's code. */
 export const eip1193Codes = {
@@ -76,8 +76,15 @@ export function toRejection(error: unknown): Eip1193Error {
   return new Eip1193Error(eip1193Codes.transactionRejected, failure.message, { cause: failure.cause })
 }
 
+/** Asks the node something that changes nothing. */
+export async function askNode<R>(question: () => Promise<R>): Promise<R> {
+  return askRpc(question).catch((error: unknown) => {
+    throw toNodeError(error)
+  })
+}
+
 /** A failure of a question to the node: its own refusal word for word, with the data of a revert. */
-export function toNodeError(error: unknown): Eip1193Error {
+function toNodeError(error: unknown): Eip1193Error {
   const cause = error instanceof ServiceError ? error.cause : error
   const refusal = findRefusal(cause)
   if (refusal !== null) return new Eip1193Error(refusal.code, refusal.details, { cause, data: refusal.data })

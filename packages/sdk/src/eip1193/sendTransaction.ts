@@ -2,10 +2,9 @@ import type { Hex, TypedData, WalletInfo } from '@countersign/protocol'
 import { notifySigned, type SignedEvent } from '../client/connection.ts'
 import { createError } from '../client/errors.ts'
 import type { Call } from '../client/parseSignRequest.ts'
-import { askRpc } from '../client/rpc.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import { signAndSend } from '../client/signAndSend.ts'
-import { Eip1193Error, eip1193Codes, toNodeError, toRejection } from './errors.ts'
+import { askNode, Eip1193Error, eip1193Codes, toRejection } from './errors.ts'
 import type { RequestedContent, RequestedTransaction } from './parseTransaction.ts'
 
 /** What a user is asked to sign. */
@@ -34,48 +33,46 @@ function assertOwn(wallet: WalletInfo, from: Hex | undefined): void {
   }
 }
 
-type SendTransactionParameters = ConfirmOptions & {
+/** How the app signs with a wallet. */
+export type Signing = ConfirmOptions & {
   wallet: WalletInfo
-  requested: RequestedTransaction
   /** Throws where the app may not use the wallet any more. */
   assertAllowed: () => void
 }
 
 /** `eth_sendTransaction`: nonce and fees come from the RPC, the gas too where the dapp names none. */
-export async function sendTransaction(client: ServiceClient, parameters: SendTransactionParameters): Promise<Hex> {
-  const { wallet, requested } = parameters
+export async function sendTransaction(
+  client: ServiceClient,
+  { wallet, assertAllowed, onConfirm, onSigned }: Signing,
+  requested: RequestedTransaction,
+): Promise<Hex> {
   assertOwn(wallet, requested.from)
-  const gas = requested.gas ?? (await estimateGas(client, { ...requested.call, account: wallet.address }))
-  return confirmAndSend(client, { ...parameters, call: { ...requested.call, gas } }).catch((error: unknown) => {
+  const { call: asked, limits } = requested
+  const gas =
+    requested.gas ?? (await askNode(() => client.publicClient.estimateGas({ ...asked, account: wallet.address })))
+  const call = { ...asked, gas }
+  return orReject(async () => {
+    // Before the queue: a person who thinks it over must not hold up what is sent elsewhere.
+    await confirm(onConfirm, { kind: 'transaction', ...call, from: wallet.address })
+    const { txHash } = await signAndSend(client, {
+      wallet,
+      isNamed: true,
+      call,
+      assertWanted(transaction) {
+        assertAllowed()
+        assertWithinLimits(transaction, limits)
+      },
+      onSigned: ({ txHash, attestationSlug: slug }) => notifySigned(onSigned, { kind: 'transaction', txHash, slug }),
+    })
+    return txHash
+  })
+}
+
+/** What fails once the user has been asked is a rejection. */
+function orReject(sign: () => Promise<Hex>): Promise<Hex> {
+  return sign().catch((error: unknown) => {
     throw toRejection(error)
   })
-}
-
-async function confirmAndSend(
-  client: ServiceClient,
-  { wallet, requested, call, assertAllowed, onConfirm, onSigned }: SendTransactionParameters & { call: Call },
-): Promise<Hex> {
-  // Before the queue: a person who thinks it over must not hold up what is sent elsewhere.
-  await confirm(onConfirm, { kind: 'transaction', ...call, from: wallet.address })
-  const { txHash } = await signAndSend(client, {
-    wallet,
-    isNamed: true,
-    call,
-    assertWanted(transaction) {
-      assertAllowed()
-      assertWithinLimits(transaction, requested.limits)
-    },
-    onSigned: ({ txHash, attestationSlug: slug }) => notifySigned(onSigned, { kind: 'transaction', txHash, slug }),
-  })
-  return txHash
-}
-
-async function estimateGas(client: ServiceClient, call: { account: Hex; to: Hex; value: bigint; data: Hex }) {
-  try {
-    return await askRpc(() => client.publicClient.estimateGas(call))
-  } catch (error) {
-    throw toNodeError(error)
-  }
 }
 
 /**
@@ -101,32 +98,22 @@ function conflict(details: string) {
   return createError('invalid_request', 'nonce and fees come from the chain and cannot be overridden', { details })
 }
 
-type SignContentParameters = ConfirmOptions & {
-  wallet: WalletInfo
-  requested: RequestedContent
-  /** Throws where the app may not use the wallet any more. */
-  assertAllowed: () => void
-}
-
 /** `personal_sign` and `eth_signTypedData_v4`. */
-export async function signContent(client: ServiceClient, parameters: SignContentParameters): Promise<Hex> {
-  const { wallet, requested } = parameters
-  assertOwn(wallet, requested.from)
-  return confirmAndSign(client, parameters).catch((error: unknown) => {
-    throw toRejection(error)
+export async function signContent(
+  client: ServiceClient,
+  { wallet, assertAllowed, onConfirm, onSigned }: Signing,
+  { from: asked, asked: { kind, content } }: RequestedContent,
+): Promise<Hex> {
+  assertOwn(wallet, asked)
+  return orReject(async () => {
+    const from = wallet.address
+    const options = { wallet, assertWanted: assertAllowed }
+    const isMessage = kind === 'message'
+    await confirm(onConfirm, isMessage ? { kind, from, ...content } : { kind, from, typedData: content })
+    const { signature, attestationSlug, opening } = await (isMessage
+      ? client.signMessage({ message: { raw: content.message } }, options)
+      : client.signTypedData(content, options))
+    notifySigned(onSigned, { kind: 'off-chain', slug: attestationSlug, opening })
+    return signature
   })
-}
-
-async function confirmAndSign(client: ServiceClient, parameters: SignContentParameters): Promise<Hex> {
-  const { wallet, requested, assertAllowed, onConfirm, onSigned } = parameters
-  const { kind, content } = requested.asked
-  const from = wallet.address
-  const options = { wallet, assertWanted: assertAllowed }
-  const isMessage = kind === 'message'
-  await confirm(onConfirm, isMessage ? { kind, from, ...content } : { kind, from, typedData: content })
-  const { signature, attestationSlug, opening } = await (isMessage
-    ? client.signMessage({ message: { raw: content.message } }, options)
-    : client.signTypedData(content, options))
-  notifySigned(onSigned, { kind: 'off-chain', slug: attestationSlug, opening })
-  return signature
 }

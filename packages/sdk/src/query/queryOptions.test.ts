@@ -247,12 +247,6 @@ describe('keys', () => {
     expect(isInvalidated).toEqual([true, true, true])
     expect(countOf('GET /wallet/transactions')).toBe(3)
   })
-
-  test('a sign-out removes everything under `all`', async () => {
-    await queryClient.fetchQuery(meQueryOptions(client))
-    queryClient.removeQueries({ queryKey: serviceKeys.all(client) })
-    expect(queryClient.getQueryData(serviceKeys.me(client))).toBeUndefined()
-  })
 })
 
 test('types: data and errors are known to TanStack Query and its React hooks', () => {

@@ -1,16 +1,16 @@
 import { type ReactNode, StrictMode } from 'react'
 import { hydrateRoot } from 'react-dom/client'
 import { renderToString } from 'react-dom/server'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { type RenderHookResult, render, renderHook } from 'vitest-browser-react'
 import { configure } from 'vitest-browser-react/pure'
 import {
   chainId,
   config,
-  createFakeNetwork,
   createGate,
   createProof,
   type FakeNetwork,
+  installFakeNetwork,
   json,
   problem,
   user,
@@ -25,12 +25,7 @@ configure({ reactStrictMode: true })
 let network: FakeNetwork
 
 beforeEach(() => {
-  network = createFakeNetwork()
-  vi.stubGlobal('fetch', network.fetch)
-})
-afterEach(() => {
-  vi.unstubAllGlobals()
-  vi.useRealTimers()
+  network = installFakeNetwork()
 })
 
 const to = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'

@@ -1,16 +1,16 @@
 import { computeCommitment, toHex } from '@countersign/protocol'
 import type { ReactNode } from 'react'
 import { verifyMessage, verifyTypedData } from 'viem'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { renderHook } from 'vitest-browser-react'
 import { configure } from 'vitest-browser-react/pure'
 import {
   chainId,
   config,
-  createFakeNetwork,
   createGate,
   createProof,
   type FakeNetwork,
+  installFakeNetwork,
   json,
   problem,
   user,
@@ -39,10 +39,8 @@ const typedData = {
 let network: FakeNetwork
 
 beforeEach(() => {
-  network = createFakeNetwork()
-  vi.stubGlobal('fetch', network.fetch)
+  network = installFakeNetwork()
 })
-afterEach(() => vi.unstubAllGlobals())
 
 const Provided = ({ children }: { children: ReactNode }) => (
   <ServiceProvider config={config}>{children}</ServiceProvider>

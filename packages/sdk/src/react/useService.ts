@@ -1,14 +1,47 @@
 'use client'
 
 import type { ServiceError, SessionUser, WalletInfo } from '@countersign/protocol'
-import { createContext, useContext, useMemo, useSyncExternalStore } from 'react'
+import {
+  createContext,
+  createElement,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useMemo,
+  useSyncExternalStore,
+} from 'react'
+import type { ServiceClientConfig } from '../client/connection.ts'
 import type { Store } from '../client/createStore.ts'
-import type { LoginOptions, ServiceClient } from '../client/ServiceClient.ts'
-import type { ServiceStore } from '../client/serviceStore.ts'
+import { type LoginOptions, ServiceClient } from '../client/ServiceClient.ts'
+import { createServiceStore, type ServiceStore } from '../client/serviceStore.ts'
 
 type Service = { client: ServiceClient; store: ServiceStore }
 
-export const ServiceContext = createContext<Service | null>(null)
+const ServiceContext = createContext<Service | null>(null)
+
+export type ServiceProviderProps = {
+  /** A change of `apiBaseUrl` or `chainId` makes a new client, a change of `rpcUrl` alone does not. */
+  config: ServiceClientConfig
+  children?: ReactNode
+}
+
+/**
+ * Gives the hooks below it a client, and finds out once who is signed in. A user without a wallet gets one.
+ *
+ * @example
+ * <ServiceProvider config={{ apiBaseUrl: 'https://api.example.com', chainId: 11155111 }}>…</ServiceProvider>
+ */
+export function ServiceProvider({ config, children }: ServiceProviderProps) {
+  const { apiBaseUrl, chainId } = config
+  // biome-ignore lint/correctness/useExhaustiveDependencies: specification §4 memoises on these two only
+  const service = useMemo(() => {
+    const client = new ServiceClient(config)
+    return { client, store: createServiceStore(client) }
+  }, [apiBaseUrl, chainId])
+  useEffect(() => service.store.start(), [service])
+  // One element is no reason to bring the JSX runtime along.
+  return createElement(ServiceContext, { value: service }, children)
+}
 
 /** The client and the store of the provider above; hooks that show no state of the user need no more. */
 export function useServiceContext(): Service {

@@ -58,13 +58,6 @@ test('somebody else’s vaults are not put into the list', async () => {
   expect(store.getSnapshot()).toMatchObject({ vaults: [vault], loading: false, error: { code: 'wallet_changed' } })
 })
 
-test('the address of a vault that comes back is compared', async () => {
-  const elsewhere = { address: `0x${'12'.repeat(20)}` } as const
-  expect((await toFailure(store.create(policy, elsewhere))).code).toBe('vault_not_found')
-  const { address } = await store.create(policy)
-  expect(await store.create(policy, { address })).toMatchObject({ address })
-})
-
 test('a session that has ended is the service’s 401', async () => {
   service.signOut()
   expect(await toFailure(store.create(policy))).toMatchObject({ code: 'not_authenticated', status: 401 })

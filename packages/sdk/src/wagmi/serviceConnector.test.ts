@@ -125,15 +125,6 @@ describe('sign-in by redirect', () => {
     expect(assign).toHaveBeenCalledTimes(1)
   })
 
-  test('the first sign-in: the wallet is made on the way back', async () => {
-    start({ signedIn: false, provisioned: false })
-    const before = loadPage({ onLogin: () => {} })
-    await expect(connect(before, { connector: connectorOf(before) })).rejects.toMatchObject({ code: 4100 })
-    service.signIn()
-    const after = loadPage()
-    expect(await reconnect(after)).toMatchObject([{ accounts: [account] }])
-  })
-
   test('a stranger who comes back without signing in stays disconnected, and is not sent away again', async () => {
     start({ signedIn: false })
     const onLogin = vi.fn()
@@ -273,10 +264,6 @@ describe('sending', () => {
     await connect(config, { connector: connectorOf(config) })
     await expect(sendTransaction(config, { to })).rejects.toThrow(/user rejected/i)
     expect(service.proofs).toEqual([])
-  })
-
-  test('not connected', async () => {
-    await expect(sendTransaction(loadPage(), { to })).rejects.toThrow(/not connected/i)
   })
 })
 

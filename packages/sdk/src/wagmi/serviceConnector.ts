@@ -78,8 +78,7 @@ export function serviceConnector(parameters: ServiceConnectorParameters) {
       // Remembered before the page is left: the page that comes back is another one.
       await config.storage?.setItem(connectedKey, true)
       await config.storage?.setItem('recentConnectorId', id)
-      const returnTo = globalThis.location?.href
-      await onLogin(client.loginUrl(returnTo === undefined ? {} : { returnTo }))
+      await onLogin(client.loginUrl({ returnTo: globalThis.location?.href }))
       return requestAccounts()
     }
 

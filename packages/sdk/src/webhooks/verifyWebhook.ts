@@ -8,6 +8,8 @@ import {
   type WebhookEvent,
 } from '@countersign/protocol'
 
+export { ServiceError, type WebhookData, type WebhookEvent, type WebhookType } from '@countersign/protocol'
+
 /** Why a webhook is not to be believed, or not to be acted on again. */
 export type WebhookErrorCode =
   /** Fix the call: no key, or one that is not `whpk_` and base64. */

@@ -56,14 +56,6 @@ test('one name at two providers is two users: issuer and subject, not the e-mail
   ])
 })
 
-test('anybody can be anybody, by a name', async () => {
-  const callback = await signIn('one', `?name=${encodeURIComponent('Žofie Nováková')}`)
-  expect(await finish('one', callback)).toMatchObject({
-    name: 'Žofie Nováková',
-    subject: expect.stringMatching(/^[a-z0-9-]+$/),
-  })
-})
-
 test('a provider that knows the browser asks nothing, until it must', async () => {
   const browser = createTestBrowser()
   await signIn('one', '?as=alice', { browser })
@@ -75,13 +67,6 @@ test('a provider that knows the browser asks nothing, until it must', async () =
 test('whoever gives up is no failure', async () => {
   const callback = await signIn('one', '?cancel=1')
   expect([callback.searchParams.get('error'), await finish('one', callback)]).toEqual(['access_denied', 'cancelled'])
-})
-
-test.each(['?name=', '?name=%20'])('%s is no name: the page asks again', async (answer) => {
-  const browser = createTestBrowser()
-  const page = await browser.navigate(await getProvider('one').start({ ...secrets, mustChoose: false }))
-  const again = await browser.navigate(new URL(answer, page.url))
-  expect([again.response.status, await again.response.text()]).toEqual([400, expect.stringContaining('role="alert"')])
 })
 
 test('the code of one provider is refused by the other, whatever iss says (mix-up)', async () => {
@@ -100,10 +85,4 @@ test('a forged iss is refused before the code is spent', async () => {
   await expect(finish('one', forged)).rejects.toMatchObject(failed)
   expect(await finish('one', callback)).toMatchObject({ subject: 'alice' })
   await expect(finish('one', callback)).rejects.toMatchObject(failed)
-})
-
-test('one that is down is told so; the other works', async () => {
-  const down = getProvider('two', { issuer: 'http://localhost:1' })
-  await expect(down.start({ ...secrets, mustChoose: false })).rejects.toMatchObject({ code: 'provider_unavailable' })
-  expect(await finish('one', await signIn('one', '?as=bob'))).toMatchObject({ subject: 'bob' })
 })

@@ -202,7 +202,7 @@ async function exchange(run: () => Promise<ProviderUser>): Promise<ProviderUser 
     return await run()
   } catch (error) {
     // By now the library has compared `state` and `iss`: these are the words of the provider that was asked.
-    if (error instanceof client.AuthorizationResponseError) return judgeRefusal(error.error)
+    if (error instanceof client.AuthorizationResponseError) return evaluateRefusal(error.error)
     if (isOutage(error)) throw unavailable()
     // The operator's to mend, and no word about this user: the secret has expired, or is another.
     if (error instanceof client.ResponseBodyError && CLIENT_REFUSALS.includes(error.error)) {
@@ -256,7 +256,7 @@ const CANCELLATIONS = ['access_denied', 'user_cancelled_authorize']
 const OUTAGES = ['server_error', 'temporarily_unavailable']
 
 /** What the `error` of a callback means. A user who changes their mind is no failure; the rest is thrown. */
-export function judgeRefusal(error: string): 'cancelled' {
+export function evaluateRefusal(error: string): 'cancelled' {
   if (CANCELLATIONS.includes(error)) return 'cancelled'
   if (OUTAGES.includes(error)) {
     const details = `the provider answered ${error}`

@@ -6,7 +6,6 @@ import { createOidcProvider, type IdentityProvider, type OidcProviderParameters,
 export type Preset = Pick<OidcProviderParameters, 'scope' | 'responseMode'> & {
   /** For people. */
   name?: string
-  /** Its client secret is made with a key. */
   hasKey?: boolean
 }
 

@@ -74,7 +74,6 @@ type FinishLoginParameters = {
   state: string
   /** From the cookie named after this state. */
   loginSecret: string
-  /** The session that the browser still had. */
   earlierSid: string | undefined
   /** Called with the page that the sign-in came from, once that is known: a failure leads back to it too. */
   onReturnTo(returnTo: string): void

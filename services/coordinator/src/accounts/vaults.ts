@@ -125,9 +125,7 @@ const REQUEST_BYTES = 1_024
 const APPROVAL_BYTES = 1_024
 
 type SignableTerms = {
-  /** Whose samples this service signs with. */
   entropySources: readonly EntropySetting[]
-  /** For which chains it signs. */
   chains: SignedChains
 }
 

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { TransactionPage } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../http/testApp.fake.ts'
+import { completeProof } from '../proofs/completeProof.fake.ts'
 
 const toSlug = (text: string) => hash('sha256', text, 'buffer').subarray(0, 16).toString('base64url')
 
@@ -9,21 +10,8 @@ function add({ store }: TestApp, walletId: string, name: string) {
   const slug = toSlug(name)
   const txHash = `0x${hash('sha256', name)}` as const
   store.rows.signed.set(name, { walletId, digest: txHash, signature: `0x${'1b'.repeat(65)}`, slug })
-  store.rows.proofs.set(slug, {
-    slug,
-    kind: 'transaction',
-    txHash,
-    chainId: 84532,
-    walletAddress: `0x${'22'.repeat(20)}`,
-    status: 'pending_pin',
-    ipfsCid: null,
-    onchainTxHash: null,
-    onchainBlockNumber: null,
-    kmsQuoteVerified: true,
-    receipt: null,
-    createdAt: Date.parse('2026-06-15T12:00:00.000Z'),
-    isFinal: false,
-  })
+  const createdAt = Date.parse('2026-06-15T12:00:00.000Z')
+  store.rows.proofs.set(slug, { ...completeProof, slug, txHash, chainId: 84532, status: 'pending_pin', createdAt })
   store.rows.summaries.set(slug, payment)
 }
 

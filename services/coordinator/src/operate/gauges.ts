@@ -44,33 +44,36 @@ const WAIT_MS = 4_000
 export function addGauges(registry: Registry, deps: GaugeDeps): () => Promise<void> {
   const { now, waitMs = WAIT_MS } = deps
   const gauge = createGaugeFactory(registry)
-  const info = gauge('countersign_info', 'Always 1: the program, its version and its silicon', [
+  const info = gauge(
+    'countersign_info',
+    'Always 1: the program, its version and its silicon',
     'program',
     'version',
     'mode',
-  ])
+  )
   const clock = gauge('countersign_clock_seconds', 'The time of this process, to compare with that of the scraper')
-  const part = gauge('countersign_part_up', 'Whether a part is there that the process cannot work without', ['part'])
-  const open = gauge('countersign_open_proofs', 'Proofs that still have somewhere to go', ['status'])
+  const part = gauge('countersign_part_up', 'Whether a part is there that the process cannot work without', 'part')
+  const open = gauge('countersign_open_proofs', 'Proofs that still have somewhere to go', 'status')
   const oldest = gauge(
     'countersign_oldest_open_proof_seconds',
     'Age of the oldest proof that still has somewhere to go',
-    ['status'],
+    'status',
   )
   const webhooks = gauge(
     'countersign_open_webhooks',
     'Webhooks that are still to be delivered (pending), and that were given up (dead), by receiver; counted up to 10000',
-    ['receiver', 'status'],
+    'receiver',
+    'status',
   )
   const oldestWebhook = gauge(
     'countersign_oldest_open_webhook_seconds',
     'Age of the oldest webhook that is still to be delivered, by receiver',
-    ['receiver'],
+    'receiver',
   )
   const connections = gauge(
     'countersign_database_connections',
     'Connections to PostgreSQL that are used or idle, callers that wait for one, and the limit',
-    ['state'],
+    'state',
   )
   const free = gauge('countersign_disk_free_bytes', 'Free space on the file system of the data folder')
   const size = gauge('countersign_disk_size_bytes', 'Size of the file system of the data folder')
@@ -129,12 +132,12 @@ function addSigningGauges(registry: Registry, deps: SigningGaugeDeps, waitMs: nu
   const enclaves = gauge(
     'countersign_enclave_up',
     'Whether the enclave at an address has attested itself and answers',
-    ['enclave'],
+    'enclave',
   )
   const collateral = gauge(
     'countersign_collateral_lapses_at_seconds',
     'Until when Intel’s collateral for a platform is in date, in seconds since 1970',
-    ['platform'],
+    'platform',
   )
   const attestation = gauge(
     'countersign_attestation_lapses_at_seconds',
@@ -144,20 +147,13 @@ function addSigningGauges(registry: Registry, deps: SigningGaugeDeps, waitMs: nu
   const witnesses = gauge(
     'countersign_log_witnesses',
     'Witnesses of a log: those that it names, those of them that are missing, and how many must cosign',
-    ['origin', 'state'],
+    'origin',
+    'state',
   )
-  const registers = [registry]
-  const samples = new Counter({
-    name: 'countersign_entropy_samples_total',
-    help: 'Entropy samples, by what became of them',
-    labelNames: ['outcome'],
-    registers,
-  })
-  const failures = new Counter({
-    name: 'countersign_entropy_failures_total',
-    help: 'Requests to the entropy source that failed',
-    registers,
-  })
+  const counter = (name: string, help: string, ...labelNames: string[]) =>
+    new Counter({ name, help, labelNames, registers: [registry] })
+  const samples = counter('countersign_entropy_samples_total', 'Entropy samples, by what became of them', 'outcome')
+  const failures = counter('countersign_entropy_failures_total', 'Requests to the entropy source that failed')
 
   const askEnclaves = createQuestion(deps.checkEnclaves, waitMs)
   function readAttestation(): number {
@@ -195,7 +191,7 @@ function addSigningGauges(registry: Registry, deps: SigningGaugeDeps, waitMs: nu
 /** Makes gauges that have no value until they are set: one without labels would begin as zero. */
 function createGaugeFactory(registry: Registry) {
   const clears: (() => void)[] = []
-  function create(name: string, help: string, labelNames: readonly string[] = []): Gauge {
+  function create(name: string, help: string, ...labelNames: string[]): Gauge {
     const gauge = new Gauge({ name, help, labelNames, registers: [registry] })
     const clear = () => {
       gauge.reset()

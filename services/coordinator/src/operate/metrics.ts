@@ -34,80 +34,77 @@ export function createMetrics({
 }: GaugeDeps & { witnesses?: readonly string[] }): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  const batches = new Histogram({
-    name: 'countersign_sign_batch_size',
-    help: 'Signings sent to the enclave in one call',
-    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
-    registers: [registry],
-  })
-  const signings = new Histogram({
-    name: 'countersign_sign_seconds',
-    help: 'Time of a request for a signature, by its outcome',
-    labelNames: ['code'],
-    buckets: [0.05, 0.1, 0.2, 0.5, 1, 2, 5],
-    registers: [registry],
-  })
+  const registers = [registry]
+  const counter = (name: string, help: string, ...labelNames: string[]) =>
+    new Counter({ name, help, labelNames, registers })
+  const gauge = (name: string, help: string, ...labelNames: string[]) =>
+    new Gauge({ name, help, labelNames, registers })
+  const histogram = (name: string, help: string, buckets: number[], ...labelNames: string[]) =>
+    new Histogram({ name, help, buckets, labelNames, registers })
+
+  const batches = histogram(
+    'countersign_sign_batch_size',
+    'Signings sent to the enclave in one call',
+    [1, 2, 4, 8, 16, 32, 64, 128, 256],
+  )
+  const signings = histogram(
+    'countersign_sign_seconds',
+    'Time of a request for a signature, by its outcome',
+    [0.05, 0.1, 0.2, 0.5, 1, 2, 5],
+    'code',
+  )
   for (const code of ['ok', ...FAULTS]) signings.zero({ code })
-  const problems = new Counter({
-    name: 'countersign_problems_total',
-    help: 'Requests that were answered with a problem, by its code',
-    labelNames: ['code'],
-    registers: [registry],
-  })
+  const problems = counter(
+    'countersign_problems_total',
+    'Requests that were answered with a problem, by its code',
+    'code',
+  )
   // The last is a user's by its status; where many get it, the enclave has another root secret.
   for (const code of [...FAULTS, 'key_binding_mismatch']) problems.inc({ code }, 0)
-  const stages = new Counter({
-    name: 'countersign_stage_attempts_total',
-    help: 'Attempts of the stages policy, pin, publish and confirm, by their outcome; of retention, receipts that were dropped, or could not be for an hour',
-    labelNames: ['stage', 'outcome'],
-    registers: [registry],
-  })
+  const stages = counter(
+    'countersign_stage_attempts_total',
+    'Attempts of the stages policy, pin, publish and confirm, by their outcome; of retention, receipts that were dropped, or could not be for an hour',
+    'stage',
+    'outcome',
+  )
   for (const stage of ['pin', 'publish', 'confirm']) stages.inc({ stage, outcome: 'failed' }, 0)
   stages.inc({ stage: 'retention', outcome: 'kept' }, 0)
-  const rounds = new Histogram({
-    name: 'countersign_log_round_seconds',
-    help: 'Time to have a checkpoint cosigned, by the outcome of asking all witnesses at once',
-    labelNames: ['outcome'],
-    buckets: [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5],
-    registers: [registry],
-  })
-  const witnesses = new Counter({
-    name: 'countersign_log_witness_answers_total',
-    help: 'What witnesses did with a checkpoint, by witness',
-    labelNames: ['witness', 'outcome'],
-    registers: [registry],
-  })
+  const rounds = histogram(
+    'countersign_log_round_seconds',
+    'Time to have a checkpoint cosigned, by the outcome of asking all witnesses at once',
+    [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5],
+    'outcome',
+  )
+  const witnesses = counter(
+    'countersign_log_witness_answers_total',
+    'What witnesses did with a checkpoint, by witness',
+    'witness',
+    'outcome',
+  )
   for (const witness of names) for (const outcome of DISAGREEMENTS) witnesses.inc({ witness, outcome }, 0)
-  const sizes = new Gauge({
-    name: 'countersign_log_size',
-    help: 'Entries of a log that are written, and that are cosigned',
-    labelNames: ['origin', 'state'],
-    registers: [registry],
-  })
-  const entries = new Counter({
-    name: 'countersign_log_entries_total',
-    help: 'Entries written to logs, by their kind; dropped and unacknowledged ones were not answered',
-    labelNames: ['kind'],
-    registers: [registry],
-  })
-  const balance = new Gauge({
-    name: 'countersign_publisher_balance_wei',
-    help: 'What the publisher has',
-    labelNames: ['account'],
-    registers: [registry],
-  })
-  const affordable = new Gauge({
-    name: 'countersign_publisher_affordable_gas',
-    help: 'Gas that the publisher can pay for, at what would be bid now',
-    labelNames: ['account'],
-    registers: [registry],
-  })
-  const webhooks = new Counter({
-    name: 'countersign_webhook_attempts_total',
-    help: 'Attempts to deliver webhooks, by receiver and outcome: delivered, failed (tried again later) or dead (given up)',
-    labelNames: ['receiver', 'outcome'],
-    registers: [registry],
-  })
+  const sizes = gauge(
+    'countersign_log_size',
+    'Entries of a log that are written, and that are cosigned',
+    'origin',
+    'state',
+  )
+  const entries = counter(
+    'countersign_log_entries_total',
+    'Entries written to logs, by their kind; dropped and unacknowledged ones were not answered',
+    'kind',
+  )
+  const balance = gauge('countersign_publisher_balance_wei', 'What the publisher has', 'account')
+  const affordable = gauge(
+    'countersign_publisher_affordable_gas',
+    'Gas that the publisher can pay for, at what would be bid now',
+    'account',
+  )
+  const webhooks = counter(
+    'countersign_webhook_attempts_total',
+    'Attempts to deliver webhooks, by receiver and outcome: delivered, failed (tried again later) or dead (given up)',
+    'receiver',
+    'outcome',
+  )
   const refresh = addGauges(registry, deps)
   let reading: Promise<string> | undefined
   /** One for all who ask meanwhile: each begins by forgetting what the last one read. */

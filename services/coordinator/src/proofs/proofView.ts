@@ -6,7 +6,6 @@ import type { Proof, ProofState } from '../store/proofs.ts'
 /** A payload as it is sent. Its version changes when anything in it does. */
 export type ProofView = {
   status: ProofStatus
-  /** Whether it never changes again. */
   isFinal: boolean
   /**
    * A character for each byte (latin1). A string is in V8's heap: buffers that are kept for long would be scattered over the C heap,

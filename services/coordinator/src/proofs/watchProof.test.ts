@@ -3,28 +3,15 @@ import { describe, expect, test } from 'vitest'
 import { createManualTime } from '../manualTime.fake.ts'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
 import type { Proof } from '../store/proofs.ts'
+import { completeProof } from './completeProof.fake.ts'
 import type { ProofView } from './proofView.ts'
 import { createProofWatcher } from './watchProof.ts'
 
 const slug = 'AAAAAAAAAAAAAAAAAAAAAA'
 const other = 'AAAAAAAAAAAAAAAAAAAAAQ'
-const pending: Proof = {
-  slug,
-  kind: 'transaction',
-  txHash: `0x${'11'.repeat(32)}`,
-  chainId: 1,
-  walletAddress: `0x${'22'.repeat(20)}`,
-  status: 'pending_pin',
-  ipfsCid: null,
-  onchainTxHash: null,
-  onchainBlockNumber: null,
-  kmsQuoteVerified: true,
-  receipt: null,
-  createdAt: 0,
-  isFinal: false,
-}
-const pinned: Proof = { ...pending, status: 'pending_onchain', ipfsCid: 'cid' }
-const complete: Proof = { ...pinned, status: 'complete', onchainTxHash: `0x${'33'.repeat(32)}`, onchainBlockNumber: 5 }
+const complete: Proof = { ...completeProof, slug }
+const pinned: Proof = { ...complete, status: 'pending_onchain', onchainTxHash: null, onchainBlockNumber: null }
+const pending: Proof = { ...pinned, status: 'pending_pin', ipfsCid: null }
 
 /** All promises that can settle have settled. */
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve))

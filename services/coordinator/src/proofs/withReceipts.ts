@@ -23,7 +23,6 @@ const MAX_WAITING = 512
  * `receipt_unavailable` if this release would write it otherwise: never another receipt, and never none.
  */
 export function withReceipts({ store, rebuild, log }: WithReceiptsDeps): WithReceiptsDeps['store'] {
-  /** By slug. */
   const pending = new Map<string, Promise<Bytes>>()
   const rebuilds = createGatherer<Dropped, Bytes>({
     limit: 1,

@@ -21,8 +21,10 @@ import type { PinRecords, PinWork, ReleaseRecords } from '../store/findPins.ts'
 import type { PinningStore } from '../store/pinning.ts'
 import type { Block } from './ipfs/pinner.ts'
 
-/** The blocks of a proof: its receipt, the collateral, and the others that it names, each before the one that names it. */
-export type ReceiptBlocks = { receipt: Block; collateral: Block; others: readonly Block[] }
+/** The blocks that a receipt names, each before the one that names it. */
+type NamedBlocks = { collateral: Block; others: readonly Block[] }
+
+export type ReceiptBlocks = NamedBlocks & { receipt: Block }
 
 /** The blocks that proofs of one release share. */
 type ReleaseBlocks = Record<'batch' | 'collateral' | 'coordinator' | 'release', Block>
@@ -35,24 +37,29 @@ export function assembleReceipt(
   { records }: Pick<PinWork, 'records'>,
   toBlocks: (release: ReleaseRecords) => ReleaseBlocks = assembleReleaseBlocks,
 ): ReceiptBlocks {
-  if (records.version === 2) return assembleVersion2(records, toBlocks(records.release))
-  const { version: _, collateral: bytes, ...parts } = records
-  const collateral = toBlock(bytes)
-  const receipt = assemble({ ...parts, batch: { ...parts.batch, collateral: collateral.cid } })
-  return { receipt: toBlock(canonicalBytes(receipt)), collateral, others: [] }
+  if (records.version === 1) {
+    const { version: _, collateral: bytes, ...parts } = records
+    const collateral = toBlock(bytes)
+    const receipt = assemble({ ...parts, batch: { ...parts.batch, collateral: collateral.cid } })
+    return { receipt: toBlock(canonicalBytes(receipt)), collateral, others: [] }
+  }
+  const shared = toBlocks(records.release)
+  return { receipt: assembleVersion2(records, shared), ...listNamed(records, shared) }
 }
 
 /** The same without the receipt, which is most of the work. */
 export function assembleNamedBlocks(
   { records }: Pick<PinWork, 'records'>,
   toBlocks: (release: ReleaseRecords) => ReleaseBlocks = assembleReleaseBlocks,
-): Omit<ReceiptBlocks, 'receipt'> {
+): NamedBlocks {
   if (records.version === 1) return { collateral: toBlock(records.collateral), others: [] }
-  return listVersion2(records.policy && toBlock(records.policy), toBlocks(records.release))
+  return listNamed(records, toBlocks(records.release))
 }
 
-function listVersion2(policy: Block | undefined, { batch, collateral, coordinator, release }: ReleaseBlocks) {
-  return { collateral, others: [...(policy ? [policy] : []), batch, coordinator, release] }
+type Version2 = PinRecords & { version: 2 }
+
+function listNamed({ policy }: Version2, { batch, collateral, coordinator, release }: ReleaseBlocks): NamedBlocks {
+  return { collateral, others: [...(policy ? [toBlock(policy)] : []), batch, coordinator, release] }
 }
 
 function assembleReleaseBlocks(records: ReleaseRecords): ReleaseBlocks {
@@ -76,19 +83,14 @@ export function createReleaseAssembler(): (records: ReleaseRecords) => ReleaseBl
   }
 }
 
-function assembleVersion2(records: PinRecords & { version: 2 }, shared: ReleaseBlocks): ReceiptBlocks {
-  const { signed, statement, inclusion, entropy } = records
-  const { batch, release } = shared
-  const policy = records.policy && toBlock(records.policy)
-  if (records.log !== undefined) assertInLog(records.log, statement)
-  const attestation = {
-    ...{ signed, statement, inclusion, batch: batch.cid, release: release.cid, entropy },
-    ...{ policy: policy?.cid, approvals: records.approvals, log: records.log && formatTlogProof(records.log) },
-  }
-  return {
-    receipt: toBlock(encodeBlock('attestation', assembleAttestation(attestation))),
-    ...listVersion2(policy, shared),
-  }
+function assembleVersion2(records: Version2, { batch, release }: ReleaseBlocks): Block {
+  const { signed, statement, inclusion, entropy, approvals, log } = records
+  if (log !== undefined) assertInLog(log, statement)
+  const attestation = assembleAttestation({
+    ...{ signed, statement, inclusion, batch: batch.cid, release: release.cid, entropy, approvals },
+    ...{ policy: records.policy && toCid(records.policy), log: log && formatTlogProof(log) },
+  })
+  return toBlock(encodeBlock('attestation', attestation))
 }
 
 /** A receipt is public for good: what the rows give must prove that the entry of this statement is in the log. */

@@ -26,9 +26,7 @@ export type PipelineConfig = {
   gasPerDay: bigint | undefined
   pinDeadlineMs: number
   publishDeadlineMs: number
-  /** How often publications are confirmed. */
   confirmIntervalMs: number
-  /** Undefined where there are none. */
   webhooks: WebhookConfig | undefined
   /** After which receipts of final proofs are on IPFS alone. Undefined: never. */
   retentionMs: number | undefined

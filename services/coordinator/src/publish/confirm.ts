@@ -1,7 +1,7 @@
 import type { AttestationPublished } from '@countersign/protocol'
-import type { OpenPublication, PublicationTransaction, StoredTransaction } from '../store/publications.ts'
+import type { OpenPublication, StoredTransaction } from '../store/publications.ts'
 import { ChainError } from './chain/chainError.ts'
-import type { Fees } from './chain/viemChain.ts'
+import type { Call, Chain, Fees } from './chain/viemChain.ts'
 import {
   type ConfirmDeps,
   findMined,
@@ -23,7 +23,7 @@ import { withMargin } from './publish.ts'
 const MAX_FAILURES = 3
 
 /**
- * Checks every publication that is not final, in the order of nonces: settles what is mined and deep enough, and sends the
+ * Checks every publication that is not final, in the order of nonces: completes what is mined and deep enough, and sends the
  * rest again. Only stored bytes are sent, and a replacement has the nonce of what it replaces, so whatever is sent, and however
  * often, one of them is mined at most.
  *
@@ -82,14 +82,14 @@ async function confirmPublication(run: Run, publication: OpenPublication): Promi
     log.error({ msg: 'Left a publication of another contract', address: contract })
     return false
   }
-  if (typeof found === 'object') return settlePending(run, publication, found)
+  if (typeof found === 'object') return completePending(run, publication, found)
   if (isTaken) return checkForeignUse(run, publication)
   await resendPending(run, publication)
   return false
 }
 
-/** Judges a pending publication that is mined. Returns whether it needs no further check. */
-async function settlePending(
+/** Completes a pending publication that is mined. Returns whether it needs no further check. */
+async function completePending(
   run: Run,
   publication: OpenPublication,
   { transaction, receipt }: Mined,
@@ -186,10 +186,9 @@ async function resendConfirmed(run: Run, publication: OpenPublication): Promise<
   const newest = publication.transactions.findLast(({ kind }) => kind === 'publish')
   if (newest === undefined || !isDueAgain(run, newest)) return
   const market = await run.getMarket()
-  const mustBump = isOld(run, newest) && isBelow(newest, market)
-  const replacement = mustBump ? await addBump(run, { publication, replaced: newest, market }) : undefined
-  if (replacement !== undefined) await run.send(replacement)
-  else await sendOrRaise(run, publication, newest)
+  const mustRaise = isOld(run, newest) && isBelow(newest, market)
+  const isRaised = mustRaise && (await replace(run, publication, newest, { kind: 'publish', market }))
+  if (!isRaised) await sendOrRaise(run, publication, newest)
 }
 
 /** For a pending publication that is not mined, as far as the node knows: sends it again, for more, or cancels it. */
@@ -198,78 +197,55 @@ async function resendPending(run: Run, publication: OpenPublication): Promise<vo
   if (newest === undefined) return
   const isOver = isOverdue(run, run.sightings.unmined, publication)
   const market = isOver || isOld(run, newest) ? await run.getMarket() : undefined
-  const replacement =
-    isOver && newest.kind === 'publish'
-      ? await addCancel(run, { publication, replaced: newest, market })
-      : await addBumpIfStuck(run, { publication, newest, market })
-  if (replacement !== undefined) await run.send(replacement)
-  else if (isDueAgain(run, newest)) await sendOrRaise(run, publication, newest)
+  const isCancelled = isOver && newest.kind === 'publish'
+  const mustReplace = isCancelled || isStuck(run, publication, newest, market)
+  const kind = isCancelled ? 'cancel' : newest.kind
+  if (mustReplace && (await replace(run, publication, newest, { kind, market }))) return
+  if (isDueAgain(run, newest)) await sendOrRaise(run, publication, newest)
 }
 
 /** Sends stored bytes; and the same for more where the node finds their fees too low, because it would find so again. */
 async function sendOrRaise(run: Run, publication: OpenPublication, newest: StoredTransaction): Promise<void> {
   const outcome = await run.send(newest)
   if (outcome === 'sent' || outcome === 'skipped' || outcome.code !== 'underpriced') return
-  const replacement = await addBump(run, { publication, replaced: newest, market: await run.getMarket() })
-  if (replacement !== undefined) await run.send(replacement)
+  await replace(run, publication, newest, { kind: newest.kind, market: await run.getMarket() })
 }
 
-type Replacing = { publication: OpenPublication; replaced: StoredTransaction; market: Fees | undefined }
-
-async function addBumpIfStuck(
-  run: Run,
-  {
-    publication,
-    newest,
-    market,
-  }: { publication: OpenPublication; newest: StoredTransaction; market: Fees | undefined },
-): Promise<PublicationTransaction | undefined> {
-  if (!isOld(run, newest)) return undefined
+function isStuck(run: Run, { account, nonce }: OpenPublication, newest: StoredTransaction, market: Fees | undefined) {
+  if (!isOld(run, newest)) return false
   // What no node has is not stuck, and what waits for an earlier nonce waits for no fee: unless its own is too low by now.
-  const isStuck = newest.sentAt !== undefined && publication.nonce === run.nextNonceOf(publication.account)
-  if (!isStuck && !isBelow(newest, market)) return undefined
-  return addBump(run, { publication, replaced: newest, market })
+  return (newest.sentAt !== undefined && nonce === run.nextNonceOf(account)) || isBelow(newest, market)
 }
 
-/** The same nonce and call for more. Stored before anybody can send it. */
-async function addBump(run: Run, { publication, replaced, market }: Replacing) {
-  if (market === undefined || !isOurs(run, publication)) return undefined
+/** Stores the same nonce for more, then sends it: the same call, or a cancel, which uses the nonce up. Returns whether it was stored. */
+async function replace(
+  run: Run,
+  publication: OpenPublication,
+  replaced: StoredTransaction,
+  { kind, market }: { kind: StoredTransaction['kind']; market: Fees | undefined },
+): Promise<boolean> {
+  const { store, chain, clock, log } = run
+  const { id, status, nonce, account, contract, calldata } = publication
+  // Without the key of its account there is nothing to sign: with another's it would be of another account's nonce, and a second event.
+  if (market === undefined || account !== chain.account) return false
   const fees = bumpFees(replaced, market)
-  if (fees.maxFeePerGas > MAX_TIMES_MARKET * market.maxFeePerGas) return undefined
-  const { kind, gas } = replaced
-  const call =
-    kind === 'publish'
-      ? { to: publication.contract, data: publication.calldata }
-      : { to: run.chain.account, data: '0x' as const }
-  return addTransaction(run, publication, { kind, gas, ...call, ...fees })
-}
-
-/** A transfer of nothing to the account itself, which uses the nonce up. */
-async function addCancel(run: Run, { publication, replaced, market }: Replacing) {
-  if (market === undefined || !isOurs(run, publication)) return undefined
-  const call = { to: run.chain.account, data: '0x' as const }
-  const gas = withMargin(await run.chain.estimateGas(call))
-  return addTransaction(run, publication, { kind: 'cancel', gas, ...call, ...bumpFees(replaced, market) })
-}
-
-async function addTransaction(
-  { store, chain, clock, log }: Run,
-  { id, status, nonce }: OpenPublication,
-  unsigned: Omit<PublicationTransaction, 'hash' | 'raw'> & { to: `0x${string}`; data: `0x${string}` },
-): Promise<PublicationTransaction | undefined> {
-  const { kind, gas, maxFeePerGas, maxPriorityFeePerGas, to, data } = unsigned
+  const isSame = kind === replaced.kind
+  if (isSame && fees.maxFeePerGas > MAX_TIMES_MARKET * market.maxFeePerGas) return false
   // A lying node could drive the fees up, one replacement after another. What is stored waits as it is: nodes take no cheaper step.
-  if (maxFeePerGas > chain.maxFeePerGas) return undefined
-  const signed = await chain.sign({ nonce, to, data, gas, maxFeePerGas, maxPriorityFeePerGas })
-  const transaction = { ...signed, kind, gas, maxFeePerGas, maxPriorityFeePerGas }
-  if (!(await store.addTransaction({ id, status, transaction, now: clock.now() }))) return undefined
+  if (fees.maxFeePerGas > chain.maxFeePerGas) return false
+  const call = kind === 'publish' ? { to: contract, data: calldata } : toCancel(chain)
+  const gas = isSame ? replaced.gas : withMargin(await chain.estimateGas(call))
+  const signed = await chain.sign({ nonce, ...call, gas, ...fees })
+  const transaction = { ...signed, kind, gas, ...fees }
+  if (!(await store.addTransaction({ id, status, transaction, now: clock.now() }))) return false
   log.info({ msg: 'Stored a replacement', hash: signed.hash, name: kind })
-  return transaction
+  await run.send(transaction)
+  return true
 }
 
-/** Without the key of its account there is nothing to sign: with another's it would be of another account's nonce, and a second event. */
-function isOurs({ chain }: Run, { account }: OpenPublication): boolean {
-  return account === chain.account
+/** A transfer of nothing to the account itself. */
+function toCancel({ account }: Pick<Chain, 'account'>): Call {
+  return { to: account, data: '0x' }
 }
 
 function isOld(run: Run, { createdAt }: StoredTransaction): boolean {
@@ -333,7 +309,7 @@ async function fillNonceGap(run: Run, publications: readonly OpenPublication[]):
   const market = await run.getMarket()
   if (market === undefined) return
   const { chainId, account, contract } = chain
-  const call = { to: account, data: '0x' as const }
+  const call = toCancel(chain)
   const gas = withMargin(await chain.estimateGas(call))
   const signed = await chain.sign({ nonce, ...call, gas, ...market })
   const transaction = { ...signed, kind: 'cancel' as const, gas, ...market }

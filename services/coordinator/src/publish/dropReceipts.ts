@@ -18,7 +18,6 @@ export type DropDeps = {
   retentionMs: number
   /** Receipts that are looked for in one statement, and dropped in one. */
   pageSize?: number
-  /** When one read is given up. */
   createDeadline?(): AbortSignal
 }
 

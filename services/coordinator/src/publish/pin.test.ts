@@ -1,22 +1,10 @@
-import { createVerifier, parseQuote, parseReport, toTdMeasurement } from '@countersign/attestation'
-import { createSimulator, simulatedRoots } from '@countersign/attestation/simulator'
-import { createSimulatedReportSource } from '@countersign/evidence'
-import { fromHex, type Hex, hashEnclaveConfig, hashUnsignedTransaction, toHex } from '@countersign/protocol'
-import { checkReceipt, parseReceipt, requiredSteps, toCid } from '@countersign/receipt'
-import { type FakePinService, type PinServiceFault, startFakeKubo, startFakePinata } from '@countersign/testing'
+import type { Hex } from '@countersign/protocol'
+import { parseReceipt, toCid } from '@countersign/receipt'
+import { type FakePinService, type PinServiceFault, startFakeKubo } from '@countersign/testing'
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createSigningEnclave, createTestWalletKey } from '../../test/signingEnclave.ts'
 import { CoordinatorError } from '../errors.ts'
-import { createFakeClock, createFakeLog, createFakeRandom } from '../ports.fake.ts'
-import { signJobs } from '../sign/batchSigner.ts'
-import { createBatchVerifier, createReleaser } from '../sign/checkBatch.ts'
-import { createSignatureChecker } from '../sign/checkSignatures.ts'
-import { createCommitter } from '../sign/commit.ts'
-import { createPlatformReader, createSimulatedCollateralStore } from '../sign/enclave/collateral/collateralStore.ts'
-import { createSelfReport } from '../sign/enclave/health/selfReport.ts'
-import { createSnpCertificates } from '../sign/enclave/health/snpCertificates.ts'
-import { createFakeSatellite } from '../sign/entropy/entropy.fake.ts'
+import { createFakeClock, createFakeLog } from '../ports.fake.ts'
 import type { SigningBatch } from '../store/batches.ts'
 import type { PinWork } from '../store/findPins.ts'
 import { PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
@@ -25,7 +13,6 @@ import type { Signing } from '../store/signings.ts'
 import {
   createTestBatch,
   createTestSigning,
-  createTestUser,
   createTestWallet,
   NOW,
   startTestStore,
@@ -34,7 +21,6 @@ import {
 import type { Wallet } from '../store/wallets.ts'
 import { assembleReceipt } from './assembleReceipt.ts'
 import { createKuboPinner } from './ipfs/kubo.ts'
-import { createPinataPinner } from './ipfs/pinata.ts'
 import { PinError, type PinErrorCode } from './ipfs/pinError.ts'
 import type { Block, Pinner } from './ipfs/pinner.ts'
 import { createPinStage, type PinDeps } from './pin.ts'
@@ -56,35 +42,14 @@ const faults: [PinServiceFault, PinErrorCode][] = [
   ['forgets', 'pin_not_found'],
 ]
 
-const services = ['kubo', 'pinata'] as const
-
-async function startService(name: (typeof services)[number]): Promise<{ service: FakePinService; pinner: Pinner }> {
-  if (name === 'kubo') {
-    const service = await startFakeKubo()
-    return { service, pinner: createKuboPinner({ apiUrl: service.url, fetch }) }
-  }
-  const token = 'a-token'
-  const service = await startFakePinata({ token })
-  const { url, pinsUrl } = service
-  return { service, pinner: createPinataPinner({ apiUrl: url, gatewayUrl: url, pinsUrl, token, fetch }) }
-}
-
-function createGate() {
-  let open = () => {}
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
-  return { open, opened }
-}
-
 /** Something to wait at until all are there. */
 function createMeetingPoint(size: number): () => Promise<void> {
-  const all = createGate()
+  const { promise, resolve } = Promise.withResolvers<void>()
   let present = 0
   return () => {
     present += 1
-    if (present === size) all.open()
-    return all.opened
+    if (present === size) resolve()
+    return promise
   }
 }
 
@@ -101,9 +66,8 @@ describe('the pin stage', () => {
   })
   afterAll(() => subject.stop())
   beforeEach(async () => {
-    const started = await startService('kubo')
-    kubo = started.service
-    pinner = started.pinner
+    kubo = await startFakeKubo()
+    pinner = createKuboPinner({ apiUrl: kubo.url, fetch })
     await deleteJobs()
   })
   afterEach(() => kubo.stop())
@@ -144,16 +108,16 @@ describe('the pin stage', () => {
     return { stage: createPinStage(deps), clock, log }
   }
   /** The proof is pinned: row, service and job say the same. */
-  const expectPinned = async (slug: string, service: FakePinService = kubo) => {
+  const expectPinned = async (slug: string) => {
     const { status, ipfs_cid: cid, receipt_bytes: bytes, failure } = await findRow(slug)
     expect([status, failure]).toEqual(['pending_onchain', null])
     if (cid === null || bytes === null) throw new Error('nothing is pinned')
     expect(toCid(bytes)).toBe(cid)
-    expect(Buffer.from(service.blocks.get(cid) ?? []).equals(bytes)).toBe(true)
+    expect(Buffer.from(kubo.blocks.get(cid) ?? []).equals(bytes)).toBe(true)
     const work = await findWork(slug)
     const { collateral } = assembleReceipt(work)
     const named = parseReceipt(work.receiptBytes ?? new Uint8Array()).signer.collateral
-    expect(Buffer.from(service.blocks.get(named) ?? []).equals(collateral.bytes)).toBe(true)
+    expect(Buffer.from(kubo.blocks.get(named) ?? []).equals(collateral.bytes)).toBe(true)
     expect((await findJobs()).filter(({ name }) => name === PUBLISH_QUEUE)).toEqual([
       { name: PUBLISH_QUEUE, data: {}, delay_ms: 0 },
     ])
@@ -213,115 +177,6 @@ describe('the pin stage', () => {
         `read ${receipt.cid}`,
       ])
     })
-
-    test('the receipt of a real signing, as pinned, verifies', async () => {
-      const clock = createFakeClock()
-      const at = new Date(clock.now())
-      const simulator = createSimulator({ at })
-      const verifier = createVerifier({ roots: simulatedRoots() })
-      const selfReport = createSelfReport({
-        reportSource: createSimulatedReportSource({ simulator, latencyMs: 0, wait: async () => {} }),
-        certificates: createSnpCertificates({ verifier, log: createFakeLog() }),
-        configHash: '5c'.repeat(32),
-        clock,
-        log: createFakeLog(),
-        schedule: () => () => {},
-      })
-      await selfReport.ready()
-      const key = createTestWalletKey('pin')
-      const user = await subject.store.upsertUser(createTestUser({ kmsKeyId: key.keyId }))
-      const satellite = createFakeSatellite()
-      const createWitness = () => satellite.createWitness({ timestampMs: clock.now() - 500 })
-      const { id: walletId } = await subject.store.createWallet({
-        userId: user.id,
-        address: key.address,
-        kmsKeyId: key.keyId,
-        witness: createWitness(),
-        now: clock.now(),
-      })
-      const enclave = createSigningEnclave({ clock, coordinatorKey: selfReport.publicKey, wallets: [key] })
-      const requests = [0, 1, 2].map((nonce) => {
-        const { txMetadata } = createTestSigning(wallet)
-        const digest: Hex = `0x${toHex(hashUnsignedTransaction({ ...txMetadata, nonce }))}`
-        const session = { sid: '51'.repeat(32), grant: 'grant', keyId: key.keyId, walletId, address: key.address }
-        return { ...session, asked: { kind: 'transaction', digest, txMetadata: { ...txMetadata, nonce } } as const }
-      })
-      const slugs: string[] = []
-      const signatures = await createSignatureChecker()
-      const releaser = createReleaser(selfReport)
-      try {
-        await signJobs(
-          {
-            entropy: { take: async (count) => Array.from({ length: count }, createWitness) },
-            enclave,
-            selfReport,
-            signatures,
-            clock,
-            verifyBatch: createBatchVerifier({
-              verifier,
-              policy: {},
-              collateral: createSimulatedCollateralStore({
-                simulatorFactory: (time) => createSimulator({ at: time }),
-                clock,
-              }),
-              readPlatform: createPlatformReader(),
-              releaser,
-            }),
-            commit: createCommitter({
-              store: subject.store,
-              selfReport,
-              clock,
-              random: createFakeRandom('pin'),
-              releaser,
-            }),
-            receiptVersion: 1,
-            log: createFakeLog(),
-          },
-          requests,
-          {
-            onSent() {},
-            answer(_request, settled) {
-              if (settled.status === 'rejected') throw settled.reason
-              slugs.push(settled.value.slug)
-            },
-          },
-        )
-      } finally {
-        await signatures.stop()
-        await selfReport.stop()
-      }
-      expect(slugs).toHaveLength(3)
-
-      const { stage } = setUp({ clock })
-      for (const slug of slugs) {
-        await deleteJobs()
-        expect(await stage.pin(slug)).toBe('pinned')
-        const { cid } = await expectPinned(slug)
-        const pinned = kubo.blocks.get(cid) ?? new Uint8Array()
-        const { signer, coordinator } = parseReceipt(pinned)
-        const { measurement, reportHex } = coordinator.selfAttestation
-        const hostData = toHex(parseReport(fromHex(reportHex)).hostData)
-        const result = await checkReceipt(pinned, kubo.blocks.get(signer.collateral) ?? new Uint8Array(), {
-          roots: simulatedRoots(),
-          mockEntropyKeys: [satellite.publicKey],
-          anchors: {
-            measurements: [toTdMeasurement(parseQuote(fromHex(signer.quoteHex)).body)],
-            configHashes: [toHex(hashEnclaveConfig(enclave.config))],
-            coordinatorMeasurements: [`${measurement}:${hostData}`],
-            coordinatorMinimumTcb: { Milan: { snp: 1 } },
-            coordinatorConfigHashes: ['5c'.repeat(32)],
-            entropyKeys: [satellite.publicKey],
-          },
-          cid,
-        })
-        expect(result).toMatchObject({ verdict: 'mock', isKnownCode: true, cid })
-        for (const id of [...requiredSteps, 'cid'] as const) {
-          expect([id, result.steps.find((step) => step.id === id)?.status]).toEqual([id, 'pass'])
-        }
-      }
-      // One quote, and so one collateral, for all three.
-      expect(kubo.blocks.size).toBe(4)
-    })
   })
 
   describe('anything else is skipped', () => {
@@ -352,52 +207,28 @@ describe('the pin stage', () => {
     })
   })
 
-  describe.each(services)('faults of %s', (name) => {
-    test.each(faults)('%s: tried again later as %s, and pinned once it is well', async (fault, code) => {
-      const { service, pinner } = await startService(name)
-      try {
-        const slug = await insert({ batch: { collateral: Buffer.from(JSON.stringify({ name, fault })) } })
-        service.setFault(fault, { delayMs: 60_000 })
-        // So short only where time has to run out: elsewhere a busy machine would decide.
-        const { stage, log, clock } = setUp({ pinner, ...(fault === 'slow' ? { timeoutMs: 100 } : {}) })
-        for (const attempt of [1, 2]) {
-          await deleteJobs()
-          expect(await stage.pin(slug)).toBe('retried')
-          const delayMs = attempt === 1 ? 500 : 1_000
-          expect(await findRow(slug)).toMatchObject({
-            status: 'pending_pin',
-            ipfs_cid: null,
-            pinned_at: null,
-            pin_attempts: attempt,
-            failure: code,
-          })
-          expect(await findJobs()).toEqual([{ name: PIN_QUEUE, data: { slugs: [slug] }, delay_ms: delayMs }])
-          expect(log.lines.at(-1)).toMatchObject({
-            level: 'warn',
-            msg: 'Could not pin a receipt',
-            slug,
-            code,
-            attempt,
-            delayMs,
-          })
-          clock.advance(delayMs)
-        }
-        const frozen = (await findRow(slug)).receipt_bytes
-        expect(await subject.store.findProof(slug)).toMatchObject({
-          status: 'pending_pin',
-          ipfsCid: null,
-          receipt: null,
-        })
+  test.each(faults)('%s: tried again later as %s, and pinned once it is well', async (fault, code) => {
+    const slug = await insert({ batch: { collateral: Buffer.from(JSON.stringify({ fault })) } })
+    kubo.setFault(fault, { delayMs: 60_000 })
+    // So short only where time has to run out: elsewhere a busy machine would decide.
+    const { stage, log, clock } = setUp(fault === 'slow' ? { timeoutMs: 100 } : {})
+    for (const [attempt, delayMs] of [500, 1_000].entries()) {
+      await deleteJobs()
+      expect(await stage.pin(slug)).toBe('retried')
+      const unpinned = { status: 'pending_pin', ipfs_cid: null, pinned_at: null }
+      expect(await findRow(slug)).toMatchObject({ ...unpinned, pin_attempts: attempt + 1, failure: code })
+      expect(await findJobs()).toEqual([{ name: PIN_QUEUE, data: { slugs: [slug] }, delay_ms: delayMs }])
+      expect(log.lines.at(-1)).toMatchObject({ level: 'warn', slug, code, attempt: attempt + 1, delayMs })
+      clock.advance(delayMs)
+    }
+    const frozen = (await findRow(slug)).receipt_bytes
+    expect(await subject.store.findProof(slug)).toMatchObject({ status: 'pending_pin', ipfsCid: null, receipt: null })
 
-        service.setFault()
-        expect(await setUp({ pinner }).stage.pin(slug)).toBe('pinned')
-        const { bytes } = await expectPinned(slug, service)
-        expect(frozen && bytes.equals(frozen)).toBe(true)
-        expect(await findRow(slug)).toMatchObject({ pin_attempts: 2 })
-      } finally {
-        await service.stop()
-      }
-    })
+    kubo.setFault()
+    expect(await setUp().stage.pin(slug)).toBe('pinned')
+    const { bytes } = await expectPinned(slug)
+    expect(frozen && bytes.equals(frozen)).toBe(true)
+    expect(await findRow(slug)).toMatchObject({ pin_attempts: 2 })
   })
 
   describe('a pin service that cannot be trusted', () => {
@@ -405,7 +236,7 @@ describe('the pin stage', () => {
       const slug = await insert()
       const target = assembleReceipt(await findWork(slug))[which].cid
       const lying: Pick<Pinner, 'pin' | 'read'> = {
-        pin: (block, options) => pinner.pin(block, options),
+        ...pinner,
         read: async (cid, options) => (cid === target ? new Uint8Array(3) : pinner.read(cid, options)),
       }
       expect(await setUp({ pinner: lying }).stage.pin(slug)).toBe('retried')
@@ -416,8 +247,8 @@ describe('the pin stage', () => {
       const slug = await insert()
       const { receipt } = assembleReceipt(await findWork(slug))
       const losing: Pick<Pinner, 'pin' | 'read'> = {
+        ...pinner,
         pin: async (block, options) => (block.cid === receipt.cid ? undefined : pinner.pin(block, options)),
-        read: (cid, options) => pinner.read(cid, options),
       }
       expect(await setUp({ pinner: losing }).stage.pin(slug)).toBe('retried')
       expect(await findRow(slug)).toMatchObject({ status: 'pending_pin', failure: 'pin_not_found' })
@@ -429,11 +260,11 @@ describe('the pin stage', () => {
       const slug = await insert()
       const signals: AbortSignal[] = []
       const deaf: Pick<Pinner, 'pin' | 'read'> = {
+        ...pinner,
         pin(_block, { signal }) {
           signals.push(signal)
           return new Promise(() => {})
         },
-        read: (cid, options) => pinner.read(cid, options),
       }
       expect(await setUp({ pinner: deaf, timeoutMs: 50 }).stage.pin(slug)).toBe('retried')
       expect(signals.map(({ aborted }) => aborted)).toEqual([true])
@@ -443,23 +274,23 @@ describe('the pin stage', () => {
     test('holds up nobody', async () => {
       const [hanging, other] = [await insert(), await insert()]
       const { receipt } = assembleReceipt(await findWork(hanging))
-      const [reached, hang] = [createGate(), createGate()]
+      const [reached, hang] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
       const { stage } = setUp({
         pinner: {
+          ...pinner,
           async pin(block, options) {
             if (block.cid !== receipt.cid) return pinner.pin(block, options)
-            reached.open()
-            await hang.opened
+            reached.resolve()
+            await hang.promise
             throw new PinError('pin_unavailable')
           },
-          read: (cid, options) => pinner.read(cid, options),
         },
       })
       const hung = stage.pin(hanging)
-      await reached.opened
+      await reached.promise
       expect(await stage.pin(other)).toBe('pinned')
       expect(await findRow(hanging)).toMatchObject({ status: 'pending_pin', pin_attempts: 0 })
-      hang.open()
+      hang.resolve()
       expect(await hung).toBe('retried')
     })
   })
@@ -507,12 +338,12 @@ describe('the pin stage', () => {
       const { collateral } = assembleReceipt(await findWork(slugs[0] ?? ''))
       let failures = 1
       const failing: Pick<Pinner, 'pin' | 'read'> = {
+        ...pinner,
         async pin(block, options) {
           if (block.cid !== collateral.cid || failures === 0) return pinner.pin(block, options)
           failures -= 1
           throw new PinError('pin_unavailable')
         },
-        read: (cid, options) => pinner.read(cid, options),
       }
       const { stage } = setUp({ pinner: failing })
       expect(await Promise.all(slugs.map((slug) => stage.pin(slug)))).toEqual(slugs.map(() => 'retried'))
@@ -679,10 +510,10 @@ describe('the pin stage', () => {
     test('anything else is internal, and the log has no more of it than its name', async () => {
       const slug = await insert()
       const broken: Pick<Pinner, 'pin' | 'read'> = {
+        ...pinner,
         pin: async () => {
           throw new TypeError('https://user:secret@pins.example')
         },
-        read: (cid, options) => pinner.read(cid, options),
       }
       const { stage, log } = setUp({ pinner: broken })
       expect(await stage.pin(slug)).toBe('retried')
@@ -727,11 +558,11 @@ describe('the pin stage', () => {
       const { receipt } = assembleReceipt(await findWork(slug))
       const meet = createMeetingPoint(2)
       const meeting: Pick<Pinner, 'pin' | 'read'> = {
+        ...pinner,
         async pin(block, options) {
           if (block.cid === receipt.cid) await meet()
           return pinner.pin(block, options)
         },
-        read: (cid, options) => pinner.read(cid, options),
       }
       const workers = [setUp({ pinner: meeting }), setUp({ pinner: meeting })]
       const outcomes = await Promise.all(workers.map(({ stage }) => stage.pin(slug)))
@@ -756,11 +587,11 @@ describe('the pin stage', () => {
             },
           },
           pinner: {
+            ...pinner,
             pin(block: Block, options) {
               pinned.add(block.cid)
               return pinner.pin(block, options)
             },
-            read: (cid, options) => pinner.read(cid, options),
           },
         }).stage
       const outcomes = await Promise.all([create(pinning), create(createOtherStore())].map((stage) => stage.pin(slug)))

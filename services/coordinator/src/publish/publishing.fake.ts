@@ -115,54 +115,29 @@ export async function createScene(
   }
 
   async function proofs(): Promise<ProofRow[]> {
-    const { rows } = await sql<Record<string, string | number | null>>`
-      select slug, encode(w.address, 'hex') as wallet, encode(p.tx_hash, 'hex') as tx_hash, ipfs_cid, status, failure,
-        encode(onchain_tx_hash, 'hex') as onchain_tx_hash, onchain_block_number, publication_id, publish_limit
+    const { rows } = await sql<ProofRow>`
+      select slug, '0x' || encode(w.address, 'hex') as wallet, '0x' || encode(p.tx_hash, 'hex') as "txHash", status, failure,
+        ipfs_cid as cid, '0x' || encode(onchain_tx_hash, 'hex') as "onchainTxHash", publication_id::int as "publicationId",
+        onchain_block_number::int as "onchainBlockNumber", publish_limit::int as "publishLimit"
       from attestations as a join pending_transactions as p on p.id = a.pending_transaction_id
         join wallets as w on w.id = p.wallet_id
       order by a.pending_transaction_id`.execute(db)
-    const toNumber = (value: string | number | null | undefined) => (value == null ? null : Number(value))
-    return rows.map((row) => ({
-      slug: String(row.slug),
-      wallet: `0x${row.wallet}`,
-      txHash: `0x${row.tx_hash}`,
-      cid: String(row.ipfs_cid),
-      status: row.status as ProofStatus,
-      failure: row.failure as string | null,
-      onchainTxHash: row.onchain_tx_hash == null ? null : `0x${row.onchain_tx_hash}`,
-      onchainBlockNumber: toNumber(row.onchain_block_number),
-      publicationId: toNumber(row.publication_id),
-      publishLimit: Number(row.publish_limit),
-    }))
+    return rows
   }
 
   async function publications(): Promise<PublicationRow[]> {
-    const { rows } = await sql<{ id: string; nonce: string; status: string; proofs: number }>`
-      select id, nonce, status, (select count(*)::int from attestations where publication_id = p.id) as proofs
-      from publications as p order by nonce`.execute(db)
-    const { rows: transactions } = await sql<{
-      publication_id: string
-      hash: string
-      kind: string
-      fee: string
-      is_sent: boolean
-    }>`
-      select publication_id, encode(tx_hash, 'hex') as hash, kind, max_fee_per_gas::text as fee,
-        sent_at is not null as is_sent
+    const { rows } = await sql<Omit<PublicationRow, 'transactions'>>`
+      select id::int, nonce::int, status, (select count(*)::int from attestations where publication_id = p.id) as proofs
+      from publications as p order by p.nonce`.execute(db)
+    const { rows: transactions } = await sql<{ id: number; hash: Hex; kind: string; fee: string; isSent: boolean }>`
+      select publication_id::int as id, '0x' || encode(tx_hash, 'hex') as hash, kind, max_fee_per_gas::text as fee,
+        sent_at is not null as "isSent"
       from publication_transactions order by max_fee_per_gas`.execute(db)
-    return rows.map(({ id, nonce, status, proofs: count }) => ({
-      id: Number(id),
-      nonce: Number(nonce),
-      status,
-      proofs: count,
+    return rows.map((row) => ({
+      ...row,
       transactions: transactions
-        .filter(({ publication_id }) => String(publication_id) === String(id))
-        .map(({ hash, kind, fee, is_sent }) => ({
-          hash: `0x${hash}`,
-          kind,
-          maxFeePerGas: BigInt(fee),
-          isSent: is_sent,
-        })),
+        .filter(({ id }) => id === row.id)
+        .map(({ id: _, fee, ...rest }) => ({ ...rest, maxFeePerGas: BigInt(fee) })),
     }))
   }
 

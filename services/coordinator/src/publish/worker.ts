@@ -173,10 +173,9 @@ function countGivenUp(publications: PublicationStore, { observeStage }: StageMet
   }
 }
 
-/** Of the proofs of a job. One that an earlier program has written names a single proof. */
 function toSlugs(data: unknown): string[] {
-  const { slugs, slug } = isPlainObject(data) ? data : {}
-  return [slugs, slug].flat().filter((one) => typeof one === 'string')
+  const slugs = isPlainObject(data) ? data.slugs : undefined
+  return Array.isArray(slugs) ? slugs.filter((one) => typeof one === 'string') : []
 }
 
 function toHash(data: unknown): string {

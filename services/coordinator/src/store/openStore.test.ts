@@ -13,14 +13,21 @@ import { upsertUser } from './users.ts'
 
 const UNAVAILABLE = { code: 'database_unavailable' }
 
-describe('openStore on PostgreSQL', () => {
-  let postgres: TestPostgres
-  beforeAll(async () => {
-    // As some operators have it, for speed: then a commit is told before it is anywhere but in the server's memory.
-    postgres = await startPostgres({ settings: { synchronous_commit: 'off' } })
-  })
-  afterAll(() => postgres.stop())
+// A separate server, which tests kill and turn into a standby.
+let folder = ''
+let postgres: TestPostgres
+beforeAll(async () => {
+  folder = join(await mkdtemp(join(tmpdir(), 'open-store-')), 'postgres')
+  // As some operators have it, for speed: then a commit is told before it is anywhere but in the server's memory.
+  postgres = await startPostgres({ folder, settings: { synchronous_commit: 'off' } })
+})
+afterAll(async () => {
+  await postgres.stop()
+  await removePostgres(folder)
+  await rm(dirname(folder), { recursive: true })
+})
 
+describe('openStore on PostgreSQL', () => {
   test('connections are counted: used, idle, waited for', async () => {
     const databaseUrl = await postgres.createDatabase()
     const database = await openDatabase({ databaseUrl, poolSize: 2 })
@@ -165,18 +172,6 @@ describe('openStore on PostgreSQL', () => {
 })
 
 describe('openStore on a server that fails over', () => {
-  let folder = ''
-  let postgres: TestPostgres
-  beforeAll(async () => {
-    folder = join(await mkdtemp(join(tmpdir(), 'failover-')), 'postgres')
-    postgres = await startPostgres({ folder })
-  })
-  afterAll(async () => {
-    await postgres.stop()
-    await removePostgres(folder)
-    await rm(dirname(folder), { recursive: true })
-  })
-
   test('a standby is unavailable, for reads too, until it is promoted', async () => {
     const store = await openStore({ databaseUrl: await postgres.createDatabase() })
     await postgres.kill()

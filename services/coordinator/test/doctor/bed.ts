@@ -26,17 +26,15 @@ import { type Clock, systemClock } from '../../src/system.ts'
 export type Settings = Record<string, string | undefined>
 export type Bed = Awaited<ReturnType<typeof startBed>>
 
-/** What is broken, the settings that differ, and what has to be said. */
-export type Case = {
-  what: string
-  break(scope: Scope, bed: Bed): Promise<Settings> | Settings
-  args?: readonly string[]
-  now?: () => number
-  name: CheckName
-  state?: State
-  text: RegExp
-  mend: RegExp
-}
+/** The settings that differ, for what is broken. */
+export type Break = (scope: Scope, bed: Bed) => Promise<Settings> | Settings
+/** Which check has to say what, after what was broken. */
+export type Case = [
+  name: CheckName,
+  text: RegExp,
+  breaking: Break,
+  options?: { state?: State; args?: readonly string[]; now?: () => number },
+]
 
 export const PIN_TOKEN = 'a-token-of-the-pin-service'
 

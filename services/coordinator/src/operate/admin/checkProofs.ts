@@ -7,7 +7,6 @@ import type { Tables } from '../../store/tables.ts'
 import { toReason } from '../../toReason.ts'
 
 type CheckedProofs = {
-  /** Proofs, by status. */
   counts: Readonly<Record<ProofStatus, number>>
   /** Receipts whose bytes are those that their CID names. */
   matching: number
@@ -54,7 +53,12 @@ export async function checkProofs(
         result.faults.push(`${row.slug}: its receipt was ${cid}, and is ${row.cid ?? 'not pinned'}`)
       }
     }
-    await checkMakeable(db, rows, result)
+    const unpinned = rows.filter(({ status, bytes }) => status === 'pending_pin' && bytes === null)
+    await checkMakeable(
+      db,
+      unpinned.map(({ slug }) => slug),
+      result,
+    )
     onList(rows.map(({ slug, cid }) => ({ slug, cid: cid ?? undefined })))
   }
   for (const slug of expected.keys()) result.faults.push(`${slug} is missing`)
@@ -86,24 +90,15 @@ function checkRow({ slug, status, bytes, dropped, cid, publication }: Row, resul
 }
 
 /** What is shared by many proofs is in tables of its own, and some of it no rule of the database ties to them. */
-async function checkMakeable(db: Kysely<Tables>, rows: readonly Row[], result: CheckedProofs) {
-  const slugs = rows.flatMap(({ slug, status, bytes }) => (status === 'pending_pin' && bytes === null ? [slug] : []))
+async function checkMakeable(db: Kysely<Tables>, slugs: readonly string[], result: CheckedProofs) {
   try {
     for (const work of await findPins(db, slugs)) if (work !== undefined) assembleReceipt(work)
     result.makeable += slugs.length
-  } catch {
-    // One at a time, to say which.
-    for (const slug of slugs) await checkMakeableAlone(db, slug, result)
-  }
-}
-
-async function checkMakeableAlone(db: Kysely<Tables>, slug: string, result: CheckedProofs) {
-  try {
-    for (const work of await findPins(db, [slug])) if (work !== undefined) assembleReceipt(work)
-    result.makeable += 1
   } catch (error) {
-    const { code, reason } = toReason(error)
-    result.faults.push(`${slug}: its receipt cannot be made: ${reason ?? code}`)
+    // One at a time, to say which.
+    if (slugs.length > 1) for (const slug of slugs) await checkMakeable(db, [slug], result)
+    else
+      result.faults.push(`${slugs[0]}: its receipt cannot be made: ${toReason(error).reason ?? toReason(error).code}`)
   }
 }
 

@@ -54,7 +54,7 @@ export function createChainChecks({ subject, clock, fetch, times, timeoutMs }: C
         throw error
       }),
     ])
-    return judgeBalance({ account: chain.account, balance, price: gas * maxFeePerGas })
+    return evaluateBalance({ account: chain.account, balance, price: gas * maxFeePerGas })
   }
 
   async function checkHead(chain: ViemChain): Promise<Finding> {
@@ -64,7 +64,7 @@ export function createChainChecks({ subject, clock, fetch, times, timeoutMs }: C
     // A block is made before it is seen, so that it says only that our clock is behind.
     if (at > until) times.note({ source: 'the chain', at, from, until, precisionMs: 1000 })
     const isLocal = !subject.isProduction && isLoopbackUrl(pipeline?.chain.rpcUrl ?? '')
-    return judgeHead({ ageMs: until - at, isLocal })
+    return evaluateHead({ ageMs: until - at, isLocal })
   }
 
   return [
@@ -74,7 +74,7 @@ export function createChainChecks({ subject, clock, fetch, times, timeoutMs }: C
   ]
 }
 
-export function judgeBalance(parameters: { account: string; balance: bigint; price: bigint }): Finding {
+export function evaluateBalance(parameters: { account: string; balance: bigint; price: bigint }): Finding {
   const { account, balance, price } = parameters
   const count = price === 0n ? FEW : balance / price
   const ether = (Number((balance * 1_000_000n) / WEI) / 1_000_000).toString()
@@ -84,7 +84,7 @@ export function judgeBalance(parameters: { account: string; balance: bigint; pri
   return count < FEW ? warning(text, mend) : ok(text)
 }
 
-export function judgeHead({ ageMs, isLocal }: { ageMs: number; isLocal: boolean }): Finding {
+export function evaluateHead({ ageMs, isLocal }: { ageMs: number; isLocal: boolean }): Finding {
   const minutes = Math.floor(ageMs / 60_000)
   // A local chain has a block for each transaction, and none without.
   if (isLocal || ageMs < OLD_MS)

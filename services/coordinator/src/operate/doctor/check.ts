@@ -34,7 +34,6 @@ export type Subject = {
   dataDir: string
   /** Undefined where this process does not publish. */
   pipeline: PipelineConfig | undefined
-  /** Undefined of a worker. */
   coordinator: Config | undefined
 }
 
@@ -56,7 +55,6 @@ export type Context = {
   fetch: typeof globalThis.fetch
   times: Times
   timeoutMs: number
-  /** Ends something when all checks are over. */
   onEnd(end: () => Promise<unknown>): void
 }
 

@@ -51,12 +51,16 @@ function toHost(input: string | URL | Request): string | undefined {
 /** Last of all: what time everybody who answered has. */
 export function createClockChecks({ times }: Context): Check[] {
   return [
-    { name: 'clock', after: checkNames.filter((name) => name !== 'clock'), run: async () => judgeTimes(times.seen()) },
+    {
+      name: 'clock',
+      after: checkNames.filter((name) => name !== 'clock'),
+      run: async () => evaluateTimes(times.seen()),
+    },
   ]
 }
 
 /** The middle of the others is believed: one of them may be wrong, and then it is that one’s clock. */
-export function judgeTimes(seen: readonly SeenTime[]): Finding | Finding[] {
+export function evaluateTimes(seen: readonly SeenTime[]): Finding | Finding[] {
   if (seen.length === 0) return skipped('nothing that was looked at has a clock')
   const sorted = seen.toSorted((left, right) => left.aheadMs - right.aheadMs)
   const middle = sorted[Math.floor(sorted.length / 2)] as SeenTime

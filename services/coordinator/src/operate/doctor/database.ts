@@ -74,7 +74,7 @@ export function createDatabaseChecks(context: Context): { checks: Check[]; view:
 
   async function checkSchema(): Promise<Finding> {
     try {
-      return judgeSchema(await findSchemaState(open(databaseUrl).db))
+      return evaluateSchema(await findSchemaState(open(databaseUrl).db))
     } catch (error) {
       if (toErrorCode(error) !== '42501') throw error
       return fault('this user may not read the tables', 'Make the user of DATABASE_URL the owner of the database.')
@@ -108,7 +108,7 @@ export function createDatabaseChecks(context: Context): { checks: Check[]; view:
   }
 }
 
-export function judgeSchema({ taken, toCome, foreign }: SchemaState): Finding {
+export function evaluateSchema({ taken, toCome, foreign }: SchemaState): Finding {
   const unknown = describeForeign({ foreign })
   if (unknown !== undefined) return fault(unknown.problem, unknown.fix)
   if (taken.length === 0) return ok('empty: the first start makes the schema')

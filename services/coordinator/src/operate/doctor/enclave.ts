@@ -101,7 +101,7 @@ export function createEnclaveChecks(
         try {
           const { collateral: current } = await collateral.current(platform)
           const { notBefore, notAfter } = checkCollateral(current, { platform, roots })
-          return judgeDates({ notBefore, notAfter, now: clock.now() })
+          return evaluateDates({ notBefore, notAfter, now: clock.now() })
         } catch (error) {
           if (!(error instanceof ServiceError)) throw error
           const { code, reason } = (lines.findLast(({ msg }) => msg === 'Could not fetch collateral') ?? {}) as {
@@ -139,7 +139,7 @@ export function createEnclaveChecks(
   }
 }
 
-export function judgeDates({
+export function evaluateDates({
   notBefore,
   notAfter,
   now,

@@ -29,9 +29,7 @@ export type ExamineDeps = {
 
 type ExamineParameters = {
   role: Subject['role']
-  /** Undefined: all. */
   only: readonly CheckName[] | undefined
-  /** For each check. */
   timeoutMs: number
 }
 
@@ -83,11 +81,8 @@ async function loadChecks(context: Context, asked: readonly CheckName[]): Promis
     findPinnedCid: async () => undefined,
   }
   let enclave: EnclaveView = { terms: () => [] }
-  if (isAsked('configuration', 'secrets', 'publishing')) {
-    found.push(...(await import('./settings.ts')).createConfigurationChecks(context))
-  }
-  if (isAsked('node', 'data-directory', 'disk')) {
-    found.push(...(await import('./settings.ts')).createMachineChecks(context))
+  if (isAsked('configuration', 'secrets', 'publishing', 'node', 'data-directory', 'disk', 'policy')) {
+    found.push(...(await import('./settings.ts')).createSettingsChecks(context))
   }
   if (isAsked('database', 'database-tls', 'schema')) {
     const family = (await import('./database.ts')).createDatabaseChecks(context)
@@ -95,7 +90,6 @@ async function loadChecks(context: Context, asked: readonly CheckName[]): Promis
     found.push(...family.checks)
   }
   if (context.subject.role === 'coordinator') {
-    if (isAsked('policy')) found.push(...(await import('./settings.ts')).createPolicyChecks(context))
     if (isAsked('report', 'enclave', 'enclave-settings', 'collateral')) {
       const family = (await import('./enclave.ts')).createEnclaveChecks(context, database)
       enclave = family.view
@@ -129,7 +123,6 @@ function select(all: readonly Check[], asked: readonly CheckName[]): Check[] {
 type RunChecksParameters = {
   checks: readonly Check[]
   faults: readonly SettingFault[]
-  /** For each check. */
   timeoutMs: number
 }
 

@@ -17,7 +17,7 @@ export function createLogChecks(context: Context, { terms }: EnclaveView): Check
     const empty = { origin: '', size: 0, text: '', note: '', likelySize: 0, prove: async () => [] }
     const answer = await client.addCheckpoint(empty)
     const reason = 'reason' in answer ? answer.reason : ''
-    return judgeWitness(site.key.name, { outcome: answer.outcome, reason })
+    return evaluateWitness(site.key.name, { outcome: answer.outcome, reason })
   }
 
   return [
@@ -48,7 +48,7 @@ export function createLogChecks(context: Context, { terms }: EnclaveView): Check
 }
 
 /** 400 is what a witness of C2SP says to a request that is none. */
-export function judgeWitness(name: string, { outcome, reason }: { outcome: string; reason: string }): Finding {
+export function evaluateWitness(name: string, { outcome, reason }: { outcome: string; reason: string }): Finding {
   if (/status 4(00|03|04|13|22)$/.test(reason) && !reason.endsWith('404')) return ok(`${name} answers`)
   if (outcome === 'unknown_log' || outcome === 'forbidden' || outcome === 'contradicts') {
     return warning(`${name}: something answers there that is no witness`, 'Correct its address in LOG_WITNESSES.')

@@ -2,21 +2,23 @@ import { constants } from 'node:fs'
 import { access, stat, statfs } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { codeRegisters, findOpenRegisters } from '@countersign/attestation'
-import { describeFault, settingNames } from '@countersign/service'
+import { describeFault, type Env, settingNames } from '@countersign/service'
 import packageJson from '../../../package.json' with { type: 'json' }
+import type { Config } from '../../config.ts'
 import type { EnclavePolicy } from '../../sign/enclave/keyEnclave.ts'
 import { type Check, type Context, type Finding, fault, ok, type Subject, skipped, warning } from './check.ts'
 import { findCode } from './reasons.ts'
 
-/** The settings themselves: what the service would say at its start, and what it cannot know. */
-export function createConfigurationChecks(context: Context): Check[] {
-  const { subject } = context
+/** The settings themselves, what the service would say at its start, and what this machine has for the process. */
+export function createSettingsChecks(context: Context): Check[] {
+  const { env, subject } = context
+  const { coordinator } = subject
   return [
     {
       name: 'configuration',
       async run() {
         if (subject.faults.length > 0) return subject.faults.map((each) => fault(describeFault(each), each.fix))
-        const { coordinator, isProduction } = subject
+        const { isProduction } = subject
         const mode = coordinator?.isMock ? 'simulated silicon' : isProduction ? 'production' : 'not production'
         const hash = coordinator === undefined ? '' : `, configuration hash ${coordinator.configHash}`
         return ok(`the ${subject.role} can start with it (${mode})${hash}`)
@@ -24,7 +26,21 @@ export function createConfigurationChecks(context: Context): Check[] {
     },
     { name: 'secrets', run: () => checkSecrets(context) },
     { name: 'publishing', settings: /^(WORKER|RPC_URL)$/, run: async () => checkPublishing(context) },
+    { name: 'node', run: async () => checkNode(process.versions.node) },
+    { name: 'data-directory', settings: /^(DATA_DIR|IPFS_PINNER)$/, run: () => checkDataDir(subject) },
+    { name: 'disk', settings: /^(DATA_DIR|IPFS_PINNER)$/, run: () => checkDisk(subject) },
+    // A worker calls no enclave.
+    ...(coordinator === undefined ? [] : [createPolicyCheck(env, coordinator)]),
   ]
+}
+
+function createPolicyCheck(env: Env, { enclavePolicy }: Config): Check {
+  return {
+    name: 'policy',
+    settings: /^(ENCLAVE_POLICY_FILE|MOCK_ATTESTATION)$/,
+    run: async () =>
+      env.ENCLAVE_POLICY_FILE ? evaluatePolicy(enclavePolicy) : ok('none is needed for simulated silicon'),
+  }
 }
 
 /** Files of secrets that anybody on the machine can read, and secrets that any child process inherits. */
@@ -70,15 +86,6 @@ const GIB = 2 ** 30
 const LITTLE = GIB
 const TOO_LITTLE = GIB / 8
 
-/** What this machine has for the process. */
-export function createMachineChecks({ subject }: Context): Check[] {
-  return [
-    { name: 'node', run: async () => checkNode(process.versions.node) },
-    { name: 'data-directory', settings: /^(DATA_DIR|IPFS_PINNER)$/, run: () => checkDataDir(subject) },
-    { name: 'disk', settings: /^(DATA_DIR|IPFS_PINNER)$/, run: () => checkDisk(subject) },
-  ]
-}
-
 export function checkNode(version: string): Finding {
   const [, least = '0'] = /^>=(\d+)/.exec(packageJson.engines.node) ?? []
   if (Number(version.split('.')[0]) >= Number(least)) return ok(`v${version}`)
@@ -113,10 +120,10 @@ async function checkDisk(subject: Subject): Promise<Finding> {
   if (!isUsed(subject)) return notUsed()
   const { path } = await findExisting(resolve(subject.dataDir))
   const { bavail, bsize } = await statfs(path)
-  return judgeSpace(bavail * bsize)
+  return evaluateSpace(bavail * bsize)
 }
 
-export function judgeSpace(bytes: number): Finding {
+export function evaluateSpace(bytes: number): Finding {
   const text = `${(bytes / GIB).toFixed(1)} GiB are free`
   const mend = 'Make room on the disk of DATA_DIR, or name a folder of another in it.'
   if (bytes < TOO_LITTLE) return fault(`only ${Math.floor(bytes / 2 ** 20)} MiB are free`, mend)
@@ -133,23 +140,7 @@ async function findExisting(folder: string): Promise<{ path: string; isThere: bo
 
 const MEND = 'Measure your own build, and write what was measured, as docs/operations.md#policies shows.'
 
-/** What the reader of the settings takes for a policy may still be nobody's. */
-export function createPolicyChecks({ env, subject }: Context): Check[] {
-  return [
-    {
-      name: 'policy',
-      settings: /^(ENCLAVE_POLICY_FILE|MOCK_ATTESTATION)$/,
-      async run() {
-        const { coordinator } = subject
-        if (coordinator === undefined) return skipped('a worker judges no enclave')
-        if (!env.ENCLAVE_POLICY_FILE) return ok('none is needed for simulated silicon')
-        return judgePolicy(coordinator.enclavePolicy)
-      },
-    },
-  ]
-}
-
-export function judgePolicy(policy: EnclavePolicy): Finding | Finding[] {
+export function evaluatePolicy(policy: EnclavePolicy): Finding | Finding[] {
   const { measurements = [], configHashes = [], events } = policy
   const found: Finding[] = []
   for (const [index, measurement] of measurements.entries()) {

@@ -27,7 +27,7 @@ export function createSignInChecks({ subject, clock, fetch }: Context): Check[] 
       return describeRefusal(why, where, `OIDC_${id.toUpperCase()}_ISSUER`)
     }
     const redirectUri = `${publicUrl}/auth/${id}/${getPreset(issuer).responseMode === 'form_post' ? 'form' : 'callback'}`
-    return judgeAnswer(url && (await ask(url, signal)), { where, redirectUri, id })
+    return evaluateAnswer(url && (await ask(url, signal)), { where, redirectUri, id })
   }
 
   /** What its page of sign-in says to our client, without following it anywhere. */
@@ -53,7 +53,7 @@ export function createSignInChecks({ subject, clock, fetch }: Context): Check[] 
 
 type Answer = { status: number; location: string }
 
-export function judgeAnswer(
+export function evaluateAnswer(
   answer: Answer | undefined,
   { where, redirectUri, id }: { where: string; redirectUri: string; id: string },
 ): Finding {

@@ -23,22 +23,22 @@ export function createWebChecks({ subject, clock }: Context): Check[] {
     {
       name: 'cookies',
       settings: /^(PUBLIC_URL|ALLOWED_ORIGINS|COOKIE_SAMESITE)$/,
-      run: async () => judgeCookies({ publicUrl, allowedOrigins, sameSite: cookieSameSite }),
+      run: async () => evaluateCookies({ publicUrl, allowedOrigins, sameSite: cookieSameSite }),
     },
     {
       name: 'origins',
       settings: /^(PUBLIC_URL|ALLOWED_ORIGINS)$/,
-      run: async () => judgeOrigins(allowedOrigins, { isProduction }),
+      run: async () => evaluateOrigins(allowedOrigins, { isProduction }),
     },
     {
       name: 'proxies',
       settings: /^(PUBLIC_URL|TRUSTED_PROXIES)$/,
-      run: async () => judgeProxies(trustedProxies, { isBehind: publicUrl.startsWith('https://') }),
+      run: async () => evaluateProxies(trustedProxies, { isBehind: publicUrl.startsWith('https://') }),
     },
   ]
 }
 
-export function judgeCookies(parameters: {
+export function evaluateCookies(parameters: {
   publicUrl: string
   allowedOrigins: readonly string[]
   sameSite: 'none' | 'lax' | 'strict'
@@ -60,7 +60,7 @@ export function judgeCookies(parameters: {
   )
 }
 
-export function judgeOrigins(origins: readonly string[], { isProduction }: { isProduction: boolean }): Finding[] {
+export function evaluateOrigins(origins: readonly string[], { isProduction }: { isProduction: boolean }): Finding[] {
   const found: Finding[] = []
   for (const origin of origins) {
     const isLocal = isLoopbackUrl(origin)
@@ -84,7 +84,7 @@ export function judgeOrigins(origins: readonly string[], { isProduction }: { isP
   return found.length > 0 ? found : [ok(`${origins.length} page(s); sign-in returns to ${origins[0]}`)]
 }
 
-export function judgeProxies(entries: readonly string[], { isBehind }: { isBehind: boolean }): Finding[] {
+export function evaluateProxies(entries: readonly string[], { isBehind }: { isBehind: boolean }): Finding[] {
   const mend = 'List the addresses of your own proxies in TRUSTED_PROXIES, as 10.1.2.3 or 10.1.2.0/24.'
   if (entries.length === 0) {
     return isBehind

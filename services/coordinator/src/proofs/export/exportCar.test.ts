@@ -18,7 +18,7 @@ import {
   type TestStore,
 } from '../../store/store.fake.ts'
 import { checkExport } from './checkExport.ts'
-import { createBlockSource, exportRange, exportUser, toPageBlock, toTreeBlocks } from './exportCar.ts'
+import { createBlockReader, exportRange, exportUser, toPageBlock, toTreeBlocks } from './exportCar.ts'
 
 const HOUR = 3_600_000
 const X = Buffer.from('x')
@@ -169,9 +169,9 @@ describe('exports', () => {
     onTurn()
     const readAll = async () => {
       const missing: string[] = []
-      const source = createBlockSource({ ...deps(), assemble, onMissing: (slug) => void missing.push(slug) })
+      const readBlocks = createBlockReader({ ...deps(), assemble, onMissing: (slug) => void missing.push(slug) })
       let blocks = 0
-      for await (const _ of source.read(proofs)) blocks += 1
+      for await (const _ of readBlocks(proofs)) blocks += 1
       return { blocks, missing }
     }
     const whole = await readAll()

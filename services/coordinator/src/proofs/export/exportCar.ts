@@ -74,12 +74,9 @@ const MAX_FOUND = 32
 /** Shared blocks that are remembered as written: those of a batch are near each other. */
 const MAX_WRITTEN = 10_000
 
-type BlockSource = {
-  /** The receipts of these proofs with all that they name, each block once; a shared one again only if its uses are far apart. */
-  read(proofs: readonly { slug: string; cid: string }[]): AsyncGenerator<Block>
-}
+type BlockReader = (proofs: readonly { slug: string; cid: string }[]) => AsyncGenerator<Block>
 
-type BlockSourceDeps = {
+type BlockReaderDeps = {
   db: Kysely<Tables>
   /** Of a receipt that is neither in the database nor the one that its rows give. The others follow. */
   onMissing(slug: string): void
@@ -88,9 +85,10 @@ type BlockSourceDeps = {
 }
 
 /**
- * The blocks of proofs, from their rows: receipts that left the database are rebuilt, and count only under the CID that was published.
+ * Reads the receipts of proofs with all that they name, each block once; a shared one again only if its uses are far apart. Receipts that
+ * left the database are rebuilt, and count only under the CID that was published.
  */
-export function createBlockSource(deps: BlockSourceDeps): BlockSource {
+export function createBlockReader(deps: BlockReaderDeps): BlockReader {
   const { db, onMissing, assemble = assembleReceipt } = deps
   const written = new Set<string>()
   const toReleaseBlocks = createReleaseAssembler()
@@ -107,37 +105,29 @@ export function createBlockSource(deps: BlockSourceDeps): BlockSource {
     if (held?.cid === cid) return held
     // Making one takes a millisecond of the thread that signs, which comes first.
     await setImmediate()
-    const made = tryAssemble(work)
-    return made?.cid === cid ? made : undefined
-  }
-
-  function tryAssemble(work: PinWork): Block | undefined {
     try {
-      return assemble(work, toReleaseBlocks).receipt
+      const made = assemble(work, toReleaseBlocks).receipt
+      return made.cid === cid ? made : undefined
     } catch {
       return undefined
     }
   }
 
-  return {
-    async *read(proofs) {
-      for (const some of chunk(proofs, MAX_FOUND)) {
-        const works = await findPins(
-          db,
-          some.map(({ slug }) => slug),
-        )
-        for (const [index, { slug, cid }] of some.entries()) {
-          const work = works[index]
-          const receipt = work && (await findReceipt(work, cid))
-          if (receipt === undefined) onMissing(slug)
-          else yield receipt
-          if (work === undefined) continue
-          const { collateral, others } = assembleNamedBlocks(work, toReleaseBlocks)
-          for (const block of [collateral, ...others]) if (isNew(block)) yield block
-        }
-        await setImmediate()
+  return async function* read(proofs) {
+    for (const some of chunk(proofs, MAX_FOUND)) {
+      const slugs = some.map(({ slug }) => slug)
+      const works = await findPins(db, slugs)
+      for (const [index, { slug, cid }] of some.entries()) {
+        const work = works[index]
+        const receipt = work && (await findReceipt(work, cid))
+        if (receipt === undefined) onMissing(slug)
+        else yield receipt
+        if (work === undefined) continue
+        const { collateral, others } = assembleNamedBlocks(work, toReleaseBlocks)
+        for (const block of [collateral, ...others]) if (isNew(block)) yield block
       }
-    },
+      await setImmediate()
+    }
   }
 }
 
@@ -191,13 +181,13 @@ async function* write(
   yield encodeCarHeader(index[0]?.cid ?? '')
   for (const { cid, bytes } of index) yield encodeCarSection(cid, bytes)
   let missing = 0
-  const source = createBlockSource({
+  const readBlocks = createBlockReader({
     ...deps,
     onMissing() {
       missing += 1
     },
   })
-  for await (const { cid, bytes } of source.read(proofs)) yield encodeCarSection(cid, bytes)
+  for await (const { cid, bytes } of readBlocks(proofs)) yield encodeCarSection(cid, bytes)
   if (missing > 0) onMissing?.(missing)
 }
 
@@ -232,13 +222,13 @@ export async function exportRange(
   }
   try {
     const missing = new Set<string>()
-    const source = createBlockSource({ db, onMissing: (slug) => missing.add(slug) })
+    const readBlocks = createBlockReader({ db, onMissing: (slug) => missing.add(slug) })
     // In place of the root, which is not known yet.
     await file.append(encodeCarHeader(toPageBlock([]).cid))
     let waiting: ExportEntry[] = []
     let count = 0
     for await (const listed of listRange(db, { from, to })) {
-      for await (const block of source.read(listed)) await appendBlock(block)
+      for await (const block of readBlocks(listed)) await appendBlock(block)
       for (const proof of listed) {
         waiting.push({ ...toEntry(proof), ...(missing.has(proof.slug) && { missing: true }) })
         if (waiting.length < MAX_ENTRIES) continue

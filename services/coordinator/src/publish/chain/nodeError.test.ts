@@ -2,7 +2,7 @@ import type { Hex } from '@countersign/protocol'
 import { encodeErrorResult, parseAbi } from 'viem/utils'
 import { describe, expect, test } from 'vitest'
 import { publisherAbi } from './contract.ts'
-import { describeRevert, judgeNodeError } from './nodeError.ts'
+import { classifyNodeError, describeRevert } from './nodeError.ts'
 
 const geth = 'geth, core/error.go and core/txpool/errors.go'
 const reth = 'reth, rpc-eth-types/src/error'
@@ -104,7 +104,7 @@ describe('what nodes say about a transaction', () => {
     ['any', -32601, 'the method eth_sendRawTransaction does not exist', 'chain_unavailable'],
     ['any', 12345, '', 'chain_unavailable'],
   ] as const)('%s: %i %s', (_source, code, message, verdict) => {
-    expect(judgeNodeError({ code, message })).toBe(verdict)
+    expect(classifyNodeError({ code, message })).toBe(verdict)
   })
 })
 

@@ -54,7 +54,7 @@ const codes: ReadonlyMap<number, NodeVerdict> = new Map([
 ])
 
 /** What an answer to `eth_sendRawTransaction` or `eth_estimateGas` means. An unknown error may pass: try again. */
-export function judgeNodeError({ code, message }: NodeError): NodeVerdict {
+export function classifyNodeError({ code, message }: NodeError): NodeVerdict {
   const text = message.toLowerCase()
   return texts.find(([, pattern]) => pattern.test(text))?.[0] ?? codes.get(code) ?? 'chain_unavailable'
 }

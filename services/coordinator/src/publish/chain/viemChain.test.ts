@@ -415,17 +415,12 @@ describe('against a node that answers anything', () => {
 
   const connect = (parameters: Partial<CreateViemChainParameters> = {}) =>
     createViemChain({ rpcUrl: `http://${origin}`, chainId: 31_337, contract, privateKey, ...parameters })
-  const answer = (results: Record<string, unknown>) => {
-    respond = ({ method }, response) => response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: results[method] }))
+  const reply = (toBody: (request: { method: string; params: unknown[] }) => object) => {
+    respond = (request, response) => response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, ...toBody(request) }))
   }
-  const refuse = (error: unknown, results: Record<string, unknown> = {}) => {
-    respond = ({ method }, response) =>
-      response.end(
-        JSON.stringify(
-          method in results ? { jsonrpc: '2.0', id: 1, result: results[method] } : { jsonrpc: '2.0', id: 1, error },
-        ),
-      )
-  }
+  const answer = (results: Record<string, unknown>) => reply(({ method }) => ({ result: results[method] }))
+  const refuse = (error: unknown, results: Record<string, unknown> = {}) =>
+    reply(({ method }) => (method in results ? { result: results[method] } : { error }))
   const hash: Hex = `0x${'ab'.repeat(32)}`
   const blockHash: Hex = `0x${'cd'.repeat(32)}`
 
@@ -497,8 +492,7 @@ describe('against a node that answers anything', () => {
   })
 
   test('a finalized block is never above the head', async () => {
-    respond = ({ params }, response) =>
-      response.end(JSON.stringify({ id: 1, result: { ...block, number: params[0] === 'latest' ? '0x5' : '0x9' } }))
+    reply(({ params }) => ({ result: { ...block, number: params[0] === 'latest' ? '0x5' : '0x9' } }))
     expect(await connect().getHead()).toEqual({ number: 5, finalized: 5 })
   })
 
@@ -509,10 +503,7 @@ describe('against a node that answers anything', () => {
     [-32603, 'internal error', 'chain_unavailable'],
     [-32000, 'request timed out', 'chain_unavailable'],
   ])('asked for the finalized block, the node says %i %s', async (code, message, expected) => {
-    respond = ({ params }, response) =>
-      response.end(
-        JSON.stringify(params[0] === 'latest' ? { id: 1, result: block } : { id: 1, error: { code, message } }),
-      )
+    reply(({ params }) => (params[0] === 'latest' ? { result: block } : { error: { code, message } }))
     const head = connect().getHead()
     if (expected === undefined) expect(await head).toEqual({ number: 5, finalized: undefined })
     else expect(await codeOf(head)).toBe(expected)
@@ -526,10 +517,7 @@ describe('against a node that answers anything', () => {
     async (_name, absent) => {
       let finalized: object = { result: { ...block, number: '0x3' } }
       let latest = '0x5'
-      respond = ({ params }, response) =>
-        response.end(
-          JSON.stringify({ id: 1, ...(params[0] === 'latest' ? { result: { ...block, number: latest } } : finalized) }),
-        )
+      reply(({ params }) => (params[0] === 'latest' ? { result: { ...block, number: latest } } : finalized))
       const chain = connect()
       expect(await chain.getHead()).toEqual({ number: 5, finalized: 3 })
       finalized = absent

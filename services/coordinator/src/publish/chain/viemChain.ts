@@ -3,10 +3,10 @@ import {
   attestationPublishedTopic,
   type Hex,
   isBodyTooLarge,
+  isPlainObject,
   readBounded,
 } from '@countersign/protocol'
 import { readCauseCode } from '@countersign/service'
-import { HttpRequestError, http } from 'viem'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { encodeFunctionData, keccak256 } from 'viem/utils'
 import {
@@ -23,7 +23,7 @@ import {
 } from './answers.ts'
 import { ChainError } from './chainError.ts'
 import { publisherAbi } from './contract.ts'
-import { describeRevert, judgeNodeError, type NodeError, type NodeVerdict, toPlainText } from './nodeError.ts'
+import { classifyNodeError, describeRevert, type NodeError, type NodeVerdict, toPlainText } from './nodeError.ts'
 
 /** EIP-1559, in wei. */
 export type Fees = { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint }
@@ -74,19 +74,15 @@ export type CreateViemChainParameters = {
   /** May hold an API key, which is never repeated. */
   rpcUrl: string
   chainId: number
-  /** ServiceAttestations. */
   contract: Hex
-  /** Of the publisher. */
   privateKey: Hex
   /** For each exchange, to the last byte. */
   timeoutMs?: number
-  /** For each answer. */
   maxAnswerBytes?: number
   /** For one search for events, all its exchanges together. Unset: five minutes. */
   searchMs?: number
   /** The most that is ever bid, replacements included. Unset: 10,000 gwei. A lying RPC could otherwise have the account pay any price. */
   maxFeePerGas?: bigint
-  /** Unset: the global one. */
   fetch?: typeof fetch
 }
 
@@ -109,35 +105,25 @@ export type ViemChain = Chain & { getHeadTime(): Promise<number> }
 export function createViemChain(parameters: CreateViemChainParameters): ViemChain {
   const { rpcUrl, chainId, timeoutMs = 10_000, maxAnswerBytes = MAX_ANSWER_BYTES, searchMs = 300_000 } = parameters
   const { maxFeePerGas: maxFee = MAX_FEE_PER_GAS } = parameters
-  const redact = createRedact(rpcUrl)
+  const url = parseUrl(rpcUrl)
+  const redact = createRedact(url)
   const contract = toContract(parameters.contract)
   const signer = toAccount(parameters.privateKey)
   const account = signer.address.toLowerCase() as Hex
-  // The time limit is ours: viem's ends when the head of an answer is there, and would wait for its body for ever.
-  const transport = http(rpcUrl, {
-    raw: true,
-    retryCount: 0,
-    timeout: 0,
-    maxResponseBodySize: false,
-    fetchFn: createBoundedFetch({ timeoutMs, maxAnswerBytes, fetch: parameters.fetch ?? fetch }),
-  })({})
+  const post = createPost(url, { timeoutMs, maxAnswerBytes, fetch: parameters.fetch ?? fetch })
   let finalized: number | undefined
 
   async function ask(method: string, params: unknown[]): Promise<Answer> {
-    let answer: { error?: unknown; result?: unknown }
-    try {
-      answer = await transport.request({ method, params } as never)
-    } catch (error) {
-      throw unavailable(method, toReason(error))
+    const { status, body } = await post(method, params)
+    const { error, result } = isPlainObject(body) ? body : {}
+    const isOk = status >= 200 && status < 300
+    if (isPlainObject(error) && Number.isInteger(error.code) && typeof error.message === 'string') {
+      return { error: { code: error.code as number, message: error.message, data: error.data } }
     }
-    const { error, result } = answer
-    if (error === undefined || error === null) {
-      if (result === undefined) throw unavailable(method, 'neither a result nor an error')
-      return { result }
-    }
-    const { code, message, data } = error as { code?: unknown; message?: unknown; data?: unknown }
-    if (!Number.isInteger(code) || typeof message !== 'string') throw unavailable(method, 'no JSON-RPC error')
-    return { error: { code: code as number, message, data } }
+    if (!isOk) throw unavailable(method, `status ${status}`)
+    if (error !== undefined && error !== null) throw unavailable(method, 'no JSON-RPC error')
+    if (result === undefined) throw unavailable(method, 'neither a result nor an error')
+    return { result }
   }
 
   /** For questions that a node in order always answers. */
@@ -215,7 +201,7 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
       if (code === '0x') throw new ChainError('contract_missing', { details: `no code at ${contract}` })
       const data = encodeFunctionData({ abi: publisherAbi, functionName: 'publisher' })
       const answer = await ask('eth_call', [{ to: contract, data }, 'latest'])
-      if ('error' in answer && judgeNodeError(answer.error) !== 'call_reverted') {
+      if ('error' in answer && classifyNodeError(answer.error) !== 'call_reverted') {
         throw unavailable('eth_call', describe(answer.error))
       }
       const word = 'error' in answer ? '0x' : parseAnswer('eth_call', answer.result, parseBytes)
@@ -253,7 +239,7 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
       if ('result' in answer) {
         return parseAnswer(method, answer.result, (value) => parseQuantity('gas', value, MAX_GAS))
       }
-      throw toChainError(method, judgeNodeError(answer.error), answer.error)
+      throw toChainError(method, classifyNodeError(answer.error), answer.error)
     },
 
     async sign({ nonce, to, data, gas, maxFeePerGas, maxPriorityFeePerGas, value = 0n }: UnsignedTransaction) {
@@ -272,7 +258,7 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
         if (answered !== hash) throw unavailable(method, 'another hash')
         return
       }
-      const verdict = judgeNodeError(answer.error)
+      const verdict = classifyNodeError(answer.error)
       if (verdict === 'already_known') return
       // A transaction that was mined is refused for its nonce; and hardhat mines one that reverts, but answers an error.
       if (verdict !== 'chain_unavailable' && (await isKnown(hash))) return
@@ -363,22 +349,39 @@ function isBusy({ code, message }: NodeError): boolean {
 }
 
 /** Bounded in time and size. No redirects: the answer must come from the host that was configured. */
-function createBoundedFetch(parameters: { timeoutMs: number; maxAnswerBytes: number; fetch: typeof fetch }) {
+function createPost(url: URL, parameters: { timeoutMs: number; maxAnswerBytes: number; fetch: typeof fetch }) {
   const { timeoutMs, maxAnswerBytes, fetch } = parameters
-  return async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
+  const { username, password } = url
+  const credentials = Buffer.from(`${decode(username)}:${decode(password)}`).toString('base64')
+  const headers = {
+    'content-type': 'application/json',
+    ...(username === '' ? {} : { authorization: `Basic ${credentials}` }),
+  }
+  const target = Object.assign(new URL(url), { username: '', password: '' }).href
+  return async (method: string, params: unknown[]): Promise<{ status: number; body: unknown }> => {
     const signal = AbortSignal.timeout(timeoutMs)
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
     try {
-      const response = await fetch(url, { ...init, redirect: 'error', signal })
+      const response = await fetch(target, { method: 'POST', headers, body, redirect: 'error', signal })
       if (response.status >= 500) {
         await response.body?.cancel()
-        throw new ChainError('chain_unavailable', { details: `status ${response.status}` })
+        throw unavailable(method, `status ${response.status}`)
       }
-      return new Response(await readBounded(response.body, maxAnswerBytes), { status: response.status })
+      return { status: response.status, body: tryParse(await readBounded(response.body, maxAnswerBytes)) }
     } catch (error) {
       if (error instanceof ChainError) throw error
-      if (isBodyTooLarge(error)) throw new ChainError('chain_unavailable', { details: 'too large' })
-      throw new ChainError('chain_unavailable', { details: signal.aborted ? 'timed out' : toErrno(error) })
+      // Nothing of the error is repeated but its code: its text can quote the URL.
+      throw unavailable(method, isBodyTooLarge(error) ? 'too large' : signal.aborted ? 'timed out' : toErrno(error))
     }
+  }
+}
+
+/** Undefined where it is not JSON. */
+function tryParse(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString('utf8'))
+  } catch {
+    return undefined
   }
 }
 
@@ -387,18 +390,8 @@ function toErrno(error: unknown): string {
   return code === undefined ? 'no answer' : toPlainText(code)
 }
 
-/** viem's errors quote the URL and what was sent, so nothing of them is repeated but what we put there, and the status. */
-function toReason(error: unknown): string {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof ChainError) return cause.details ?? 'no answer'
-    if (cause instanceof HttpRequestError && cause.status !== undefined) return `status ${cause.status}`
-  }
-  return 'no JSON-RPC'
-}
-
 /** Takes out of a node's text whatever could be a key of ours: each part of the URL, and any other URL. */
-function createRedact(rpcUrl: string): (text: string) => string {
-  const url = parseUrl(rpcUrl)
+function createRedact(url: URL): (text: string) => string {
   const parts = [url.username, url.password, ...url.pathname.split('/'), ...url.searchParams.values(), url.host]
   const secrets = parts.flatMap((part) => [part, decode(part)]).filter((part) => part.length >= 4)
   return (text) =>

@@ -16,9 +16,7 @@ type GatewayDeps = { getBlock: GetBlock }
 export type GatewayRequest = {
   method: 'GET' | 'HEAD'
   cid: string
-  /** The query's `format`. */
   format?: string | null | undefined
-  /** Headers. */
   accept?: string | null | undefined
   ifNoneMatch?: string | null | undefined
 }

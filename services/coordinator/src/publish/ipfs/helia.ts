@@ -6,7 +6,7 @@ import { CID } from 'multiformats/cid'
 import * as raw from 'multiformats/codecs/raw'
 import { openBlockFiles } from './blockFiles.ts'
 import { assertBlock, assertCid, PinError, untilAborted } from './pinError.ts'
-import type { Pinner } from './pinner.ts'
+import type { Block, Pinner } from './pinner.ts'
 
 type CreateHeliaPinnerParameters = {
   /** Blocks, pins and the node's identity are kept in its folder `ipfs`. */
@@ -43,7 +43,8 @@ export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters)
   let stopped: Promise<void> | undefined
 
   /** Goes on to its end when the caller gives up: with the caller's signal, helia leaves an unhandled rejection behind. */
-  async function pin(block: { cid: string; bytes: Uint8Array<ArrayBuffer> }): Promise<void> {
+  async function pin(block: Block): Promise<void> {
+    assertBlock(block)
     const cid = CID.parse(block.cid)
     // What has a mark was synced before it got it; a file without one may be of a process that died in between.
     const held = (await helia.pins.isPinned(cid)) ? await files.read(block.cid) : undefined
@@ -68,6 +69,7 @@ export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters)
   }
 
   async function read(cid: string): Promise<Uint8Array<ArrayBuffer>> {
+    assertCid(cid)
     const bytes = await files.read(cid)
     if (bytes === undefined) throw new PinError('pin_not_found')
     if (toCid(bytes) !== cid) throw new PinError('pin_mismatch', { details: 'other bytes' })
@@ -75,6 +77,7 @@ export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters)
   }
 
   async function readPinned(cid: string): Promise<Uint8Array<ArrayBuffer>> {
+    assertCid(cid)
     if (!(await helia.pins.isPinned(CID.parse(cid)))) throw new PinError('pin_not_found', { details: 'no pin' })
     return read(cid)
   }
@@ -104,23 +107,13 @@ export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters)
   return {
     pinner: {
       name: 'helia',
-      async pin(block, { signal }) {
-        assertBlock(block)
-        await untilAborted(signal, () => whileRunning(() => pin(block)))
-      },
-      async read(cid, { signal }) {
-        assertCid(cid)
-        return await untilAborted(signal, () => whileRunning(() => read(cid)))
-      },
-      async readPinned(cid, { signal }) {
-        assertCid(cid)
-        return await untilAborted(signal, () => whileRunning(() => readPinned(cid)))
-      },
+      pin: (block, { signal }) => untilAborted(signal, () => whileRunning(() => pin(block))),
+      read: (cid, { signal }) => untilAborted(signal, () => whileRunning(() => read(cid))),
+      readPinned: (cid, { signal }) => untilAborted(signal, () => whileRunning(() => readPinned(cid))),
       stop,
     },
     async getBlock(cid) {
       try {
-        assertCid(cid)
         return await whileRunning(() => read(cid))
       } catch (error) {
         if (error instanceof PinError && error.code !== 'pin_unavailable') return undefined

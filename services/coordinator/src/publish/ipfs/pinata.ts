@@ -18,7 +18,6 @@ type CreatePinataPinnerParameters = {
   gatewayUrl: string
   /** An IPFS Pinning Service API that must list the block as pinned too, such as `https://api.pinata.cloud/psa`. */
   pinsUrl?: string | undefined
-  /** The account's JWT. */
   token: string
   fetch: Fetch
 }

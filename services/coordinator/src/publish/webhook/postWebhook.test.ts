@@ -85,27 +85,25 @@ describe('an answer that is no success', () => {
     expect(await post(`http://receiver.example:${port}/`)).toBe('redirected')
     expect(inner.got).toEqual([])
   })
-  test('a hang', async () => {
-    const { port } = await listen(() => {})
-    expect(await post(`http://receiver.example:${port}/`, { timeoutMs: 100 })).toBe('timed_out')
-  })
-  test('a head and then nothing', async () => {
-    const { port } = await listen((_, response) => response.writeHead(200, { 'content-length': 10 }).write('five '))
-    expect(await post(`http://receiver.example:${port}/`, { timeoutMs: 100 })).toBe('timed_out')
-  })
-  test('half an answer, however good it began', async () => {
-    const { port } = await listen((request, response) => {
-      response.writeHead(200, { 'content-length': 10 }).write('five ', () => request.socket.destroy())
-    })
-    expect(await post(`http://receiver.example:${port}/`)).toBe('connection_failed')
-  })
-  test('a reset', async () => {
-    const { port } = await listen((request) => request.socket.resetAndDestroy())
-    expect(await post(`http://receiver.example:${port}/`)).toBe('connection_failed')
-  })
-  test('what is not HTTP', async () => {
-    const { port } = await listen((request) => void request.socket.end('hello\r\n\r\n'))
-    expect(await post(`http://receiver.example:${port}/`)).toBe('connection_failed')
+  test.each<[string, RequestListener, string]>([
+    ['a hang', () => {}, 'timed_out'],
+    [
+      'a head and then nothing',
+      (_, response) => response.writeHead(200, { 'content-length': 10 }).write('five '),
+      'timed_out',
+    ],
+    [
+      'half an answer, however good it began',
+      ({ socket }, response) =>
+        response.writeHead(200, { 'content-length': 10 }).write('five ', () => socket.destroy()),
+      'connection_failed',
+    ],
+    ['a reset', ({ socket }) => socket.resetAndDestroy(), 'connection_failed'],
+    ['what is not HTTP', ({ socket }) => void socket.end('hello\r\n\r\n'), 'connection_failed'],
+  ])('%s', async (_, answer, code) => {
+    const { port } = await listen(answer)
+    const changes = code === 'timed_out' ? { timeoutMs: 100 } : {}
+    expect(await post(`http://receiver.example:${port}/`, changes)).toBe(code)
   })
   test('nobody there', async () => {
     const { port } = await listen(() => {})

@@ -17,14 +17,12 @@ export class WebhookFailure extends Error {
 type WebhookFailureCode =
   /** The name of the receiver leads to an address that is not public. Nothing was sent. */
   | 'address_refused'
-  /** Its name has no address. */
   | 'name_unknown'
   /** No connection, no TLS, or one that ended before the answer did. */
   | 'connection_failed'
   | 'timed_out'
   /** It points elsewhere, where nothing is ever sent. */
   | 'redirected'
-  /** It answered with this status. */
   | `status_${number}`
 
 type Lookup = (hostname: string) => Promise<readonly string[]>

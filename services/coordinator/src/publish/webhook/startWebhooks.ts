@@ -18,7 +18,6 @@ type StartWebhooksDeps = {
   clock: Clock
   log: Log
   metrics: WebhookMetrics
-  /** Undefined where there are none. */
   config: WebhookConfig | undefined
   post?: typeof postWebhook
 }
@@ -61,8 +60,6 @@ export async function startWebhooks(deps: StartWebhooksDeps): Promise<Webhooks> 
   }
   const { deadlineMs, timeoutMs } = config
   const postDeps = { ...config, lookup: createLookup() }
-
-  /** Gives why it failed. */
   async function deliver(url: URL, { event, receiverId, attempts }: DueWebhook): Promise<string | undefined> {
     let failure: string | undefined
     try {
@@ -153,7 +150,6 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 type WebhookSigner = {
-  /** 32 bytes each. */
   readonly publicKeys: readonly Uint8Array[]
   /** The request that tells an event, as of this time: the time is signed too, so that nobody can send it again much later. */
   sign(event: WebhookEvent, now: number): { headers: Record<string, string>; body: Uint8Array }

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import type { EnclaveTerms } from '../../sign/enclave/keyEnclave.ts'
-import { judgeBalance, judgeHead } from './chain.ts'
+import { evaluateBalance, evaluateHead } from './chain.ts'
 import type { Finding } from './check.ts'
-import { createTimes, judgeTimes } from './clock.ts'
-import { judgeSchema } from './database.ts'
-import { compareTerms, judgeDates } from './enclave.ts'
-import { judgeWitness } from './log.ts'
+import { createTimes, evaluateTimes } from './clock.ts'
+import { evaluateSchema } from './database.ts'
+import { compareTerms, evaluateDates } from './enclave.ts'
+import { evaluateWitness } from './log.ts'
 import { describeError, findCode, toShownUrl } from './reasons.ts'
-import { checkNode, judgePolicy, judgeSpace } from './settings.ts'
-import { judgeAnswer } from './signIn.ts'
-import { judgeCookies, judgeOrigins, judgeProxies } from './web.ts'
+import { checkNode, evaluatePolicy, evaluateSpace } from './settings.ts'
+import { evaluateAnswer } from './signIn.ts'
+import { evaluateCookies, evaluateOrigins, evaluateProxies } from './web.ts'
 
 const statesOf = (found: Finding | readonly Finding[]) => [found].flat().map(({ state }) => state)
 const DAY = 86_400_000
@@ -26,13 +26,13 @@ test.each([
   [2 ** 30 - 1, 'warning'],
   [2 ** 26, 'fault'],
   [0, 'fault'],
-])('%i free bytes: %s', (bytes, state) => expect(judgeSpace(bytes).state).toBe(state))
+])('%i free bytes: %s', (bytes, state) => expect(evaluateSpace(bytes).state).toBe(state))
 
 test.each([
   [30, 'ok'],
   [4, 'warning'],
 ])('collateral for %i days more: %s', (days, state) =>
-  expect(judgeDates({ notBefore: 0, notAfter: days * DAY, now: 0 }).state).toBe(state),
+  expect(evaluateDates({ notBefore: 0, notAfter: days * DAY, now: 0 }).state).toBe(state),
 )
 
 test.each([
@@ -40,7 +40,9 @@ test.each([
   [600_000, false, 'warning'],
   [7_200_000, false, 'fault'],
   [7_200_000, true, 'ok'],
-])('a block of %i ms, local %s: %s', (ageMs, isLocal, state) => expect(judgeHead({ ageMs, isLocal }).state).toBe(state))
+])('a block of %i ms, local %s: %s', (ageMs, isLocal, state) =>
+  expect(evaluateHead({ ageMs, isLocal }).state).toBe(state),
+)
 
 test.each([
   [0n, 1n, 'fault'],
@@ -48,7 +50,7 @@ test.each([
   [100n, 1n, 'ok'],
   [0n, 0n, 'ok'],
 ])('%i wei, %i for each: %s', (balance, price, state) =>
-  expect(judgeBalance({ account: '0x', balance, price }).state).toBe(state),
+  expect(evaluateBalance({ account: '0x', balance, price }).state).toBe(state),
 )
 
 test.each([
@@ -56,7 +58,7 @@ test.each([
   [{ taken: ['a'], toCome: [], foreign: [] }, 'ok'],
   [{ taken: ['a'], toCome: ['b'], foreign: [] }, 'warning'],
   [{ taken: ['a', 'c'], toCome: ['b'], foreign: ['c'] }, 'fault'],
-])('a schema %j: %s', (schema, state) => expect(judgeSchema(schema).state).toBe(state))
+])('a schema %j: %s', (schema, state) => expect(evaluateSchema(schema).state).toBe(state))
 
 describe('the clock', () => {
   const at = (source: string, aheadMs: number) => ({ source, aheadMs, precisionMs: 1000 })
@@ -68,7 +70,7 @@ describe('the clock', () => {
     [[at('a', 0), at('b', 100), at('c', 999_000)], ['warning'], /the clock of c is 999 s ahead of ours/],
     [[], ['skipped'], /has a clock/],
   ])('%j: %j', (seen, states, text) => {
-    const found = [judgeTimes(seen)].flat()
+    const found = [evaluateTimes(seen)].flat()
     expect(statesOf(found)).toEqual(states)
     expect(found[0]?.text).toMatch(text)
   })
@@ -93,13 +95,13 @@ describe('what browsers meet', () => {
     ['https://10.0.0.1', ['https://10.0.0.2'], 'lax', ['fault']],
     ['https://[::1]:1', ['https://[::1]:2'], 'lax', ['ok']],
   ] as const)('%s with pages %j and %s: %j', (publicUrl, allowedOrigins, sameSite, states) =>
-    expect(statesOf(judgeCookies({ publicUrl, allowedOrigins, sameSite }))).toEqual(states),
+    expect(statesOf(evaluateCookies({ publicUrl, allowedOrigins, sameSite }))).toEqual(states),
   )
 
   test('pages of production are not on the visitor’s machine, and none is plain http', () => {
     const origins = ['http://localhost:5173', 'http://app.example.com', 'https://app.example.com']
-    expect(statesOf(judgeOrigins(origins, { isProduction: true }))).toEqual(['warning', 'fault'])
-    expect(statesOf(judgeOrigins(origins, { isProduction: false }))).toEqual(['fault'])
+    expect(statesOf(evaluateOrigins(origins, { isProduction: true }))).toEqual(['warning', 'fault'])
+    expect(statesOf(evaluateOrigins(origins, { isProduction: false }))).toEqual(['fault'])
   })
 
   test.each([
@@ -110,7 +112,7 @@ describe('what browsers meet', () => {
     [['10.0.0.1', '::/0', '0.0.0.0/1'], true, ['fault', 'fault']],
     [['proxy.example.com'], true, ['fault']],
   ])('proxies %j, https %s: %j', (entries, isBehind, states) =>
-    expect(statesOf(judgeProxies(entries, { isBehind }))).toEqual(states),
+    expect(statesOf(evaluateProxies(entries, { isBehind }))).toEqual(states),
   )
 
   test.each([
@@ -122,7 +124,7 @@ describe('what browsers meet', () => {
     [{ status: 401, location: '' }, 'fault'],
     [undefined, 'warning'],
   ])('a provider that answers %j: %s', (answer, state) =>
-    expect(judgeAnswer(answer, { where: 'x', redirectUri: 'y', id: 'z' }).state).toBe(state),
+    expect(evaluateAnswer(answer, { where: 'x', redirectUri: 'y', id: 'z' }).state).toBe(state),
   )
 })
 
@@ -146,7 +148,7 @@ describe('the policy', () => {
     [{ measurements: [{ ...whole, mrTd: zeros }], configHashes: [hash] }, ['fault']],
     [{ measurements: [{ ...whole, rtmr1: 'ab'.repeat(48) }], configHashes: [hash] }, ['fault']],
     [{ measurements: [whole], configHashes: ['11'.repeat(32), hash] }, ['fault']],
-  ])('%j: %j', (policy, states) => expect(statesOf(judgePolicy(policy))).toEqual(states))
+  ])('%j: %j', (policy, states) => expect(statesOf(evaluatePolicy(policy))).toEqual(states))
 })
 
 describe('two sides that have to agree', () => {
@@ -186,7 +188,7 @@ test.each([
   [{ outcome: 'unknown_log', reason: 'it does not know this log' }, 'warning'],
   [{ outcome: 'unavailable', reason: 'ECONNREFUSED' }, 'warning'],
   [{ outcome: 'unavailable', reason: 'it answered with status 502' }, 'warning'],
-])('a witness that says %j: %s', (answer, state) => expect(judgeWitness('w', answer).state).toBe(state))
+])('a witness that says %j: %s', (answer, state) => expect(evaluateWitness('w', answer).state).toBe(state))
 
 test('words of others are not repeated, and addresses are shown without what may be secret', () => {
   const cause = Object.assign(new Error('canary'), { code: 'ECONNREFUSED' })

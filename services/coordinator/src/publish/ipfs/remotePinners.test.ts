@@ -1,0 +1,265 @@
+import { setImmediate } from 'node:timers/promises'
+import { inspect } from 'node:util'
+import { toCid } from '@countersign/receipt'
+import {
+  type FakePinata,
+  type FakePinService,
+  type PinServiceFault,
+  startFakeKubo,
+  startFakePinata,
+} from '@countersign/testing'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Fetch } from './exchange.ts'
+import { createKuboPinner } from './kubo.ts'
+import { createPinataPinner } from './pinata.ts'
+import { PinError, type PinErrorCode } from './pinError.ts'
+import type { RemotePinner } from './pinner.ts'
+
+const token = 'pin-token-4f1c'
+const bytes = new TextEncoder().encode('{"a":"block"}')
+const block = { cid: toCid(bytes), bytes }
+const { signal } = new AbortController()
+
+type Options = { token?: string | undefined; fetch?: Fetch; pinsUrl?: string }
+const connectKubo = ({ url }: FakePinService, options: Options = {}) =>
+  createKuboPinner({ apiUrl: url, token, fetch, ...options })
+const connectPinata = ({ url }: FakePinService, { token: own = token, ...options }: Options = {}) =>
+  createPinataPinner({ apiUrl: url, gatewayUrl: url, token: own, fetch, ...options })
+
+const outcome = (promise: Promise<unknown>): Promise<PinErrorCode | 'ok'> =>
+  promise.then(
+    () => 'ok',
+    (error: unknown) => {
+      if (!(error instanceof PinError)) throw error
+      expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(token)
+      return error.code
+    },
+  )
+
+/** How pinning and reading end with each fault. */
+const faults: [PinServiceFault, PinErrorCode | 'ok', PinErrorCode | 'ok'][] = [
+  ['down', 'pin_unavailable', 'pin_unavailable'],
+  ['error', 'pin_unavailable', 'pin_unavailable'],
+  ['busy', 'pin_unavailable', 'pin_unavailable'],
+  ['refused', 'pin_refused', 'pin_refused'],
+  ['reset-after-accept', 'pin_unavailable', 'ok'],
+  ['wrong-cid', 'pin_mismatch', 'ok'],
+  ['truncated', 'ok', 'pin_mismatch'],
+  ['flipped', 'ok', 'pin_mismatch'],
+  ['endless', 'ok', 'pin_mismatch'],
+  ['garbage', 'pin_unavailable', 'pin_mismatch'],
+]
+
+describe.each([
+  { name: 'kubo', start: startFakeKubo, connect: connectKubo },
+  { name: 'pinata', start: startFakePinata, connect: connectPinata },
+])('$name', ({ name, start, connect }) => {
+  let service: FakePinService
+  let pinner: RemotePinner
+  beforeEach(async () => {
+    service = await start({ token })
+    pinner = connect(service)
+  })
+  afterEach(() => service.stop())
+
+  const pin = () => outcome(pinner.pin(block, { signal }))
+  const read = () => outcome(pinner.read(block.cid, { signal }))
+
+  test('holds a block under its CID, and returns it as it was', async () => {
+    await pinner.pin(block, { signal })
+    await pinner.pin(block, { signal })
+    expect([...service.blocks.keys()]).toEqual([block.cid])
+    expect(Buffer.from(await pinner.read(block.cid, { signal })).equals(bytes)).toBe(true)
+    expect(pinner.name).toBe(name)
+    await pinner.stop()
+  })
+
+  test('takes a receipt of the largest size', async () => {
+    const large = new Uint8Array(262_144).fill(7)
+    await pinner.pin({ cid: toCid(large), bytes: large }, { signal })
+    expect((await pinner.read(toCid(large), { signal })).length).toBe(large.length)
+  })
+
+  test('a probe checks the token and holds nothing', async () => {
+    expect(await outcome(pinner.probe({ signal }))).toBe('ok')
+    expect(await outcome(connect(service, { token: 'another' }).probe({ signal }))).toBe('pin_refused')
+    for (const fault of ['down', 'error', 'busy', 'garbage'] as const) {
+      service.setFault(fault)
+      expect(await outcome(pinner.probe({ signal }))).toBe('pin_unavailable')
+    }
+    expect(service.blocks.size).toBe(0)
+  })
+
+  test.each(faults)('%s: pinning is %s, reading is %s', async (fault, pinned, given) => {
+    await pinner.pin(block, { signal })
+    service.setFault(fault)
+    expect([await pin(), await read()]).toEqual([pinned, given])
+    service.setFault()
+    expect([await pin(), await read()]).toEqual(['ok', 'ok'])
+  })
+
+  test('reset-after-accept: the next try finds the block there already', async () => {
+    service.setFault('reset-after-accept')
+    expect(await pin()).toBe('pin_unavailable')
+    expect(service.blocks.has(block.cid)).toBe(true)
+    service.setFault()
+    expect(await pin()).toBe('ok')
+  })
+
+  test('refuses a wrong token', async () => {
+    expect(await outcome(connect(service, { token: 'wrong' }).pin(block, { signal }))).toBe('pin_refused')
+  })
+
+  test('sends no block that is not its CID’s, none that is too large, and asks for no foreign CID', async () => {
+    const large = new Uint8Array(1_048_577)
+    const other = toCid(Uint8Array.of(1))
+    expect(await outcome(pinner.pin({ cid: other, bytes }, { signal }))).toBe('pin_mismatch')
+    expect(await outcome(pinner.pin({ cid: toCid(large), bytes: large }, { signal }))).toBe('pin_refused')
+    for (const cid of ['../../repo/gc', `${block.cid}&arg=x`]) {
+      expect(await outcome(pinner.read(cid, { signal }))).toBe('pin_mismatch')
+      expect(await outcome(pinner.readPinned(cid, { signal }))).toBe('pin_mismatch')
+    }
+    expect(service.requests).toBe(0)
+  })
+
+  test('a call that hangs ends with its signal', async () => {
+    service.setFault('slow', { delayMs: 3_600_000 })
+    const controller = new AbortController()
+    const hanging = { signal: controller.signal }
+    const calls = [outcome(pinner.pin(block, hanging)), outcome(pinner.read(block.cid, hanging))]
+    while (service.requests < 2) await setImmediate()
+    controller.abort(new Error(`because of ${token}`))
+    expect(await Promise.all(calls)).toEqual(['pin_unavailable', 'pin_unavailable'])
+    expect(await outcome(pinner.pin(block, hanging))).toBe('pin_unavailable')
+    expect(service.requests).toBe(2)
+  })
+})
+
+describe('kubo', () => {
+  let kubo: FakePinService
+  let pinner: RemotePinner
+  beforeEach(async () => {
+    kubo = await startFakeKubo({ token })
+    pinner = connectKubo(kubo)
+  })
+  afterEach(() => kubo.stop())
+
+  test('forgets: what was accepted but is not pinned is no success', async () => {
+    kubo.setFault('forgets')
+    expect(await outcome(pinner.pin(block, { signal }))).toBe('pin_not_found')
+    expect(await outcome(pinner.read(block.cid, { signal }))).toBe('pin_not_found')
+  })
+
+  test.each([
+    ['unpinned', { Message: `path '${block.cid}' is not pinned`, Code: 0, Type: 'error' }, 500],
+    ['pinned through another block', { Keys: { [block.cid]: { Type: 'indirect through bafy', Name: '' } } }, 200],
+    ['in no list', { Keys: {} }, 200],
+  ])('a block that can be read and is %s: nobody keeps it', async (_name, list, status) => {
+    await pinner.pin(block, { signal })
+    expect(Buffer.from(await pinner.readPinned(block.cid, { signal })).equals(bytes)).toBe(true)
+    const unpinned = connectKubo(kubo, {
+      fetch: async (url, init) => (url.includes('/pin/ls') ? Response.json(list, { status }) : fetch(url, init)),
+    })
+    expect(await outcome(unpinned.read(block.cid, { signal }))).toBe('ok')
+    expect(await outcome(unpinned.readPinned(block.cid, { signal }))).toBe('pin_not_found')
+    expect(await outcome(unpinned.pin(block, { signal }))).toBe('pin_not_found')
+  })
+
+  test('a pinned block with other bytes is a mismatch', async () => {
+    await pinner.pin(block, { signal })
+    kubo.setFault('flipped')
+    expect(await outcome(pinner.readPinned(block.cid, { signal }))).toBe('pin_mismatch')
+  })
+
+  test('no token is refused', async () => {
+    const stranger = connectKubo(kubo, { token: undefined })
+    expect(await outcome(stranger.pin(block, { signal }))).toBe('pin_refused')
+    expect(await outcome(stranger.read(block.cid, { signal }))).toBe('pin_refused')
+  })
+
+  test('an address where no Kubo answers is refused, not taken for a missing block', async () => {
+    const lost = createKuboPinner({ apiUrl: `${kubo.url}/elsewhere`, token, fetch })
+    expect(await outcome(lost.read(block.cid, { signal }))).toBe('pin_refused')
+  })
+})
+
+describe('pinata', () => {
+  let pinata: FakePinata
+  let pinner: RemotePinner
+  let confirming: RemotePinner
+  beforeEach(async () => {
+    pinata = await startFakePinata({ token })
+    pinner = connectPinata(pinata)
+    confirming = connectPinata(pinata, { pinsUrl: pinata.pinsUrl })
+  })
+  afterEach(() => pinata.stop())
+
+  test('what the gateway still gives counts as pinned only where the Pinning Service API lists it', async () => {
+    await confirming.pin(block, { signal })
+    expect(Buffer.from(await confirming.readPinned(block.cid, { signal })).equals(bytes)).toBe(true)
+    for (const [status, code] of [
+      ['queued', 'pin_unavailable'],
+      ['failed', 'pin_refused'],
+    ] as const) {
+      pinata.setPinStatus(status)
+      expect(await outcome(confirming.read(block.cid, { signal }))).toBe('ok')
+      expect(await outcome(confirming.readPinned(block.cid, { signal }))).toBe(code)
+    }
+    const unlisted = connectPinata(pinata, {
+      pinsUrl: pinata.pinsUrl,
+      fetch: async (url, init) =>
+        url.startsWith(pinata.pinsUrl) ? Response.json({ count: 0, results: [] }) : fetch(url, init),
+    })
+    expect(await outcome(unlisted.readPinned(block.cid, { signal }))).toBe('pin_not_found')
+    pinata.setPinStatus('pinned')
+    expect(await outcome(pinner.readPinned(block.cid, { signal }))).toBe('pin_refused')
+  })
+
+  test('forgets: found out by reading back, or at once by the Pinning Service API', async () => {
+    pinata.setFault('forgets')
+    expect(await outcome(pinner.pin(block, { signal }))).toBe('ok')
+    expect(await outcome(pinner.read(block.cid, { signal }))).toBe('pin_not_found')
+    expect(await outcome(confirming.pin(block, { signal }))).toBe('pin_not_found')
+  })
+
+  test.each([
+    ['queued', 'pin_unavailable'],
+    ['pinning', 'pin_unavailable'],
+    ['failed', 'pin_refused'],
+    ['pinned', 'ok'],
+  ] as const)('Pinning Service API: %s is %s', async (status, code) => {
+    pinata.setPinStatus(status)
+    expect(await outcome(confirming.pin(block, { signal }))).toBe(code)
+    expect(await outcome(pinner.pin(block, { signal }))).toBe('ok')
+  })
+
+  test('a file that Pinata would cut into pieces gets another CID, which is refused', async () => {
+    const large = new Uint8Array(262_145)
+    expect(await outcome(pinner.pin({ cid: toCid(large), bytes: large }, { signal }))).toBe('pin_mismatch')
+  })
+
+  test('an upload that stayed private is no success', async () => {
+    const answer = Response.json({ data: { cid: block.cid, network: 'private' } })
+    const privately = connectPinata(pinata, { fetch: async () => answer })
+    expect(await outcome(privately.pin(block, { signal }))).toBe('pin_refused')
+  })
+
+  test('the token goes to the API and not to the gateway', async () => {
+    const seen: [string, string | null][] = []
+    const watched = connectPinata(pinata, {
+      pinsUrl: pinata.pinsUrl,
+      fetch: (url, init) => {
+        seen.push([new URL(url).pathname, new Headers(init.headers).get('authorization')])
+        return fetch(url, init)
+      },
+    })
+    await watched.pin(block, { signal })
+    await watched.read(block.cid, { signal })
+    const bearer = `Bearer ${token}`
+    expect(seen).toEqual([
+      ['/v3/files', bearer],
+      ['/psa/pins', bearer],
+      [`/ipfs/${block.cid}`, null],
+    ])
+  })
+})
