@@ -1,4 +1,4 @@
-import { type Approval, isHex, isNatural, readMembers, toCanonicalJson } from '@countersign/protocol'
+import { type Approval, isHex, isNatural, readMembers, toCanonicalJson } from '@countersign/protocol/core'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { VaultPolicyError } from './errors.ts'
 

@@ -1,4 +1,4 @@
-import { type AuthenticatorDataReason, equalBytes } from '@countersign/protocol'
+import { type AuthenticatorDataReason, equalBytes } from '@countersign/protocol/core'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { AUTHENTICATOR_DATA_BYTES } from './approval.ts'
 

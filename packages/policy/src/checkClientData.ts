@@ -1,4 +1,4 @@
-import { type ClientDataReason, isPlainObject, parseStrictJson } from '@countersign/protocol'
+import { type ClientDataReason, isPlainObject, parseStrictJson } from '@countersign/protocol/core'
 import { MAX_CLIENT_DATA_BYTES } from './approval.ts'
 
 /**
