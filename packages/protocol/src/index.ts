@@ -1,8 +1,12 @@
-export type {
-  Approval,
-  ApprovalReason,
-  AuthenticatorDataReason,
-  ClientDataReason,
+export {
+  type Approval,
+  type ApprovalReason,
+  AUTHENTICATOR_DATA_BYTES,
+  type AuthenticatorDataReason,
+  approval,
+  approvals,
+  type ClientDataReason,
+  MAX_CLIENT_DATA_BYTES,
 } from './approval.ts'
 export {
   type Authorization,
@@ -105,6 +109,7 @@ export {
   type EndpointRequest,
   type EndpointResponse,
   type Endpoints,
+  endpoints,
   isSlug,
   MAX_RETURN_TO_LENGTH,
   okResponse,
@@ -153,11 +158,19 @@ export {
   type OpeningContent,
   type OpeningSignature,
   parseOpening,
+  shownOpening,
   withholdHalf,
 } from './opening.ts'
 export { parseJson } from './parseJson.ts'
+export { parseRequest } from './parseRequest.ts'
 export { isPlainObject, readMembers } from './plainObject.ts'
-export type { PolicyRefusal, RequestReason, RuleReason, RuleVerdict } from './policyRefusal.ts'
+export {
+  type PolicyRefusal,
+  policyRefusal,
+  type RequestReason,
+  type RuleReason,
+  type RuleVerdict,
+} from './policyRefusal.ts'
 export {
   isProofStatus,
   isProofTransition,
@@ -203,6 +216,7 @@ export {
   type Problem,
   type ProofPayload,
   policy,
+  problem,
   proofPayload,
   type SessionUser,
   type SignRequest,
@@ -278,9 +292,9 @@ export {
   hashSignedTransaction,
   hashUnsignedTransaction,
 } from './transaction.ts'
-export { assertTxMetadata, parseTxMetadata, type TxMetadata } from './txMetadata.ts'
-export { hashTypedData, type TypedData } from './typedData.ts'
-export type { TypedDataMember } from './typedDataTypes.ts'
+export { assertTxMetadata, parseTxMetadata, type TxMetadata, txMetadata } from './txMetadata.ts'
+export { hashTypedData, type TypedData, typedData } from './typedData.ts'
+export { type TypedDataMember, typedDataMember } from './typedDataTypes.ts'
 export { computeApprovalChallenge, toVaultKeyIdInfo, toVaultKeyInfo } from './vault.ts'
 export {
   parseWebhookKey,

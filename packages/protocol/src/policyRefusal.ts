@@ -1,4 +1,6 @@
-/* Why the rules of a vault do not allow a request. Types only: `checkPolicy` of `@countersign/policy` decides. */
+import { type Infer, list, natural, nullable, object, optional, type Schema, string } from './schema.ts'
+
+/* Why the rules of a vault do not allow a request: `checkPolicy` of `@countersign/policy` decides. Readers pass codes through that they do not know. */
 
 /** Why a request is refused whatever the rules say. */
 export type RequestReason =
@@ -38,13 +40,18 @@ export type RuleReason =
     }
 
 /** Why a rule, by its index in the policy, does not match. None where it does. */
-export type RuleVerdict = { rule: number; reasons: readonly RuleReason[] }
+const ruleVerdict = object({
+  rule: natural,
+  reasons: list(object({ code: string(), at: optional(natural) }) as Schema as Schema<RuleReason>),
+})
+export type RuleVerdict = Infer<typeof ruleVerdict>
 
-export type PolicyRefusal = {
+export const policyRefusal = object({
   /** Of the request as a whole. */
-  reasons: readonly RequestReason[]
+  reasons: list(string() as Schema as Schema<RequestReason>),
   /** One for each rule of the policy; none for a request that cannot be read. */
-  rules: readonly RuleVerdict[]
+  rules: list(ruleVerdict),
   /** The rule that came nearest; null for a request that cannot be read. */
-  nearest: number | null
-}
+  nearest: nullable(natural),
+})
+export type PolicyRefusal = Infer<typeof policyRefusal>
