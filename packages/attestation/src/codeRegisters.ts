@@ -1,4 +1,4 @@
-import { isHex, isPlainObject, toHex } from '@countersign/protocol'
+import { isHex, isPlainObject, toHex } from '@countersign/protocol/core'
 import type { TdReport } from './tdx/parseQuote.ts'
 import type { PckPlatform } from './tdx/pckCertificate.ts'
 

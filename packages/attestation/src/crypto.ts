@@ -1,4 +1,4 @@
-import { ServiceError } from '@countersign/protocol'
+import { ServiceError } from '@countersign/protocol/core'
 import { QuoteError } from './errors.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>

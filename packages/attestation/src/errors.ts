@@ -1,4 +1,4 @@
-import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
+import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol/core'
 
 /*
  * ServiceError

@@ -1,4 +1,4 @@
-export { type TcbStatus, tcbStatuses } from '@countersign/protocol'
+export { type TcbStatus, tcbStatuses } from '@countersign/protocol/core'
 export {
   type CodeRegister,
   codeEvents,

@@ -1,4 +1,12 @@
-import { equalBytes, fromHex, isHex, isPlainObject, type TcbStatus, tcbStatuses, toHex } from '@countersign/protocol'
+import {
+  equalBytes,
+  fromHex,
+  isHex,
+  isPlainObject,
+  type TcbStatus,
+  tcbStatuses,
+  toHex,
+} from '@countersign/protocol/core'
 import {
   type AcceptedEvents,
   codeRegisters,

@@ -1,4 +1,4 @@
-import { concatBytes, fromHex, isZero, toHex } from '@countersign/protocol'
+import { concatBytes, fromHex, isZero, toHex } from '@countersign/protocol/core'
 import { EvidenceError } from './errors.ts'
 import { MAX_CERTIFICATES_LENGTH } from './source.ts'
 

@@ -7,7 +7,7 @@ import {
   readBounded,
   toHex,
   withinTimeLimit,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import { EvidenceError, evidenceTimeout, toErrno } from './errors.ts'
 import type { Quote, QuoteSource } from './ports.ts'
 import { createQuoteSource } from './source.ts'

@@ -1,4 +1,4 @@
-import { ServiceError } from '@countersign/protocol'
+import { ServiceError } from '@countersign/protocol/core'
 
 /** Why a guest got no evidence. */
 export type EvidenceErrorCode =

@@ -1,4 +1,4 @@
-import { isBodyTooLarge, isSafeUrl, readBounded, ServiceError, withinTimeLimit } from '@countersign/protocol'
+import { isBodyTooLarge, isSafeUrl, readBounded, ServiceError, withinTimeLimit } from '@countersign/protocol/core'
 
 /** Why a hardware vendor's service gave nothing that can be used. */
 export type VendorErrorCode =

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import type { SnpProduct, SnpTcb } from '@countersign/attestation'
-import { toHex } from '@countersign/protocol'
+import { toHex } from '@countersign/protocol/core'
 import { type Fetch, getBounded, malformed, toVendorUrl } from './getBounded.ts'
 
 export type KdsClientDeps = {

@@ -7,7 +7,7 @@ import {
   parseQuote,
   QuoteError,
 } from '@countersign/attestation'
-import { parseJson, toHex } from '@countersign/protocol'
+import { parseJson, toHex } from '@countersign/protocol/core'
 import { type Fetch, getBounded, malformed, toVendorUrl } from './getBounded.ts'
 
 export type PcsClientDeps = {

@@ -1,5 +1,6 @@
 import { SNP_REPORT_BYTES } from '@countersign/attestation'
-import { type EvidenceMode, equalBytes, withinTimeLimit } from '@countersign/protocol'
+import type { EvidenceMode } from '@countersign/protocol'
+import { equalBytes, withinTimeLimit } from '@countersign/protocol/core'
 import { EvidenceError, evidenceTimeout } from './errors.ts'
 import type { Quote, QuoteSource, Report, ReportSource } from './ports.ts'
 

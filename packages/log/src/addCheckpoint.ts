@@ -1,4 +1,4 @@
-import { isNatural } from '@countersign/protocol'
+import { isNatural } from '@countersign/protocol/core'
 import { parseHashLines, toBase64 } from './base64.ts'
 import { parseDecimal } from './decimal.ts'
 import { LogError } from './errors.ts'

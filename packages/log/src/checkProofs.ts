@@ -1,4 +1,4 @@
-import { computeRoot, equalBytes, hashTreeNode, isNatural, ServiceError } from '@countersign/protocol'
+import { computeRoot, equalBytes, hashTreeNode, isNatural, ServiceError } from '@countersign/protocol/core'
 import { emptyRoot } from './checkpoint.ts'
 import { LogError } from './errors.ts'
 

@@ -1,4 +1,4 @@
-import { isNatural } from '@countersign/protocol'
+import { isNatural } from '@countersign/protocol/core'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { parseHash, toBase64 } from './base64.ts'
 import { parseDecimal } from './decimal.ts'

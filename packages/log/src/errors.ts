@@ -1,4 +1,4 @@
-import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
+import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol/core'
 
 /** Why bytes of a log are not what they should be. What each asks of the reader stands beside it. */
 export type LogErrorCode =

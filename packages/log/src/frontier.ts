@@ -1,4 +1,4 @@
-import { hashTreeNode, isNatural, readMembers } from '@countersign/protocol'
+import { hashTreeNode, isNatural, readMembers } from '@countersign/protocol/core'
 import { emptyRoot } from './checkpoint.ts'
 import { LogError } from './errors.ts'
 import { hashNodes, listTreeNodes } from './treeNodes.ts'

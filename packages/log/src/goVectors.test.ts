@@ -7,7 +7,7 @@ import { createSigner } from './logs.fake.ts'
 import { toVkey } from './noteKey.ts'
 import { openNote, signNote } from './openNote.ts'
 import { encodeTile, listTiles, type Tile, toBundlePath, toTilePath } from './tiles.ts'
-import { computeTreeRoot, createConsistencyProof, createInclusionProof, createLeafReader } from './treeNodes.ts'
+import { computeTreeRoot, createConsistencyProof, createInclusionProof, createLeafReader } from './treeProofs.ts'
 
 // Made by golang.org/x/mod/sumdb, as vectors/go/main.go says: what it makes and what we make are the same bytes.
 type Vectors = {

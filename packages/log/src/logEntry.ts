@@ -1,4 +1,4 @@
-import { fromHex, hashTreeLeaf, isHex, isNatural, toHex } from '@countersign/protocol'
+import { fromHex, hashTreeLeaf, isHex, isNatural, toHex } from '@countersign/protocol/core'
 import { LogError } from './errors.ts'
 
 /*

@@ -1,4 +1,4 @@
-import { toHex } from '@countersign/protocol'
+import { toHex } from '@countersign/protocol/core'
 import { fromBase64, toBase64 } from './base64.ts'
 import { LogError } from './errors.ts'
 

@@ -1,4 +1,4 @@
-import { concatBytes, isEd25519Key, toHex } from '@countersign/protocol'
+import { concatBytes, isEd25519Key, toHex } from '@countersign/protocol/core'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { fromBase64, toBase64 } from './base64.ts'
 import { LogError } from './errors.ts'

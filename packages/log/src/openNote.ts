@@ -1,4 +1,4 @@
-import { verifyEd25519 } from '@countersign/protocol'
+import { verifyEd25519 } from '@countersign/protocol/core'
 import { ml_dsa44 } from '@noble/post-quantum/ml-dsa.js'
 import { LogError } from './errors.ts'
 import { formatNote, type Note, type NoteSignature, parseNote } from './note.ts'

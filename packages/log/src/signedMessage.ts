@@ -1,4 +1,4 @@
-import { concatBytes, isNatural, toU64be } from '@countersign/protocol'
+import { concatBytes, isNatural, toU64be } from '@countersign/protocol/core'
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts'
 import { LogError } from './errors.ts'
 import type { NoteSignature } from './note.ts'

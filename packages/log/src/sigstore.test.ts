@@ -6,7 +6,7 @@ import { assertInclusion } from './checkProofs.ts'
 import { formatCheckpoint, parseCheckpoint } from './checkpoint.ts'
 import { log, origin } from './logs.fake.ts'
 import { openNote, signNote } from './openNote.ts'
-import { createInclusionProof, createLeafReader } from './treeNodes.ts'
+import { createInclusionProof, createLeafReader } from './treeProofs.ts'
 
 // sigstore-js has its own reader of checkpoints and inclusion proofs. Its package exports neither, so its files are loaded as they lie.
 const require = createRequire(import.meta.url)

@@ -20,7 +20,7 @@ import {
   createInclusionProof,
   createLeafReader,
   listInclusionNodes,
-} from './treeNodes.ts'
+} from './treeProofs.ts'
 import { withCode } from './withCode.fake.ts'
 
 const malformed = withCode('tile_malformed')

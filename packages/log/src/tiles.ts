@@ -1,6 +1,7 @@
-import { concatBytes, HASH_BYTES, hashTree, isNatural } from '@countersign/protocol'
+import { concatBytes, HASH_BYTES, hashTree, isNatural } from '@countersign/protocol/core'
 import { LogError } from './errors.ts'
-import type { ReadNode, TreeNode } from './treeNodes.ts'
+import type { TreeNode } from './treeNodes.ts'
+import type { ReadNode } from './treeProofs.ts'
 
 /*
  * Tiles, c2sp.org/tlog-tiles: hashes of one level, 256 side by side. Level 0 has the leaf hashes, and each hash of a level above is the

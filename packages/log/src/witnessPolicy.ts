@@ -1,11 +1,8 @@
-import { fromHex, isEd25519Key, isHex, isMajority, MAX_WITNESSES, toHex } from '@countersign/protocol'
-import { assertInclusion } from './checkProofs.ts'
-import { type Checkpoint, parseCheckpoint } from './checkpoint.ts'
+import { fromHex, isEd25519Key, isHex, isMajority, MAX_WITNESSES, toHex } from '@countersign/protocol/core'
 import { LogError } from './errors.ts'
-import { formatNote, type Note, type NoteSignature, parseNote } from './note.ts'
+import type { Note, NoteSignature } from './note.ts'
 import { computeKeyId, type NoteKey } from './noteKey.ts'
-import { openNote, type VerifiedSignature, type VerifyEd25519, verifySignature } from './openNote.ts'
-import { parseTlogProof } from './tlogProof.ts'
+import { type VerifiedSignature, type VerifyEd25519, verifySignature } from './openNote.ts'
 
 /**
  * Whose cosignatures count, and how many are enough. By their keys alone: the name of a witness is not under its signature, and it may
@@ -21,14 +18,6 @@ export type WitnessPolicy = {
 /** A cosignature that counts. */
 export type Cosignature = VerifiedSignature & { witness: string; timestampS: number }
 
-export type CosignedCheckpoint = {
-  checkpoint: Checkpoint
-  /** By the log itself. */
-  log: VerifiedSignature
-  /** In the order of the policy, one of each witness. */
-  cosignatures: readonly Cosignature[]
-}
-
 export function assertWitnessPolicy(value: WitnessPolicy): void {
   const { witnesses, quorum } = value
   const isList = Array.isArray(witnesses) && witnesses.length >= 1 && witnesses.length <= MAX_WITNESSES
@@ -42,30 +31,6 @@ export function assertWitnessPolicy(value: WitnessPolicy): void {
 export function isSatisfied({ witnesses, quorum }: WitnessPolicy, keys: Iterable<string>): boolean {
   const given = new Set(keys)
   return witnesses.filter((witness) => given.has(witness)).length >= quorum
-}
-
-/**
- * The checkpoint of a note that the log signed and a quorum cosigned. The name of the log's key is the origin.
- *
- * @example
- * const { checkpoint } = assertCosigned(note, { log: parseVkey(vkey), policy })
- */
-export function assertCosigned(
-  note: string | Note,
-  { log, policy }: { log: NoteKey; policy: WitnessPolicy },
-): CosignedCheckpoint {
-  assertWitnessPolicy(policy)
-  const parsed = typeof note === 'string' ? parseNote(note) : note
-  const { text, verified } = openNote(parsed, [log])
-  const checkpoint = parseCheckpoint(text)
-  if (checkpoint.origin !== log.name) throw new LogError('note_unsigned', 'the checkpoint is of another log')
-  const cosignatures = findCosignatures(parsed, policy.witnesses)
-  const cosigners = cosignatures.map(({ witness }) => witness)
-  if (!isSatisfied(policy, cosigners)) {
-    const details = `${cosignatures.length} of ${policy.quorum}`
-    throw new LogError('quorum_missing', 'too few witnesses cosigned', { details })
-  }
-  return { checkpoint, log: verified[0] as VerifiedSignature, cosignatures }
 }
 
 /**
@@ -131,26 +96,6 @@ function verifyByOne(
     if (!(error instanceof LogError) || others.length === 0) throw error
     return verifyByOne(others, text, signature, verify)
   }
-}
-
-/** A checkpoint with the signatures that count and no other, the log's first: one set of them is one text. */
-export function arrangeCheckpoint(
-  text: string,
-  { log, cosignatures }: Pick<CosignedCheckpoint, 'log' | 'cosignatures'>,
-): string {
-  return formatNote({ text, signatures: [log, ...cosignatures].map(({ signature }) => signature) })
-}
-
-/** This leaf is in the log, under a checkpoint that a quorum cosigned: a whole `tlog-proof`, judged. */
-export function assertLogged(
-  proofText: string,
-  { leaf, log, policy }: { leaf: Uint8Array; log: NoteKey; policy: WitnessPolicy },
-): CosignedCheckpoint & { index: number } {
-  const { index, proof, checkpoint: note } = parseTlogProof(proofText)
-  const cosigned = assertCosigned(note, { log, policy })
-  const { size, root } = cosigned.checkpoint
-  assertInclusion({ leaf, index, size, root, proof })
-  return { ...cosigned, index }
 }
 
 function malformed(details: string) {

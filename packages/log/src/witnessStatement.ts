@@ -11,7 +11,7 @@ import {
   toHex,
   toTagBytes,
   verifyEd25519,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts'
 import { LogError } from './errors.ts'

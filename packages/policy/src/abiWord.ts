@@ -1,4 +1,4 @@
-import { toHex, toPrefixedHex } from '@countersign/protocol'
+import { toHex, toPrefixedHex } from '@countersign/protocol/core'
 import type { ArgumentType } from './policy.ts'
 
 const WORD_BYTES = 32

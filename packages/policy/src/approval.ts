@@ -1,4 +1,4 @@
-import { type Approval, approvals, toCanonicalJson } from '@countersign/protocol'
+import { type Approval, approvals, toCanonicalJson } from '@countersign/protocol/core'
 import { parse } from '@countersign/protocol/schema'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { VaultPolicyError } from './errors.ts'

@@ -1,4 +1,4 @@
-import { fromHex, isHex, readMembers } from '@countersign/protocol'
+import { fromHex, isHex, readMembers } from '@countersign/protocol/core'
 import { p256 } from '@noble/curves/nist.js'
 import type { Approver } from './policy.ts'
 import { assertList, malformed } from './policyFields.ts'

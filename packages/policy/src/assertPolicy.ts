@@ -9,7 +9,7 @@ import {
   readMembers,
   ServiceError,
   toCanonicalJson,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { assertApprover } from './assertApprover.ts'
 import { assertRule } from './assertRule.ts'

@@ -1,4 +1,4 @@
-import { type Hex, readMembers } from '@countersign/protocol'
+import { type Hex, readMembers } from '@countersign/protocol/core'
 import type { ArgumentRule, ArgumentType, DomainRule, Rule } from './policy.ts'
 import {
   assertAddress,

@@ -1,4 +1,4 @@
-import { toCanonicalJson } from '@countersign/protocol'
+import { toCanonicalJson } from '@countersign/protocol/core'
 
 /** By canonical bytes: negative where `left` comes first, 0 for the same. */
 export function compareCanonical(left: unknown, right: unknown): number {

@@ -7,7 +7,7 @@ import {
   fromHex,
   type Hex,
   toCanonicalJson,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import { p256 } from '@noble/curves/nist.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { assertApprovals } from './approval.ts'

@@ -1,4 +1,4 @@
-import { AUTHENTICATOR_DATA_BYTES, type AuthenticatorDataReason, equalBytes } from '@countersign/protocol'
+import { AUTHENTICATOR_DATA_BYTES, type AuthenticatorDataReason, equalBytes } from '@countersign/protocol/core'
 import { sha256 } from '@noble/hashes/sha2.js'
 
 /** WebAuthn §6.1, the bits of the byte after the hash of the domain. */

@@ -13,7 +13,7 @@ import {
   readMembers,
   type TxMetadata,
   toCanonicalJson,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import { compareCanonical } from './canonicalOrder.ts'
 import { matchTransaction } from './matchTransaction.ts'
 import { matchTypedData } from './matchTypedData.ts'

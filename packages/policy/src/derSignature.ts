@@ -1,4 +1,4 @@
-import { concatBytes } from '@countersign/protocol'
+import { concatBytes } from '@countersign/protocol/core'
 
 const COORDINATE_BYTES = 32
 const SEQUENCE = 0x30

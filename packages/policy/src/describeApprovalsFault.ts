@@ -1,4 +1,4 @@
-import type { ApprovalReason } from '@countersign/protocol'
+import type { ApprovalReason } from '@countersign/protocol/core'
 import type { ApprovalsVerdict } from './checkApprovals.ts'
 
 const REASONS: Readonly<Record<ApprovalReason, string>> = {

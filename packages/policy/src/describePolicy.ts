@@ -1,4 +1,4 @@
-import { nameChain, toCanonicalJson } from '@countersign/protocol'
+import { nameChain, toCanonicalJson } from '@countersign/protocol/core'
 import { mayTakeDataFee } from './chains.ts'
 import type { ArgumentRule, DomainRule, Policy, Rule, TransactionRule, TypedDataRule } from './policy.ts'
 import {

@@ -1,4 +1,4 @@
-import { nameChain, type RequestReason, type RuleReason } from '@countersign/protocol'
+import { nameChain, type RequestReason, type RuleReason } from '@countersign/protocol/core'
 import type { PolicyVerdict } from './checkPolicy.ts'
 import type { Policy, Rule, TransactionRule } from './policy.ts'
 import { toCapAmount, toPasskeys } from './policyWords.ts'

@@ -1,4 +1,4 @@
-import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
+import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol/core'
 
 /** Why something is not a policy, or no list of approvals, at all. Verdicts say why a request is not allowed. */
 export type VaultPolicyErrorCode =

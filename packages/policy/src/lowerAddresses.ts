@@ -1,4 +1,4 @@
-import { isAddress, isPlainObject, isPrefixedHex } from '@countersign/protocol'
+import { isAddress, isPlainObject, isPrefixedHex } from '@countersign/protocol/core'
 import { malformed } from './policyFields.ts'
 
 /** Returns part of a policy with its addresses in lower case. Leaves malformed parts unchanged: `assertPolicy` rejects them. */

@@ -1,4 +1,4 @@
-import { fromHex, type Hex, type RuleReason, type TxMetadata } from '@countersign/protocol'
+import { fromHex, type Hex, type RuleReason, type TxMetadata } from '@countersign/protocol/core'
 import { decodeWord } from './abiWord.ts'
 import type { ArgumentRule, TransactionRule } from './policy.ts'
 

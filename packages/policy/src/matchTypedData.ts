@@ -1,4 +1,4 @@
-import type { RuleReason, TypedData } from '@countersign/protocol'
+import type { RuleReason, TypedData } from '@countersign/protocol/core'
 import type { DomainRule, TypedDataRule } from './policy.ts'
 
 /** Why typed data is not what a rule allows; nothing where it is. `hashTypedData` has accepted it, so its domain is well formed. */

@@ -1,4 +1,4 @@
-import type { EntropySetting, Hex } from '@countersign/protocol'
+import type { EntropySetting, Hex } from '@countersign/protocol/core'
 
 /*
  * The rules of a vault, version 1: `spec/policy-v1.md` says what each member means. The hash of a policy is part of its vault's key, so

@@ -1,4 +1,4 @@
-import { type Hex, isLowerPrefixedHex, isNatural } from '@countersign/protocol'
+import { type Hex, isLowerPrefixedHex, isNatural } from '@countersign/protocol/core'
 import { isAscending } from './canonicalOrder.ts'
 import { VaultPolicyError } from './errors.ts'
 

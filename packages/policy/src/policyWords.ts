@@ -1,4 +1,4 @@
-import { nameCoin, toCoins, UNKNOWN_COIN } from '@countersign/protocol'
+import { nameCoin, toCoins, UNKNOWN_COIN } from '@countersign/protocol/core'
 import type { TransactionRule } from './policy.ts'
 
 /* Parts of the sentences about a policy. Texts that its author wrote are quoted in ASCII: nothing invisible, nothing from right to left. */

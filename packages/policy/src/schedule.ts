@@ -1,4 +1,4 @@
-import type { EntropySetting } from '@countersign/protocol'
+import type { EntropySetting } from '@countersign/protocol/core'
 import { compareCanonical } from './canonicalOrder.ts'
 import type { Policy, Schedule } from './policy.ts'
 

@@ -8,7 +8,7 @@ import {
   toEntropyMessage,
   verifyDrandWitness,
   verifyEd25519,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import type { TimedSample } from './checkPolicy.ts'
 import type { TimeSource } from './policy.ts'
 

@@ -24,7 +24,7 @@ import {
   toCanonicalJson,
   toHex,
   toRootSecretName,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import { type ParsedRootSecretPolicy, toQuotePolicy } from './policy.ts'
 
 /** A custodian's share: to whose key it is sealed, and how it is known when it comes back. */

@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { isBodyTooLarge, parseJson, readBounded, ServiceError } from '@countersign/protocol'
+import { isBodyTooLarge, parseJson, readBounded, ServiceError } from '@countersign/protocol/core'
 
 /** Why a call to an enclave failed. */
 export type PeerErrorCode =

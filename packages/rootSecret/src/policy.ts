@@ -6,7 +6,7 @@ import {
   type TdMeasurement,
   type TdPlatform,
 } from '@countersign/attestation'
-import { hashRootSecretPolicy, isHex, isPlainObject, parseStrictJson, toHex } from '@countersign/protocol'
+import { hashRootSecretPolicy, isHex, isPlainObject, parseStrictJson, toHex } from '@countersign/protocol/core'
 import { isX25519Key } from './sealing/x25519.ts'
 
 /** Which enclaves may hold the root secret, and who keeps the shares of its backup. Its hash is part of the configuration. */

@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
-import { isEd25519Key, toHex } from '@countersign/protocol'
+import { isEd25519Key, toHex } from '@countersign/protocol/core'
 
 /**
  * Whether an Ed25519 signature holds under a key. False for a key of small order or in another than its canonical encoding, and for

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { isHex } from '@countersign/protocol'
+import { isHex } from '@countersign/protocol/core'
 
 /*
  * Trees of RFC 6962 §2.1 whose hashes are hex, by Node's SHA-256. The protocol's own are of bytes, for browsers too, and take twice the time or

@@ -1,4 +1,4 @@
-import { chains } from '@countersign/protocol'
+import { chains } from '@countersign/protocol/core'
 import type { Env, Fault } from './readEnv.ts'
 
 /** Chains whose money is worth nothing, by id: all that a service on simulated silicon may sign for or publish to. */

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { enclavePaths, rootSecretPaths } from '@countersign/protocol'
+import { enclavePaths, rootSecretPaths } from '@countersign/protocol/core'
 import type { Log } from '@countersign/service'
 import { type AttestDeps, createAttestor } from './attest.ts'
 import type { Callers } from './callers.ts'

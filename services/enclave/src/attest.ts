@@ -7,7 +7,7 @@ import {
   fromHex,
   hashEnclaveConfig,
   toHex,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import { createCallQueue } from './callQueue.ts'
 import type { KeyWorker } from './keys/keyWorker.ts'
 import type { StatementLog } from './log/statementLog.ts'

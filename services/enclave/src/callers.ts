@@ -8,7 +8,7 @@ import {
   computeSnpReportData,
   fromHex,
   toCallerMessage,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import { isEd25519Signature } from '@countersign/service/ed25519'
 import { EnclaveError } from './errors.ts'
 import type { Clock } from './ports.ts'

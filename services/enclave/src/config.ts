@@ -12,7 +12,7 @@ import {
   ServiceError,
   toEnclaveVersion,
   toRootSecretName,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import {
   ConfigError,
   collectFaults,

@@ -1,4 +1,4 @@
-import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
+import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol/core'
 
 /** Why a call to the enclave was refused as a whole. */
 export type EnclaveErrorCode =

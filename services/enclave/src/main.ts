@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync, writeSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { createVerifier } from '@countersign/attestation'
-import { hashEnclaveConfig, toHex } from '@countersign/protocol'
+import { hashEnclaveConfig, toHex } from '@countersign/protocol/core'
 import { callPeer } from '@countersign/root-secret'
 import { createLog, createShutdown, type Env, type RunningService, runProgram } from '@countersign/service'
 import packageJson from '../package.json' with { type: 'json' }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { type ReportPolicy, readSnpMeasurement, snpProducts, snpTcbParts } from '@countersign/attestation'
-import { isHex, isPlainObject, parseStrictJson, toCanonicalJson } from '@countersign/protocol'
+import { isHex, isPlainObject, parseStrictJson, toCanonicalJson } from '@countersign/protocol/core'
 import type { CallerPolicy } from './callers.ts'
 
 type ParsedCallerPolicy = { policy: CallerPolicy; policyHash: string }

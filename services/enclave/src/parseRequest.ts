@@ -1,5 +1,5 @@
-import { MAX_NOTE_SIGNATURES } from '@countersign/log'
-import { assertApprovals, MAX_POLICY_BYTES, VaultPolicyError } from '@countersign/policy'
+import { MAX_NOTE_SIGNATURES } from '@countersign/log/core'
+import { assertApprovals, MAX_POLICY_BYTES, VaultPolicyError } from '@countersign/policy/core'
 import {
   type AttestRequest,
   type CallerAttestation,
@@ -16,7 +16,7 @@ import {
   readMembers,
   type SignItem,
   type VaultRequest,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import { EnclaveError } from './errors.ts'
 
 /** Reads the JSON body of a call. */

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { EvidenceError } from '@countersign/evidence'
-import type { EnclaveErrorBody } from '@countersign/protocol'
+import type { EnclaveErrorBody } from '@countersign/protocol/core'
 import type { Log } from '@countersign/service'
 import type { Admitted } from './callers.ts'
 import { EnclaveError, type EnclaveErrorCode } from './errors.ts'

@@ -4,7 +4,7 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import { createServer as createHttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { createSelfSignedCertificate } from '@countersign/attestation/certificates'
-import { callerHeaders, enclavePaths, isBodyTooLarge, readBounded } from '@countersign/protocol'
+import { callerHeaders, enclavePaths, isBodyTooLarge, readBounded } from '@countersign/protocol/core'
 import { closeServer, trackAnswers } from '@countersign/service'
 import { type ByteBudget, createByteBudget } from './byteBudget.ts'
 import { EnclaveError } from './errors.ts'

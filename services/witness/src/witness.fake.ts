@@ -1,6 +1,6 @@
 import { formatAddCheckpoint, hashOrigin } from '@countersign/log'
 import { leaves, log, origin, toCosigned, toText } from '../../../packages/log/src/logs.fake.ts'
-import { createConsistencyProof, createLeafReader } from '../../../packages/log/src/treeNodes.ts'
+import { createConsistencyProof, createLeafReader } from '../../../packages/log/src/treeProofs.ts'
 import type { LogList } from './logList.ts'
 import { createKeyFile, readSigners } from './signers.ts'
 import type { Store, Stored } from './store.ts'

@@ -1,4 +1,4 @@
-import { concatBytes, toHex } from '@countersign/protocol'
+import { concatBytes, toHex } from '@countersign/protocol/core'
 import { sha256 } from '@noble/hashes/sha2.js'
 import type { TrustedRoot } from '../roots.ts'
 import {

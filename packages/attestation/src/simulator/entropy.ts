@@ -7,7 +7,7 @@ import {
   toHex,
   toRoundTimeMs,
   toU64be,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import { bls12_381 } from '@noble/curves/bls12-381.js'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { sha256 } from '@noble/hashes/sha2.js'

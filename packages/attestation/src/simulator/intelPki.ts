@@ -1,4 +1,4 @@
-import { fromHex, toHex } from '@countersign/protocol'
+import { fromHex, toHex } from '@countersign/protocol/core'
 import { sha256 } from '@noble/hashes/sha2.js'
 import type { TrustedRoot } from '../roots.ts'
 import {

@@ -1,4 +1,4 @@
-import { ServiceError } from '@countersign/protocol'
+import { ServiceError } from '@countersign/protocol/core'
 import { p256, p384 } from '@noble/curves/nist.js'
 import { hkdf } from '@noble/hashes/hkdf.js'
 import { sha256, sha384 } from '@noble/hashes/sha2.js'

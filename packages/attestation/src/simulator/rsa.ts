@@ -1,4 +1,4 @@
-import { concatBytes, fromHex } from '@countersign/protocol'
+import { concatBytes, fromHex } from '@countersign/protocol/core'
 import { sha384 } from '@noble/hashes/sha2.js'
 import type { IssuerKey } from '../x509/encodeCertificate.ts'
 import { toBigInt } from '../x509/encodeCertificate.ts'

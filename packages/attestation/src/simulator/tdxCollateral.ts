@@ -1,4 +1,4 @@
-import { toHex } from '@countersign/protocol'
+import { toHex } from '@countersign/protocol/core'
 import type { Collateral } from '../tdx/collateral.ts'
 import { encodeCrl, toPem, toSerial } from '../x509/encodeCertificate.ts'
 import { FMSPC, type IntelPki, intelName, OTHER_FMSPC, OTHER_PCE_ID, PCE_ID } from './intelPki.ts'

@@ -1,4 +1,4 @@
-import { concatBytes, fromHex } from '@countersign/protocol'
+import { concatBytes, fromHex } from '@countersign/protocol/core'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { toPem } from '../x509/encodeCertificate.ts'
 import { type IntelPki, OTHER_FMSPC, OTHER_PCE_ID, type PckOptions } from './intelPki.ts'

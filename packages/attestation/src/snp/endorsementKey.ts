@@ -1,4 +1,4 @@
-import { equalBytes } from '@countersign/protocol'
+import { equalBytes } from '@countersign/protocol/core'
 import { QuoteError } from '../errors.ts'
 import { DerError, parseDer, tags, toAscii, toNumber } from '../x509/der.ts'
 import type { Certificate } from '../x509/parseCertificate.ts'

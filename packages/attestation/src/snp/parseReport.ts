@@ -1,4 +1,4 @@
-import { isZero } from '@countersign/protocol'
+import { isZero } from '@countersign/protocol/core'
 import { QuoteError } from '../errors.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>

@@ -1,4 +1,4 @@
-import { fromHex, isPlainObject, parseJson, ServiceError } from '@countersign/protocol'
+import { fromHex, isPlainObject, parseJson, ServiceError } from '@countersign/protocol/core'
 import { QuoteError, type QuoteErrorCode } from '../errors.ts'
 import { parseCrl } from '../x509/parseCrl.ts'
 

@@ -1,4 +1,4 @@
-import { toHex } from '@countersign/protocol'
+import { toHex } from '@countersign/protocol/core'
 import type { Crl } from '../x509/parseCrl.ts'
 import { toCrlWindow } from '../x509/verifyChain.ts'
 import { type Collateral, parseHexCrl } from './collateral.ts'

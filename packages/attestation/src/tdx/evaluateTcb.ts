@@ -1,4 +1,4 @@
-import { equalBytes, isZero, type TcbStatus } from '@countersign/protocol'
+import { equalBytes, isZero, type TcbStatus } from '@countersign/protocol/core'
 import { QuoteError } from '../errors.ts'
 import { readTdxModule, type TdReport } from './parseQuote.ts'
 import type { PckPlatform } from './pckCertificate.ts'

@@ -1,4 +1,12 @@
-import { concatBytes, equalBytes, fromHex, isPlainObject, parseJson, ServiceError, toHex } from '@countersign/protocol'
+import {
+  concatBytes,
+  equalBytes,
+  fromHex,
+  isPlainObject,
+  parseJson,
+  ServiceError,
+  toHex,
+} from '@countersign/protocol/core'
 import { digest } from '../crypto.ts'
 import { QuoteError } from '../errors.ts'
 import type { TdReport } from './parseQuote.ts'

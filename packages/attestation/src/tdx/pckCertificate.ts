@@ -1,4 +1,4 @@
-import { toHex } from '@countersign/protocol'
+import { toHex } from '@countersign/protocol/core'
 import { QuoteError } from '../errors.ts'
 import { assertTag, type Der, DerError, parseChildren, parseDer, tags, toNumber, toOid } from '../x509/der.ts'
 import { type Certificate, parseCertificate } from '../x509/parseCertificate.ts'

@@ -1,4 +1,4 @@
-import { equalBytes } from '@countersign/protocol'
+import { equalBytes } from '@countersign/protocol/core'
 import { QuoteError } from '../errors.ts'
 import type { QeReport } from './parseQuote.ts'
 import { readJson } from './readJson.ts'

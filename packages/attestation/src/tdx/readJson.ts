@@ -1,4 +1,4 @@
-import { fromHex, isPlainObject, parseJson } from '@countersign/protocol'
+import { fromHex, isPlainObject, parseJson } from '@countersign/protocol/core'
 
 /** Typed access to the members of a JSON object that a vendor signed; every fault goes through `fail`. */
 export type ObjectReader = {

@@ -1,4 +1,4 @@
-import { toHex } from '@countersign/protocol'
+import { toHex } from '@countersign/protocol/core'
 import { QuoteError } from '../errors.ts'
 import { type ObjectReader, readJson } from './readJson.ts'
 

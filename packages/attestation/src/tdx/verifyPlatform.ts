@@ -1,4 +1,4 @@
-import { concatBytes, equalBytes, isZero } from '@countersign/protocol'
+import { concatBytes, equalBytes, isZero } from '@countersign/protocol/core'
 import { digest, importEcKey, inOrder, verifyEcdsa } from '../crypto.ts'
 import { QuoteError } from '../errors.ts'
 import type { TrustedRoot } from '../roots.ts'

@@ -1,4 +1,4 @@
-import { equalBytes, isZero, type TcbStatus } from '@countersign/protocol'
+import { equalBytes, isZero, type TcbStatus } from '@countersign/protocol/core'
 import { verifyEcdsa } from '../crypto.ts'
 import { QuoteError } from '../errors.ts'
 import type { TrustedRoot } from '../roots.ts'

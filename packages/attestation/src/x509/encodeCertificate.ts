@@ -1,4 +1,4 @@
-import { concatBytes } from '@countersign/protocol'
+import { concatBytes } from '@countersign/protocol/core'
 import { sha256 } from '@noble/hashes/sha2.js'
 import {
   type Bytes,

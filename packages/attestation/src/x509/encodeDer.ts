@@ -1,4 +1,4 @@
-import { concatBytes, fromHex } from '@countersign/protocol'
+import { concatBytes, fromHex } from '@countersign/protocol/core'
 
 /*
  * A DER writer (ITU-T X.690), no more than the simulated certificates need. Every function returns a complete

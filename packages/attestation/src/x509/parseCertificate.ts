@@ -1,4 +1,4 @@
-import { equalBytes, fromHex, toHex } from '@countersign/protocol'
+import { equalBytes, fromHex, toHex } from '@countersign/protocol/core'
 import type { Curve } from '../crypto.ts'
 import { QuoteError } from '../errors.ts'
 import {

@@ -1,4 +1,4 @@
-import { equalBytes, toHex } from '@countersign/protocol'
+import { equalBytes, toHex } from '@countersign/protocol/core'
 import { digest, importEcKey, importRsaKey, inOrder, verifyEcdsa, verifyRsaPss } from '../crypto.ts'
 import { QuoteError } from '../errors.ts'
 import type { TrustedRoot } from '../roots.ts'

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { concatBytes } from '@countersign/protocol'
+import { concatBytes } from '@countersign/protocol/core'
 
 /*
  * Nothing here or beside it makes secret bytes with `Buffer.concat`, or with `Buffer.from` out of text: those are cut from a slab

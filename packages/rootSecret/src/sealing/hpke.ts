@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
-import { concatBytes } from '@countersign/protocol'
+import { concatBytes } from '@countersign/protocol/core'
 import { expand, extract } from './hkdf.ts'
 import { agree, createX25519Pair, type X25519Pair } from './x25519.ts'
 

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, diffieHellman, generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { concatBytes } from '@countersign/protocol'
+import { concatBytes } from '@countersign/protocol/core'
 
 /** An X25519 key pair; the public half as its 32 bytes. */
 export type X25519Pair = { privateKey: KeyObject; publicKey: Uint8Array<ArrayBuffer> }

@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import { concatBytes, type Hex, tags, toCanonicalJson, toTagBytes } from '@countersign/protocol'
+import { concatBytes, type Hex, tags, toCanonicalJson, toTagBytes } from '@countersign/protocol/core'
 import { hmacSha256 } from '@countersign/root-secret/sealing'
 
 /** What the enclave attests to itself about a session: this owner, with this session secret, may use this key until then. */

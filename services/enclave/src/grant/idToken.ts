@@ -7,7 +7,7 @@ import {
   type StrictJsonErrorCode,
   tags,
   toTagBytes,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import { compactVerify, errors } from 'jose'
 import { EnclaveError } from '../errors.ts'
 import type { IdTokenVerifier } from '../ports.ts'

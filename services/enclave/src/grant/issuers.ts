@@ -1,4 +1,4 @@
-import { type EnclaveIssuer, isSafeUrl } from '@countersign/protocol'
+import { type EnclaveIssuer, isSafeUrl } from '@countersign/protocol/core'
 
 /** Whose ID tokens the enclave accepts, for which client, and where it gets the keys that sign them. */
 export type Issuer = EnclaveIssuer

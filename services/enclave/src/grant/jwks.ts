@@ -1,5 +1,11 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
-import { isBodyTooLarge, isPlainObject, parseStrictJson, readBounded, withinTimeLimit } from '@countersign/protocol'
+import {
+  isBodyTooLarge,
+  isPlainObject,
+  parseStrictJson,
+  readBounded,
+  withinTimeLimit,
+} from '@countersign/protocol/core'
 import { EnclaveError } from '../errors.ts'
 import type { Clock } from '../ports.ts'
 import { idTokenInvalid } from './idTokenError.ts'

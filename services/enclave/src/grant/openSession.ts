@@ -1,4 +1,4 @@
-import type { OpenSessionRequest, OpenSessionResponse } from '@countersign/protocol'
+import type { OpenSessionRequest, OpenSessionResponse } from '@countersign/protocol/core'
 import { toOwner } from '../keys/deriveKey.ts'
 import type { KeyWorker } from '../keys/keyWorker.ts'
 import type { Clock, IdTokenVerifier, Random } from '../ports.ts'

@@ -10,7 +10,7 @@ import {
   toU32be,
   toVaultKeyIdInfo,
   toVaultKeyInfo,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import { expand, extract, hmacSha256 } from '@countersign/root-secret/sealing'
 import { pointFromScalar } from 'tiny-secp256k1'
 import type { Identity } from '../ports.ts'

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import type { Hex, LogSetting, SignItem, SignItemError } from '@countersign/protocol'
+import type { Hex, LogSetting, SignItem, SignItemError } from '@countersign/protocol/core'
 import { endThread } from '@countersign/service/thread'
 import type { GrantFault } from '../grant/grant.ts'
 import { RootSecretError, type RootSecretHolder, type RootSecretRefusal } from '../rootSecret/rootSecretHolder.ts'

@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject, sign } from 'node:crypto'
-import { LogError, parseCheckpoint } from '@countersign/log'
+import { LogError, parseCheckpoint } from '@countersign/log/core'
 import type { Keyring } from './deriveKey.ts'
 
 /** The keys of logs, in the key worker's thread: they sign checkpoints, and nothing else. */

@@ -1,4 +1,4 @@
-import { findCosignatures, LogError, parseNote } from '@countersign/log'
+import { findCosignatures, LogError, parseNote } from '@countersign/log/core'
 import { isEd25519Signature } from '@countersign/service/ed25519'
 import { EnclaveError } from '../errors.ts'
 

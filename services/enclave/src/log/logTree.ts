@@ -1,5 +1,5 @@
-import { type Frontier, formatCheckpoint, type LogEntry, toLogEntryHex } from '@countersign/log'
-import { fromHex, toHex } from '@countersign/protocol'
+import { type Frontier, formatCheckpoint, type LogEntry, toLogEntryHex } from '@countersign/log/core'
+import { fromHex, toHex } from '@countersign/protocol/core'
 import { createTreeEdge, hashLeaf } from '@countersign/service/hexTree'
 
 /** The tree of one log as this boot goes on with it. The entries before are known by their frontier alone. */

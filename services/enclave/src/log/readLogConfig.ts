@@ -1,11 +1,11 @@
-import { parseWitnessKey } from '@countersign/log'
+import { parseWitnessKey } from '@countersign/log/core'
 import {
   assertEnclaveSettings,
   createEnclaveSettings,
   isHex,
   type LogSetting,
   ServiceError,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import { type Env, type Fault, readInteger, readList } from '@countersign/service'
 
 export type LogConfig = {

@@ -7,8 +7,8 @@ import {
   type NoteKey,
   openNote,
   parseCheckpoint,
-} from '@countersign/log'
-import { equalBytes, fromHex, type LogRequest } from '@countersign/protocol'
+} from '@countersign/log/core'
+import { equalBytes, fromHex, type LogRequest } from '@countersign/protocol/core'
 import { EnclaveError } from '../errors.ts'
 
 /**

@@ -6,8 +6,8 @@ import {
   readQuorumTimes,
   toNoteSignature,
   toVkey,
-} from '@countersign/log'
-import type { PolicyLog } from '@countersign/policy'
+} from '@countersign/log/core'
+import type { PolicyLog } from '@countersign/policy/core'
 import {
   type AppendedEntries,
   type LogRequest,
@@ -20,7 +20,7 @@ import {
   type SignedStatement,
   type SignItem,
   toHex,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import type { Log } from '@countersign/service'
 import { createByteBudget } from '../byteBudget.ts'
 import { EnclaveError } from '../errors.ts'

@@ -1,4 +1,4 @@
-import { isSafeUrl } from '@countersign/protocol'
+import { isSafeUrl } from '@countersign/protocol/core'
 import { type ParsedRootSecretPolicy, parseRootSecretPolicy } from '@countersign/root-secret'
 import { type Env, type Fault, fileFix } from '@countersign/service'
 

@@ -1,5 +1,11 @@
 import { lstat } from 'node:fs/promises'
-import { computeBackupReportData, type EnclaveSettings, fromHex, hashEnclaveConfig, toHex } from '@countersign/protocol'
+import {
+  computeBackupReportData,
+  type EnclaveSettings,
+  fromHex,
+  hashEnclaveConfig,
+  toHex,
+} from '@countersign/protocol/core'
 import {
   type Backup,
   BackupError,

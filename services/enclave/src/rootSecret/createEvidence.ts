@@ -1,6 +1,6 @@
 import type { Collateral } from '@countersign/attestation'
 import { type QuoteSource, VendorError } from '@countersign/evidence'
-import { type EnclaveConfig, type PeerEvidence, toHex } from '@countersign/protocol'
+import { type EnclaveConfig, type PeerEvidence, toHex } from '@countersign/protocol/core'
 import { EnclaveError } from '../errors.ts'
 
 /** Where an enclave gets the evidence that it shows a peer or a custodian. */

@@ -10,7 +10,7 @@ import {
   type TransferRequest,
   type TransferResponse,
   toHex,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import { type RootSecretPolicy, toQuotePolicy, verifyPeerEvidence } from '@countersign/root-secret'
 import { isX25519Key } from '@countersign/root-secret/sealing'
 import type { Log } from '@countersign/service'

@@ -10,7 +10,7 @@ import {
   rootSecretPaths,
   type TransferRequest,
   toHex,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import {
   BackupError,
   CALL_TIMEOUT_MS,

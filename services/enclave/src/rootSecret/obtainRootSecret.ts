@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { QuoteError } from '@countersign/attestation'
 import { EvidenceError, VendorError } from '@countersign/evidence'
-import { fromHex } from '@countersign/protocol'
+import { fromHex } from '@countersign/protocol/core'
 import {
   type Backup,
   BackupError,

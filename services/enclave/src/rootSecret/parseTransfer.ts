@@ -1,4 +1,4 @@
-import { type ChallengeResponse, isHex, type TransferRequest, type TransferResponse } from '@countersign/protocol'
+import { type ChallengeResponse, isHex, type TransferRequest, type TransferResponse } from '@countersign/protocol/core'
 import { parseAnswer, parsePeerEvidence } from '@countersign/root-secret'
 import { invalidRequest, toMembers } from '../parseRequest.ts'
 

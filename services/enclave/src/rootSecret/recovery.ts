@@ -12,7 +12,7 @@ import {
   type ShareRequest,
   type ShareResponse,
   toHex,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import {
   type Backup,
   BackupError,

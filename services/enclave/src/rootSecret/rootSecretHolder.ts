@@ -1,4 +1,11 @@
-import { equalBytes, hashShare, tags, toShareContext, toSubmissionContext, toTagBytes } from '@countersign/protocol'
+import {
+  equalBytes,
+  hashShare,
+  tags,
+  toShareContext,
+  toSubmissionContext,
+  toTagBytes,
+} from '@countersign/protocol/core'
 import {
   createX25519Pair,
   expand,

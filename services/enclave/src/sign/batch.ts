@@ -6,7 +6,7 @@ import {
   hashBatch,
   type SignedBatch,
   toHex,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import type { Log } from '@countersign/service'
 import { createTreeEdge } from '@countersign/service/hexTree'
 

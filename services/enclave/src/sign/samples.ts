@@ -10,7 +10,7 @@ import {
   type SignItemError,
   toEntropyMessage,
   verifyDrandWitness,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import { isEd25519Signature } from '@countersign/service/ed25519'
 import type { Time } from '../time/time.ts'
 import { toFlatJson } from './toFlatJson.ts'

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { canTellTime, type Policy, type PolicyLog } from '@countersign/policy'
+import { canTellTime, type Policy, type PolicyLog } from '@countersign/policy/core'
 import {
   type AddressItem,
   assertAuthorizationAllowed,
@@ -30,7 +30,7 @@ import {
   toPrefixedHex,
   toStatementText,
   type VaultUse,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import { checkGrant } from '../grant/grant.ts'
 import type { Keyring } from '../keys/deriveKey.ts'
 import type { Random } from '../ports.ts'

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import type { TimedSample } from '@countersign/policy'
+import type { TimedSample } from '@countersign/policy/core'
 import {
   hashAuthorization,
   isDrandWitness,
@@ -12,7 +12,7 @@ import {
   type SignItemResult,
   type SignItemsResponse,
   toPrefixedHex,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import { type KeyWorker, MAX_TASKS } from '../keys/keyWorker.ts'
 import type { StatementLog } from '../log/statementLog.ts'
 import type { Time } from '../time/time.ts'

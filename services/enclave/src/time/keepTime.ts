@@ -1,4 +1,4 @@
-import { ServiceError } from '@countersign/protocol'
+import { ServiceError } from '@countersign/protocol/core'
 import type { LearnTimeDeps } from './learnTime.ts'
 
 const ASK_EVERY_MS = 3_600_000

@@ -1,4 +1,4 @@
-import { ServiceError } from '@countersign/protocol'
+import { ServiceError } from '@countersign/protocol/core'
 import type { Log } from '@countersign/service'
 import type { Clock } from '../ports.ts'
 import type { Time } from './time.ts'

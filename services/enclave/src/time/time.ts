@@ -1,4 +1,4 @@
-import { MAX_SAMPLE_AGE_MS } from '@countersign/protocol'
+import { MAX_SAMPLE_AGE_MS } from '@countersign/protocol/core'
 import { EnclaveError } from '../errors.ts'
 import type { Clock } from '../ports.ts'
 

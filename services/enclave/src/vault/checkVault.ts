@@ -5,7 +5,7 @@ import {
   type PolicyRequest,
   type TimedSample,
   type VerifyEs256,
-} from '@countersign/policy'
+} from '@countersign/policy/core'
 import {
   type Hex,
   isOffChain,
@@ -13,7 +13,7 @@ import {
   type SignItem,
   type SignItemError,
   type VaultUse,
-} from '@countersign/protocol'
+} from '@countersign/protocol/core'
 import type { Policies } from './policies.ts'
 
 /** What the rules of a vault are, and what tells them the time. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import { canSignOnChains, canTellTime, type Policy, parsePolicy, VaultPolicyError } from '@countersign/policy'
-import type { EnclaveSettings, VaultRequest, VaultResponse } from '@countersign/protocol'
+import { canSignOnChains, canTellTime, type Policy, parsePolicy, VaultPolicyError } from '@countersign/policy/core'
+import type { EnclaveSettings, VaultRequest, VaultResponse } from '@countersign/protocol/core'
 import { EnclaveError } from '../errors.ts'
 import type { KeyWorker } from '../keys/keyWorker.ts'
 import type { Time } from '../time/time.ts'

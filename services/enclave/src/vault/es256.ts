@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
-import type { VerifyEs256 } from '@countersign/policy'
+import type { VerifyEs256 } from '@countersign/policy/core'
 
 /** DER SubjectPublicKeyInfo of a P-256 key (RFC 5480 §2), less the uncompressed point. */
 const SPKI = Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200', 'hex')

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import { isSatisfied } from '@countersign/log'
-import { type Policy, parsePolicy, VaultPolicyError } from '@countersign/policy'
-import type { LogSetting } from '@countersign/protocol'
+import { isSatisfied } from '@countersign/log/core'
+import { type Policy, parsePolicy, VaultPolicyError } from '@countersign/policy/core'
+import type { LogSetting } from '@countersign/protocol/core'
 import { createPolicyMemory } from './policyMemory.ts'
 
 /** Policies by their hash, parsed once for as long as they are remembered. */

@@ -5,6 +5,7 @@ import { assertConsistency, assertInclusion } from './checkProofs.ts'
 import { emptyRoot } from './checkpoint.ts'
 import { appendLeaves, assertFrontier, computeFrontierRoot, emptyFrontier } from './frontier.ts'
 import { leaves } from './logs.fake.ts'
+import { listTreeNodes } from './treeNodes.ts'
 import {
   computeTreeRoot,
   createConsistencyProof,
@@ -12,9 +13,8 @@ import {
   createLeafReader,
   listConsistencyNodes,
   listInclusionNodes,
-  listTreeNodes,
   type ReadNode,
-} from './treeNodes.ts'
+} from './treeProofs.ts'
 import { withCode } from './withCode.fake.ts'
 
 const sha256 = (...parts: Uint8Array[]) => Uint8Array.from(createHash('sha256').update(Buffer.concat(parts)).digest())

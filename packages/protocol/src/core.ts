@@ -1,0 +1,213 @@
+/* What the enclave speaks. It loads this entry, and nothing of the HTTP interface, the contract and the webhooks. */
+
+export {
+  type Approval,
+  type ApprovalReason,
+  AUTHENTICATOR_DATA_BYTES,
+  type AuthenticatorDataReason,
+  approvals,
+  type ClientDataReason,
+  MAX_CLIENT_DATA_BYTES,
+} from './approval.ts'
+export {
+  type Authorization,
+  assertAuthorizationAllowed,
+  hashAuthorization,
+  hashSignedAuthorization,
+  parseAuthorization,
+} from './authorization.ts'
+export { concatBytes, equalBytes, isZero } from './bytes.ts'
+export { parseCanonicalJson, toCanonicalJson } from './canonicalJson.ts'
+export { type Chain, chains, nameChain, nameCoin, toCoins, UNKNOWN_COIN } from './chains.ts'
+export { assertEnclaveConfig, type EnclaveConfig, type EnclaveIssuer, hashEnclaveConfig } from './configHash.ts'
+export {
+  type ContentChain,
+  findContentChain,
+  hashContent,
+  type MessageContent,
+  type OffChainContent,
+  parseOffChainContent,
+  pickContent,
+} from './contents.ts'
+export {
+  type AnyWitness,
+  type DrandBeacon,
+  type DrandWitness,
+  hashWitness,
+  isDrandWitness,
+  isRoundSigned,
+  parseDrandBeacon,
+  quicknet,
+  toRoundTimeMs,
+  verifyDrandWitness,
+} from './drand.ts'
+export { isEd25519Key, verifyEd25519 } from './ed25519.ts'
+export {
+  type AddressItem,
+  type AppendedEntries,
+  type AttestRequest,
+  type AttestResponse,
+  type AuthorizationItem,
+  CALLER_TOLERANCE_MS,
+  type CallerAttestation,
+  callerHeaders,
+  type EnclaveErrorBody,
+  enclavePaths,
+  type LoggedItemsResponse,
+  type LogRequest,
+  type LogResponse,
+  MAX_SIGN_ITEMS,
+  type OffChainItem,
+  type OpenSessionRequest,
+  type OpenSessionResponse,
+  type Placed,
+  type ReleaseRequest,
+  type ReleaseResponse,
+  type SignedBatch,
+  type SignedStatement,
+  type SignItem,
+  type SignItemError,
+  type SignItemResult,
+  type SignItemsRequest,
+  type SignItemsResponse,
+  type TransactionItem,
+  toCallerMessage,
+  type VaultRequest,
+  type VaultResponse,
+  type VaultUse,
+} from './enclave.ts'
+export {
+  type EntropyWitness,
+  hashEntropy,
+  isEntropyWitness,
+  MAX_SAMPLE_AGE_MS,
+  parseTimestamp,
+  SAMPLE_TOLERANCE_MS,
+  toEntropyMessage,
+} from './entropy.ts'
+export { type ProtocolErrorCode, ServiceError, type ServiceErrorOptions } from './errors.ts'
+export { isMajority, isNatural, toU32be, toU64be } from './fields.ts'
+export {
+  fromHex,
+  fromPrefixedHex,
+  type Hex,
+  isHex,
+  isLowerPrefixedHex,
+  toHex,
+  toPrefixedHex,
+} from './hex.ts'
+export { isAddress } from './isAddress.ts'
+export { isPrefixedHex } from './isPrefixedHex.ts'
+export {
+  type ApprovalKind,
+  hasSignature,
+  isOffChain,
+  type Kind,
+  kinds,
+  type OffChainKind,
+  type SignatureKind,
+  signatureKinds,
+  subjects,
+} from './kinds.ts'
+export { isLoopbackHost, isLoopbackUrl, isSafeUrl } from './loopback.ts'
+export {
+  computeRoot,
+  createInclusionPath,
+  createInclusionPaths,
+  HASH_BYTES,
+  hashTree,
+  hashTreeLeaf,
+  hashTreeNode,
+  type Inclusion,
+} from './merkle.ts'
+export { hashMessage, MAX_OFF_CHAIN_BYTES } from './message.ts'
+export {
+  assertOpening,
+  commitContent,
+  commitSignature,
+  computeCommitment,
+  MAX_OPENING_BYTES,
+  type Opening,
+  type OpeningContent,
+  type OpeningSignature,
+  parseOpening,
+  withholdHalf,
+} from './opening.ts'
+export { parseJson } from './parseJson.ts'
+export { isPlainObject, readMembers } from './plainObject.ts'
+export type { PolicyRefusal, RequestReason, RuleReason, RuleVerdict } from './policyRefusal.ts'
+export { type BodyStream, isBodyTooLarge, readBounded } from './readBounded.ts'
+export {
+  computeEnclaveAttestReportData,
+  computeSnpReportData,
+  computeSnpReportDataV2,
+  computeTdxReportData,
+  firstPreviousBatchHash,
+  hashBatch,
+  ML_DSA_65_KEY_BYTES,
+  ML_DSA_65_SIGNATURE_BYTES,
+} from './reportData.ts'
+export {
+  type ChallengeResponse,
+  computeBackupReportData,
+  computeDonorReportData,
+  computeJoinerReportData,
+  computeRecoveryReportData,
+  hashRootSecretPolicy,
+  hashShare,
+  type PeerEvidence,
+  type RecoveryRequest,
+  type RecoveryResponse,
+  rootSecretPaths,
+  type SealedBytes,
+  type ShareRequest,
+  type ShareResponse,
+  type TransferRequest,
+  type TransferResponse,
+  toRootSecretName,
+  toShareContext,
+  toSubmissionContext,
+} from './rootSecret.ts'
+export {
+  assertEnclaveSettings,
+  assertSettingsOf,
+  createEnclaveSettings,
+  type EnclaveSettings,
+  type EntropySetting,
+  isEntropyForm,
+  isEntropySetting,
+  type LogSetting,
+  MAX_WITNESSES,
+  toEnclaveVersion,
+} from './settings.ts'
+export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from './signature.ts'
+export type { SignResult } from './signResult.ts'
+export { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatementText } from './statement.ts'
+export { assertStatementV2, type StatementV2 } from './statementV2.ts'
+export { parseStrictJson, type StrictJsonErrorCode, type StrictJsonLimits } from './strictJson.ts'
+export {
+  type AddressSubject,
+  type AuthorizationSubject,
+  hashSubject,
+  type OffChainSubject,
+  type Signed,
+  type SignedSummary,
+  SUMMARY_DATA_BYTES,
+  type TransactionSubject,
+  toEventHash,
+  toSignedDigest,
+  toSignedSummary,
+} from './subject.ts'
+export { type Preimage, type Tag, tags, toPreimage, toTagBytes } from './tags.ts'
+export { type TcbStatus, tcbStatuses } from './tcbStatus.ts'
+export {
+  encodeSignedTransaction,
+  encodeUnsignedTransaction,
+  hashSignedTransaction,
+  hashUnsignedTransaction,
+} from './transaction.ts'
+export { assertTxMetadata, parseTxMetadata, type TxMetadata } from './txMetadata.ts'
+export { hashTypedData, type TypedData } from './typedData.ts'
+export type { TypedDataMember } from './typedDataTypes.ts'
+export { computeApprovalChallenge, toVaultKeyIdInfo, toVaultKeyInfo } from './vault.ts'
+export { type TimeLimitOptions, withinTimeLimit } from './withinTimeLimit.ts'
