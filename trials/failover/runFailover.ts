@@ -9,6 +9,7 @@ import { createAuthority, trust } from '../cluster/authority.ts'
 import { replaceAll, startHaproxy } from '../cluster/haproxy.ts'
 import { type Load, startLoad } from '../cluster/load.ts'
 import { findHaproxy, startClusterOn } from '../cluster/startCluster.ts'
+import { listDeaths } from '../member.ts'
 import type { Table } from '../table.ts'
 import {
   choices,
@@ -140,7 +141,7 @@ export async function runFailover({ scope, say }: TrialDeps, options: Options): 
       ...(answered.length < load.counts.asked
         ? [`${load.counts.asked - answered.length} signatures were never answered`]
         : []),
-      ...cluster.members.flatMap(({ name, deaths }) => (deaths() > 0 ? [`${name} died ${deaths()} times`] : [])),
+      ...listDeaths(cluster.members),
       ...backups,
       ...audited.invalid,
       ...(mode === 'sync' ? ofSync : []),

@@ -7,7 +7,7 @@ import { createRandom, startBackend, startFakeKubo } from '@countersign/testing'
 import { APP_ORIGIN, type Environment, mains, startService, toPath, toWorkerEnv } from '@countersign/testing/launcher'
 import { createAccounts, createTx, createUser, toDigest } from '@countersign/testing/stack'
 import { startContract } from '../../contracts/startContract.ts'
-import { createMember } from '../member.ts'
+import { createMember, listDeaths } from '../member.ts'
 import { openQuery } from '../openQuery.ts'
 import { startChaos } from '../soak/chaos.ts'
 import { count, type Outcome, seed, type Trial, type TrialDeps, type Values } from '../trial.ts'
@@ -167,6 +167,7 @@ export async function runWebhooks({ scope, say }: TrialDeps, { count, seed }: Op
 
   // A receiver that is down for longer than anybody waits.
   for (const worker of workers) await worker.kill('SIGTERM')
+  faults.push(...listDeaths(workers))
   workers = createWorkers({ WEBHOOK_URL: broken.url, WEBHOOK_DEADLINE_S: '2' })
   for (const worker of workers) await worker.start()
   for (let index = 0; index < DEAD; index++) await createUser({ url }).signIn(`user-${index}`)
@@ -175,6 +176,7 @@ export async function runWebhooks({ scope, say }: TrialDeps, { count, seed }: Op
   await runAdmin(databaseUrl, ['webhooks', '--retry', 'all'])
   while (broken.acted.size < DEAD && performance.now() < until) await pause(100)
   if (broken.acted.size !== DEAD) faults.push(`${broken.acted.size} of ${DEAD} arrived after they were sent again`)
+  faults.push(...listDeaths(workers))
   for (const each of [receiver, broken]) {
     if (each.trapped() > 0) faults.push(`${each.trapped()} requests went where a redirect pointed`)
   }
