@@ -5,6 +5,7 @@ import { createAccounts } from '@countersign/testing/stack'
 import { audit, listFaults } from '../audit.ts'
 import { startLoad } from '../cluster/load.ts'
 import { startCluster } from '../cluster/startCluster.ts'
+import { listDeaths } from '../member.ts'
 import type { Table } from '../table.ts'
 import { count, flag, type Outcome, seed, type Trial, type TrialDeps, type Values, word } from '../trial.ts'
 import { startChaos } from './chaos.ts'
@@ -98,8 +99,8 @@ export async function runSoak(
       ...listFaults(audited),
       ...changed.map((each) => `changed: ${each}`),
       ...(counts.asked > answered.length ? [`${counts.asked - answered.length} signatures were never answered`] : []),
-      // A restart must need no hand, and none but ours ends a process.
-      ...cluster.members.flatMap(({ name, deaths }) => (deaths() > 0 ? [`${name} died ${deaths()} times`] : [])),
+      ...listDeaths(cluster.members),
+      // A restart must need no hand.
       ...cluster.members.flatMap(({ name, pid }) => (pid() === undefined ? [`${name} is down`] : [])),
       ...grown.map(({ name }) => `the memory of ${name} grows`),
     ],

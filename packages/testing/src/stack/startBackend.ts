@@ -206,7 +206,7 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
     isCoordinatorFrozen: async () =>
       /^State:\s+T/m.test(await readFile(`/proc/${coordinator.service.pid}/status`, 'utf8')),
     /** Resolves when the coordinator's process has ended. */
-    coordinatorEnded: (): Promise<unknown> => coordinator.service.ended,
+    coordinatorEnded: () => coordinator.service.ended,
     /** With these keys in its environment, and no others of earlier starts. */
     async startCoordinator(changes: Environment = {}) {
       coordinator = await startCoordinator(changes)
