@@ -8,6 +8,15 @@ export {
   serviceAttestationsAbi,
 } from './contract.ts'
 export {
+  attestResponse,
+  loggedItemsResponse,
+  logResponse,
+  openSessionResponse,
+  releaseResponse,
+  signItemsResponse,
+  vaultResponse,
+} from './enclaveAnswers.ts'
+export {
   type Endpoint,
   type EndpointQuery,
   type EndpointRequest,
