@@ -21,12 +21,7 @@ export type RouteWords = {
 }
 
 /** Routes that are not part of the protocol: parts of logs, whose paths have several segments, and what the service says about itself. */
-type OtherRoute =
-  | 'GET /log/:hash/tile/:path{.+}'
-  | 'GET /'
-  | 'GET /openapi.json'
-  | 'GET /docs'
-  | 'GET /docs/errors'
+type OtherRoute = 'GET /log/:hash/tile/:path{.+}' | 'GET /' | 'GET /openapi.json' | 'GET /docs' | 'GET /docs/errors'
 
 export type RouteName = Endpoint | OtherRoute
 
