@@ -34,6 +34,7 @@ import { readConfig as readEnclaveConfig } from '../../services/enclave/src/conf
 import { startInterceptor } from '../interceptor.ts'
 import { createMember, type Member } from '../member.ts'
 import { WrongArgumentError } from '../trial.ts'
+import { until } from '../until.ts'
 import { createAuthority, trust } from './authority.ts'
 import { startRelay } from './relay.ts'
 import { startDeployedHaproxy } from './startDeployedHaproxy.ts'
@@ -246,14 +247,14 @@ export function findHaproxy(): string {
 
 /** Resolves when the coordinator can sign, and misses neither a log nor a witness. */
 async function untilComplete(url: string) {
-  const until = performance.now() + READY_MS
-  for (;;) {
+  let seen = ''
+  const isComplete = async () => {
     const answer = await fetch(`${url}/health/ready`)
     const { missing = [] } = (await answer.json()) as { missing?: readonly string[] }
-    if (answer.status === 200 && missing.length === 0) return
-    if (performance.now() > until) throw new Error(`a coordinator is not ready: ${answer.status} ${missing.join(', ')}`)
-    await setTimeout(50)
+    seen = `${answer.status} ${missing.join(', ')}`
+    return answer.status === 200 && missing.length === 0
   }
+  if (!(await until(isComplete, READY_MS))) throw new Error(`a coordinator is not ready: ${seen}`)
 }
 
 /** Each side lists the other, as production demands. The enclave's hash covers the coordinator's, not the other way round. */

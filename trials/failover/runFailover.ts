@@ -22,6 +22,7 @@ import {
   WrongArgumentError,
   word,
 } from '../trial.ts'
+import { until } from '../until.ts'
 import { findPostgres, type PostgresPair, startPostgresPair } from './postgresPair.ts'
 import { restoreBackups } from './restoreBackups.ts'
 
@@ -211,9 +212,8 @@ async function observe(
   const start = performance.now()
   await act()
   const acted = performance.now()
-  const until = acted + SETTLE_MS
   const isGood = ({ failure }: { failure: string | undefined }) => failure === undefined
-  while (!load.since(acted + AFTER_MS).some(isGood) && performance.now() < until) await wait(50)
+  await until(() => load.since(acted + AFTER_MS).some(isGood), SETTLE_MS)
   const slugs = load.answered.filter(({ slug }) => !lost.has(slug)).map(({ slug }) => slug)
   const found = await pair.findSlugs(slugs)
   const missing = slugs.filter((slug) => !found.has(slug))
