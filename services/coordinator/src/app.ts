@@ -88,7 +88,7 @@ export type AppDeps = {
   getWebhookKeys(): readonly Uint8Array[] | undefined
   /** Has it told that a vault did not sign. */
   warnOf: WarnOf
-  /** Where receipts are read that are on IPFS alone; without it they cannot be shown. */
+  /** For receipts that left the database. */
   rebuildReceipt: RebuildReceipt
   exportProofs: ExportProofs
   logStore: Pick<LogStore, 'listLogs' | 'findCosigned' | 'readTiles' | 'readBundle'>
