@@ -1,10 +1,13 @@
 /* What the enclave speaks. It loads this entry, and nothing of the HTTP interface, the contract and the webhooks. */
 
-export type {
-  Approval,
-  ApprovalReason,
-  AuthenticatorDataReason,
-  ClientDataReason,
+export {
+  type Approval,
+  type ApprovalReason,
+  AUTHENTICATOR_DATA_BYTES,
+  type AuthenticatorDataReason,
+  approvals,
+  type ClientDataReason,
+  MAX_CLIENT_DATA_BYTES,
 } from './approval.ts'
 export {
   type Authorization,

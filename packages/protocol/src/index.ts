@@ -1,3 +1,4 @@
+export { approval } from './approval.ts'
 export {
   type AttestationPublished,
   attestationPublishedTopic,
@@ -21,6 +22,7 @@ export {
   type EndpointRequest,
   type EndpointResponse,
   type Endpoints,
+  endpoints,
   isSlug,
   MAX_RETURN_TO_LENGTH,
   okResponse,
@@ -34,6 +36,9 @@ export {
   toMethodAndPath,
   type WalletUse,
 } from './http.ts'
+export { shownOpening } from './opening.ts'
+export { parseRequest } from './parseRequest.ts'
+export { policyRefusal } from './policyRefusal.ts'
 export {
   isProofStatus,
   isProofTransition,
@@ -68,6 +73,7 @@ export {
   type Problem,
   type ProofPayload,
   policy,
+  problem,
   proofPayload,
   type SessionUser,
   type SignRequest,
@@ -85,6 +91,9 @@ export {
 } from './resources.ts'
 export { hashSubject, SUMMARY_DATA_BYTES, toEventHash, toSignedDigest, toSignedSummary } from './subject.ts'
 export { toChecksumAddress } from './toChecksumAddress.ts'
+export { txMetadata } from './txMetadata.ts'
+export { typedData } from './typedData.ts'
+export { typedDataMember } from './typedDataTypes.ts'
 export {
   parseWebhookKey,
   toWebhookKeyMessage,
