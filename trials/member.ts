@@ -49,3 +49,7 @@ export function createMember({ name, kind, env, onLine }: CreateMemberParameters
     deaths: () => deaths,
   }
 }
+
+/** A fault for each process that ended by itself: none but the trial ends one. */
+export const listDeaths = (members: readonly Pick<Member, 'name' | 'deaths'>[]): string[] =>
+  members.flatMap(({ name, deaths }) => (deaths() > 0 ? [`${name} died ${deaths()} times`] : []))

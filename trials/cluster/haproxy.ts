@@ -5,6 +5,7 @@ import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { findChildren, isRunning, killIfThere } from '@countersign/testing'
+import { until } from '../until.ts'
 
 /** The real one, in the foreground with a master, as its image starts it. */
 export type Haproxy = {
@@ -72,13 +73,8 @@ export async function startHaproxy(parameters: {
       })
     }
     const pid = await found.promise
-    const until = performance.now() + READY_MS
-    while (!(await accepts(port))) {
-      if (child.exitCode !== null || performance.now() > until) {
-        throw new Error(`HAProxy does not serve: ${said.join('\n')}`)
-      }
-      await setTimeout(20)
-    }
+    await until(async () => child.exitCode !== null || (await accepts(port)), READY_MS, 20)
+    if (!(await accepts(port))) throw new Error(`HAProxy does not serve: ${said.join('\n')}`)
     return { child, pid }
   }
 
@@ -89,12 +85,8 @@ export async function startHaproxy(parameters: {
     async reload() {
       const before = new Set(await listWorkers())
       process.kill(running.pid, 'SIGUSR2')
-      const until = performance.now() + READY_MS
-      for (;;) {
-        if ((await listWorkers()).some((pid) => !before.has(pid)) && (await accepts(port))) return
-        if (performance.now() > until) throw new Error('HAProxy does not reload')
-        await setTimeout(20)
-      }
+      const isNew = async () => (await listWorkers()).some((pid) => !before.has(pid)) && (await accepts(port))
+      if (!(await until(isNew, READY_MS, 20))) throw new Error('HAProxy does not reload')
     },
     async restart() {
       const all = [running.pid, ...(await listWorkers())]

@@ -12,6 +12,7 @@ import {
 import { APP_ORIGIN } from '@countersign/testing/launcher'
 import { createTx, createUser, type TestUser, toDigest } from '@countersign/testing/stack'
 import type { ReceivedSignature } from '../audit.ts'
+import { until } from '../until.ts'
 
 /** One try to get a signature, by the clock of `performance`. The failure is a status with its code, or what became of the connection. */
 type Try = { sentAt: number; endedAt: number; failure: string | undefined }
@@ -181,8 +182,7 @@ export async function startLoad(parameters: {
     async finish(timeoutMs: number): Promise<void> {
       isOver = true
       clearInterval(signing)
-      const until = performance.now() + timeoutMs
-      while ((tasks.size > 0 || (habits !== undefined && open.length > 0)) && performance.now() < until) await wait(50)
+      await until(() => tasks.size === 0 && (habits === undefined || open.length === 0), timeoutMs, 50)
       isAbandoned = true
       clearInterval(polling)
       await Promise.all(tasks)

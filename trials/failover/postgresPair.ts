@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto'
 import { appendFile, chmod, chown, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import {
   type Account,
@@ -19,6 +18,7 @@ import {
 import { listen, type Scope } from '@countersign/testing/stack'
 import type { Authority } from '../cluster/authority.ts'
 import { type Relay, startRelay } from '../cluster/relay.ts'
+import { until } from '../until.ts'
 
 /** `sync`: a commit waits for the standby too. */
 export type Mode = 'sync' | 'async'
@@ -131,7 +131,7 @@ export async function startPostgresPair(
     await ask(primary, `alter system set synchronous_standby_names = '${names}'`)
     await ask(primary, 'select pg_reload_conf()')
     const wanted = mode === 'sync' ? 'sync' : 'async'
-    await until(async () => {
+    await untilReady(async () => {
       const [state] = await ask<{ isThere: boolean }>(
         primary,
         `select count(*) = 1 as "isThere" from pg_stat_replication
@@ -195,7 +195,7 @@ export async function startPostgresPair(
     /** Resolves when all that was committed before is in the archive too. */
     async archiveAll() {
       const [switched] = await ask<{ file: string }>(primary, 'select pg_walfile_name(pg_switch_wal()) as file')
-      await until(async () => (await readdir(archive)).includes(switched?.file ?? ''), 'nothing is archived')
+      await untilReady(async () => (await readdir(archive)).includes(switched?.file ?? ''), 'nothing is archived')
     },
     /** Starts a server on a copy in `folder/data`, and lets it read the archive to its end: its port. */
     async startCopy(folder: string): Promise<number> {
@@ -209,7 +209,7 @@ export async function startPostgresPair(
       const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories='].flatMap((each) => ['-c', each])
       const server = await startServer({ native, folder, port, account, settings })
       add(server, stopServer)
-      await until(async () => {
+      await untilReady(async () => {
         const [state] = await ask<{ isOver: boolean }>({ port }, 'select not pg_is_in_recovery() as "isOver"')
         return state?.isOver === true
       }, 'the copy does not recover')
@@ -282,10 +282,6 @@ function createRoleServer(url: string) {
   return server
 }
 
-async function until(isSo: () => Promise<boolean>, fault: string) {
-  const end = performance.now() + READY_MS
-  while (!(await isSo())) {
-    if (performance.now() > end) throw new Error(fault)
-    await setTimeout(50)
-  }
+async function untilReady(isSo: () => Promise<boolean>, fault: string) {
+  if (!(await until(isSo, READY_MS))) throw new Error(fault)
 }

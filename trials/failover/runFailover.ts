@@ -8,7 +8,8 @@ import { audit, listFaults } from '../audit.ts'
 import { createAuthority, trust } from '../cluster/authority.ts'
 import { replaceAll, startHaproxy } from '../cluster/haproxy.ts'
 import { type Load, startLoad } from '../cluster/load.ts'
-import { findHaproxy, startClusterOn } from '../cluster/startCluster.ts'
+import { findHaproxy, startCluster } from '../cluster/startCluster.ts'
+import { listDeaths } from '../member.ts'
 import type { Table } from '../table.ts'
 import {
   choices,
@@ -21,6 +22,7 @@ import {
   WrongArgumentError,
   word,
 } from '../trial.ts'
+import { until } from '../until.ts'
 import { findPostgres, type PostgresPair, startPostgresPair } from './postgresPair.ts'
 import { restoreBackups } from './restoreBackups.ts'
 
@@ -85,8 +87,7 @@ export async function runFailover({ scope, say }: TrialDeps, options: Options): 
   const databasePort = await startDatabaseBalancer(scope, { haproxy, folder, pair, onLine })
   const accounts = createAccounts(USERS)
   const databaseUrl = pair.toUrl(databasePort)
-  const cluster = await startClusterOn({ accounts, quoteLatencyMs: 39, databaseUrl, counts, onLine })
-  scope.add(cluster, (each) => each.stop())
+  const cluster = await startCluster(scope, { accounts, databaseUrl, counts, onLine })
   const { proxy } = cluster
   const isTlsRequired = await pair.refusesPlain()
   const load = await startLoad({ url: cluster.url, subjects: accounts.map(({ sub }) => sub), rate })
@@ -140,7 +141,7 @@ export async function runFailover({ scope, say }: TrialDeps, options: Options): 
       ...(answered.length < load.counts.asked
         ? [`${load.counts.asked - answered.length} signatures were never answered`]
         : []),
-      ...cluster.members.flatMap(({ name, deaths }) => (deaths() > 0 ? [`${name} died ${deaths()} times`] : [])),
+      ...listDeaths(cluster.members),
       ...backups,
       ...audited.invalid,
       ...(mode === 'sync' ? ofSync : []),
@@ -210,9 +211,8 @@ async function observe(
   const start = performance.now()
   await act()
   const acted = performance.now()
-  const until = acted + SETTLE_MS
   const isGood = ({ failure }: { failure: string | undefined }) => failure === undefined
-  while (!load.since(acted + AFTER_MS).some(isGood) && performance.now() < until) await wait(50)
+  await until(() => load.since(acted + AFTER_MS).some(isGood), SETTLE_MS)
   const slugs = load.answered.filter(({ slug }) => !lost.has(slug)).map(({ slug }) => slug)
   const found = await pair.findSlugs(slugs)
   const missing = slugs.filter((slug) => !found.has(slug))

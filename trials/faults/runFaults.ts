@@ -65,9 +65,11 @@ export async function runFaults(
     const nonces = client.next(SIGNINGS)
     const isUp = await start(backend, { CRASH_AT: point })
     const signing = isUp ? client.sign(nonces) : Promise.resolve()
-    await withinTimeLimit(REACH_MS, backend.coordinatorEnded, {
+    const { code, how } = await withinTimeLimit(REACH_MS, backend.coordinatorEnded, {
       createError: () => new Error(`the coordinator did not reach “${point}”`),
     })
+    // One that cannot start ends too, but not by a signal.
+    if (code !== null) throw new Error(`the coordinator ${how} and did not reach “${point}”`)
     await signing
     say(`killed ${point} (${client.answers.size} answered)`)
   }

@@ -101,7 +101,8 @@ export async function runKills({ scope, say }: TrialDeps, { rounds, only }: Opti
       await start({ CRASH_AT: point.crashAt })
       await backend.untilReady()
       const signing = client.sign(client.next(SIGNINGS))
-      await reach(backend.coordinatorEnded)
+      const { code, how } = await reach(backend.coordinatorEnded)
+      if (code !== null) throw new Error(`the coordinator ${how} and did not reach “${name}”`)
       await signing
       await start()
     } else {

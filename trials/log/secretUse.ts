@@ -1,6 +1,5 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { type Backend, readAnchors, startBackend } from '@countersign/testing'
 import { createUser, type TestUser, waitForCompleteProofs } from '@countersign/testing/stack'
 import { startContract } from '../../contracts/startContract.ts'
@@ -8,6 +7,7 @@ import { createDevManifest } from '../../dev/webConfig.ts'
 import { readLook, runMonitor } from '../monitor/runMonitor.ts'
 import { createDatabase } from '../openQuery.ts'
 import type { TrialDeps } from '../trial.ts'
+import { until } from '../until.ts'
 
 const READY_MS = 90_000
 
@@ -69,11 +69,8 @@ async function signInSecret(backend: Backend): Promise<void> {
     WORKER: 'off',
   }
   const second = await backend.startSecond(changes)
-  const until = performance.now() + READY_MS
-  while ((await fetch(`${second.url}/health/ready`)).status !== 200) {
-    if (performance.now() > until) throw new Error('the spare origin was not opened')
-    await setTimeout(250)
-  }
+  const isOpen = async () => (await fetch(`${second.url}/health/ready`)).status === 200
+  if (!(await until(isOpen, READY_MS))) throw new Error('the spare origin was not opened')
   const alice = createUser(second)
   await signIn(alice, 'alice')
   await sign(alice)

@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises'
 import { createVerifier } from '@countersign/attestation'
 import { simulatedRoots } from '@countersign/attestation/simulator'
 import type { WitnessPolicy } from '@countersign/log'
@@ -8,6 +7,7 @@ import type { Scope } from '@countersign/testing/stack'
 import { assembleReceipt } from '../../services/coordinator/src/publish/assembleReceipt.ts'
 import { openStores } from '../../services/coordinator/src/store/openStore.ts'
 import { openQuery } from '../openQuery.ts'
+import { until } from '../until.ts'
 import { type BadWitness, startBadWitness } from './badWitness.ts'
 import { judgeLog, type LogVerdict, toPolicy } from './judgeLog.ts'
 import { readLogs, readNewest } from './readLogs.ts'
@@ -26,7 +26,6 @@ export async function startWitnessed(
   const witnessed: BadWitness[] = []
   const backend = await startBackend({
     ...parameters,
-
     env: { WORKER: 'off' },
     log: {
       async route(witness, inner) {
@@ -60,12 +59,12 @@ export async function settleLog(
     return logs.map((rows, place) => judgeLog(rows, { policy, cosigned, newest: newest[place] ?? [] }))
   }
   say('waiting until each entry has come to its end')
-  const until = performance.now() + SETTLE_MS
-  let judged = await judge()
-  while (judged.some(({ open }) => open > 0) && performance.now() < until) {
-    await setTimeout(1_000)
+  let judged: LogVerdict[] = []
+  const isSettled = async () => {
     judged = await judge()
+    return judged.every(({ open }) => open === 0)
   }
+  await until(isSettled, SETTLE_MS, 1_000)
   const faults = judged.flatMap((each) => each.faults)
   for (const { open } of judged) if (open > 0) faults.push(`${open} entries have no end`)
   if (judged.length !== 1) faults.push(`there are ${judged.length} logs`)

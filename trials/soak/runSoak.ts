@@ -4,7 +4,8 @@ import { createRandom } from '@countersign/testing'
 import { createAccounts } from '@countersign/testing/stack'
 import { audit, listFaults } from '../audit.ts'
 import { startLoad } from '../cluster/load.ts'
-import { startCluster } from '../cluster/startCluster.ts'
+import { startCluster, startDatabase, toTopology } from '../cluster/startCluster.ts'
+import { listDeaths } from '../member.ts'
 import type { Table } from '../table.ts'
 import { count, flag, type Outcome, seed, type Trial, type TrialDeps, type Values, word } from '../trial.ts'
 import { startChaos } from './chaos.ts'
@@ -44,7 +45,7 @@ export async function runSoak(
   options: Options,
   { killEveryMs = KILL_EVERY_MS, disturbEveryMs = DISTURB_EVERY_MS } = {},
 ): Promise<Outcome> {
-  const { calm: isCalm, rate, users, witnesses: hasLog } = options
+  const { calm: isCalm, rate, users, witnesses } = options
   const durationMs = 60_000 * options.minutes
   const inspectorUrls = new Map<string, string>()
   const file = options.log === '' ? undefined : createWriteStream(options.log)
@@ -52,10 +53,9 @@ export async function runSoak(
   // Each has its own, so that what one decides does not depend on how often another was asked.
   const random = (stream: number) => createRandom(options.seed * 16 + stream)
   const accounts = createAccounts(users)
-  const cluster = await startCluster({
-    accounts,
-    quoteLatencyMs: 39,
-    hasLog,
+  const database = await startDatabase(scope)
+  const cluster = await startCluster(scope, {
+    ...{ accounts, databaseUrl: database.databaseUrl, counts: toTopology(witnesses) },
     isInspected: isCalm,
     random: random(1),
     onLine(name, line) {
@@ -64,7 +64,6 @@ export async function runSoak(
       file?.write(`${name} ${line}\n`)
     },
   })
-  scope.add(cluster, ({ stop }) => stop())
   const outside = Object.entries(cluster.outside)
   say(`started ${cluster.members.map(({ name }) => name).join(', ')}`)
   const subjects = accounts.map(({ sub }) => sub)
@@ -78,7 +77,7 @@ export async function runSoak(
     ? undefined
     : startChaos({
         ...{ members: cluster.members, random: random(3), killEveryMs, say },
-        disturb: { postgres: cluster.postgres, wire: cluster.wire, everyMs: disturbEveryMs },
+        disturb: { ...database, everyMs: disturbEveryMs },
       })
   const watched = cluster.members.map((member) => ({ ...member, inspectorUrl: inspectorUrls.get(member.name) ?? '' }))
   const memory = isCalm ? await measureGrowth(watched, durationMs) : []
@@ -98,8 +97,8 @@ export async function runSoak(
       ...listFaults(audited),
       ...changed.map((each) => `changed: ${each}`),
       ...(counts.asked > answered.length ? [`${counts.asked - answered.length} signatures were never answered`] : []),
-      // A restart must need no hand, and none but ours ends a process.
-      ...cluster.members.flatMap(({ name, deaths }) => (deaths() > 0 ? [`${name} died ${deaths()} times`] : [])),
+      ...listDeaths(cluster.members),
+      // A restart must need no hand.
       ...cluster.members.flatMap(({ name, pid }) => (pid() === undefined ? [`${name} is down`] : [])),
       ...grown.map(({ name }) => `the memory of ${name} grows`),
     ],

@@ -7,10 +7,12 @@ import { createRandom, startBackend, startFakeKubo } from '@countersign/testing'
 import { APP_ORIGIN, type Environment, mains, startService, toPath, toWorkerEnv } from '@countersign/testing/launcher'
 import { createAccounts, createTx, createUser, toDigest } from '@countersign/testing/stack'
 import { startContract } from '../../contracts/startContract.ts'
-import { createMember } from '../member.ts'
+import { signInAll } from '../bench/load.ts'
+import { createMember, listDeaths } from '../member.ts'
 import { openQuery } from '../openQuery.ts'
 import { startChaos } from '../soak/chaos.ts'
 import { count, type Outcome, seed, type Trial, type TrialDeps, type Values } from '../trial.ts'
+import { until } from '../until.ts'
 import { attack, compareCauses, readCauses, readKeys } from './judge.ts'
 import { startReceiver } from './receiver.ts'
 
@@ -21,10 +23,11 @@ const SIGN_IN_SHARE = 10
 const WORKERS = 2
 const FAILING = 0.2
 const KILL_EVERY_MS = 1_500
-const KEYS_MS = 15_000
+const KEYS_MS = 60_000
 /** At least, and for each that is to be told. */
 const SETTLE_MS = 240_000
 const SETTLE_EACH_MS = 40
+const AGAIN_MS = 120_000
 const DEAD = 5
 
 const options = {
@@ -83,34 +86,21 @@ export async function runWebhooks({ scope, say }: TrialDeps, { count, seed }: Op
   // Before anybody signs in: what happened before there was a receiver is told to nobody.
   for (const worker of workers) await worker.start()
   // The coordinator reads them every few seconds.
-  const shownUntil = performance.now() + KEYS_MS
-  while (keys.length === 0 && performance.now() < shownUntil) {
+  const isShown = async () => {
     keys = await readKeys(url)
-    if (keys.length === 0) await pause(200)
+    return keys.length > 0
   }
+  await until(isShown, KEYS_MS)
   if (keys.length !== 1) faults.push(`health shows ${keys.length} keys`)
   const { query } = scope.add(await openQuery(databaseUrl), ({ close }) => close())
   say('started the service, two workers and the receivers')
 
-  const cookies: string[] = []
-  for (const { sub } of createAccounts(USERS)) {
-    const user = createUser({ url })
-    await user.signIn(sub)
-    cookies.push(user.cookie)
-  }
-  let isUp = true
+  const cookies = await signInAll(backend, USERS)
   const coordinator = {
     name: 'coordinator',
-    pid: () => (isUp ? backend.pids().coordinator : undefined),
-    async start() {
-      await backend.startCoordinator()
-      isUp = true
-      return {}
-    },
-    async kill(signal: 'SIGKILL' | 'SIGTERM') {
-      isUp = false
-      await backend.stopCoordinator(signal)
-    },
+    pid: () => backend.pids().coordinator,
+    start: () => backend.startCoordinator(),
+    kill: backend.stopCoordinator,
   }
   const chaos = startChaos({
     ...{ members: [coordinator, ...workers], random: random(2), killEveryMs: KILL_EVERY_MS, isPatient: true },
@@ -144,19 +134,18 @@ export async function runWebhooks({ scope, say }: TrialDeps, { count, seed }: Op
   sayProgress()
 
   // Killed until nearly all of it is told; then it must come to its end.
-  const until = performance.now() + SETTLE_MS + count * SETTLE_EACH_MS
-  const isTold = (share: number) => receiver.acted.size >= share * (made.proofs + made.sessions)
-  while (!isTold(0.95) && performance.now() < until) await pause(200)
+  const settleMs = SETTLE_MS + count * SETTLE_EACH_MS
+  await until(() => receiver.acted.size >= 0.95 * (made.proofs + made.sessions), settleMs)
   await chaos.stop()
   const { kills } = chaos.counts
-  const countOpen = async () => {
-    const [row] = await query<{ open: string }>(
-      `select (select count(*) from attestations where status in ('pending_pin', 'pending_onchain'))
-        + (select count(*) from webhook_deliveries where status = 'pending') as open`,
+  const isSettled = async () => {
+    const [row] = await query<{ isOver: boolean }>(
+      `select not exists (select from attestations where status in ('pending_pin', 'pending_onchain'))
+        and not exists (select from webhook_deliveries where status = 'pending') as "isOver"`,
     )
-    return Number(row?.open)
+    return row?.isOver === true
   }
-  while ((await countOpen()) > 0 && performance.now() < until) await pause(500)
+  await until(isSettled, settleMs, 500)
   clearInterval(saying)
   const causes = await readCauses(query)
   faults.push(...compareCauses(causes, receiver.acted.values()))
@@ -167,14 +156,21 @@ export async function runWebhooks({ scope, say }: TrialDeps, { count, seed }: Op
 
   // A receiver that is down for longer than anybody waits.
   for (const worker of workers) await worker.kill('SIGTERM')
-  workers = createWorkers({ WEBHOOK_URL: broken.url, WEBHOOK_DEADLINE_S: '2' })
+  faults.push(...listDeaths(workers))
+  workers = createWorkers({ WEBHOOK_URL: broken.url, WEBHOOK_DEADLINE_S: '2', WEBHOOK_TIMEOUT_MS: '10000' })
   for (const worker of workers) await worker.start()
   for (let index = 0; index < DEAD; index++) await createUser({ url }).signIn(`user-${index}`)
-  const dead = await untilListed(() => runAdmin(databaseUrl, ['webhooks', '--status', 'dead', '--json']), DEAD)
+  let dead = 0
+  const areDead = async () => {
+    dead = (JSON.parse(await runAdmin(databaseUrl, ['webhooks', '--status', 'dead', '--json'])) as unknown[]).length
+    return dead >= DEAD
+  }
+  await until(areDead, AGAIN_MS)
   broken.recover()
   await runAdmin(databaseUrl, ['webhooks', '--retry', 'all'])
-  while (broken.acted.size < DEAD && performance.now() < until) await pause(100)
+  await until(() => broken.acted.size >= DEAD, AGAIN_MS)
   if (broken.acted.size !== DEAD) faults.push(`${broken.acted.size} of ${DEAD} arrived after they were sent again`)
+  faults.push(...listDeaths(workers))
   for (const each of [receiver, broken]) {
     if (each.trapped() > 0) faults.push(`${each.trapped()} requests went where a redirect pointed`)
   }
@@ -223,14 +219,4 @@ async function runAdmin(databaseUrl: string, args: readonly string[]): Promise<s
     env: { PATH, DATABASE_URL: databaseUrl },
   })
   return stdout
-}
-
-/** Resolves when the operator sees so many; gives how many there are. */
-async function untilListed(list: () => Promise<string>, count: number): Promise<number> {
-  const until = performance.now() + 60_000
-  for (;;) {
-    const { length } = JSON.parse(await list()) as unknown[]
-    if (length >= count || performance.now() > until) return length
-    await pause(200)
-  }
 }

@@ -1,18 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { createVerifier, PolicyError, QuoteError, type Verifier, vendorRoots } from '@countersign/attestation'
 import {
-  assertSettingsOf,
   computeRecoveryReportData,
-  type EnclaveSettings,
   equalBytes,
   fromHex,
   hashEnclaveConfig,
   hashShare,
-  isHex,
-  type RecoveryResponse,
-  readMembers,
   rootSecretPaths,
-  type ShareResponse,
   tags,
   toHex,
   toRootSecretName,
@@ -29,8 +23,9 @@ import {
   PeerError,
   parseAnswer,
   parseBackup,
-  parsePeerEvidence,
   parseRootSecretPolicy,
+  recoveryResponse,
+  shareResponse,
   toQuotePolicy,
   verifyBackup,
   verifyPeerEvidence,
@@ -93,7 +88,8 @@ async function submit(deps: CustodianDeps, command: Of<'submit'>) {
   const sealed = seal(share, { recipient, sender: pair, info: toTagBytes(tags.rootSubmission), aad })
   share.fill(0)
   const request = { index, enc: toHex(sealed.enc), ciphertext: toHex(sealed.ciphertext) }
-  const { held, needed } = parseShareResponse(
+  const { held, needed } = parseAnswer(
+    shareResponse,
     await callWithRetries(deps, command.enclave, rootSecretPaths.share, request),
   )
   // Nothing proves this answer: an attacker on the network can forge it, or drop it.
@@ -154,7 +150,8 @@ type Request = Pick<Of<'submit'>, 'enclave' | 'allowedLosses' | 'isMock'> & { co
 async function verifyEnclave(deps: CustodianDeps, command: Request, verified: VerifiedBackup) {
   const { backup, policy, verifier } = verified
   const nonce = deps.random(32)
-  const answer = parseRecoveryResponse(
+  const answer = parseAnswer(
+    recoveryResponse,
     await callWithRetries(deps, command.enclave, rootSecretPaths.recovery, { nonce: toHex(nonce) }),
   )
   const { evidence, settings } = answer
@@ -240,27 +237,4 @@ async function readText(path: string): Promise<string> {
   } catch {
     throw new CustodianError(`${path} cannot be read`)
   }
-}
-
-const toTypeError = (details: string) => new TypeError(details)
-
-function parseRecoveryResponse(value: unknown): RecoveryResponse {
-  return parseAnswer(() => {
-    const required = ['publicKey', 'backupHash', 'evidence', 'settings'] as const
-    const members = readMembers(value, { required }, toTypeError)
-    const { publicKey, backupHash } = members
-    if (!isHex(publicKey, 32) || !isHex(backupHash, 32)) throw new TypeError('not 32 bytes of hex')
-    const evidence = parsePeerEvidence(members.evidence)
-    const settings = members.settings as EnclaveSettings
-    assertSettingsOf(evidence.config, settings)
-    return { publicKey, backupHash, evidence, settings }
-  })
-}
-
-function parseShareResponse(value: unknown): ShareResponse {
-  return parseAnswer(() => {
-    const { held, needed } = readMembers(value, { required: ['held', 'needed'] }, toTypeError)
-    if (!Number.isInteger(held) || !Number.isInteger(needed)) throw new TypeError('not numbers')
-    return { held: held as number, needed: needed as number }
-  })
 }

@@ -62,6 +62,10 @@ describe('parseConfig', () => {
     expect(parseConfig({ ...good, tokens: [token, { ...token, chainId: 2 }] }).tokens).toHaveLength(2)
   })
 
+  test('the coin of another chain can be a token', () => {
+    expect(parseConfig({ ...good, tokens: [{ ...token, symbol: 'POL' }] }).tokens).toHaveLength(1)
+  })
+
   test.each<[string, unknown]>([
     ['no list', token],
     [
@@ -74,6 +78,7 @@ describe('parseConfig', () => {
     ['half an address', [{ ...token, address: '0xab' }]],
     ['a symbol that could be an amount', [{ ...token, symbol: '5' }]],
     ['a symbol that could be ether', [{ ...token, symbol: 'Eth' }]],
+    ['a symbol that could be the coin of its chain', [{ ...token, chainId: 137, symbol: 'Pol' }]],
     ['an empty symbol', [{ ...token, symbol: '' }]],
     ['half a decimal', [{ ...token, decimals: 1.5 }]],
     ['too many decimals', [{ ...token, decimals: 37 }]],

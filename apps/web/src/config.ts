@@ -1,4 +1,4 @@
-import { chains, type Hex, isPlainObject, isPrefixedHex } from '@countersign/protocol'
+import { type Hex, isPlainObject, isPrefixedHex } from '@countersign/protocol'
 import { createContext, useContext, useMemo } from 'react'
 import { toCoin } from './words/format.ts'
 
@@ -146,7 +146,7 @@ function findTokenFaults(value: unknown): string[] {
   return value.flatMap((token: unknown, index) => {
     if (!isToken(token))
       return [
-        `tokens[${index}] must have chainId, address, symbol (not that of a coin), decimals (0 to ${MAX_DECIMALS}) and name`,
+        `tokens[${index}] must have chainId, address, symbol (not ETH, nor that of its chain’s coin), decimals (0 to ${MAX_DECIMALS}) and name`,
       ]
     const key = `${token.chainId} ${token.address.toLowerCase()}`
     if (seen.has(key)) return [`tokens[${index}] is in the list twice`]
@@ -159,14 +159,14 @@ function isToken(value: unknown): value is Token {
   if (!isPlainObject(value)) return false
   const { chainId, address, symbol, decimals, name } = value
   const isDecimals = Number.isSafeInteger(decimals) && (decimals as number) >= 0 && (decimals as number) <= MAX_DECIMALS
-  // Beside amounts, so nothing that could pass for digits or for another unit.
-  const isSymbol = typeof symbol === 'string' && /^[A-Za-z][A-Za-z0-9.$-]{0,11}$/.test(symbol) && !isCoin(symbol)
   const isName = typeof name === 'string' && /^[^\p{C}]{1,60}$/u.test(name)
-  return isChainId(chainId) && isPrefixedHex(address, 20) && isDecimals && isSymbol && isName
+  return isChainId(chainId) && isPrefixedHex(address, 20) && isDecimals && isSymbol(symbol, chainId) && isName
 }
 
-function isCoin(symbol: string): boolean {
-  return Object.values(chains).some(({ coin }) => coin === symbol.toUpperCase())
+/** Beside amounts, so nothing that could pass for digits, for ether or for the coin of its chain. That of another chain can be a token here. */
+function isSymbol(symbol: unknown, chainId: number): boolean {
+  if (typeof symbol !== 'string' || !/^[A-Za-z][A-Za-z0-9.$-]{0,11}$/.test(symbol)) return false
+  return !['ETH', toCoin({ chainId })].includes(symbol.toUpperCase())
 }
 
 function toToken({ chainId, address, symbol, decimals, name }: Token): Token {

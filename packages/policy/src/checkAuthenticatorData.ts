@@ -1,6 +1,5 @@
-import { type AuthenticatorDataReason, equalBytes } from '@countersign/protocol/core'
+import { AUTHENTICATOR_DATA_BYTES, type AuthenticatorDataReason, equalBytes } from '@countersign/protocol/core'
 import { sha256 } from '@noble/hashes/sha2.js'
-import { AUTHENTICATOR_DATA_BYTES } from './approval.ts'
 
 /** WebAuthn §6.1, the bits of the byte after the hash of the domain. */
 const FLAGS = { UP: 0x01, UV: 0x04, BE: 0x08, BS: 0x10, AT: 0x40, ED: 0x80 } as const

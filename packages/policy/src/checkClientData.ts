@@ -1,5 +1,9 @@
-import { type ClientDataReason, isPlainObject, parseStrictJson } from '@countersign/protocol/core'
-import { MAX_CLIENT_DATA_BYTES } from './approval.ts'
+import {
+  type ClientDataReason,
+  isPlainObject,
+  MAX_CLIENT_DATA_BYTES,
+  parseStrictJson,
+} from '@countersign/protocol/core'
 
 /**
  * Why client data are not those of an approval: WebAuthn §7.2, steps 10 to 14, over the raw bytes that the signature covers. Undefined

@@ -1,45 +1,66 @@
-/* What a passkey says about one signature of a vault, and why that may not count. Types only: `@countersign/policy` checks them. */
+import { checked, hex, hexUpTo, type Infer, list, natural, object } from './schema.ts'
+
+/* What a passkey says about one signature of a vault, and why that may not count. `@countersign/policy` checks them. */
+
+/** Without credential data and extensions, authenticator data have one length: WebAuthn §6.1. */
+export const AUTHENTICATOR_DATA_BYTES = 37
+/** Browsers write some 150 bytes, and may add members. */
+export const MAX_CLIENT_DATA_BYTES = 2048
+/** SEQUENCE, and two integers of at most 33 bytes. */
+const MAX_SIGNATURE_BYTES = 72
 
 /** A WebAuthn assertion over the challenge of one signature, with who made it. Bytes are lower-case hex without a prefix. */
-export type Approval = {
+export const approval = object({
   /** Index among the policy's approvers. */
-  approver: number
-  authenticatorData: string
-  clientDataJSON: string
+  approver: natural,
+  authenticatorData: hex(AUTHENTICATOR_DATA_BYTES),
+  clientDataJSON: hexUpTo(MAX_CLIENT_DATA_BYTES),
   /** ES256, in DER. */
-  signature: string
+  signature: hexUpTo(MAX_SIGNATURE_BYTES),
   /** When it ends, in milliseconds since 1970: part of the challenge. */
-  expiresMs: number
-}
+  expiresMs: natural,
+})
+export type Approval = Infer<typeof approval>
 
-export type ClientDataReason =
+/** By ascending index of their approvers, each once. */
+export const approvals = checked(list(approval), (given) =>
+  given.every(({ approver }, index) => index === 0 || approver > (given[index - 1] as Approval).approver),
+)
+
+const clientDataReasons = [
   /** Not one JSON object that every reader reads alike. */
-  | 'client_data_malformed'
-  | 'client_data_type'
+  'client_data_malformed',
+  'client_data_type',
   /** Of another vault, policy, kind, digest or expiry. */
-  | 'challenge_mismatch'
-  | 'origin_not_allowed'
+  'challenge_mismatch',
+  'origin_not_allowed',
   /** The page was in a frame of another site. */
-  | 'cross_origin'
+  'cross_origin',
+] as const
+export type ClientDataReason = (typeof clientDataReasons)[number]
 
-export type AuthenticatorDataReason =
+const authenticatorDataReasons = [
   /** Not of the one length that they have without credential data and extensions. */
-  | 'authenticator_data_malformed'
-  | 'rp_id_mismatch'
-  | 'user_not_present'
-  | 'user_not_verified'
+  'authenticator_data_malformed',
+  'rp_id_mismatch',
+  'user_not_present',
+  'user_not_verified',
   /** Credential data or extensions, which an approval does not have. */
-  | 'authenticator_data_extended'
+  'authenticator_data_extended',
   /** Backed up, though not eligible for backup: no authenticator says so. */
-  | 'backup_state_impossible'
+  'backup_state_impossible',
+] as const
+export type AuthenticatorDataReason = (typeof authenticatorDataReasons)[number]
 
-/** Why one approval is not valid. */
-export type ApprovalReason =
-  | 'approver_unknown'
-  | 'approval_expired'
+export const approvalReasons = [
+  'approver_unknown',
+  'approval_expired',
   /** It ends more than 24 hours from now. */
-  | 'approval_too_long'
-  | ClientDataReason
-  | AuthenticatorDataReason
+  'approval_too_long',
+  ...clientDataReasons,
+  ...authenticatorDataReasons,
   /** Not ECDSA in DER, or not by this approver's key over these bytes. */
-  | 'approval_signature_invalid'
+  'approval_signature_invalid',
+] as const
+/** Why one approval is not valid. */
+export type ApprovalReason = (typeof approvalReasons)[number]

@@ -1,27 +1,22 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
-import { isNatural } from './fields.ts'
 import { fromHex, type Hex } from './hex.ts'
-import { isPrefixedHex } from './isPrefixedHex.ts'
-import { hasExactMembers } from './plainObject.ts'
 import { encodeRlp, type RlpItem, toScalar } from './rlp.ts'
+import { anyCase, type Infer, natural, object, parse } from './schema.ts'
 import { parseSignature } from './signature.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
 /** An EIP-7702 authorization: the account that signs it runs the code of `address`, on this chain, if its nonce is this one. */
-export type Authorization = { chainId: number; address: Hex; nonce: number }
+export const authorization = object({ chainId: natural, address: anyCase(20), nonce: natural })
+export type Authorization = Infer<typeof authorization>
 
 /** EIP-7702's own first byte: no EIP-2718 transaction has this type. */
 const MAGIC = '05'
 
 /** Reads an authorization into its one spelling, with the address in lower case. Whether it may be signed is another question. */
 export function parseAuthorization(value: unknown): Authorization {
-  if (!hasExactMembers(value, ['chainId', 'address', 'nonce'])) throw invalid('not exactly the expected members')
-  const { chainId, address, nonce } = value
-  if (!isNatural(chainId)) throw invalid('chainId is not an integer from 0 to 2^53 - 1')
-  if (!isPrefixedHex(address, 20)) throw invalid('address is not 20 bytes of hex')
-  if (!isNatural(nonce)) throw invalid('nonce is not an integer from 0 to 2^53 - 1')
+  const { chainId, address, nonce } = parse(authorization, value, invalid)
   return { chainId, address: address.toLowerCase() as Hex, nonce }
 }
 
@@ -46,8 +41,8 @@ export function hashSignedAuthorization(authorization: Authorization, signature:
   return keccak_256(fromHex(encodeRlp([...toFields(authorization), toScalar(yParity), toScalar(r), toScalar(s)])))
 }
 
-function toFields(authorization: Authorization): RlpItem[] {
-  const { chainId, address, nonce } = parseAuthorization(authorization)
+function toFields(given: Authorization): RlpItem[] {
+  const { chainId, address, nonce } = parseAuthorization(given)
   return [toScalar(chainId), address.slice(2), toScalar(nonce)]
 }
 

@@ -1,11 +1,12 @@
-import type { Hex } from './hex.ts'
 import type { OffChainKind } from './kinds.ts'
 import { hashMessage } from './message.ts'
 import { readMembers } from './plainObject.ts'
+import { data, type Infer, object } from './schema.ts'
 import { hashTypedData, type TypedData } from './typedData.ts'
 
 /** A message as EIP-191 signs it: `0x` and hex. */
-export type MessageContent = { message: Hex }
+export const messageContent = object({ message: data })
+export type MessageContent = Infer<typeof messageContent>
 
 type Contents = { message: MessageContent; 'typed-data': TypedData }
 

@@ -1,10 +1,13 @@
 /* What the enclave speaks. It loads this entry, and nothing of the HTTP interface, the contract and the webhooks. */
 
-export type {
-  Approval,
-  ApprovalReason,
-  AuthenticatorDataReason,
-  ClientDataReason,
+export {
+  type Approval,
+  type ApprovalReason,
+  AUTHENTICATOR_DATA_BYTES,
+  type AuthenticatorDataReason,
+  approvals,
+  type ClientDataReason,
+  MAX_CLIENT_DATA_BYTES,
 } from './approval.ts'
 export {
   type Authorization,
@@ -41,38 +44,47 @@ export {
 export { isEd25519Key, verifyEd25519 } from './ed25519.ts'
 export {
   type AddressItem,
-  type AppendedEntries,
   type AttestRequest,
-  type AttestResponse,
   type AuthorizationItem,
+  attestRequest,
   CALLER_TOLERANCE_MS,
   type CallerAttestation,
   callerHeaders,
-  type EnclaveErrorBody,
   enclavePaths,
-  type LoggedItemsResponse,
   type LogRequest,
-  type LogResponse,
+  logRequest,
   MAX_SIGN_ITEMS,
   type OffChainItem,
   type OpenSessionRequest,
-  type OpenSessionResponse,
-  type Placed,
+  openSessionRequest,
   type ReleaseRequest,
-  type ReleaseResponse,
-  type SignedBatch,
-  type SignedStatement,
+  releaseRequest,
   type SignItem,
-  type SignItemError,
-  type SignItemResult,
   type SignItemsRequest,
-  type SignItemsResponse,
+  signItems,
+  signItemsRequest,
   type TransactionItem,
   toCallerMessage,
   type VaultRequest,
-  type VaultResponse,
   type VaultUse,
+  vaultRequest,
 } from './enclave.ts'
+export type {
+  AppendedEntries,
+  AttestResponse,
+  EnclaveErrorBody,
+  LoggedItemsResponse,
+  LogResponse,
+  OpenSessionResponse,
+  Placed,
+  ReleaseResponse,
+  SignedBatch,
+  SignedStatement,
+  SignItemError,
+  SignItemResult,
+  SignItemsResponse,
+  VaultResponse,
+} from './enclaveAnswers.ts'
 export {
   type EntropyWitness,
   hashEntropy,
@@ -145,22 +157,13 @@ export {
   ML_DSA_65_SIGNATURE_BYTES,
 } from './reportData.ts'
 export {
-  type ChallengeResponse,
   computeBackupReportData,
   computeDonorReportData,
   computeJoinerReportData,
   computeRecoveryReportData,
   hashRootSecretPolicy,
   hashShare,
-  type PeerEvidence,
-  type RecoveryRequest,
-  type RecoveryResponse,
   rootSecretPaths,
-  type SealedBytes,
-  type ShareRequest,
-  type ShareResponse,
-  type TransferRequest,
-  type TransferResponse,
   toRootSecretName,
   toShareContext,
   toSubmissionContext,
@@ -182,18 +185,13 @@ export type { SignResult } from './signResult.ts'
 export { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatementText } from './statement.ts'
 export { assertStatementV2, type StatementV2 } from './statementV2.ts'
 export { parseStrictJson, type StrictJsonErrorCode, type StrictJsonLimits } from './strictJson.ts'
-export {
-  type AddressSubject,
-  type AuthorizationSubject,
-  hashSubject,
-  type OffChainSubject,
-  type Signed,
-  type SignedSummary,
-  SUMMARY_DATA_BYTES,
-  type TransactionSubject,
-  toEventHash,
-  toSignedDigest,
-  toSignedSummary,
+export type {
+  AddressSubject,
+  AuthorizationSubject,
+  OffChainSubject,
+  Signed,
+  SignedSummary,
+  TransactionSubject,
 } from './subject.ts'
 export { type Preimage, type Tag, tags, toPreimage, toTagBytes } from './tags.ts'
 export { type TcbStatus, tcbStatuses } from './tcbStatus.ts'

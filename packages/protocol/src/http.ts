@@ -1,30 +1,51 @@
-import type { Approval } from './approval.ts'
-import type { Authorization } from './authorization.ts'
-import type { MessageContent } from './contents.ts'
+import { approvals } from './approval.ts'
+import { authorization } from './authorization.ts'
+import { messageContent } from './contents.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
-import type { Hex } from './hex.ts'
-import type { Opening } from './opening.ts'
+import { shownOpening } from './opening.ts'
 import {
-  type CoordinatorAttestation,
-  type LogInfo,
-  type LoginProvider,
-  type ProofPayload,
-  type SessionUser,
+  coordinatorAttestation,
+  loginProviders,
+  logList,
+  policy,
+  proofPayload,
+  sessionUser,
   slug,
-  type TransactionPage,
-  type VaultInfo,
-  type vaultList,
-  type WalletInfo,
+  transactionPage,
+  vaultInfo,
+  vaultList,
+  walletInfo,
 } from './resources.ts'
-import { ethereum, type Infer, literal, object } from './schema.ts'
-import type { TxMetadata } from './txMetadata.ts'
-import type { TypedData } from './typedData.ts'
+import {
+  anyCase,
+  ethereum,
+  type Infer,
+  list,
+  literal,
+  type ObjectSchema,
+  object,
+  optional,
+  positive,
+  type Schema,
+  string,
+} from './schema.ts'
+import { txMetadata } from './txMetadata.ts'
+import { typedData } from './typedData.ts'
+
+const walletUse = { wallet: optional(anyCase(20)), approvals: optional(approvals) }
 
 /** Which of the user's wallets is to sign: their own, unless it names a vault; and who approves that. Another user's is refused. */
-export type WalletUse = { wallet?: Hex | undefined; approvals?: readonly Approval[] | undefined }
+export type WalletUse = Infer<ObjectSchema<typeof walletUse>>
 
-/** The body of `POST /sign/digest`: a digest, and the transaction that it must be the hash of. */
-export type SignDigestRequest = { digest: Hex; txMetadata: TxMetadata }
+const digestAndMetadata = { digest: anyCase(32), txMetadata }
+
+/** What `POST /sign/digest` signs: a digest, and the transaction that it must be the hash of. */
+export type SignDigestRequest = Infer<ObjectSchema<typeof digestAndMetadata>>
+
+const signDigestRequest = object({ ...digestAndMetadata, ...walletUse })
+const signMessageRequest = object({ ...messageContent.members, ...walletUse })
+const signTypedDataRequest = object({ ...typedData.members, ...walletUse })
+const createVaultRequest = object({ policy, address: optional(anyCase(20)) })
 
 /** What attesting an address answers. */
 export const slugResponse = object({ slug })
@@ -33,77 +54,89 @@ export const slugResponse = object({ slug })
 export const signDigestResponse = object({ signature: ethereum(65), slug })
 export type SignDigestResponse = Infer<typeof signDigestResponse>
 
-export const okResponse = object({ ok: literal(true) })
-
 /**
  * What `POST /sign/message` and `POST /sign/typed-data` answer. Nobody keeps the opening but the caller: without it the proof shows
  * that the wallet signed something, and nothing can show what.
  */
-export type SignOffChainResponse = SignDigestResponse & { opening: Opening }
+const signOffChainResponse = object({ signature: ethereum(65), slug, opening: shownOpening })
+export type SignOffChainResponse = Infer<typeof signOffChainResponse>
+
+export const okResponse = object({ ok: literal(true) })
+
+const mode = optional(literal('mock'))
+const health = object({ status: literal('ok'), mode })
+/** `missing` names witnesses that do not answer, while enough others do. */
+const readiness = object({ status: literal('ready'), mode, missing: optional(list(string())) })
 
 /**
  * The HTTP interface of the coordinator (specification §4), by method and path. `query` holds what may stand behind the path,
- * `request` the body of the call and `response` that of its success, both JSON; every failure is a `Problem`. Types only: an
- * endpoint costs an app no more than its own name.
+ * `request` the body of the call and `response` that of its success, both JSON; every failure is a `Problem`. Apps pay for the schemas
+ * that they name, and not for this table.
  */
-export type Endpoints = {
+export const endpoints = {
   /** The ways to sign in. */
-  'GET /auth': { response: { providers: LoginProvider[] } }
+  'GET /auth': { response: loginProviders },
   /** A full-page navigation. Redirects to the identity provider. */
-  'GET /auth/:provider': { query: { return_to?: string | undefined } }
+  'GET /auth/:provider': { query: object({ return_to: optional(string()) }) },
   /** Where the identity provider sends the browser. Redirects to the app, with `sign_in=cancelled` where the user gave up. */
-  'GET /auth/:provider/callback': { query: { state: string; code?: string | undefined; error?: string | undefined } }
+  'GET /auth/:provider/callback': {
+    query: object({ state: string(), code: optional(string()), error: optional(string()) }),
+  },
   /** The same for providers that post a form. Redirects to the callback. */
-  'POST /auth/:provider/form': object
-  'GET /auth/me': { response: SessionUser }
-  'POST /auth/logout': { response: { ok: true } }
-  'GET /wallet/me': { response: WalletInfo }
+  'POST /auth/:provider/form': { form: object({ state: string() }) },
+  'GET /auth/me': { response: sessionUser },
+  'POST /auth/logout': { response: okResponse },
+  'GET /wallet/me': { response: walletInfo },
   'GET /wallet/transactions': {
-    query: { cursor?: string | undefined; limit?: number | undefined }
-    response: TransactionPage
-  }
-  'POST /wallet/provision': { response: WalletInfo }
+    query: object({ limit: optional(positive), cursor: optional(string()) }),
+    response: transactionPage,
+  },
+  'POST /wallet/provision': { response: walletInfo },
   /** A statement about the address of the wallet: the same slug each time. */
-  'POST /wallet/attest': { response: { slug: string } }
-  'GET /vaults': { response: Infer<typeof vaultList> }
+  'POST /wallet/attest': { response: slugResponse },
+  'GET /vaults': { response: vaultList },
   /**
    * Answers once the policy was read back from IPFS; the same policy again gives the same vault. With its `address` also one that the
    * service has lost, and could not be made today.
    */
-  'POST /vaults': { request: { policy: object; address?: Hex | undefined }; response: VaultInfo }
-  'POST /vaults/:address/attest': { response: { slug: string } }
-  'POST /sign/digest': { request: SignDigestRequest & WalletUse; response: SignDigestResponse }
-  'POST /sign/message': { request: MessageContent & WalletUse; response: SignOffChainResponse }
-  'POST /sign/typed-data': { request: TypedData & WalletUse; response: SignOffChainResponse }
-  'POST /sign/authorization': { request: Authorization; response: SignDigestResponse }
-  'GET /proof/:slug': { response: ProofPayload }
+  'POST /vaults': { request: createVaultRequest, response: vaultInfo },
+  'POST /vaults/:address/attest': { response: slugResponse },
+  'POST /sign/digest': { request: signDigestRequest, response: signDigestResponse },
+  'POST /sign/message': { request: signMessageRequest, response: signOffChainResponse },
+  'POST /sign/typed-data': { request: signTypedDataRequest, response: signOffChainResponse },
+  'POST /sign/authorization': { request: authorization, response: signDigestResponse },
+  'GET /proof/:slug': { response: proofPayload },
   /** Server-sent events named `proof`, each with a `ProofPayload` as its data. */
-  'GET /proof/:slug/events': { event: ProofPayload }
+  'GET /proof/:slug/events': { headers: object({ 'last-event-id': optional(string()) }), event: proofPayload },
+  /** A CAR file: bytes. */
+  'GET /proofs/export': { query: object({ cursor: optional(string()) }) },
   /** A trustless IPFS gateway: the bytes that the CID names. */
-  'GET /ipfs/:cid': { query: { format?: 'json' | 'raw' | 'car' | undefined } }
+  'GET /ipfs/:cid': { query: object({ format: optional(literal('json', 'raw', 'car')) }) },
   /** The logs of the enclaves. Each is below `/log/<hash>` as c2sp.org/tlog-tiles has it: `checkpoint` and `tile/…`. */
-  'GET /log': { response: { logs: LogInfo[] } }
+  'GET /log': { response: logList },
   /** A note: the newest checkpoint that the witnesses cosigned. */
-  'GET /log/:hash/checkpoint': object
-  'GET /health': { response: { status: 'ok'; mode?: 'mock' } }
-  /** `missing` names witnesses that do not answer, while enough others do. */
-  'GET /health/ready': { response: { status: 'ready'; mode?: 'mock'; missing?: string[] } }
-  'GET /health/attestation': { query: { nonce?: string | undefined }; response: CoordinatorAttestation }
-}
+  'GET /log/:hash/checkpoint': {},
+  'GET /health': { response: health },
+  'GET /health/ready': { response: readiness },
+  'GET /health/attestation': { query: object({ nonce: optional(string()) }), response: coordinatorAttestation },
+} as const
+export type Endpoints = typeof endpoints
 
 /** An endpoint by its method and path, such as `GET /proof/:slug`. */
 export type Endpoint = keyof Endpoints
 
 /** What may stand behind the path of an endpoint. */
-export type EndpointQuery<Name extends Endpoint> = Endpoints[Name] extends { query: infer Query } ? Query : never
+export type EndpointQuery<Name extends Endpoint> = Endpoints[Name] extends { query: Schema<infer Query> }
+  ? Query
+  : never
 
 /** The body of a call of an endpoint. */
-export type EndpointRequest<Name extends Endpoint> = Endpoints[Name] extends { request: infer Request }
+export type EndpointRequest<Name extends Endpoint> = Endpoints[Name] extends { request: Schema<infer Request> }
   ? Request
   : never
 
 /** The body with which an endpoint answers success. */
-export type EndpointResponse<Name extends Endpoint> = Endpoints[Name] extends { response: infer Response }
+export type EndpointResponse<Name extends Endpoint> = Endpoints[Name] extends { response: Schema<infer Response> }
   ? Response
   : never
 

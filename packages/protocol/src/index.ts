@@ -1,3 +1,4 @@
+export { approval } from './approval.ts'
 export {
   type AttestationPublished,
   attestationPublishedTopic,
@@ -7,11 +8,21 @@ export {
   serviceAttestationsAbi,
 } from './contract.ts'
 export {
+  attestResponse,
+  loggedItemsResponse,
+  logResponse,
+  openSessionResponse,
+  releaseResponse,
+  signItemsResponse,
+  vaultResponse,
+} from './enclaveAnswers.ts'
+export {
   type Endpoint,
   type EndpointQuery,
   type EndpointRequest,
   type EndpointResponse,
   type Endpoints,
+  endpoints,
   isSlug,
   MAX_RETURN_TO_LENGTH,
   okResponse,
@@ -25,6 +36,9 @@ export {
   toMethodAndPath,
   type WalletUse,
 } from './http.ts'
+export { shownOpening } from './opening.ts'
+export { parseRequest } from './parseRequest.ts'
+export { policyRefusal } from './policyRefusal.ts'
 export {
   isProofStatus,
   isProofTransition,
@@ -59,6 +73,7 @@ export {
   type Problem,
   type ProofPayload,
   policy,
+  problem,
   proofPayload,
   type SessionUser,
   type SignRequest,
@@ -74,7 +89,11 @@ export {
   type WalletInfo,
   walletInfo,
 } from './resources.ts'
+export { hashSubject, SUMMARY_DATA_BYTES, toEventHash, toSignedDigest, toSignedSummary } from './subject.ts'
 export { toChecksumAddress } from './toChecksumAddress.ts'
+export { txMetadata } from './txMetadata.ts'
+export { typedData } from './typedData.ts'
+export { typedDataMember } from './typedDataTypes.ts'
 export {
   parseWebhookKey,
   toWebhookKeyMessage,

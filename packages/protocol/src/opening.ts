@@ -1,41 +1,72 @@
 import { sha256 } from '@noble/hashes/sha2.js'
+import { approval } from './approval.ts'
 import { toCanonicalJson } from './canonicalJson.ts'
-import type { OffChainContent } from './contents.ts'
+import { messageContent } from './contents.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
-import { fromHex, type Hex, isHex, isLowerPrefixedHex, toHex } from './hex.ts'
-import { isPrefixedHex } from './isPrefixedHex.ts'
-import { isPlainObject, readMembers } from './plainObject.ts'
+import { fromHex, fromPrefixedHex, type Hex, isHex, toHex } from './hex.ts'
 import * as preimages from './preimages.ts'
+import {
+  checked,
+  either,
+  ethereum,
+  hex,
+  type Infer,
+  isOf,
+  leaf,
+  list,
+  literal,
+  object,
+  optional,
+  parse,
+  type Schema,
+} from './schema.ts'
 import { parseSignature } from './signature.ts'
 import { parseStrictJson } from './strictJson.ts'
 import { toPreimage } from './tags.ts'
+import { typedData } from './typedData.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** What was signed. */
-export type OpeningContent = {
-  /** 32 random bytes. Without them a reader of the commitment could try every likely message. */
-  salt: string
-  /** 32 bytes: the digest that `content` hashes to, and that was signed. */
-  digest: Hex
-  /** A vault's approvals, where its policy asked for some. */
-  approvals?: readonly unknown[] | undefined
-} & OffChainContent
-
-/** The bytes of the signature. */
-export type OpeningSignature = {
-  /** 32 random bytes. */
-  salt: string
-  /** 65 bytes: r ‖ s ‖ v. */
-  signature: Hex
+/** What was signed. `approvals` are a vault's, where its policy asked for some. */
+// @__NO_SIDE_EFFECTS__
+function toContentHalf<Item>(approvals: Schema<Item>) {
+  const shared = {
+    /** 32 random bytes. Without them a reader of the commitment could try every likely message. */
+    salt: hex(32),
+    /** The digest that `content` hashes to, and that was signed. */
+    digest: ethereum(32),
+    approvals: optional(list(approvals)),
+  }
+  return either(
+    // In the spelling that was signed, of either case: the commitment is to that spelling.
+    object({ ...shared, kind: literal('message'), content: messageContent }),
+    object({ ...shared, kind: literal('typed-data'), content: typedData }),
+  )
 }
+
+const contentHalf = toContentHalf(leaf<unknown>(() => true))
+export type OpeningContent = Infer<typeof contentHalf>
+
+/** The bytes of the signature, with 32 random bytes. */
+const signatureHalf = object({ salt: hex(32), signature: checked(ethereum(65), isSignature) })
+export type OpeningSignature = Infer<typeof signatureHalf>
 
 /**
  * What opens the commitment of an off-chain signature. Either half can be shown without the other: one that is withheld is
  * replaced by its own commitment, 32 bytes of hex. To show the content alone gives nobody a signature to use, and to show the
  * signature alone says nothing about the content.
  */
-export type Opening = { content: OpeningContent | string; signature: OpeningSignature | string }
+const opening = checked(
+  object({ content: either(hex(32), contentHalf), signature: either(hex(32), signatureHalf) }),
+  ({ content, signature }) => typeof content !== 'string' || typeof signature !== 'string',
+)
+export type Opening = Infer<typeof opening>
+
+/** The same as the service answers it, with both halves. */
+export const shownOpening = object({
+  content: toContentHalf(approval),
+  signature: object({ salt: hex(32), signature: ethereum(65) }),
+}) as Schema as Schema<Opening>
 
 /** A body of 32 KiB, with the approvals of a vault and what escaping may add. */
 export const MAX_OPENING_BYTES = 262_144
@@ -77,16 +108,7 @@ export function withholdHalf(opening: Opening, half: keyof Opening): Opening {
 
 /** Narrows to an opening of at least one half, each member in its one spelling. Whether the content hashes to its digest is not checked here. */
 export function assertOpening(value: unknown): asserts value is Opening {
-  const { content, signature } = readMembers(value, { required: ['content', 'signature'] }, malformed)
-  if (typeof content === 'string' && typeof signature === 'string') throw malformed('neither half is shown')
-  if (typeof content === 'string') toHash('content', content)
-  else assertContent(content)
-  if (typeof signature === 'string') toHash('signature', signature)
-  else {
-    const half = readMembers(signature, { required: ['salt', 'signature'] }, malformed)
-    toSalt(half.salt)
-    toSignature(half.signature)
-  }
+  parse(opening, value, malformed)
 }
 
 /** Parses an opening. White space, the order of members and escapes in strings don't matter: each half is hashed in canonical form. */
@@ -109,25 +131,6 @@ function assertCanonicalNumbers(text: string): void {
   }
 }
 
-function assertContent(value: unknown): void {
-  const required = ['salt', 'kind', 'digest', 'content'] as const
-  const half = readMembers(value, { required, optional: ['approvals'] }, malformed)
-  toSalt(half.salt)
-  if (!isLowerPrefixedHex(half.digest, 32)) throw malformed('digest')
-  if (half.approvals !== undefined && !Array.isArray(half.approvals)) throw malformed('approvals')
-  if (half.kind === 'message') {
-    const { message } = readMembers(half.content, { required: ['message'] }, malformed)
-    // In the spelling that was signed, of either case: the commitment is to that spelling.
-    if (!isPrefixedHex(message)) throw malformed('message')
-    return
-  }
-  if (half.kind !== 'typed-data') throw malformed('kind')
-  const members = ['domain', 'types', 'primaryType', 'message'] as const
-  const { domain, types, primaryType, message } = readMembers(half.content, { required: members }, malformed)
-  const isTyped = isPlainObject(domain) && isPlainObject(types) && isPlainObject(message)
-  if (!isTyped || typeof primaryType !== 'string') throw malformed('typed data')
-}
-
 function toSalt(salt: unknown): Bytes {
   if (!isHex(salt, 32)) throw malformed('salt')
   return fromHex(salt)
@@ -138,15 +141,18 @@ function toHash(name: string, text: string): Bytes {
   return fromHex(text)
 }
 
-function toSignature(signature: unknown): Bytes {
-  if (!isLowerPrefixedHex(signature, 65)) throw malformed('signature')
-  const bytes = fromHex(signature.slice(2))
+function toSignature(signature: string): Bytes {
+  if (!isOf(signatureHalf.members.signature, signature)) throw malformed('signature')
+  return fromPrefixedHex(signature)
+}
+
+function isSignature(signature: Hex): boolean {
   try {
-    parseSignature(bytes)
-  } catch (cause) {
-    throw malformed('signature', cause)
+    parseSignature(fromPrefixedHex(signature))
+    return true
+  } catch {
+    return false
   }
-  return bytes
 }
 
 function malformed(details: string, cause?: unknown) {

@@ -2,7 +2,7 @@ import type { EnclaveConfig } from './configHash.ts'
 import type { Hex } from './hex.ts'
 import type { SignatureKind } from './kinds.ts'
 import { isPlainObject } from './plainObject.ts'
-import type { PolicyRefusal } from './policyRefusal.ts'
+import { policyRefusal } from './policyRefusal.ts'
 import { proofStatuses } from './proofStatus.ts'
 import type { AttestationReceiptV2 } from './receiptV2.ts'
 import {
@@ -113,7 +113,7 @@ export type SignRequest = {
 }
 
 /** 16 bytes in base64url, which no client needs to know. */
-export const slug = text
+export const slug = string(/./)
 
 const shared = {
   slug,
@@ -210,18 +210,19 @@ export const coordinatorAttestation = object({
 export type CoordinatorAttestation = Infer<typeof coordinatorAttestation>
 
 /** The body of every failure: RFC 9457 with our stable `code`. */
-export type Problem = {
-  type: string
-  title: string
-  status: number
-  code: string
-  detail?: string
+export const problem = object({
+  type: string(),
+  title: string(),
+  status: natural,
+  code: string(),
+  detail: optional(string()),
   /** Only for `policy_refused`. */
-  refusal?: PolicyRefusal
-  requestId: string
+  refusal: optional(policyRefusal),
+  requestId: string(),
   /** Whether the same call may succeed later. */
-  retryable: boolean
-}
+  retryable: boolean,
+})
+export type Problem = Infer<typeof problem>
 
 /** Whether a part of the evidence says of itself that it comes from hardware. A verifier decides by the root that signed it. */
 export type EvidenceMode = 'hardware' | 'mock'

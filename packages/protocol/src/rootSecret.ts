@@ -1,8 +1,6 @@
 import { sha256, sha512 } from '@noble/hashes/sha2.js'
 import { toCanonicalJson } from './canonicalJson.ts'
-import type { EnclaveConfig } from './configHash.ts'
 import * as preimages from './preimages.ts'
-import type { EnclaveSettings } from './settings.ts'
 import { type Preimage, toPreimage } from './tags.ts'
 
 /*
@@ -20,41 +18,6 @@ export const rootSecretPaths = {
   recovery: '/recovery',
   share: '/recovery/share',
 } as const
-
-/** What shows an enclave to its peer: a quote, what it was configured with, and Intel's collateral to judge the quote by. */
-export type PeerEvidence = {
-  quote: string
-  config: EnclaveConfig
-  collateral: Readonly<Record<string, string>>
-}
-
-/** Bytes that only the holder of a key can open (RFC 9180): the encapsulated key, 32 bytes, and the ciphertext. */
-export type SealedBytes = { enc: string; ciphertext: string }
-
-/** 32 bytes, fresh, for one transfer. */
-export type ChallengeResponse = { challenge: string }
-
-/** The quote is over `computeJoinerReportData`. */
-export type TransferRequest = { challenge: string; nonce: string; publicKey: string; evidence: PeerEvidence }
-
-/** The quote is over `computeDonorReportData`. */
-export type TransferResponse = SealedBytes & { evidence: PeerEvidence }
-
-export type RecoveryRequest = { nonce: string }
-
-/** The quote is over `computeRecoveryReportData`. The settings match the hash in the configuration. */
-export type RecoveryResponse = {
-  publicKey: string
-  backupHash: string
-  evidence: PeerEvidence
-  settings: EnclaveSettings
-}
-
-/** A share of the custodian at this place of the backup, sealed to the enclave's key by the custodian's. */
-export type ShareRequest = SealedBytes & { index: number }
-
-/** How many shares the enclave has, and how many it needs. */
-export type ShareResponse = { held: number; needed: number }
 
 /** Who may have the secret is part of a configuration: what its `rootSecret` member says. */
 export function toRootSecretName(policyHash: string): string {

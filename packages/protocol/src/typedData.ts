@@ -6,6 +6,7 @@ import { fromHex, fromPrefixedHex } from './hex.ts'
 import { isPrefixedHex } from './isPrefixedHex.ts'
 import { assertOffChainContent } from './message.ts'
 import { hasExactMembers, isPlainObject } from './plainObject.ts'
+import { type Infer, leaf, object, string } from './schema.ts'
 import {
   createStructs,
   parseStruct,
@@ -22,12 +23,13 @@ type Bytes = Uint8Array<ArrayBuffer>
  * EIP-712 typed data as JSON carries it. Integers are decimal strings, hex with `0x`, or numbers within 2^53; `bytes` and addresses
  * are hex with `0x` in either case.
  */
-export type TypedData = {
-  domain: Record<string, unknown>
-  types: Record<string, readonly TypedDataMember[]>
-  primaryType: string
-  message: Record<string, unknown>
-}
+export const typedData = object({
+  domain: leaf<Record<string, unknown>>(isPlainObject),
+  types: leaf<Record<string, readonly TypedDataMember[]>>(isPlainObject),
+  primaryType: string(),
+  message: leaf<Record<string, unknown>>(isPlainObject),
+})
+export type TypedData = Infer<typeof typedData>
 
 /** EIP-712, "Definition of domainSeparator": these, in this order, those that a domain has. */
 const DOMAIN_MEMBERS = [
@@ -48,12 +50,12 @@ const HEX_INTEGER = /^0x[0-9a-fA-F]{1,64}$/
  * byte is no RLP list and no EIP-2718 type, so the digest is of no transaction. Whatever could be read in two ways, or would be left
  * out of the hash, is refused.
  */
-export function hashTypedData(typedData: TypedData): Bytes {
-  assertOffChainContent(typedData, invalid)
-  if (!hasExactMembers(typedData, ['domain', 'types', 'primaryType', 'message'])) {
+export function hashTypedData(given: TypedData): Bytes {
+  assertOffChainContent(given, invalid)
+  if (!hasExactMembers(given, ['domain', 'types', 'primaryType', 'message'])) {
     throw invalid('not exactly the expected members')
   }
-  const { domain, types, primaryType, message } = typedData
+  const { domain, types, primaryType, message } = given
   if (!isPlainObject(types)) throw invalid('types is not an object')
   const { [DOMAIN]: domainType, ...others } = types
   const structs = parseStructs(others, invalid)

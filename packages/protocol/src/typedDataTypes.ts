@@ -1,8 +1,9 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
-import { hasExactMembers } from './plainObject.ts'
+import { type Infer, isOf, object, string } from './schema.ts'
 
 /** A member of a struct, as `types` lists it. */
-export type TypedDataMember = { name: string; type: string }
+export const typedDataMember = object({ name: string(), type: string() })
+export type TypedDataMember = Infer<typeof typedDataMember>
 
 /** What a value is read as. */
 export type ValueType =
@@ -123,17 +124,13 @@ export function parseStruct(name: string, members: unknown, fail: Fail): Struct 
   if (!Array.isArray(members)) throw fail('types: a struct is not a list of members')
   const names = new Set<string>()
   const parsed = members.map((member: unknown) => {
-    if (!isMember(member)) throw fail('types: a member has not exactly a name and a type')
+    if (!isOf(typedDataMember, member)) throw fail('types: a member has not exactly a name and a type')
     if (!IDENTIFIER.test(member.name) || names.has(member.name)) throw fail('types: a member may not have this name')
     names.add(member.name)
     return { name: member.name, type: parseType(member.type, fail) }
   })
   const text = members.map((member: TypedDataMember) => `${member.type} ${member.name}`).join(',')
   return { name, members: parsed, text: `${name}(${text})` }
-}
-
-function isMember(value: unknown): value is TypedDataMember {
-  return hasExactMembers(value, ['name', 'type']) && typeof value.name === 'string' && typeof value.type === 'string'
 }
 
 function parseType(text: string, fail: Fail): ValueType {

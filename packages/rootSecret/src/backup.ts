@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import {
-  assertCollateral,
   assertQuotePolicy,
   PolicyError,
   QuoteError,
@@ -8,53 +7,64 @@ import {
   tcbStatuses,
   type VerifiedQuote,
   type Verifier,
-} from '@countersign/attestation'
+} from '@countersign/attestation/core'
 import {
-  assertEnclaveConfig,
-  assertSettingsOf,
   computeBackupReportData,
-  type EnclaveSettings,
   equalBytes,
   fromHex,
   hashEnclaveConfig,
-  isHex,
-  type PeerEvidence,
   parseStrictJson,
-  readMembers,
   toCanonicalJson,
   toHex,
   toRootSecretName,
 } from '@countersign/protocol/core'
+import {
+  checked,
+  hex,
+  type Infer,
+  list,
+  literal,
+  natural,
+  type ObjectSchema,
+  object,
+  optional,
+  parse,
+  string,
+} from '@countersign/protocol/schema'
+import { areSettingsOf, type PeerEvidence, peerEvidence, SEALED_SHARE_BYTES, unreadSettings } from './messages.ts'
 import { type ParsedRootSecretPolicy, toQuotePolicy } from './policy.ts'
 
-/** A custodian's share: to whose key it is sealed, and how it is known when it comes back. */
-type BackupShare = { custodian: string; enc: string; ciphertext: string; hash: string }
-
-/** What the enclave's quote over a backup covers. */
-export type BackupBody = {
-  version: typeof VERSION
-  /** ISO 8601. The quote is judged as of this time: its collateral lapses long before the backup does. */
-  createdAt: string
-  /** Of the policy under which it was made. */
-  policyHash: string
-  configHash: string
-  /** The settings behind the configuration's hash. Backups of version 0.1.0 have none. */
-  settings?: EnclaveSettings
-  threshold: number
-  /** By which the secret is recognised. */
-  commitment: string
-  /** In the order of the policy's custodians. */
-  shares: readonly BackupShare[]
-}
-
-/** A root secret in shares, each sealed to its custodian, with the quote of the enclave that made it. Public by nature. */
-export type Backup = BackupBody & { evidence: PeerEvidence }
-
 const VERSION = 'countersign-root-backup/1'
-/** A share has the secret's 32 bytes and its place; the tag has 16. */
-export const SEALED_SHARE_BYTES = 49
 const MAX_SHARES = 16
 const MAX_BYTES = 524_288
+
+/** What the enclave's quote over a backup covers. */
+const backupBody = {
+  version: literal(VERSION),
+  /** ISO 8601. The quote is judged as of this time: its collateral lapses long before the backup does. */
+  createdAt: checked(string(), (text) => new Date(text).toISOString() === text),
+  /** Of the policy under which it was made. */
+  policyHash: hex(32),
+  configHash: hex(32),
+  /** The settings behind the configuration's hash. Backups of version 0.1.0 have none. */
+  settings: optional(unreadSettings),
+  threshold: checked(natural, (count) => count >= 2),
+  /** By which the secret is recognised. */
+  commitment: hex(32),
+  /** In the order of the policy's custodians: to whose key each is sealed, and how it is known when it comes back. */
+  shares: list(object({ custodian: hex(32), enc: hex(32), ciphertext: hex(SEALED_SHARE_BYTES), hash: hex(32) })),
+}
+export type BackupBody = Infer<ObjectSchema<typeof backupBody>>
+
+/** A root secret in shares, each sealed to its custodian, with the quote of the enclave that made it. Public by nature. */
+const wholeBackup = checked(
+  object({ ...backupBody, evidence: peerEvidence }),
+  ({ threshold, shares, settings, evidence }) =>
+    threshold <= shares.length &&
+    shares.length <= MAX_SHARES &&
+    (settings === undefined || areSettingsOf({ evidence, settings })),
+)
+export type Backup = Infer<typeof wholeBackup>
 
 export class BackupError extends Error {
   override name = 'BackupError'
@@ -75,50 +85,10 @@ export function parseBackup(text: string): Backup {
   const bytes = new TextEncoder().encode(text)
   if (bytes.length > MAX_BYTES) throw new BackupError('the backup is too large')
   try {
-    return readBackup(parseStrictJson(bytes, { maxLength: MAX_BYTES }))
+    return parse(wholeBackup, parseStrictJson(bytes, { maxLength: MAX_BYTES }), (details) => new TypeError(details))
   } catch (cause) {
     throw new BackupError('the backup cannot be read: it is not one, or it is damaged', { cause })
   }
-}
-
-const MEMBERS = [
-  'version',
-  'createdAt',
-  'policyHash',
-  'configHash',
-  'threshold',
-  'commitment',
-  'shares',
-  'evidence',
-] as const
-
-const toTypeError = (details: string) => new TypeError(details)
-
-function readBackup(value: unknown): Backup {
-  const members = readMembers(value, { required: MEMBERS, optional: ['settings'] }, toTypeError)
-  const { version, createdAt, policyHash, configHash, threshold, commitment, shares } = members
-  if (version !== VERSION) throw new TypeError('version')
-  if (typeof createdAt !== 'string' || new Date(createdAt).toISOString() !== createdAt) throw new TypeError('createdAt')
-  if (!isHex(policyHash, 32) || !isHex(configHash, 32) || !isHex(commitment, 32)) throw new TypeError('hashes')
-  if (!Array.isArray(shares) || shares.length > MAX_SHARES) throw new TypeError('shares')
-  if (typeof threshold !== 'number' || !Number.isInteger(threshold) || threshold < 2 || threshold > shares.length) {
-    throw new TypeError('threshold')
-  }
-  const evidence = parsePeerEvidence(members.evidence)
-  const body = { createdAt, policyHash, configHash, threshold, commitment, shares: shares.map(readShare) }
-  if (!Object.hasOwn(members, 'settings')) return { ...createBackupBody(body), evidence }
-  const settings = members.settings as EnclaveSettings
-  assertSettingsOf(evidence.config, settings)
-  return { ...createBackupBody({ ...body, settings }), evidence }
-}
-
-function readShare(value: unknown): BackupShare {
-  const required = ['custodian', 'enc', 'ciphertext', 'hash'] as const
-  const { custodian, enc, ciphertext, hash } = readMembers(value, { required }, toTypeError)
-  if (!isHex(custodian, 32) || !isHex(enc, 32) || !isHex(ciphertext, SEALED_SHARE_BYTES) || !isHex(hash, 32)) {
-    throw new TypeError('share')
-  }
-  return { custodian, enc, ciphertext, hash }
 }
 
 export function toBackupFile(backup: Backup): string {
@@ -128,24 +98,6 @@ export function toBackupFile(backup: Backup): string {
 /** For people to compare. */
 export function nameBackup(backup: Backup): string {
   return toHex(hashBackup(backup))
-}
-
-/** Real quotes are 5 to 8 KiB. */
-const MAX_QUOTE_BYTES = 65_536
-
-/** Narrows a parsed value to evidence. Throws where a member is missing, unknown or of another form. */
-export function parsePeerEvidence(value: unknown): PeerEvidence {
-  if (typeof value !== 'object' || value === null) throw new TypeError('not evidence')
-  const { quote, config, collateral, ...rest } = value as Record<string, unknown>
-  if (Object.keys(rest).length > 0) throw new TypeError('not evidence')
-  if (typeof quote !== 'string' || quote.length > 2 * MAX_QUOTE_BYTES || !/^(?:[0-9a-f]{2})+$/.test(quote)) {
-    throw new TypeError('not evidence')
-  }
-  assertEnclaveConfig(config)
-  // Text that is not well-formed Unicode has no hash, which should show here and not later.
-  hashEnclaveConfig(config)
-  assertCollateral(collateral)
-  return { quote, config, collateral }
 }
 
 /**
@@ -158,7 +110,6 @@ export async function verifyPeerEvidence(
   { evidence, reportData }: { evidence: PeerEvidence; reportData: Uint8Array },
 ): Promise<VerifiedQuote> {
   const { quote, collateral } = evidence
-  assertCollateral(collateral)
   const verified = await verifier.verifyQuote({ quote: fromHex(quote), collateral, at })
   assertQuotePolicy(verified, { ...policy, reportData })
   return verified

@@ -1,6 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { isBodyTooLarge, parseJson, readBounded, ServiceError } from '@countersign/protocol/core'
+import { parse, type Schema } from '@countersign/protocol/schema'
 
 /** Why a call to an enclave failed. */
 export type PeerErrorCode =
@@ -68,11 +69,9 @@ async function post(url: URL, { body, timeoutMs }: Outgoing): Promise<{ status: 
   }
 }
 
-/** Parses an answer. Whatever is wrong with it is a fault of the enclave that sent it. */
-export function parseAnswer<Answer>(parse: () => Answer): Answer {
-  try {
-    return parse()
-  } catch (cause) {
-    throw new PeerError('peer_not_accepted', 'not the answer of an enclave', { cause })
-  }
+/** Reads an answer. Whatever is wrong with it is a fault of the enclave that sent it. */
+export function parseAnswer<Answer>(schema: Schema<Answer>, value: unknown): Answer {
+  return parse(schema, value, (details) => {
+    return new PeerError('peer_not_accepted', 'not the answer of an enclave', { details })
+  })
 }

@@ -148,7 +148,7 @@ function comparePublication({ status, ipfsCid, ...said }: ProofPayload, found: F
     return toClaim(member, `The event is in ${what} ${value}.`, {
       isTrue: shown === undefined ? undefined : events.some((event) => name(event) === String(value).toLowerCase()),
       holds: 'The chain has it there.',
-      lie: `The chain has it in ${shown}.`,
+      lie: `The chain has it in ${what} ${shown}.`,
       open: 'No event was found to compare with.',
     })
   }

@@ -1,6 +1,6 @@
 import type { EntropySetting } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
-import { OpenAPIHono } from '@hono/zod-openapi'
+import { Hono } from 'hono'
 import type { IdentityProvider } from './accounts/oidc.ts'
 import type { SignerFinder } from './accounts/session.ts'
 import { toUnfinished } from './accounts/signIn.ts'
@@ -24,7 +24,6 @@ import { createOnError, type ProblemMetrics } from './http/problem.ts'
 import { createProofEvents } from './http/proofEvents.ts'
 import { registerProofRoutes } from './http/proofRoutes.ts'
 import { createRefuseUnreadable } from './http/refuseUnreadable.ts'
-import { pages } from './http/routes.ts'
 import { createGetSignedIn } from './http/signedIn.ts'
 import { isSignInPath, renderSignInPage } from './http/signInPage.ts'
 import { registerSignRoutes } from './http/signRoutes.ts'
@@ -89,7 +88,7 @@ export type AppDeps = {
   getWebhookKeys(): readonly Uint8Array[] | undefined
   /** Has it told that a vault did not sign. */
   warnOf: WarnOf
-  /** Where receipts are read that are on IPFS alone; without it they cannot be shown. */
+  /** For receipts that left the database. */
   rebuildReceipt: RebuildReceipt
   exportProofs: ExportProofs
   logStore: Pick<LogStore, 'listLogs' | 'findCosigned' | 'readTiles' | 'readBundle'>
@@ -103,7 +102,7 @@ export type AppDeps = {
 }
 
 export type App = {
-  app: OpenAPIHono<AppEnv>
+  app: Hono<AppEnv>
   /** The routes that are asked for most, on a shorter way. */
   direct: DirectRoutes
   /** Answers requests that cannot be parsed, so that the app never sees them. */
@@ -128,7 +127,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   const ownOrigin = new URL(publicUrl).origin
   const guards = createGuards({ config, isHttps, isMock, clock, random, log })
   const middleware = createMiddleware({ guards, origins: config, isMock })
-  const app = new OpenAPIHono<AppEnv>()
+  const app = new Hono<AppEnv>()
 
   app.onError(
     createOnError({
@@ -153,7 +152,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   app.use(middleware.admit)
 
   const shared = { ...deps, cookies, limiters, getSignedIn }
-  addRoute(app, pages.index, (c) => c.redirect('/docs', 302))
+  addRoute(app, 'GET /', (c) => c.redirect('/docs', 302))
   registerAuthRoutes(app, { ...shared, publicUrl, allowedOrigins, sessionTtlMs, sessionIdleMs })
   registerWalletRoutes(app, shared)
   const chains = { chainIds: allowedChainIds, isChainRequired }

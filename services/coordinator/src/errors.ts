@@ -20,7 +20,12 @@ export class CoordinatorError extends ServiceError<CoordinatorErrorCode> {
 }
 
 export function invalidRequest(details: string): CoordinatorError {
-  return new CoordinatorError('invalid_request', 'invalid request', { details })
+  return invalidBody('invalid_request', details)
+}
+
+/** For `parseRequest`. */
+export function invalidBody(code: CoordinatorErrorCode, details: string): CoordinatorError {
+  return new CoordinatorError(code, 'invalid request', { details })
 }
 
 /** What an enclave has answered is not what it was asked for, or not proven. */

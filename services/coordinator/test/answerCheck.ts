@@ -1,4 +1,4 @@
-import { z } from '@hono/zod-openapi'
+import { z } from 'zod'
 
 type Json = Record<string, unknown>
 type Described = { description: string; content?: Record<string, { schema: Json }> }

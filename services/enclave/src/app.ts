@@ -1,22 +1,21 @@
 import { setTimeout } from 'node:timers/promises'
-import { enclavePaths, rootSecretPaths } from '@countersign/protocol/core'
+import {
+  attestRequest,
+  enclavePaths,
+  logRequest,
+  openSessionRequest,
+  releaseRequest,
+  rootSecretPaths,
+  vaultRequest,
+} from '@countersign/protocol/core'
+import { transferRequest } from '@countersign/root-secret'
 import type { Log } from '@countersign/service'
 import { type AttestDeps, createAttestor } from './attest.ts'
 import type { Callers } from './callers.ts'
 import { EnclaveError } from './errors.ts'
 import { type OpenSessionDeps, openSession } from './grant/openSession.ts'
-import {
-  type ParsedSignItems,
-  parseAttestRequest,
-  parseBody,
-  parseLogRequest,
-  parseOpenSessionRequest,
-  parseReleaseRequest,
-  parseSignItemsRequest,
-  parseVaultRequest,
-} from './parseRequest.ts'
+import { type ParsedSignItems, parseBody, parseRequest, parseSignItemsRequest } from './parseRequest.ts'
 import type { Donor } from './rootSecret/donor.ts'
-import { parseTransferRequest } from './rootSecret/parseTransfer.ts'
 import { type App, type Call, type CallHead, serveCalls } from './serveCalls.ts'
 import { type SignItemsDeps, signItems, signLoggedItems } from './sign/signItems.ts'
 import { type DeriveVaultDeps, deriveVault } from './vault/deriveVault.ts'
@@ -63,7 +62,7 @@ export function createApp(deps: AppDeps): App {
     const caller = await deps.callers.verify(call)
     const body = parseBody(call.body)
     if (call.path === enclavePaths.attest) {
-      const request = parseAttestRequest(body)
+      const request = parseRequest(attestRequest, body)
       if (request.caller !== undefined) await deps.callers.introduce(caller, request.caller)
       deps.callers.assertAllowed(caller)
       return attest(request)
@@ -72,12 +71,12 @@ export function createApp(deps: AppDeps): App {
     const { statementLog } = deps
     if (call.path === enclavePaths.log || call.path === enclavePaths.release) {
       if (statementLog === undefined) throw new EnclaveError('not_found', 'this enclave has no log')
-      if (call.path === enclavePaths.log) return statementLog.call(parseLogRequest(body))
-      return statementLog.release(parseReleaseRequest(body), caller)
+      if (call.path === enclavePaths.log) return statementLog.call(parseRequest(logRequest, body))
+      return statementLog.release(parseRequest(releaseRequest, body), caller)
     }
     statementLog?.assertOpen()
-    if (call.path === enclavePaths.openSession) return openSession(deps, parseOpenSessionRequest(body))
-    if (call.path === enclavePaths.vault) return deriveVault(deps, parseVaultRequest(body))
+    if (call.path === enclavePaths.openSession) return openSession(deps, parseRequest(openSessionRequest, body))
+    if (call.path === enclavePaths.vault) return deriveVault(deps, parseRequest(vaultRequest, body))
     return signAll(parseSignItemsRequest(body), caller)
   }
 
@@ -116,5 +115,7 @@ export function createApp(deps: AppDeps): App {
 }
 
 function answerJoiner(donor: Donor, { path, body }: Call) {
-  return path === rootSecretPaths.challenge ? donor.challenge() : donor.transfer(parseTransferRequest(parseBody(body)))
+  return path === rootSecretPaths.challenge
+    ? donor.challenge()
+    : donor.transfer(parseRequest(transferRequest, parseBody(body)))
 }

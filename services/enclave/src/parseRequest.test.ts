@@ -1,9 +1,10 @@
 import { MAX_NOTE_SIGNATURES } from '@countersign/log'
+import { logRequest, releaseRequest, vaultRequest } from '@countersign/protocol'
 import { expect, test } from 'vitest'
 import { createRound } from '../test/beacon.ts'
 import { permit } from '../test/typedData.ts'
 import { createWitness } from '../test/witness.ts'
-import { parseLogRequest, parseReleaseRequest, parseSignItemsRequest, parseVaultRequest } from './parseRequest.ts'
+import { parseRequest, parseSignItemsRequest } from './parseRequest.ts'
 
 const withCode = (code: string) => expect.objectContaining({ name: 'EnclaveError', code })
 const granted = { sid: '11'.repeat(32), grant: 'grant', keyId: '22'.repeat(16), witness: createWitness() }
@@ -116,7 +117,7 @@ test.each<[string, unknown]>([
   ['a vault that is not known', { sid: granted.sid, grant: 'grant', policy: '{}', isKnown: false }],
   ['an owner', { sid: granted.sid, grant: 'grant', policy: '{}', owner: '11'.repeat(32) }],
 ])('a vault is not derived from %s', (_, request) => {
-  expect(() => parseVaultRequest(request)).toThrow(withCode('invalid_request'))
+  expect(() => parseRequest(vaultRequest, request)).toThrow(withCode('invalid_request'))
 })
 
 const hash = '77'.repeat(32)
@@ -124,7 +125,7 @@ const start = { origin: 'log.example/a', checkpoint: 'note', hashes: [hash] }
 
 test('a log is started, repeated, or both', () => {
   for (const request of [{}, { from: 0 }, { start }, { start: { ...start, checkpoint: null, hashes: [] }, from: 5 }])
-    expect(parseLogRequest(request)).toEqual(request)
+    expect(parseRequest(logRequest, request)).toEqual(request)
 })
 
 test.each<[string, unknown]>([
@@ -142,7 +143,7 @@ test.each<[string, unknown]>([
   ['a hash of 31 bytes', { start: { ...start, hashes: [hash.slice(2)] } }],
   ['more hashes than a tree has', { start: { ...start, hashes: Array(54).fill(hash) } }],
 ])('%s is no request to a log', (_, request) => {
-  expect(() => parseLogRequest(request)).toThrow(withCode('invalid_request'))
+  expect(() => parseRequest(logRequest, request)).toThrow(withCode('invalid_request'))
 })
 
 const bootId = '88'.repeat(16)
@@ -154,7 +155,7 @@ test('a release has a checkpoint with cosignatures, or neither, and leaves', () 
     { bootId, drop: [hash], acknowledge: [] },
     { bootId, checkpoint: 'note', cosignatures: [], leaves, drop: leaves, acknowledge: leaves },
   ])
-    expect(parseReleaseRequest(request)).toEqual(request)
+    expect(parseRequest(releaseRequest, request)).toEqual(request)
 })
 
 test.each<[string, unknown]>([
@@ -177,5 +178,5 @@ test.each<[string, unknown]>([
   ['a leaf that is named twice', { bootId, leaves: [hash, hash] }],
   ['a member that is unknown', { bootId, all: true }],
 ])('%s is no release', (_, request) => {
-  expect(() => parseReleaseRequest(request)).toThrow(withCode('invalid_request'))
+  expect(() => parseRequest(releaseRequest, request)).toThrow(withCode('invalid_request'))
 })

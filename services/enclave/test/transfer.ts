@@ -1,8 +1,14 @@
-import { rootSecretPaths, type TransferRequest, type TransferResponse } from '@countersign/protocol'
-import { type CallPeer, PeerError } from '@countersign/root-secret'
+import { rootSecretPaths } from '@countersign/protocol'
+import {
+  type CallPeer,
+  PeerError,
+  type TransferRequest,
+  type TransferResponse,
+  transferRequest,
+} from '@countersign/root-secret'
+import { parseRequest } from '../src/parseRequest.ts'
 import { createDonor, type Donor } from '../src/rootSecret/donor.ts'
 import { join } from '../src/rootSecret/join.ts'
-import { parseTransferRequest } from '../src/rootSecret/parseTransfer.ts'
 import { createTestPeer, type TestPeer as Peer } from './peers.ts'
 
 export type Change = {
@@ -20,7 +26,7 @@ export function connect(donors: Record<string, Donor>, change: Change = {}): Cal
     try {
       if (path === rootSecretPaths.challenge) return donor.challenge()
       const request = JSON.parse(JSON.stringify(change.request?.(body as TransferRequest) ?? body))
-      const response = await donor.transfer(parseTransferRequest(request))
+      const response = await donor.transfer(parseRequest(transferRequest, request))
       return (await change.response?.(response)) ?? response
     } catch (error) {
       const { code, status = 403 } = error as { code: string; status?: number }

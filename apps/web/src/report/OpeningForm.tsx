@@ -15,6 +15,7 @@ export function OpeningForm({ onOpen }: { onOpen: (opening: Uint8Array<ArrayBuff
   }
 
   function take(text: string): string | undefined {
+    setFault(undefined)
     return text.trim() === '' ? 'Paste the opening first.' : open(new TextEncoder().encode(text))
   }
 

@@ -46,7 +46,13 @@ export function PendingView({ pending, onChange, onSend, onBack }: PendingViewPr
     onConfirm: onSend,
   }
   return (
-    <ConfirmStep id="pending-heading" onChange={onBack} {...(missing > 0 ? approving : sending)}>
+    // Another step: a click or a key that was meant to approve must not sign.
+    <ConfirmStep
+      key={missing > 0 ? 'approve' : 'sign'}
+      id="pending-heading"
+      onChange={onBack}
+      {...(missing > 0 ? approving : sending)}
+    >
       <VaultPaymentFacts content={content} vault={prepared.address} />
       {prepared.approvals === 0 ? (
         <p>The rules of this vault allow it without approval.</p>

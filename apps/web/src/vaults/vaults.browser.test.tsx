@@ -144,6 +144,9 @@ describe('paying from a vault', () => {
     expect(signings(service)).toHaveLength(before)
     await button(screen, 'Approve with a passkey').click()
     await expect.element(screen.getByText(/^1 of 1 approval\. Valid until/)).toBeVisible()
+    // A key that was meant for the button before signs nothing.
+    await userEvent.keyboard('{Enter}')
+    await expect.element(screen.getByRole('heading', { name: 'Is this right?' })).toHaveFocus()
     expect(signings(service)).toHaveLength(before)
     await confirm(screen).click()
     await expect.element(screen.getByRole('heading', { name: 'Sent 0.2 ETH' })).toBeVisible()

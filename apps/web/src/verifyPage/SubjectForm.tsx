@@ -88,6 +88,7 @@ export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFor
           error={pasteFault}
           hint="https://…/proof/…, 22 characters, bafkrei…, ipfs://…, https://…/ipfs/…, or 0x and 64 digits"
           value={text}
+          isMono
           onChange={setText}
         />
         <p className="actions">

@@ -86,6 +86,19 @@ describe('an off-chain signature on the page', () => {
     expect(statusOf('signature')).toBe('skip')
   })
 
+  test('with the opening pasted says no more that a file before it was too large', async () => {
+    await ask(issue.cid)
+    await userEvent.upload(page.getByLabelText('The opening’s file'), [
+      new File(['x'.repeat(3_000_000)], 'opening.json'),
+    ])
+    await page.getByRole('heading', { name: 'Show what was signed' }).click()
+    await expect.element(page.getByRole('alert')).toBeVisible()
+    await page.getByRole('heading', { name: 'Show what was signed' }).click()
+    await open(issue.opening)
+    await heading('A message').toBeVisible()
+    expect(page.getByRole('alert').query()).toBeNull()
+  })
+
   test('with the opening of another is not verified, and shows nothing of it', async () => {
     await ask(issue.cid)
     await open(other.opening)

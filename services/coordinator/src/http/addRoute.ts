@@ -1,31 +1,29 @@
-import type { OpenAPIHono } from '@hono/zod-openapi'
+import type { Hono } from 'hono'
 import { CoordinatorError } from '../errors.ts'
 import type { AppContext, AppEnv } from './context.ts'
-import type { Route } from './routes.ts'
+import type { RouteName } from './routes.ts'
 
-export type HttpApp = OpenAPIHono<AppEnv>
+export type HttpApp = Hono<AppEnv>
 
 type Handle = (c: AppContext) => Response | Promise<Response>
 
-/** Adds a route to the app and to its OpenAPI document. */
-export function addRoute(app: HttpApp, route: Route, handle: Handle): void {
-  addRoutes(app, [{ route, handle }])
+export function addRoute(app: HttpApp, name: RouteName, handle: Handle): void {
+  addRoutes(app, { [name]: handle })
 }
 
 /** Adds the routes of one path. Other methods on it are refused here, before a later pattern can match the path too. */
-export function addRoutes(
-  app: HttpApp,
-  entries: readonly [{ route: Route; handle: Handle }, ...{ route: Route; handle: Handle }[]],
-): void {
-  const path = entries[0].route.getRoutingPath()
-  for (const { route, handle } of entries) {
-    app.openAPIRegistry.registerPath(route)
-    app.on(route.method.toUpperCase(), path, (c) => {
+export function addRoutes(app: HttpApp, handlers: { [Name in RouteName]?: Handle }): void {
+  const allowed: string[] = []
+  let path = ''
+  for (const [name, handle] of Object.entries(handlers)) {
+    const [method = '', route = ''] = name.split(' ')
+    path = route
+    app.on(method, path, (c) => {
       c.set('route', path)
       return handle(c)
     })
+    allowed.push(method === 'GET' ? 'GET, HEAD' : method)
   }
-  const allowed = entries.map(({ route }) => (route.method === 'get' ? 'GET, HEAD' : route.method.toUpperCase()))
   app.all(path, (c) => {
     c.set('route', path)
     c.header('allow', allowed.join(', '))

@@ -33,7 +33,6 @@ import {
 } from './cookies.ts'
 import { type Limiters, limit } from './limiters.ts'
 import { assertEmptyBody, readFormBody, readJsonBody } from './readBody.ts'
-import { routes } from './routes.ts'
 import type { GetSignedIn } from './signedIn.ts'
 
 export type AuthRoutesDeps = FinishLoginDeps & {
@@ -87,7 +86,7 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     return logout(deps, found)
   }
 
-  addRoute(app, routes['GET /auth'], (c) => {
+  addRoute(app, 'GET /auth', (c) => {
     limit(c, limiters.proof, `auth:${c.get('clientAddress')}`)
     c.header('vary', 'Accept')
     const providers = [...deps.providers].map(([id, { name, icon }]) => ({ id, name, icon }))
@@ -101,13 +100,13 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
   })
 
   // Fixed paths under /auth come before the pattern that would match them.
-  addRoute(app, routes['GET /auth/me'], async (c) => {
+  addRoute(app, 'GET /auth/me', async (c) => {
     const { user } = await getSignedIn(c, limiters.own)
     const body: SessionUser = { id: user.id, email: user.email, name: user.name }
     return c.json(body)
   })
 
-  addRoute(app, routes['POST /auth/logout'], async (c) => {
+  addRoute(app, 'POST /auth/logout', async (c) => {
     // Also where the session is over already: somebody wants out, and the provider may still know them.
     c.header('set-cookie', writeChoiceCookie(cookies))
     const body = await signOut(c).catch((error: unknown) => {
@@ -119,7 +118,7 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     return c.json(body)
   })
 
-  addRoute(app, routes['GET /auth/:provider'], async (c) => {
+  addRoute(app, 'GET /auth/:provider', async (c) => {
     limit(c, limiters.auth)
     const { providerId, provider } = getProvider(c)
     const returnTo = toReturnTo(allowedOrigins, c.req.queries('return_to') ?? [])
@@ -136,7 +135,7 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     return c.redirect(location.href, 302)
   })
 
-  addRoute(app, routes['GET /auth/:provider/callback'], async (c) => {
+  addRoute(app, 'GET /auth/:provider/callback', async (c) => {
     limit(c, limiters.auth)
     const { providerId, provider } = getProvider(c)
     const { search, searchParams } = new URL(c.req.url)
@@ -168,7 +167,7 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
   })
 
   // A post from another site comes without the login cookie, which is lax; the navigation that follows it has the cookie.
-  addRoute(app, routes['POST /auth/:provider/form'], async (c) => {
+  addRoute(app, 'POST /auth/:provider/form', async (c) => {
     limit(c, limiters.auth)
     const { providerId } = getProvider(c)
     const form = await readFormBody(c.req.raw)

@@ -15,35 +15,36 @@ export const DOCS_CSP = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-type Schema = Record<string, unknown>
-type Content = Record<string, { schema?: unknown } | undefined>
-type Parameter = { name: string; in: string; required?: boolean; description?: string }
-type Operation = {
-  summary?: string
+type Content = Record<string, { schema: Readonly<Record<string, unknown>> }>
+type Parameter = { name: string; in: string; required: boolean; description?: string; schema: object }
+export type Operation = {
+  summary: string
   description?: string
-  security?: unknown[]
+  security?: object[]
   parameters?: Parameter[]
-  requestBody?: { content: Content; required?: boolean }
-  responses?: Record<string, { description: string; content?: Content }>
+  requestBody?: { content: Content; required: boolean }
+  responses: Record<string, { description: string; content?: Content }>
 }
 
-/** The part of an OpenAPI document that the page shows. */
+/** An OpenAPI document. */
 export type ApiDocument = {
-  info: { title: string; version: string; description?: string }
-  paths?: Record<string, Record<string, unknown>>
-  components?: { schemas?: Record<string, unknown> }
+  openapi: string
+  info: { title: string; version: string; description: string; license: object }
+  servers: object[]
+  components: { securitySchemes: object; schemas: Record<string, object> }
+  paths: Record<string, Record<string, Operation>>
 }
 
 /** `GET /docs`: the OpenAPI document as a page. */
 export function renderDocsPage(document: ApiDocument): string {
-  const operations = Object.entries(document.paths ?? {}).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, operation]) => renderOperation(method, path, operation as Operation)),
+  const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => renderOperation(method, path, operation)),
   )
-  const schemas = Object.entries(document.components?.schemas ?? {}).map(
+  const schemas = Object.entries(document.components.schemas).map(
     ([name, schema]) =>
       `<h2 id="schema-${escapeHtml(name)}">${escapeHtml(name)}</h2><pre>${escapeHtml(JSON.stringify(schema, null, 2))}</pre>`,
   )
-  const { title, version, description = '' } = document.info
+  const { title, version, description } = document.info
   const head = `<h1>${escapeHtml(title)} <small>${escapeHtml(version)}</small></h1><p>${escapeHtml(description)}</p>`
   const links = '<p><a href="/openapi.json">openapi.json</a> · <a href="/docs/errors">error codes</a></p>'
   return renderPage(title, [head, links, ...operations, '<h1>Schemas</h1>', ...schemas].join('\n'))
@@ -61,7 +62,7 @@ export function renderErrorsPage(title: string): string {
 }
 
 function renderOperation(method: string, path: string, operation: Operation): string {
-  const { summary = '', description = '', security, parameters = [], requestBody, responses = {} } = operation
+  const { summary, description = '', security, parameters = [], requestBody, responses } = operation
   const parts = [
     `<h2 id="${escapeHtml(`${method}-${path}`)}"><span class="method">${escapeHtml(method)}</span> <code>${escapeHtml(path)}</code></h2>`,
     `<p>${escapeHtml(summary)}. ${escapeHtml(description)}${security === undefined ? '' : ' Needs a session.'}</p>`,
@@ -89,7 +90,7 @@ function renderOperation(method: string, path: string, operation: Operation): st
 function renderContent(content: Content): string {
   return Object.entries(content)
     .map(([type, value]) => {
-      const reference = (value?.schema as Schema | undefined)?.$ref
+      const reference = value.schema.$ref
       const name = typeof reference === 'string' ? reference.split('/').pop() : undefined
       return name === undefined
         ? `<code>${escapeHtml(type)}</code>`

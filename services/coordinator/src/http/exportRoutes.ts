@@ -7,7 +7,6 @@ import type { Clock, Schedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import type { Limiters } from './limiters.ts'
-import { exportRoute } from './routes.ts'
 import type { GetSignedIn } from './signedIn.ts'
 
 export type ExportRoutesDeps = {
@@ -56,7 +55,7 @@ export function registerExportRoutes(app: HttpApp, deps: ExportRoutesDeps): void
     return slowest !== undefined && slowest.lagMs() >= YIELD_MS ? slowest : undefined
   }
 
-  addRoute(app, exportRoute, async (c) => {
+  addRoute(app, 'GET /proofs/export', async (c) => {
     const { user } = await getSignedIn(c, limiters.exports)
     const before = parseCursor(c.req.queries('cursor') ?? [])
     if (c.req.method === 'HEAD') return c.body(null, 200, HEADERS)

@@ -3,7 +3,6 @@ import { getIpfsBlock } from '../publish/ipfs/gateway.ts'
 import type { GetBlock } from '../publish/ipfs/pinner.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import { type Limiters, limit } from './limiters.ts'
-import { routes } from './routes.ts'
 
 export type GatewayRoutesDeps = {
   /** Absent where this process holds no blocks. */
@@ -12,7 +11,7 @@ export type GatewayRoutesDeps = {
 }
 
 export function registerGatewayRoutes(app: HttpApp, { getBlock, limiters }: GatewayRoutesDeps): void {
-  addRoute(app, routes['GET /ipfs/:cid'], async (c) => {
+  addRoute(app, 'GET /ipfs/:cid', async (c) => {
     limit(c, limiters.proof, `ipfs:${c.get('clientAddress')}`)
     if (getBlock === undefined) throw new CoordinatorError('not_found', 'there is no gateway here')
     const { status, headers, body } = await getIpfsBlock(

@@ -5,7 +5,6 @@ import { type GetAttestationDeps, getAttestation } from '../sign/enclave/health/
 import type { Store } from '../store/openStore.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import { type Limiters, limit } from './limiters.ts'
-import { routes } from './routes.ts'
 
 export type HealthRoutesDeps = GetAttestationDeps & {
   store: Pick<Store, 'ping'>
@@ -17,12 +16,12 @@ export type HealthRoutesDeps = GetAttestationDeps & {
 export function registerHealthRoutes(app: HttpApp, deps: HealthRoutesDeps): void {
   const mode = deps.selfReport.mode === 'mock' ? { mode: 'mock' as const } : {}
 
-  addRoute(app, routes['GET /health'], (c) => {
+  addRoute(app, 'GET /health', (c) => {
     const body: EndpointResponse<'GET /health'> = { status: 'ok', ...mode }
     return c.json(body)
   })
 
-  addRoute(app, routes['GET /health/ready'], async (c) => {
+  addRoute(app, 'GET /health/ready', async (c) => {
     const { refusal, missing } = await findMissing(deps)
     if (refusal !== undefined) {
       const { code, message, cause } = refusal
@@ -36,7 +35,7 @@ export function registerHealthRoutes(app: HttpApp, deps: HealthRoutesDeps): void
     return c.json(body)
   })
 
-  addRoute(app, routes['GET /health/attestation'], (c) => {
+  addRoute(app, 'GET /health/attestation', (c) => {
     limit(c, deps.limiters.proof, `attestation:${c.get('clientAddress')}`)
     return c.json(getAttestation(deps, { nonce: c.req.query('nonce') }))
   })

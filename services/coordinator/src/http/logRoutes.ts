@@ -4,7 +4,6 @@ import { CoordinatorError } from '../errors.ts'
 import type { LogStore } from '../store/logs.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import { type Limiters, limit } from './limiters.ts'
-import { routes, tileRoute } from './routes.ts'
 
 export type LogRoutesDeps = {
   logStore: Pick<LogStore, 'listLogs' | 'findCosigned' | 'readTiles' | 'readBundle'>
@@ -16,14 +15,14 @@ export function registerLogRoutes(app: HttpApp, { logStore, limiters }: LogRoute
   /** By the hash of the log. Sizes only grow, so that most tiles need no look at the newest. */
   const knownSizes = new Map<string, number>()
 
-  addRoute(app, routes['GET /log'], async (c) => {
+  addRoute(app, 'GET /log', async (c) => {
     limit(c, limiters.proof, `log:${c.get('clientAddress')}`)
     const logs: EndpointResponse<'GET /log'>['logs'] = await logStore.listLogs()
     c.header('cache-control', 'no-cache')
     return c.json({ logs })
   })
 
-  addRoute(app, routes['GET /log/:hash/checkpoint'], async (c) => {
+  addRoute(app, 'GET /log/:hash/checkpoint', async (c) => {
     limit(c, limiters.proof, `log:${c.get('clientAddress')}`)
     const cosigned = await findCosigned(c.req.param('hash') ?? '')
     if (cosigned === undefined) throw notFound()
@@ -31,7 +30,7 @@ export function registerLogRoutes(app: HttpApp, { logStore, limiters }: LogRoute
     return c.body(cosigned.note, 200, { 'content-type': 'text/plain; charset=utf-8' })
   })
 
-  addRoute(app, tileRoute, async (c) => {
+  addRoute(app, 'GET /log/:hash/tile/:path{.+}', async (c) => {
     limit(c, limiters.proof, `log:${c.get('clientAddress')}`)
     // As it was sent: a spelling with percent signs would be a second thing to cache.
     const [, hash = '', path = ''] = /^\/log\/([^/]+)\/(.+)$/.exec(new URL(c.req.url).pathname) ?? []

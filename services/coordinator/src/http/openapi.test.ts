@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { errorCodes } from '@countersign/protocol/errorCodes'
-import { z } from '@hono/zod-openapi'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { createTestApp } from './testApp.fake.ts'
 
 type Document = {

@@ -1,20 +1,11 @@
-import type { PolicyRefusal } from '@countersign/protocol'
+import type { Problem as AnyProblem } from '@countersign/protocol'
 import { errorCodes } from '@countersign/protocol/errorCodes'
 import type { Log } from '@countersign/service'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { CoordinatorError, type CoordinatorErrorCode, toPublicCode } from '../errors.ts'
 import type { AppContext } from './context.ts'
 
-export type Problem = {
-  type: string
-  title: string
-  status: number
-  code: CoordinatorErrorCode
-  detail?: string
-  refusal?: PolicyRefusal
-  requestId: string
-  retryable: boolean
-}
+export type Problem = AnyProblem & { code: CoordinatorErrorCode }
 
 /** The one body of all failures: RFC 9457. Everything that is not a `CoordinatorError` is `internal`, without details. */
 export function toProblem(error: unknown, { publicUrl, requestId }: { publicUrl: string; requestId: string }): Problem {

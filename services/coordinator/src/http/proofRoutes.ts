@@ -7,7 +7,6 @@ import type { RequestContext } from './context.ts'
 import type { DirectRoute } from './directRoutes.ts'
 import { type Limiters, limit } from './limiters.ts'
 import { EVENT_HEADERS, type ProofEvents } from './proofEvents.ts'
-import { routes } from './routes.ts'
 
 export type ProofRoutesDeps = {
   proofReader: ProofReader
@@ -53,12 +52,12 @@ export function registerProofRoutes(app: HttpApp, deps: ProofRoutesDeps): Direct
     return { status: 200, body: latin1, encoding: 'latin1' } as const
   }
 
-  addRoute(app, routes['GET /proof/:slug'], async (c) => {
+  addRoute(app, 'GET /proof/:slug', async (c) => {
     const { status, body } = await getProof(c, c.req.param('slug') ?? '')
     return body === null ? c.body(null, status) : c.body(Buffer.from(body, 'latin1'), status)
   })
 
-  addRoute(app, routes['GET /proof/:slug/events'], async (c) => {
+  addRoute(app, 'GET /proof/:slug/events', async (c) => {
     limit(c, limiters.proof)
     const slug = c.req.param('slug') ?? ''
     const address = c.get('clientAddress') ?? ''
@@ -80,7 +79,7 @@ export function registerProofRoutes(app: HttpApp, deps: ProofRoutesDeps): Direct
   return {
     method: 'GET',
     isPath: (path) => PROOF_PATH.test(path),
-    route: routes['GET /proof/:slug'].getRoutingPath(),
+    route: '/proof/:slug',
     handle: (c) => getProof(c, c.req.path.slice('/proof/'.length)),
   }
 }

@@ -1,13 +1,16 @@
 import {
   type EntropySetting,
   type Hex,
+  type OffChainContent,
+  type OffChainKind,
+  parseRequest,
   type SignDigestResponse,
   type SignOffChainResponse,
   toEventHash,
   type WebhookData,
 } from '@countersign/protocol'
 import type { SignerFinder } from '../accounts/session.ts'
-import { CoordinatorError, invalidRequest } from '../errors.ts'
+import { CoordinatorError, invalidBody, invalidRequest } from '../errors.ts'
 import type { WarnOf } from '../publish/webhook/warner.ts'
 import type { SignContent } from '../sign/contents.ts'
 import type { SignJob, SignResult } from '../sign/job.ts'
@@ -20,11 +23,15 @@ import type { AppContext, RequestContext } from './context.ts'
 import { type CookieRules, readSessionCookie } from './cookies.ts'
 import type { DirectRoute } from './directRoutes.ts'
 import { type Limiters, limitByUser } from './limiters.ts'
-import { parseAuthorizationRequest, parseMessage, parseTypedData } from './parseAsked.ts'
-import { parseSignDigestRequest } from './parseSignDigestRequest.ts'
-import { type ParsedWalletUse, parseWallet, parseWalletUse } from './parseWalletUse.ts'
+import {
+  type ParsedWalletUse,
+  parseWallet,
+  parseWalletUse,
+  toAuthorization,
+  toOffChain,
+  toTransaction,
+} from './parseSigning.ts'
 import { assertEmptyBody, readJsonBody } from './readBody.ts'
-import { routes } from './routes.ts'
 import type { GetSignedIn } from './signedIn.ts'
 
 type FoundSigner = Awaited<ReturnType<SignerFinder['find']>>
@@ -107,9 +114,9 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRo
 
   async function signDigest(c: RequestContext, readJson: () => Promise<unknown>): Promise<SignDigestResponse> {
     const { asked, wallet, approvals } = await readFirst(c, async () => {
-      const { rest, ...use } = parseWalletUse(await readJson())
-      const asked: SignContent = { kind: 'transaction', ...parseSignDigestRequest(rest, { allowedChainIds }) }
-      return { asked, ...use }
+      const { wallet, approvals, ...rest } = parseRequest('POST /sign/digest', await readJson(), invalidBody)
+      const use = parseWalletUse({ wallet, approvals })
+      return { asked: toTransaction(rest, { allowedChainIds }), ...use }
     })
     return signPublic(c, { signer: await findSigner(c, asked.digest, wallet), asked, approvals })
   }
@@ -127,14 +134,16 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRo
     return c.json({ slug })
   }
 
-  async function answerOffChain(c: AppContext, parse: (body: unknown) => SignContent, limits?: { maxParts: number }) {
-    const { rest, wallet, approvals } = await readFirst(c, async () =>
-      parseWalletUse(await readJsonBody(c.req.raw, limits)),
-    )
+  async function answerOffChain(c: AppContext, kind: OffChainKind, limits?: { maxParts: number }) {
+    const { content, wallet, approvals } = await readFirst(c, async () => {
+      const body = await readJsonBody(c.req.raw, limits)
+      const { wallet, approvals, ...content } = parseRequest(`POST /sign/${kind}`, body, invalidBody)
+      return { content: { kind, content } as OffChainContent, ...parseWalletUse({ wallet, approvals }) }
+    })
     // The digest of what is signed off the chain goes to the enclave's answer and nowhere else, the database included.
     const signer = await findSigner(c, undefined, wallet)
     // Only now: to hash typed data can take tens of milliseconds, which are neither for strangers nor for callers beyond their limit.
-    const asked = parse(rest)
+    const asked = toOffChain(content, { allowedChainIds, isChainRequired })
     // Each call is a signature of its own, the same content or not.
     const { signature, slug, opening } = await sign(c, { signer, asked, approvals }, undefined)
     if (opening === undefined) throw new CoordinatorError('internal', 'an opening is missing')
@@ -142,29 +151,23 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRo
     return c.json(body)
   }
 
-  addRoute(app, routes['POST /sign/digest'], async (c) => c.json(await signDigest(c, () => readJsonBody(c.req.raw))))
-  addRoute(app, routes['POST /sign/message'], (c) =>
-    answerOffChain(c, (body) => parseMessage(body, { allowedChainIds, isChainRequired })),
-  )
-  addRoute(app, routes['POST /sign/typed-data'], (c) =>
-    answerOffChain(c, (body) => parseTypedData(body, { allowedChainIds, isChainRequired }), {
-      maxParts: MAX_TYPED_DATA_PARTS,
-    }),
-  )
+  addRoute(app, 'POST /sign/digest', async (c) => c.json(await signDigest(c, () => readJsonBody(c.req.raw))))
+  addRoute(app, 'POST /sign/message', (c) => answerOffChain(c, 'message'))
+  addRoute(app, 'POST /sign/typed-data', (c) => answerOffChain(c, 'typed-data', { maxParts: MAX_TYPED_DATA_PARTS }))
   // Only by the user's own wallet: code that a vault let in would need no rule.
-  addRoute(app, routes['POST /sign/authorization'], async (c) => {
-    const asked = await readFirst(c, async () =>
-      parseAuthorizationRequest(await readJsonBody(c.req.raw), { allowedChainIds }),
-    )
+  addRoute(app, 'POST /sign/authorization', async (c) => {
+    const asked = await readFirst(c, async () => {
+      const body = await readJsonBody(c.req.raw)
+      return toAuthorization(parseRequest('POST /sign/authorization', body, invalidBody), { allowedChainIds })
+    })
     return c.json(await signPublic(c, { signer: await findSigner(c, asked.digest, undefined), asked }))
   })
-  addRoute(app, routes['POST /wallet/attest'], (c) => attest(c, () => undefined))
-  addRoute(app, routes['POST /vaults/:address/attest'], (c) => attest(c, () => parseWallet(c.req.param('address'))))
-  const { path } = routes['POST /sign/digest']
+  addRoute(app, 'POST /wallet/attest', (c) => attest(c, () => undefined))
+  addRoute(app, 'POST /vaults/:address/attest', (c) => attest(c, () => parseWallet(c.req.param('address'))))
   return {
     method: 'POST',
-    isPath: (asked) => asked === path,
-    route: path,
+    isPath: (path) => path === '/sign/digest',
+    route: '/sign/digest',
     async handle(c) {
       const body = JSON.stringify(await signDigest(c, c.readJson))
       c.header('content-type', 'application/json')

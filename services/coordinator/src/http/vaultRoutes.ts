@@ -1,4 +1,4 @@
-import { readMembers } from '@countersign/protocol'
+import { parseRequest } from '@countersign/protocol'
 import {
   type CreateVaultDeps,
   createListVaults,
@@ -6,12 +6,11 @@ import {
   type ListVaultsDeps,
   toVaultInfo,
 } from '../accounts/vaults.ts'
-import { invalidRequest } from '../errors.ts'
+import { invalidBody } from '../errors.ts'
 import { addRoutes, type HttpApp } from './addRoute.ts'
 import type { Limiters } from './limiters.ts'
-import { parseWallet } from './parseWalletUse.ts'
+import { parseWallet } from './parseSigning.ts'
 import { readJsonBody } from './readBody.ts'
-import { routes } from './routes.ts'
 import type { GetSignedIn } from './signedIn.ts'
 
 export type VaultRoutesDeps = CreateVaultDeps &
@@ -27,24 +26,17 @@ export function registerVaultRoutes(app: HttpApp, deps: VaultRoutesDeps): void {
   const { limiters, getSignedIn } = deps
   const listVaults = createListVaults(deps)
 
-  addRoutes(app, [
-    {
-      route: routes['GET /vaults'],
-      async handle(c) {
-        const { sid, session } = await getSignedIn(c, limiters.own)
-        return c.json({ vaults: (await listVaults({ sid, session })).map(toVaultInfo) })
-      },
+  addRoutes(app, {
+    async 'GET /vaults'(c) {
+      const { sid, session } = await getSignedIn(c, limiters.own)
+      return c.json({ vaults: (await listVaults({ sid, session })).map(toVaultInfo) })
     },
-    {
-      route: routes['POST /vaults'],
-      async handle(c) {
-        const { sid, session } = await getSignedIn(c, limiters.sign)
-        const body = await readJsonBody(c.req.raw, { maxParts: MAX_POLICY_PARTS })
-        const names = { required: ['policy'], optional: ['address'] } as const
-        const { policy, address: given } = readMembers(body, names, invalidRequest)
-        const address = parseWallet(given, 'address')
-        return c.json(toVaultInfo(await createVault(deps, { sid, session, policy, address })), 201)
-      },
+    async 'POST /vaults'(c) {
+      const { sid, session } = await getSignedIn(c, limiters.sign)
+      const body = await readJsonBody(c.req.raw, { maxParts: MAX_POLICY_PARTS })
+      const { policy, address: given } = parseRequest('POST /vaults', body, invalidBody)
+      const address = parseWallet(given, 'address')
+      return c.json(toVaultInfo(await createVault(deps, { sid, session, policy, address })), 201)
     },
-  ])
+  })
 }

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { toCid } from '@countersign/receipt'
+import { ReceiptError, toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
+import { CoordinatorError } from '../errors.ts'
 import { createTestApp } from '../http/testApp.fake.ts'
 import { createFakeLog } from '../ports.fake.ts'
 import type { RebuildReceipt } from '../publish/assembleReceipt.ts'
@@ -89,6 +90,26 @@ describe('proofs whose receipt left the database', () => {
     const { store, log } = create({ rebuild: async () => found })
     await expect(store.findProof(slug)).rejects.toMatchObject(unavailable)
     expect(log.lines).toHaveLength(1)
+  })
+
+  test('one whose rows make no receipt is unavailable; a database that does not answer says so', async () => {
+    for (const [error, code, lines] of [
+      [new ReceiptError('receipt_too_large', 'too large'), 'receipt_unavailable', 1],
+      [new Error('the place in the log is missing'), 'receipt_unavailable', 1],
+      [new CoordinatorError('database_unavailable', 'the database does not answer'), 'database_unavailable', 0],
+    ] as const) {
+      const { store, log } = create({ rebuild: () => Promise.reject(error) })
+      await expect(store.findProof(slug)).rejects.toMatchObject({ code })
+      expect(log.lines).toHaveLength(lines)
+    }
+  })
+
+  test('callers that wait longer than the time limit fail', async () => {
+    const { store, memory } = create({ rebuild: () => new Promise(() => {}), timeoutMs: 20 })
+    const slugs = Array.from({ length: 10 }, () => randomBytes(16).toString('base64url'))
+    for (const one of slugs) memory.rows.proofs.set(one, { ...dropped, slug: one })
+    const codes = slugs.map((one) => store.findProof(one).catch((error: CoordinatorError) => error.code))
+    expect(await Promise.all(codes)).toEqual(slugs.map(() => 'receipt_unavailable'))
   })
 })
 

@@ -26,7 +26,7 @@ export type Proof = {
   kmsQuoteVerified: boolean
   /** Canonical JSON. */
   receipt: Uint8Array | null
-  /** Where the receipt is on IPFS alone: only of a final proof. */
+  /** Whether the receipt left the database: only of a final proof. */
   isDropped?: true
   createdAt: number
   /** Whether nothing of it changes again, since its publication is final. */

@@ -140,41 +140,21 @@ function toRow(signing: Signing): Row {
   const shared = { slug, walletId, version, statement, leafIndex, path, witness }
   if (signing.version === 1) {
     const { digest, signature, txHash, chainId, entropyHash } = signing.statement
-    const txMetadata = toStoredTx(signing.txMetadata)
     const { release } = signing
-    return {
-      ...shared,
-      kind: 'transaction',
-      digest,
-      signature,
-      txHash,
-      chainId,
-      txMetadata,
-      subject: null,
-      entropyHash,
-      release,
-      approvals: null,
-      logIndex: null,
-    }
+    const txMetadata = toStoredTx(signing.txMetadata)
+    const signed = { kind: 'transaction', digest, signature, txHash, chainId, txMetadata, entropyHash, release }
+    return { ...shared, ...signed, subject: null, approvals: null, logIndex: null }
   }
-  const { kind, subject } = signing.signed
+  const { signed, approvals = null, logIndex = null } = signing
+  const { kind, subject } = signed
+  const { signature, chainId } = hasSignature(signed) ? signed.subject : { signature: null, chainId: 0 }
   const isBeacon = 'kind' in witness
-  const entropyHash = isBeacon ? null : hash('sha256', Buffer.from(witness.valueHex, 'hex'), 'hex')
-  const row = {
-    ...shared,
-    kind,
-    subject,
-    txHash: toEventHash(signing.signed),
-    txMetadata: null,
-    entropyHash,
-    release: null,
-    approvals: signing.approvals ?? null,
-    logIndex: signing.logIndex ?? null,
-    digest: toSignedDigest(signing.signed),
+  return {
+    ...{ ...shared, kind, subject, signature, chainId, approvals, logIndex, txMetadata: null, release: null },
+    digest: toSignedDigest(signed),
+    txHash: toEventHash(signed),
+    entropyHash: isBeacon ? null : hash('sha256', Buffer.from(witness.valueHex, 'hex'), 'hex'),
   }
-  if (!hasSignature(signing.signed)) return { ...row, signature: null, chainId: 0 }
-  const { signature, chainId } = signing.signed.subject
-  return { ...row, signature, chainId }
 }
 
 /**

@@ -44,21 +44,6 @@ describe('jobs that are finished', () => {
     expect(await enqueueMissing({ db: database.db, jobs }, { now: NOW })).toMatchObject({ pins })
   })
 
-  test.each([
-    ['created', 0],
-    ['retry', 0],
-    ['active', 0],
-    ['completed', 1],
-  ])('a proof whose job of an earlier program is %s gets %i more', async (state, pins) => {
-    const { store, database, jobs } = subject
-    const signing = createTestSigning(wallet)
-    await store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW - 30_000 })
-    await sql`
-      update pgboss.job set data = ${JSON.stringify({ slug: signing.slug })}::jsonb, state = ${state}::pgboss.job_state
-      where data -> 'slugs' ? ${signing.slug}`.execute(database.db)
-    expect(await enqueueMissing({ db: database.db, jobs }, { now: NOW })).toMatchObject({ pins })
-  })
-
   test('jobs that name no proof hide none; those that are missing are written as a commit writes them', async () => {
     const { store, database, jobs } = subject
     const signings = Array.from({ length: 20 }, () => createTestSigning(wallet))
@@ -66,7 +51,7 @@ describe('jobs that are finished', () => {
     const slugs = signings.map(({ slug }) => slug)
     const isOurs = sql`exists (select from jsonb_array_elements_text(data -> 'slugs') as slug where slug = any(${slugs}::text[]))`
     await sql`delete from pgboss.job where jsonb_typeof(data -> 'slugs') = 'array' and ${isOurs}`.execute(database.db)
-    const broken = [null, '{}', '7', '[]', '{"slugs":null}', '{"slugs":7}', '{"slugs":[null,{}]}', '{"slug":null}']
+    const broken = [null, '{}', '7', '[]', '{"slugs":null}', '{"slugs":7}', '{"slugs":[null,{}]}']
     for (const data of broken) {
       await sql`insert into pgboss.job (name, data, policy) values ('pin', ${data}::jsonb, 'standard')`.execute(
         database.db,

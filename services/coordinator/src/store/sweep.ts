@@ -23,12 +23,12 @@ export async function enqueueMissing(
 ): Promise<Swept> {
   return db.transaction().execute(async (transaction) => {
     const before = new Date(now - GRACE_MS)
-    // A job has `slugs`; one of an earlier program has a `slug`. In one array, because PostgreSQL guesses that each job has hundreds: for
-    // so many it makes no hash table, and each proof would be compared with each of them.
+    // In one array, because PostgreSQL guesses that each job has hundreds of slugs: for so many it makes no hash table, and each proof would
+    // be compared with each of them.
     const { rows: pins } = await sql<{ slug: string }>`
       with live as materialized (
         select array_agg(slug) as slugs from (
-          select jsonb_path_query(data, '$.*[*] ? (@.type() == "string")') #>> '{}' as slug from (
+          select jsonb_path_query(data, '$.slugs[*] ? (@.type() == "string")') #>> '{}' as slug from (
             select data from pgboss.job where name = ${PIN_QUEUE} and state < 'active' and not blocked
             union all
             select data from pgboss.job where name = ${PIN_QUEUE} and state = 'active'

@@ -14,12 +14,12 @@ import type {
 import type { ColumnType, Generated, GeneratedAlways } from 'kysely'
 
 type Bytes = Uint8Array
-/** Drivers answer 64-bit integers as text or number, by size. */
+/** The driver answers 64-bit integers as text. */
 type BigInteger = ColumnType<string | number | bigint, string | number | bigint>
-/** Written as JSON text, so that both drivers send the same. */
+/** Written as JSON text. */
 type Json<T> = ColumnType<T, string, never>
 
-/** The tables as the migrations leave them, for Kysely. */
+/** The tables that Kysely builds statements for. */
 export type Tables = {
   users: {
     id: Generated<string>
@@ -65,7 +65,6 @@ export type Tables = {
     policy_hash: Bytes | null
   }
   policies: { hash: Bytes; bytes: Bytes; created_at: Date; pinned_at: Date | null }
-  entropy_samples: { entropy_hash: Bytes; claimed_at: Date }
   collaterals: { hash: Bytes; bytes: Bytes }
   collateral_cache: { fmspc: string; ca: 'processor' | 'platform'; bytes: Bytes }
   self_attestations: { hash: Bytes; json: Bytes }
@@ -111,17 +110,7 @@ export type Tables = {
   }
   logs: { id: GeneratedAlways<number>; hash: Bytes; origin: string; key: string; created_at: Date }
   log_entries: { log_id: number; index: BigInteger; entry: Bytes }
-  log_nodes: { log_id: number; level: number; index: BigInteger; hash: Bytes }
-  log_checkpoints: {
-    log_id: number
-    size: BigInteger
-    boot_id: Bytes
-    root: Bytes
-    note: string
-    created_at: Date
-  }
   log_notes: { hash: Bytes; log_id: number; size: BigInteger; note: string; created_at: Date }
-  claims: { wallet_id: string; digest: Bytes; leaf: Bytes; log_id: number; boot_id: Bytes; created_at: Date }
   pending_transactions: {
     id: Generated<BigInteger>
     wallet_id: string

@@ -10,7 +10,7 @@ export function toDigits(hex: string): string {
   return (hex.startsWith('0x') ? hex.slice(2) : hex).toLowerCase()
 }
 
-/** Drivers answer slices of larger buffers. */
+/** The driver answers slices of larger buffers. */
 export function toOwnBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(bytes)
 }

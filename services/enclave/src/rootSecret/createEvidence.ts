@@ -1,6 +1,7 @@
-import type { Collateral } from '@countersign/attestation'
-import { type QuoteSource, VendorError } from '@countersign/evidence'
-import { type EnclaveConfig, type PeerEvidence, toHex } from '@countersign/protocol/core'
+import type { Collateral } from '@countersign/attestation/core'
+import { type QuoteSource, VendorError } from '@countersign/evidence/core'
+import { type EnclaveConfig, toHex } from '@countersign/protocol/core'
+import type { PeerEvidence } from '@countersign/root-secret'
 import { EnclaveError } from '../errors.ts'
 
 /** Where an enclave gets the evidence that it shows a peer or a custodian. */

@@ -1,5 +1,6 @@
 import { VendorError } from '@countersign/evidence'
-import { type PeerEvidence, type TransferRequest, toHex } from '@countersign/protocol'
+import { toHex } from '@countersign/protocol'
+import { type PeerEvidence, type TransferRequest, transferRequest } from '@countersign/root-secret'
 import { describe, expect, test } from 'vitest'
 import {
   at,
@@ -10,8 +11,8 @@ import {
   simulator,
 } from '../../test/peers.ts'
 import { type Change, createGiving, joinFrom, readReasons, transferDirectly } from '../../test/transfer.ts'
+import { parseRequest } from '../parseRequest.ts'
 import { createDonor, type Donor } from './donor.ts'
-import { parseTransferRequest } from './parseTransfer.ts'
 
 test('an enclave gets the secret of one that is configured as it is, and can give it on', async () => {
   const { peer: first, donor } = await createGiving()
@@ -200,7 +201,7 @@ test('requests of another shape are refused before anything is verified', async 
   const evidence = { quote: '00', config: createTestPeer().config, collateral: simulator.collateral({ at }) }
   const hex = '11'.repeat(32)
   const whole = { challenge: hex, nonce: hex, publicKey: hex, evidence }
-  expect(parseTransferRequest(whole)).toEqual(whole)
+  expect(parseRequest(transferRequest, whole)).toEqual(whole)
   for (const wrong of [
     null,
     [],
@@ -216,6 +217,6 @@ test('requests of another shape are refused before anything is verified', async 
     { ...whole, evidence: { ...evidence, config: { ...evidence.config, extra: '1' } } },
     { ...whole, evidence: { ...evidence, collateral: { ...evidence.collateral, extra: '1' } } },
   ]) {
-    expect(() => parseTransferRequest(wrong)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
+    expect(() => parseRequest(transferRequest, wrong)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
   }
 })

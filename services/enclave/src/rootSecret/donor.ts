@@ -1,17 +1,21 @@
 import { hash } from 'node:crypto'
-import { PolicyError, QuoteError, type Verifier } from '@countersign/attestation'
+import { PolicyError, QuoteError, type Verifier } from '@countersign/attestation/core'
 import {
-  type ChallengeResponse,
   computeDonorReportData,
   computeJoinerReportData,
   equalBytes,
   fromHex,
   hashEnclaveConfig,
-  type TransferRequest,
-  type TransferResponse,
   toHex,
 } from '@countersign/protocol/core'
-import { type RootSecretPolicy, toQuotePolicy, verifyPeerEvidence } from '@countersign/root-secret'
+import {
+  type ChallengeResponse,
+  type RootSecretPolicy,
+  type TransferRequest,
+  type TransferResponse,
+  toQuotePolicy,
+  verifyPeerEvidence,
+} from '@countersign/root-secret'
 import { isX25519Key } from '@countersign/root-secret/sealing'
 import type { Log } from '@countersign/service'
 import { createCallQueue } from '../callQueue.ts'

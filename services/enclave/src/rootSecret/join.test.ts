@@ -1,4 +1,5 @@
-import { rootSecretPaths, type TransferResponse, toHex } from '@countersign/protocol'
+import { rootSecretPaths, toHex } from '@countersign/protocol'
+import type { TransferResponse } from '@countersign/root-secret'
 import { type CallPeer, PeerError } from '@countersign/root-secret'
 import { seal } from '@countersign/root-secret/sealing'
 import { describe, expect, test } from 'vitest'
@@ -144,7 +145,7 @@ describe('which donor, and for how long', () => {
     const broken = connect({ a: donor }, { response: (r) => ({ ...r, evidence: { ...r.evidence, config } }) })
     const unthoughtOf: CallPeer = () => Promise.reject(new RangeError('secret'))
     for (const [first, reason] of [
-      [broken, 'not the answer of an enclave'],
+      [broken, 'not the answer of an enclave: evidence.config is not valid'],
       [unthoughtOf, 'unexpected RangeError'],
     ] as const) {
       const joiner = createTestPeer()

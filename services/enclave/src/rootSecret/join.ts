@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import { PolicyError, QuoteError, tcbStatuses, type Verifier } from '@countersign/attestation'
-import { EvidenceError, VendorError, type Wait } from '@countersign/evidence'
+import { PolicyError, QuoteError, tcbStatuses, type Verifier } from '@countersign/attestation/core'
+import { EvidenceError, VendorError, type Wait } from '@countersign/evidence/core'
 import {
   computeDonorReportData,
   computeJoinerReportData,
@@ -8,22 +8,24 @@ import {
   fromHex,
   hashEnclaveConfig,
   rootSecretPaths,
-  type TransferRequest,
   toHex,
 } from '@countersign/protocol/core'
 import {
   BackupError,
   CALL_TIMEOUT_MS,
   type CallPeer,
+  challengeResponse,
   PeerError,
+  parseAnswer,
   type RootSecretPolicy,
+  type TransferRequest,
   toQuotePolicy,
+  transferResponse,
   verifyPeerEvidence,
 } from '@countersign/root-secret'
 import type { Log } from '@countersign/service'
 import type { Clock, Random } from '../ports.ts'
 import { createEvidence, type EvidenceDeps } from './createEvidence.ts'
-import { parseChallengeResponse, parseTransferResponse } from './parseTransfer.ts'
 import { RootSecretError, type RootSecretHolder } from './rootSecretHolder.ts'
 
 export type JoinDeps = EvidenceDeps & {
@@ -82,7 +84,7 @@ async function joinOne(deps: JoinDeps, { url, remainingMs }: Attempt): Promise<v
   const call = (path: string, body: unknown, timeoutMs: number) =>
     deps.callPeer(url, path, body, Math.max(1, Math.min(timeoutMs, remainingMs())))
   const configHash = hashEnclaveConfig(deps.config)
-  const { challenge } = parseChallengeResponse(await call(rootSecretPaths.challenge, {}, CHALLENGE_TIMEOUT_MS))
+  const { challenge } = parseAnswer(challengeResponse, await call(rootSecretPaths.challenge, {}, CHALLENGE_TIMEOUT_MS))
   // Only now: a donor that has just made the secret writes its backup before it answers.
   const backup = await deps.readBackup?.()
   const publicKey = await deps.holder.createKey()
@@ -95,7 +97,8 @@ async function joinOne(deps: JoinDeps, { url, remainingMs }: Attempt): Promise<v
     publicKey: toHex(publicKey),
     evidence: await createEvidence(deps, reportData),
   }
-  const { enc, ciphertext, evidence } = parseTransferResponse(
+  const { enc, ciphertext, evidence } = parseAnswer(
+    transferResponse,
     await call(rootSecretPaths.transfer, request, CALL_TIMEOUT_MS),
   )
   // Before anything is opened: an attacker who answers could have sealed a secret of their own to our key.

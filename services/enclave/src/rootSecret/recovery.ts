@@ -1,16 +1,11 @@
-import type { Verifier } from '@countersign/attestation'
+import type { Verifier } from '@countersign/attestation/core'
 import {
   computeRecoveryReportData,
   type EnclaveSettings,
   enclavePaths,
   fromHex,
   hashEnclaveConfig,
-  isHex,
-  type RecoveryRequest,
-  type RecoveryResponse,
   rootSecretPaths,
-  type ShareRequest,
-  type ShareResponse,
   toHex,
 } from '@countersign/protocol/core'
 import {
@@ -19,13 +14,18 @@ import {
   hashBackup,
   nameBackup,
   type ParsedRootSecretPolicy,
-  SEALED_SHARE_BYTES,
+  type RecoveryRequest,
+  type RecoveryResponse,
+  recoveryRequest,
+  type ShareRequest,
+  type ShareResponse,
+  shareRequest,
   verifyBackup,
 } from '@countersign/root-secret'
 import type { Log } from '@countersign/service'
 import { createCallQueue } from '../callQueue.ts'
 import { EnclaveError } from '../errors.ts'
-import { invalidRequest, parseBody, toMembers } from '../parseRequest.ts'
+import { parseBody, parseRequest } from '../parseRequest.ts'
 import { type App, type Call, serveCalls } from '../serveCalls.ts'
 import { createEvidenceForCaller, type EvidenceDeps } from './createEvidence.ts'
 import { RootSecretError, type RootSecretHolder } from './rootSecretHolder.ts'
@@ -112,10 +112,10 @@ export async function startRecovery(deps: RecoveryDeps): Promise<Recovery> {
     if (path === rootSecretPaths.recovery || path === rootSecretPaths.share) {
       if (method !== 'POST') throw new EnclaveError('method_not_allowed', 'use POST')
       if (path === rootSecretPaths.recovery) {
-        const request = parseRecoveryRequest(parseBody(body))
+        const request = parseRequest(recoveryRequest, parseBody(body))
         return queueAttest(() => attest(request))
       }
-      const request = parseShareRequest(parseBody(body))
+      const request = parseRequest(shareRequest, parseBody(body))
       return queueShare(() => addShare(request))
     }
     const isLater = [...Object.values(enclavePaths), ...Object.values(rootSecretPaths)].some((other) => other === path)
@@ -129,17 +129,4 @@ export async function startRecovery(deps: RecoveryDeps): Promise<Recovery> {
     needsNewBackup: backup.threshold !== threshold || custodians.join() !== keys.join(),
     recovered,
   }
-}
-
-function parseRecoveryRequest(value: unknown): RecoveryRequest {
-  const { nonce } = toMembers(value, ['nonce'])
-  if (!isHex(nonce, 32)) throw invalidRequest('nonce')
-  return { nonce }
-}
-
-function parseShareRequest(value: unknown): ShareRequest {
-  const { index, enc, ciphertext } = toMembers(value, ['index', 'enc', 'ciphertext'])
-  const isWhole = Number.isInteger(index) && isHex(enc, 32) && isHex(ciphertext, SEALED_SHARE_BYTES)
-  if (!isWhole) throw invalidRequest('share')
-  return { index: index as number, enc: enc as string, ciphertext: ciphertext as string }
 }

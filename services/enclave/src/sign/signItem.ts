@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { canTellTime, type Policy, type PolicyLog } from '@countersign/policy/core'
 import {
   type AddressItem,
+  type Approval,
   assertAuthorizationAllowed,
   type ContentChain,
   computeCommitment,
@@ -251,7 +252,7 @@ function findChain(item: SigningItem): ContentChain {
   return BigInt(item.kind === 'transaction' ? item.txMetadata.chainId : item.authorization.chainId)
 }
 
-function isApproved(vault: VaultUse | undefined): vault is Required<VaultUse> {
+function isApproved(vault: VaultUse | undefined): vault is VaultUse & { approvals: readonly Approval[] } {
   return vault?.approvals !== undefined && vault.approvals.length > 0
 }
 

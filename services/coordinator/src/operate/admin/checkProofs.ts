@@ -95,10 +95,10 @@ async function checkMakeable(db: Kysely<Tables>, slugs: readonly string[], resul
     for (const work of await findPins(db, slugs)) if (work !== undefined) assembleReceipt(work)
     result.makeable += slugs.length
   } catch (error) {
+    const { code, reason = code } = toReason(error)
+    if (slugs.length === 1) result.faults.push(`${slugs[0]}: its receipt cannot be made: ${reason}`)
     // One at a time, to say which.
-    if (slugs.length > 1) for (const slug of slugs) await checkMakeable(db, [slug], result)
-    else
-      result.faults.push(`${slugs[0]}: its receipt cannot be made: ${toReason(error).reason ?? toReason(error).code}`)
+    else for (const slug of slugs) await checkMakeable(db, [slug], result)
   }
 }
 

@@ -17,11 +17,10 @@ import {
 import { type Log, readCode } from '@countersign/service'
 import { Client, type Dispatcher, Pool } from 'undici'
 import type { Clock, Random } from '../../system.ts'
-import { AnswerError } from './answerMembers.ts'
 import { createAttestedConnector, KeyChangedError } from './attestedTls.ts'
 import type { CollateralStore, PlatformReader } from './collateral/collateralStore.ts'
 import type { EnclavePolicy, EnclaveTerms } from './keyEnclave.ts'
-import { parseAttestResponse, parseBody, parseErrorCode } from './parseAnswers.ts'
+import { AnswerError, parseAttestResponse, parseBody, parseErrorCode } from './parseAnswers.ts'
 import type { RootSecrets } from './rootSecrets.ts'
 
 type FailureCode =

@@ -1,4 +1,10 @@
-import { enclavePaths, ServiceError, type SignItemError } from '@countersign/protocol'
+import {
+  enclavePaths,
+  openSessionResponse,
+  ServiceError,
+  type SignItemError,
+  vaultResponse,
+} from '@countersign/protocol'
 import { CoordinatorError, type CoordinatorErrorCode } from '../../errors.ts'
 import { toReason } from '../../toReason.ts'
 import {
@@ -10,7 +16,7 @@ import {
 } from './enclaveEndpoint.ts'
 import type { KeyEnclave } from './keyEnclave.ts'
 import { createLogCalls, logUnavailable } from './logCalls.ts'
-import { parseOpenSessionResponse, parseSignItemsResponse, parseVaultResponse } from './parseAnswers.ts'
+import { parseAnswer, parseSignItemsResponse } from './parseAnswers.ts'
 import { createRootSecrets } from './rootSecrets.ts'
 
 export type HttpEnclaveDeps = Omit<EnclaveEndpointDeps, 'rootSecrets'> & {
@@ -110,7 +116,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
       call({
         path: enclavePaths.openSession,
         request,
-        parse: parseOpenSessionResponse,
+        parse: (body) => parseAnswer(openSessionResponse, body),
         // The enclave takes a token once, so that a second try there would only hide the first failure.
         isRepeatable: false,
         finish: (response) => response,
@@ -120,7 +126,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
       call({
         path: enclavePaths.vault,
         request,
-        parse: parseVaultResponse,
+        parse: (body) => parseAnswer(vaultResponse, body),
         isRepeatable: true,
         finish: (response) => response,
       }).catch((error: unknown) => {

@@ -5,7 +5,7 @@ import { CoordinatorError } from '../../errors.ts'
 import { toReason } from '../../toReason.ts'
 import { type EnclaveEndpoint, EndpointError } from './enclaveEndpoint.ts'
 import type { EnclaveLog, EnclaveTerms, KeyEnclave } from './keyEnclave.ts'
-import { parseLogResponse, parseReleaseResponse } from './parseLogAnswers.ts'
+import { parseLogResponse, parseReleaseResponse } from './parseAnswers.ts'
 
 /** How long the boot that signed is asked for statements, and how long one call of it may take. */
 const RELEASE_MS = 5_000

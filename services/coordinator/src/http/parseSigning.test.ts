@@ -1,9 +1,10 @@
+import { parseRequest } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { parseSignDigestRequest } from './parseSignDigestRequest.ts'
+import { invalidBody } from '../errors.ts'
 import { signBody, txMetadata } from './testApp.fake.ts'
 
 const parse = (metadata: unknown, digest: unknown = signBody.digest) =>
-  parseSignDigestRequest({ digest, txMetadata: metadata }, { allowedChainIds: undefined })
+  parseRequest('POST /sign/digest', { digest, txMetadata: metadata }, invalidBody)
 
 const codeOf = (metadata: unknown, digest?: unknown): string => {
   try {

@@ -1,0 +1,56 @@
+import type { ErrorCode } from './errorCodes.ts'
+import { type Endpoint, type EndpointRequest, type Endpoints, endpoints } from './http.ts'
+import { isPlainObject } from './plainObject.ts'
+import { parse, type Schema } from './schema.ts'
+
+type Call = { [Name in Endpoint]: Endpoints[Name] extends { request: Schema } ? Name : never }[Endpoint]
+
+/** The codes of faults that are not `invalid_request`: by what `parse` says, or by the member that this begins with. */
+const codes: { [Name in Call]: Readonly<Record<string, ErrorCode>> } = {
+  // Whether the members of an object are those of a policy is for `@countersign/policy` to say.
+  'POST /vaults': { 'policy is not valid': 'invalid_policy' },
+  'POST /sign/digest': { digest: 'invalid_digest', txMetadata: 'invalid_tx_metadata' },
+  'POST /sign/message': { 'message is not valid': 'invalid_message' },
+  'POST /sign/typed-data': {
+    it: 'invalid_typed_data',
+    domain: 'invalid_typed_data',
+    types: 'invalid_typed_data',
+    primaryType: 'invalid_typed_data',
+    message: 'invalid_typed_data',
+  },
+  'POST /sign/authorization': {},
+}
+
+/**
+ * The body of a call. `fail` makes the caller's own error.
+ *
+ * @example
+ * const { policy, address } = parseRequest('POST /vaults', body, fail)
+ */
+export function parseRequest<Name extends Call>(
+  name: Name,
+  body: unknown,
+  fail: (code: ErrorCode, details: string) => Error,
+): EndpointRequest<Name> {
+  const schema = endpoints[name].request as Schema as Schema<EndpointRequest<Name>>
+  return parse(schema, body, (details) => {
+    const [member = ''] = details.split(/\W/)
+    const code = codes[name][details] ?? codes[name][member] ?? 'invalid_request'
+    const unsupported = code === 'invalid_tx_metadata' ? findUnsupported(body) : undefined
+    return unsupported === undefined ? fail(code, details) : fail('unsupported_transaction', unsupported)
+  })
+}
+
+/** Why metadata are those of another kind of transaction, which no correction of the call would help. */
+function findUnsupported(body: unknown): string | undefined {
+  const { txMetadata } = body as { txMetadata?: unknown }
+  if (!isPlainObject(txMetadata)) return undefined
+  const { type, accessList, to } = txMetadata
+  const isTyped = typeof type === 'string' || typeof type === 'number'
+  if (isTyped && type !== 'eip1559' && type !== 2 && type !== '0x2') return 'type is not that of EIP-1559'
+  for (const name of ['gasPrice', 'blobVersionedHashes', 'authorizationList']) {
+    if ((txMetadata[name] ?? null) !== null) return `${name} is of another type of transaction`
+  }
+  if (Array.isArray(accessList) && accessList.length > 0) return 'accessList is not empty'
+  return to === null ? 'to is null' : undefined
+}

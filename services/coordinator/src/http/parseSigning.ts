@@ -1,0 +1,103 @@
+import {
+  type Approval,
+  type Authorization,
+  findContentChain,
+  type Hex,
+  hashAuthorization,
+  hashContent,
+  hashUnsignedTransaction,
+  isAddress,
+  isPrefixedHex,
+  type OffChainContent,
+  type ProtocolErrorCode,
+  ServiceError,
+  type SignDigestRequest,
+  toPrefixedHex,
+  type WalletUse,
+} from '@countersign/protocol'
+import { CoordinatorError, type CoordinatorErrorCode, invalidRequest } from '../errors.ts'
+import type { SignContent } from '../sign/contents.ts'
+
+/*
+ * What is to be signed, from bodies that `parseRequest` has read. Each is hashed here as the enclave does, so that what it would
+ * refuse costs no sample; no key, session or sample is touched before. Errors never repeat anything of a body.
+ */
+
+export type ChainLimits = {
+  /** Undefined: any. */
+  allowedChainIds: readonly number[] | undefined
+  /** Whether what is good on every chain is refused too. */
+  isChainRequired?: boolean
+}
+
+/** Which wallet is to sign, and who approves. */
+export type ParsedWalletUse = { wallet: Hex | undefined; approvals: readonly Approval[] | undefined }
+
+/** An empty list of approvals is none. */
+export function parseWalletUse({ wallet, approvals }: WalletUse): ParsedWalletUse {
+  if (wallet === undefined && approvals !== undefined) throw invalidRequest('approvals are for a vault')
+  return { wallet: parseWallet(wallet), approvals: approvals?.length === 0 ? undefined : approvals }
+}
+
+export function parseWallet(value: string | undefined, member = 'wallet'): Hex | undefined {
+  if (value === undefined) return undefined
+  if (!isPrefixedHex(value, 20)) throw invalidRequest(`${member} is not an address`)
+  if (!isAddress(value)) throw invalidRequest(`${member} has a wrong address checksum (EIP-55)`)
+  return value.toLowerCase() as Hex
+}
+
+/** Refuses a digest that is not that of the transaction: a user must never sign what the metadata does not show. */
+export function toTransaction(request: SignDigestRequest, limits: ChainLimits): SignContent {
+  const { to, data, ...rest } = request.txMetadata
+  const txMetadata = { ...rest, to: to.toLowerCase() as Hex, data: data.toLowerCase() as Hex }
+  const digest = request.digest.toLowerCase() as Hex
+  if (toPrefixedHex(hashUnsignedTransaction(txMetadata)) !== digest) {
+    throw new CoordinatorError('digest_mismatch', 'the digest is not that of the transaction')
+  }
+  assertChainAllowed(BigInt(txMetadata.chainId), limits)
+  return { kind: 'transaction', digest, txMetadata }
+}
+
+/** A permit of another chain moves what is there: it is refused as a transaction of that chain is. */
+export function toOffChain(content: OffChainContent, limits: ChainLimits): SignContent {
+  const digest = toPrefixedHex(translated(() => hashContent(content)))
+  const chain = findContentChain(content)
+  if (chain === 'any' && limits.isChainRequired) {
+    const details =
+      'contracts of every chain may take the signature: a message of 32 bytes is a hash, or a domain names no chain'
+    throw new CoordinatorError('chain_not_allowed', 'the service does not sign for every chain', { details })
+  }
+  if (typeof chain === 'bigint') assertChainAllowed(chain, limits)
+  return { ...content, digest }
+}
+
+/** Which implementations are allowed is a setting of the enclave: `createBatchSigner` refuses the others. */
+export function toAuthorization(given: Authorization, limits: ChainLimits): SignContent {
+  const authorization = { ...given, address: given.address.toLowerCase() as Hex }
+  if (authorization.chainId === 0) {
+    const details = 'for every chain'
+    throw new CoordinatorError('authorization_not_allowed', 'authorization not allowed', { details })
+  }
+  assertChainAllowed(BigInt(authorization.chainId), limits)
+  return { kind: 'authorization', authorization, digest: toPrefixedHex(hashAuthorization(authorization)) }
+}
+
+/** Throws where the operator does not sign for a chain. In typed data its number may be larger than a safe one. */
+function assertChainAllowed(chainId: bigint, { allowedChainIds }: ChainLimits): void {
+  if (allowedChainIds === undefined || allowedChainIds.some((allowed) => BigInt(allowed) === chainId)) return
+  throw new CoordinatorError('chain_not_allowed', 'the service does not sign for this chain')
+}
+
+const codes = ['invalid_message', 'invalid_typed_data', 'message_too_large'] as const
+
+/** The protocol's own refusals under their own codes. */
+function translated<Value>(hash: () => Value): Value {
+  try {
+    return hash()
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    const { code, message, details } = error as ServiceError<ProtocolErrorCode>
+    const known: CoordinatorErrorCode | undefined = codes.find((one) => one === code)
+    throw new CoordinatorError(known ?? 'invalid_request', message, { details })
+  }
+}

@@ -1,0 +1,15 @@
+import { setTimeout } from 'node:timers/promises'
+
+/** Asks until it is so, or until the time is over. Returns whether it is. */
+export async function until(
+  isSo: () => boolean | Promise<boolean>,
+  limitMs: number,
+  everyMs: number = 100,
+): Promise<boolean> {
+  const endsAt = performance.now() + limitMs
+  for (;;) {
+    if (await isSo()) return true
+    if (performance.now() > endsAt) return false
+    await setTimeout(everyMs)
+  }
+}
