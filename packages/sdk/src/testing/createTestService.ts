@@ -5,12 +5,16 @@ import {
   type Hex,
   hashAuthorization,
   isTerminalProofStatus,
+  type OffChainContent,
+  type OffChainKind,
   type Opening,
   type ProofPayload,
+  parseRequest,
   type SessionUser,
   toHex,
   toPrefixedHex,
   type WalletInfo,
+  type WalletUse,
 } from '@countersign/protocol'
 import { errorCodes } from '@countersign/protocol/errorCodes'
 import { parseEther } from 'viem'
@@ -18,19 +22,17 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { forgetSent } from '../client/sendLock.ts'
 import {
   assertEmptyBody,
+  hashOffChain,
+  invalidBody,
   invalidRequest,
-  type ParsedOffChain,
-  type ParsedWalletUse,
   parseAddress,
-  parseAuthorizationRequest,
+  parseAllowed,
   parseCursor,
   parseLimit,
-  parseMessage,
-  parseSignDigest,
-  parseTypedData,
-  parseVaultRequest,
+  parseTransaction,
   parseWalletUse,
   readJsonBody,
+  toLowerCase,
 } from './parseRequest.ts'
 import { ProblemFailure, type TestProblem, toProblemResponse } from './problems.ts'
 import { answerRpc, createTestChain, type TestRpcError } from './testChain.ts'
@@ -114,7 +116,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
   }
 
   /** The key that is asked for, and the hash of its approvals, where its rules allow the signing. */
-  function findKey({ wallet: asked, approvals }: ParsedWalletUse, digest: Hex, content: PolicyRequest) {
+  function findKey({ wallet: asked, approvals }: WalletUse, digest: Hex, content: PolicyRequest) {
     if (asked !== undefined && asked !== address) {
       const vault = vaults.find(asked)
       return { ...vault, approvals: assertVaultAllows(vault, { request: content, digest, approvals }) }
@@ -126,8 +128,8 @@ export function createTestService(options: TestServiceOptions = {}): TestService
 
   async function signDigest(request: Request) {
     const { digest, txMetadata, ...use } = await readSigning(request, (body) => {
-      const { rest, ...use } = parseWalletUse(body)
-      return { ...parseSignDigest(rest), ...use }
+      const { wallet, approvals, ...rest } = parseRequest('POST /sign/digest', body, invalidBody)
+      return { ...parseTransaction(rest), ...parseWalletUse({ wallet, approvals }) }
     })
     const { account, signer, approvals } = findKey(use, digest, { kind: 'transaction', txMetadata })
     const signed = { digest, txMetadata, approvals, signature: await account.sign({ hash: digest }) }
@@ -135,12 +137,12 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     return { signature, slug }
   }
 
-  async function signOffChain(request: Request, parse: (body: unknown) => ParsedOffChain) {
-    const { asked, ...use } = await readSigning(request, (body) => {
-      const { rest, ...use } = parseWalletUse(body)
-      return { asked: parse(rest), ...use }
+  async function signOffChain(request: Request, kind: OffChainKind) {
+    const { content, digest, ...use } = await readSigning(request, (body) => {
+      const { wallet, approvals, ...rest } = parseRequest(`POST /sign/${kind}`, body, invalidBody)
+      const content = { kind, content: rest } as OffChainContent
+      return { content, digest: hashOffChain(content), ...parseWalletUse({ wallet, approvals }) }
     })
-    const { digest, ...content } = asked
     const { account, signer, approvals } = findKey(use, digest, content)
     const signature = await account.sign({ hash: digest })
     const salt = (half: string) => filler(`${half} salt ${signings.all.length}`, 32)
@@ -164,7 +166,9 @@ export function createTestService(options: TestServiceOptions = {}): TestService
   async function signAuthorization(request: Request) {
     const { implementations = [] } = options
     const allowed = implementations.map((implementation) => implementation.toLowerCase() as Hex)
-    const authorization = await readSigning(request, (body) => parseAuthorizationRequest(body, allowed))
+    const authorization = await readSigning(request, (body) =>
+      parseAllowed(parseRequest('POST /sign/authorization', body, invalidBody), allowed),
+    )
     if (!isProvisioned) throw new ProblemFailure({ code: 'wallet_not_provisioned' })
     const digest = toPrefixedHex(hashAuthorization(authorization))
     const subject = { ...authorization, digest, signature: await account.sign({ hash: digest }) }
@@ -218,12 +222,15 @@ export function createTestService(options: TestServiceOptions = {}): TestService
       assertSession(request)
       return { vaults: [...vaults.list()] }
     },
-    'POST /vaults': async (request) => vaults.create(await readSigning(request, parseVaultRequest)),
+    'POST /vaults': async (request) => {
+      const { policy, address } = await readSigning(request, (body) => parseRequest('POST /vaults', body, invalidBody))
+      return vaults.create({ policy, address: toLowerCase(address) })
+    },
     'POST /vaults/:address/attest': (request, { pathname }) =>
       attest(request, () => vaults.find(parseAddress(pathname.split('/')[2]))),
     'POST /sign/digest': signDigest,
-    'POST /sign/message': (request) => signOffChain(request, parseMessage),
-    'POST /sign/typed-data': (request) => signOffChain(request, parseTypedData),
+    'POST /sign/message': (request) => signOffChain(request, 'message'),
+    'POST /sign/typed-data': (request) => signOffChain(request, 'typed-data'),
     'POST /sign/authorization': signAuthorization,
     'GET /proof/:slug': (_request, { pathname }) => getProof(decodeURIComponent(pathname.slice('/proof/'.length))),
   }

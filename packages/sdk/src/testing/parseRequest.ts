@@ -1,25 +1,19 @@
-import { assertApprovals } from '@countersign/policy'
 import {
-  type Approval,
   type Authorization,
   assertAuthorizationAllowed,
   type Hex,
-  hashMessage,
-  hashTypedData,
+  hashContent,
   hashUnsignedTransaction,
   isPlainObject,
   isPrefixedHex,
-  type MessageContent,
   type OffChainContent,
   parseAuthorization,
   parseJson,
   parseTxMetadata,
-  readMembers,
   ServiceError,
   type SignDigestRequest,
-  type TxMetadata,
-  type TypedData,
   toPrefixedHex,
+  type WalletUse,
 } from '@countersign/protocol'
 import { errorCodes } from '@countersign/protocol/errorCodes'
 import { bytesToHex, numberToBytes } from 'viem'
@@ -50,71 +44,43 @@ export function assertEmptyBody(body: unknown): void {
   if (body !== undefined && !isEmptyObject) throw invalidRequest('send no body, or {}')
 }
 
-export type ParsedWalletUse = { wallet: Hex | undefined; approvals: readonly Approval[] | undefined }
-
-/** Takes `wallet` and `approvals` out of the body of a signing; the rest is what is to be signed. */
-export function parseWalletUse(body: unknown): ParsedWalletUse & { rest: unknown } {
-  if (!isPlainObject(body)) return { rest: body, wallet: undefined, approvals: undefined }
-  const { wallet, approvals, ...rest } = body
-  if (wallet === undefined && approvals !== undefined) throw invalidRequest('approvals are for a vault')
-  return { rest, wallet: wallet === undefined ? undefined : parseAddress(wallet), approvals: parseApprovals(approvals) }
+/** For `parseRequest` of the protocol. */
+export function invalidBody(code: TestProblemCode, detail: string) {
+  return new ProblemFailure({ code, detail })
 }
 
-export function parseAddress(value: unknown): Hex {
-  if (isPrefixedHex(value, 20)) return value.toLowerCase() as Hex
+/** An empty list of approvals is none. */
+export function parseWalletUse({ wallet, approvals }: WalletUse): WalletUse {
+  if (wallet === undefined && approvals !== undefined) throw invalidRequest('approvals are for a vault')
+  return { wallet: toLowerCase(wallet), approvals: approvals?.length === 0 ? undefined : approvals }
+}
+
+export function parseAddress(text: string | undefined): Hex {
+  if (isPrefixedHex(text, 20)) return toLowerCase(text)
   throw invalidRequest('wallet is not an address')
 }
 
-/** An empty list is none. */
-function parseApprovals(value: unknown): readonly Approval[] | undefined {
-  if (value === undefined) return undefined
-  try {
-    assertApprovals(value)
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
-    throw invalidRequest(`approvals: ${error.details}`)
-  }
-  return value.length === 0 ? undefined : value
+export function toLowerCase<Text extends string | undefined>(hex: Text): Text {
+  return hex?.toLowerCase() as Text
 }
 
-export function parseVaultRequest(body: unknown): { policy: unknown; address: Hex | undefined } {
-  const names = { required: ['policy'], optional: ['address'] } as const
-  const { policy, address } = readMembers(body, names, invalidRequest)
-  return { policy, address: address === undefined ? undefined : parseAddress(address) }
-}
-
-export function parseSignDigest(body: unknown): SignDigestRequest {
-  if (!isPlainObject(body)) throw invalidRequest('the body is not an object')
-  const { digest: asked, txMetadata: metadata, ...foreign } = body
-  if (Object.keys(foreign).length > 0) throw invalidRequest('the body has other members than digest and txMetadata')
-  if (!isPrefixedHex(asked, 32)) {
-    throw new ProblemFailure({ code: 'invalid_digest', detail: 'digest is not 0x and 64 hex digits' })
-  }
-  const txMetadata = readTxMetadata(metadata)
-  const digest = asked.toLowerCase() as Hex
-  if (toPrefixedHex(hashUnsignedTransaction(txMetadata)) !== digest)
+export function parseTransaction(request: SignDigestRequest): SignDigestRequest {
+  const txMetadata = parseTxMetadata(request.txMetadata)
+  const digest = toLowerCase(request.digest)
+  if (toPrefixedHex(hashUnsignedTransaction(txMetadata)) !== digest) {
     throw new ProblemFailure({ code: 'digest_mismatch' })
+  }
   return { digest, txMetadata }
 }
 
-export type ParsedOffChain = { digest: Hex } & OffChainContent
-
-export function parseMessage(body: unknown): ParsedOffChain {
-  if (!isPlainObject(body) || Object.keys(body).join() !== 'message') throw invalidRequest('expected only message')
-  const content = body as MessageContent
-  return { kind: 'message', content, digest: toPrefixedHex(asProblem(() => hashMessage(content.message))) }
+export function hashOffChain(content: OffChainContent): Hex {
+  return toPrefixedHex(asProblem(() => hashContent(content)))
 }
 
-export function parseTypedData(body: unknown): ParsedOffChain {
-  const content = body as TypedData
-  return { kind: 'typed-data', content, digest: toPrefixedHex(asProblem(() => hashTypedData(content))) }
-}
-
-export function parseAuthorizationRequest(body: unknown, implementations: readonly Hex[]): Authorization {
+export function parseAllowed(given: Authorization, implementations: readonly Hex[]): Authorization {
   return asProblem(() => {
-    const authorization = parseAuthorization(body)
-    assertAuthorizationAllowed(authorization, implementations)
-    return authorization
+    assertAuthorizationAllowed(given, implementations)
+    return parseAuthorization(given)
   })
 }
 
@@ -125,18 +91,6 @@ function asProblem<R>(parse: () => R): R {
   } catch (error) {
     if (!(error instanceof ServiceError) || !Object.hasOwn(errorCodes, error.code)) throw error
     throw new ProblemFailure({ code: error.code as TestProblemCode, detail: error.details })
-  }
-}
-
-function readTxMetadata(value: unknown): TxMetadata {
-  if (isPlainObject(value) && value.to === null) {
-    throw new ProblemFailure({ code: 'unsupported_transaction', detail: 'to is null' })
-  }
-  try {
-    return parseTxMetadata(value)
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
-    throw new ProblemFailure({ code: 'invalid_tx_metadata', detail: error.details })
   }
 }
 
@@ -167,5 +121,5 @@ function fromBase64Url(text: string): bigint {
 }
 
 export function invalidRequest(detail: string) {
-  return new ProblemFailure({ code: 'invalid_request', detail })
+  return invalidBody('invalid_request', detail)
 }
