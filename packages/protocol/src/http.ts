@@ -2,7 +2,6 @@ import { approvals } from './approval.ts'
 import { authorization } from './authorization.ts'
 import { messageContent } from './contents.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
-import { shownOpening } from './opening.ts'
 import {
   coordinatorAttestation,
   loginProviders,
@@ -29,6 +28,7 @@ import {
   type Schema,
   string,
 } from './schema.ts'
+import { shownOpening } from './shownOpening.ts'
 import { txMetadata } from './txMetadata.ts'
 import { typedData } from './typedData.ts'
 

@@ -36,7 +36,7 @@ export {
   toMethodAndPath,
   type WalletUse,
 } from './http.ts'
-export { shownOpening } from './opening.ts'
+export { assertOpening, MAX_OPENING_BYTES, parseOpening, withholdHalf } from './parseOpening.ts'
 export { parseRequest } from './parseRequest.ts'
 export { policyRefusal } from './policyRefusal.ts'
 export {
@@ -89,6 +89,7 @@ export {
   type WalletInfo,
   walletInfo,
 } from './resources.ts'
+export { shownOpening } from './shownOpening.ts'
 export { hashSubject, SUMMARY_DATA_BYTES, toEventHash, toSignedDigest, toSignedSummary } from './subject.ts'
 export { toChecksumAddress } from './toChecksumAddress.ts'
 export { txMetadata } from './txMetadata.ts'
