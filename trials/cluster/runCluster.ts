@@ -15,7 +15,7 @@ import {
   word,
 } from '../trial.ts'
 import { startLoad } from './load.ts'
-import { type Cluster, startCluster, topology } from './startCluster.ts'
+import { type Cluster, startCluster, startDatabase, toTopology } from './startCluster.ts'
 
 /** No request notices that a worker dies; it is killed for the sake of its proofs. */
 const FAULTS = {
@@ -53,10 +53,10 @@ const WARM_SLICES = { each: 5, all: 2 }
 const PREPARED = 9_000
 
 function listHits({ failovers, witnesses }: Options): Hit[] {
-  const kinds = (Object.keys(FAULTS) as Member['kind'][]).filter((kind) => witnesses || kind !== 'witness')
-  const once = kinds.flatMap((kind) =>
+  const counts = toTopology(witnesses)
+  const once = (Object.keys(FAULTS) as Member['kind'][]).flatMap((kind) =>
     FAULTS[kind].flatMap((fault) =>
-      Array.from({ length: topology[kind] }, (_, index) => ({ name: `${kind} ${index + 1}`, fault })),
+      Array.from({ length: counts[kind] }, (_, index) => ({ name: `${kind} ${index + 1}`, fault })),
     ),
   )
   return Array.from({ length: failovers }, () => once).flat()
@@ -95,8 +95,8 @@ export async function runCluster(
     if (isWork(line)) done.set(name, (done.get(name) ?? 0) + 1)
   }
   const accounts = createAccounts(USERS)
-  const cluster = await startCluster({ accounts, quoteLatencyMs: 39, hasLog, onLine })
-  scope.add(cluster, ({ stop }) => stop())
+  const { databaseUrl } = await startDatabase(scope)
+  const cluster = await startCluster(scope, { accounts, databaseUrl, counts: toTopology(hasLog), onLine })
   say(`started ${cluster.members.map(({ name }) => name).join(', ')}`)
   const failovers: Failover[] = []
   for (const hit of hits) {

@@ -24,13 +24,14 @@ import {
   toWorkerEnv,
   writeLogList,
 } from '@countersign/testing/launcher'
-import { allStarted, type Scope, type StackAnchors, startInScope } from '@countersign/testing/stack'
+import { allStarted, type Scope, type StackAnchors } from '@countersign/testing/stack'
 import { parseMinimumTcbTexts } from '@countersign/verify'
 import { startContract } from '../../contracts/startContract.ts'
 import coordinatorPackage from '../../services/coordinator/package.json' with { type: 'json' }
 import { readConfig as readCoordinatorConfig } from '../../services/coordinator/src/config.ts'
 import enclavePackage from '../../services/enclave/package.json' with { type: 'json' }
 import { readConfig as readEnclaveConfig } from '../../services/enclave/src/config.ts'
+import { QUOTE_MS } from '../bench/load.ts'
 import { startInterceptor } from '../interceptor.ts'
 import { createMember, type Member } from '../member.ts'
 import { WrongArgumentError } from '../trial.ts'
@@ -39,17 +40,20 @@ import { createAuthority, trust } from './authority.ts'
 import { startRelay } from './relay.ts'
 import { startDeployedHaproxy } from './startDeployedHaproxy.ts'
 
-type Topology = Readonly<Record<Member['kind'], number>>
+/** How many of each. With witnesses, each enclave insists on a log of its own, with a spare, that they cosign. */
+export type Topology = Readonly<Record<Member['kind'], number>>
 
-/** How many of each. Witnesses only where the enclaves have logs. */
-export const topology: Topology = { enclave: 2, coordinator: 3, worker: 2, witness: 3 }
 const READY_MS = 60_000
+
+export const toTopology = (hasLog: boolean): Topology => ({
+  ...{ enclave: 2, coordinator: 3, worker: 2, witness: hasLog ? 3 : 0 },
+})
 
 export type StartClusterParameters = {
   accounts: readonly OidcAccount[]
-  quoteLatencyMs: number
-  /** Each enclave insists on a log of its own, with a spare, that witnesses cosign. */
-  hasLog?: boolean
+  /** PostgreSQL. */
+  databaseUrl: string
+  counts: Topology
   /** Each process can be asked for its heap: it says where, at its start. */
   isInspected?: boolean
   /** Decides which calls of satellite, IPFS and chain fail, once their rate is set. */
@@ -58,46 +62,26 @@ export type StartClusterParameters = {
   onLine?(name: string, line: string): void
 }
 
-type StartOnParameters = StartClusterParameters & {
-  /** PostgreSQL. */
-  databaseUrl: string
-  counts?: Topology
-}
-
 export type Cluster = Awaited<ReturnType<typeof startCluster>>
 
+const stopEach = (part: { stop(): Promise<unknown> }) => part.stop()
+
+/** PostgreSQL, and the wire between it and everyone. */
+export async function startDatabase({ add }: Scope) {
+  const postgres = add(await startPostgres({ isDurable: false, settings: { max_connections: '200' } }), stopEach)
+  const url = new URL(await postgres.createDatabase())
+  const wire = add(await startRelay({ port: Number(url.port) }), stopEach)
+  url.port = String(wire.port)
+  return { postgres, wire, databaseUrl: url.href }
+}
+
 /**
- * The topology on loopback: PostgreSQL, coordinators behind HAProxy with the file that is deployed, workers, enclaves with one root secret and
+ * The topology on loopback, on a database that is there: coordinators behind HAProxy with the file that is deployed, workers, enclaves with one root secret and
  * attested TLS, each with the other's policy as in production; and outside of it identity provider, satellite, IPFS node and chain.
  */
-export function startCluster(parameters: StartClusterParameters) {
-  return startInScope(async (scope) => {
-    const stopEach = (part: { stop(): Promise<unknown> }) => part.stop()
-    const postgres = scope.add(
-      await startPostgres({ isDurable: false, settings: { max_connections: '200' } }),
-      stopEach,
-    )
-    const databaseUrl = new URL(await postgres.createDatabase())
-    const wire = scope.add(await startRelay({ port: Number(databaseUrl.port) }), stopEach)
-    databaseUrl.port = String(wire.port)
-    const parts = await startParts({ ...parameters, databaseUrl: databaseUrl.href }, scope)
-    return {
-      ...parts,
-      postgres,
-      /** Between PostgreSQL and everyone. */
-      wire,
-    }
-  })
-}
-
-/** The same on a database that is there already. */
-export function startClusterOn(parameters: StartOnParameters) {
-  return startInScope((scope) => startParts(parameters, scope))
-}
-
-async function startParts(parameters: StartOnParameters, { add, createFolder }: Scope) {
-  const { accounts, quoteLatencyMs, hasLog = false, isInspected = false, random = Math.random } = parameters
-  const { onLine = () => {}, databaseUrl, counts = topology } = parameters
+export async function startCluster({ add, createFolder }: Scope, parameters: StartClusterParameters) {
+  const { accounts, databaseUrl, counts, isInspected = false, random = Math.random, onLine = () => {} } = parameters
+  const hasLog = counts.witness > 0
   const haproxy = findHaproxy()
   const folder = await createFolder()
   const [publicPort = 0, ...ports] = await findFreePorts(1 + counts.coordinator + counts.enclave + counts.witness)
@@ -106,7 +90,6 @@ async function startParts(parameters: StartOnParameters, { add, createFolder }: 
   const witnessPorts = ports
   const url = `https://localhost:${publicPort}`
 
-  const stopEach = (part: { stop(): Promise<unknown> }) => part.stop()
   const oidc = add(await startOidcProvider({ redirectUris: [`${url}/auth/google/callback`], accounts }), stopEach)
   const contract = await startContract()
   add(contract.chain, stopEach)
@@ -156,7 +139,7 @@ async function startParts(parameters: StartOnParameters, { add, createFolder }: 
       rootSecretFile: join(folder, 'root-secret'),
       oidc,
       entropyKey: satellite.publicKey,
-      quoteLatencyMs,
+      quoteLatencyMs: QUOTE_MS,
       log: hasLog
         ? {
             origins: originsOf(index),
@@ -188,7 +171,7 @@ async function startParts(parameters: StartOnParameters, { add, createFolder }: 
   })
 
   const envs = { enclave: enclaveEnv, witness: witnessEnv, coordinator: coordinatorEnv, worker: workerEnv }
-  const kinds = ['enclave', ...(hasLog ? (['witness'] as const) : []), 'coordinator', 'worker'] as const
+  const kinds = ['enclave', 'witness', 'coordinator', 'worker'] as const
   const inspection: Environment = isInspected ? { NODE_OPTIONS: '--inspect=127.0.0.1:0' } : {}
   const members: Member[] = kinds.flatMap((kind) =>
     Array.from({ length: counts[kind] }, (_, index) =>

@@ -8,7 +8,7 @@ import { audit, listFaults } from '../audit.ts'
 import { createAuthority, trust } from '../cluster/authority.ts'
 import { replaceAll, startHaproxy } from '../cluster/haproxy.ts'
 import { type Load, startLoad } from '../cluster/load.ts'
-import { findHaproxy, startClusterOn } from '../cluster/startCluster.ts'
+import { findHaproxy, startCluster } from '../cluster/startCluster.ts'
 import { listDeaths } from '../member.ts'
 import type { Table } from '../table.ts'
 import {
@@ -87,8 +87,7 @@ export async function runFailover({ scope, say }: TrialDeps, options: Options): 
   const databasePort = await startDatabaseBalancer(scope, { haproxy, folder, pair, onLine })
   const accounts = createAccounts(USERS)
   const databaseUrl = pair.toUrl(databasePort)
-  const cluster = await startClusterOn({ accounts, quoteLatencyMs: 39, databaseUrl, counts, onLine })
-  scope.add(cluster, (each) => each.stop())
+  const cluster = await startCluster(scope, { accounts, databaseUrl, counts, onLine })
   const { proxy } = cluster
   const isTlsRequired = await pair.refusesPlain()
   const load = await startLoad({ url: cluster.url, subjects: accounts.map(({ sub }) => sub), rate })

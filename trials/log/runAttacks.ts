@@ -1,15 +1,15 @@
 import { setTimeout } from 'node:timers/promises'
 import { formatAddCheckpoint, parseCheckpoint, parseNote, parseVkey, signNote } from '@countersign/log'
 import { enclavePaths, type LogResponse, toHex } from '@countersign/protocol'
-import { type Backend, type BackendLog, startBackend } from '@countersign/testing'
-import { createTx, createUser, type Scope, type TestUser, withScope } from '@countersign/testing/stack'
+import { type BackendLog, startBackend } from '@countersign/testing'
+import { createTx, createUser, type Scope, withScope } from '@countersign/testing/stack'
 import { createSigner } from '../../packages/log/src/logs.fake.ts'
 import { callEnclave, createTestCoordinator } from '../../services/enclave/test/coordinator.ts'
-import { createDatabase, openQuery, type Query } from '../openQuery.ts'
+import { createDatabase, openQuery } from '../openQuery.ts'
 import { type Outcome, selectNames, type Trial, type TrialDeps, type Values, word } from '../trial.ts'
 import { createLogSigner, createOtherCheckpoint } from './fork.ts'
 import { judgeLog, toPolicy } from './judgeLog.ts'
-import { type LogRows, readLogs, readNewest } from './readLogs.ts'
+import { readLogs, readNewest } from './readLogs.ts'
 import { secretUse } from './secretUse.ts'
 
 /** Gives the faults. */
@@ -51,156 +51,149 @@ export async function runAttacks({ say }: TrialDeps, { only }: Options): Promise
   return { faults, figures: { attacks: names } }
 }
 
-/** A backend with a log, somebody who is signed in, and what the database has. */
+/** A backend with a log, somebody who is signed in, and the faults that are found with them. */
 async function open(scope: Scope, log: BackendLog) {
   const backend = scope.add(await startBackend({ env: { WORKER: 'off' }, log }), ({ stop }) => stop())
   await backend.untilReady(READY_MS)
   const user = createUser(backend)
   await user.signIn('alice')
-  return { backend, user, nextNonce: createCounter() }
-}
-
-function createCounter() {
-  let count = 0
-  return () => count++
-}
-
-/** Signs so many; a fault for each that is refused. */
-async function signSome(user: TestUser, nextNonce: () => number, count: number): Promise<string[]> {
   const faults: string[] = []
-  for (let each = 0; each < count; each++) {
-    const { status } = await user.sign(createTx(nextNonce()))
-    if (status !== 200) faults.push(`an honest signature was answered with ${status}`)
+  let nonce = 0
+  const ask = async () => (await user.sign(createTx(nonce++))).status
+  return {
+    backend,
+    faults,
+    ask,
+    /** Signs so many; each that is refused is a fault. */
+    async sign(count: number) {
+      for (let each = 0; each < count; each++) {
+        const status = await ask()
+        if (status !== 200) faults.push(`an honest signature was answered with ${status}`)
+      }
+    },
+    /** Asks for a while; each signature that comes is a fault. */
+    watch: () =>
+      repeat(250, async () => {
+        if ((await ask()) === 200) faults.push('a signature was released')
+      }),
+    /** The logs of a database: how many signatures one has, and whether it agrees with the witnesses. */
+    async openLogs(url = backend.databaseUrl) {
+      const { query } = scope.add(await openQuery(url), ({ close }) => close())
+      const find = async (origin: string) => (await readLogs(query)).find((each) => each.origin === origin)
+      return {
+        find,
+        async expect(origin: string, expected: number) {
+          const count = (await find(origin))?.signings.length ?? 0
+          if (count !== expected) faults.push(`${origin} has ${count} signatures and not ${expected}`)
+        },
+        async judge(origin: string) {
+          const rows = await find(origin)
+          if (rows === undefined) return void faults.push(`${origin} was never begun`)
+          const { witnesses } = backend
+          const newest = await readNewest(witnesses, origin)
+          faults.push(...judgeLog(rows, { policy: toPolicy(witnesses), newest }).faults)
+        },
+      }
+    },
   }
-  return faults
 }
 
-/** Asks for a while; a fault for each signature that comes. */
-async function watch(user: TestUser, nextNonce: () => number): Promise<string[]> {
-  const faults: string[] = []
+/** For as long as it is watched whether something is released. */
+async function repeat(everyMs: number, act: () => Promise<unknown>): Promise<void> {
   const until = performance.now() + WATCH_MS
   while (performance.now() < until) {
-    const { status } = await user.sign(createTx(nextNonce()))
-    if (status === 200) faults.push('a signature was released')
-    await setTimeout(250)
-  }
-  return faults
-}
-
-const openDatabase = async (scope: Scope, url: string): Promise<Query> =>
-  scope.add(await openQuery(url), ({ close }) => close()).query
-
-/** The log of this origin, judged against the witnesses. */
-async function judge({ witnesses }: Pick<Backend, 'witnesses'>, query: Query, origin: string) {
-  const rows = (await readLogs(query)).find((log) => log.origin === origin)
-  if (rows === undefined) return { rows: undefined, faults: [`${origin} was never begun`] }
-  return {
-    rows,
-    faults: judgeLog(rows, { policy: toPolicy(witnesses), newest: await readNewest(witnesses, origin) }).faults,
+    await act()
+    await setTimeout(everyMs)
   }
 }
-
-const countSignings = (logs: readonly LogRows[], origin: string) =>
-  logs.find((log) => log.origin === origin)?.signings.length ?? 0
 
 /** An operator brings an old database back: the witnesses have seen more of the log than it has. */
 async function rolledBackDatabase({ scope, say }: TrialDeps): Promise<string[]> {
   const origins = ['log.localhost/first', 'log.localhost/spare']
   const [first = '', spare = ''] = origins
-  const { backend, user, nextNonce } = await open(scope, { origins, knownOrigins: [first] })
-  const { databaseUrl } = backend
-  const faults = await signSome(user, nextNonce, 2)
+  const { backend, faults, sign, watch, openLogs } = await open(scope, { origins, knownOrigins: [first] })
+  await sign(2)
   await backend.stopCoordinator('SIGTERM')
-  const old = await copyDatabase(databaseUrl)
+  const old = await copyDatabase(backend.databaseUrl)
   await backend.startCoordinator()
   await backend.untilReady(READY_MS)
-  faults.push(...(await signSome(user, nextNonce, 3)))
+  await sign(3)
   await backend.stopCoordinator('SIGTERM')
   await backend.stopEnclave('SIGKILL')
   await backend.startEnclave()
   await backend.startCoordinator({ DATABASE_URL: old })
-  faults.push(...(await watch(user, nextNonce)))
-  const query = await openDatabase(scope, old)
-  const before = countSignings(await readLogs(query), first)
-  if (before !== 2) faults.push(`the old log has ${before} signatures`)
+  await watch()
+  const logs = await openLogs(old)
+  await logs.expect(first, 2)
   say('nothing is released on the old database; now the witnesses know a spare')
   await backend.introduceLogs()
   await backend.untilReady(READY_MS)
-  faults.push(...(await signSome(user, nextNonce, 2)))
-  const logs = await readLogs(query)
-  if (countSignings(logs, first) !== 2) faults.push('the old log was gone on with')
-  if (countSignings(logs, spare) !== 2) faults.push('the spare did not take over')
-  return [...faults, ...(await judge(backend, query, spare)).faults]
+  await sign(2)
+  await logs.expect(first, 2)
+  await logs.expect(spare, 2)
+  await logs.judge(spare)
+  return faults
 }
 
 /** Two enclaves with one root secret are told to write to the same log, each with a coordinator of its own. */
 async function secondEnclave({ scope, say }: TrialDeps): Promise<string[]> {
   const origins = ['log.localhost/only']
   const [origin = ''] = origins
-  const { backend, user, nextNonce } = await open(scope, { origins })
-  const { databaseUrl } = backend
-  const faults = await signSome(user, nextNonce, 2)
+  const { backend, faults, ask, sign, openLogs } = await open(scope, { origins })
+  await sign(2)
   const secondUrl = await backend.startSecondEnclave()
-  const other = await createDatabase(databaseUrl)
+  const other = await createDatabase(backend.databaseUrl)
   const second = await backend.startSecond({ ENCLAVE_URL: secondUrl, DATABASE_URL: other })
-  const until = performance.now() + WATCH_MS
-  while (performance.now() < until) {
+  await repeat(500, async () => {
     const isReady = (await fetch(`${second.url}/health/ready`)).status === 200
     if (isReady) faults.push('a second history was opened')
     // Without a session nothing can be asked for; to open one would take the log.
-    const signedIn = await createUser({ url: second.url })
+    await createUser({ url: second.url })
       .signIn('bob')
       .then(
-        () => true,
-        () => false,
+        () => faults.push('the second enclave opened a session'),
+        () => {},
       )
-    if (signedIn) faults.push('the second enclave opened a session')
-    await setTimeout(500)
-  }
-  faults.push(...(await signSome(user, nextNonce, 2)))
+  })
+  await sign(2)
   await second.stop()
   say('with a database of its own it gets nothing; now on the same database')
   const third = await backend.startSecond({ ENCLAVE_URL: secondUrl })
-  const ends = performance.now() + WATCH_MS
-  while (performance.now() < ends) {
-    await user.sign(createTx(nextNonce()))
-    await setTimeout(100)
-  }
+  await repeat(100, ask)
   await third.stop()
-  const query = await openDatabase(scope, databaseUrl)
-  const { rows, faults: found } = await judge(backend, query, origin)
-  if ((rows?.signings.length ?? 0) < 4) faults.push('signatures are lost')
-  return [...faults, ...found]
+  const logs = await openLogs()
+  await logs.judge(origin)
+  if (((await logs.find(origin))?.signings.length ?? 0) < 4) faults.push('signatures are lost')
+  return faults
 }
 
 /** The witnesses were never told of the first origin: 404. */
 async function unknownOrigin({ scope, say }: TrialDeps): Promise<string[]> {
   const origins = ['log.localhost/unknown', 'log.localhost/known']
   const [unknown = '', known = ''] = origins
-  const { backend, user, nextNonce } = await open(scope, { origins, knownOrigins: [known] })
+  const { faults, sign, openLogs } = await open(scope, { origins, knownOrigins: [known] })
   say('the spare was taken')
-  const faults = await signSome(user, nextNonce, 3)
-  const query = await openDatabase(scope, backend.databaseUrl)
-  const logs = await readLogs(query)
-  if (countSignings(logs, unknown) !== 0) faults.push('a log that nobody knows has signatures')
-  if (countSignings(logs, known) !== 3) faults.push('the spare does not have the signatures')
-  if ((logs.find((log) => log.origin === unknown)?.notes.length ?? 0) > 0)
-    faults.push('a log that nobody knows has notes')
-  return [...faults, ...(await judge(backend, query, known)).faults]
+  await sign(3)
+  const logs = await openLogs()
+  await logs.expect(unknown, 0)
+  await logs.expect(known, 3)
+  if (((await logs.find(unknown))?.notes.length ?? 0) > 0) faults.push('a log that nobody knows has notes')
+  await logs.judge(known)
+  return faults
 }
 
 /** A coordinator that the enclave admits tells it lies about where its log goes on, and about who cosigned it. */
 async function madeUpFrontier({ scope, say }: TrialDeps): Promise<string[]> {
   const origins = ['log.localhost/first', 'log.localhost/spare']
-  const [first = '', spare = ''] = origins
-  const { backend, user, nextNonce } = await open(scope, { origins })
-  const { enclaveUrl, witnesses, rootSecretFile, databaseUrl } = backend
-  const faults = await signSome(user, nextNonce, 2)
+  const [first = ''] = origins
+  const { backend, faults, sign, openLogs } = await open(scope, { origins })
+  const { enclaveUrl, witnesses, rootSecretFile } = backend
+  await sign(2)
   await backend.stopCoordinator('SIGTERM')
   await backend.stopEnclave('SIGKILL')
   await backend.startEnclave()
-  const query = await openDatabase(scope, databaseUrl)
-  const newest = (await readLogs(query))[0]?.notes.at(-1)?.note ?? ''
+  const logs = await openLogs()
+  const newest = (await logs.find(first))?.notes.at(-1)?.note ?? ''
   const liar = createTestCoordinator()
   const call = (path: string, body: object) => callEnclave(enclaveUrl, liar, path, body)
 
@@ -262,11 +255,12 @@ async function madeUpFrontier({ scope, say }: TrialDeps): Promise<string[]> {
   say('nothing was released; now an honest coordinator')
   await backend.startCoordinator()
   await backend.untilReady(READY_MS)
-  faults.push(...(await signSome(user, nextNonce, 2)))
-  const logs = await readLogs(query)
-  if (countSignings(logs, first) !== 2) faults.push('the log that was begun anew has signatures')
-  if (countSignings(logs, spare) !== 2) faults.push('the spare did not take over')
-  return [...faults, ...(await judge(backend, query, first)).faults, ...(await judge(backend, query, spare)).faults]
+  await sign(2)
+  for (const origin of origins) {
+    await logs.expect(origin, 2)
+    await logs.judge(origin)
+  }
+  return faults
 }
 
 /** As many as the tree of the checkpoint has, of another tree. */

@@ -54,7 +54,7 @@ was tried, with which figures, and what should not have happened.`,
 export async function runSecurity({ scope, say }: TrialDeps, options: Options): Promise<Outcome> {
   const { only, seed, short, json } = options
   say('starting identity provider, satellite, PostgreSQL, enclave and coordinator')
-  const target = scope.add(await startTarget(), ({ stop }) => stop())
+  const target = await startTarget(scope)
   const results: (AttackResult & { name: string })[] = []
   for (const name of only) {
     say(`${name} …`)

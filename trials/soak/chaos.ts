@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import type { Cluster } from '../cluster/startCluster.ts'
+import type { startDatabase } from '../cluster/startCluster.ts'
 import type { Member } from '../member.ts'
 
 type ChaosCounts = { kills: number; freezes: number; cuts: number; databaseKills: number }
@@ -11,7 +11,10 @@ export type Chaos = {
 }
 
 /** What can be killed, and frozen where anything is. */
-type Victim = Pick<Member, 'name' | 'pid' | 'start' | 'kill'> & Partial<Pick<Member, 'freeze' | 'wake'>>
+type Victim = Pick<Member, 'name' | 'pid'> & {
+  start(): Promise<unknown>
+  kill(signal: 'SIGKILL'): Promise<unknown>
+} & Partial<Pick<Member, 'freeze' | 'wake'>>
 
 /** A process is started again after up to this long. */
 const RESTART_MS = 1_000
@@ -32,7 +35,7 @@ export function startChaos(parameters: {
   killEveryMs: number
   /** Kills none before the last one that was killed serves again. */
   isPatient?: boolean
-  disturb?: Pick<Cluster, 'postgres' | 'wire'> & { everyMs: number }
+  disturb?: Pick<Awaited<ReturnType<typeof startDatabase>>, 'postgres' | 'wire'> & { everyMs: number }
   say(line: string): void
 }): Chaos {
   const { members, random, isPatient = false, disturb, say } = parameters

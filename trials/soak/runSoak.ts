@@ -4,7 +4,7 @@ import { createRandom } from '@countersign/testing'
 import { createAccounts } from '@countersign/testing/stack'
 import { audit, listFaults } from '../audit.ts'
 import { startLoad } from '../cluster/load.ts'
-import { startCluster } from '../cluster/startCluster.ts'
+import { startCluster, startDatabase, toTopology } from '../cluster/startCluster.ts'
 import { listDeaths } from '../member.ts'
 import type { Table } from '../table.ts'
 import { count, flag, type Outcome, seed, type Trial, type TrialDeps, type Values, word } from '../trial.ts'
@@ -45,7 +45,7 @@ export async function runSoak(
   options: Options,
   { killEveryMs = KILL_EVERY_MS, disturbEveryMs = DISTURB_EVERY_MS } = {},
 ): Promise<Outcome> {
-  const { calm: isCalm, rate, users, witnesses: hasLog } = options
+  const { calm: isCalm, rate, users, witnesses } = options
   const durationMs = 60_000 * options.minutes
   const inspectorUrls = new Map<string, string>()
   const file = options.log === '' ? undefined : createWriteStream(options.log)
@@ -53,10 +53,9 @@ export async function runSoak(
   // Each has its own, so that what one decides does not depend on how often another was asked.
   const random = (stream: number) => createRandom(options.seed * 16 + stream)
   const accounts = createAccounts(users)
-  const cluster = await startCluster({
-    accounts,
-    quoteLatencyMs: 39,
-    hasLog,
+  const database = await startDatabase(scope)
+  const cluster = await startCluster(scope, {
+    ...{ accounts, databaseUrl: database.databaseUrl, counts: toTopology(witnesses) },
     isInspected: isCalm,
     random: random(1),
     onLine(name, line) {
@@ -65,7 +64,6 @@ export async function runSoak(
       file?.write(`${name} ${line}\n`)
     },
   })
-  scope.add(cluster, ({ stop }) => stop())
   const outside = Object.entries(cluster.outside)
   say(`started ${cluster.members.map(({ name }) => name).join(', ')}`)
   const subjects = accounts.map(({ sub }) => sub)
@@ -79,7 +77,7 @@ export async function runSoak(
     ? undefined
     : startChaos({
         ...{ members: cluster.members, random: random(3), killEveryMs, say },
-        disturb: { postgres: cluster.postgres, wire: cluster.wire, everyMs: disturbEveryMs },
+        disturb: { ...database, everyMs: disturbEveryMs },
       })
   const watched = cluster.members.map((member) => ({ ...member, inspectorUrl: inspectorUrls.get(member.name) ?? '' }))
   const memory = isCalm ? await measureGrowth(watched, durationMs) : []

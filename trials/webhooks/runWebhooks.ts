@@ -7,6 +7,7 @@ import { createRandom, startBackend, startFakeKubo } from '@countersign/testing'
 import { APP_ORIGIN, type Environment, mains, startService, toPath, toWorkerEnv } from '@countersign/testing/launcher'
 import { createAccounts, createTx, createUser, toDigest } from '@countersign/testing/stack'
 import { startContract } from '../../contracts/startContract.ts'
+import { signInAll } from '../bench/load.ts'
 import { createMember, listDeaths } from '../member.ts'
 import { openQuery } from '../openQuery.ts'
 import { startChaos } from '../soak/chaos.ts'
@@ -94,25 +95,12 @@ export async function runWebhooks({ scope, say }: TrialDeps, { count, seed }: Op
   const { query } = scope.add(await openQuery(databaseUrl), ({ close }) => close())
   say('started the service, two workers and the receivers')
 
-  const cookies: string[] = []
-  for (const { sub } of createAccounts(USERS)) {
-    const user = createUser({ url })
-    await user.signIn(sub)
-    cookies.push(user.cookie)
-  }
-  let isUp = true
+  const cookies = await signInAll(backend, USERS)
   const coordinator = {
     name: 'coordinator',
-    pid: () => (isUp ? backend.pids().coordinator : undefined),
-    async start() {
-      await backend.startCoordinator()
-      isUp = true
-      return {}
-    },
-    async kill(signal: 'SIGKILL' | 'SIGTERM') {
-      isUp = false
-      await backend.stopCoordinator(signal)
-    },
+    pid: () => backend.pids().coordinator,
+    start: () => backend.startCoordinator(),
+    kill: backend.stopCoordinator,
   }
   const chaos = startChaos({
     ...{ members: [coordinator, ...workers], random: random(2), killEveryMs: KILL_EVERY_MS, isPatient: true },

@@ -19,6 +19,12 @@ describe('files', () => {
     },
   )
 
+  test('accepts a line feed at the end of collateral, as editors add it', async () => {
+    const edited = Buffer.concat([honest.collateral, Buffer.from('\n')])
+    const folder = await createFolder({ 'receipt.json': honest.bytes, 'collateral.json': edited })
+    expect((await run(join(folder, 'receipt.json'), '--offline', ...accept)).exitCode).toBe(7)
+  })
+
   test('what is beside the receipt and is not its collateral is passed over', async () => {
     const folder = await createFolder({ 'receipt.json': honest.bytes, 'collateral.json': honest.bytes })
     expect(await runJson(join(folder, 'receipt.json'), '--offline', ...accept)).toMatchObject({

@@ -94,4 +94,8 @@ describe('the runner', () => {
     })
     expect(outcomes.map(({ faults }) => faults)).toEqual([1, 0])
   })
+
+  test('rejects a set of cases of another format', async () => {
+    await expect(run({ format: 2 })).rejects.toThrow()
+  })
 })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as systemWait } from 'node:timers/promises'
-import { SNP_REPORT_BYTES } from '@countersign/attestation'
+import { SNP_REPORT_BYTES } from '@countersign/attestation/core'
 import { EvidenceError, toErrno } from './errors.ts'
 import type { QuoteSource, ReportSource, Wait } from './ports.ts'
 import { createQuoteSource, createReportSource, MAX_CERTIFICATES_LENGTH, MAX_QUOTE_LENGTH } from './source.ts'

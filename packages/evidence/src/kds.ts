@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import type { SnpProduct, SnpTcb } from '@countersign/attestation'
+import type { SnpProduct, SnpTcb } from '@countersign/attestation/core'
 import { toHex } from '@countersign/protocol/core'
 import { type Fetch, getBounded, malformed, toVendorUrl } from './getBounded.ts'
 

@@ -6,7 +6,7 @@ import {
   parsePem,
   parseQuote,
   QuoteError,
-} from '@countersign/attestation'
+} from '@countersign/attestation/core'
 import { parseJson, toHex } from '@countersign/protocol/core'
 import { type Fetch, getBounded, malformed, toVendorUrl } from './getBounded.ts'
 

@@ -3,7 +3,8 @@ import { createSimulator } from '@countersign/attestation/simulator'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { parseCertTable } from './certTable.ts'
 import { codeOf, fakeQuote, fakeReport, fakeReportData } from './evidence.fake.ts'
-import { createSimulatedQuoteSource, createSimulatedReportSource } from './simulated.ts'
+import { createSimulatedQuoteSource } from './simulated.ts'
+import { createSimulatedReportSource } from './simulatedReports.ts'
 
 type Options = { reportData: Uint8Array; label?: string }
 

@@ -1,4 +1,4 @@
-import { SNP_REPORT_BYTES } from '@countersign/attestation'
+import { SNP_REPORT_BYTES } from '@countersign/attestation/core'
 import type { EvidenceMode } from '@countersign/protocol'
 import { equalBytes, withinTimeLimit } from '@countersign/protocol/core'
 import { EvidenceError, evidenceTimeout } from './errors.ts'

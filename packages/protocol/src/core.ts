@@ -185,18 +185,13 @@ export type { SignResult } from './signResult.ts'
 export { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatementText } from './statement.ts'
 export { assertStatementV2, type StatementV2 } from './statementV2.ts'
 export { parseStrictJson, type StrictJsonErrorCode, type StrictJsonLimits } from './strictJson.ts'
-export {
-  type AddressSubject,
-  type AuthorizationSubject,
-  hashSubject,
-  type OffChainSubject,
-  type Signed,
-  type SignedSummary,
-  SUMMARY_DATA_BYTES,
-  type TransactionSubject,
-  toEventHash,
-  toSignedDigest,
-  toSignedSummary,
+export type {
+  AddressSubject,
+  AuthorizationSubject,
+  OffChainSubject,
+  Signed,
+  SignedSummary,
+  TransactionSubject,
 } from './subject.ts'
 export { type Preimage, type Tag, tags, toPreimage, toTagBytes } from './tags.ts'
 export { type TcbStatus, tcbStatuses } from './tcbStatus.ts'

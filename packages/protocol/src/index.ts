@@ -89,6 +89,7 @@ export {
   type WalletInfo,
   walletInfo,
 } from './resources.ts'
+export { hashSubject, SUMMARY_DATA_BYTES, toEventHash, toSignedDigest, toSignedSummary } from './subject.ts'
 export { toChecksumAddress } from './toChecksumAddress.ts'
 export { txMetadata } from './txMetadata.ts'
 export { typedData } from './typedData.ts'

@@ -175,7 +175,10 @@ export function read(schema: Schema, value: unknown, isKnown: IsKnown = Boolean)
   throw new TypeError()
 }
 
-const hasNoOthers: IsKnown = (value, members) => Object.keys(value).every((name) => Object.hasOwn(members, name))
+const hasNoOthers: IsKnown = (value, members) => {
+  for (const name in value) if (!Object.hasOwn(members, name)) return false
+  return true
+}
 
 /**
  * A copy of a value of exactly this shape: other members are refused. `fail` makes the caller's own error. Its details name members of the

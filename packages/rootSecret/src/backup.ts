@@ -7,7 +7,7 @@ import {
   tcbStatuses,
   type VerifiedQuote,
   type Verifier,
-} from '@countersign/attestation'
+} from '@countersign/attestation/core'
 import {
   computeBackupReportData,
   equalBytes,

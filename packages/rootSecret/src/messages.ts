@@ -1,4 +1,4 @@
-import { assertCollateral, type Collateral } from '@countersign/attestation'
+import { assertCollateral, type Collateral } from '@countersign/attestation/core'
 import {
   assertSettingsOf,
   type EnclaveConfig,

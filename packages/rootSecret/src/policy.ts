@@ -5,7 +5,7 @@ import {
   type TcbStatus,
   type TdMeasurement,
   type TdPlatform,
-} from '@countersign/attestation'
+} from '@countersign/attestation/core'
 import { hashRootSecretPolicy, isHex, isPlainObject, parseStrictJson, toHex } from '@countersign/protocol/core'
 import { isX25519Key } from './sealing/x25519.ts'
 

@@ -1,6 +1,12 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { assertReportPolicy, PolicyError, QuoteError, type ReportPolicy, type Verifier } from '@countersign/attestation'
+import {
+  assertReportPolicy,
+  PolicyError,
+  QuoteError,
+  type ReportPolicy,
+  type Verifier,
+} from '@countersign/attestation/core'
 import {
   CALLER_TOLERANCE_MS,
   type CallerAttestation,

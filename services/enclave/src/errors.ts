@@ -1,41 +1,39 @@
-import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol/core'
+import { ServiceError } from '@countersign/protocol/core'
 
-/** Why a call to the enclave was refused as a whole. */
-export type EnclaveErrorCode =
-  | 'invalid_json'
-  | 'invalid_request'
-  | 'body_too_large'
-  | 'not_found'
-  | 'method_not_allowed'
-  | 'caller_signature_invalid'
-  | 'caller_clock_skew'
-  | 'caller_unknown'
-  | 'caller_not_allowed'
-  | 'id_token_invalid'
-  | 'id_token_replayed'
-  | 'grant_invalid'
-  | 'session_expired'
-  | 'invalid_policy'
-  | 'policy_not_supported'
-  | 'challenge_unknown'
-  | 'transfer_refused'
-  | 'share_refused'
-  | 'log_refused'
-  | 'boot_unknown'
-  | 'issuer_unavailable'
-  | 'time_unknown'
-  | 'quote_unavailable'
-  | 'collateral_stale'
-  | 'root_secret_missing'
-  | 'log_unavailable'
-  | 'overloaded'
-  | 'shutting_down'
-  | 'internal'
+/** Why a call to the enclave was refused as a whole, and the status of the answer. */
+export const errorStatus = {
+  invalid_json: 400,
+  invalid_request: 400,
+  body_too_large: 413,
+  not_found: 404,
+  method_not_allowed: 405,
+  caller_signature_invalid: 401,
+  caller_clock_skew: 401,
+  caller_unknown: 401,
+  caller_not_allowed: 403,
+  id_token_invalid: 403,
+  id_token_replayed: 403,
+  grant_invalid: 403,
+  session_expired: 403,
+  invalid_policy: 400,
+  policy_not_supported: 400,
+  challenge_unknown: 403,
+  transfer_refused: 403,
+  share_refused: 403,
+  log_refused: 403,
+  boot_unknown: 404,
+  issuer_unavailable: 503,
+  time_unknown: 503,
+  quote_unavailable: 503,
+  collateral_stale: 503,
+  root_secret_missing: 503,
+  log_unavailable: 503,
+  overloaded: 503,
+  shutting_down: 503,
+  internal: 500,
+} as const
 
 /** A refusal that the caller sees; `details` is for our log only. */
-export class EnclaveError extends ServiceError<EnclaveErrorCode> {
+export class EnclaveError extends ServiceError<keyof typeof errorStatus> {
   override name = 'EnclaveError'
-  constructor(code: EnclaveErrorCode, message: string, options?: ServiceErrorOptions) {
-    super(code, message, options)
-  }
 }

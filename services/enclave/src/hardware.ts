@@ -1,4 +1,4 @@
-import { type Collateral, type TrustedRoot, vendorRoots } from '@countersign/attestation'
+import { type Collateral, type TrustedRoot, vendorRoots } from '@countersign/attestation/core'
 import {
   createConfigfsQuoteSource,
   createDstackQuoteSource,
@@ -6,7 +6,7 @@ import {
   createSimulatedQuoteSource,
   type Platform,
   type QuoteSource,
-} from '@countersign/evidence'
+} from '@countersign/evidence/core'
 import type { Config } from './config.ts'
 import type { Clock } from './ports.ts'
 

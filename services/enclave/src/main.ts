@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync, writeSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import { createVerifier } from '@countersign/attestation'
+import { createVerifier } from '@countersign/attestation/core'
 import { hashEnclaveConfig, toHex } from '@countersign/protocol/core'
 import { callPeer } from '@countersign/root-secret'
 import { createLog, createShutdown, type Env, type RunningService, runProgram } from '@countersign/service'

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type ReportPolicy, readSnpMeasurement, snpProducts, snpTcbParts } from '@countersign/attestation'
+import { type ReportPolicy, readSnpMeasurement, snpProducts, snpTcbParts } from '@countersign/attestation/core'
 import { isHex, isPlainObject, parseStrictJson, toCanonicalJson } from '@countersign/protocol/core'
 import type { CallerPolicy } from './callers.ts'
 

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { EvidenceError } from '@countersign/evidence'
+import { EvidenceError } from '@countersign/evidence/core'
 import type { EnclaveErrorBody } from '@countersign/protocol/core'
 import type { Log } from '@countersign/service'
 import type { Admitted } from './callers.ts'
-import { EnclaveError, type EnclaveErrorCode } from './errors.ts'
+import { EnclaveError, errorStatus } from './errors.ts'
 
 /** A call before its body is read. */
 export type CallHead = { method: string; path: string; headers: IncomingHttpHeaders }
@@ -20,38 +20,6 @@ export type App = {
   isStopping(): boolean
   /** Refuses new calls and resolves when those under way have been answered. */
   stop(): Promise<void>
-}
-
-const STATUS: Record<EnclaveErrorCode, number> = {
-  invalid_json: 400,
-  invalid_request: 400,
-  body_too_large: 413,
-  not_found: 404,
-  method_not_allowed: 405,
-  caller_signature_invalid: 401,
-  caller_clock_skew: 401,
-  caller_unknown: 401,
-  caller_not_allowed: 403,
-  id_token_invalid: 403,
-  id_token_replayed: 403,
-  grant_invalid: 403,
-  session_expired: 403,
-  invalid_policy: 400,
-  policy_not_supported: 400,
-  challenge_unknown: 403,
-  transfer_refused: 403,
-  share_refused: 403,
-  log_refused: 403,
-  boot_unknown: 404,
-  issuer_unavailable: 503,
-  time_unknown: 503,
-  quote_unavailable: 503,
-  collateral_stale: 503,
-  root_secret_missing: 503,
-  log_unavailable: 503,
-  overloaded: 503,
-  shutting_down: 503,
-  internal: 500,
 }
 
 /** Longer than any of ours: strangers choose paths, and must not fill the log with them. */
@@ -117,5 +85,5 @@ function toEnclaveError(error: unknown, log: Log, wholePath: string): EnclaveErr
 
 export function toReply(error: EnclaveError): Reply {
   const body: EnclaveErrorBody = { error: { code: error.code, message: error.message } }
-  return { status: STATUS[error.code], body }
+  return { status: errorStatus[error.code], body }
 }

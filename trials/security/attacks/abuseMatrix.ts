@@ -11,7 +11,6 @@ import {
   toFacts,
 } from '../abuseCases.ts'
 import type { AttackContext, AttackResult } from '../attack.ts'
-import { createCaller } from '../createCaller.ts'
 import { catalogue, checkAnswer, routeRules, toExpected } from '../httpRules.ts'
 import type { Target } from '../startTarget.ts'
 
@@ -38,7 +37,6 @@ export async function abuseMatrix(context: AttackContext): Promise<AttackResult>
   const { slug } = await (await target.alice.sign(target.nextTx())).json()
   const lists = { origins: listOrigins(target.app), sessions: await listSessions(target), bodies: listBodies(target) }
   const cases = listCases(context, lists)
-  const caller = createCaller({ port: target.port })
   let [unexpected, failures, done] = [0, 0, 0]
   let [signings, logins] = [0, 0]
   const signers = new Set<Session>()
@@ -52,7 +50,7 @@ export async function abuseMatrix(context: AttackContext): Promise<AttackResult>
     if (isDone && each.route === '/sign/digest') signers.add(each.session)
     if (isDone && each.route === '/wallet/attest') attested.add(each.session)
     if (isDone && each.route === '/auth/{provider}') logins += 1
-    const answer = await caller.call(toCall(each, slug))
+    const answer = await target.call(toCall(each, slug))
     if (isDone && each.route === '/sign/digest') signings += 1
     const sent = {
       method: each.method,
@@ -85,32 +83,28 @@ export async function abuseMatrix(context: AttackContext): Promise<AttackResult>
   // A user has few of these at one time.
   const exports = rest.filter(({ route }) => route === EXPORTS)
   const others = rest.filter(({ route }) => route !== EXPORTS).values()
-  try {
-    await Promise.all([runAll(exports), ...Array.from({ length: 16 }, () => runAll(others))])
-    const after = await target.readState()
-    const due = {
-      ...before,
-      logins: before.logins + logins,
-      pending_transactions: before.pending_transactions + signers.size + attested.size,
-    }
-    for (const table of ['users', 'wallets', 'sessions', 'logins', 'pending_transactions'] as const) {
-      if (after[table] !== due[table]) faults.push(`${table}: ${after[table]} rows where ${due[table]} were due`)
-    }
-    faults.push(...(await findUnrecorded(target)))
-    await target.backend.withDatabase(async (query) => {
-      await query('create table kept_sessions as select * from sessions')
-      for (const each of cases.filter(isEnding).slice(0, context.size === 'full' ? 100 : 5)) {
-        await run(each)
-        const [row] = await query(
-          'with back as (insert into sessions select * from kept_sessions on conflict do nothing returning 1) select count(*)::int as count from back',
-        )
-        if (row?.count !== 1) faults.push(`a logout ended ${row?.count} sessions`)
-      }
-      await query('drop table kept_sessions')
-    })
-  } finally {
-    caller.close()
+  await Promise.all([runAll(exports), ...Array.from({ length: 16 }, () => runAll(others))])
+  const after = await target.readState()
+  const due = {
+    ...before,
+    logins: before.logins + logins,
+    pending_transactions: before.pending_transactions + signers.size + attested.size,
   }
+  for (const table of ['users', 'wallets', 'sessions', 'logins', 'pending_transactions'] as const) {
+    if (after[table] !== due[table]) faults.push(`${table}: ${after[table]} rows where ${due[table]} were due`)
+  }
+  faults.push(...(await findUnrecorded(target)))
+  await target.backend.withDatabase(async (query) => {
+    await query('create table kept_sessions as select * from sessions')
+    for (const each of cases.filter(isEnding).slice(0, context.size === 'full' ? 100 : 5)) {
+      await run(each)
+      const [row] = await query(
+        'with back as (insert into sessions select * from kept_sessions on conflict do nothing returning 1) select count(*)::int as count from back',
+      )
+      if (row?.count !== 1) faults.push(`a logout ended ${row?.count} sessions`)
+    }
+    await query('drop table kept_sessions')
+  })
   const preflights = await tryPreflights(target, context.size === 'full' ? lists.origins : lists.origins.slice(0, 4))
   return {
     tried: done + preflights.tried,
@@ -135,41 +129,36 @@ async function findUnrecorded(target: Target): Promise<string[]> {
 }
 
 async function tryPreflights(target: Target, origins: readonly Origin[]): Promise<{ tried: number; faults: string[] }> {
-  const caller = createCaller({ port: target.port })
   const faults: string[] = []
   let tried = 0
-  try {
-    for (const [route, rule] of Object.entries(routeRules)) {
-      for (const origin of origins) {
-        if (origin.value === undefined) continue
-        for (const method of ['GET', 'POST', 'DELETE']) {
-          tried += 1
-          const headers = [
-            ['Origin', origin.value],
-            ['Access-Control-Request-Method', method],
-            ['Access-Control-Request-Headers', 'content-type, x-evil'],
-            ['Cookie', target.alice.cookie],
-          ] as const
-          const answer = await caller.call({
-            method: 'OPTIONS',
-            path: toAddress(route, 'AAAAAAAAAAAAAAAAAAAAAA'),
-            headers,
-          })
-          const isOpen = rule.isPublic === true && method === 'GET'
-          const due = origin.kind === 'allowed' ? origin.value : isOpen ? '*' : undefined
-          const isGood =
-            answer.headers.get('access-control-allow-origin') === due &&
-            answer.headers.has('access-control-allow-credentials') === (origin.kind === 'allowed') &&
-            !/DELETE|\*/.test(answer.headers.get('access-control-allow-methods') ?? '') &&
-            !/evil|\*/.test(answer.headers.get('access-control-allow-headers') ?? '') &&
-            answer.status === (due === undefined ? 403 : 204)
-          if (!isGood)
-            faults.push(`preflight of ${method} ${route} from ${origin.value}: ${answer.status} ${[...answer.headers]}`)
-        }
+  for (const [route, rule] of Object.entries(routeRules)) {
+    for (const origin of origins) {
+      if (origin.value === undefined) continue
+      for (const method of ['GET', 'POST', 'DELETE']) {
+        tried += 1
+        const headers = [
+          ['Origin', origin.value],
+          ['Access-Control-Request-Method', method],
+          ['Access-Control-Request-Headers', 'content-type, x-evil'],
+          ['Cookie', target.alice.cookie],
+        ] as const
+        const answer = await target.call({
+          method: 'OPTIONS',
+          path: toAddress(route, 'AAAAAAAAAAAAAAAAAAAAAA'),
+          headers,
+        })
+        const isOpen = rule.isPublic === true && method === 'GET'
+        const due = origin.kind === 'allowed' ? origin.value : isOpen ? '*' : undefined
+        const isGood =
+          answer.headers.get('access-control-allow-origin') === due &&
+          answer.headers.has('access-control-allow-credentials') === (origin.kind === 'allowed') &&
+          !/DELETE|\*/.test(answer.headers.get('access-control-allow-methods') ?? '') &&
+          !/evil|\*/.test(answer.headers.get('access-control-allow-headers') ?? '') &&
+          answer.status === (due === undefined ? 403 : 204)
+        if (!isGood)
+          faults.push(`preflight of ${method} ${route} from ${origin.value}: ${answer.status} ${[...answer.headers]}`)
       }
     }
-    return { tried, faults }
-  } finally {
-    caller.close()
   }
+  return { tried, faults }
 }

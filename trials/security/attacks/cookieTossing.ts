@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createUser } from '@countersign/testing/stack'
 import type { AttackContext, AttackResult, Size } from '../attack.ts'
-import { type Answer, type Caller, createCaller } from '../createCaller.ts'
+import type { Answer } from '../createCaller.ts'
 import { openSignIn } from '../openSignIn.ts'
 import type { Target } from '../startTarget.ts'
 
@@ -17,25 +17,20 @@ const readSession = (answer: Answer) =>
 export async function cookieTossing(context: AttackContext): Promise<AttackResult> {
   const { target, size, say } = context
   const tally: Tally = { tried: 0, faults: [] }
-  const caller = createCaller({ port: target.port })
-  try {
-    await tossSessions(target, caller, tally, size)
-    for (let round = 0; round < (size === 'full' ? 10 : 1); round++) await tossLogins(target, caller, tally, size)
-    await fixSessions(target, caller, tally, size === 'full' ? 10 : 1)
-    if (size === 'full') {
-      say(`${tally.tried} cookies tossed; now with https`)
-      await target.restart({ PUBLIC_URL: `https://localhost:${target.port}` })
-      await tossWithHttps(target, caller, tally)
-    }
-  } finally {
-    caller.close()
+  await tossSessions(target, tally, size)
+  for (let round = 0; round < (size === 'full' ? 10 : 1); round++) await tossLogins(target, tally, size)
+  await fixSessions(target, tally, size === 'full' ? 10 : 1)
+  if (size === 'full') {
+    say(`${tally.tried} cookies tossed; now with https`)
+    await target.restart({ PUBLIC_URL: `https://localhost:${target.port}` })
+    await tossWithHttps(target, tally)
   }
   const { tried, faults } = tally
   return { tried, figures: { 'accepted wrongly': faults.length }, faults }
 }
 
 /** Beside the user's own cookie, before or after it, or alone in an odd spelling: it signs in no user. */
-async function tossSessions({ app, alice, mallory }: Target, caller: Caller, tally: Tally, size: Size) {
+async function tossSessions({ call: send, app, alice, mallory }: Target, tally: Tally, size: Size) {
   const [own, planted] = [alice.cookie, mallory.cookie]
   const secret = secretOf(planted)
   const beside = [`${own}; ${planted}`, `${planted}; ${own}`, `${own}; ${own}`, `${own};${planted}`]
@@ -74,14 +69,14 @@ async function tossSessions({ app, alice, mallory }: Target, caller: Caller, tal
   for (const jar of jars) {
     for (const call of size === 'full' ? calls : calls.slice(3)) {
       const headers: [string, string][] = [['Origin', app], ...jar.map((line): [string, string] => ['Cookie', line])]
-      const answer = await caller.call({ ...call, headers })
+      const answer = await send({ ...call, headers })
       tally.tried += 1
       if (answer.status !== 401) tally.faults.push(`${call.path} with ${describe(jar)}: ${answer.status}`)
     }
   }
   // Junk beside it is no reason to refuse the user.
   for (const jar of [`${'junk=1; '.repeat(1000)}${own}`, `a="b; ${own}`, `=; ;;${own}`, `__Host-${planted}; ${own}`]) {
-    const answer = await caller.call({ path: '/auth/me', headers: [['Cookie', jar]] })
+    const answer = await send({ path: '/auth/me', headers: [['Cookie', jar]] })
     tally.tried += 1
     const isOwn = answer.status === 200 && JSON.parse(answer.body).email === 'alice@example.com'
     if (!isOwn) tally.faults.push(`/auth/me with junk beside the cookie: ${answer.status}`)
@@ -92,7 +87,7 @@ async function tossSessions({ app, alice, mallory }: Target, caller: Caller, tal
 const describe = (jar: readonly string[]) => JSON.stringify(jar).replace(/[0-9a-f]{40,}/gi, '…')
 
 /** Login CSRF: the callback of the attacker's own sign-in, opened in the browser of a victim. */
-async function tossLogins(target: Target, caller: Caller, tally: Tally, size: Size) {
+async function tossLogins(target: Target, tally: Tally, size: Size) {
   const { alice, app } = target
   const random = () => randomBytes(32).toString('hex')
   const victims: ((name: string, value: string) => string[])[] = [
@@ -112,7 +107,7 @@ async function tossLogins(target: Target, caller: Caller, tally: Tally, size: Si
     const { callback, login } = await openSignIn(target, 'bob')
     const jar = toJar(login.name, login.value)
     const path = `${callback.pathname}${callback.search}`
-    const answer = await caller.call({ path, headers: jar.map((line): [string, string] => ['Cookie', line]) })
+    const answer = await target.call({ path, headers: jar.map((line): [string, string] => ['Cookie', line]) })
     tally.tried += 1
     const isRefused = answer.status === 400 && JSON.parse(answer.body).code === 'oauth_state_invalid'
     if (!isRefused || readSession(answer) !== undefined) {
@@ -123,8 +118,8 @@ async function tossLogins(target: Target, caller: Caller, tally: Tally, size: Si
     const isSpent = jar.some(
       (line) => line.startsWith(`${login.name}=`) && !line.includes(';') && line.length < 200 && !line.includes('"'),
     )
-    const own = await caller.call({ path, headers: [cookie] })
-    const again = await caller.call({ path, headers: [cookie] })
+    const own = await target.call({ path, headers: [cookie] })
+    const again = await target.call({ path, headers: [cookie] })
     tally.tried += 2
     const landed = own.status === 302 && new URL(own.headers.get('location') ?? '', target.url).origin === app
     if (!landed && !(isSpent && own.status === 400))
@@ -134,16 +129,16 @@ async function tossLogins(target: Target, caller: Caller, tally: Tally, size: Si
 }
 
 /** Session fixation: what was there before the sign-in is worth nothing after it. */
-async function fixSessions(target: Target, caller: Caller, tally: Tally, rounds: number) {
+async function fixSessions(target: Target, tally: Tally, rounds: number) {
   const me = (secret: string) =>
-    caller.call({ path: '/auth/me', headers: [['Cookie', `countersign-session=${secret}`]] })
+    target.call({ path: '/auth/me', headers: [['Cookie', `countersign-session=${secret}`]] })
   for (let round = 0; round < rounds; round++) {
     const attacker = createUser(target.backend)
     await attacker.signIn('erin')
     for (const planted of [randomBytes(32).toString('hex'), secretOf(attacker.cookie)]) {
       const { callback, login } = await openSignIn(target, 'dave')
       const jar = `countersign-session=${planted}; ${login.name}=${login.value}`
-      const answer = await caller.call({ path: `${callback.pathname}${callback.search}`, headers: [['Cookie', jar]] })
+      const answer = await target.call({ path: `${callback.pathname}${callback.search}`, headers: [['Cookie', jar]] })
       const session = readSession(answer)
       tally.tried += 3
       if (session === undefined) tally.faults.push(`a sign-in with a planted session: ${answer.status}`)
@@ -158,13 +153,13 @@ async function fixSessions(target: Target, caller: Caller, tally: Tally, rounds:
 }
 
 /** With an https address the prefix is what a sibling domain cannot plant: nothing without it may count. */
-async function tossWithHttps({ alice, mallory, app }: Target, caller: Caller, tally: Tally) {
+async function tossWithHttps({ call, alice, mallory, app }: Target, tally: Tally) {
   const expect = (isTrue: boolean, text: string) => {
     tally.tried += 1
     if (!isTrue) tally.faults.push(`with https: ${text}`)
   }
   const get = (path: string, cookie?: string) =>
-    caller.call({ path, headers: cookie === undefined ? [] : [['Cookie', cookie]] })
+    call({ path, headers: cookie === undefined ? [] : [['Cookie', cookie]] })
   const isStrict = (line: string) =>
     /^__Host-[^;]+; /.test(line) &&
     /; Path=\//.test(line) &&
@@ -196,7 +191,7 @@ async function tossWithHttps({ alice, mallory, app }: Target, caller: Caller, ta
   const own = await finish(`__Host-${name}=${value}`)
   expect(JSON.parse(own.body).code === 'oauth_exchange_failed', `the login cookie was not believed: ${own.status}`)
 
-  const victim = await caller.call({
+  const victim = await call({
     method: 'POST',
     path: '/auth/logout',
     headers: [

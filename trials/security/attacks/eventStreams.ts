@@ -1,7 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AttackContext, AttackResult } from '../attack.ts'
-import { createCaller } from '../createCaller.ts'
 import type { Target } from '../startTarget.ts'
 
 const PER_ADDRESS = 5
@@ -35,11 +34,9 @@ export async function eventStreams({ target, size, say }: AttackContext): Promis
     }
     say(`${addresses * PER_ADDRESS} streams hang`)
     const during = await target.memoryMb()
-    const caller = createCaller({ port: target.port })
     const signed = await target.alice.sign(target.nextTx())
     if (signed.status !== 200) faults.push(`an honest signing was answered ${signed.status}`)
     await signed.body?.cancel()
-    caller.close()
     for (const { socket } of streams) socket.destroy()
     // A caller that hangs up frees its place.
     let last = 0

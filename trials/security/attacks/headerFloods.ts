@@ -1,5 +1,4 @@
 import type { AttackContext, AttackResult } from '../attack.ts'
-import { createCaller } from '../createCaller.ts'
 import { checkProblem } from '../httpRules.ts'
 import { exchangeRaw, type RawExchange } from '../rawHttp.ts'
 import type { Target } from '../startTarget.ts'
@@ -189,9 +188,7 @@ export async function headerFloods({ target, size, say }: AttackContext): Promis
     say(`${(round + 1) * cases.length} odd requests sent`)
   }
   // Whatever was hidden in one of them would have ended this session.
-  const caller = createCaller({ port: target.port })
-  const me = await caller.call({ path: '/auth/me', headers: [['Cookie', target.alice.cookie]] })
-  caller.close()
+  const me = await target.call({ path: '/auth/me', headers: [['Cookie', target.alice.cookie]] })
   if (me.status !== 200) {
     smuggled += 1
     faults.push('a hidden request ended the session')

@@ -1,7 +1,6 @@
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AttackContext, AttackResult } from '../attack.ts'
-import { createCaller } from '../createCaller.ts'
 import { openSignIn } from '../openSignIn.ts'
 import { exchangeRaw } from '../rawHttp.ts'
 import type { Target } from '../startTarget.ts'
@@ -76,38 +75,33 @@ async function plant(target: Target, payload: string): Promise<number> {
   const escaped = encodeURIComponent(payload.toWellFormed())
   const raw = Buffer.from(payload, 'utf8').toString('latin1')
   const json = JSON.stringify(payload)
-  const caller = createCaller({ port })
   let tried = 0
-  try {
-    for (const path of ['/', '/auth/', '/auth/google/callback/', '/proof/', '/ipfs/', '/wallet/']) {
-      await caller.call({ path: `${path}${escaped}` })
+  for (const path of ['/', '/auth/', '/auth/google/callback/', '/proof/', '/ipfs/', '/wallet/']) {
+    await target.call({ path: `${path}${escaped}` })
+  }
+  for (const query of 'state= error= error_description= code= return_to= nonce= limit= cursor='.split(' ')) {
+    for (const path of ['/auth/google', '/auth/google/callback', '/health/attestation', '/wallet/transactions']) {
+      await target.call({ path: `${path}?${query}${escaped}`, headers: [['Cookie', alice.cookie]] })
+      tried += 1
     }
-    for (const query of 'state= error= error_description= code= return_to= nonce= limit= cursor='.split(' ')) {
-      for (const path of ['/auth/google', '/auth/google/callback', '/health/attestation', '/wallet/transactions']) {
-        await caller.call({ path: `${path}?${query}${escaped}`, headers: [['Cookie', alice.cookie]] })
-        tried += 1
-      }
+  }
+  const bodies = [
+    json,
+    `{"digest":${json}}`,
+    `{${json}:1}`,
+    `{"digest":${json},"txMetadata":{"to":${json},"data":${json}}}`,
+    payload,
+  ]
+  for (const body of bodies) {
+    for (const path of ['/sign/digest', '/wallet/provision']) {
+      const headers = [
+        ['Origin', app],
+        ['Cookie', alice.cookie],
+        ['Content-Type', 'application/json'],
+      ] as const
+      await target.call({ method: 'POST', path, headers, body: body.toWellFormed() })
+      tried += 1
     }
-    const bodies = [
-      json,
-      `{"digest":${json}}`,
-      `{${json}:1}`,
-      `{"digest":${json},"txMetadata":{"to":${json},"data":${json}}}`,
-      payload,
-    ]
-    for (const body of bodies) {
-      for (const path of ['/sign/digest', '/wallet/provision']) {
-        const headers = [
-          ['Origin', app],
-          ['Cookie', alice.cookie],
-          ['Content-Type', 'application/json'],
-        ] as const
-        await caller.call({ method: 'POST', path, headers, body: body.toWellFormed() })
-        tried += 1
-      }
-    }
-  } finally {
-    caller.close()
   }
   const names =
     `X-Request-Id User-Agent Referer Cookie Origin Accept X-Forwarded-For Forwarded Authorization If-None-Match
@@ -171,38 +165,33 @@ async function hangUp(target: Target, count: number): Promise<number> {
 
 /** Secrets that the service handles, and secrets in places where they do not belong. */
 async function plantSecrets(target: Target): Promise<{ name: string; value: string }[]> {
-  const { backend, alice, mallory, port, app } = target
+  const { backend, alice, mallory, app } = target
   const open = await openSignIn(target, 'dave')
   const code = open.callback.searchParams.get('code') ?? ''
   const state = open.callback.searchParams.get('state') ?? ''
   const sid = alice.cookie.split('=')[1] ?? ''
   const token = `eyJhbGciOiJub25lIn0.${Buffer.from('{"sub":"alice","email":"alice@example.com"}').toString('base64url')}.c2ln`
-  const caller = createCaller({ port })
-  try {
-    await caller.call({
-      path: `${open.callback.pathname}${open.callback.search}`,
-      headers: [['Cookie', `${open.login.name}=${open.login.value}`]],
+  await target.call({
+    path: `${open.callback.pathname}${open.callback.search}`,
+    headers: [['Cookie', `${open.login.name}=${open.login.value}`]],
+  })
+  for (const text of [sid, token, 'alice@example.com', open.login.value]) {
+    await target.call({ path: `/auth/${text}` })
+    await target.call({ path: `/proof/${text}?session=${text}` })
+    await target.call({ path: `/auth/google/callback?code=${text}&state=${text}&id_token=${text}` })
+    const headers = [
+      ['Origin', app],
+      ['Cookie', alice.cookie],
+      ['Content-Type', 'application/json'],
+      ['Authorization', `Bearer ${text}`],
+      ['Referer', `${app}/?token=${text}`],
+    ] as const
+    await target.call({
+      method: 'POST',
+      path: '/sign/digest',
+      headers,
+      body: JSON.stringify({ digest: text, [text]: text }),
     })
-    for (const text of [sid, token, 'alice@example.com', open.login.value]) {
-      await caller.call({ path: `/auth/${text}` })
-      await caller.call({ path: `/proof/${text}?session=${text}` })
-      await caller.call({ path: `/auth/google/callback?code=${text}&state=${text}&id_token=${text}` })
-      const headers = [
-        ['Origin', app],
-        ['Cookie', alice.cookie],
-        ['Content-Type', 'application/json'],
-        ['Authorization', `Bearer ${text}`],
-        ['Referer', `${app}/?token=${text}`],
-      ] as const
-      await caller.call({
-        method: 'POST',
-        path: '/sign/digest',
-        headers,
-        body: JSON.stringify({ digest: text, [text]: text }),
-      })
-    }
-  } finally {
-    caller.close()
   }
   const keys = await backend.readKeys()
   return [

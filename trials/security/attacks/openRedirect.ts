@@ -1,5 +1,4 @@
 import type { AttackContext, AttackResult } from '../attack.ts'
-import { createCaller } from '../createCaller.ts'
 import { openSignIn } from '../openSignIn.ts'
 import type { Target } from '../startTarget.ts'
 
@@ -49,71 +48,65 @@ export async function openRedirect({ target, size, random, say }: AttackContext)
   // In short, those that begin as the allowed one does, and some of the others.
   const alike = corpus.filter((text) => text.startsWith(target.app))
   const chosen = size === 'full' ? corpus : [...new Set([...alike, ...random.shuffle(corpus).slice(0, 50)])]
-  const caller = createCaller({ port: target.port })
   const faults: string[] = []
   let [tried, accepted, smuggled] = [0, 0, 0]
-  try {
-    for (const text of chosen) {
+  for (const text of chosen) {
+    tried += 1
+    const answer = await target.call({ path: `/auth/google${toQuery(text)}` })
+    const label = `return_to ${JSON.stringify(text.slice(0, 100))}`
+    if (answer.status === 302) {
+      accepted += 1
+      // On its way the browser goes to the provider alone.
+      const next = new URL(answer.headers.get('location') ?? '', target.url)
+      if (next.origin !== target.backend.oidc.issuer) faults.push(`${label}: leads to ${next.origin}`)
+      const landing = await land(target, text)
+      if (landing !== target.app) faults.push(`${label}: lands on ${landing}`)
+    } else if (answer.status !== 400 || JSON.parse(answer.body).code !== 'invalid_request') {
+      faults.push(`${label}: ${answer.status} ${answer.body.slice(0, 100)}`)
+    }
+    if (tried % 200 === 0) say(`${tried} of ${chosen.length} addresses tried`)
+  }
+  for (const good of [target.app, `${target.app}/a/b?c=d#e`]) {
+    if ((await land(target, good)) !== target.app) faults.push(`${good} was refused`)
+  }
+  for (const query of [
+    '?return_to=a&return_to=b',
+    `${toQuery(target.app)}&return_to=http://${EVIL}/`,
+    `?return_to[]=http://${EVIL}/`,
+    `?RETURN_TO=http://${EVIL}`,
+    `?next=//${EVIL}`,
+  ]) {
+    tried += 1
+    const { status, headers } = await target.call({ path: `/auth/google${query}` })
+    const isSafe = status === 400 || (status === 302 && !(headers.get('location') ?? '').includes(EVIL))
+    if (!isSafe) faults.push(`${query}: ${status}`)
+    // Without a provider the service redirects to its own sign-in, where the query is checked.
+    tried += 1
+    const { headers: redirect } = await target.call({ path: `/auth${query}`, headers: PAGE })
+    const next = new URL(redirect.get('location') ?? '', target.url)
+    if (next.origin !== target.url || next.pathname !== '/auth/google') faults.push(`/auth${query}: leads to ${next}`)
+  }
+  const names = ['return_to', 'redirect_uri', 'next', 'continue', 'url', 'RelayState', 'location', 'returnTo']
+  for (const name of size === 'full' ? names : names.slice(0, 2)) {
+    for (const text of [`http://${EVIL}/`, `//${EVIL}`, `/\\${EVIL}`]) {
       tried += 1
-      const answer = await caller.call({ path: `/auth/google${toQuery(text)}` })
-      const label = `return_to ${JSON.stringify(text.slice(0, 100))}`
-      if (answer.status === 302) {
-        accepted += 1
-        // On its way the browser goes to the provider alone.
-        const next = new URL(answer.headers.get('location') ?? '', target.url)
-        if (next.origin !== target.backend.oidc.issuer) faults.push(`${label}: leads to ${next.origin}`)
-        const landing = await land(target, text)
-        if (landing !== target.app) faults.push(`${label}: lands on ${landing}`)
-      } else if (answer.status !== 400 || JSON.parse(answer.body).code !== 'invalid_request') {
-        faults.push(`${label}: ${answer.status} ${answer.body.slice(0, 100)}`)
-      }
-      if (tried % 200 === 0) say(`${tried} of ${chosen.length} addresses tried`)
+      smuggled += 1
+      const landing = await land(target, `${target.app}/kept`, `&${name}=${encodeURIComponent(text)}`)
+      if (landing !== target.app && landing !== 'refused')
+        faults.push(`${name}=${text} at the callback: lands on ${landing}`)
     }
-    for (const good of [target.app, `${target.app}/a/b?c=d#e`]) {
-      if ((await land(target, good)) !== target.app) faults.push(`${good} was refused`)
-    }
-    for (const query of [
-      '?return_to=a&return_to=b',
-      `${toQuery(target.app)}&return_to=http://${EVIL}/`,
-      `?return_to[]=http://${EVIL}/`,
-      `?RETURN_TO=http://${EVIL}`,
-      `?next=//${EVIL}`,
-    ]) {
+  }
+  const paths = `//${EVIL}/%2f.. /%2f%2f${EVIL} /docs//${EVIL} /.${EVIL} //${EVIL} /%5c${EVIL} /?//${EVIL} /;@${EVIL} /auth//${EVIL}
+    /proof//${EVIL} /proof/%2f%2f${EVIL} /proof/@${EVIL} /proof/..%2f@${EVIL} /proof/AAAAAAAAAAAAAAAAAAAAAA?next=//${EVIL}`
+  for (const path of paths.split(/\s+/)) {
+    for (const accept of [[], PAGE]) {
       tried += 1
-      const { status, headers } = await caller.call({ path: `/auth/google${query}` })
-      const isSafe = status === 400 || (status === 302 && !(headers.get('location') ?? '').includes(EVIL))
-      if (!isSafe) faults.push(`${query}: ${status}`)
-      // Without a provider the service redirects to its own sign-in, where the query is checked.
-      tried += 1
-      const { headers: redirect } = await caller.call({ path: `/auth${query}`, headers: PAGE })
-      const next = new URL(redirect.get('location') ?? '', target.url)
-      if (next.origin !== target.url || next.pathname !== '/auth/google') faults.push(`/auth${query}: leads to ${next}`)
+      const { status, headers } = await target.call({ path, headers: accept })
+      const location = headers.get('location')
+      // The page of a proof is of the app.
+      const isKnown = location === undefined || [target.url, target.app].includes(new URL(location, target.url).origin)
+      if (!isKnown || location?.includes(EVIL)) faults.push(`${path}: ${status} to ${location}`)
     }
-    const names = ['return_to', 'redirect_uri', 'next', 'continue', 'url', 'RelayState', 'location', 'returnTo']
-    for (const name of size === 'full' ? names : names.slice(0, 2)) {
-      for (const text of [`http://${EVIL}/`, `//${EVIL}`, `/\\${EVIL}`]) {
-        tried += 1
-        smuggled += 1
-        const landing = await land(target, `${target.app}/kept`, `&${name}=${encodeURIComponent(text)}`)
-        if (landing !== target.app && landing !== 'refused')
-          faults.push(`${name}=${text} at the callback: lands on ${landing}`)
-      }
-    }
-    const paths = `//${EVIL}/%2f.. /%2f%2f${EVIL} /docs//${EVIL} /.${EVIL} //${EVIL} /%5c${EVIL} /?//${EVIL} /;@${EVIL} /auth//${EVIL}
-      /proof//${EVIL} /proof/%2f%2f${EVIL} /proof/@${EVIL} /proof/..%2f@${EVIL} /proof/AAAAAAAAAAAAAAAAAAAAAA?next=//${EVIL}`
-    for (const path of paths.split(/\s+/)) {
-      for (const accept of [[], PAGE]) {
-        tried += 1
-        const { status, headers } = await caller.call({ path, headers: accept })
-        const location = headers.get('location')
-        // The page of a proof is of the app.
-        const isKnown =
-          location === undefined || [target.url, target.app].includes(new URL(location, target.url).origin)
-        if (!isKnown || location?.includes(EVIL)) faults.push(`${path}: ${status} to ${location}`)
-      }
-    }
-  } finally {
-    caller.close()
   }
   return {
     tried,

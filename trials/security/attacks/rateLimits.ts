@@ -1,5 +1,5 @@
 import type { AttackContext, AttackResult } from '../attack.ts'
-import { type Answer, type Call, createCaller } from '../createCaller.ts'
+import type { Answer, Call } from '../createCaller.ts'
 import { checkProblem } from '../httpRules.ts'
 
 /** Nothing is filled up again while the test runs: an hour for so few. */
@@ -28,18 +28,13 @@ export async function rateLimits({ target, size, random, say }: AttackContext): 
 
   /** Sends all at once and answers how many were let in. */
   async function flood(label: string, toCall: (index: number) => Call, due: number) {
-    const caller = createCaller({ port: target.port, connections: 50 })
-    try {
-      const answers = await Promise.all(Array.from({ length: attempts }, (_, index) => caller.call(toCall(index))))
-      tried += attempts
-      const letIn = answers.filter(({ status }) => status !== 429).length
-      if (letIn !== due) faults.push(`${label}: ${letIn} of ${attempts} were let in where ${due} were due`)
-      for (const fault of new Set(answers.filter(({ status }) => status === 429).flatMap(checkRefusal)))
-        faults.push(`${label}: ${fault}`)
-      return letIn
-    } finally {
-      caller.close()
-    }
+    const answers = await Promise.all(Array.from({ length: attempts }, (_, index) => target.call(toCall(index))))
+    tried += attempts
+    const letIn = answers.filter(({ status }) => status !== 429).length
+    if (letIn !== due) faults.push(`${label}: ${letIn} of ${attempts} were let in where ${due} were due`)
+    for (const fault of new Set(answers.filter(({ status }) => status === 429).flatMap(checkRefusal)))
+      faults.push(`${label}: ${fault}`)
+    return letIn
   }
 
   await target.restart(ENV)

@@ -1,6 +1,6 @@
 import { areaUnderCurve, interquartileRange, median, standardErrorOfArea } from '@countersign/testing/stack'
 import type { AttackContext, AttackResult } from '../attack.ts'
-import { type Answer, createCaller } from '../createCaller.ts'
+import type { Answer } from '../createCaller.ts'
 import type { Choices } from '../createChoices.ts'
 
 const SAMPLES = { full: 4000, short: 25 } as const
@@ -41,32 +41,27 @@ export async function slugTiming({ target, size, random, say }: AttackContext): 
   }
   const times = new Map(Object.keys(kinds).map((name) => [name, [] as number[]]))
   const unknown = new Set<string>()
-  const caller = createCaller({ port: target.port, connections: 1 })
   let tried = 0
-  try {
-    for (let count = 0; count < (size === 'full' ? 200 : 5); count++)
-      await caller.call({ path: `/proof/${random.text(22)}` })
-    for (let round = 0; round < samples; round++) {
-      // In turns, and in another order each time, so that whatever else the machine does disturbs all kinds alike.
-      for (const [name, make] of random.shuffle(Object.entries(kinds))) {
-        const answer = await caller.call({ path: `/proof/${make()}` })
-        tried += 1
-        times.get(name)?.push(answer.ms)
-        const isKnown = name === 'known'
-        if (answer.status !== (isKnown ? 200 : 404)) faults.push(`${name}: ${answer.status}`)
-        // A path without a slug is no proof's at all.
-        if (
-          !isKnown &&
-          answer.headers.get('content-type') === 'application/problem+json' &&
-          !answer.body.includes('"not_found"')
-        ) {
-          unknown.add(withoutIds(answer))
-        }
+  for (let count = 0; count < (size === 'full' ? 200 : 5); count++)
+    await target.call({ path: `/proof/${random.text(22)}` })
+  for (let round = 0; round < samples; round++) {
+    // In turns, and in another order each time, so that whatever else the machine does disturbs all kinds alike.
+    for (const [name, make] of random.shuffle(Object.entries(kinds))) {
+      const answer = await target.call({ path: `/proof/${make()}` })
+      tried += 1
+      times.get(name)?.push(answer.ms)
+      const isKnown = name === 'known'
+      if (answer.status !== (isKnown ? 200 : 404)) faults.push(`${name}: ${answer.status}`)
+      // A path without a slug is no proof's at all.
+      if (
+        !isKnown &&
+        answer.headers.get('content-type') === 'application/problem+json' &&
+        !answer.body.includes('"not_found"')
+      ) {
+        unknown.add(withoutIds(answer))
       }
-      if (round % 1000 === 999) say(`${round + 1} of ${samples} rounds`)
     }
-  } finally {
-    caller.close()
+    if (round % 1000 === 999) say(`${round + 1} of ${samples} rounds`)
   }
   if (unknown.size !== 1) faults.push(`unknown slugs are answered in ${unknown.size} ways`)
   const baseline = times.get('random') ?? []

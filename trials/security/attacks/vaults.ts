@@ -5,8 +5,7 @@ import { startEnclave } from '../../../services/enclave/test/enclaveProcess.ts'
 import { createWitness } from '../../../services/enclave/test/witness.ts'
 import { createDatabase, openQuery, type Query } from '../../openQuery.ts'
 import type { AttackContext, AttackResult } from '../attack.ts'
-import { type Caller, createCaller } from '../createCaller.ts'
-import { callSign, createLarge, SIGNED, signHonestly, toCookie } from '../vaults/callSign.ts'
+import { callSign, createLarge, SIGNED, signHonestly, toCaller } from '../vaults/callSign.ts'
 import { askEnclave, listEnclaveTries, toHonestItem } from '../vaults/enclaveForgeries.ts'
 import { listForgeries } from '../vaults/forgeApprovals.ts'
 import { approve, createPayment, readSession, setUpVaults, THRESHOLD_WEI, type Vaults } from '../vaults/setUpVaults.ts'
@@ -18,7 +17,6 @@ const AT_ONCE = 16
 type Attempt = {
   context: AttackContext
   vaults: Vaults
-  caller: Caller
   as: Parameters<typeof callSign>[0]
   /** Approvals of payments that were signed. */
   seen: Approval[]
@@ -32,8 +30,7 @@ async function attackVaults(
 ): Promise<AttackResult> {
   const { target } = context
   const vaults = await setUpVaults(target)
-  const caller = createCaller({ port: target.port, connections: AT_ONCE })
-  const as = { caller, ...toCookie(target) }
+  const as = toCaller(target)
   const outcomes = new Map<string, number>()
   const signed = new Set<string>()
   let tried = 0
@@ -42,17 +39,13 @@ async function attackVaults(
     outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
     if (outcome === SIGNED) signed.add(each)
   }
-  try {
-    const seen = await signHonestly(as, vaults)
-    const faults = await run({ context, vaults, caller, as, seen, add })
-    const refusals = [...outcomes].map(([outcome, count]) => `${count} ${outcome}`).join(', ')
-    return {
-      tried,
-      figures: { signatures: signed.size, refusals },
-      faults: [...signed].map((each) => `signed: ${each}`).concat(faults),
-    }
-  } finally {
-    caller.close()
+  const seen = await signHonestly(as, vaults)
+  const faults = await run({ context, vaults, as, seen, add })
+  const refusals = [...outcomes].map(([outcome, count]) => `${count} ${outcome}`).join(', ')
+  return {
+    tried,
+    figures: { signatures: signed.size, refusals },
+    faults: [...signed].map((each) => `signed: ${each}`).concat(faults),
   }
 }
 

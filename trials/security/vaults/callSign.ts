@@ -1,5 +1,4 @@
 import type { Approval, Hex, TxMetadata } from '@countersign/protocol'
-import type { Caller } from '../createCaller.ts'
 import type { Target } from '../startTarget.ts'
 import { approve, createPayment, THRESHOLD_WEI, type Vaults } from './setUpVaults.ts'
 
@@ -10,12 +9,12 @@ type Signing = { digest: Hex; txMetadata: TxMetadata; wallet: Hex; approvals?: r
 
 /** Asks the coordinator as somebody with this cookie: `signed`, or the code of the refusal. */
 export async function callSign(
-  { caller, app, cookie }: { caller: Caller; app: string; cookie: string },
+  { call, app, cookie }: Pick<Target, 'call' | 'app'> & { cookie: string },
   body: Signing | object,
   path = '/sign/digest',
 ): Promise<string> {
   const headers = [['Origin', app] as const, ['Content-Type', 'application/json'] as const, ['Cookie', cookie] as const]
-  const answer = await caller.call({ method: 'POST', path, headers, body: JSON.stringify(body) })
+  const answer = await call({ method: 'POST', path, headers, body: JSON.stringify(body) })
   return answer.status === 200 ? SIGNED : String(JSON.parse(answer.body).code)
 }
 
@@ -45,4 +44,4 @@ export function createLarge(random: { below(below: number): number }) {
   return createPayment(THRESHOLD_WEI + 1n + BigInt(random.below(2 ** 30)) ** 3n)
 }
 
-export const toCookie = ({ alice, app }: Target) => ({ app, cookie: alice.cookie })
+export const toCaller = ({ call, alice, app }: Target) => ({ call, app, cookie: alice.cookie })

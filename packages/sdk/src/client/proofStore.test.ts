@@ -1,6 +1,15 @@
 import { computeCommitment, type ProofStatus, toHex } from '@countersign/protocol'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { config, createGate, createProof, type FakeNetwork, html, installFakeNetwork, json } from './network.fake.ts'
+import {
+  config,
+  createGate,
+  createProof,
+  type FakeNetwork,
+  html,
+  installFakeNetwork,
+  json,
+  problem,
+} from './network.fake.ts'
 import { createProofStore, POLL_INTERVAL_MS } from './proofStore.ts'
 import { ServiceClient } from './ServiceClient.ts'
 import { withCode } from './withCode.fake.ts'
@@ -81,6 +90,15 @@ describe('§4 useAttestation, without React', () => {
     gate.open(json(createProof('a')))
     await settle()
     expect(store.getSnapshot()).toMatchObject({ loading: false, error: null })
+  })
+
+  test('keeps polling an unknown slug, every 4 seconds', async () => {
+    network.routes['GET /proof/a'] = () => problem(404, 'proof_not_found')
+    const store = create()
+    store.watch('a')
+    await vi.advanceTimersByTimeAsync(8000)
+    expect(network.calls).toHaveLength(3)
+    expect(store.getSnapshot().error).toEqual(withCode('proof_not_found'))
   })
 
   test('stopped between polls: no more requests, and the proof keeps its last value', async () => {

@@ -108,6 +108,15 @@ describe('the test service refuses what the service refuses', () => {
       expect(await post(path, path === '/vaults' ? { policy } : undefined)).toMatchObject({ status: 401 })
     }
   })
+
+  test('rejects an attestation with a body, of a malformed address, of nobody’s vault, and without a wallet', async () => {
+    const { address } = await create()
+    expect(await post(`/vaults/${address}/attest`, { now: true })).toMatchObject({ code: 'invalid_request' })
+    expect(await post('/vaults/0x12/attest')).toMatchObject({ code: 'invalid_request' })
+    expect(await post(`/vaults/0x${'11'.repeat(20)}/attest`)).toMatchObject({ code: 'vault_not_found' })
+    service = createTestService({ provisioned: false })
+    expect(await post('/wallet/attest')).toMatchObject({ code: 'wallet_not_provisioned' })
+  })
 })
 
 test('test passkeys leave nothing behind', () => {

@@ -8,7 +8,7 @@ import { createTestDatabase } from '../testDatabase.ts'
 import { type Environment, noRateLimits, toCoordinatorEnv, toEnclaveEnv } from './environments.ts'
 import { mains, toMains, toPath } from './paths.ts'
 import { allStarted, type Scope, startInScope } from './scope.ts'
-import { startService } from './startService.ts'
+import { type Service, startService } from './startService.ts'
 import {
   createWitnessFolders,
   type RunningWitness,
@@ -200,7 +200,8 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
     satellite,
     /** All that coordinators and enclaves have written. */
     logs: () => output.join('\n'),
-    pids: () => ({ enclave: enclave.service.pid, coordinator: coordinator.service.pid }),
+    /** Undefined where one has ended. */
+    pids: () => ({ enclave: toPid(enclave), coordinator: toPid(coordinator) }),
     stopCoordinator: (signal: NodeJS.Signals) => coordinator.service.kill(signal),
     wakeCoordinator: () => coordinator.service.wake(),
     isCoordinatorFrozen: async () =>
@@ -230,6 +231,8 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
     },
   }
 }
+
+const toPid = ({ service }: { service: Service }) => (service.hasEnded() ? undefined : service.pid)
 
 async function createDatabase({ createTestDatabase }: StartBackendDeps, scope: Scope): Promise<string> {
   const { url } = scope.add(await createTestDatabase(), ({ drop }) => drop())

@@ -1,5 +1,5 @@
-import type { Collateral } from '@countersign/attestation'
-import { type Platform, readPlatform } from '@countersign/evidence'
+import type { Collateral } from '@countersign/attestation/core'
+import { type Platform, readPlatform } from '@countersign/evidence/core'
 import type { Clock } from '../ports.ts'
 
 /** Intel issues new collateral about once a day; a peer checks its dates. */

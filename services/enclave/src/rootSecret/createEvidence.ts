@@ -1,5 +1,5 @@
-import type { Collateral } from '@countersign/attestation'
-import { type QuoteSource, VendorError } from '@countersign/evidence'
+import type { Collateral } from '@countersign/attestation/core'
+import { type QuoteSource, VendorError } from '@countersign/evidence/core'
 import { type EnclaveConfig, toHex } from '@countersign/protocol/core'
 import type { PeerEvidence } from '@countersign/root-secret'
 import { EnclaveError } from '../errors.ts'

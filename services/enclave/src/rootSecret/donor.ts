@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { PolicyError, QuoteError, type Verifier } from '@countersign/attestation'
+import { PolicyError, QuoteError, type Verifier } from '@countersign/attestation/core'
 import {
   computeDonorReportData,
   computeJoinerReportData,

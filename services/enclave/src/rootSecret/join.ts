@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import { PolicyError, QuoteError, tcbStatuses, type Verifier } from '@countersign/attestation'
-import { EvidenceError, VendorError, type Wait } from '@countersign/evidence'
+import { PolicyError, QuoteError, tcbStatuses, type Verifier } from '@countersign/attestation/core'
+import { EvidenceError, VendorError, type Wait } from '@countersign/evidence/core'
 import {
   computeDonorReportData,
   computeJoinerReportData,

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { getDstackKey } from '@countersign/evidence'
+import { getDstackKey } from '@countersign/evidence/core'
 import { createFolder, readCode, writeNewFile } from '@countersign/service'
 import type { Random } from '../ports.ts'
 import { assertSecret, SECRET_BYTES } from './assertSecret.ts'

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { QuoteError } from '@countersign/attestation'
-import { EvidenceError, VendorError } from '@countersign/evidence'
+import { QuoteError } from '@countersign/attestation/core'
+import { EvidenceError, VendorError } from '@countersign/evidence/core'
 import { fromHex } from '@countersign/protocol/core'
 import {
   type Backup,

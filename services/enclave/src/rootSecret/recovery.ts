@@ -1,4 +1,4 @@
-import type { Verifier } from '@countersign/attestation'
+import type { Verifier } from '@countersign/attestation/core'
 import {
   computeRecoveryReportData,
   type EnclaveSettings,

@@ -1,4 +1,4 @@
-import type { QuoteSource } from '@countersign/evidence'
+import type { QuoteSource } from '@countersign/evidence/core'
 import {
   computeTdxReportData,
   firstPreviousBatchHash,

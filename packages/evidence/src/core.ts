@@ -1,0 +1,28 @@
+/* What the enclave loads: quotes, and Intel's collateral. Reports of AMD are the coordinator's. */
+
+export type { EvidenceMode } from '@countersign/protocol'
+export {
+  type ConfigfsReportSourceParameters,
+  type ConfigfsSourceParameters,
+  createConfigfsQuoteSource,
+  createConfigfsReportSource,
+} from './configfs.ts'
+export {
+  createDstackQuoteSource,
+  type DstackQuoteSourceParameters,
+  type GetDstackKeyParameters,
+  getDstackKey,
+} from './dstack.ts'
+export { EvidenceError, type EvidenceErrorCode } from './errors.ts'
+export { VendorError, type VendorErrorCode } from './getBounded.ts'
+export {
+  createPcsClient,
+  createPlatformReader,
+  type PcsClient,
+  type PcsClientDeps,
+  type Platform,
+  readPlatform,
+} from './pcs.ts'
+export type { Quote, QuoteSource, Report, ReportSource, Wait } from './ports.ts'
+export { createSimulatedQuoteSource, type QuoteSimulator, type SimulatedQuoteSourceParameters } from './simulated.ts'
+export type { TsmFilesystem } from './tsmFilesystem.ts'
