@@ -342,6 +342,18 @@ describe('§4 useAttestation', () => {
     expect(proofCalls()).toEqual([])
   })
 
+  test('the slug becomes falsy: no more requests, loading is false, and proof keeps its last value', async () => {
+    const hook = await watch('a')
+    await advance(hook, 0)
+    network.routes['GET /proof/a'] = () => new Promise(() => {})
+    await advance(hook, POLL_INTERVAL_MS)
+    expect(hook.result.current.loading).toBe(true)
+    await hook.rerender({ slug: null })
+    await advance(hook, 60_000)
+    expect(hook.result.current).toEqual({ proof: createProof('a'), loading: false, error: null })
+    expect(proofCalls()).toHaveLength(2)
+  })
+
   test('no render shows the proof of one slug for another', async () => {
     const seen: [string, string | undefined][] = []
     const hook = await renderHook(
