@@ -53,7 +53,7 @@ export function benchReads(run: Run): Promise<Report> {
       title: 'Reading proofs',
       setting:
         `\`GET /proof/:slug\` on PostgreSQL, complete proofs with their receipts, ${sizes.join(' and ')} bytes each, in turns with an ` +
-        `echo server of the same framework that answers as many; until its event is final, every read looks up the proof's state; ` +
+        `echo server of Node that answers as many; until its event is final, every read looks up the proof's state; ` +
         describeRounds(run, sliceMs, calms),
       rows,
     }

@@ -134,8 +134,9 @@ export async function runWebhooks({ scope, say }: TrialDeps, { count, seed }: Op
   sayProgress()
 
   // Killed until nearly all of it is told; then it must come to its end.
-  const settleMs = SETTLE_MS + count * SETTLE_EACH_MS
-  await until(() => receiver.acted.size >= 0.95 * (made.proofs + made.sessions), settleMs)
+  const endsAt = performance.now() + SETTLE_MS + count * SETTLE_EACH_MS
+  const leftMs = () => endsAt - performance.now()
+  await until(() => receiver.acted.size >= 0.95 * (made.proofs + made.sessions), leftMs())
   await chaos.stop()
   const { kills } = chaos.counts
   const isSettled = async () => {
@@ -145,7 +146,7 @@ export async function runWebhooks({ scope, say }: TrialDeps, { count, seed }: Op
     )
     return row?.isOver === true
   }
-  await until(isSettled, settleMs, 500)
+  await until(isSettled, leftMs(), 500)
   clearInterval(saying)
   const causes = await readCauses(query)
   faults.push(...compareCauses(causes, receiver.acted.values()))

@@ -1,16 +1,12 @@
 import type { EntropySetting } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
-import { Hono } from 'hono'
 import type { IdentityProvider } from './accounts/oidc.ts'
 import type { SignerFinder } from './accounts/session.ts'
 import { toUnfinished } from './accounts/signIn.ts'
-import { CoordinatorError } from './errors.ts'
 import { prefersHtml } from './http/accept.ts'
-import { addRoute } from './http/addRoute.ts'
+import { type AnswerRequest, createAnswerRequest } from './http/answerRequest.ts'
 import { registerAuthRoutes } from './http/authRoutes.ts'
-import type { AppEnv } from './http/context.ts'
 import { type CookieRules, toSessionCookieName } from './http/cookies.ts'
-import { createDirectRoutes, type DirectRoutes } from './http/directRoutes.ts'
 import { DOCS_CSP } from './http/docsPage.ts'
 import { registerDocsRoutes } from './http/docsRoutes.ts'
 import { registerExportRoutes } from './http/exportRoutes.ts'
@@ -19,11 +15,10 @@ import { createGuards } from './http/guards.ts'
 import { registerHealthRoutes } from './http/healthRoutes.ts'
 import { createLimiters, type RateLimits } from './http/limiters.ts'
 import { registerLogRoutes } from './http/logRoutes.ts'
-import { createMiddleware } from './http/middleware.ts'
 import { createOnError, type ProblemMetrics } from './http/problem.ts'
 import { createProofEvents } from './http/proofEvents.ts'
 import { registerProofRoutes } from './http/proofRoutes.ts'
-import { createRefuseUnreadable } from './http/refuseUnreadable.ts'
+import { createRouter, type Handlers } from './http/router.ts'
 import { createGetSignedIn } from './http/signedIn.ts'
 import { isSignInPath, renderSignInPage } from './http/signInPage.ts'
 import { registerSignRoutes } from './http/signRoutes.ts'
@@ -102,11 +97,7 @@ export type AppDeps = {
 }
 
 export type App = {
-  app: Hono<AppEnv>
-  /** The routes that are asked for most, on a shorter way. */
-  direct: DirectRoutes
-  /** Answers requests that cannot be parsed, so that the app never sees them. */
-  refuseUnreadable(error: unknown): Response
+  answerRequest: AnswerRequest
   /** Ends the streams, and resolves when all requests have been answered; later ones are refused with `shutting_down`. */
   stop(): Promise<void>
 }
@@ -126,38 +117,29 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   const { isMock = false, isChainRequired = false } = config
   const ownOrigin = new URL(publicUrl).origin
   const guards = createGuards({ config, isHttps, isMock, clock, random, log })
-  const middleware = createMiddleware({ guards, origins: config, isMock })
-  const app = new Hono<AppEnv>()
-
-  app.onError(
-    createOnError({
-      publicUrl,
-      log,
-      metrics,
-      toPage({ problem }, c) {
-        const { method, path } = c.req
-        if ((method !== 'GET' && method !== 'HEAD') || !isSignInPath(path)) return undefined
-        c.header('vary', 'Accept')
-        if (!prefersHtml(c.req.header('accept'))) return undefined
-        const returnTo = c.get('returnTo') ?? allowedOrigins[0]
-        const startUrl = returnTo && toUnfinished(returnTo, 'failed')
-        return { html: renderSignInPage(problem, { startUrl }), csp: DOCS_CSP }
-      },
-    }),
-  )
-  app.notFound(() => {
-    throw new CoordinatorError('not_found', 'there is nothing here')
+  const handlers: Handlers = new Map()
+  const onError = createOnError({
+    publicUrl,
+    log,
+    metrics,
+    toPage(problem, c) {
+      const { method, path } = c.req
+      if ((method !== 'GET' && method !== 'HEAD') || !isSignInPath(path)) return undefined
+      c.header('vary', 'Accept')
+      if (!prefersHtml(c.req.header('accept'))) return undefined
+      const returnTo = c.returnTo ?? allowedOrigins[0]
+      const startUrl = returnTo && toUnfinished(returnTo, 'failed')
+      return { html: renderSignInPage(problem, { startUrl }), csp: DOCS_CSP }
+    },
   })
-  app.use(middleware.record)
-  app.use(middleware.admit)
 
   const shared = { ...deps, cookies, limiters, getSignedIn }
-  addRoute(app, 'GET /', (c) => c.redirect('/docs', 302))
-  registerAuthRoutes(app, { ...shared, publicUrl, allowedOrigins, sessionTtlMs, sessionIdleMs })
-  registerWalletRoutes(app, shared)
+  handlers.set('GET /', (c) => c.redirect('/docs'))
+  registerAuthRoutes(handlers, { ...shared, publicUrl, allowedOrigins, sessionTtlMs, sessionIdleMs })
+  registerWalletRoutes(handlers, shared)
   const chains = { chainIds: allowedChainIds, isChainRequired }
-  registerVaultRoutes(app, { ...shared, schedule, entropySources, chains })
-  const signDigest = registerSignRoutes(app, {
+  registerVaultRoutes(handlers, { ...shared, schedule, entropySources, chains })
+  registerSignRoutes(handlers, {
     ...shared,
     allowedChainIds,
     isChainRequired,
@@ -167,21 +149,20 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   const proofReader = createProofReader({ store: proofs, ipfsGatewayUrl })
   const [firstOrigin] = allowedOrigins
   const pageOrigin = firstOrigin === ownOrigin ? undefined : firstOrigin
-  const getProof = registerProofRoutes(app, { proofReader, proofEvents, limiters, pageOrigin })
-  registerExportRoutes(app, { ...shared, schedule })
-  registerGatewayRoutes(app, shared)
-  registerLogRoutes(app, shared)
-  registerHealthRoutes(app, shared)
-  registerDocsRoutes(app, {
+  registerProofRoutes(handlers, { proofReader, proofEvents, limiters, pageOrigin })
+  registerExportRoutes(handlers, { ...shared, schedule })
+  registerGatewayRoutes(handlers, shared)
+  registerLogRoutes(handlers, shared)
+  registerHealthRoutes(handlers, shared)
+  registerDocsRoutes(handlers, {
     publicUrl,
     version: config.version ?? '0.1.0',
     sessionCookie: toSessionCookieName(cookies),
   })
 
+  const route = createRouter(handlers)
   return {
-    app,
-    direct: createDirectRoutes({ publicUrl, log, metrics, guards }, [signDigest, getProof]),
-    refuseUnreadable: createRefuseUnreadable({ publicUrl, isHttps, isMock, random, log }),
+    answerRequest: createAnswerRequest({ guards, origins: config, isMock, route, onError }),
     async stop() {
       proofEvents.stop()
       // The streams' last bytes are written in this turn; closing the connections next must not cut them.

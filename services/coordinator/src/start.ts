@@ -170,7 +170,7 @@ export async function startCoordinator(
     metrics,
     config: config.app,
   })
-  const server = createHttpServer({ direct: app.direct, fetch: app.app.fetch, refuse: app.refuseUnreadable })
+  const server = createHttpServer(app.answerRequest)
   server.listen(config.listen.port, config.listen.host)
   const listening = new Promise<void>((resolve, reject) => server.once('listening', resolve).once('error', reject))
 

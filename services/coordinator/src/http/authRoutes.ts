@@ -15,7 +15,6 @@ import type { Store } from '../store/openStore.ts'
 import type { Random } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import { prefersHtml } from './accept.ts'
-import { addRoute, type HttpApp } from './addRoute.ts'
 import type { AppContext } from './context.ts'
 import {
   type CookieRules,
@@ -33,6 +32,7 @@ import {
 } from './cookies.ts'
 import { type Limiters, limit } from './limiters.ts'
 import { assertEmptyBody, readFormBody, readJsonBody } from './readBody.ts'
+import type { Handlers } from './router.ts'
 import type { GetSignedIn } from './signedIn.ts'
 
 export type AuthRoutesDeps = FinishLoginDeps & {
@@ -59,11 +59,11 @@ const MAX_QUERY_LENGTH = 8192
 /** What the operator must mend, or wait for. */
 const PROVIDER_FAULTS: ReadonlySet<CoordinatorErrorCode> = new Set(['provider_unavailable', 'oauth_refused'])
 
-export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
+export function registerAuthRoutes(handlers: Handlers, deps: AuthRoutesDeps): void {
   const { publicUrl, allowedOrigins, cookies, limiters, getSignedIn } = deps
 
   function getProvider(c: AppContext): { providerId: string; provider: IdentityProvider } {
-    const providerId = c.req.param('provider') ?? ''
+    const providerId = c.params.provider ?? ''
     const provider = deps.providers.get(providerId)
     if (provider === undefined) throw new CoordinatorError('not_found', 'no such identity provider')
     return { providerId, provider }
@@ -73,7 +73,7 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
   function reportProvider(c: AppContext, providerId: string): (error: unknown) => never {
     return (error) => {
       if (PROVIDER_FAULTS.has(toPublicCode(error))) {
-        const requestId = c.get('requestId')
+        const requestId = c.requestId
         deps.log.warn({ msg: 'Could not sign a user in', requestId, provider: providerId, ...toReason(error) })
       }
       throw error
@@ -82,31 +82,31 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
 
   async function signOut(c: AppContext): Promise<EndpointResponse<'POST /auth/logout'>> {
     const found = await getSession(deps, { sid: readSessionCookie(cookies, c.req.header('cookie')) })
-    assertEmptyBody(await readJsonBody(c.req.raw))
+    assertEmptyBody(await readJsonBody(c.incoming))
     return logout(deps, found)
   }
 
-  addRoute(app, 'GET /auth', (c) => {
-    limit(c, limiters.proof, `auth:${c.get('clientAddress')}`)
+  handlers.set('GET /auth', (c) => {
+    limit(c, limiters.proof, `auth:${c.clientAddress}`)
     c.header('vary', 'Accept')
     const providers = [...deps.providers].map(([id, { name, icon }]) => ({ id, name, icon }))
     const [first] = providers
     // A sign-in without a provider. The route that it redirects to applies the usual guards.
     if (first !== undefined && prefersHtml(c.req.header('accept'))) {
-      return c.redirect(`${publicUrl}/auth/${first.id}${new URL(c.req.url).search}`, 302)
+      return c.redirect(`${publicUrl}/auth/${first.id}${c.req.search}`, 302)
     }
     const body: EndpointResponse<'GET /auth'> = { providers }
     return c.json(body)
   })
 
   // Fixed paths under /auth come before the pattern that would match them.
-  addRoute(app, 'GET /auth/me', async (c) => {
+  handlers.set('GET /auth/me', async (c) => {
     const { user } = await getSignedIn(c, limiters.own)
     const body: SessionUser = { id: user.id, email: user.email, name: user.name }
     return c.json(body)
   })
 
-  addRoute(app, 'POST /auth/logout', async (c) => {
+  handlers.set('POST /auth/logout', async (c) => {
     // Also where the session is over already: somebody wants out, and the provider may still know them.
     c.header('set-cookie', writeChoiceCookie(cookies))
     const body = await signOut(c).catch((error: unknown) => {
@@ -118,11 +118,11 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     return c.json(body)
   })
 
-  addRoute(app, 'GET /auth/:provider', async (c) => {
+  handlers.set('GET /auth/:provider', async (c) => {
     limit(c, limiters.auth)
     const { providerId, provider } = getProvider(c)
-    const returnTo = toReturnTo(allowedOrigins, c.req.queries('return_to') ?? [])
-    c.set('returnTo', returnTo)
+    const returnTo = toReturnTo(allowedOrigins, c.query.getAll('return_to'))
+    if (returnTo !== undefined) c.returnTo = returnTo
     const header = c.req.header('cookie')
     const mustChoose = hasChoiceCookie(cookies, header)
     const started = startLogin(deps, { providerId, provider, returnTo, mustChoose })
@@ -135,11 +135,11 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     return c.redirect(location.href, 302)
   })
 
-  addRoute(app, 'GET /auth/:provider/callback', async (c) => {
+  handlers.set('GET /auth/:provider/callback', async (c) => {
     limit(c, limiters.auth)
     const { providerId, provider } = getProvider(c)
-    const { search, searchParams } = new URL(c.req.url)
-    const states = searchParams.getAll('state')
+    const { search } = c.req
+    const states = c.query.getAll('state')
     const [state] = states
     const id = toStateId(state)
     if (state === undefined || id === undefined || states.length > 1) throw stateInvalid()
@@ -155,8 +155,10 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
       state,
       loginSecret,
       earlierSid: readSessionCookie(cookies, header),
-      onReturnTo: (page) => c.set('returnTo', page),
-      requestId: c.get('requestId') ?? '',
+      onReturnTo(page) {
+        c.returnTo = page
+      },
+      requestId: c.requestId,
     })
     const { cookie, returnTo } = await finished.catch(reportProvider(c, providerId))
     if (cookie !== undefined) {
@@ -167,10 +169,10 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
   })
 
   // A post from another site comes without the login cookie, which is lax; the navigation that follows it has the cookie.
-  addRoute(app, 'POST /auth/:provider/form', async (c) => {
+  handlers.set('POST /auth/:provider/form', async (c) => {
     limit(c, limiters.auth)
     const { providerId } = getProvider(c)
-    const form = await readFormBody(c.req.raw)
+    const form = await readFormBody(c.incoming)
     const query = new URLSearchParams()
     for (const name of CALLBACK_FIELDS) for (const value of form.getAll(name)) query.append(name, value)
     if (query.toString().length > MAX_QUERY_LENGTH) {

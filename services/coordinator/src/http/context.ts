@@ -1,34 +1,87 @@
-import type { Context } from 'hono'
+import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
 import type { CoordinatorErrorCode } from '../errors.ts'
+import type { Target } from './readTarget.ts'
 
 /** A request as Node has it. */
-export type Incoming = { rawHeaders?: string[]; socket?: { remoteAddress?: string | undefined } }
+export type Incoming = Readable &
+  Pick<IncomingMessage, 'headers' | 'rawHeaders'> & {
+    method?: string | undefined
+    url?: string | undefined
+    socket: { remoteAddress?: string | undefined }
+  }
 
-/** What `@hono/node-server` hands over; absent where there is no socket. */
-type Bindings = { incoming?: Incoming }
+/** The head of a request. */
+export type RequestHead = Target & { method: string; header(name: string): string | undefined }
 
-type Variables = {
-  requestId: string
-  /** The pattern of the route, never the URL itself: a callback's URL carries a code. */
-  route: string
-  /** The one address that rate limits count. */
-  clientAddress: string
-  /** The page that a sign-in came from, which is on an allowed origin. */
-  returnTo: string
-  /** The code of the failure that was answered. */
-  failure: CoordinatorErrorCode
-}
-
-export type AppEnv = { Bindings: Bindings; Variables: Partial<Variables> }
-export type AppContext = Context<AppEnv>
-
-/** The head of a request, whichever way it came. */
-export type RequestHead = { method: string; path: string; header(name: string): string | undefined }
-
-/** What guards, rate limits and signed-in routes need of a request and of its answer. Each `AppContext` has it. */
+/** What guards, rate limits and signed-in routes need of a request and of its answer. */
 export type RequestContext = {
   req: RequestHead
-  get(name: 'clientAddress'): string | undefined
-  /** Sets a header of the answer. */
-  header(name: string, value: string): void
+  /** The one address that rate limits count. */
+  clientAddress: string
+  /** Sets a header of the answer, or adds one where there may be several. */
+  header(name: string, value: string, options?: { append: boolean }): void
+}
+
+type Body = string | Uint8Array | ReadableStream<Uint8Array> | null
+
+/** Without headers: those are set through the context. `latin1` is for texts that have a character for each byte. */
+export type Answer = { status: number; body: Body; encoding?: 'latin1' }
+
+export type Headers = Record<string, string | string[]>
+
+/** What a handler gets: a request, and ways to answer it. */
+export type AppContext = RequestContext & {
+  incoming: Incoming
+  requestId: string
+  /** Aborts when the caller is gone. */
+  getSignal(): AbortSignal
+  /** What stands for the `:names` in the path of the route. */
+  params: Readonly<Record<string, string>>
+  query: URLSearchParams
+  /** The pattern of the route, never the URL itself: a callback's URL carries a code. */
+  route?: string
+  /** The page that a sign-in came from, which is on an allowed origin. */
+  returnTo?: string
+  /** The code of the failure that was answered. */
+  failure?: CoordinatorErrorCode
+  /** Of the answer, by their names in lower case. */
+  headers: Headers
+  json(value: unknown, status?: number): Answer
+  html(text: string, status?: number): Answer
+  redirect(location: string, status?: number): Answer
+}
+
+type ContextParameters = Pick<AppContext, 'incoming' | 'req' | 'requestId' | 'clientAddress' | 'getSignal'>
+
+export function createContext({ req, ...given }: ContextParameters): AppContext {
+  const headers: Headers = {}
+  let query: URLSearchParams | undefined
+  return {
+    ...given,
+    req,
+    headers,
+    params: {},
+    get query() {
+      query ??= new URLSearchParams(req.search)
+      return query
+    },
+    header(name, value, options) {
+      const key = name.toLowerCase()
+      const earlier = options?.append ? (headers[key] ?? []) : []
+      headers[key] = earlier.length === 0 ? value : [earlier, value].flat()
+    },
+    json(value, status = 200) {
+      headers['content-type'] = 'application/json'
+      return { status, body: JSON.stringify(value) }
+    },
+    html(text, status = 200) {
+      headers['content-type'] = 'text/html; charset=UTF-8'
+      return { status, body: text }
+    },
+    redirect(location, status = 302) {
+      headers.location = location
+      return { status, body: null }
+    },
+  }
 }

@@ -1,6 +1,5 @@
-import { createServer, type Server, type ServerResponse } from 'node:http'
-import { getRequestListener } from '@hono/node-server'
-import type { DirectRoutes } from './directRoutes.ts'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AnswerRequest } from './answerRequest.ts'
 
 /** How long a connection may keep its place without getting anywhere. */
 export type ServerLimits = {
@@ -28,20 +27,13 @@ const MAX_HEADER_BYTES = 16_384
 /** `answers` are those that have not been taken whole, from the headers of their request on. */
 export type HttpServer = Server & { readonly answers: ReadonlySet<ServerResponse> }
 
-type HttpServerParameters = {
-  /** Asked first. */
-  direct: DirectRoutes
-  fetch: Parameters<typeof getRequestListener>[0]
-  /** Answers requests that cannot be parsed. */
-  refuse(error: unknown): Response
-  limits?: ServerLimits
-}
+/** How long the rest of a body is read that nobody asked for: callers that still send would not see the answer. */
+const UNREAD_MS = 500
 
 /** The server that an app is reached through. It does not listen yet. */
-export function createHttpServer({ direct, fetch, refuse, limits = LIMITS }: HttpServerParameters): HttpServer {
+export function createHttpServer(answerRequest: AnswerRequest, limits: ServerLimits = LIMITS): HttpServer {
   const { headersMs: headersTimeout, requestMs: requestTimeout, checkMs: connectionsCheckingInterval } = limits
   const options = { headersTimeout, requestTimeout, connectionsCheckingInterval, maxHeaderSize: MAX_HEADER_BYTES }
-  const throughFramework = getRequestListener(fetch, { hostname: 'localhost', errorHandler: refuse })
   const answers = new Set<ServerResponse>()
   const server = createServer(options, (incoming, outgoing) => {
     answers.add(outgoing)
@@ -52,9 +44,56 @@ export function createHttpServer({ direct, fetch, refuse, limits = LIMITS }: Htt
       const timer = setTimeout(() => outgoing.destroy(), limits.answerMs).unref()
       outgoing.once('close', () => clearTimeout(timer))
     })
-    if (!direct(incoming, outgoing)) void throughFramework(incoming, outgoing)
+    answer(answerRequest, incoming, outgoing).catch(() => outgoing.destroy())
   })
   server.keepAliveTimeout = KEEP_ALIVE_MS
   server.timeout = SILENCE_MS
   return Object.assign(server, { answers })
+}
+
+async function answer(answerRequest: AnswerRequest, incoming: IncomingMessage, outgoing: ServerResponse) {
+  const { status, headers, body, encoding = 'utf8' } = await answerRequest(incoming, () => toSignal(outgoing))
+  outgoing.once('finish', () => endUnread(incoming))
+  if (body === null || incoming.method === 'HEAD') {
+    if (body instanceof ReadableStream) await body.cancel()
+    outgoing.writeHead(status, headers).end()
+  } else if (body instanceof ReadableStream) {
+    outgoing.writeHead(status, headers).flushHeaders()
+    writeStream(body, outgoing)
+  } else {
+    const length = typeof body === 'string' ? Buffer.byteLength(body, encoding) : body.length
+    outgoing.writeHead(status, { ...headers, 'content-length': length }).end(body, encoding)
+  }
+}
+
+/** Aborts when the caller is gone. */
+function toSignal(outgoing: ServerResponse): AbortSignal {
+  if (outgoing.destroyed) return AbortSignal.abort()
+  const controller = new AbortController()
+  outgoing.once('close', () => controller.abort())
+  return controller.signal
+}
+
+/** Node would read it for as long as it comes. */
+function endUnread(incoming: IncomingMessage) {
+  if (incoming.complete) return
+  incoming.resume()
+  const timer = setTimeout(() => incoming.destroy(), UNREAD_MS).unref()
+  incoming.once('close', () => clearTimeout(timer))
+}
+
+/** Each part is asked for when the one before has been taken. */
+function writeStream(stream: ReadableStream<Uint8Array>, outgoing: ServerResponse) {
+  const reader = stream.getReader()
+  const end = () => void reader.cancel().catch(() => {})
+  if (outgoing.destroyed) return end()
+  outgoing.once('close', end)
+  const readNext = () => void reader.read().then(write, () => outgoing.destroy())
+  function write({ done, value }: { done: boolean; value?: Uint8Array | undefined }) {
+    if (outgoing.destroyed) return
+    if (done) outgoing.end()
+    else if (outgoing.write(value)) readNext()
+    else outgoing.once('drain', readNext)
+  }
+  readNext()
 }

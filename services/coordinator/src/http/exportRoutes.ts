@@ -5,8 +5,8 @@ import { CoordinatorError } from '../errors.ts'
 import type { ExportProofs } from '../proofs/export/exportCar.ts'
 import type { Clock, Schedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
-import { addRoute, type HttpApp } from './addRoute.ts'
 import type { Limiters } from './limiters.ts'
+import type { Handlers } from './router.ts'
 import type { GetSignedIn } from './signedIn.ts'
 
 export type ExportRoutesDeps = {
@@ -34,7 +34,7 @@ const HEADERS = {
 }
 
 /** A user's proofs, streamed: nothing is read before the caller has taken what is before it. */
-export function registerExportRoutes(app: HttpApp, deps: ExportRoutesDeps): void {
+export function registerExportRoutes(handlers: Handlers, deps: ExportRoutesDeps): void {
   const { exportProofs, limiters, getSignedIn, clock, schedule, log } = deps
   const running = new Set<Running>()
 
@@ -55,10 +55,13 @@ export function registerExportRoutes(app: HttpApp, deps: ExportRoutesDeps): void
     return slowest !== undefined && slowest.lagMs() >= YIELD_MS ? slowest : undefined
   }
 
-  addRoute(app, 'GET /proofs/export', async (c) => {
+  handlers.set('GET /proofs/export', async (c) => {
     const { user } = await getSignedIn(c, limiters.exports)
-    const before = parseCursor(c.req.queries('cursor') ?? [])
-    if (c.req.method === 'HEAD') return c.body(null, 200, HEADERS)
+    const before = parseCursor(c.query.getAll('cursor'))
+    if (c.req.method === 'HEAD') {
+      Object.assign(c.headers, HEADERS)
+      return { status: 200, body: null }
+    }
     let one: Running
     try {
       one = begin(user.id)
@@ -70,7 +73,8 @@ export function registerExportRoutes(app: HttpApp, deps: ExportRoutesDeps): void
     try {
       const chunks = await exportProofs({ userId: user.id, before })
       one.stream = toStream(chunks, { clock, schedule, end, onFailure: report })
-      return c.body(one.stream.body, 200, HEADERS)
+      Object.assign(c.headers, HEADERS)
+      return { status: 200, body: one.stream.body }
     } catch (error) {
       end()
       throw error

@@ -1,8 +1,8 @@
 import { CoordinatorError } from '../errors.ts'
 import { getIpfsBlock } from '../publish/ipfs/gateway.ts'
 import type { GetBlock } from '../publish/ipfs/pinner.ts'
-import { addRoute, type HttpApp } from './addRoute.ts'
 import { type Limiters, limit } from './limiters.ts'
+import type { Handlers } from './router.ts'
 
 export type GatewayRoutesDeps = {
   /** Absent where this process holds no blocks. */
@@ -10,16 +10,16 @@ export type GatewayRoutesDeps = {
   limiters: Limiters
 }
 
-export function registerGatewayRoutes(app: HttpApp, { getBlock, limiters }: GatewayRoutesDeps): void {
-  addRoute(app, 'GET /ipfs/:cid', async (c) => {
-    limit(c, limiters.proof, `ipfs:${c.get('clientAddress')}`)
+export function registerGatewayRoutes(handlers: Handlers, { getBlock, limiters }: GatewayRoutesDeps): void {
+  handlers.set('GET /ipfs/:cid', async (c) => {
+    limit(c, limiters.proof, `ipfs:${c.clientAddress}`)
     if (getBlock === undefined) throw new CoordinatorError('not_found', 'there is no gateway here')
     const { status, headers, body } = await getIpfsBlock(
       { getBlock },
       {
         method: c.req.method === 'HEAD' ? 'HEAD' : 'GET',
-        cid: c.req.param('cid') ?? '',
-        format: c.req.query('format'),
+        cid: c.params.cid ?? '',
+        format: c.query.get('format') ?? undefined,
         accept: c.req.header('accept'),
         ifNoneMatch: c.req.header('if-none-match'),
       },
@@ -30,6 +30,6 @@ export function registerGatewayRoutes(app: HttpApp, { getBlock, limiters }: Gate
     }
     if (status === 404) throw new CoordinatorError('not_found', 'the block is not here')
     if (status === 406) throw new CoordinatorError('not_acceptable', 'no format that is asked for can be given')
-    return body === null ? c.body(null, status) : c.body(body, status)
+    return { status, body }
   })
 }

@@ -24,9 +24,9 @@ type Headers = Readonly<Record<string, string>>
 
 /** What every request passes before and after its route. */
 export type Guards = {
-  begin(head: RequestHead, incoming: Incoming | undefined): Begun
+  begin(head: RequestHead, incoming: Incoming): Begun
   /** Throws for requests once it has stopped, and for those of foreign pages. */
-  admit(c: RequestContext, incoming: Incoming | undefined): void
+  admit(c: RequestContext, incoming: Incoming): void
   /** Once for each that has begun, however it ended. */
   leave(): void
   /** Writes the log line. Returns the headers that an answer has unless it set its own, and those that every answer has. */
@@ -59,7 +59,7 @@ export function createGuards(deps: {
     begin(head, incoming) {
       const startedAt = clock.now()
       const requestId = toRequestId(head.header('x-request-id'), random)
-      const socketAddress = incoming?.socket?.remoteAddress
+      const socketAddress = incoming.socket.remoteAddress
       const forwardedFor = head.header('x-forwarded-for')
       const clientAddress = toAddressGroup(toClientAddress({ socketAddress, forwardedFor, isTrusted }))
       underWay += 1
@@ -73,7 +73,7 @@ export function createGuards(deps: {
         throw new CoordinatorError('shutting_down', 'the service is stopping')
       }
       // RFC 9112 §3.2: a proxy in between may have read the other one.
-      if (isNamedTwice(incoming?.rawHeaders, 'host')) {
+      if (isNamedTwice(incoming.rawHeaders, 'host')) {
         throw new CoordinatorError('invalid_request', 'two hosts', { details: 'there is more than one Host' })
       }
       if (method === 'OPTIONS') return
@@ -107,7 +107,7 @@ export function createGuards(deps: {
       await setImmediate()
       if (underWay > 0) await new Promise<void>((resolve) => (onIdle = resolve))
       isStopped = true
-      // The framework writes the last answer in this turn.
+      // The server writes the last answer in this turn.
       await setImmediate()
     },
   }

@@ -3,8 +3,8 @@ import { CoordinatorError } from '../errors.ts'
 import type { LogKeeper } from '../log/logKeeper.ts'
 import { type GetAttestationDeps, getAttestation } from '../sign/enclave/health/getAttestation.ts'
 import type { Store } from '../store/openStore.ts'
-import { addRoute, type HttpApp } from './addRoute.ts'
 import { type Limiters, limit } from './limiters.ts'
+import type { Handlers } from './router.ts'
 
 export type HealthRoutesDeps = GetAttestationDeps & {
   store: Pick<Store, 'ping'>
@@ -13,15 +13,15 @@ export type HealthRoutesDeps = GetAttestationDeps & {
   limiters: Limiters
 }
 
-export function registerHealthRoutes(app: HttpApp, deps: HealthRoutesDeps): void {
+export function registerHealthRoutes(handlers: Handlers, deps: HealthRoutesDeps): void {
   const mode = deps.selfReport.mode === 'mock' ? { mode: 'mock' as const } : {}
 
-  addRoute(app, 'GET /health', (c) => {
+  handlers.set('GET /health', (c) => {
     const body: EndpointResponse<'GET /health'> = { status: 'ok', ...mode }
     return c.json(body)
   })
 
-  addRoute(app, 'GET /health/ready', async (c) => {
+  handlers.set('GET /health/ready', async (c) => {
     const { refusal, missing } = await findMissing(deps)
     if (refusal !== undefined) {
       const { code, message, cause } = refusal
@@ -35,9 +35,9 @@ export function registerHealthRoutes(app: HttpApp, deps: HealthRoutesDeps): void
     return c.json(body)
   })
 
-  addRoute(app, 'GET /health/attestation', (c) => {
-    limit(c, deps.limiters.proof, `attestation:${c.get('clientAddress')}`)
-    return c.json(getAttestation(deps, { nonce: c.req.query('nonce') }))
+  handlers.set('GET /health/attestation', (c) => {
+    limit(c, deps.limiters.proof, `attestation:${c.clientAddress}`)
+    return c.json(getAttestation(deps, { nonce: c.query.get('nonce') ?? undefined }))
   })
 }
 

@@ -27,7 +27,7 @@ export function createLimiters({ rateLimits, clock }: { rateLimits: RateLimits; 
 }
 
 /** Counts a request, by the caller's address unless another key is given. Throws `rate_limited`. */
-export function limit(c: RequestContext, limiter: RateLimiter, key = `ip:${c.get('clientAddress')}`): void {
+export function limit(c: RequestContext, limiter: RateLimiter, key = `ip:${c.clientAddress}`): void {
   const state = limiter.take(key)
   if (state === undefined) return
   for (const [name, value] of Object.entries(toRateLimitHeaders(state))) c.header(name, value)

@@ -2,8 +2,8 @@ import { LogError, parseTilePath, TILE_WIDTH } from '@countersign/log'
 import { type EndpointResponse, isHex } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { LogStore } from '../store/logs.ts'
-import { addRoute, type HttpApp } from './addRoute.ts'
 import { type Limiters, limit } from './limiters.ts'
+import type { Handlers } from './router.ts'
 
 export type LogRoutesDeps = {
   logStore: Pick<LogStore, 'listLogs' | 'findCosigned' | 'readTiles' | 'readBundle'>
@@ -11,33 +11,35 @@ export type LogRoutesDeps = {
 }
 
 /** The logs as c2sp.org/tlog-tiles has them: only what a quorum of witnesses has cosigned. */
-export function registerLogRoutes(app: HttpApp, { logStore, limiters }: LogRoutesDeps): void {
+export function registerLogRoutes(handlers: Handlers, { logStore, limiters }: LogRoutesDeps): void {
   /** By the hash of the log. Sizes only grow, so that most tiles need no look at the newest. */
   const knownSizes = new Map<string, number>()
 
-  addRoute(app, 'GET /log', async (c) => {
-    limit(c, limiters.proof, `log:${c.get('clientAddress')}`)
+  handlers.set('GET /log', async (c) => {
+    limit(c, limiters.proof, `log:${c.clientAddress}`)
     const logs: EndpointResponse<'GET /log'>['logs'] = await logStore.listLogs()
     c.header('cache-control', 'no-cache')
     return c.json({ logs })
   })
 
-  addRoute(app, 'GET /log/:hash/checkpoint', async (c) => {
-    limit(c, limiters.proof, `log:${c.get('clientAddress')}`)
-    const cosigned = await findCosigned(c.req.param('hash') ?? '')
+  handlers.set('GET /log/:hash/checkpoint', async (c) => {
+    limit(c, limiters.proof, `log:${c.clientAddress}`)
+    const cosigned = await findCosigned(c.params.hash ?? '')
     if (cosigned === undefined) throw notFound()
     c.header('cache-control', 'no-cache')
-    return c.body(cosigned.note, 200, { 'content-type': 'text/plain; charset=utf-8' })
+    c.header('content-type', 'text/plain; charset=utf-8')
+    return { status: 200, body: cosigned.note }
   })
 
-  addRoute(app, 'GET /log/:hash/tile/:path{.+}', async (c) => {
-    limit(c, limiters.proof, `log:${c.get('clientAddress')}`)
+  handlers.set('GET /log/:hash/tile/:path{.+}', async (c) => {
+    limit(c, limiters.proof, `log:${c.clientAddress}`)
     // As it was sent: a spelling with percent signs would be a second thing to cache.
-    const [, hash = '', path = ''] = /^\/log\/([^/]+)\/(.+)$/.exec(new URL(c.req.url).pathname) ?? []
+    const [, hash = '', path = ''] = /^\/log\/([^/]+)\/(.+)$/.exec(c.req.rawPath) ?? []
     const bytes = await readPath(hash, path)
     if (bytes === undefined) throw notFound()
     c.header('cache-control', 'public, max-age=31536000, immutable')
-    return c.body(Uint8Array.from(bytes), 200, { 'content-type': 'application/octet-stream' })
+    c.header('content-type', 'application/octet-stream')
+    return { status: 200, body: bytes }
   })
 
   async function findCosigned(hash: string) {

@@ -1,14 +1,13 @@
 import type { Problem as AnyProblem } from '@countersign/protocol'
 import { errorCodes } from '@countersign/protocol/errorCodes'
 import type { Log } from '@countersign/service'
-import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { CoordinatorError, type CoordinatorErrorCode, toPublicCode } from '../errors.ts'
-import type { AppContext } from './context.ts'
+import type { Answer, AppContext } from './context.ts'
 
 export type Problem = AnyProblem & { code: CoordinatorErrorCode }
 
 /** The one body of all failures: RFC 9457. Everything that is not a `CoordinatorError` is `internal`, without details. */
-export function toProblem(error: unknown, { publicUrl, requestId }: { publicUrl: string; requestId: string }): Problem {
+function toProblem(error: unknown, { publicUrl, requestId }: { publicUrl: string; requestId: string }): Problem {
   const code = toPublicCode(error)
   const { status, retryable, title } = errorCodes[code]
   const { details: detail, refusal = undefined } =
@@ -28,45 +27,34 @@ export function toProblem(error: unknown, { publicUrl, requestId }: { publicUrl:
 /** What operators watch about answers that are failures. */
 export type ProblemMetrics = { observeProblem(code: CoordinatorErrorCode): void }
 
-export type ProblemDeps = { publicUrl: string; log: Log; metrics?: ProblemMetrics | undefined }
-
-/** The problem that a failure is answered with. What is our own fault goes to the log too. */
-export function reportProblem(
-  { publicUrl, log, metrics }: ProblemDeps,
-  { error, requestId, route }: { error: unknown; requestId: string; route: string | undefined },
-): Problem {
-  const problem = toProblem(error, { publicUrl, requestId })
-  metrics?.observeProblem(problem.code)
-  if (problem.code === 'internal') {
-    // Its message could hold anything; its name says enough to look for it.
-    const reason = error instanceof Error ? error.name : typeof error
-    log.error({ msg: 'Failed', requestId, route, reason })
-  }
-  return problem
-}
-
-export const PROBLEM_TYPE = 'application/problem+json'
-
-export type OnErrorDeps = ProblemDeps & {
+export type OnErrorDeps = {
+  publicUrl: string
+  log: Log
+  metrics?: ProblemMetrics | undefined
   /** The page to show instead where a person will read it; otherwise undefined. */
-  toPage(failure: { problem: Problem; error: Error }, context: AppContext): { html: string; csp: string } | undefined
+  toPage(problem: Problem, c: AppContext): { html: string; csp: string } | undefined
 }
 
-/** Answers any failure. */
-export function createOnError({ toPage, ...deps }: OnErrorDeps) {
-  return (error: Error, context: AppContext): Response => {
-    const requestId = context.get('requestId') ?? 'none'
-    const problem = reportProblem(deps, { error, requestId, route: context.get('route') })
-    context.set('failure', problem.code)
-    const status = problem.status as ContentfulStatusCode
-    const page = toPage({ problem, error }, context)
-    // Through the context, so that what handlers have set (`Allow`, `Retry-After`, a cleared cookie) is kept.
-    if (page !== undefined) {
-      return context.html(page.html, status, { 'content-security-policy': page.csp, 'cache-control': 'no-store' })
+/** Answers any failure. What is our own fault goes to the log too. Headers that handlers have set (`Allow`, `Retry-After`, a cleared cookie) are kept. */
+export function createOnError({ publicUrl, log, metrics, toPage }: OnErrorDeps) {
+  return (error: unknown, c: AppContext): Answer => {
+    const { requestId, route } = c
+    const problem = toProblem(error, { publicUrl, requestId })
+    const { code, status } = problem
+    metrics?.observeProblem(code)
+    if (code === 'internal') {
+      // Its message could hold anything; its name says enough to look for it.
+      const reason = error instanceof Error ? error.name : typeof error
+      log.error({ msg: 'Failed', requestId, route, reason })
     }
-    return context.body(JSON.stringify(problem), status, {
-      'content-type': PROBLEM_TYPE,
-      'cache-control': 'no-store',
-    })
+    c.failure = code
+    c.header('cache-control', 'no-store')
+    const page = toPage(problem, c)
+    if (page !== undefined) {
+      c.header('content-security-policy', page.csp)
+      return c.html(page.html, status)
+    }
+    c.header('content-type', 'application/problem+json')
+    return { status, body: JSON.stringify(problem) }
   }
 }

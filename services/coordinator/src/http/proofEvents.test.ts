@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import type { AttestationReceiptV1 } from '@countersign/receipt'
-import { type ServerType, serve } from '@hono/node-server'
 import { afterEach, describe, expect, test } from 'vitest'
 import { toCompleteProof } from '../proofs/completeProof.fake.ts'
 import type { Proof } from '../store/proofs.ts'
+import { createHttpServer, type HttpServer } from './createHttpServer.ts'
 import { codeOf, createTestApp, readEvents } from './testApp.fake.ts'
 
 const golden = new URL('../../../../packages/receipt/spec/golden/receipt.json', import.meta.url)
@@ -254,12 +254,12 @@ describe('GET /proof/:slug/events', () => {
 })
 
 describe('over a socket', () => {
-  let server: ServerType | undefined
+  let server: HttpServer | undefined
   afterEach(async () => {
     if (server === undefined) return
     const closed = once(server, 'close')
     server.close()
-    if ('closeAllConnections' in server) server.closeAllConnections()
+    server.closeAllConnections()
     await closed
     server = undefined
   })
@@ -267,7 +267,7 @@ describe('over a socket', () => {
   async function listen() {
     const test = createApp()
     const sockets: Socket[] = []
-    const own = serve({ fetch: test.app.fetch, hostname: '127.0.0.1', port: 0 })
+    const own = createHttpServer(test.answerRequest).listen(0, '127.0.0.1')
     own.on('connection', (socket: Socket) => sockets.push(socket))
     server = own
     await once(own, 'listening')
@@ -350,7 +350,7 @@ describe('over a socket', () => {
     await next()
     const ended = next()
     await stop()
-    if ('closeAllConnections' in server) server.closeAllConnections()
+    server.closeAllConnections()
     expect(await ended).toBeUndefined()
   })
 })

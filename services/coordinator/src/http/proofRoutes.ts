@@ -2,11 +2,10 @@ import { isSlug } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { ProofReader } from '../proofs/proofReader.ts'
 import { prefersHtml } from './accept.ts'
-import { addRoute, type HttpApp } from './addRoute.ts'
 import type { RequestContext } from './context.ts'
-import type { DirectRoute } from './directRoutes.ts'
 import { type Limiters, limit } from './limiters.ts'
 import { EVENT_HEADERS, type ProofEvents } from './proofEvents.ts'
+import type { Handlers } from './router.ts'
 
 export type ProofRoutesDeps = {
   proofReader: ProofReader
@@ -20,8 +19,7 @@ export type ProofRoutesDeps = {
 const STREAM_RETRY_S = 4
 const RECEIPT_RETRY_S = 5
 
-/** Returns the one that is asked for most. */
-export function registerProofRoutes(app: HttpApp, deps: ProofRoutesDeps): DirectRoute {
+export function registerProofRoutes(handlers: Handlers, deps: ProofRoutesDeps): void {
   const { proofReader, proofEvents, limiters, pageOrigin } = deps
 
   /** One that is on IPFS alone may be readable again in a moment. */
@@ -34,57 +32,45 @@ export function registerProofRoutes(app: HttpApp, deps: ProofRoutesDeps): Direct
   const read = (c: RequestContext, slug: string) =>
     proofReader.read(slug).catch((error: unknown) => retryLater(c, error))
 
-  async function getProof(c: RequestContext, slug: string) {
+  handlers.set('GET /proof/:slug', async (c) => {
+    const { slug = '' } = c.params
     limit(c, limiters.proof)
     c.header('vary', 'Accept')
     if (pageOrigin !== undefined && isSlug(slug) && prefersHtml(c.req.header('accept'))) {
-      c.header('location', `${pageOrigin}/proof/${slug}`)
       c.header('cache-control', 'no-cache')
-      return { status: 302, body: null } as const
+      return c.redirect(`${pageOrigin}/proof/${slug}`)
     }
     const { isFinal, latin1, version } = await read(c, slug)
     const etag = `"${version}"`
     c.header('etag', etag)
     // Until its event is final, a reorganisation may move a complete proof: a cache has to ask each time.
     c.header('cache-control', isFinal ? 'public, max-age=3600' : 'no-cache')
-    if (isMatch(c.req.header('if-none-match'), etag)) return { status: 304, body: null } as const
+    if (isMatch(c.req.header('if-none-match'), etag)) return { status: 304, body: null }
     c.header('content-type', 'application/json')
-    return { status: 200, body: latin1, encoding: 'latin1' } as const
-  }
-
-  addRoute(app, 'GET /proof/:slug', async (c) => {
-    const { status, body } = await getProof(c, c.req.param('slug') ?? '')
-    return body === null ? c.body(null, status) : c.body(Buffer.from(body, 'latin1'), status)
+    return { status: 200, body: latin1, encoding: 'latin1' }
   })
 
-  addRoute(app, 'GET /proof/:slug/events', async (c) => {
+  handlers.set('GET /proof/:slug/events', async (c) => {
+    const { clientAddress: address, params } = c
+    const { slug = '' } = params
     limit(c, limiters.proof)
-    const slug = c.req.param('slug') ?? ''
-    const address = c.get('clientAddress') ?? ''
     if (c.req.method === 'HEAD') {
       await read(c, slug)
-      return c.body(null, 200, EVENT_HEADERS)
+      Object.assign(c.headers, EVENT_HEADERS)
+      return { status: 200, body: null }
     }
     if (proofEvents.isFull(address)) {
       c.header('retry-after', String(STREAM_RETRY_S))
       throw new CoordinatorError('rate_limited', 'too many streams', { details: 'too many streams are open' })
     }
-    const { signal } = c.req.raw
     const events = await proofEvents
-      .open({ slug, address, lastEventId: c.req.header('last-event-id'), signal })
+      .open({ slug, address, lastEventId: c.req.header('last-event-id'), signal: c.getSignal() })
       .catch((error: unknown) => retryLater(c, error))
-    return events === undefined ? c.body(null, 204) : c.body(events, 200, EVENT_HEADERS)
+    if (events === undefined) return { status: 204, body: null }
+    Object.assign(c.headers, EVENT_HEADERS)
+    return { status: 200, body: events }
   })
-
-  return {
-    method: 'GET',
-    isPath: (path) => PROOF_PATH.test(path),
-    route: '/proof/:slug',
-    handle: (c) => getProof(c, c.req.path.slice('/proof/'.length)),
-  }
 }
-
-const PROOF_PATH = /^\/proof\/[A-Za-z0-9_-]{22}$/
 
 /** RFC 9110 §13.1.2: a list of tags, compared weakly, or `*`. */
 function isMatch(header: string | undefined, etag: string): boolean {

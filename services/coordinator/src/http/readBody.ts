@@ -1,6 +1,8 @@
-import { isBodyTooLarge, isPlainObject, parseStrictJson, readBounded, ServiceError } from '@countersign/protocol'
+import { isPlainObject, parseStrictJson, ServiceError } from '@countersign/protocol'
 import { MAX_BODY_BYTES } from '../bodyLimit.ts'
 import { CoordinatorError } from '../errors.ts'
+import type { Incoming } from './context.ts'
+import { isNamedTwice } from './guards.ts'
 
 /** Lists, objects and commas together; a signing has ten. So many brackets as fit would keep the thread for tens of milliseconds. */
 const MAX_PARTS = 1000
@@ -9,24 +11,16 @@ const [QUOTE, BACKSLASH, LIST, OBJECT, COMMA] = [0x22, 0x5c, 0x5b, 0x7b, 0x2c]
 /** Only this essence: what a page may send without a preflight (`text/plain`, forms) never reaches a handler as a body. */
 const JSON_TYPE = /^application\/json[ \t]*(?:;.*)?$/i
 
-/**
- * The JSON value of a body; undefined for an empty one, whatever its content type. A body is attacker-controlled in length
- * too, so it is counted as it arrives, whatever `Content-Length` says.
- */
-export async function readJsonBody(request: Request, limits?: JsonLimits): Promise<unknown> {
-  return parseJsonBody(await readBytes(request), request.headers.get('content-type'), limits)
-}
-
 type JsonLimits = { maxParts: number }
 
-/** The same of a body that is there. */
-export function parseJsonBody(
-  bytes: Uint8Array,
-  contentType: string | null | undefined,
+/** The JSON value of a body; undefined for an empty one, whatever its content type. */
+export async function readJsonBody(
+  incoming: Incoming,
   { maxParts }: JsonLimits = { maxParts: MAX_PARTS },
-): unknown {
+): Promise<unknown> {
+  const bytes = await readBytes(incoming)
   if (bytes.length === 0) return undefined
-  if (!JSON_TYPE.test(contentType ?? '')) {
+  if (!JSON_TYPE.test(getContentType(incoming))) {
     throw new CoordinatorError('unsupported_media_type', 'the body must be JSON')
   }
   if (hasTooManyParts(bytes, maxParts)) {
@@ -45,20 +39,41 @@ export function parseJsonBody(
 const FORM_TYPE = /^application\/x-www-form-urlencoded[ \t]*(?:;.*)?$/i
 
 /** The fields of a form. Any page may post one, without a preflight: only for handlers that change nothing by it. */
-export async function readFormBody(request: Request): Promise<URLSearchParams> {
-  const bytes = await readBytes(request)
-  if (!FORM_TYPE.test(request.headers.get('content-type') ?? '')) {
+export async function readFormBody(incoming: Incoming): Promise<URLSearchParams> {
+  const bytes = await readBytes(incoming)
+  if (!FORM_TYPE.test(getContentType(incoming))) {
     const details = 'the body must be a form'
     throw new CoordinatorError('unsupported_media_type', details, { details })
   }
   return new URLSearchParams(new TextDecoder().decode(bytes))
 }
 
-async function readBytes(request: Request): Promise<Uint8Array> {
-  const declared = request.headers.get('content-length')
-  if (Number(declared) > MAX_BODY_BYTES) throw tooLarge()
-  // A declared length is what the server reads, and not a byte more; in one piece it costs a fraction of a stream.
-  return declared === null ? readStream(request) : readWhole(request)
+/** Node reads the first of two: neither is used. */
+function getContentType({ rawHeaders, headers }: Incoming): string {
+  return isNamedTwice(rawHeaders, 'content-type') ? '' : (headers['content-type'] ?? '')
+}
+
+/** So many parts are joined, so that a sender of single bytes costs little more memory than what it sends. */
+const MAX_CHUNKS = 64
+
+/** A body is attacker-controlled in length too, so it is counted as it arrives, whatever `Content-Length` says. */
+function readBytes(incoming: Incoming): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    if (Number(incoming.headers['content-length']) > MAX_BODY_BYTES) return reject(tooLarge())
+    let chunks: Uint8Array[] = []
+    let length = 0
+    incoming.on('data', (chunk: Uint8Array) => {
+      length += chunk.length
+      chunks.push(chunk)
+      if (chunks.length > MAX_CHUNKS) chunks = [Buffer.concat(chunks)]
+      if (length <= MAX_BODY_BYTES) return
+      incoming.removeAllListeners('data').pause()
+      reject(tooLarge())
+    })
+    incoming.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks)))
+    incoming.on('error', () => reject(endedEarly()))
+    incoming.on('close', () => reject(endedEarly()))
+  })
 }
 
 /** In one pass over the bytes, before anything is made of them. In UTF-8 no other character has these bytes in it. */
@@ -75,25 +90,6 @@ function hasTooManyParts(bytes: Uint8Array, maxParts: number): boolean {
   return false
 }
 
-async function readWhole(request: Request): Promise<Uint8Array> {
-  let bytes: Uint8Array
-  try {
-    bytes = new Uint8Array(await request.arrayBuffer())
-  } catch {
-    throw endedEarly()
-  }
-  if (bytes.length > MAX_BODY_BYTES) throw tooLarge()
-  return bytes
-}
-
-async function readStream(request: Request): Promise<Uint8Array> {
-  try {
-    return await readBounded(request.body, MAX_BODY_BYTES)
-  } catch (error) {
-    throw isBodyTooLarge(error) ? tooLarge() : endedEarly()
-  }
-}
-
 /** For calls that take nothing: no body, or an empty object. */
 export function assertEmptyBody(body: unknown): void {
   if (body === undefined) return
@@ -102,7 +98,7 @@ export function assertEmptyBody(body: unknown): void {
 }
 
 /** A caller that hangs up is not a failure of this service. */
-export function endedEarly() {
+function endedEarly() {
   return new CoordinatorError('invalid_request', 'the body ended early', { details: 'the body ended early' })
 }
 

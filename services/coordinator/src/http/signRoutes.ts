@@ -18,10 +18,8 @@ import { createSignQuota } from '../sign/quota.ts'
 import { createVaultRules } from '../sign/vaultRules.ts'
 import type { Store } from '../store/openStore.ts'
 import type { Clock } from '../system.ts'
-import { addRoute, type HttpApp } from './addRoute.ts'
 import type { AppContext, RequestContext } from './context.ts'
 import { type CookieRules, readSessionCookie } from './cookies.ts'
-import type { DirectRoute } from './directRoutes.ts'
 import { type Limiters, limitByUser } from './limiters.ts'
 import {
   type ParsedWalletUse,
@@ -32,6 +30,7 @@ import {
   toTransaction,
 } from './parseSigning.ts'
 import { assertEmptyBody, readJsonBody } from './readBody.ts'
+import type { Handlers } from './router.ts'
 import type { GetSignedIn } from './signedIn.ts'
 
 type FoundSigner = Awaited<ReturnType<SignerFinder['find']>>
@@ -59,8 +58,7 @@ export type SignRoutesDeps = {
 /** As many as 32 KiB of typed data can have: a list of digits has one for every two bytes. */
 const MAX_TYPED_DATA_PARTS = 16_384
 
-/** Returns the one that is asked for most. */
-export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRoute {
+export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): void {
   const { signers, allowedChainIds, isChainRequired, cookies, limiters, getSignedIn, warnOf } = deps
   const quota = createSignQuota({ ...deps, perDay: deps.signQuotaPerDay })
   const vaultRules = createVaultRules(deps)
@@ -112,9 +110,10 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRo
     return { signature: toSignature(signature), slug }
   }
 
-  async function signDigest(c: RequestContext, readJson: () => Promise<unknown>): Promise<SignDigestResponse> {
+  async function signDigest(c: AppContext): Promise<SignDigestResponse> {
     const { asked, wallet, approvals } = await readFirst(c, async () => {
-      const { wallet, approvals, ...rest } = parseRequest('POST /sign/digest', await readJson(), invalidBody)
+      const body = await readJsonBody(c.incoming)
+      const { wallet, approvals, ...rest } = parseRequest('POST /sign/digest', body, invalidBody)
       const use = parseWalletUse({ wallet, approvals })
       return { asked: toTransaction(rest, { allowedChainIds }), ...use }
     })
@@ -124,7 +123,7 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRo
   /** What is stated about an address is found again by what it says, which the wallet decides. */
   async function attest(c: AppContext, readWallet: () => Hex | undefined) {
     const wallet = await readFirst(c, async () => {
-      assertEmptyBody(await readJsonBody(c.req.raw))
+      assertEmptyBody(await readJsonBody(c.incoming))
       return readWallet()
     })
     const { address, policy } = await findSigner(c, undefined, wallet)
@@ -136,7 +135,7 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRo
 
   async function answerOffChain(c: AppContext, kind: OffChainKind, limits?: { maxParts: number }) {
     const { content, wallet, approvals } = await readFirst(c, async () => {
-      const body = await readJsonBody(c.req.raw, limits)
+      const body = await readJsonBody(c.incoming, limits)
       const { wallet, approvals, ...content } = parseRequest(`POST /sign/${kind}`, body, invalidBody)
       return { content: { kind, content } as OffChainContent, ...parseWalletUse({ wallet, approvals }) }
     })
@@ -151,29 +150,19 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRo
     return c.json(body)
   }
 
-  addRoute(app, 'POST /sign/digest', async (c) => c.json(await signDigest(c, () => readJsonBody(c.req.raw))))
-  addRoute(app, 'POST /sign/message', (c) => answerOffChain(c, 'message'))
-  addRoute(app, 'POST /sign/typed-data', (c) => answerOffChain(c, 'typed-data', { maxParts: MAX_TYPED_DATA_PARTS }))
+  handlers.set('POST /sign/digest', async (c) => c.json(await signDigest(c)))
+  handlers.set('POST /sign/message', (c) => answerOffChain(c, 'message'))
+  handlers.set('POST /sign/typed-data', (c) => answerOffChain(c, 'typed-data', { maxParts: MAX_TYPED_DATA_PARTS }))
   // Only by the user's own wallet: code that a vault let in would need no rule.
-  addRoute(app, 'POST /sign/authorization', async (c) => {
+  handlers.set('POST /sign/authorization', async (c) => {
     const asked = await readFirst(c, async () => {
-      const body = await readJsonBody(c.req.raw)
+      const body = await readJsonBody(c.incoming)
       return toAuthorization(parseRequest('POST /sign/authorization', body, invalidBody), { allowedChainIds })
     })
     return c.json(await signPublic(c, { signer: await findSigner(c, asked.digest, undefined), asked }))
   })
-  addRoute(app, 'POST /wallet/attest', (c) => attest(c, () => undefined))
-  addRoute(app, 'POST /vaults/:address/attest', (c) => attest(c, () => parseWallet(c.req.param('address'))))
-  return {
-    method: 'POST',
-    isPath: (path) => path === '/sign/digest',
-    route: '/sign/digest',
-    async handle(c) {
-      const body = JSON.stringify(await signDigest(c, c.readJson))
-      c.header('content-type', 'application/json')
-      return { status: 200, body }
-    },
-  }
+  handlers.set('POST /wallet/attest', (c) => attest(c, () => undefined))
+  handlers.set('POST /vaults/:address/attest', (c) => attest(c, () => parseWallet(c.params.address)))
 }
 
 function toSignature(signature: Hex | null): Hex {

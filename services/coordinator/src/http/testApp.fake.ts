@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { type Hex, hashUnsignedTransaction, type Opening, type TxMetadata, toPrefixedHex } from '@countersign/protocol'
 import { type AnswerCheck, createAnswerCheck } from '../../test/answerCheck.ts'
 import { createSignerFinder } from '../accounts/session.ts'
@@ -94,7 +95,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
     ...changes.config,
   }
   const { sessionIdleMs } = config
-  const { app, direct, refuseUnreadable, stop } = createApp({
+  const { answerRequest, stop } = createApp({
     store,
     signers: createSignerFinder({ store: changes.deps?.store ?? store, clock, sessionIdleMs }),
     logStore: emptyLogStore,
@@ -126,15 +127,33 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
     const key = JSON.stringify([config.publicUrl, config.version])
     const known = answerChecks.get(key)
     if (known !== undefined) return known
-    const document = await (await app.request('/openapi.json')).text()
+    const document = await (await answer('/openapi.json')).text()
     const check = createAnswerCheck(document, { acceptUndescribed: true })
     answerChecks.set(key, check)
     return check
   }
 
-  async function request(path: string, { address = '203.0.113.1', ...init }: TestInit = {}): Promise<Response> {
-    const env = { incoming: { socket: { remoteAddress: address } } }
-    const response = await app.request(`${config.publicUrl}${path}`, init, env)
+  /** As over a socket, and not checked against the document. */
+  async function answer(path: string, init: TestInit = {}): Promise<Response> {
+    const { address: remoteAddress = '203.0.113.1', method = 'GET', headers = {}, body, signal } = init
+    const incoming = Object.assign(Readable.from(body === undefined ? [] : [Buffer.from(body)]), {
+      method,
+      url: path,
+      headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+      rawHeaders: Object.entries(headers).flat(),
+      socket: { remoteAddress },
+    })
+    const answered = await answerRequest(incoming, () => signal ?? new AbortController().signal)
+    const { status, encoding } = answered
+    const content = typeof answered.body === 'string' ? Buffer.from(answered.body, encoding) : answered.body
+    const pairs = Object.entries(answered.headers).flatMap(([name, value]) =>
+      [value].flat().map((one): [string, string] => [name, one]),
+    )
+    return new Response(method === 'HEAD' ? null : (content as BodyInit | null), { status, headers: pairs })
+  }
+
+  async function request(path: string, init: TestInit = {}): Promise<Response> {
+    const response = await answer(path, init)
     const answers = await getAnswerCheck()
     await answers.check({ method: init.method ?? 'GET', path: new URL(path, API).pathname }, response)
     return response
@@ -149,9 +168,8 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
   }
 
   return {
-    app,
-    direct,
-    refuseUnreadable,
+    answerRequest,
+    answer,
     stop,
     request,
     openEvents,

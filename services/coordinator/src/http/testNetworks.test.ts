@@ -56,15 +56,15 @@ test('staging signs for test networks, and messages that are no hash', async () 
 })
 
 test.each([true, false])('with simulated silicon %s, every answer and page is marked accordingly', async (isMock) => {
-  const { request, app, refuseUnreadable } = createTestApp({ config: { isMock } })
+  const { request, answer } = createTestApp({ config: { isMock } })
   const mark = isMock ? 'MOCK' : null
   const preflight = { method: 'OPTIONS', headers: { 'access-control-request-method': 'POST' } }
   const answers = [
     await request('/docs', { headers: { accept: 'text/html' } }),
     await request('/auth/nobody', { headers: { accept: 'text/html' } }),
     await request('/health'),
-    await app.request('/sign/digest', preflight),
-    refuseUnreadable(new Error('x')),
+    await answer('/sign/digest', preflight),
+    await answer('*', preflight),
   ]
   expect(answers.map(({ headers }) => headers.get('countersign-silicon'))).toEqual(answers.map(() => mark))
   for (const page of answers.slice(0, 2)) expect((await page.text()).includes('<p role="note">')).toBe(isMock)

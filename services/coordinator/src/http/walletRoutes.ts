@@ -6,9 +6,9 @@ import {
   toWalletInfo,
 } from '../accounts/wallet.ts'
 import type { Store } from '../store/openStore.ts'
-import { addRoute, type HttpApp } from './addRoute.ts'
 import type { Limiters } from './limiters.ts'
 import { assertEmptyBody, readJsonBody } from './readBody.ts'
+import type { Handlers } from './router.ts'
 import type { GetSignedIn } from './signedIn.ts'
 
 export type WalletRoutesDeps = ProvisionWalletDeps & {
@@ -17,23 +17,23 @@ export type WalletRoutesDeps = ProvisionWalletDeps & {
   getSignedIn: GetSignedIn
 }
 
-export function registerWalletRoutes(app: HttpApp, deps: WalletRoutesDeps): void {
+export function registerWalletRoutes(handlers: Handlers, deps: WalletRoutesDeps): void {
   const { limiters, getSignedIn } = deps
 
-  addRoute(app, 'GET /wallet/me', async (c) => {
+  handlers.set('GET /wallet/me', async (c) => {
     const { user, session } = await getSignedIn(c, limiters.own)
     return c.json(await getWallet(deps, { userId: user.id, session }))
   })
 
-  addRoute(app, 'GET /wallet/transactions', async (c) => {
+  handlers.set('GET /wallet/transactions', async (c) => {
     const { user } = await getSignedIn(c, limiters.own)
-    const [limits, cursors] = [c.req.queries('limit') ?? [], c.req.queries('cursor') ?? []]
+    const [limits, cursors] = [c.query.getAll('limit'), c.query.getAll('cursor')]
     return c.json(await listTransactions(deps, { userId: user.id, limits, cursors }))
   })
 
-  addRoute(app, 'POST /wallet/provision', async (c) => {
+  handlers.set('POST /wallet/provision', async (c) => {
     const { user, session } = await getSignedIn(c, limiters.provision)
-    assertEmptyBody(await readJsonBody(c.req.raw))
+    assertEmptyBody(await readJsonBody(c.incoming))
     return c.json(toWalletInfo(await provisionWallet(deps, { user, session })))
   })
 }

@@ -90,14 +90,14 @@ function createBoss({ bossDatabase }: Database, { isWorker = false, log }: JobsO
 
 /** Starts pg-boss as a writer of jobs: its own schema, and the queue. */
 export async function openJobs(database: Database, options: JobsOptions): Promise<Jobs> {
-  const { pipelineDelayMs } = options
+  const { pipelineDelayMs, log } = options
   const boss = createBoss(database, options)
   let insertSql = ''
   try {
     await database.exclusively(async () => {
       await boss.start()
       for (const [name, options] of Object.entries(queues)) await boss.createQueue(name, options)
-      await createActiveIndex(database)
+      await createActiveIndex(database, log)
     })
     insertSql = await readInsertSql(boss)
     // Inserting nothing reads a queue into pg-boss's cache. Read later, inside a transaction, it would take a second connection of a pool
@@ -130,11 +130,17 @@ export async function openJobs(database: Database, options: JobsOptions): Promis
   }
 }
 
-/** Asked first: creating it, even in vain, waits for every writer of jobs. */
-async function createActiveIndex({ bossDatabase }: Database): Promise<void> {
+/**
+ * Asked first: creating it, even in vain, waits for every writer of jobs, and later ones wait behind that. The index is only for speed, so
+ * the next start may try again.
+ */
+async function createActiveIndex({ bossDatabase }: Database, log: JobsOptions['log']): Promise<void> {
   const { rows } = await bossDatabase.executeSql(`select to_regclass('pgboss.${ACTIVE_INDEX}') is not null as is_there`)
   if (rows[0]?.is_there === true) return
-  await bossDatabase.executeSql(`create index ${ACTIVE_INDEX} on pgboss.job (name) where state = 'active'`)
+  const create = `create index ${ACTIVE_INDEX} on pgboss.job (name) where state = 'active'`
+  await bossDatabase.executeSql(`set local lock_timeout = '2s'; ${create}`).catch((error: unknown) => {
+    log?.warn({ msg: 'Could not create an index', code: toErrorCode(error) })
+  })
 }
 
 /** Where pg-boss's own statement takes the jobs from, as one JSON text. */

@@ -85,12 +85,7 @@ async function enqueueConfirm({ db, jobs }: { db: Kysely<Tables>; jobs: Jobs }, 
   await db.transaction().execute((transaction) => jobs.insert(transaction, CONFIRM_QUEUE, [{ data: {}, startAfter }]))
 }
 
-/**
- * Opens the database with its schema and its job queue. Closing `store` closes all of it.
- *
- * @example
- * const { store } = await openStores({ databaseUrl: config.databaseUrl })
- */
+/** Opens the database with its schema and its job queue. Closing `store` closes all of it. */
 export async function openStores(options: OpenStoreOptions) {
   const { pipelineDelayMs = 1000, publishDelayMs = 0, isWorker, ...rest } = options
   const database = await openDatabase(rest)

@@ -89,7 +89,6 @@ describe('publications', () => {
       wallet: wallet.address,
       txHash: proof?.txHash,
       ipfsCid: `bafk${early}`,
-      pinnedAt: NOW + 1,
       publishLimit: 200,
     })
   })

@@ -19,7 +19,6 @@ type PublishFailure =
 /** A pinned proof that no publication has. */
 export type DueProof = AttestationPublished & {
   slug: string
-  pinnedAt: number
   /** The largest publication that it may go into. */
   publishLimit: number
 }
@@ -92,14 +91,9 @@ async function findDue(db: Kysely<Tables>): Promise<DueProof[]> {
     .orderBy('a.pinned_at')
     .orderBy('a.pending_transaction_id')
     .limit(MAX_DUE)
-    .select(['a.slug', 'w.address', 'p.tx_hash', 'a.ipfs_cid', 'a.pinned_at', 'a.created_at', 'a.publish_limit'])
+    .select(['a.slug', 'w.address', 'p.tx_hash', 'a.ipfs_cid', 'a.publish_limit'])
     .execute()
-  return rows.map((row) => ({
-    slug: row.slug,
-    ...toPublished(row),
-    pinnedAt: (row.pinned_at ?? row.created_at).getTime(),
-    publishLimit: row.publish_limit,
-  }))
+  return rows.map((row) => ({ slug: row.slug, ...toPublished(row), publishLimit: row.publish_limit }))
 }
 
 /** One more than the highest that was ever stored, or 0. */

@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createFakeLog } from '../ports.fake.ts'
+import { openJobs } from './jobs.ts'
 import { createPinningStore } from './pinning.ts'
 import {
   createTestBatch,
@@ -133,6 +135,22 @@ describe('jobs that are finished', () => {
     expect(await subject.query(`select to_regclass('pgboss.job_active')::text as found`)).toEqual([
       { found: 'pgboss.job_active' },
     ])
+  })
+
+  test('a start without that index does not hold up writers of jobs for long', async () => {
+    const { database } = subject
+    const log = createFakeLog()
+    const start = async () => (await openJobs(database, { pipelineDelayMs: 1000, log })).stop()
+    const findIndex = () => subject.query(`select to_regclass('pgboss.job_active')::text as found`)
+    await sql`drop index pgboss.job_active`.execute(database.db)
+    await database.db.transaction().execute(async (transaction) => {
+      await sql`lock table pgboss.job in row exclusive mode`.execute(transaction)
+      await start()
+    })
+    expect(log.lines).toMatchObject([{ level: 'warn', code: '55P03' }])
+    expect(await findIndex()).toEqual([{ found: null }])
+    await start()
+    expect(await findIndex()).toEqual([{ found: 'pgboss.job_active' }])
   })
 })
 

@@ -28,9 +28,6 @@ export type CheckSampleOptions = {
 /**
  * Judges one sample by form, pinned key and age: a source that replays old samples costs no signature checks. Answers its first
  * fault, or undefined when it may be used if its signature holds (`isSampleSigned`), where its source signs.
- *
- * @example
- * const fault = checkSample(witness, { publicKeys, now, maxAgeMs: 60_000, isSigned: true, allowUnsigned: false })
  */
 export function checkSample(witness: Witness, options: CheckSampleOptions): SampleFault | undefined {
   const { publicKeys, now, maxAgeMs, isSigned, allowUnsigned } = options

@@ -28,9 +28,6 @@ const MAX_TIME_MS = 253_402_300_799_999
 /**
  * Public randomness of drand: the latest round, BLS-verified against the pinned key. Only receipts of version 2 have a place for the
  * signature of a beacon.
- *
- * @example
- * const source = createDrandSource({ url: 'https://api.drand.sh', fetch, beacon: quicknet })
  */
 export function createDrandSource(parameters: CreateDrandSourceParameters): BeaconSource {
   const { url, fetch, timeoutMs = 1_500, beacon } = parameters

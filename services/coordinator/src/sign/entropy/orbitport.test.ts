@@ -158,14 +158,6 @@ describe('answers', () => {
     gateway.trng = () => Response.json(value)
     await expect(gateway.source.getSamples(1)).rejects.toMatchObject({ code: 'malformed' })
   })
-
-  test('an origin that is insisted on is asked for, and no other taken', async () => {
-    const gateway = createGateway({ origin: 'aptosorbital' })
-    await gateway.source.getSamples(1)
-    expect(gateway.calls[1]?.url).toBe('https://op.example/api/v1/services/trng?src=aptosorbital')
-    gateway.trng = () => Response.json({ ...answer, src: 'derived' })
-    await expect(gateway.source.getSamples(1)).rejects.toMatchObject({ code: 'malformed', details: 'src' })
-  })
 })
 
 if (existsSync(FIXTURE)) {

@@ -1,25 +1,22 @@
 import type { Witness } from '@countersign/receipt'
 import { z } from 'zod'
 import type { Clock } from '../../system.ts'
-import type { EntropySource } from './entropySource.ts'
-import { EntropySourceError } from './entropySource.ts'
+import { type EntropySource, EntropySourceError } from './entropySource.ts'
 import { type Fetch, fetchJson } from './fetchJson.ts'
 
 export type CreateOrbitportSourceParameters = {
   /** Base URL of the gateway; `/api/v1/services/trng` is added to it. */
-  url?: string
+  url: string
   /** Where client credentials become an access token. */
   tokenUrl: string
   clientId: string
   clientSecret: string
-  audience?: string
-  /** Asks only for this origin of randomness, such as `aptosorbital`, and refuses others. Unset: as the gateway chooses. */
-  origin?: string
   fetch: Fetch
   clock: Clock
   timeoutMs?: number
 }
 
+const AUDIENCE = 'https://op.spacecomputer.io/api'
 /** The gateway allows about four requests a second for each token, and answers one sample each. */
 const MAX_REQUESTS = 4
 const TOKEN_MARGIN_MS = 60_000
@@ -40,20 +37,16 @@ const answer = z.object({
  * there is no signature to check: `isSigned` is false, it needs `ENTROPY_ALLOW_UNSIGNED`, and a verifier fails that step of
  * the receipt. Witnesses carry the time of the answer by our clock, 0 as sequence, zeros as key and signature, and the
  * origin that the gateway names.
- *
- * @example
- * const source = createOrbitportSource({ tokenUrl, clientId, clientSecret, fetch, clock })
  */
 export function createOrbitportSource(parameters: CreateOrbitportSourceParameters): EntropySource {
-  const { url = 'https://op.spacecomputer.io', tokenUrl, clientId, clientSecret, fetch, clock } = parameters
-  const { audience = 'https://op.spacecomputer.io/api', origin, timeoutMs = 1_500 } = parameters
-  const query = origin === undefined ? '' : `?src=${encodeURIComponent(origin)}`
-  const endpoint = `${url.replace(/\/+$/, '')}/api/v1/services/trng${query}`
+  const { url, tokenUrl, clientId, clientSecret, fetch, clock, timeoutMs = 1_500 } = parameters
+  const endpoint = `${url.replace(/\/+$/, '')}/api/v1/services/trng`
   let cached: { accessToken: string; expiresAt: number } | undefined
   let pending: Promise<string> | undefined
 
   async function requestToken(): Promise<string> {
-    const body = { client_id: clientId, client_secret: clientSecret, audience, grant_type: 'client_credentials' }
+    const credentials = { client_id: clientId, client_secret: clientSecret }
+    const body = { ...credentials, audience: AUDIENCE, grant_type: 'client_credentials' }
     const parsed = token.safeParse(await fetchJson({ fetch }, { url: tokenUrl, timeoutMs, body }))
     if (!parsed.success) throw new EntropySourceError('malformed', { details: 'token' })
     const { access_token: accessToken, expires_in: expiresInS = 0 } = parsed.data
@@ -87,7 +80,6 @@ export function createOrbitportSource(parameters: CreateOrbitportSourceParameter
     const parsed = answer.safeParse(value)
     if (!parsed.success) throw new EntropySourceError('malformed', { details: 'not a trng answer' })
     const { src, data } = parsed.data
-    if (origin !== undefined && src !== origin) throw new EntropySourceError('malformed', { details: 'src' })
     return {
       source: `orbitport/${src}`,
       valueHex: data,

@@ -65,10 +65,6 @@ const HORIZON = 1 / 5
  * When the source fails twice in a row, brings nothing usable or is too slow, `take` answers with fewer samples, and with none left throws
  * `entropy_unavailable`. If the store fails to claim samples, or is too slow, `take` throws the store's error: without the store nothing
  * can be signed. A failure affects only the current waiters; the next `take` tries again.
- *
- * @example
- * const entropy = createReadAhead({ source, store, clock, publicKeys: [key], log })
- * const [witness] = await entropy.take(1)
  */
 export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
   const { clock } = parameters

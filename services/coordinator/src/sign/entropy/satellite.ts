@@ -1,8 +1,7 @@
 import { parseTimestamp } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import { z } from 'zod'
-import type { EntropySource } from './entropySource.ts'
-import { EntropySourceError } from './entropySource.ts'
+import { type EntropySource, EntropySourceError } from './entropySource.ts'
 import { type Fetch, fetchJson } from './fetchJson.ts'
 
 export type CreateSatelliteSourceParameters = {
@@ -30,9 +29,6 @@ const sample = z.object({
 /**
  * The satellite protocol: `GET {url}/v1/samples?count=N` answers up to N signed samples. Witnesses carry the name that
  * the answer gives, because one address may stand for several satellites.
- *
- * @example
- * const source = createSatelliteSource({ url: 'https://entropy.example', fetch })
  */
 export function createSatelliteSource(parameters: CreateSatelliteSourceParameters): EntropySource {
   const { url, fetch, timeoutMs = 1_500 } = parameters

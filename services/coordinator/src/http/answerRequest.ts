@@ -1,0 +1,73 @@
+import { CoordinatorError } from '../errors.ts'
+import {
+  type Answer,
+  type AppContext,
+  createContext,
+  type Headers,
+  type Incoming,
+  type RequestHead,
+} from './context.ts'
+import type { Guards } from './guards.ts'
+import { toMarkedPage } from './markMock.ts'
+import { type OriginRules, toPreflightHeaders } from './origin.ts'
+import { readTarget } from './readTarget.ts'
+
+/** Answers any request. `getSignal` gives what aborts when its caller is gone. */
+export type AnswerRequest = (incoming: Incoming, getSignal: () => AbortSignal) => Promise<Answer & { headers: Headers }>
+
+type Deps = {
+  guards: Guards
+  origins: OriginRules
+  isMock: boolean
+  route(c: AppContext): Answer | Promise<Answer>
+  onError(error: unknown, c: AppContext): Answer
+}
+
+const UNREADABLE = { path: '/', rawPath: '/', search: '' }
+
+/** What every request passes: the guards, its route or a preflight's answer, and the headers that all answers have. */
+export function createAnswerRequest({ guards, origins, isMock, route, onError }: Deps): AnswerRequest {
+  function answerPreflight(c: AppContext): Answer | undefined {
+    const { method, path, header } = c.req
+    const origin = header('origin')
+    const requestedMethod = header('access-control-request-method')
+    if (method !== 'OPTIONS' || origin === undefined || requestedMethod === undefined) return undefined
+    c.route = 'preflight'
+    Object.assign(c.headers, toPreflightHeaders(origins, { origin, path, requestedMethod }))
+    c.headers.vary = 'Access-Control-Request-Method, Access-Control-Request-Headers'
+    return { status: 204, body: null }
+  }
+
+  return async (incoming, getSignal) => {
+    const target = readTarget(incoming)
+    const req: RequestHead = {
+      ...(target ?? UNREADABLE),
+      method: incoming.method ?? '',
+      header(name) {
+        const value = incoming.headers[name]
+        // Only of `set-cookie`, which is for answers, are there several.
+        return typeof value === 'string' ? value : undefined
+      },
+    }
+    const begun = guards.begin(req, incoming)
+    const c = createContext({ req, incoming, getSignal, ...begun })
+    let answer: Answer
+    try {
+      if (target === undefined) throw unreadable()
+      guards.admit(c, incoming)
+      answer = answerPreflight(c) ?? (await route(c))
+    } catch (error) {
+      answer = onError(error, c)
+    }
+    guards.leave()
+    const { status } = answer
+    const { defaults, fixed } = guards.end(req, begun, { route: c.route, status, failure: c.failure })
+    const vary = c.headers.vary === undefined ? 'Origin' : `${c.headers.vary}, Origin`
+    const marked = isMock ? toMarkedPage(answer, c.headers) : answer
+    return { ...marked, headers: { ...defaults, ...c.headers, ...fixed, vary } }
+  }
+}
+
+function unreadable() {
+  return new CoordinatorError('invalid_request', 'unreadable', { details: 'the target or the host cannot be read' })
+}

@@ -1,0 +1,60 @@
+import { CoordinatorError } from '../errors.ts'
+import type { Answer, AppContext } from './context.ts'
+import type { RouteName } from './routes.ts'
+
+type Handle = (c: AppContext) => Answer | Promise<Answer>
+
+export type Handlers = Map<RouteName, Handle>
+
+/** The routes of one path. */
+type PathRoutes = { path: string; names: readonly string[]; pattern: RegExp; byMethod: Map<string, Handle> }
+
+/** Calls the handler of a request. Paths without parameters go first; other methods on a path are refused, whatever else could match it. */
+export function createRouter(handlers: Handlers): Handle {
+  const all = new Map<string, PathRoutes>()
+  for (const [name, handle] of handlers) {
+    const [method = '', path = ''] = name.split(' ')
+    const found = all.get(path) ?? toPathRoutes(path)
+    all.set(path, found)
+    found.byMethod.set(method, handle)
+  }
+  const patterns = [...all.values()].filter(({ names }) => names.length > 0)
+
+  return (c) => {
+    const { method, path } = c.req
+    const found = all.get(path) ?? patterns.find(({ pattern }) => pattern.test(path))
+    if (found === undefined) throw new CoordinatorError('not_found', 'there is nothing here')
+    c.route = found.path
+    const handle = found.byMethod.get(method === 'HEAD' ? 'GET' : method)
+    if (handle === undefined) {
+      const allowed = [...found.byMethod.keys()].map((one) => (one === 'GET' ? 'GET, HEAD' : one))
+      c.header('allow', allowed.join(', '))
+      throw new CoordinatorError('method_not_allowed', 'the method is not allowed here')
+    }
+    if (found.names.length > 0) {
+      const values = found.pattern.exec(path)?.slice(1) ?? []
+      c.params = Object.fromEntries(found.names.map((name, index) => [name, decode(values[index] as string)]))
+    }
+    return handle(c)
+  }
+}
+
+/** `:name` is one segment, `:name{.+}` one or more. */
+function toPathRoutes(path: string): PathRoutes {
+  const parameters = [...path.matchAll(/:(\w+)(\{\.\+\})?/g)]
+  const source = parameters.reduce((text, [all, , more]) => text.replace(all, more ? '(.+)' : '([^/]+)'), path)
+  return {
+    path,
+    names: parameters.map(([, name = '']) => name),
+    pattern: new RegExp(`^${source}$`),
+    byMethod: new Map(),
+  }
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
