@@ -1,7 +1,6 @@
 import { approvals } from './approval.ts'
 import { authorization } from './authorization.ts'
 import { messageContent } from './contents.ts'
-import { shownOpening } from './opening.ts'
 import {
   coordinatorAttestation,
   loginProviders,
@@ -31,6 +30,7 @@ import {
   type Schema,
   string,
 } from './schema.ts'
+import { shownOpening } from './shownOpening.ts'
 import { txMetadata } from './txMetadata.ts'
 import { typedData } from './typedData.ts'
 

@@ -27,7 +27,7 @@ export {
   type SignOffChainResponse,
   type WalletUse,
 } from './http.ts'
-export { shownOpening } from './opening.ts'
+export { assertOpening, MAX_OPENING_BYTES, parseOpening, withholdHalf } from './parseOpening.ts'
 export { parseRequest } from './parseRequest.ts'
 export { isSlug, MAX_RETURN_TO_LENGTH, type PathArguments, type PathParameters, toMethodAndPath } from './path.ts'
 export { policyRefusal } from './policyRefusal.ts'
@@ -85,6 +85,7 @@ export {
   type WalletInfo,
   walletInfo,
 } from './resources.ts'
+export { shownOpening } from './shownOpening.ts'
 export { hashSubject, SUMMARY_DATA_BYTES, toEventHash, toSignedDigest, toSignedSummary } from './subject.ts'
 export { toChecksumAddress } from './toChecksumAddress.ts'
 export { txMetadata } from './txMetadata.ts'
