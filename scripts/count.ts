@@ -7,7 +7,7 @@ import { readImports } from './readImports.ts'
 const USAGE = `usage: npm run count
 
 Counts lines and files of the checkout: product, fakes and test support, tests, trials, and the trusted code (the enclave with every
-file of the repository that it loads).
+file of the repository that it loads; on real hardware it does not load the simulator).
   --help   prints this text
 
 Example: npm run count
@@ -19,6 +19,8 @@ const TEST = /\.(?:test|bench)\.tsx?$|\.test-d\.ts$/
 const SUPPORT = /\.fake\.tsx?$|\/test\/|^packages\/testing\//
 const PRODUCT = /^(?:packages|services|apps)\//
 const ENCLAVE = 'services/enclave/src/main.ts'
+/** Only an enclave on simulated silicon loads it: `services/enclave/src/hardware.ts`. */
+const SIMULATOR = 'packages/attestation/src/simulator/index.ts'
 
 type Kind = 'product' | 'support' | 'tests' | 'trials' | 'tools'
 
@@ -39,9 +41,9 @@ const countLines = (path: string) => readFileSync(join(root, path), 'utf8').spli
 const sum = (paths: readonly string[]) => paths.reduce((total, path) => total + countLines(path), 0)
 
 /** The enclave's entry, and all that it and its threads load. */
-function findTrusted(): string[] {
+function findTrusted(isLoaded: (path: string) => boolean = () => true): string[] {
   const imports = Map.groupBy(
-    readImports(root).filter(({ isType }) => !isType),
+    readImports(root).filter(({ isType, to }) => !isType && isLoaded(to)),
     ({ from }) => from,
   )
   const reached = new Set([ENCLAVE])
@@ -84,6 +86,8 @@ for (const kind of ['product', 'support', 'tests', 'trials', 'tools'] as const) 
 }
 const trusted = findTrusted()
 rows.push(['trusted code', `${sum(trusted)}`, `${trusted.length}`])
+const onHardware = findTrusted((path) => path !== SIMULATOR)
+rows.push(['  on real hardware', `${sum(onHardware)}`, `${onHardware.length}`])
 const coordinator = (byKind.get('product') ?? []).filter((path) => path.startsWith('services/coordinator/src/'))
 const folders = new Set(coordinator.map((path) => path.split('/').slice(3, -1)[0] ?? '').filter((name) => name !== ''))
 const pairs = findPairs()

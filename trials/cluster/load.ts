@@ -124,7 +124,10 @@ export async function startLoad(parameters: {
   }
 
   async function act(person: Person, tx: TxMetadata) {
-    await ask(person, tx)
+    // Once more at the same time, perhaps of another coordinator, or after the answer.
+    const isTwice = habits !== undefined && habits.random() < habits.repeatShare
+    await Promise.all(isTwice ? [ask(person, tx), ask(person, tx)] : [ask(person, tx)])
+    if (isTwice) counts.repeats += 1
     if (habits === undefined || isOver) return
     if (habits.random() < habits.repeatShare) {
       counts.repeats += 1

@@ -67,7 +67,7 @@ export async function runSoak(
   const outside = Object.entries(cluster.outside)
   say(`started ${cluster.members.map(({ name }) => name).join(', ')}`)
   const subjects = accounts.map(({ sub }) => sub)
-  // One in 25 signatures ends with a sign-out, and one in ten is asked for again.
+  // One in 25 signatures ends with a sign-out, one in ten is asked for twice at once, and one in ten again.
   const habits = { pollRate: 3 * rate, signOutShare: 0.04, repeatShare: 0.1, random: random(2) }
   const load = await startLoad({ url: cluster.url, subjects, rate, habits })
   const progress = setInterval(() => say(load.progress()), SAY_EVERY_MS)

@@ -1,15 +1,14 @@
 import {
-  concatBytes,
   fromHex,
   isHex,
   isNatural,
   parseCanonicalJson,
+  preimages,
   readMembers,
   ServiceError,
-  tags,
   toCanonicalJson,
   toHex,
-  toTagBytes,
+  toPreimage,
   verifyEd25519,
 } from '@countersign/protocol/core'
 import { sha256 } from '@noble/hashes/sha2.js'
@@ -62,7 +61,7 @@ export function parseStatementPath(path: string): Pick<WitnessStatement, 'origin
 
 /** The bytes that the witness signs. No checkpoint or cosignature has a zero byte after this tag. */
 export function toStatementMessage(statement: WitnessStatement): Uint8Array {
-  return concatBytes(toTagBytes(tags.witnessStatement), toCanonicalJson(statement))
+  return toPreimage(preimages.witnessStatement, { statement: toCanonicalJson(statement) })
 }
 
 /** Formats the response of a witness. */

@@ -131,20 +131,17 @@ export {
 } from './merkle.ts'
 export { hashMessage, MAX_OFF_CHAIN_BYTES } from './message.ts'
 export {
-  assertOpening,
   commitContent,
   commitSignature,
   computeCommitment,
-  MAX_OPENING_BYTES,
   type Opening,
   type OpeningContent,
   type OpeningSignature,
-  parseOpening,
-  withholdHalf,
 } from './opening.ts'
 export { parseJson } from './parseJson.ts'
 export { isPlainObject, readMembers } from './plainObject.ts'
 export type { PolicyRefusal, RequestReason, RuleReason, RuleVerdict } from './policyRefusal.ts'
+export * as preimages from './preimages.ts'
 export { type BodyStream, isBodyTooLarge, readBounded } from './readBounded.ts'
 export {
   computeEnclaveAttestReportData,

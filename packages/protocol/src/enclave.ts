@@ -1,4 +1,4 @@
-import type { Approval } from './approval.ts'
+import { approvals } from './approval.ts'
 import type { Authorization } from './authorization.ts'
 import { type DrandWitness, isDrandWitness } from './drand.ts'
 import { type EntropyWitness, isEntropyWitness } from './entropy.ts'
@@ -123,7 +123,7 @@ const vaultUse = object({
   /** 32 bytes: the hash of the policy. */
   policy: hex(32),
   /** An empty list is none. */
-  approvals: optional(unread<readonly Approval[]>()),
+  approvals: optional(approvals),
 })
 export type VaultUse = Infer<typeof vaultUse>
 

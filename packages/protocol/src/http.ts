@@ -1,16 +1,17 @@
 import { approvals } from './approval.ts'
 import { authorization } from './authorization.ts'
 import { messageContent } from './contents.ts'
-import { type ProtocolErrorCode, ServiceError } from './errors.ts'
-import { shownOpening } from './opening.ts'
 import {
   coordinatorAttestation,
   loginProviders,
   logList,
+  okResponse,
   policy,
   proofPayload,
   sessionUser,
+  signDigestResponse,
   slug,
+  slugResponse,
   transactionPage,
   vaultInfo,
   vaultList,
@@ -29,6 +30,7 @@ import {
   type Schema,
   string,
 } from './schema.ts'
+import { shownOpening } from './shownOpening.ts'
 import { txMetadata } from './txMetadata.ts'
 import { typedData } from './typedData.ts'
 
@@ -47,21 +49,12 @@ const signMessageRequest = object({ ...messageContent.members, ...walletUse })
 const signTypedDataRequest = object({ ...typedData.members, ...walletUse })
 const createVaultRequest = object({ policy, address: optional(anyCase(20)) })
 
-/** What attesting an address answers. */
-export const slugResponse = object({ slug })
-
-/** What `POST /sign/digest` answers. The signature is r ‖ s ‖ v, with a low s and v = 27 or 28. */
-export const signDigestResponse = object({ signature: ethereum(65), slug })
-export type SignDigestResponse = Infer<typeof signDigestResponse>
-
 /**
  * What `POST /sign/message` and `POST /sign/typed-data` answer. Nobody keeps the opening but the caller: without it the proof shows
  * that the wallet signed something, and nothing can show what.
  */
 const signOffChainResponse = object({ signature: ethereum(65), slug, opening: shownOpening })
 export type SignOffChainResponse = Infer<typeof signOffChainResponse>
-
-export const okResponse = object({ ok: literal(true) })
 
 const mode = optional(literal('mock'))
 const health = object({ status: literal('ok'), mode })
@@ -139,45 +132,3 @@ export type EndpointRequest<Name extends Endpoint> = Endpoints[Name] extends { r
 export type EndpointResponse<Name extends Endpoint> = Endpoints[Name] extends { response: Schema<infer Response> }
   ? Response
   : never
-
-/** What stands for the `:names` in the path of an endpoint. */
-export type PathParameters<Name extends string> = Name extends `${string}/:${infer Parameter}/${infer Rest}`
-  ? { [Key in Parameter]: string } & PathParameters<`/${Rest}`>
-  : Name extends `${string}/:${infer Parameter}`
-    ? { [Key in Parameter]: string }
-    : unknown
-
-/** The same as arguments: none for a path without `:names`. */
-export type PathArguments<Name extends string> =
-  unknown extends PathParameters<Name> ? [] : [parameters: PathParameters<Name>]
-
-/**
- * The method of an endpoint, and its path with the parameters in their places.
- *
- * @example
- * toMethodAndPath('GET /proof/:slug', { slug }) // { method: 'GET', path: '/proof/…' }
- */
-export function toMethodAndPath<Name extends Endpoint>(
-  endpoint: Name,
-  ...[parameters]: PathArguments<Name>
-): { method: 'GET' | 'POST'; path: string } {
-  const filled = endpoint.replace(/:(\w+)/g, (_, name: string) => {
-    const value = (parameters as Record<string, string> | undefined)?.[name] as string
-    // Slugs and addresses: anything else could lead to another path.
-    if (!/^[\w-]+$/.test(value)) throw new ServiceError<ProtocolErrorCode>('invalid_request', `not a ${name}`)
-    return value
-  })
-  const [method, path] = filled.split(' ') as ['GET' | 'POST', string]
-  return { method, path }
-}
-
-/** Of the page to return to after a sign-in, in characters. */
-export const MAX_RETURN_TO_LENGTH = 2048
-
-/**
- * Whether a text can be the slug of a proof: 16 bytes in base64url. The last character carries two bits only, so one proof
- * never has two slugs.
- */
-export function isSlug(text: unknown): text is string {
-  return typeof text === 'string' && /^[A-Za-z0-9_-]{21}[AQgw]$/.test(text)
-}

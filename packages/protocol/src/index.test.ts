@@ -134,6 +134,7 @@ test('exports', () => {
       "pickContent",
       "policy",
       "policyRefusal",
+      "preimages",
       "problem",
       "proofPayload",
       "proofStatuses",

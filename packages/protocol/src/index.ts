@@ -23,21 +23,13 @@ export {
   type EndpointResponse,
   type Endpoints,
   endpoints,
-  isSlug,
-  MAX_RETURN_TO_LENGTH,
-  okResponse,
-  type PathArguments,
-  type PathParameters,
   type SignDigestRequest,
-  type SignDigestResponse,
   type SignOffChainResponse,
-  signDigestResponse,
-  slugResponse,
-  toMethodAndPath,
   type WalletUse,
 } from './http.ts'
-export { shownOpening } from './opening.ts'
+export { assertOpening, MAX_OPENING_BYTES, parseOpening, withholdHalf } from './parseOpening.ts'
 export { parseRequest } from './parseRequest.ts'
+export { isSlug, MAX_RETURN_TO_LENGTH, type PathArguments, type PathParameters, toMethodAndPath } from './path.ts'
 export { policyRefusal } from './policyRefusal.ts'
 export {
   isProofStatus,
@@ -70,15 +62,19 @@ export {
   loginProvider,
   loginProviders,
   logList,
+  okResponse,
   type Problem,
   type ProofPayload,
   policy,
   problem,
   proofPayload,
   type SessionUser,
+  type SignDigestResponse,
   type SignRequest,
   sessionUser,
+  signDigestResponse,
   slug,
+  slugResponse,
   type TransactionPage,
   type TransactionSummary,
   transactionPage,
@@ -89,6 +85,7 @@ export {
   type WalletInfo,
   walletInfo,
 } from './resources.ts'
+export { shownOpening } from './shownOpening.ts'
 export { hashSubject, SUMMARY_DATA_BYTES, toEventHash, toSignedDigest, toSignedSummary } from './subject.ts'
 export { toChecksumAddress } from './toChecksumAddress.ts'
 export { txMetadata } from './txMetadata.ts'

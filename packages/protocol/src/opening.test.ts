@@ -4,17 +4,14 @@ import { withCode } from '../test/withCode.ts'
 import { toCanonicalJson } from './canonicalJson.ts'
 import { toHex } from './hex.ts'
 import {
-  assertOpening,
   commitContent,
   commitSignature,
   computeCommitment,
-  MAX_OPENING_BYTES,
   type Opening,
   type OpeningContent,
   type OpeningSignature,
-  parseOpening,
-  withholdHalf,
 } from './opening.ts'
+import { assertOpening, MAX_OPENING_BYTES, parseOpening, withholdHalf } from './parseOpening.ts'
 
 const content: OpeningContent = {
   salt: '11'.repeat(32),

@@ -35,8 +35,8 @@ export const healthNonce = { tag: 'countersign/health-nonce/v1', fields: { nonce
 /** A coordinator's signature over its calls to the enclave. */
 export const caller = { tag: 'countersign/caller/v1', fields: { timeMs: 'u64', bodyHash: 32, path: 'rest' } } as const
 
-/** The authentication of grants: the HKDF info of its key, and the head of what is authenticated. */
-export const grant = { tag: 'countersign/grant/v1' } as const
+/** The authentication of grants: the HKDF info of its key, with the configuration's hash, and what is authenticated, with the payload. */
+export const grant = { tag: 'countersign/grant/v1', fields: { content: 'rest' } } as const
 
 /** Report data with which an enclave asks for a root secret. It is also what the secret is sealed with. */
 export const keyTransfer = {
@@ -134,8 +134,8 @@ export const approval = {
   fields: { vaultAddress: 20, policyHash: 32, kind: 'u8', digest: 32, expiresMs: 'u64' },
 } as const
 
-/** HKDF info of the keys of logs: an origin follows. */
-export const log = { tag: 'countersign/log/v1' } as const
+/** HKDF info of the keys of logs. */
+export const log = { tag: 'countersign/log/v1', fields: { origin: 'rest' } } as const
 
 /** A witness's signature over a statement about a log. */
 export const witnessStatement = { tag: 'countersign/witness-statement/v1', fields: { statement: 'rest' } } as const

@@ -115,6 +115,15 @@ export type SignRequest = {
 /** 16 bytes in base64url, which no client needs to know. */
 export const slug = string(/./)
 
+/** What attesting an address answers. */
+export const slugResponse = object({ slug })
+
+/** What `POST /sign/digest` answers. The signature is r ‖ s ‖ v, with a low s and v = 27 or 28. */
+export const signDigestResponse = object({ signature: ethereum(65), slug })
+export type SignDigestResponse = Infer<typeof signDigestResponse>
+
+export const okResponse = object({ ok: literal(true) })
+
 const shared = {
   slug,
   /** What the event names: the transaction’s hash, the hash of the signed authorization, or the commitment. */

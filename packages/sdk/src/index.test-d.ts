@@ -114,6 +114,7 @@ expectTypeOf<{ digest: Hex; txMetadata: TxMetadata }>().toExtend<Parameters<Serv
 expectTypeOf<Omit<Parameters<ServiceApi['signDigest']>[0], 'digest' | 'txMetadata'>>().toEqualTypeOf<WalletUse>()
 expectTypeOf<ServiceApi['signDigest']>().returns.resolves.toEqualTypeOf<{ signature: Hex; slug: string }>()
 expectTypeOf<ServiceApi['listTransactions']>().returns.resolves.toEqualTypeOf<TransactionPage>()
+expectTypeOf<TransactionPage['transactions']>().toEqualTypeOf<TransactionSummary[]>()
 
 expectTypeOf<TransactionSummary['kind']>().toEqualTypeOf<'authorization' | 'off-chain' | 'address' | undefined>()
 expectTypeOf<Extract<TransactionSummary, { kind?: undefined }>['value']>().toEqualTypeOf<string>()

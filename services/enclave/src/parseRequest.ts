@@ -1,4 +1,4 @@
-import { assertApprovals, MAX_POLICY_BYTES, VaultPolicyError } from '@countersign/policy/core'
+import { MAX_POLICY_BYTES } from '@countersign/policy/core'
 import { parseJson, type SignItem, signItems, signItemsRequest } from '@countersign/protocol/core'
 import { isOf, parse, type Schema } from '@countersign/protocol/schema'
 import { EnclaveError } from './errors.ts'
@@ -34,18 +34,7 @@ function toSignItem(value: unknown): SignItem | undefined {
   if (typeof kind !== 'string' || !Object.hasOwn(signItems, kind) || !isWithinDepth(value, MAX_ITEM_DEPTH)) {
     return undefined
   }
-  if (!isOf<SignItem>(signItems[kind as SignItem['kind']], value)) return undefined
-  return value.vault?.approvals === undefined || areApprovals(value.vault.approvals) ? value : undefined
-}
-
-function areApprovals(value: unknown): boolean {
-  try {
-    assertApprovals(value)
-    return true
-  } catch (error) {
-    if (error instanceof VaultPolicyError) return false
-    throw error
-  }
+  return isOf<SignItem>(signItems[kind as SignItem['kind']], value) ? value : undefined
 }
 
 /** Messages to the key worker are copied by recursion: a value nested some thousands deep would end the process. */

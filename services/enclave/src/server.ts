@@ -6,7 +6,6 @@ import type { Socket } from 'node:net'
 import { createSelfSignedCertificate } from '@countersign/attestation/certificates'
 import { callerHeaders, enclavePaths, isBodyTooLarge, readBounded } from '@countersign/protocol/core'
 import { closeServer, trackAnswers } from '@countersign/service'
-import { type ByteBudget, createByteBudget } from './byteBudget.ts'
 import { EnclaveError } from './errors.ts'
 import { type App, type Reply, toReply } from './serveCalls.ts'
 
@@ -231,6 +230,34 @@ async function isDiscarded(request: IncomingMessage, maxBytes: number): Promise<
     if (length > maxBytes) return false
   }
   return true
+}
+
+/** How many bytes may be held at once, over all connections. */
+type ByteBudget = {
+  /** False, and nothing taken, where there is no room for so many more. */
+  take(bytes: number): boolean
+  giveBack(bytes: number): void
+  held(): number
+  /** The most that was ever held. */
+  peak(): number
+}
+
+function createByteBudget(maxBytes: number): ByteBudget {
+  let held = 0
+  let peak = 0
+  return {
+    take(bytes) {
+      if (!(held + bytes <= maxBytes)) return false
+      held += bytes
+      peak = Math.max(peak, held)
+      return true
+    },
+    giveBack(bytes) {
+      held -= bytes
+    },
+    held: () => held,
+    peak: () => peak,
+  }
 }
 
 /** The part of a budget that one call takes, from its first byte until it is answered. */

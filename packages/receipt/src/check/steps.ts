@@ -116,12 +116,12 @@ export const requiredSteps: readonly StepId[] = [
 /** Steps that must pass beside these where a vault signed, as far as its kind has them. */
 export const vaultSteps: readonly StepId[] = ['vault-policy', 'vault-rule', 'vault-approvals']
 
+const publicKinds = signatureKinds.filter((kind) => subjects[kind].hasSignature)
+
 /**
  * Steps that must pass for some kinds of signature only. Of an off-chain signature nothing is public but a commitment: its opening may
  * pass the others too. Where an address is attested, nothing is signed.
  */
-const publicKinds = signatureKinds.filter((kind) => subjects[kind].hasSignature)
-
 const stepsOfKind: Partial<Record<StepId, readonly SignatureKind[]>> = {
   digest: publicKinds,
   signature: publicKinds,

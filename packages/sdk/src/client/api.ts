@@ -13,7 +13,7 @@ import {
   type SignDigestResponse,
   sessionUser,
   signDigestResponse,
-  type TransactionPage,
+  type TransactionSummary,
   toMethodAndPath,
   transactionPage,
   type WalletInfo,
@@ -22,6 +22,9 @@ import {
 } from '@countersign/protocol'
 import { checked, type Schema } from '@countersign/protocol/schema'
 import { type RequestOptions, request } from './request.ts'
+
+/** A page of the history. The list is the caller's own. */
+export type TransactionPage = { transactions: TransactionSummary[]; nextCursor: string | null }
 
 /** The service's HTTP interface, one function for each endpoint. All reject with a `ServiceError`. */
 export type ServiceApi = {
@@ -68,7 +71,8 @@ export function createApi(apiBaseUrl: string): ServiceApi {
       return call('GET /proof/:slug', asked, { signal, credentials: 'same-origin' }, { slug })
     },
 
-    listTransactions: (query = {}) => call('GET /wallet/transactions', transactionPage, { query }),
+    listTransactions: (query = {}) =>
+      call('GET /wallet/transactions', transactionPage, { query }) as Promise<TransactionPage>,
 
     async logout() {
       await orNull(401, call('POST /auth/logout', okResponse))

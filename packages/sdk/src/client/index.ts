@@ -13,13 +13,12 @@ export {
   type SignatureKind,
   type SignRequest,
   type SignResult,
-  type TransactionPage,
   type TransactionSummary,
   type TxMetadata,
   type TypedData,
   type WalletInfo,
 } from '@countersign/protocol'
-export type { ServiceApi } from './api.ts'
+export type { ServiceApi, TransactionPage } from './api.ts'
 export type { ServiceClientConfig, SignedEvent } from './connection.ts'
 export type { SdkErrorCode } from './errors.ts'
 export type { SignAuthorizationRequest, SignMessageRequest, SignTypedDataRequest } from './parseOffChain.ts'

@@ -4,7 +4,6 @@ import {
   ServiceError,
   type SessionUser,
   type SignResult,
-  type TransactionPage,
   type WalletInfo,
 } from '@countersign/protocol'
 import {
@@ -17,6 +16,7 @@ import {
 } from '@tanstack/query-core'
 import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test, vi } from 'vitest'
+import type { TransactionPage } from '../client/api.ts'
 import { ServiceClient } from '../client/ServiceClient.ts'
 import { installTestService } from '../testing/installTestService.fake.ts'
 import type { TestService, TestServiceOptions } from '../testing/testService.ts'

@@ -5,10 +5,10 @@ import {
   type SessionUser,
   type SignRequest,
   type SignResult,
-  type TransactionPage,
   type WalletInfo,
 } from '@countersign/protocol'
 import type { DataTag, InfiniteData, MutationOptions, QueryFunctionContext } from '@tanstack/query-core'
+import type { TransactionPage } from '../client/api.ts'
 import { POLL_INTERVAL_MS } from '../client/proofStore.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import type { SignOffChainOptions } from '../client/signOffChain.ts'

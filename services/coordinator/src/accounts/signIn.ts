@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { concatBytes, MAX_RETURN_TO_LENGTH, tags, toTagBytes } from '@countersign/protocol'
+import { MAX_RETURN_TO_LENGTH, preimages, toPreimage } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { CoordinatorError, toPublicCode } from '../errors.ts'
 import type { KeyEnclave } from '../sign/enclave/keyEnclave.ts'
@@ -15,7 +15,7 @@ export const LOGIN_TTL_MS = 600_000
 
 /** The OpenID Connect nonce that binds an ID token to the browser that has the login secret. The enclave computes it too. */
 function toLoginNonce(loginSecret: Uint8Array): string {
-  return hash('sha256', concatBytes(toTagBytes(tags.login), loginSecret), 'base64url')
+  return hash('sha256', toPreimage(preimages.login, { loginSecret }), 'base64url')
 }
 
 /** How the database knows a state. */

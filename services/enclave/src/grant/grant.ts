@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import { concatBytes, type Hex, tags, toCanonicalJson, toTagBytes } from '@countersign/protocol/core'
+import { type Hex, preimages, toCanonicalJson, toPreimage } from '@countersign/protocol/core'
 import { hmacSha256 } from '@countersign/root-secret/sealing'
 
 /** What the enclave attests to itself about a session: this owner, with this session secret, may use this key until then. */
@@ -51,8 +51,6 @@ export function toSidHash(sid: string): string {
   return hash('sha256', Buffer.from(sid, 'hex'), 'hex')
 }
 
-const TAG = toTagBytes(tags.grant)
-
 function toMac(grantKey: Uint8Array, payload: Uint8Array): Buffer {
-  return hmacSha256(grantKey, concatBytes(TAG, payload))
+  return hmacSha256(grantKey, toPreimage(preimages.grant, { content: payload }))
 }

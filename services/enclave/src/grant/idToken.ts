@@ -1,12 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import {
-  concatBytes,
   isPlainObject,
   parseStrictJson,
+  preimages,
   ServiceError,
   type StrictJsonErrorCode,
-  tags,
-  toTagBytes,
+  toPreimage,
 } from '@countersign/protocol/core'
 import { compactVerify, errors } from 'jose'
 import { EnclaveError } from '../errors.ts'
@@ -178,9 +177,7 @@ function toMilliseconds(value: unknown): number | undefined {
 }
 
 function toNonce(loginSecret: Uint8Array): string {
-  return createHash('sha256')
-    .update(concatBytes(toTagBytes(tags.login), loginSecret))
-    .digest('base64url')
+  return createHash('sha256').update(toPreimage(preimages.login, { loginSecret })).digest('base64url')
 }
 
 function isSameNonce(claim: unknown, nonce: string): boolean {

@@ -3,9 +3,11 @@ import {
   concatBytes,
   fromHex,
   type Hex,
+  preimages,
   tags,
   toAddress,
   toHex,
+  toPreimage,
   toTagBytes,
   toU32be,
   toVaultKeyIdInfo,
@@ -66,7 +68,7 @@ export function createKeyring(rootSecret: Uint8Array, configHash: Uint8Array): K
   }
 
   return {
-    grantKey: expand(extracted, concatBytes(toTagBytes(tags.grant), configHash), 32),
+    grantKey: expand(extracted, toPreimage(preimages.grant, { content: configHash }), 32),
     withPrivateKey,
     deriveLogKey: (origin) => deriveLogKey(extracted, origin),
     describe(name) {
@@ -104,7 +106,7 @@ const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex')
 
 /** The seed is 32 bytes of HKDF-SHA-256(root, salt "", info): tag ‖ 0x00 ‖ origin. */
 function deriveLogKey(extracted: Uint8Array, origin: string): KeyObject {
-  const seed = expand(extracted, concatBytes(toTagBytes(tags.log), new TextEncoder().encode(origin)), 32)
+  const seed = expand(extracted, toPreimage(preimages.log, { origin: Buffer.from(origin) }), 32)
   const der = Buffer.concat([PKCS8, seed])
   try {
     return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { getDstackKey } from '@countersign/evidence/core'
 import { createFolder, readCode, writeNewFile } from '@countersign/service'
 import type { Random } from '../ports.ts'
-import { assertSecret, SECRET_BYTES } from './assertSecret.ts'
+import { assertSecret, SECRET_BYTES } from './rootSecretHolder.ts'
 
 /** Where the one secret comes from that every wallet key is derived from. */
 export type RootSecretSource = { kind: 'file'; path: string } | { kind: 'dstack'; socketPath?: string }

@@ -17,7 +17,15 @@ import {
 } from '@countersign/root-secret/sealing'
 import { combine, split } from 'shamir-secret-sharing'
 import type { Random } from '../ports.ts'
-import { assertSecret, SECRET_BYTES } from './assertSecret.ts'
+
+export const SECRET_BYTES = 32
+
+/** Refuses bytes that cannot be a root secret. */
+export function assertSecret(secret: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  if (secret.length !== SECRET_BYTES) throw new Error('the root secret does not have 32 bytes')
+  if (secret.every((byte) => byte === secret[0])) throw new Error('the root secret is not random')
+  return secret
+}
 
 /** Why the holder refused. It never says more: whatever went wrong, went wrong near the secret. */
 export type RootSecretRefusal =

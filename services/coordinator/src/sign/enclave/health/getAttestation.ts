@@ -1,10 +1,9 @@
 import {
   type CoordinatorAttestation,
-  concatBytes,
   fromHex,
-  tags,
+  preimages,
   toHex,
-  toTagBytes,
+  toPreimage,
   toWebhookKeyMessage,
   toWebhookKeyText,
 } from '@countersign/protocol'
@@ -45,7 +44,7 @@ export function getAttestation(
     ...toWebhookKeys(selfReport, deps.getWebhookKeys()),
   }
   if (nonce === undefined) return attestation
-  const message = concatBytes(toTagBytes(tags.healthNonce), fromHex(nonce))
+  const message = toPreimage(preimages.healthNonce, { nonce: fromHex(nonce) })
   return { ...attestation, nonce, signature: toHex(selfReport.sign(message)) }
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { withCode } from '../test/withCode.ts'
-import { isSlug, toMethodAndPath } from './http.ts'
+import { isSlug, toMethodAndPath } from './path.ts'
 
 describe('toMethodAndPath', () => {
   test('method and path stand in the name of the endpoint', () => {

@@ -1,0 +1,10 @@
+import { approval } from './approval.ts'
+import type { Opening } from './opening.ts'
+import { toContentHalf } from './openingContent.ts'
+import { ethereum, hex, object, type Schema } from './schema.ts'
+
+/** The same as the service answers it, with both halves. */
+export const shownOpening = object({
+  content: toContentHalf(approval),
+  signature: object({ salt: hex(32), signature: ethereum(65) }),
+}) as Schema as Schema<Opening>
