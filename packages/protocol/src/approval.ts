@@ -1,4 +1,4 @@
-import { checked, hex, hexUpTo, type Infer, list, natural, object } from './schema.ts'
+import { checked, either, hex, hexUpTo, type Infer, list, literal, natural, object } from './schema.ts'
 
 /* What a passkey says about one signature of a vault, and why that may not count. `@countersign/policy` checks them. */
 
@@ -27,7 +27,7 @@ export const approvals = checked(list(approval), (given) =>
   given.every(({ approver }, index) => index === 0 || approver > (given[index - 1] as Approval).approver),
 )
 
-const clientDataReasons = [
+const clientDataReason = literal(
   /** Not one JSON object that every reader reads alike. */
   'client_data_malformed',
   'client_data_type',
@@ -36,10 +36,10 @@ const clientDataReasons = [
   'origin_not_allowed',
   /** The page was in a frame of another site. */
   'cross_origin',
-] as const
-export type ClientDataReason = (typeof clientDataReasons)[number]
+)
+export type ClientDataReason = Infer<typeof clientDataReason>
 
-const authenticatorDataReasons = [
+const authenticatorDataReason = literal(
   /** Not of the one length that they have without credential data and extensions. */
   'authenticator_data_malformed',
   'rp_id_mismatch',
@@ -49,18 +49,20 @@ const authenticatorDataReasons = [
   'authenticator_data_extended',
   /** Backed up, though not eligible for backup: no authenticator says so. */
   'backup_state_impossible',
-] as const
-export type AuthenticatorDataReason = (typeof authenticatorDataReasons)[number]
+)
+export type AuthenticatorDataReason = Infer<typeof authenticatorDataReason>
 
-export const approvalReasons = [
-  'approver_unknown',
-  'approval_expired',
-  /** It ends more than 24 hours from now. */
-  'approval_too_long',
-  ...clientDataReasons,
-  ...authenticatorDataReasons,
-  /** Not ECDSA in DER, or not by this approver's key over these bytes. */
-  'approval_signature_invalid',
-] as const
 /** Why one approval is not valid. */
-export type ApprovalReason = (typeof approvalReasons)[number]
+export const approvalReason = either(
+  literal(
+    'approver_unknown',
+    'approval_expired',
+    /** It ends more than 24 hours from now. */
+    'approval_too_long',
+    /** Not ECDSA in DER, or not by this approver's key over these bytes. */
+    'approval_signature_invalid',
+  ),
+  clientDataReason,
+  authenticatorDataReason,
+)
+export type ApprovalReason = Infer<typeof approvalReason>
