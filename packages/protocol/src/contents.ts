@@ -1,14 +1,16 @@
 import type { OffChainKind } from './kinds.ts'
 import { hashMessage } from './message.ts'
 import { readMembers } from './plainObject.ts'
-import { data, type Infer, object } from './schema.ts'
-import { hashTypedData, type TypedData } from './typedData.ts'
+import { data, type Infer, type ObjectSchema, object } from './schema.ts'
+import { hashTypedData, type TypedData, typedData } from './typedData.ts'
 
 /** A message as EIP-191 signs it: `0x` and hex. */
-export const messageContent = object({ message: data })
+const messageContent = object({ message: data })
 export type MessageContent = Infer<typeof messageContent>
+export type Contents = { message: MessageContent; 'typed-data': TypedData }
 
-type Contents = { message: MessageContent; 'typed-data': TypedData }
+export const contentSchemas: Record<OffChainKind, ObjectSchema> = { message: messageContent, 'typed-data': typedData }
+export const offChainKinds = /* @__PURE__ */ Object.keys(contentSchemas) as OffChainKind[]
 
 /** What is signed off the chain, with its kind. */
 export type OffChainContent = { [Kind in OffChainKind]: { kind: Kind; content: Contents[Kind] } }[OffChainKind]
@@ -31,19 +33,19 @@ const rows: { [Kind in OffChainKind]: Row<Contents[Kind]> } = {
   },
 }
 
-/** Whether the members of typed data are its own is for `hashContent` to say. Throws what `invalid` makes. */
+/** The only members of each kind. Null: `hashContent` rejects others under the code of the kind. */
+const exactMembers: Record<OffChainKind, string[] | null> = { message: ['message'], 'typed-data': null }
+
+/** Throws what `invalid` makes. */
 export function parseOffChainContent(
   kind: unknown,
   content: unknown,
   invalid: (details: string) => Error,
 ): OffChainContent {
-  if (!isOffChainKind(kind)) throw invalid('kind')
-  if (kind === 'message') readMembers(content, { required: ['message'] }, invalid)
+  if (typeof kind !== 'string' || !Object.hasOwn(rows, kind)) throw invalid('kind')
+  const required = exactMembers[kind as OffChainKind]
+  if (required) readMembers(content, { required }, invalid)
   return { kind, content } as OffChainContent
-}
-
-function isOffChainKind(kind: unknown): kind is OffChainKind {
-  return typeof kind === 'string' && Object.hasOwn(rows, kind)
 }
 
 /** The digest that is signed. Throws for content that has no one reading. */

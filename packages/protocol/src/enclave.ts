@@ -1,8 +1,10 @@
 import { approvals } from './approval.ts'
 import type { Authorization } from './authorization.ts'
+import { type OffChainContent, offChainKinds, parseOffChainContent } from './contents.ts'
 import { type DrandWitness, isDrandWitness } from './drand.ts'
 import { type EntropyWitness, isEntropyWitness } from './entropy.ts'
-import { type Hex, isHex } from './hex.ts'
+import { isHex } from './hex.ts'
+import type { OffChainKind } from './kinds.ts'
 import * as preimages from './preimages.ts'
 import {
   checked,
@@ -15,12 +17,12 @@ import {
   nullable,
   object,
   optional,
+  type Schema,
   string,
 } from './schema.ts'
 import { MAX_WITNESSES } from './settings.ts'
 import { toPreimage } from './tags.ts'
 import type { TxMetadata } from './txMetadata.ts'
-import type { TypedData } from './typedData.ts'
 
 /*
  * Coordinator ↔ enclave. Each call is a POST with a JSON body, signed by the coordinator's key; there is no other way in. Byte
@@ -72,14 +74,10 @@ function shortList<Item>(most: number, isItem: (item: unknown) => unknown) {
 }
 
 // @__NO_SIDE_EFFECTS__
-function hashes(most: number) {
-  return shortList<string>(most, (item) => isHex(item, 32))
-}
+const hashes = (most: number) => shortList<string>(most, (item) => isHex(item, 32))
 
 // @__NO_SIDE_EFFECTS__
-function texts(most: number) {
-  return shortList<string>(most, (item) => typeof item === 'string')
-}
+const texts = (most: number) => shortList<string>(most, (item) => typeof item === 'string')
 
 /** A coordinator's proof of what it is, for enclaves that ask: its SEV-SNP report over its key and configuration. */
 const callerAttestation = object({
@@ -128,7 +126,7 @@ const vaultUse = object({
 export type VaultUse = Infer<typeof vaultUse>
 
 /** What every item has: whose key, why it may be used, and with which sample. */
-const granted = {
+const granted = object({
   sid: hex(32),
   grant: string(),
   /** Of the vault, where there is one. */
@@ -136,16 +134,19 @@ const granted = {
   /** The whole sample: the enclave verifies it, and signs once with it. A round of a beacon may serve many. */
   witness: leaf<EntropyWitness | DrandWitness>((value) => isEntropyWitness(value) || isDrandWitness(value)),
   vault: optional(vaultUse),
-}
+})
 
-/**
- * What is to be signed, by its kind. None is a bare hash: the enclave rebuilds what it signs, and hashes it itself. Of a message only one
- * member is hashed, so it is read here.
- */
+/** Its sample serves this one call: to sign the same again takes another. A member that would not be hashed is refused. */
+const offChain = checked(
+  object({ ...granted.members, kind: literal(...offChainKinds), content: unread() }),
+  ({ kind, content }) => parseOffChainContent(kind, content, TypeError),
+) as Schema as Schema<OffChainItem>
+
+/** What is to be signed, by its kind. None is a bare hash: the enclave rebuilds what it signs, and hashes it itself. */
 export const signItems = {
   transaction: checked(
     object({
-      ...granted,
+      ...granted.members,
       kind: literal('transaction'),
       digest: ethereum(32),
       txMetadata: unread<TxMetadata>(),
@@ -154,21 +155,22 @@ export const signItems = {
     }),
     ({ vault, statementVersion }) => vault === undefined || statementVersion === 2,
   ),
-  authorization: object({ ...granted, kind: literal('authorization'), authorization: unread<Authorization>() }),
-  /** Its sample serves this one call, as that of typed data: to sign the same again takes another. */
-  message: object({ ...granted, kind: literal('message'), content: object({ message: unread<Hex>() }) }),
-  'typed-data': object({ ...granted, kind: literal('typed-data'), content: unread<TypedData>() }),
+  authorization: object({ ...granted.members, kind: literal('authorization'), authorization: unread<Authorization>() }),
+  ...(Object.fromEntries(offChainKinds.map((kind) => [kind, offChain])) as Record<OffChainKind, typeof offChain>),
   /**
    * Asks for a statement that the address belongs to this enclave and these rules. The wallet key signs nothing, so there is nothing to
    * approve. Its sample serves this one call.
    */
-  address: checked(object({ ...granted, kind: literal('address') }), ({ vault }) => vault?.approvals === undefined),
+  address: checked(
+    object({ ...granted.members, kind: literal('address') }),
+    ({ vault }) => vault?.approvals === undefined,
+  ),
 }
 
 type Items = { [Kind in keyof typeof signItems]: Infer<(typeof signItems)[Kind]> }
 export type TransactionItem = Items['transaction']
 export type AuthorizationItem = Items['authorization']
-export type OffChainItem = Items['message' | 'typed-data']
+export type OffChainItem = Infer<typeof granted> & OffChainContent
 export type AddressItem = Items['address']
 export type SignItem = Items[keyof Items]
 

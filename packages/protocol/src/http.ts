@@ -1,6 +1,7 @@
 import { approvals } from './approval.ts'
 import { authorization } from './authorization.ts'
-import { messageContent } from './contents.ts'
+import { type Contents, contentSchemas, offChainKinds } from './contents.ts'
+import type { OffChainKind } from './kinds.ts'
 import {
   coordinatorAttestation,
   loginProviders,
@@ -32,7 +33,6 @@ import {
 } from './schema.ts'
 import { shownOpening } from './shownOpening.ts'
 import { txMetadata } from './txMetadata.ts'
-import { typedData } from './typedData.ts'
 
 const walletUse = { wallet: optional(anyCase(20)), approvals: optional(approvals) }
 
@@ -45,16 +45,22 @@ const digestAndMetadata = { digest: anyCase(32), txMetadata }
 export type SignDigestRequest = Infer<ObjectSchema<typeof digestAndMetadata>>
 
 const signDigestRequest = object({ ...digestAndMetadata, ...walletUse })
-const signMessageRequest = object({ ...messageContent.members, ...walletUse })
-const signTypedDataRequest = object({ ...typedData.members, ...walletUse })
 const createVaultRequest = object({ policy, address: optional(anyCase(20)) })
 
 /**
- * What `POST /sign/message` and `POST /sign/typed-data` answer. Nobody keeps the opening but the caller: without it the proof shows
+ * What signing off the chain answers. Nobody keeps the opening but the caller: without it the proof shows
  * that the wallet signed something, and nothing can show what.
  */
 const signOffChainResponse = object({ signature: ethereum(65), slug, opening: shownOpening })
 export type SignOffChainResponse = Infer<typeof signOffChainResponse>
+
+type OffChainEndpoint<Request> = { request: Schema<Request & WalletUse>; response: typeof signOffChainResponse }
+
+/** A value for each endpoint that signs off the chain. */
+export function toSignEndpoints<Value>(toValue: (kind: OffChainKind) => Value) {
+  const entries = offChainKinds.map((kind) => [`POST /sign/${kind}`, toValue(kind)])
+  return Object.fromEntries(entries) as { [Kind in OffChainKind as `POST /sign/${Kind}`]: Value }
+}
 
 const mode = optional(literal('mock'))
 const health = object({ status: literal('ok'), mode })
@@ -95,8 +101,10 @@ export const endpoints = {
   'POST /vaults': { request: createVaultRequest, response: vaultInfo },
   'POST /vaults/:address/attest': { response: slugResponse },
   'POST /sign/digest': { request: signDigestRequest, response: signDigestResponse },
-  'POST /sign/message': { request: signMessageRequest, response: signOffChainResponse },
-  'POST /sign/typed-data': { request: signTypedDataRequest, response: signOffChainResponse },
+  ...(toSignEndpoints((kind) => ({
+    request: object({ ...contentSchemas[kind].members, ...walletUse }),
+    response: signOffChainResponse,
+  })) as unknown as { [Kind in OffChainKind as `POST /sign/${Kind}`]: OffChainEndpoint<Contents[Kind]> }),
   'POST /sign/authorization': { request: authorization, response: signDigestResponse },
   'GET /proof/:slug': { response: proofPayload },
   /** Server-sent events named `proof`, each with a `ProofPayload` as its data. */

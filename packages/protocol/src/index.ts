@@ -25,6 +25,7 @@ export {
   endpoints,
   type SignDigestRequest,
   type SignOffChainResponse,
+  toSignEndpoints,
   type WalletUse,
 } from './http.ts'
 export { assertOpening, MAX_OPENING_BYTES, parseOpening, withholdHalf } from './parseOpening.ts'
@@ -103,4 +104,5 @@ export {
 
 // What the enclave loads too.
 
+export { offChainKinds } from './contents.ts'
 export * from './core.ts'

@@ -5,20 +5,14 @@ import { parse, type Schema } from './schema.ts'
 
 type Call = { [Name in Endpoint]: Endpoints[Name] extends { request: Schema } ? Name : never }[Endpoint]
 
+const invalid = 'invalid_typed_data'
 /** The codes of faults that are not `invalid_request`: by what `parse` says, or by the member that this begins with. */
-const codes: { [Name in Call]: Readonly<Record<string, ErrorCode>> } = {
+const codes: { [Name in Call]?: Readonly<Record<string, ErrorCode>> } = {
   // Whether the members of an object are those of a policy is for `@countersign/policy` to say.
   'POST /vaults': { 'policy is not valid': 'invalid_policy' },
   'POST /sign/digest': { digest: 'invalid_digest', txMetadata: 'invalid_tx_metadata' },
   'POST /sign/message': { 'message is not valid': 'invalid_message' },
-  'POST /sign/typed-data': {
-    it: 'invalid_typed_data',
-    domain: 'invalid_typed_data',
-    types: 'invalid_typed_data',
-    primaryType: 'invalid_typed_data',
-    message: 'invalid_typed_data',
-  },
-  'POST /sign/authorization': {},
+  'POST /sign/typed-data': { it: invalid, domain: invalid, types: invalid, primaryType: invalid, message: invalid },
 }
 
 /**
@@ -35,7 +29,7 @@ export function parseRequest<Name extends Call>(
   const schema = endpoints[name].request as Schema as Schema<EndpointRequest<Name>>
   return parse(schema, body, (details) => {
     const [member = ''] = details.split(/\W/)
-    const code = codes[name][details] ?? codes[name][member] ?? 'invalid_request'
+    const code = codes[name]?.[details] ?? codes[name]?.[member] ?? 'invalid_request'
     const unsupported = code === 'invalid_tx_metadata' ? findUnsupported(body) : undefined
     return unsupported === undefined ? fail(code, details) : fail('unsupported_transaction', unsupported)
   })

@@ -31,10 +31,8 @@ const MAX_ITEM_DEPTH = 24
 /** What is to be signed has its own checks, with their own errors, where it is rebuilt. */
 function toSignItem(value: unknown): SignItem | undefined {
   const kind = (value as { kind?: unknown } | null)?.kind
-  if (typeof kind !== 'string' || !Object.hasOwn(signItems, kind) || !isWithinDepth(value, MAX_ITEM_DEPTH)) {
-    return undefined
-  }
-  return isOf<SignItem>(signItems[kind as SignItem['kind']], value) ? value : undefined
+  const isKnown = typeof kind === 'string' && Object.hasOwn(signItems, kind) && isWithinDepth(value, MAX_ITEM_DEPTH)
+  return isKnown && isOf<SignItem>(signItems[kind as SignItem['kind']], value) ? value : undefined
 }
 
 /** Messages to the key worker are copied by recursion: a value nested some thousands deep would end the process. */

@@ -21,16 +21,16 @@ import {
   fromHex,
   type Hex,
   hashAuthorization,
+  hashContent,
   hashEnclaveConfig,
   hashLeaf,
-  hashMessage,
   hashSignedTransaction,
   hashSubject,
   hashTree,
-  hashTypedData,
   hashUnsignedTransaction,
   hashWitness,
   type MessageContent,
+  type OffChainContent,
   type Opening,
   type OpeningContent,
   type Signed,
@@ -308,16 +308,9 @@ function sign(input: {
   return { signed: { kind: 'off-chain', subject }, opening, approvals }
 }
 
-function toContent(
-  signing: Extract<SimulatedSigning, { kind: 'message' | 'typed-data' }>,
-  salt: string,
-): OpeningContent {
-  if (signing.kind === 'message') {
-    const { content = MESSAGE } = signing
-    return { salt, kind: 'message', digest: toPrefixedHex(hashMessage(content.message)), content }
-  }
-  const { content = TYPED_DATA } = signing
-  return { salt, kind: 'typed-data', digest: toPrefixedHex(hashTypedData(content)), content }
+function toContent({ kind, content }: Extract<SimulatedSigning, { content?: unknown }>, salt: string): OpeningContent {
+  const shown = { kind, content: content ?? { message: MESSAGE, 'typed-data': TYPED_DATA }[kind] } as OffChainContent
+  return { salt, ...shown, digest: toPrefixedHex(hashContent(shown)) }
 }
 
 export type BatchOptions = {

@@ -13,6 +13,7 @@ import {
   type SessionUser,
   toHex,
   toPrefixedHex,
+  toSignEndpoints,
   type WalletInfo,
   type WalletUse,
 } from '@countersign/protocol'
@@ -229,8 +230,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     'POST /vaults/:address/attest': (request, { pathname }) =>
       attest(request, () => vaults.find(parseAddress(pathname.split('/')[2]))),
     'POST /sign/digest': signDigest,
-    'POST /sign/message': (request) => signOffChain(request, 'message'),
-    'POST /sign/typed-data': (request) => signOffChain(request, 'typed-data'),
+    ...toSignEndpoints((kind) => (request: Request) => signOffChain(request, kind)),
     'POST /sign/authorization': signAuthorization,
     'GET /proof/:slug': (_request, { pathname }) => getProof(decodeURIComponent(pathname.slice('/proof/'.length))),
   }

@@ -1,4 +1,5 @@
 import type { Endpoint, Hex, ProofPayload, ProofStatus, SessionUser, WalletInfo } from '@countersign/protocol'
+import { offChainKinds } from '@countersign/protocol'
 import type { ServiceClientConfig } from '../client/connection.ts'
 import type { TestProblem } from './problems.ts'
 import type { TestRpcError, TestRpcHandlers, TestTransaction } from './testChain.ts'
@@ -67,8 +68,7 @@ export const testRoutes = [
   'POST /vaults',
   'POST /vaults/:address/attest',
   'POST /sign/digest',
-  'POST /sign/message',
-  'POST /sign/typed-data',
+  ...offChainKinds.map((kind) => `POST /sign/${kind}` as const),
   'POST /sign/authorization',
   'GET /proof/:slug',
 ] as const satisfies readonly Endpoint[]

@@ -3,6 +3,7 @@ import {
   type Hex,
   type OffChainContent,
   type OffChainKind,
+  offChainKinds,
   parseRequest,
   type SignDigestResponse,
   type SignOffChainResponse,
@@ -56,7 +57,7 @@ export type SignRoutesDeps = {
 }
 
 /** As many as 32 KiB of typed data can have: a list of digits has one for every two bytes. */
-const MAX_TYPED_DATA_PARTS = 16_384
+const limits: { readonly [Kind in OffChainKind]?: { maxParts: number } } = { 'typed-data': { maxParts: 16_384 } }
 
 export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): void {
   const { signers, allowedChainIds, isChainRequired, cookies, limiters, getSignedIn, warnOf } = deps
@@ -133,9 +134,9 @@ export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): vo
     return c.json({ slug })
   }
 
-  async function answerOffChain(c: AppContext, kind: OffChainKind, limits?: { maxParts: number }) {
+  async function answerOffChain(c: AppContext, kind: OffChainKind) {
     const { content, wallet, approvals } = await readFirst(c, async () => {
-      const body = await readJsonBody(c.incoming, limits)
+      const body = await readJsonBody(c.incoming, limits[kind])
       const { wallet, approvals, ...content } = parseRequest(`POST /sign/${kind}`, body, invalidBody)
       return { content: { kind, content } as OffChainContent, ...parseWalletUse({ wallet, approvals }) }
     })
@@ -151,8 +152,7 @@ export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): vo
   }
 
   handlers.set('POST /sign/digest', async (c) => c.json(await signDigest(c)))
-  handlers.set('POST /sign/message', (c) => answerOffChain(c, 'message'))
-  handlers.set('POST /sign/typed-data', (c) => answerOffChain(c, 'typed-data', { maxParts: MAX_TYPED_DATA_PARTS }))
+  for (const kind of offChainKinds) handlers.set(`POST /sign/${kind}`, (c) => answerOffChain(c, kind))
   // Only by the user's own wallet: code that a vault let in would need no rule.
   handlers.set('POST /sign/authorization', async (c) => {
     const asked = await readFirst(c, async () => {
