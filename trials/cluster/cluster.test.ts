@@ -22,5 +22,5 @@ test.runIf(hasHaproxy)(
     expect(figures).toMatchObject({ failovers: 3 })
     expect(figures?.signatures).toBeGreaterThan(100)
   },
-  180_000,
+  300_000,
 )

@@ -9,7 +9,7 @@ test('an honest history has no findings, and each planted case is found by name'
   const { faults, figures } = await runHistory({ say }, { count: 30 })
   expect(faults).toEqual([])
   expect(figures).toMatchObject({ proven: 27, nonce: 27, size: 31, entries: 30 })
-}, 120_000)
+}, 300_000)
 
 test('headline, exit code and webhook agree in every situation', async () => {
   expect((await runSituations({ say }, { only: '' })).faults).toEqual([])

@@ -10,4 +10,4 @@ test('600 proofs, most of whose receipts left the database under a worker that w
   expect(figures).toMatchObject({ proofs: 600, read: 600 })
   expect(figures?.dropped).toBeGreaterThanOrEqual(500)
   expect(figures?.killedAt).toBeGreaterThan(0)
-}, 180_000)
+}, 300_000)

@@ -1,6 +1,8 @@
+import { either, type Infer, literal } from './schema.ts'
+
 /* Why an approval of a vault may not count. `@countersign/policy` checks it. */
 
-const clientDataReasons = [
+const clientDataReason = literal(
   /** Not one JSON object that every reader reads alike. */
   'client_data_malformed',
   'client_data_type',
@@ -9,10 +11,10 @@ const clientDataReasons = [
   'origin_not_allowed',
   /** The page was in a frame of another site. */
   'cross_origin',
-] as const
-export type ClientDataReason = (typeof clientDataReasons)[number]
+)
+export type ClientDataReason = Infer<typeof clientDataReason>
 
-const authenticatorDataReasons = [
+const authenticatorDataReason = literal(
   /** Not of the one length that they have without credential data and extensions. */
   'authenticator_data_malformed',
   'rp_id_mismatch',
@@ -22,18 +24,20 @@ const authenticatorDataReasons = [
   'authenticator_data_extended',
   /** Backed up, though not eligible for backup: no authenticator says so. */
   'backup_state_impossible',
-] as const
-export type AuthenticatorDataReason = (typeof authenticatorDataReasons)[number]
+)
+export type AuthenticatorDataReason = Infer<typeof authenticatorDataReason>
 
-export const approvalReasons = [
-  'approver_unknown',
-  'approval_expired',
-  /** It ends more than 24 hours from now. */
-  'approval_too_long',
-  ...clientDataReasons,
-  ...authenticatorDataReasons,
-  /** Not ECDSA in DER, or not by this approver's key over these bytes. */
-  'approval_signature_invalid',
-] as const
 /** Why one approval is not valid. */
-export type ApprovalReason = (typeof approvalReasons)[number]
+export const approvalReason = either(
+  literal(
+    'approver_unknown',
+    'approval_expired',
+    /** It ends more than 24 hours from now. */
+    'approval_too_long',
+    /** Not ECDSA in DER, or not by this approver's key over these bytes. */
+    'approval_signature_invalid',
+  ),
+  clientDataReason,
+  authenticatorDataReason,
+)
+export type ApprovalReason = Infer<typeof approvalReason>

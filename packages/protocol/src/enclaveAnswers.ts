@@ -1,4 +1,4 @@
-import { approvalReasons } from './approvalReason.ts'
+import { approvalReason } from './approvalReason.ts'
 import type { EnclaveConfig } from './configHash.ts'
 import type { Opening } from './opening.ts'
 import { policyRefusal } from './policyRefusal.ts'
@@ -129,7 +129,7 @@ const signItemError = either(
   object({
     error: literal('approval_invalid'),
     index: natural,
-    reason: literal(...approvalReasons),
+    reason: approvalReason,
   }),
 )
 export type SignItemError = Infer<typeof signItemError>

@@ -15,7 +15,7 @@ export type SignatureKind = keyof typeof subjects
 export const signatureKinds = /* @__PURE__ */ Object.keys(subjects) as [SignatureKind, ...SignatureKind[]]
 
 /** The kinds whose signature everyone sees. */
-export type PublicKind = {
+type PublicKind = {
   [Kind in SignatureKind]: (typeof subjects)[Kind]['hasSignature'] extends true ? Kind : never
 }[SignatureKind]
 

@@ -17,6 +17,7 @@ import {
   wallet,
 } from '../client/network.fake.ts'
 import { POLL_INTERVAL_MS } from '../client/proofStore.ts'
+import { browserPage } from '../client/serviceStore.ts'
 import { type ServiceClient, ServiceProvider, useAttestation, useService, useSign, useWallet } from '../index.ts'
 
 // Every test runs as development does: effects are mounted, unmounted and mounted again.
@@ -196,6 +197,29 @@ describe('§4 useService and useWallet', () => {
     const { login, logout, refresh } = hook.result.current.wallet
     expect([login, logout, refresh]).toEqual([first.wallet.login, first.wallet.logout, first.wallet.refresh])
   })
+
+  test('refresh reports a failure, then finds the user; login leaves the page; logout clears even if it fails', async () => {
+    signedOut()
+    const hook = await renderHook(useService, { wrapper: Provided })
+    await expect.poll(() => hook.result.current.ready).toBe(true)
+    network.routes['GET /auth/me'] = () => problem(503, 'database_unavailable')
+    await hook.act(() => hook.result.current.refresh())
+    expect(hook.result.current).toMatchObject({ user: null, error: { code: 'database_unavailable' } })
+    network.routes['GET /auth/me'] = () => json(user)
+    await hook.act(() => hook.result.current.refresh())
+    expect(hook.result.current).toMatchObject({ user, wallet, error: null })
+    const assign = vi.spyOn(browserPage, 'assign').mockReturnValue()
+    hook.result.current.login({ provider: 'b' })
+    expect(assign).toHaveBeenCalledWith(expect.stringContaining(`${config.apiBaseUrl}/auth/b?return_to=`))
+    assign.mockRestore()
+    network.routes['POST /auth/logout'] = () => problem(502, 'internal')
+    let failure: unknown
+    await hook.act(async () => {
+      failure = await hook.result.current.logout().catch((error: unknown) => error)
+    })
+    expect(failure).toMatchObject({ status: 502 })
+    expect(hook.result.current).toMatchObject({ user: null, wallet: null, ready: true })
+  })
 })
 
 describe('§4 useSign', () => {
@@ -212,6 +236,21 @@ describe('§4 useSign', () => {
     await expect.poll(() => hook.result.current.sign).toEqual(done)
     expect(result?.attestationSlug).toBe('slug-1')
     expect(network.paths()).toEqual(['GET /auth/me', 'GET /wallet/me', 'GET /wallet/me', 'POST /sign/digest'])
+  })
+
+  test('pending is true from invocation until it settles', async () => {
+    const gate = createGate<Response>()
+    network.routes['POST /sign/digest'] = () => gate.opened
+    const hook = await renderHook(useBoth, { wrapper: Provided })
+    await expect.poll(() => hook.result.current.wallet.ready).toBe(true)
+    let sending: Promise<unknown> | undefined
+    await hook.act(() => {
+      sending = hook.result.current.sign.signAndSend({ to }).catch((error: unknown) => error)
+    })
+    expect(hook.result.current.sign.pending).toBe(true)
+    gate.open(problem(503, 'enclave_unavailable'))
+    const error = await sending
+    await expect.poll(() => hook.result.current.sign).toMatchObject({ pending: false, error, lastResult: null })
   })
 
   test('another tab has signed in somebody else: wallet_changed, nothing is signed, and a refresh finds them', async () => {
@@ -340,6 +379,31 @@ describe('§4 useAttestation', () => {
     await advance(hook, 60_000)
     expect(hook.result.current).toEqual({ proof: null, loading: false, error: null })
     expect(proofCalls()).toEqual([])
+  })
+
+  test('the slug becomes falsy: no more requests, loading is false, and proof keeps its last value', async () => {
+    const hook = await watch('a')
+    await advance(hook, 0)
+    network.routes['GET /proof/a'] = () => new Promise(() => {})
+    await advance(hook, POLL_INTERVAL_MS)
+    expect(hook.result.current.loading).toBe(true)
+    await hook.rerender({ slug: null })
+    await advance(hook, 60_000)
+    expect(hook.result.current).toEqual({ proof: createProof('a'), loading: false, error: null })
+    expect(proofCalls()).toHaveLength(2)
+  })
+
+  test('§7 error is set when a fetch rejects, and cleared on the next success', async () => {
+    network.routes['GET /proof/a'] = () => problem(503, 'database_unavailable')
+    const hook = await watch('a')
+    await advance(hook, 0)
+    expect(hook.result.current).toMatchObject({ proof: null, loading: false, error: { code: 'database_unavailable' } })
+    network.routes['GET /proof/a'] = () => json(createProof('a'))
+    await advance(hook, POLL_INTERVAL_MS)
+    expect(hook.result.current).toEqual({ proof: createProof('a'), loading: false, error: null })
+    network.routes['GET /proof/a'] = () => problem(503, 'database_unavailable')
+    await advance(hook, POLL_INTERVAL_MS)
+    expect(hook.result.current).toMatchObject({ proof: createProof('a'), error: { code: 'database_unavailable' } })
   })
 
   test('no render shows the proof of one slug for another', async () => {

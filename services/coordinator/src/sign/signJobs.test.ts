@@ -174,6 +174,27 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
     expect(await service.sign(createTransfer(0))).toEqual(['signed'])
   })
 
+  test('the quote is verified for the first and the last time of its statements', async () => {
+    const service = createService()
+    const times = [0, -2_000, 1_000].map((ms) => NOW + ms)
+    const left = [...times]
+    service.signing.state = (statement) => ({ ...statement, signedAt: new Date(left.shift() ?? NOW).toISOString() })
+    const { verifyBatch } = service.toDeps()
+    const seen: unknown[] = []
+    const { over, outcomes } = service.start(
+      times.map((_, index) => createTransfer(index)),
+      {
+        verifyBatch(batch, terms, use) {
+          seen.push(use.at)
+          return verifyBatch(batch, terms, use)
+        },
+      },
+    )
+    await over
+    expect(outcomes()).toEqual(['signed', 'signed', 'signed'])
+    expect(seen).toEqual([{ first: NOW - 2_000, last: NOW + 1_000 }])
+  })
+
   test.each<[string, string, (service: SignService) => unknown]>([
     [
       'a quote of another batch',
