@@ -4,8 +4,15 @@ import { anyCase, checked, data, type Infer, natural, object, parse, positive, w
 
 const MAX_DATA_BYTES = 131_072
 
+/** Of decimals without leading zeros. */
+const isAtMost = (value: string, most: string) =>
+  value.length < most.length || (value.length === most.length && value <= most)
+
 // @__NO_SIDE_EFFECTS__
-const amount = (bits: bigint) => checked(wei, (value) => BigInt(value) < 1n << bits)
+function amount(bits: bigint) {
+  const most = String((1n << bits) - 1n)
+  return checked(wei, (value) => isAtMost(value, most))
+}
 
 /**
  * The fields of the EIP-1559 transaction that a digest stands for; they travel beside it. The access list is empty. Amounts
@@ -23,7 +30,7 @@ export const txMetadata = checked(
     maxPriorityFeePerGas: amount(256n),
   }),
   // EIP-1559: any other such transaction is invalid, so its signature could serve no purpose.
-  ({ maxFeePerGas, maxPriorityFeePerGas }) => BigInt(maxPriorityFeePerGas) <= BigInt(maxFeePerGas),
+  ({ maxFeePerGas, maxPriorityFeePerGas }) => isAtMost(maxPriorityFeePerGas, maxFeePerGas),
 )
 export type TxMetadata = Infer<typeof txMetadata>
 

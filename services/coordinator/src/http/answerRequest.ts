@@ -40,8 +40,11 @@ export function createAnswerRequest({ guards, origins, isMock, route, onError }:
 
   return async (incoming, getSignal) => {
     const target = readTarget(incoming)
+    const { path, rawPath, search } = target ?? UNREADABLE
     const req: RequestHead = {
-      ...(target ?? UNREADABLE),
+      path,
+      rawPath,
+      search,
       method: incoming.method ?? '',
       header(name) {
         const value = incoming.headers[name]
@@ -50,7 +53,8 @@ export function createAnswerRequest({ guards, origins, isMock, route, onError }:
       },
     }
     const begun = guards.begin(req, incoming)
-    const c = createContext({ req, incoming, getSignal, ...begun })
+    const { requestId, clientAddress } = begun
+    const c = createContext({ req, incoming, getSignal, requestId, clientAddress })
     let answer: Answer
     try {
       if (target === undefined) throw unreadable()
@@ -60,11 +64,11 @@ export function createAnswerRequest({ guards, origins, isMock, route, onError }:
       answer = onError(error, c)
     }
     guards.leave()
-    const { status } = answer
+    if (isMock) answer = toMarkedPage(answer, c.headers)
+    const { status, body, encoding } = answer
     const { defaults, fixed } = guards.end(req, begun, { route: c.route, status, failure: c.failure })
     const vary = c.headers.vary === undefined ? 'Origin' : `${c.headers.vary}, Origin`
-    const marked = isMock ? toMarkedPage(answer, c.headers) : answer
-    return { ...marked, headers: { ...defaults, ...c.headers, ...fixed, vary } }
+    return { status, body, encoding, headers: { ...defaults, ...c.headers, ...fixed, vary } }
   }
 }
 

@@ -15,7 +15,7 @@ import type { Store } from '../store/openStore.ts'
 import type { Random } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import { prefersHtml } from './accept.ts'
-import type { AppContext } from './context.ts'
+import { type AppContext, toQuery } from './context.ts'
 import {
   type CookieRules,
   clearChoiceCookie,
@@ -121,8 +121,8 @@ export function registerAuthRoutes(handlers: Handlers, deps: AuthRoutesDeps): vo
   handlers.set('GET /auth/:provider', async (c) => {
     limit(c, limiters.auth)
     const { providerId, provider } = getProvider(c)
-    const returnTo = toReturnTo(allowedOrigins, c.query.getAll('return_to'))
-    if (returnTo !== undefined) c.returnTo = returnTo
+    const returnTo = toReturnTo(allowedOrigins, toQuery(c.req).getAll('return_to'))
+    c.returnTo = returnTo
     const header = c.req.header('cookie')
     const mustChoose = hasChoiceCookie(cookies, header)
     const started = startLogin(deps, { providerId, provider, returnTo, mustChoose })
@@ -139,7 +139,7 @@ export function registerAuthRoutes(handlers: Handlers, deps: AuthRoutesDeps): vo
     limit(c, limiters.auth)
     const { providerId, provider } = getProvider(c)
     const { search } = c.req
-    const states = c.query.getAll('state')
+    const states = toQuery(c.req).getAll('state')
     const [state] = states
     const id = toStateId(state)
     if (state === undefined || id === undefined || states.length > 1) throw stateInvalid()

@@ -26,7 +26,7 @@ export type RequestContext = {
 type Body = string | Uint8Array | ReadableStream<Uint8Array> | null
 
 /** Without headers: those are set through the context. `latin1` is for texts that have a character for each byte. */
-export type Answer = { status: number; body: Body; encoding?: 'latin1' }
+export type Answer = { status: number; body: Body; encoding?: 'latin1' | undefined }
 
 export type Headers = Record<string, string | string[]>
 
@@ -38,13 +38,12 @@ export type AppContext = RequestContext & {
   getSignal(): AbortSignal
   /** What stands for the `:names` in the path of the route. */
   params: Readonly<Record<string, string>>
-  query: URLSearchParams
   /** The pattern of the route, never the URL itself: a callback's URL carries a code. */
-  route?: string
+  route: string | undefined
   /** The page that a sign-in came from, which is on an allowed origin. */
-  returnTo?: string
+  returnTo: string | undefined
   /** The code of the failure that was answered. */
-  failure?: CoordinatorErrorCode
+  failure: CoordinatorErrorCode | undefined
   /** Of the answer, by their names in lower case. */
   headers: Headers
   json(value: unknown, status?: number): Answer
@@ -54,22 +53,28 @@ export type AppContext = RequestContext & {
 
 type ContextParameters = Pick<AppContext, 'incoming' | 'req' | 'requestId' | 'clientAddress' | 'getSignal'>
 
-export function createContext({ req, ...given }: ContextParameters): AppContext {
+export const toQuery = ({ search }: RequestHead) => new URLSearchParams(search)
+
+const NO_PARAMS = {}
+
+/** Without spreads: one is made for every request. */
+export function createContext({ incoming, req, requestId, clientAddress, getSignal }: ContextParameters): AppContext {
   const headers: Headers = {}
-  let query: URLSearchParams | undefined
   return {
-    ...given,
+    incoming,
     req,
+    requestId,
+    clientAddress,
+    getSignal,
     headers,
-    params: {},
-    get query() {
-      query ??= new URLSearchParams(req.search)
-      return query
-    },
+    params: NO_PARAMS,
+    route: undefined,
+    returnTo: undefined,
+    failure: undefined,
     header(name, value, options) {
       const key = name.toLowerCase()
-      const earlier = options?.append ? (headers[key] ?? []) : []
-      headers[key] = earlier.length === 0 ? value : [earlier, value].flat()
+      const earlier = options?.append ? headers[key] : undefined
+      headers[key] = earlier === undefined ? value : [earlier, value].flat()
     },
     json(value, status = 200) {
       headers['content-type'] = 'application/json'

@@ -53,7 +53,7 @@ export function createHttpServer(answerRequest: AnswerRequest, limits: ServerLim
 
 async function answer(answerRequest: AnswerRequest, incoming: IncomingMessage, outgoing: ServerResponse) {
   const { status, headers, body, encoding = 'utf8' } = await answerRequest(incoming, () => toSignal(outgoing))
-  outgoing.once('finish', () => endUnread(incoming))
+  if (!incoming.complete) outgoing.once('finish', () => endUnread(incoming))
   if (body === null || incoming.method === 'HEAD') {
     if (body instanceof ReadableStream) await body.cancel()
     outgoing.writeHead(status, headers).end()
@@ -61,8 +61,8 @@ async function answer(answerRequest: AnswerRequest, incoming: IncomingMessage, o
     outgoing.writeHead(status, headers).flushHeaders()
     writeStream(body, outgoing)
   } else {
-    const length = typeof body === 'string' ? Buffer.byteLength(body, encoding) : body.length
-    outgoing.writeHead(status, { ...headers, 'content-length': length }).end(body, encoding)
+    headers['content-length'] = String(typeof body === 'string' ? Buffer.byteLength(body, encoding) : body.length)
+    outgoing.writeHead(status, headers).end(body, encoding)
   }
 }
 

@@ -5,6 +5,7 @@ import { CoordinatorError } from '../errors.ts'
 import type { ExportProofs } from '../proofs/export/exportCar.ts'
 import type { Clock, Schedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
+import { toQuery } from './context.ts'
 import type { Limiters } from './limiters.ts'
 import type { Handlers } from './router.ts'
 import type { GetSignedIn } from './signedIn.ts'
@@ -57,7 +58,7 @@ export function registerExportRoutes(handlers: Handlers, deps: ExportRoutesDeps)
 
   handlers.set('GET /proofs/export', async (c) => {
     const { user } = await getSignedIn(c, limiters.exports)
-    const before = parseCursor(c.query.getAll('cursor'))
+    const before = parseCursor(toQuery(c.req).getAll('cursor'))
     if (c.req.method === 'HEAD') {
       Object.assign(c.headers, HEADERS)
       return { status: 200, body: null }

@@ -1,6 +1,7 @@
 import { CoordinatorError } from '../errors.ts'
 import { getIpfsBlock } from '../publish/ipfs/gateway.ts'
 import type { GetBlock } from '../publish/ipfs/pinner.ts'
+import { toQuery } from './context.ts'
 import { type Limiters, limit } from './limiters.ts'
 import type { Handlers } from './router.ts'
 
@@ -19,7 +20,7 @@ export function registerGatewayRoutes(handlers: Handlers, { getBlock, limiters }
       {
         method: c.req.method === 'HEAD' ? 'HEAD' : 'GET',
         cid: c.params.cid ?? '',
-        format: c.query.get('format') ?? undefined,
+        format: toQuery(c.req).get('format') ?? undefined,
         accept: c.req.header('accept'),
         ifNoneMatch: c.req.header('if-none-match'),
       },

@@ -3,6 +3,7 @@ import { CoordinatorError } from '../errors.ts'
 import type { LogKeeper } from '../log/logKeeper.ts'
 import { type GetAttestationDeps, getAttestation } from '../sign/enclave/health/getAttestation.ts'
 import type { Store } from '../store/openStore.ts'
+import { toQuery } from './context.ts'
 import { type Limiters, limit } from './limiters.ts'
 import type { Handlers } from './router.ts'
 
@@ -37,7 +38,7 @@ export function registerHealthRoutes(handlers: Handlers, deps: HealthRoutesDeps)
 
   handlers.set('GET /health/attestation', (c) => {
     limit(c, deps.limiters.proof, `attestation:${c.clientAddress}`)
-    return c.json(getAttestation(deps, { nonce: c.query.get('nonce') ?? undefined }))
+    return c.json(getAttestation(deps, { nonce: toQuery(c.req).get('nonce') ?? undefined }))
   })
 }
 

@@ -20,7 +20,8 @@ const DOT_SEGMENT = /\/\.\.?(?:[/?]|$)/
 export function readTarget(incoming: { url?: string | undefined; headers: IncomingHttpHeaders }): Target | undefined {
   const { url = '', headers } = incoming
   const host = headers.host || 'localhost'
-  const [rawPath = ''] = url.split('?')
+  const end = url.indexOf('?')
+  const rawPath = end < 0 ? url : url.slice(0, end)
   if (PLAIN_HOST.test(host) && PLAIN_TARGET.test(url) && !DOT_SEGMENT.test(url)) {
     const search = url.slice(rawPath.length)
     return { path: rawPath, rawPath, search: search === '?' ? '' : search }

@@ -20,9 +20,21 @@ export function createRouter(handlers: Handlers): Handle {
   }
   const patterns = [...all.values()].filter(({ names }) => names.length > 0)
 
+  function findPattern(c: AppContext): PathRoutes | undefined {
+    for (const one of patterns) {
+      const values = one.pattern.exec(c.req.path)
+      if (values === null) continue
+      const params: Record<string, string> = {}
+      for (const [index, name] of one.names.entries()) params[name] = decode(values[index + 1] as string)
+      c.params = params
+      return one
+    }
+    return undefined
+  }
+
   return (c) => {
     const { method, path } = c.req
-    const found = all.get(path) ?? patterns.find(({ pattern }) => pattern.test(path))
+    const found = all.get(path) ?? findPattern(c)
     if (found === undefined) throw new CoordinatorError('not_found', 'there is nothing here')
     c.route = found.path
     const handle = found.byMethod.get(method === 'HEAD' ? 'GET' : method)
@@ -30,10 +42,6 @@ export function createRouter(handlers: Handlers): Handle {
       const allowed = [...found.byMethod.keys()].map((one) => (one === 'GET' ? 'GET, HEAD' : one))
       c.header('allow', allowed.join(', '))
       throw new CoordinatorError('method_not_allowed', 'the method is not allowed here')
-    }
-    if (found.names.length > 0) {
-      const values = found.pattern.exec(path)?.slice(1) ?? []
-      c.params = Object.fromEntries(found.names.map((name, index) => [name, decode(values[index] as string)]))
     }
     return handle(c)
   }
@@ -52,6 +60,7 @@ function toPathRoutes(path: string): PathRoutes {
 }
 
 function decode(text: string): string {
+  if (!text.includes('%')) return text
   try {
     return decodeURIComponent(text)
   } catch {

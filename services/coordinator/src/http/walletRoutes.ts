@@ -6,6 +6,7 @@ import {
   toWalletInfo,
 } from '../accounts/wallet.ts'
 import type { Store } from '../store/openStore.ts'
+import { toQuery } from './context.ts'
 import type { Limiters } from './limiters.ts'
 import { assertEmptyBody, readJsonBody } from './readBody.ts'
 import type { Handlers } from './router.ts'
@@ -27,7 +28,7 @@ export function registerWalletRoutes(handlers: Handlers, deps: WalletRoutesDeps)
 
   handlers.set('GET /wallet/transactions', async (c) => {
     const { user } = await getSignedIn(c, limiters.own)
-    const [limits, cursors] = [c.query.getAll('limit'), c.query.getAll('cursor')]
+    const [limits, cursors] = [toQuery(c.req).getAll('limit'), toQuery(c.req).getAll('cursor')]
     return c.json(await listTransactions(deps, { userId: user.id, limits, cursors }))
   })
 
