@@ -146,6 +146,8 @@ describe('refused', () => {
 
   test.each<[string, unknown]>([
     ['unknown', { ...payment, kind: 'authorization' }],
+    ['of a kind that every object has', { kind: 'constructor', approvals: 1 }],
+    ['of a kind in a list', { kind: ['message'], approvals: 1 }],
     ['without a kind', without(payment, 'kind')],
     ['with a member of another kind', { ...payment, domains: 'any' }],
     ['a deny rule', { ...payment, deny: true }],

@@ -104,12 +104,14 @@ export {
   type ApprovalKind,
   hasSignature,
   isOffChain,
+  isUnlimitedKind,
   type Kind,
   kinds,
   type OffChainKind,
   type SignatureKind,
   signatureKinds,
   subjects,
+  type UnlimitedKind,
 } from './kinds.ts'
 export { isLoopbackHost, isLoopbackUrl, isSafeUrl } from './loopback.ts'
 export {
