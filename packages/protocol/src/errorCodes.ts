@@ -133,7 +133,8 @@ export const errorCodes = {
     status: 413,
     retryable: false,
     title: 'The message is too large to be signed',
-    advice: 'Sign at most 32 KiB, as canonical JSON in UTF-8: a message in hex has half as many bytes.',
+    advice:
+      'Sign less: `details` names the limit, of canonical JSON in UTF-8. A message in hex has half as many bytes.',
   },
   unsupported_media_type: {
     status: 415,

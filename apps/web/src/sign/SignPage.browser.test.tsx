@@ -202,7 +202,7 @@ describe('who is here', () => {
     await confirm(screen).click()
     await expect.element(screen.getByRole('link', { name: 'Save the opening' })).toBeVisible()
     await screen.getByRole('link', { name: 'Wallet', exact: true }).click()
-    const row = screen.getByRole('link', { name: /Message or typed data/ })
+    const row = screen.getByRole('link', { name: /Off-chain signature/ })
     await expect.element(row).toBeVisible()
     expect(row.element().textContent).not.toContain('chain 0')
     expect(row.element().textContent).not.toContain(service.proofs[0]?.txHash.slice(0, 8))

@@ -382,7 +382,7 @@ describe('around the pages', () => {
       await new ServiceClient(service.config).signMessage({ message: 'x' })
     }
     const { screen } = await openWallet({ mode: 'mock', prepare, config: { faucetUrl: FAUCET_URL, tokens: [TOKEN] } })
-    await expect.element(screen.getByText('Message or typed data')).toBeVisible()
+    await expect.element(screen.getByText('Off-chain signature')).toBeVisible()
     await screen.getByText('How this wallet was made').click()
     await screen.getByRole('button', { name: 'Receive' }).click()
     await expect.element(screen.getByRole('img', { name: 'QR code of your address' })).toBeVisible()
