@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createConfigfsQuoteSource, createConfigfsReportSource } from './configfs.ts'
 import { EvidenceError } from './errors.ts'
-import { codeOf, createGate, fakeQuote, fakeReport, fakeReportData } from './evidence.fake.ts'
-import { createFakeTsm, errno, type FakeTsmParameters } from './tsmFilesystem.fake.ts'
+import { codeOf, createGate, fakeQuote, fakeReport, fakeReportData } from '../test/evidence.ts'
+import { createFakeTsm, errno, type FakeTsmParameters } from '../test/tsmFilesystem.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })

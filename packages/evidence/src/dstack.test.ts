@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fromHex, toHex } from '@countersign/protocol'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createDstackQuoteSource } from './dstack.ts'
-import { codeOf, createGate, fakeQuote, fakeReportData } from './evidence.fake.ts'
+import { codeOf, createGate, fakeQuote, fakeReportData } from '../test/evidence.ts'
 
 type Handler = (body: string, response: ServerResponse, request: IncomingMessage) => void | Promise<void>
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { formatAddCheckpoint, parseAddCheckpoint } from './addCheckpoint.ts'
 import { parseNote } from './note.ts'
-import { withCode } from './withCode.fake.ts'
+import { withCode } from '../test/withCode.ts'
 
 // c2sp.org/tlog-witness.
 const example = `old 20852014

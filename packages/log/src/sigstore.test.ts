@@ -4,7 +4,7 @@ import { hashTree, hashTreeLeaf } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { assertInclusion } from './checkProofs.ts'
 import { formatCheckpoint, parseCheckpoint } from './checkpoint.ts'
-import { log, origin } from './logs.fake.ts'
+import { log, origin } from '../test/logs.ts'
 import { openNote, signNote } from './openNote.ts'
 import { createInclusionProof, createLeafReader } from './treeProofs.ts'
 

@@ -4,7 +4,7 @@ import { fromHex } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createVectors, toVectorFile } from '../vectors/createVectors.ts'
 import { assertLogged, openWitnessStatement, parseCheckpoint, parseNote, parseVkey } from './index.ts'
-import { withCode } from './withCode.fake.ts'
+import { withCode } from '../test/withCode.ts'
 
 const file = readFileSync(new URL('../vectors/log-v1.vectors.json', import.meta.url), 'utf8')
 const vectors = JSON.parse(file) as ReturnType<typeof createVectors>

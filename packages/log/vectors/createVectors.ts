@@ -25,7 +25,7 @@ import {
   toVkey,
   type WitnessStatement,
 } from '../src/index.ts'
-import { createSigner, hash, log, origin, type Signer, TIME_S, toCosigned, witnesses } from '../src/logs.fake.ts'
+import { createSigner, hash, log, origin, type Signer, TIME_S, toCosigned, witnesses } from '../test/logs.ts'
 
 const timeMs = TIME_S * 1_000
 const short = (name: string) => toHex(hash(name).subarray(0, 16))

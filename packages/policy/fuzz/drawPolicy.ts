@@ -1,6 +1,6 @@
 import type { Hex } from '@countersign/protocol'
 import type { Random } from '../../protocol/fuzz/random.ts'
-import { beacon, passkeys, satellite, toKey } from '../src/policies.fake.ts'
+import { beacon, passkeys, satellite, toKey } from '../test/policies.ts'
 import type {
   ArgumentRule,
   ArgumentType,

@@ -2,7 +2,7 @@ import type { TxMetadata } from '@countersign/protocol'
 import { createRandom, type Random } from '../../protocol/fuzz/random.ts'
 import { createPolicy } from '../src/assertPolicy.ts'
 import { checkPolicy, type TimedSample } from '../src/checkPolicy.ts'
-import { alice, bob, payment, satellite } from '../src/policies.fake.ts'
+import { alice, bob, payment, satellite } from '../test/policies.ts'
 import type { Policy, Schedule, TransactionRule } from '../src/policy.ts'
 
 /*

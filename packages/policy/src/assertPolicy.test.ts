@@ -23,7 +23,7 @@ import {
   scheduled,
   toKey,
   tokenTransfer,
-} from './policies.fake.ts'
+} from '../test/policies.ts'
 import type { Policy } from './policy.ts'
 
 const withCode = (code: VaultPolicyErrorCode) => expect.objectContaining({ name: 'VaultPolicyError', code })

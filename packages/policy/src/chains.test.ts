@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { canSignOnChains } from './chains.ts'
-import { payment } from './policies.fake.ts'
+import { payment } from '../test/policies.ts'
 import type { DomainRule, Rule } from './policy.ts'
 
 const on = (chainIds: 'any' | number[]): Rule => ({ ...payment, chainIds })

@@ -15,7 +15,7 @@ import {
   toKey,
   token,
   tokenTransfer,
-} from './policies.fake.ts'
+} from '../test/policies.ts'
 import type { Policy, Rule, TransactionRule } from './policy.ts'
 import { canTellTime } from './schedule.ts'
 

@@ -5,7 +5,7 @@ import { drawPolicy } from '../fuzz/drawPolicy.ts'
 import schema from '../spec/policy-v1.schema.json' with { type: 'json' }
 import vectors from '../vectors/policy-v1.vectors.json' with { type: 'json' }
 import { createPolicy } from './assertPolicy.ts'
-import { full, limited, payment, scheduled, tokenTransfer } from './policies.fake.ts'
+import { full, limited, payment, scheduled, tokenTransfer } from '../test/policies.ts'
 import type { Policy } from './policy.ts'
 
 const validate = new Ajv2020({ strict: true, strictRequired: false, strictTypes: false }).compile(schema)

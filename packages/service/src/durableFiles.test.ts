@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { assertWritable, createFolder, writeNewFile } from './durableFiles.ts'
-import { onSync } from './onSync.fake.ts'
+import { onSync } from '../test/onSync.ts'
 
 let folder: string
 beforeEach(async () => {

@@ -11,8 +11,8 @@ import {
   toLog,
   toManifest,
   toProof,
-} from './issues.fake.ts'
-import { apiBaseUrl, createFakeNetwork, type FakeNetwork, rpcUrl } from './network.fake.ts'
+} from '../test/issues.ts'
+import { apiBaseUrl, createFakeNetwork, type FakeNetwork, rpcUrl } from '../test/network.ts'
 import { verify } from './verify.ts'
 
 const issue = await issueGolden()

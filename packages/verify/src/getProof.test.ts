@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { VerifierError } from './errors.ts'
 import { createFetchBytes } from './fetchBytes.ts'
 import { findApi, getProof } from './getProof.ts'
-import { issue, slug, toProof } from './issues.fake.ts'
-import { html, json } from './network.fake.ts'
+import { issue, slug, toProof } from '../test/issues.ts'
+import { html, json } from '../test/network.ts'
 
 const proof = toProof(await issue())
 

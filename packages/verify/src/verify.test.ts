@@ -16,9 +16,9 @@ import {
   toLog,
   toManifest,
   toProof,
-} from './issues.fake.ts'
+} from '../test/issues.ts'
 import { chooseReceipt } from './loadReceipt.ts'
-import { apiBaseUrl, createFakeNetwork, type FakeNetwork, gatewayUrl, json, rpcUrl } from './network.fake.ts'
+import { apiBaseUrl, createFakeNetwork, type FakeNetwork, gatewayUrl, json, rpcUrl } from '../test/network.ts'
 import { emptyManifest } from './parseManifest.ts'
 import { recogniseSubject } from './recogniseSubject.ts'
 import {
@@ -29,9 +29,9 @@ import {
   toFound,
   toSubjectManifest,
   toWanted,
-} from './subjects.fake.ts'
+} from '../test/subjects.ts'
 import { type Progress, type VerifyRequest, verify as verifyReceipt } from './verify.ts'
-import { withCode } from './withCode.fake.ts'
+import { withCode } from '../test/withCode.ts'
 
 const golden = new URL('../../receipt/spec/golden/', import.meta.url)
 const issue = await issueGolden()

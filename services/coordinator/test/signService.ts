@@ -4,14 +4,14 @@ import { createPolicy, hashPolicy, toPolicyBytes } from '@countersign/policy'
 import { type Hex, hashMessage, type SignedBatch, type SignItem, toHex } from '@countersign/protocol'
 import { createTx, toDigest } from '@countersign/testing/stack'
 import { CoordinatorError } from '../src/errors.ts'
-import { createManualTime } from '../src/manualTime.fake.ts'
+import { createManualTime } from './manualTime.ts'
 import {
   createFakeEntropy,
   createFakeLog,
   createFakeRandom,
   createFakeSelfReport,
   createFakeWitness,
-} from '../src/ports.fake.ts'
+} from './ports.ts'
 import { type SignDeps, signJobs } from '../src/sign/batchSigner.ts'
 import { type BatchVerifierDeps, createBatchVerifier, createReleaser } from '../src/sign/checkBatch.ts'
 import type { SignatureChecker } from '../src/sign/checkSignatures.ts'
@@ -20,7 +20,7 @@ import type { SignContent } from '../src/sign/contents.ts'
 import { createPlatformReader, createSimulatedCollateralStore } from '../src/sign/enclave/collateral/collateralStore.ts'
 import type { SignJob, SignResult } from '../src/sign/job.ts'
 import { createSignLog } from '../src/sign/signLog.ts'
-import { createMemoryStore } from '../src/store/memoryStore.fake.ts'
+import { createMemoryStore } from './store/memoryStore.ts'
 import type { Store } from '../src/store/openStore.ts'
 import type { Signer } from '../src/store/signers.ts'
 import type { SignedItemV2 } from './signingEnclave.ts'

@@ -43,7 +43,7 @@ import type { Donor } from './rootSecret/donor.ts'
 import { computeCommitment, RootSecretError } from './rootSecret/rootSecretHolder.ts'
 import { createBatcher } from './sign/batch.ts'
 import { createSamples } from './sign/samples.ts'
-import { createKnownTime } from './time/time.fake.ts'
+import { createKnownTime } from '../test/time/time.ts'
 import { createTime } from './time/time.ts'
 import { createPolicyTexts } from './vault/policyMemory.ts'
 

@@ -9,8 +9,8 @@ import {
   toHex,
   toPrefixedHex,
 } from '@countersign/protocol'
-import { type AssertionChanges, createPasskey } from '../../../packages/policy/src/passkey.fake.ts'
-import { alice, limited, passkeys } from '../../../packages/policy/src/policies.fake.ts'
+import { type AssertionChanges, createPasskey } from '../../../packages/policy/test/passkey.ts'
+import { alice, limited, passkeys } from '../../../packages/policy/test/policies.ts'
 import { createGrant, toSidHash } from '../src/grant/grant.ts'
 import { createKeyring, toOwner } from '../src/keys/deriveKey.ts'
 import { signItem } from '../src/sign/signItem.ts'

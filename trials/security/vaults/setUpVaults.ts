@@ -9,7 +9,7 @@ import {
   type VaultInfo,
 } from '@countersign/protocol'
 import { createTx, type TestUser, toDigest } from '@countersign/testing/stack'
-import type { AssertionChanges, Passkey } from '../../../packages/policy/src/passkey.fake.ts'
+import type { AssertionChanges, Passkey } from '../../../packages/policy/test/passkey.ts'
 import { satelliteKey } from '../../../services/enclave/test/witness.ts'
 import { createVault } from '../../createVault.ts'
 import { createQuickPasskey } from '../../quickPasskey.ts'

@@ -2,15 +2,15 @@ import { readFile, readlink, symlink } from 'node:fs/promises'
 import type { BootEntry, LogEntry, StatementEntry } from '@countersign/log'
 import { nameSignature, toCid } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { issue, issueGoldenV2, signedAt, toManifest } from '../../../../packages/verify/src/issues.fake.ts'
+import { issue, issueGoldenV2, signedAt, toManifest } from '../../../../packages/verify/test/issues.ts'
 import {
   answerAsWitness,
   createFakeLog,
   type FakeLog,
   logReceipt,
   origin,
-} from '../../../../packages/verify/src/monitor/log/log.fake.ts'
-import { createFakeNode } from '../../../../packages/verify/src/monitor/node.fake.ts'
+} from '../../../../packages/verify/test/monitor/log/log.ts'
+import { createFakeNode } from '../../../../packages/verify/test/monitor/node.ts'
 import {
   apiBaseUrl,
   createFakeNetwork,
@@ -18,8 +18,8 @@ import {
   gatewayUrl,
   json,
   rpcUrl,
-} from '../../../../packages/verify/src/network.fake.ts'
-import { createFolder } from '../folder.fake.ts'
+} from '../../../../packages/verify/test/network.ts'
+import { createFolder } from '../../test/folder.ts'
 import { runMonitor } from './runMonitor.ts'
 
 const signed = await issue()

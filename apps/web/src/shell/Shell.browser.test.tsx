@@ -4,8 +4,8 @@ import { createPasskey, createVault, prepare } from '@countersign/sdk/vaults/cli
 import { afterEach, expect, test } from 'vitest'
 import { userEvent } from 'vitest/browser'
 import { toApproveUrl } from '../vaults/approvalText.ts'
-import { button, installPasskeys } from '../vaults/openVault.fake.ts'
-import { closeWallet, openWallet } from '../wallet/openWallet.fake.tsx'
+import { button, installPasskeys } from '../../test/vaults/openVault.ts'
+import { closeWallet, openWallet } from '../../test/wallet/openWallet.tsx'
 
 installPasskeys()
 afterEach(closeWallet)

@@ -2,9 +2,9 @@ import { ServiceClient } from '@countersign/sdk/client'
 import type { TestService } from '@countersign/sdk/testing'
 import { getAddress, parseEther, toHex } from 'viem'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { confirm, recipient, review, TOKEN, write } from '../send/sendForm.fake.ts'
-import { expectAccessible } from '../shell/expectAccessible.fake.ts'
-import { closeWallet, FAUCET_URL, type OpenWalletOptions, openWallet } from './openWallet.fake.tsx'
+import { confirm, recipient, review, TOKEN, write } from '../../test/send/sendForm.ts'
+import { expectAccessible } from '../../test/shell/expectAccessible.ts'
+import { closeWallet, FAUCET_URL, type OpenWalletOptions, openWallet } from '../../test/wallet/openWallet.tsx'
 
 afterEach(closeWallet)
 

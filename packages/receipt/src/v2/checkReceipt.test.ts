@@ -17,10 +17,10 @@ import {
   service,
   statusOf,
   verifier,
-} from '../checkReceipt.fake.ts'
+} from '../../test/checkReceipt.ts'
 import { checkReceipt } from '../checkReceipt.ts'
 import { toCid } from '../cid.ts'
-import { createFreeForms } from '../quoteForms.fake.ts'
+import { createFreeForms } from '../../test/quoteForms.ts'
 import { assembleRelease, toBlockRelease } from './assemble.ts'
 import { encodeBlock } from './blocks.ts'
 

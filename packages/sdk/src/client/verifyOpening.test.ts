@@ -11,7 +11,7 @@ import {
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import vectors from '../../../protocol/vectors/protocol-v2.vectors.json' with { type: 'json' }
 import { createTestService } from '../testing/createTestService.ts'
-import { createProof } from './network.fake.ts'
+import { createProof } from '../../test/client/network.ts'
 import { ServiceClient } from './ServiceClient.ts'
 import { verifyOpening } from './verifyOffChain.ts'
 

@@ -3,11 +3,11 @@ import { type Hex, ServiceError } from '@countersign/protocol'
 import { createWalletClient, custom, getAddress, numberToHex } from 'viem'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { ServiceClient } from '../client/ServiceClient.ts'
-import { installTestService } from '../testing/installTestService.fake.ts'
+import { installTestService } from '../../test/testing/installTestService.ts'
 import type { TestService } from '../testing/testService.ts'
 import { createEip1193Provider, type Eip1193ProviderOptions } from './createEip1193Provider.ts'
 import type { Eip1193Error } from './errors.ts'
-import { failureOf } from './failureOf.fake.ts'
+import { failureOf } from '../../test/eip1193/failureOf.ts'
 
 const to: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
 const nobody: Hex = `0x${'00'.repeat(20)}`

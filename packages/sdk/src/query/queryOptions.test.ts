@@ -18,11 +18,11 @@ import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test, vi } from 'vitest'
 import type { TransactionPage } from '../client/api.ts'
 import { ServiceClient } from '../client/ServiceClient.ts'
-import { installTestService } from '../testing/installTestService.fake.ts'
+import { installTestService } from '../../test/testing/installTestService.ts'
 import type { TestService, TestServiceOptions } from '../testing/testService.ts'
 import { toVaultClient } from '../vaults/toVaultClient.ts'
 import { createVault } from '../vaults/vaultCalls.ts'
-import { rule } from '../vaults/vaults.fake.ts'
+import { rule } from '../../test/vaults/vaults.ts'
 import {
   meQueryOptions,
   proofQueryOptions,

@@ -7,7 +7,7 @@ import { createPasskey } from './createPasskey.ts'
 import { prepare } from './prepare.ts'
 import { type Prepared, parsePrepared } from './prepared.ts'
 import { createVault } from './vaultCalls.ts'
-import { bob, type StartedVault, startVault, toFailure, toPolicy } from './vaults.fake.ts'
+import { bob, type StartedVault, startVault, toFailure, toPolicy } from '../../test/vaults/vaults.ts'
 
 describe('createPasskey', () => {
   let authenticator: TestPasskeys

@@ -7,7 +7,7 @@ import { type PrepareRequest, prepare } from './prepare.ts'
 import { type Prepared, parsePrepared } from './prepared.ts'
 import { sendPrepared, signPrepared } from './signPrepared.ts'
 import { signAndSend } from './toVaultClient.ts'
-import { alice, bob, type StartedVault, startVault, toFailure } from './vaults.fake.ts'
+import { alice, bob, type StartedVault, startVault, toFailure } from '../../test/vaults/vaults.ts'
 
 let started: StartedVault
 

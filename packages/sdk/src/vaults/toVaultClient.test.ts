@@ -4,7 +4,7 @@ import { createEip1193Provider } from '../eip1193/createEip1193Provider.ts'
 import { toServiceAccount } from '../viem/toServiceAccount.ts'
 import { signAndSend, toVaultClient } from './toVaultClient.ts'
 import { createVault } from './vaultCalls.ts'
-import { alice, bob, rule, type StartedVault, startVault, toFailure } from './vaults.fake.ts'
+import { alice, bob, rule, type StartedVault, startVault, toFailure } from '../../test/vaults/vaults.ts'
 
 let started: StartedVault
 

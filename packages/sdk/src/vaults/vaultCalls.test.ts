@@ -6,7 +6,7 @@ import { isVaultError } from './errors.ts'
 import { prepare } from './prepare.ts'
 import { toPolicyFile, toRawCid } from './vault.ts'
 import { attestVault, attestWallet, createVault, listVaults } from './vaultCalls.ts'
-import { type StartedVault, startVault, toFailure, toPolicy } from './vaults.fake.ts'
+import { type StartedVault, startVault, toFailure, toPolicy } from '../../test/vaults/vaults.ts'
 
 let started: StartedVault
 

@@ -18,7 +18,7 @@ import { chainConfig } from 'viem/op-stack'
 import { verifyAuthorization } from 'viem/utils'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { ServiceClient } from '../client/ServiceClient.ts'
-import { installTestService } from '../testing/installTestService.fake.ts'
+import { installTestService } from '../../test/testing/installTestService.ts'
 import type { TestService } from '../testing/testService.ts'
 import { type ToServiceAccountOptions, toServiceAccount } from './toServiceAccount.ts'
 

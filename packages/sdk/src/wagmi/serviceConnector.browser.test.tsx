@@ -14,7 +14,7 @@ import {
   WagmiProvider,
 } from 'wagmi'
 import type { SignedEvent } from '../client/connection.ts'
-import { installTestService } from '../testing/installTestService.fake.ts'
+import { installTestService } from '../../test/testing/installTestService.ts'
 import type { TestService } from '../testing/testService.ts'
 import { serviceConnector } from './serviceConnector.ts'
 

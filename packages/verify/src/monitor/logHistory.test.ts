@@ -1,8 +1,8 @@
 import { encodeBundle, encodeLogEntry, hashOrigin, type LogEntry } from '@countersign/log'
 import { parseBlock } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { apiBaseUrl } from '../network.fake.ts'
-import { createFakeLog, type FakeLog, origin, toEntry } from './log/log.fake.ts'
+import { apiBaseUrl } from '../../test/network.ts'
+import { createFakeLog, type FakeLog, origin, toEntry } from '../../test/monitor/log/log.ts'
 import { createLogsMemory, formatMonitorState, type LogsMemory, parseMonitorState } from './log/logMemory.ts'
 import {
   all,
@@ -18,7 +18,7 @@ import {
   signature,
   spared,
   spareOrigin,
-} from './loggedWallet.fake.ts'
+} from '../../test/monitor/loggedWallet.ts'
 
 let stack: ReturnType<typeof createLoggedWallet>
 beforeEach(() => {

@@ -1,7 +1,7 @@
 import { hashOrigin } from '@countersign/log'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { toManifest } from '../issues.fake.ts'
-import { apiBaseUrl, json } from '../network.fake.ts'
+import { toManifest } from '../../test/issues.ts'
+import { apiBaseUrl, json } from '../../test/network.ts'
 import { emptyManifest, type Manifest } from '../parseManifest.ts'
 import {
   answerAsWitness,
@@ -12,7 +12,7 @@ import {
   origin,
   toEntry,
   toWitnessKey,
-} from './log/log.fake.ts'
+} from '../../test/monitor/log/log.ts'
 import { createLogsMemory } from './log/logMemory.ts'
 import {
   all,
@@ -28,7 +28,7 @@ import {
   signature,
   spared,
   spareOrigin,
-} from './loggedWallet.fake.ts'
+} from '../../test/monitor/loggedWallet.ts'
 
 let stack: ReturnType<typeof createLoggedWallet>
 beforeEach(() => {

@@ -2,9 +2,9 @@ import type { LogEntry } from '@countersign/log'
 import { encodeBlock, nameSignature, toCid } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createFetchBytes } from '../fetchBytes.ts'
-import { toManifest } from '../issues.fake.ts'
-import { apiBaseUrl, gatewayUrl, rpcUrl } from '../network.fake.ts'
-import { createFakeLog, logReceipt, nameEntry, origin, toEntry } from './log/log.fake.ts'
+import { toManifest } from '../../test/issues.ts'
+import { apiBaseUrl, gatewayUrl, rpcUrl } from '../../test/network.ts'
+import { createFakeLog, logReceipt, nameEntry, origin, toEntry } from '../../test/monitor/log/log.ts'
 import { createLogsMemory, formatMonitorState, parseMonitorState } from './log/logMemory.ts'
 import {
   all,
@@ -27,9 +27,9 @@ import {
   signature,
   unlogged,
   wallet,
-} from './loggedWallet.fake.ts'
+} from '../../test/monitor/loggedWallet.ts'
 import { createMonitorMemory, monitorWallet } from './monitorWallet.ts'
-import { stranger, toItem } from './node.fake.ts'
+import { stranger, toItem } from '../../test/monitor/node.ts'
 import { describeReport } from './report.ts'
 
 let stack: ReturnType<typeof createLoggedWallet>

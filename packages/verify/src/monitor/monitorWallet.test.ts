@@ -1,12 +1,12 @@
 import { type AnyReceipt, nameSignature, toCid } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createFetchBytes } from '../fetchBytes.ts'
-import { contract, type FakeIssue, issue, issueGoldenV2, signedAt, toManifest } from '../issues.fake.ts'
-import { createFakeNetwork, type FakeNetwork, gatewayUrl, rpcUrl } from '../network.fake.ts'
+import { contract, type FakeIssue, issue, issueGoldenV2, signedAt, toManifest } from '../../test/issues.ts'
+import { createFakeNetwork, type FakeNetwork, gatewayUrl, rpcUrl } from '../../test/network.ts'
 import type { MonitorMemory } from './judgeSteps.ts'
 import type { MonitorRequest } from './lookAtLogs.ts'
 import { createMonitorMemory, monitorWallet } from './monitorWallet.ts'
-import { createFakeNode, stranger, toItem } from './node.fake.ts'
+import { createFakeNode, stranger, toItem } from '../../test/monitor/node.ts'
 import { describeReport } from './report.ts'
 
 const MANY = 8

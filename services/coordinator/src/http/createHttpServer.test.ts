@@ -3,7 +3,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import type { AnswerRequest } from './answerRequest.ts'
 import { createHttpServer, type ServerLimits } from './createHttpServer.ts'
-import { createTestApp } from './testApp.fake.ts'
+import { createTestApp } from '../../test/http/testApp.ts'
 
 const stops: (() => void)[] = []
 afterEach(() => {

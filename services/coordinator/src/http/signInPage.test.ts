@@ -3,7 +3,7 @@ import { errorCodes } from '@countersign/protocol/errorCodes'
 import { describe, expect, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
 import { isSignInPath, renderSignInPage } from './signInPage.ts'
-import { API, APP, createTestApp, OTHER_APP } from './testApp.fake.ts'
+import { API, APP, createTestApp, OTHER_APP } from '../../test/http/testApp.ts'
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
 const html = { accept: BROWSER }

@@ -9,7 +9,7 @@ import {
 } from '@countersign/protocol'
 import { describe, expect, test, vi } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
-import { createTestApp, signed } from './testApp.fake.ts'
+import { createTestApp, signed } from '../../test/http/testApp.ts'
 
 const message = { message: '0x68656c6c6f' } as const
 const typedData = {

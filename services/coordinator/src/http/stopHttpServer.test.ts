@@ -5,7 +5,7 @@ import { afterEach, expect, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
 import { createHttpServer } from './createHttpServer.ts'
 import { stopHttpServer } from './stopHttpServer.ts'
-import { APP, createTestApp, signBody, signed } from './testApp.fake.ts'
+import { APP, createTestApp, signBody, signed } from '../../test/http/testApp.ts'
 
 const sockets: Socket[] = []
 afterEach(() => {

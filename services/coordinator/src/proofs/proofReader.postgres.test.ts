@@ -11,7 +11,7 @@ import {
   randomHex,
   startTestStore,
   type TestStore,
-} from '../store/store.fake.ts'
+} from '../../test/store/store.ts'
 import { createProofReader } from './proofReader.ts'
 
 const CHAIN = 84_532

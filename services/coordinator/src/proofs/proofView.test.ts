@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { type ProofPayload, proofStatuses, toCanonicalJson } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import type { Proof } from '../store/proofs.ts'
-import { completeProof } from './completeProof.fake.ts'
+import { completeProof } from '../../test/proofs/completeProof.ts'
 import { type ProofView, toProofView } from './proofView.ts'
 
 const read = (path: string) =>

@@ -22,7 +22,7 @@ import {
   stranger,
   strangerKey,
   type TestPublishing,
-} from './publishing.fake.ts'
+} from '../../test/publish/publishing.ts'
 
 const depths = [1, 2, 3, 4, 5]
 const keeps = ['all', 'none'] as const

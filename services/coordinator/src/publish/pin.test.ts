@@ -4,7 +4,7 @@ import { type FakePinService, type PinServiceFault, startFakeKubo } from '@count
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
-import { createFakeClock, createFakeLog } from '../ports.fake.ts'
+import { createFakeClock, createFakeLog } from '../../test/ports.ts'
 import type { SigningBatch } from '../store/batches.ts'
 import type { PinWork } from '../store/findPins.ts'
 import { PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
@@ -17,7 +17,7 @@ import {
   NOW,
   startTestStore,
   type TestStore,
-} from '../store/store.fake.ts'
+} from '../../test/store/store.ts'
 import type { Wallet } from '../store/wallets.ts'
 import { assembleReceipt } from './assembleReceipt.ts'
 import { createKuboPinner } from './ipfs/kubo.ts'

@@ -5,7 +5,7 @@ import { CoordinatorError } from '../errors.ts'
 import { CONFIRM_QUEUE, openJobs } from '../store/jobs.ts'
 import { openDatabase } from '../store/openDatabase.ts'
 import { createPublicationStore } from '../store/publications.ts'
-import { holdTimeLimits } from '../timeLimits.fake.ts'
+import { holdTimeLimits } from '../../test/timeLimits.ts'
 import { ChainError } from './chain/chainError.ts'
 import { encodePublish } from './chain/contract.ts'
 import type { Chain } from './chain/viemChain.ts'
@@ -24,7 +24,7 @@ import {
   startTestPublishing,
   stranger,
   type TestPublishing,
-} from './publishing.fake.ts'
+} from '../../test/publish/publishing.ts'
 
 test.each([
   [[], []],

@@ -13,7 +13,7 @@ import {
   type Scene,
   startTestPublishing,
   type TestPublishing,
-} from './publishing.fake.ts'
+} from '../../test/publish/publishing.ts'
 
 const HOUR_MS = 3_600_000
 

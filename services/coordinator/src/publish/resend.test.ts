@@ -11,7 +11,7 @@ import {
   stranger,
   strangerKey,
   type TestPublishing,
-} from './publishing.fake.ts'
+} from '../../test/publish/publishing.ts'
 
 describe('sending again', () => {
   let publishing: TestPublishing

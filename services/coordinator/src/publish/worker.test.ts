@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
-import { createFakeLog } from '../ports.fake.ts'
+import { createFakeLog } from '../../test/ports.ts'
 import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
 import { openStores } from '../store/openStore.ts'
 import {
@@ -9,7 +9,7 @@ import {
   createTestSigning,
   createTestWallet,
   NOW,
-} from '../store/store.fake.ts'
+} from '../../test/store/store.ts'
 import { ChainError } from './chain/chainError.ts'
 import type { Pinner } from './ipfs/pinner.ts'
 import { startWorker, type WorkerDeps } from './worker.ts'

@@ -1,7 +1,7 @@
 import { createEnclaveSettings, toHex } from '@countersign/protocol'
 import { createReceiptSimulator } from '@countersign/receipt/simulator'
 import { expect, test } from 'vitest'
-import { createFakeSelfReport } from '../ports.fake.ts'
+import { createFakeSelfReport } from '../../test/ports.ts'
 import { createReleaser, type Releasable, type VerifiedBatch } from './checkBatch.ts'
 
 const { records, collateral } = await createReceiptSimulator().issue({ signedAt: new Date('2026-06-15T12:00:00.000Z') })

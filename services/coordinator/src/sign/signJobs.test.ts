@@ -28,7 +28,7 @@ import {
   type SignService,
 } from '../../test/signService.ts'
 import { CoordinatorError } from '../errors.ts'
-import { createFakeRandom } from '../ports.fake.ts'
+import { createFakeRandom } from '../../test/ports.ts'
 import type { SignDeps } from './batchSigner.ts'
 import { createSignatureChecker, type SignatureChecker } from './checkSignatures.ts'
 import { createCommitter } from './commit.ts'

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createSampleClaims } from './entropySamples.ts'
 import { openDatabase } from './openDatabase.ts'
-import { createTestWitness, NOW, startTestStore, type TestStore } from './store.fake.ts'
+import { createTestWitness, NOW, startTestStore, type TestStore } from '../../test/store/store.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR

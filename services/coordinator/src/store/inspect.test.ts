@@ -8,7 +8,7 @@ import {
   NOW,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
 import { enqueueMissing } from './sweep.ts'
 import type { Wallet } from './wallets.ts'
 

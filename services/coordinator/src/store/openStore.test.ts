@@ -8,7 +8,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { guard } from './databaseError.ts'
 import { openDatabase } from './openDatabase.ts'
-import { createTestBatch, createTestSigning, createTestUser, createTestWallet, NOW, openStore } from './store.fake.ts'
+import { createTestBatch, createTestSigning, createTestUser, createTestWallet, NOW, openStore } from '../../test/store/store.ts'
 import { upsertUser } from './users.ts'
 
 const UNAVAILABLE = { code: 'database_unavailable' }

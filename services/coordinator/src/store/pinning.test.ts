@@ -13,7 +13,7 @@ import {
   NOW,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
 import type { Wallet } from './wallets.ts'
 
 const CID = toCid(Buffer.from('a receipt'))

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Hex } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { explain } from './explain.fake.ts'
+import { explain } from '../../test/store/explain.ts'
 import { findProof, findProofStates, listTransactions } from './proofs.ts'
 import {
   createTestBatch,
@@ -12,7 +12,7 @@ import {
   NOW,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
 import type { Wallet } from './wallets.ts'
 
 describe('proofs', () => {

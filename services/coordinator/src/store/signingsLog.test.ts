@@ -4,7 +4,7 @@ import { parseBlock } from '@countersign/receipt'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { assembleReceipt } from '../publish/assembleReceipt.ts'
 import type { SigningBatch } from './batches.ts'
-import { createTestLog, type TestLog } from './logs.fake.ts'
+import { createTestLog, type TestLog } from '../../test/store/logs.ts'
 import { createPinningStore } from './pinning.ts'
 import type { Signing } from './signings.ts'
 import {
@@ -17,7 +17,7 @@ import {
   randomHex,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
 import type { Wallet } from './wallets.ts'
 
 type SigningV2 = Signing & { version: 2 }

@@ -15,7 +15,7 @@ import {
   randomHex,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
 import type { Wallet } from './wallets.ts'
 
 describe('signings of version 2', () => {

@@ -14,7 +14,7 @@ import {
   randomHex,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
 
 const IDLE_MS = 7_200_000
 

@@ -13,7 +13,7 @@ import {
   randomHex,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
 import type { StoredPolicy } from './vaults.ts'
 
 const IDLE_MS = 7_200_000

@@ -10,7 +10,7 @@ import {
 import { CompactEncrypt, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { EnclaveError } from '../errors.ts'
-import { createKnownTime } from '../time/time.fake.ts'
+import { createKnownTime } from '../../test/time/time.ts'
 import { createTime } from '../time/time.ts'
 import { createIdTokenVerifier } from './idToken.ts'
 import type { IdTokenFault } from './idTokenError.ts'
@@ -21,7 +21,7 @@ import {
   JWKS_PATH,
   sendJson,
   startFakeIssuer,
-} from './issuers.fake.ts'
+} from '../../test/grant/issuers.ts'
 
 const NOW_S = Date.UTC(2026, 0, 1) / 1000
 const BOOTED_AT = (NOW_S - 3600) * 1000

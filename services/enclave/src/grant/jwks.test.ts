@@ -10,7 +10,7 @@ import {
   JWKS_PATH,
   sendJson,
   startFakeIssuer,
-} from './issuers.fake.ts'
+} from '../../test/grant/issuers.ts'
 import { createKeySource, type Fetch, type IssuerFault } from './jwks.ts'
 
 const MINUTE = 60_000

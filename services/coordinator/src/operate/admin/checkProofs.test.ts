@@ -9,7 +9,7 @@ import {
   NOW,
   startTestStore,
   type TestStore,
-} from '../../store/store.fake.ts'
+} from '../../../test/store/store.ts'
 import type { Wallet } from '../../store/wallets.ts'
 import { checkProofs, formatList, type ListedProof, parseList } from './checkProofs.ts'
 

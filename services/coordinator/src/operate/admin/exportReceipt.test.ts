@@ -1,7 +1,7 @@
 import { parseReceiptCar, toCid } from '@countersign/receipt'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { assembleReceipt } from '../../publish/assembleReceipt.ts'
-import { createCompleteProofs } from '../../store/finalProofs.fake.ts'
+import { createCompleteProofs } from '../../../test/store/finalProofs.ts'
 import { findPins } from '../../store/findPins.ts'
 import { createPinningStore } from '../../store/pinning.ts'
 import { createRetentionStore } from '../../store/retention.ts'
@@ -15,7 +15,7 @@ import {
   NOW,
   startTestStore,
   type TestStore,
-} from '../../store/store.fake.ts'
+} from '../../../test/store/store.ts'
 import type { Wallet } from '../../store/wallets.ts'
 import { exportCollateral, exportReceipt } from './exportReceipt.ts'
 

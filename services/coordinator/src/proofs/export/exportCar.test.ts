@@ -5,7 +5,7 @@ import { encodeCarHeader, encodeCarSection, toCid } from '@countersign/receipt'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { assembleReceipt } from '../../publish/assembleReceipt.ts'
-import { createCompleteProofs } from '../../store/finalProofs.fake.ts'
+import { createCompleteProofs } from '../../../test/store/finalProofs.ts'
 import { findPins } from '../../store/findPins.ts'
 import { findPosition } from '../../store/proofs.ts'
 import { createRetentionStore } from '../../store/retention.ts'
@@ -16,7 +16,7 @@ import {
   NOW,
   startTestStore,
   type TestStore,
-} from '../../store/store.fake.ts'
+} from '../../../test/store/store.ts'
 import { checkExport } from './checkExport.ts'
 import { createBlockReader, exportRange, exportUser, toPageBlock, toTreeBlocks } from './exportCar.ts'
 
