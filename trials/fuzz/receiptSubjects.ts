@@ -57,7 +57,10 @@ export async function createReceiptSubjects(): Promise<Subject[]> {
     const coordinator = { release: toCid(release) }
     const whole = toCanonicalJson({ ...receipt, signer, coordinator, ...(policy && { policy }) })
     const checking: CheckReceiptOptions = {
-      ...{ roots, anchors, mockEntropyKeys, verifier },
+      roots,
+      anchors,
+      mockEntropyKeys,
+      verifier,
       blocks: { ...given, release },
       ...(opening && { opening: new TextEncoder().encode(JSON.stringify(opening)) }),
     }

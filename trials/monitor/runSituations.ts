@@ -61,7 +61,10 @@ function createService() {
   const { network, node } = stack
   const logs = [createFakeLog([boot(0, configHash)])]
   const service = {
-    ...{ network, node, logs, address: wallet },
+    network,
+    node,
+    logs,
+    address: wallet,
     manifest: {
       ...(manifests[0] as Manifest),
       enclave: {

@@ -5,8 +5,8 @@ import { canonicalBytes } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import { signedAt } from '../../../packages/verify/test/issues.ts'
 import { withCode } from '../../../packages/verify/test/withCode.ts'
-import { explain } from './explain.ts'
 import { createFolder, honest } from '../test/folder.ts'
+import { explain } from './explain.ts'
 
 const simulator = createSimulator({ at: signedAt })
 const reportData = new Uint8Array(64).fill(7)

@@ -4,8 +4,8 @@ import { toCanonicalJson } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { slug } from '../../../packages/verify/test/issues.ts'
 import { createFolder, honest, toFlags } from '../test/folder.ts'
-import { HELP } from './help.ts'
 import { accept, collateralCid, deps, run, runJson, txHash } from '../test/runCli.ts'
+import { HELP } from './help.ts'
 import { runCli } from './runCli.ts'
 
 describe('files', () => {

@@ -7,9 +7,9 @@ import { goldenLog } from '../../../packages/receipt/spec/tamperedLog.ts'
 import { goldenVaults } from '../../../packages/receipt/test/vaults.ts'
 import { issueGolden, issueGoldenV2 } from '../../../packages/verify/test/issues.ts'
 import { createFakeNetwork, gatewayUrl } from '../../../packages/verify/test/network.ts'
-import { toExitCode } from './exitCodes.ts'
 import { createFolder, toFlags } from '../test/folder.ts'
 import { deps } from '../test/runCli.ts'
+import { toExitCode } from './exitCodes.ts'
 import { runCli } from './runCli.ts'
 
 const golden = await issueGolden()

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { honest, toFlags } from './folder.ts'
 import { runCli } from '../src/runCli.ts'
+import { honest, toFlags } from './folder.ts'
 
 export const deps = { fetch, timeoutMs: 5_000, now: () => new Date('2028-03-01T12:00:00Z'), isColored: false }
 export const accept = ['--allow-mock', ...toFlags(honest)]

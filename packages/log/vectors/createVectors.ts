@@ -58,8 +58,11 @@ function signStatement(statement: WitnessStatement): string {
 function createStatements(checkpoint: string) {
   const question = { origin, nonce: long('nonce'), timestampS: TIME_S }
   const none: WitnessStatement = {
-    ...{ witness: toHex(witness.key.publicKey), originHash: hashOrigin(origin), nonce: question.nonce },
-    ...{ timestampS: TIME_S, checkpoint: null },
+    witness: toHex(witness.key.publicKey),
+    originHash: hashOrigin(origin),
+    nonce: question.nonce,
+    timestampS: TIME_S,
+    checkpoint: null,
   }
   const known = { ...none, checkpoint }
   const other = 'log.example/enclave-b'

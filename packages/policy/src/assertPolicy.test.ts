@@ -2,16 +2,6 @@ import { createHash } from 'node:crypto'
 import { type Hex, toCanonicalJson } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import {
-  assertPolicy,
-  assertPolicyForm,
-  createPolicy,
-  hashPolicy,
-  MAX_POLICY_BYTES,
-  parsePolicy,
-  toPolicyBytes,
-} from './assertPolicy.ts'
-import type { VaultPolicyErrorCode } from './errors.ts'
-import {
   alice,
   beacon,
   bob,
@@ -24,6 +14,16 @@ import {
   toKey,
   tokenTransfer,
 } from '../test/policies.ts'
+import {
+  assertPolicy,
+  assertPolicyForm,
+  createPolicy,
+  hashPolicy,
+  MAX_POLICY_BYTES,
+  parsePolicy,
+  toPolicyBytes,
+} from './assertPolicy.ts'
+import type { VaultPolicyErrorCode } from './errors.ts'
 import type { Policy } from './policy.ts'
 
 const withCode = (code: VaultPolicyErrorCode) => expect.objectContaining({ name: 'VaultPolicyError', code })

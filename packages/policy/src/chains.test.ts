@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { canSignOnChains } from './chains.ts'
 import { payment } from '../test/policies.ts'
+import { canSignOnChains } from './chains.ts'
 import type { DomainRule, Rule } from './policy.ts'
 
 const on = (chainIds: 'any' | number[]): Rule => ({ ...payment, chainIds })

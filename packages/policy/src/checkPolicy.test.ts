@@ -1,7 +1,5 @@
 import type { Hex, TxMetadata, TypedData } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { createPolicy } from './assertPolicy.ts'
-import { checkPolicy, type PolicyRequest } from './checkPolicy.ts'
 import {
   alice,
   beacon,
@@ -16,6 +14,8 @@ import {
   token,
   tokenTransfer,
 } from '../test/policies.ts'
+import { createPolicy } from './assertPolicy.ts'
+import { checkPolicy, type PolicyRequest } from './checkPolicy.ts'
 import type { Policy, Rule, TransactionRule } from './policy.ts'
 import { canTellTime } from './schedule.ts'
 

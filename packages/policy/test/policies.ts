@@ -1,8 +1,8 @@
 import { type Hex, quicknet, toHex } from '@countersign/protocol'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { createPolicy } from '../src/assertPolicy.ts'
-import { createPasskey, type Passkey } from './passkey.ts'
 import type { Policy, TimeSource, TransactionRule } from '../src/policy.ts'
+import { createPasskey, type Passkey } from './passkey.ts'
 
 /* Policies for tests, one of each of the usual shapes. */
 

@@ -1,8 +1,8 @@
 import { type OpeningContent, toChecksumAddress } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { approved, goldenVaults } from '../../receipt/test/vaults.ts'
-import { describeSigned, nameSigned, type SignedReader } from './describeSigned.ts'
 import { issueGolden, issueGoldenV2 } from '../test/issues.ts'
+import { describeSigned, nameSigned, type SignedReader } from './describeSigned.ts'
 
 const one = await issueGolden()
 const transaction = await issueGoldenV2()

@@ -3,9 +3,6 @@ import { createVerifier } from '@countersign/attestation'
 import { simulatedRoots } from '@countersign/attestation/simulator'
 import { ServiceError, toCanonicalJson } from '@countersign/protocol'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { findLies } from './compareClaims.ts'
-import { createFetchBytes } from './fetchBytes.ts'
-import { findApi } from './getProof.ts'
 import {
   contract,
   issueGolden,
@@ -17,10 +14,7 @@ import {
   toManifest,
   toProof,
 } from '../test/issues.ts'
-import { chooseReceipt } from './loadReceipt.ts'
 import { apiBaseUrl, createFakeNetwork, type FakeNetwork, gatewayUrl, json, rpcUrl } from '../test/network.ts'
-import { emptyManifest } from './parseManifest.ts'
-import { recogniseSubject } from './recogniseSubject.ts'
 import {
   createSubjectNetwork,
   judgedAt,
@@ -30,8 +24,14 @@ import {
   toSubjectManifest,
   toWanted,
 } from '../test/subjects.ts'
-import { type Progress, type VerifyRequest, verify as verifyReceipt } from './verify.ts'
 import { withCode } from '../test/withCode.ts'
+import { findLies } from './compareClaims.ts'
+import { createFetchBytes } from './fetchBytes.ts'
+import { findApi } from './getProof.ts'
+import { chooseReceipt } from './loadReceipt.ts'
+import { emptyManifest } from './parseManifest.ts'
+import { recogniseSubject } from './recogniseSubject.ts'
+import { type Progress, type VerifyRequest, verify as verifyReceipt } from './verify.ts'
 
 const golden = new URL('../../receipt/spec/golden/', import.meta.url)
 const issue = await issueGolden()
@@ -64,7 +64,9 @@ const verify = (change: Partial<VerifyRequest> = {}) =>
 
 const verifyOffline = (...files: { name: string; bytes: Uint8Array<ArrayBuffer> }[]) =>
   verifyReceipt(createDeps(network), {
-    ...{ manifests: [manifest], gateways: [gatewayUrl], allowMock: true },
+    manifests: [manifest],
+    gateways: [gatewayUrl],
+    allowMock: true,
     ...chooseReceipt(files),
   })
 

@@ -5,6 +5,10 @@ import { encodeReceiptCar, parseBlock, type ReceiptFiles, toCid } from '@counter
 import type { SimulatedAttestation } from '@countersign/receipt/simulator'
 import { goldenVaults } from '../../receipt/test/vaults.ts'
 import type { Claim } from '../src/compareClaims.ts'
+import type { GivenFile } from '../src/loadParts.ts'
+import { emptyManifest, type Manifest } from '../src/parseManifest.ts'
+import type { VerifierStep } from '../src/steps.ts'
+import type { Conclusion, Outcome } from '../src/verify.ts'
 import {
   contract,
   type FakeIssue,
@@ -17,11 +21,7 @@ import {
   toManifest,
   toProof,
 } from './issues.ts'
-import type { GivenFile } from '../src/loadParts.ts'
 import { apiBaseUrl, createFakeNetwork, type FakeNetwork, gatewayUrl, html, json, rpcUrl } from './network.ts'
-import { emptyManifest, type Manifest } from '../src/parseManifest.ts'
-import type { VerifierStep } from '../src/steps.ts'
-import type { Conclusion, Outcome } from '../src/verify.ts'
 
 /*
  * What a reader gives, what the network answers, and what must come of it. `verify` is tested with every case, the command line and the page

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs'
 import { errorCodes } from '@countersign/protocol/errorCodes'
 import type { AttestationReceiptV1 } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
-import { CoordinatorError, type CoordinatorErrorCode } from './errors.ts'
 import { API, APP, createTestApp, OTHER_APP, signBody, signed, toDigest, txMetadata } from '../test/http/testApp.ts'
 import { createFakeWitness, toFakeProvenance } from '../test/ports.ts'
 import { toCompleteProof } from '../test/proofs/completeProof.ts'
 import { createMemoryStore } from '../test/store/memoryStore.ts'
+import { CoordinatorError, type CoordinatorErrorCode } from './errors.ts'
 import type { Proof } from './store/proofs.ts'
 
 const golden = new URL('../../../packages/receipt/spec/golden/receipt.json', import.meta.url)

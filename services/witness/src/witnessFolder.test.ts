@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { onSync } from '../../../packages/service/test/onSync.ts'
-import { holdFolder } from './holdFolder.ts'
 import { keyFile } from '../test/witness.ts'
+import { holdFolder } from './holdFolder.ts'
 import { createWitnessFolder, toKeyPath, toStorePath } from './witnessFolder.ts'
 
 let parent: string

@@ -1,6 +1,6 @@
 import { formatAddCheckpoint, hashOrigin } from '@countersign/log'
-import { leaves, log, origin, toCosigned, toText } from '../../../packages/log/test/logs.ts'
 import { createConsistencyProof, createLeafReader } from '../../../packages/log/src/treeProofs.ts'
+import { leaves, log, origin, toCosigned, toText } from '../../../packages/log/test/logs.ts'
 import type { LogList } from '../src/logList.ts'
 import { createKeyFile, readSigners } from '../src/signers.ts'
 import type { Store, Stored } from '../src/store.ts'

@@ -143,7 +143,9 @@ export function approve({
   const request = {
     vaultAddress: vault.address,
     policyHash: fromHex(vault.policyHash),
-    ...{ kind, digest: fromHex(digest.slice(2)), expiresMs },
+    kind,
+    digest: fromHex(digest.slice(2)),
+    expiresMs,
   }
   return (passkey ?? owner).approve(request, by, changes)
 }

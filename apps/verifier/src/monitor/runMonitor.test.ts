@@ -27,7 +27,9 @@ const history = createFakeLog()
 const plain = { treeSize: 1, leafIndex: 0, batchSequence: 0 }
 const issued = await issueGoldenV2({ ...plain, signedAt, log: { origin } })
 const started: BootEntry = {
-  ...{ kind: 'boot', bootId: 'b0'.repeat(16), configHash: issued.anchors.configHashes[0] as string },
+  kind: 'boot',
+  bootId: 'b0'.repeat(16),
+  configHash: issued.anchors.configHashes[0] as string,
   timeMs: signedAt.getTime() - 1000,
 }
 history.append(started)
@@ -207,7 +209,10 @@ describe('with a log', () => {
     return forked
   }
   const signature = (leaf: string): LogEntry => ({
-    ...{ kind: 'signature', keyId, leaf: leaf.repeat(32), timeMs: signedAt.getTime() },
+    kind: 'signature',
+    keyId,
+    leaf: leaf.repeat(32),
+    timeMs: signedAt.getTime(),
   })
   const withLog = [wallet, ...options, '--log', apiBaseUrl]
 

@@ -4,12 +4,7 @@ import type { Hex } from '@countersign/sdk'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { render } from 'vitest-browser-react'
 import { issue, issueGoldenV2, signedAt, toManifest } from '../../../../packages/verify/test/issues.ts'
-import {
-  answerAsWitness,
-  createFakeLog,
-  logReceipt,
-  origin,
-} from '../../../../packages/verify/test/monitor/log/log.ts'
+import { answerAsWitness, createFakeLog, logReceipt, origin } from '../../../../packages/verify/test/monitor/log/log.ts'
 import { createFakeNode } from '../../../../packages/verify/test/monitor/node.ts'
 import {
   apiBaseUrl,
@@ -31,7 +26,9 @@ const original = globalThis.fetch
 const history = createFakeLog()
 const plain = { treeSize: 1, leafIndex: 0, batchSequence: 0 }
 const boot = (configHash = ''): LogEntry => ({
-  ...{ kind: 'boot', bootId: 'b0'.repeat(16), configHash },
+  kind: 'boot',
+  bootId: 'b0'.repeat(16),
+  configHash,
   timeMs: signedAt.getTime() - 1000,
 })
 

@@ -12,10 +12,10 @@ import {
   toGatewayProof as toProof,
 } from '../../../../packages/verify/test/network.ts'
 import { toConfig } from '../../test/config.ts'
-import type { WebConfig } from '../config.ts'
 import { alert, heading, PATIENCE, renderPage, statusOf } from '../../test/report/reportPage.tsx'
 import { expectAccessible } from '../../test/shell/expectAccessible.ts'
 import { createWarmWorker } from '../../test/worker/warmWorker.ts'
+import type { WebConfig } from '../config.ts'
 import { ProofPage } from './ProofPage.tsx'
 import { POLL_INTERVAL_MS } from './useProof.ts'
 

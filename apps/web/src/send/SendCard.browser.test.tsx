@@ -2,8 +2,6 @@ import type { TestService } from '@countersign/sdk/testing'
 import { parseEther } from 'viem'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { userEvent } from 'vitest/browser'
-import { expectAccessible } from '../../test/shell/expectAccessible.ts'
-import { closeWallet, openWallet } from '../../test/wallet/openWallet.tsx'
 import {
   amount,
   answerBob,
@@ -19,6 +17,8 @@ import {
   to,
   write,
 } from '../../test/send/sendForm.ts'
+import { expectAccessible } from '../../test/shell/expectAccessible.ts'
+import { closeWallet, openWallet } from '../../test/wallet/openWallet.tsx'
 
 afterEach(closeWallet)
 

@@ -4,8 +4,8 @@ import { createSiweMessage } from 'viem/siwe'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { page } from 'vitest/browser'
 import { expectAccessible } from '../../test/shell/expectAccessible.ts'
-import { closeWallet, type OpenWalletOptions, openWallet } from '../../test/wallet/openWallet.tsx'
 import { confirm, text, write } from '../../test/sign/signForm.ts'
+import { closeWallet, type OpenWalletOptions, openWallet } from '../../test/wallet/openWallet.tsx'
 
 afterEach(closeWallet)
 

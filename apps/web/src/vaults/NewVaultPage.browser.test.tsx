@@ -4,8 +4,8 @@ import { createVault, listVaults } from '@countersign/sdk/vaults/client'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { toKey } from '../../../../packages/policy/test/policies.ts'
 import { expectAccessible } from '../../test/shell/expectAccessible.ts'
-import { closeWallet, openWallet } from '../../test/wallet/openWallet.tsx'
 import { button, installPasskeys } from '../../test/vaults/openVault.ts'
+import { closeWallet, openWallet } from '../../test/wallet/openWallet.tsx'
 import { toPolicy } from './template.ts'
 
 const passkeys = installPasskeys()

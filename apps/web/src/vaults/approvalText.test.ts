@@ -9,11 +9,22 @@ import { parseApprover } from './newVaultDraft.ts'
 
 const now = Date.UTC(2026, 10, 16)
 const content: TxMetadata = {
-  ...{ chainId: 1, nonce: 3, to: alice, value: String(ETHER), data: '0x', gas: '21000' },
-  ...{ maxFeePerGas: '1000000000', maxPriorityFeePerGas: '0' },
+  chainId: 1,
+  nonce: 3,
+  to: alice,
+  value: String(ETHER),
+  data: '0x',
+  gas: '21000',
+  maxFeePerGas: '1000000000',
+  maxPriorityFeePerGas: '0',
 }
 const prepared = parsePrepared({
-  ...{ version: 1, kind: 'transaction', content, policy: limited, approvals: 1, expiresMs: now + 3_600_000 },
+  version: 1,
+  kind: 'transaction',
+  content,
+  policy: limited,
+  approvals: 1,
+  expiresMs: now + 3_600_000,
   address: `0x${'11'.repeat(20)}`,
   policyHash: toHex(hashPolicy(limited)),
   digest: `0x${toHex(hashUnsignedTransaction(content))}`,

@@ -24,7 +24,9 @@ function payAt(head: number) {
     eth_blockNumber: () => last,
     eth_getBalance: ([, tag]: readonly unknown[]) => toHex(parseEther(tag === last || tag === 'latest' ? '1.75' : '1')),
     eth_getBlockByNumber: ([tag]: readonly unknown[]) => ({
-      ...{ number: tag, timestamp: toHex(Math.floor(Date.now() / 1000) - 120), baseFeePerGas: '0x1' },
+      number: tag,
+      timestamp: toHex(Math.floor(Date.now() / 1000) - 120),
+      baseFeePerGas: '0x1',
       transactions: tag === last ? [payment] : [],
     }),
     eth_getTransactionReceipt: () => ({ status: '0x1' }),

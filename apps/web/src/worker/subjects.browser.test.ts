@@ -11,13 +11,13 @@ import {
   toSubjectManifest,
   toWanted,
 } from '../../../../packages/verify/test/subjects.ts'
+import { createWarmWorker } from '../../test/worker/warmWorker.ts'
 import { readOperatorTrust, toVerifyRequest } from '../anchors/trust.ts'
 import type { WebConfig } from '../config.ts'
 import { parsePasted } from '../verifyPage/SubjectForm.tsx'
 import { type Asked, findAsked } from '../verifyPage/useAsked.ts'
 import { fetchBytes } from './pageFetch.ts'
 import { startVerification } from './startVerification.ts'
-import { createWarmWorker } from '../../test/worker/warmWorker.ts'
 
 const WarmWorker = createWarmWorker()
 /** A site always names a service; that of a row without sources has nothing. */

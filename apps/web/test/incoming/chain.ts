@@ -6,8 +6,11 @@ import type { IncomingChain } from '../../src/incoming/lookForPayments.ts'
 export const me: Hex = '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266'
 export const friend: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
 export const token: Token = {
-  ...{ chainId: 31337, address: `0x${'ab'.repeat(20)}`, symbol: 'TEST' },
-  ...{ decimals: 6, name: 'Test Token' },
+  chainId: 31337,
+  address: `0x${'ab'.repeat(20)}`,
+  symbol: 'TEST',
+  decimals: 6,
+  name: 'Test Token',
 }
 
 export type FakeBlock = {
@@ -76,7 +79,10 @@ export function createFakeChain({
       chain.asked.push('eth_getBlockByNumber')
       const block = chain.blocks.find((one) => one.number === number)
       const transactions = (block?.transactions ?? []).map(({ from = friend, to = me, value }, index) => ({
-        ...{ hash: toHash(number, index), from, to, value },
+        hash: toHash(number, index),
+        from,
+        to,
+        value,
       }))
       return { timestamp: 1_700_000_000n + number * 12n, transactions }
     },
@@ -93,7 +99,10 @@ export function createFakeChain({
         .filter(({ number }) => number >= fromBlock && number <= toBlock)
         .flatMap(({ number: blockNumber, transfers = [] }) =>
           transfers.map(({ from = friend, to = me, value, address = token.address }, logIndex) => ({
-            ...{ address, blockNumber, logIndex, transactionHash: toHash(blockNumber, logIndex) },
+            address,
+            blockNumber,
+            logIndex,
+            transactionHash: toHash(blockNumber, logIndex),
             args: { from, to, value },
           })),
         )

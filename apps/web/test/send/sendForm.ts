@@ -8,8 +8,11 @@ import type { openWallet } from '../wallet/openWallet.tsx'
 
 export const recipient = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 export const TOKEN: Token = {
-  ...{ chainId: 31337, address: '0xabababababababababababababababababababab', symbol: 'TEST' },
-  ...{ decimals: 6, name: 'Test Token' },
+  chainId: 31337,
+  address: '0xabababababababababababababababababababab',
+  symbol: 'TEST',
+  decimals: 6,
+  name: 'Test Token',
 }
 
 type Screen = Awaited<ReturnType<typeof openWallet>>['screen']

@@ -3,9 +3,9 @@ import { createTestPasskeys, type TestService } from '@countersign/sdk/testing'
 import { createPasskey, createVault, type Vault } from '@countersign/sdk/vaults/client'
 import { parseEther } from 'viem'
 import { afterEach, beforeEach, expect } from 'vitest'
+import { toPolicy } from '../../src/vaults/template.ts'
 import { amount, recipient, review, to } from '../send/sendForm.ts'
 import { type OpenWalletOptions, openWallet } from '../wallet/openWallet.tsx'
-import { toPolicy } from '../../src/vaults/template.ts'
 
 type Screen = Awaited<ReturnType<typeof openWallet>>['screen']
 

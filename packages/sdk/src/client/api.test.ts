@@ -13,9 +13,9 @@ import {
   user,
   wallet,
 } from '../../test/client/network.ts'
+import { withCode } from '../../test/client/withCode.ts'
 import { REQUEST_TIMEOUT_MS } from './request.ts'
 import { ServiceClient } from './ServiceClient.ts'
-import { withCode } from '../../test/client/withCode.ts'
 
 let network: FakeNetwork
 let api: ServiceClient['api']

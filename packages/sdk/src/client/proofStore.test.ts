@@ -10,9 +10,9 @@ import {
   json,
   problem,
 } from '../../test/client/network.ts'
+import { withCode } from '../../test/client/withCode.ts'
 import { createProofStore, POLL_INTERVAL_MS } from './proofStore.ts'
 import { ServiceClient } from './ServiceClient.ts'
-import { withCode } from '../../test/client/withCode.ts'
 
 let network: FakeNetwork
 

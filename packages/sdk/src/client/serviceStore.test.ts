@@ -12,9 +12,9 @@ import {
   user,
   wallet,
 } from '../../test/client/network.ts'
+import { withCode } from '../../test/client/withCode.ts'
 import { ServiceClient } from './ServiceClient.ts'
 import { createServiceStore } from './serviceStore.ts'
-import { withCode } from '../../test/client/withCode.ts'
 
 let network: FakeNetwork
 

@@ -1,9 +1,7 @@
 import { encodeBundle, encodeLogEntry, hashOrigin, type LogEntry } from '@countersign/log'
 import { parseBlock } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { apiBaseUrl } from '../../test/network.ts'
 import { createFakeLog, type FakeLog, origin, toEntry } from '../../test/monitor/log/log.ts'
-import { createLogsMemory, formatMonitorState, type LogsMemory, parseMonitorState } from './log/logMemory.ts'
 import {
   all,
   boot,
@@ -19,6 +17,8 @@ import {
   spared,
   spareOrigin,
 } from '../../test/monitor/loggedWallet.ts'
+import { apiBaseUrl } from '../../test/network.ts'
+import { createLogsMemory, formatMonitorState, type LogsMemory, parseMonitorState } from './log/logMemory.ts'
 
 let stack: ReturnType<typeof createLoggedWallet>
 beforeEach(() => {

@@ -1,8 +1,6 @@
 import { hashOrigin } from '@countersign/log'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { toManifest } from '../../test/issues.ts'
-import { apiBaseUrl, json } from '../../test/network.ts'
-import { emptyManifest, type Manifest } from '../parseManifest.ts'
 import {
   answerAsWitness,
   createFakeLog,
@@ -13,7 +11,6 @@ import {
   toEntry,
   toWitnessKey,
 } from '../../test/monitor/log/log.ts'
-import { createLogsMemory } from './log/logMemory.ts'
 import {
   all,
   boot,
@@ -29,6 +26,9 @@ import {
   spared,
   spareOrigin,
 } from '../../test/monitor/loggedWallet.ts'
+import { apiBaseUrl, json } from '../../test/network.ts'
+import { emptyManifest, type Manifest } from '../parseManifest.ts'
+import { createLogsMemory } from './log/logMemory.ts'
 
 let stack: ReturnType<typeof createLoggedWallet>
 beforeEach(() => {
@@ -103,10 +103,8 @@ describe('witnesses that are asked themselves', () => {
       const change = answer(longer(), longer(), same())
       const logs = createLogsMemory()
       expect(await stack.look(change, logs)).toMatchObject({
-        ...{
-          conclusion: 'incomplete',
-          findings: [{ kind: 'log-unavailable', detail: `${ahead}; this look did not wait for those` }],
-        },
+        conclusion: 'incomplete',
+        findings: [{ kind: 'log-unavailable', detail: `${ahead}; this look did not wait for those` }],
       })
     })
 
@@ -195,7 +193,8 @@ describe('witnesses that are asked themselves', () => {
       stack.publish(...all)
       const report = await stack.look(answer(makeUp(), same(), same()))
       expect(report).toMatchObject({
-        ...{ conclusion: 'incomplete', logs: [{ size: 4 }] },
+        conclusion: 'incomplete',
+        logs: [{ size: 4 }],
         findings: [{ kind: 'witness-contradicts', origin, detail: expect.stringMatching(/^w1\.test: /) }],
       })
     })

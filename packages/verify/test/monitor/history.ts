@@ -85,7 +85,11 @@ export async function createHistory(count: number): Promise<History> {
     for (const [at, { signed, statement, entropy }] of signings.entries()) {
       const index = first + at
       const receipt = assembleAttestation({
-        ...{ signed, statement, entropy, batch: toCid(evidence.batch), release: toCid(evidence.release) },
+        signed,
+        statement,
+        entropy,
+        batch: toCid(evidence.batch),
+        release: toCid(evidence.release),
         inclusion: { leafIndex: at, path: (evidence.paths[at] ?? []).map(toHex) },
         log: formatTlogProof({ index, proof: createInclusionProof(readNode, { index, size }), checkpoint }),
       })
@@ -130,8 +134,11 @@ function signTransaction(
   const signature = Uint8Array.from([...recovered.subarray(1), 27 + (recovered[0] ?? 0)])
   const subject = {
     ...metadata,
-    ...{ txHash: toPrefixedHex(hashSignedTransaction(metadata, signature)), from, digestSigned: toPrefixedHex(digest) },
-    ...{ signature: toPrefixedHex(signature), signedAt: time.toISOString() },
+    txHash: toPrefixedHex(hashSignedTransaction(metadata, signature)),
+    from,
+    digestSigned: toPrefixedHex(digest),
+    signature: toPrefixedHex(signature),
+    signedAt: time.toISOString(),
   }
   return { kind: 'transaction', subject }
 }
@@ -141,9 +148,12 @@ function createSample(time: Date) {
   const timestampMs = time.getTime() - 800
   const value = bytesOf(`sample ${timestampMs}`)
   return {
-    ...{ source: 'simulated-satellite', valueHex: toHex(value), timestamp: new Date(timestampMs).toISOString() },
+    source: 'simulated-satellite',
+    valueHex: toHex(value),
+    timestamp: new Date(timestampMs).toISOString(),
     signatureHex: satellite.sign({ value, timestampMs, sequence: 7 }),
-    ...{ publicKey: satellite.publicKey, sequence: 7 },
+    publicKey: satellite.publicKey,
+    sequence: 7,
   }
 }
 
@@ -156,8 +166,12 @@ function issueBatch(
   const treeSize = leaves.length
   const previous = sequence === 0 ? new Uint8Array(32) : bytesOf(`batch ${sequence - 1}`)
   const reportData = computeTdxReportData({
-    ...{ treeSize, root: hashTree(leaves), bootId: fromHex(stated.bootId), batchSequence: sequence },
-    ...{ previousBatchHash: previous, configHash: hashEnclaveConfig(stated.config) },
+    treeSize,
+    root: hashTree(leaves),
+    bootId: fromHex(stated.bootId),
+    batchSequence: sequence,
+    previousBatchHash: previous,
+    configHash: hashEnclaveConfig(stated.config),
   })
   const mrtd = fromHex(template.anchors.measurements[0]?.mrTd ?? '')
   const quoteHex = toHex(createSimulator({ seed: developmentSeed, at: signedAt }).quote({ mrtd, reportData }))

@@ -2,13 +2,13 @@ import type { LogEntry } from '@countersign/log'
 import { nameSignature, toCid } from '@countersign/receipt'
 import type { SimulatedAttestation } from '@countersign/receipt/simulator'
 import { createFetchBytes } from '../../src/fetchBytes.ts'
-import { type FakeIssue, issue, issueGoldenV2, signedAt, toManifest } from '../issues.ts'
-import { apiBaseUrl, createFakeNetwork, gatewayUrl, rpcUrl } from '../network.ts'
-import { emptyManifest, type Manifest } from '../../src/parseManifest.ts'
-import { createFakeLog, type FakeLog, logReceipt, nameEntry, origin } from './log/log.ts'
 import { createLogsMemory, type LogsMemory } from '../../src/monitor/log/logMemory.ts'
 import type { MonitorDeps, MonitorRequest } from '../../src/monitor/lookAtLogs.ts'
 import { monitorWallet } from '../../src/monitor/monitorWallet.ts'
+import { emptyManifest, type Manifest } from '../../src/parseManifest.ts'
+import { type FakeIssue, issue, issueGoldenV2, signedAt, toManifest } from '../issues.ts'
+import { apiBaseUrl, createFakeNetwork, gatewayUrl, rpcUrl } from '../network.ts'
+import { createFakeLog, type FakeLog, logReceipt, nameEntry, origin } from './log/log.ts'
 import { createFakeNode } from './node.ts'
 
 export const spareOrigin = 'log.example/enclave-b'
@@ -24,7 +24,9 @@ export const issueLogged = (
 
 const begun = await issueLogged(0, { txMetadata: { nonce: 0 } })
 export const boot = (at: number, configHash: string = begun.anchors.configHashes[0] as string): LogEntry => ({
-  ...{ kind: 'boot', bootId: `${at}`.padStart(32, 'b'), configHash },
+  kind: 'boot',
+  bootId: `${at}`.padStart(32, 'b'),
+  configHash,
   timeMs: later(at - 60).getTime(),
 })
 
@@ -56,13 +58,18 @@ const strangers = 'ee'.repeat(16)
 
 /** The entry of what was signed in secret, unless told otherwise. */
 export const signature = ({ leaf = secretLeaf, key = keyId, timeMs = later(3).getTime() } = {}): LogEntry => ({
-  ...{ kind: 'signature', keyId: key, leaf, timeMs },
+  kind: 'signature',
+  keyId: key,
+  leaf,
+  timeMs,
 })
 /** Entries of others. */
 export const others = (count: number, name = ''): LogEntry[] =>
   Array.from({ length: count }, (_, at) => signature({ key: strangers, leaf: `${name}${at}`.padStart(64, '0') }))
 export const ending = (kind: 'dropped' | 'unacknowledged', issued: SimulatedAttestation = secret): LogEntry => ({
-  ...{ kind, ...nameEntry(issued), timeMs: later(40).getTime() },
+  kind,
+  ...nameEntry(issued),
+  timeMs: later(40).getTime(),
 })
 
 export const kindsOf = ({ findings }: { findings: readonly { kind: string; index?: number }[] }): string[] =>

@@ -4,9 +4,9 @@ import { toCid } from '@countersign/receipt'
 import { getAddress } from 'viem'
 import { describe, expect, test } from 'vitest'
 import { createPasskey } from '../../../../packages/policy/test/passkey.ts'
+import { createTestApp, scheduleAtOnce, signBody, signed, toDigest, txMetadata } from '../../test/http/testApp.ts'
 import { MAX_VAULTS } from '../accounts/vaults.ts'
 import { CoordinatorError } from '../errors.ts'
-import { createTestApp, scheduleAtOnce, signBody, signed, toDigest, txMetadata } from '../../test/http/testApp.ts'
 
 const payment: Rule = {
   kind: 'transaction',

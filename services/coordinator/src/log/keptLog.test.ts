@@ -1,11 +1,11 @@
 import { toVkey } from '@countersign/log'
 import { expect, test } from 'vitest'
 import { createSigner, hash } from '../../../../packages/log/test/logs.ts'
+import { createFakeEnclaveLog } from '../../test/log/enclaveLog.ts'
+import { createFakeLogStore } from '../../test/log/logStore.ts'
 import { createManualTime } from '../../test/manualTime.ts'
 import { createFakeLog } from '../../test/ports.ts'
-import { createFakeEnclaveLog } from '../../test/log/enclaveLog.ts'
 import { createKeptLogs } from './keptLog.ts'
-import { createFakeLogStore } from '../../test/log/logStore.ts'
 
 test('another key under the same name is another log: who waits for the first is told, and it ends', async () => {
   const origin = 'log.example/a'

@@ -3,11 +3,11 @@ import { assertCosigned, decodeLogEntry, parseCheckpoint, parseNote } from '@cou
 import type { AppendedEntries } from '@countersign/protocol'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createSigner } from '../../../../packages/log/test/logs.ts'
-import { CoordinatorError } from '../errors.ts'
-import { createManualTime } from '../../test/manualTime.ts'
 import { createFakeEnclaveLog, type FakeEnclaveLog } from '../../test/log/enclaveLog.ts'
 import { createLogRig, type LogRig, ORIGINS } from '../../test/log/logKeeper.ts'
 import { honest } from '../../test/log/witnesses.ts'
+import { createManualTime } from '../../test/manualTime.ts'
+import { CoordinatorError } from '../errors.ts'
 
 const [FIRST, SPARE, LAST] = ORIGINS as [string, string, string]
 const nameOf = (origin: string) => hash('sha256', origin, 'hex')

@@ -1,7 +1,6 @@
 import type { ProofPayload } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createPublicationStore, type PublicationStore } from '../store/publications.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -12,6 +11,7 @@ import {
   startTestStore,
   type TestStore,
 } from '../../test/store/store.ts'
+import { createPublicationStore, type PublicationStore } from '../store/publications.ts'
 import { createProofReader } from './proofReader.ts'
 
 const CHAIN = 84_532

@@ -1,9 +1,6 @@
 import type { Hex } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { ChainError } from './chain/chainError.ts'
-import type { Chain } from './chain/viemChain.ts'
-import { withMargin } from './publish.ts'
 import {
   codeOf,
   createScene,
@@ -14,6 +11,9 @@ import {
   startTestPublishing,
   type TestPublishing,
 } from '../../test/publish/publishing.ts'
+import { ChainError } from './chain/chainError.ts'
+import type { Chain } from './chain/viemChain.ts'
+import { withMargin } from './publish.ts'
 
 const HOUR_MS = 3_600_000
 

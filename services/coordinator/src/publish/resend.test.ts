@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { ChainError } from './chain/chainError.ts'
 import {
   createScene,
   gwei,
@@ -12,6 +11,7 @@ import {
   strangerKey,
   type TestPublishing,
 } from '../../test/publish/publishing.ts'
+import { ChainError } from './chain/chainError.ts'
 
 describe('sending again', () => {
   let publishing: TestPublishing

@@ -1,8 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { CoordinatorError } from '../errors.ts'
 import { createFakeLog } from '../../test/ports.ts'
-import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
-import { openStores } from '../store/openStore.ts'
 import {
   createMigratedDatabase,
   createTestBatch,
@@ -10,6 +7,9 @@ import {
   createTestWallet,
   NOW,
 } from '../../test/store/store.ts'
+import { CoordinatorError } from '../errors.ts'
+import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
+import { openStores } from '../store/openStore.ts'
 import { ChainError } from './chain/chainError.ts'
 import type { Pinner } from './ipfs/pinner.ts'
 import { startWorker, type WorkerDeps } from './worker.ts'

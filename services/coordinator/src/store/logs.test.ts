@@ -3,7 +3,6 @@ import { type Hex, hashTree, hashTreeLeaf } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { CLAIM_MS, createTestClaim, createTestLog, type TestLog } from '../../test/store/logs.ts'
-import { type Claim, createLogStore, type LogStore } from './logs.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -13,6 +12,7 @@ import {
   startTestStore,
   type TestStore,
 } from '../../test/store/store.ts'
+import { type Claim, createLogStore, type LogStore } from './logs.ts'
 import type { Wallet } from './wallets.ts'
 
 const REFUSED = { code: 'attestation_invalid' }

@@ -3,7 +3,6 @@ import type { Hex } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { explain } from '../../test/store/explain.ts'
-import { findProof, findProofStates, listTransactions } from './proofs.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -13,6 +12,7 @@ import {
   startTestStore,
   type TestStore,
 } from '../../test/store/store.ts'
+import { findProof, findProofStates, listTransactions } from './proofs.ts'
 import type { Wallet } from './wallets.ts'
 
 describe('proofs', () => {

@@ -2,8 +2,6 @@ import type { Hex } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { explain } from '../../test/store/explain.ts'
-import { CONFIRM_QUEUE, type Jobs, PUBLISH_QUEUE } from './jobs.ts'
-import { createPublicationStore, type PublicationStore, type PublicationTransaction, sumGas } from './publications.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -13,6 +11,8 @@ import {
   startTestStore,
   type TestStore,
 } from '../../test/store/store.ts'
+import { CONFIRM_QUEUE, type Jobs, PUBLISH_QUEUE } from './jobs.ts'
+import { createPublicationStore, type PublicationStore, type PublicationTransaction, sumGas } from './publications.ts'
 import type { Wallet } from './wallets.ts'
 
 const CHAIN = 31_337

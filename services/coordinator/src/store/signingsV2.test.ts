@@ -1,9 +1,5 @@
 import { type Hex, type Signed, toEventHash } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { assembleReceipt } from '../publish/assembleReceipt.ts'
-import type { SigningBatch } from './batches.ts'
-import { createPinningStore } from './pinning.ts'
-import type { Signing } from './signings.ts'
 import {
   createTestAuthorization,
   createTestBatch,
@@ -16,6 +12,10 @@ import {
   startTestStore,
   type TestStore,
 } from '../../test/store/store.ts'
+import { assembleReceipt } from '../publish/assembleReceipt.ts'
+import type { SigningBatch } from './batches.ts'
+import { createPinningStore } from './pinning.ts'
+import type { Signing } from './signings.ts'
 import type { Wallet } from './wallets.ts'
 
 describe('signings of version 2', () => {

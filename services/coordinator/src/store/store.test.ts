@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Login } from './logins.ts'
 import {
   createTestBatch,
   createTestSession,
@@ -15,6 +14,7 @@ import {
   startTestStore,
   type TestStore,
 } from '../../test/store/store.ts'
+import type { Login } from './logins.ts'
 
 const IDLE_MS = 7_200_000
 

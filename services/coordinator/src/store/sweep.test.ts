@@ -2,8 +2,6 @@ import { hash } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createFakeLog } from '../../test/ports.ts'
-import { openJobs } from './jobs.ts'
-import { createPinningStore } from './pinning.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -13,6 +11,8 @@ import {
   startTestStore,
   type TestStore,
 } from '../../test/store/store.ts'
+import { openJobs } from './jobs.ts'
+import { createPinningStore } from './pinning.ts'
 import { enqueueMissing } from './sweep.ts'
 import type { Tables } from './tables.ts'
 import type { Wallet } from './wallets.ts'

@@ -2,7 +2,6 @@ import { listTreeNodes } from '@countersign/log'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestLog } from '../../test/store/logs.ts'
-import { createNodeReader } from './logTiles.ts'
 import {
   createTestBatch,
   createTestSession,
@@ -14,6 +13,7 @@ import {
   startTestStore,
   type TestStore,
 } from '../../test/store/store.ts'
+import { createNodeReader } from './logTiles.ts'
 
 /** PostgreSQL tries so many plans of their own before it compares them with one for all. */
 const TRIED = 5

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createPinningStore, type PinningStore } from './pinning.ts'
 import {
   createTestBatch,
   createTestRelease,
@@ -14,6 +13,7 @@ import {
   startTestStore,
   type TestStore,
 } from '../../test/store/store.ts'
+import { createPinningStore, type PinningStore } from './pinning.ts'
 import type { StoredPolicy } from './vaults.ts'
 
 const IDLE_MS = 7_200_000

@@ -1,8 +1,11 @@
 import { Readable } from 'node:stream'
 import { type Hex, hashUnsignedTransaction, type Opening, type TxMetadata, toPrefixedHex } from '@countersign/protocol'
-import { type AnswerCheck, createAnswerCheck } from '../answerCheck.ts'
 import { createSignerFinder } from '../../src/accounts/session.ts'
 import { type AppConfig, type AppDeps, createApp } from '../../src/app.ts'
+import type { SignContent } from '../../src/sign/contents.ts'
+import type { SignJob } from '../../src/sign/job.ts'
+import type { Schedule } from '../../src/system.ts'
+import { type AnswerCheck, createAnswerCheck } from '../answerCheck.ts'
 import { createManualTime } from '../manualTime.ts'
 import {
   createFakeClock,
@@ -14,10 +17,7 @@ import {
   createFakeSelfReport,
   type FakeIdentity,
 } from '../ports.ts'
-import type { SignContent } from '../../src/sign/contents.ts'
-import type { SignJob } from '../../src/sign/job.ts'
 import { createMemoryStore } from '../store/memoryStore.ts'
-import type { Schedule } from '../../src/system.ts'
 
 export const APP = 'https://app.example'
 export const OTHER_APP = 'https://other.example'

@@ -1,9 +1,9 @@
-import { createManualTime } from '../manualTime.ts'
-import { createFakeLog } from '../ports.ts'
-import type { LogStore } from '../../src/store/logs.ts'
-import { createFakeEnclaveLog, type FakeEnclaveLog } from './enclaveLog.ts'
 import type { LogMetrics } from '../../src/log/keptLog.ts'
 import { createLogKeeper } from '../../src/log/logKeeper.ts'
+import type { LogStore } from '../../src/store/logs.ts'
+import { createManualTime } from '../manualTime.ts'
+import { createFakeLog } from '../ports.ts'
+import { createFakeEnclaveLog, type FakeEnclaveLog } from './enclaveLog.ts'
 import { createFakeLogStore, type FakeLogStore } from './logStore.ts'
 import { startTestWitness, type TestWitness } from './witnesses.ts'
 

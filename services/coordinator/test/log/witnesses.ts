@@ -2,8 +2,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { hashOrigin, parseNote, parseVkey, toVkey } from '@countersign/log'
 import { createSigner } from '../../../../packages/log/test/logs.ts'
-import { createMemoryStore } from '../../../witness/test/witness.ts'
 import { createWitness, type Reply } from '../../../witness/src/witness.ts'
+import { createMemoryStore } from '../../../witness/test/witness.ts'
 import type { WitnessSite } from '../../src/log/witnessClient.ts'
 
 /** What a witness does with a request: it may ask the honest one first, and answer otherwise. `undefined`: never. */

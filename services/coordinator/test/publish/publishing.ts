@@ -3,7 +3,13 @@ import type { Log, LogLine } from '@countersign/service'
 import { type FakeChain, type StartFakeChainParameters, startFakeChain } from '@countersign/testing'
 import { sql } from 'kysely'
 import { expect, onTestFinished } from 'vitest'
+import { ChainError } from '../../src/publish/chain/chainError.ts'
+import { type Chain, type CreateViemChainParameters, createViemChain } from '../../src/publish/chain/viemChain.ts'
+import { confirmPublications } from '../../src/publish/confirm.ts'
+import { type ConfirmDeps, createSightings, HOLDING_MS } from '../../src/publish/confirmRun.ts'
+import { createOutages, publishDue } from '../../src/publish/publish.ts'
 import { createPublicationStore, type PublicationStore } from '../../src/store/publications.ts'
+import type { Wallet } from '../../src/store/wallets.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -12,12 +18,6 @@ import {
   startTestStore,
   type TestStore,
 } from '../store/store.ts'
-import type { Wallet } from '../../src/store/wallets.ts'
-import { ChainError } from '../../src/publish/chain/chainError.ts'
-import { type Chain, type CreateViemChainParameters, createViemChain } from '../../src/publish/chain/viemChain.ts'
-import { confirmPublications } from '../../src/publish/confirm.ts'
-import { type ConfirmDeps, createSightings, HOLDING_MS } from '../../src/publish/confirmRun.ts'
-import { createOutages, publishDue } from '../../src/publish/publish.ts'
 
 /** Hardhat's first account, known to everybody. */
 export const publisherKey = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'

@@ -4,8 +4,8 @@ import { type Kysely, sql } from 'kysely'
 import { assembleReceipt } from '../../src/publish/assembleReceipt.ts'
 import { findPins } from '../../src/store/findPins.ts'
 import { createPublicationStore } from '../../src/store/publications.ts'
-import { createTestBatch, createTestSigning, createTestWallet, randomHex, type TestStore } from './store.ts'
 import type { Tables } from '../../src/store/tables.ts'
+import { createTestBatch, createTestSigning, createTestWallet, randomHex, type TestStore } from './store.ts'
 
 const CHAIN = 84_532
 

@@ -229,7 +229,13 @@ export function createTestSigningV2(
 ): Signing & { version: 2 } {
   const { slug, walletId, leafIndex, path, witness, statement } = createTestSigning(wallet)
   return {
-    ...{ version: 2, slug, walletId, leafIndex, path, witness, signed },
+    version: 2,
+    slug,
+    walletId,
+    leafIndex,
+    path,
+    witness,
+    signed,
     statement: {
       type: tags.signingV2,
       kind: signed.kind,

@@ -2,7 +2,6 @@ import { generateKeyPairSync } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { exportJWK, generateKeyPair, type JWK } from 'jose'
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { EnclaveError } from '../errors.ts'
 import {
   createFakeClock,
   DISCOVERY_PATH,
@@ -11,6 +10,7 @@ import {
   sendJson,
   startFakeIssuer,
 } from '../../test/grant/issuers.ts'
+import { EnclaveError } from '../errors.ts'
 import { createKeySource, type Fetch, type IssuerFault } from './jwks.ts'
 
 const MINUTE = 60_000

@@ -111,8 +111,11 @@ export function answerAsWitness(
   const { hex, sign } = createSigner(seed, `w${place + 1}.example`, 'cosignature-ed25519')
   const log = logs.find(({ name }) => hashOrigin(name) === question.originHash)
   const statement = {
-    ...{ witness: hex, ...question, timestampS: Math.floor(at.getTime() / 1000) },
-    ...{ checkpoint: log?.toNote() ?? null, ...change },
+    witness: hex,
+    ...question,
+    timestampS: Math.floor(at.getTime() / 1000),
+    checkpoint: log?.toNote() ?? null,
+    ...change,
   }
   return new Response(formatWitnessStatement(statement, sign(toStatementMessage(statement))))
 }

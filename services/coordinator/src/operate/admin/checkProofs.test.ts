@@ -1,7 +1,6 @@
 import { toCid } from '@countersign/receipt'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createPinningStore, type PinningStore } from '../../store/pinning.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -10,6 +9,7 @@ import {
   startTestStore,
   type TestStore,
 } from '../../../test/store/store.ts'
+import { createPinningStore, type PinningStore } from '../../store/pinning.ts'
 import type { Wallet } from '../../store/wallets.ts'
 import { checkProofs, formatList, type ListedProof, parseList } from './checkProofs.ts'
 

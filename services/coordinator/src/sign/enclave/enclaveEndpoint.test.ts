@@ -9,7 +9,6 @@ import {
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { toItem } from '../../../../enclave/test/items.ts'
 import { satelliteKey } from '../../../../enclave/test/witness.ts'
-import { CoordinatorError } from '../../errors.ts'
 import { createManualTime } from '../../../test/manualTime.ts'
 import { setUp, unavailable, withCode } from '../../../test/sign/enclave/enclaveClient.ts'
 import {
@@ -20,6 +19,7 @@ import {
   fakeSigned,
   startFakeEnclave,
 } from '../../../test/sign/enclave/httpEnclave.ts'
+import { CoordinatorError } from '../../errors.ts'
 import type { HttpEnclaveDeps } from './httpEnclave.ts'
 
 describe('an enclave that is not the one we trust', () => {

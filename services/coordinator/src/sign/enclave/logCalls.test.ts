@@ -9,7 +9,6 @@ import {
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createSigner, witnesses } from '../../../../../packages/log/test/logs.ts'
 import { toItem } from '../../../../enclave/test/items.ts'
-import { holdTimeLimits } from '../../../test/timeLimits.ts'
 import { setUp, unavailable, withCode } from '../../../test/sign/enclave/enclaveClient.ts'
 import {
   type FakeEnclave,
@@ -19,6 +18,7 @@ import {
   startFakeEnclave,
   startSwitchableRelay,
 } from '../../../test/sign/enclave/httpEnclave.ts'
+import { holdTimeLimits } from '../../../test/timeLimits.ts'
 
 const [one, two] = ['log.example/one', 'log.example/two'] as const
 const keys = witnesses.map(({ key }) => toHex(key.publicKey))

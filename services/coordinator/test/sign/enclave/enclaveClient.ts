@@ -4,7 +4,10 @@ import { createSimulator, simulatedRoots } from '@countersign/attestation/simula
 import type { OpenSessionResponse } from '@countersign/protocol'
 import { expect, onTestFinished } from 'vitest'
 import { toItem } from '../../../../enclave/test/items.ts'
-import { createPlatformReader, createSimulatedCollateralStore } from '../../../src/sign/enclave/collateral/collateralStore.ts'
+import {
+  createPlatformReader,
+  createSimulatedCollateralStore,
+} from '../../../src/sign/enclave/collateral/collateralStore.ts'
 import { createHttpEnclave, type HttpEnclaveDeps } from '../../../src/sign/enclave/httpEnclave.ts'
 import type { KeyEnclave } from '../../../src/sign/enclave/keyEnclave.ts'
 

@@ -2,9 +2,9 @@ import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { toEntropyMessage } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
-import type { FakeClock } from '../../ports.ts'
-import type { Store } from '../../../src/store/openStore.ts'
 import type { EntropySource } from '../../../src/sign/entropy/entropySource.ts'
+import type { Store } from '../../../src/store/openStore.ts'
+import type { FakeClock } from '../../ports.ts'
 
 export type FakeSatellite = {
   publicKey: string
