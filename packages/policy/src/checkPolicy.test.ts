@@ -381,7 +381,7 @@ describe('a schedule', () => {
   })
 
   test('approvals do not make a nonce due', () => {
-    expect(codes(scheduled, { ...at(0, startsAtMs - 1), ...{} })).toEqual(['nonce_not_due'])
+    expect(codes(scheduled, at(0, startsAtMs - 1))).toEqual(['nonce_not_due'])
     const verdict = checkPolicy(scheduled, {
       ...toTransaction({ nonce: 0, to: token }),
       sample: { source: satellite, timeMs: startsAtMs - 1 },

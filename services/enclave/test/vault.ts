@@ -21,7 +21,7 @@ import { createWitness } from './witness.ts'
 /* A user with a session, vaults of that user, and the passkeys that approve. */
 
 export const now = Date.parse('2026-06-15T12:00:00.123Z')
-export const coordinatorKey = 'cd'.repeat(32)
+const coordinatorKey = 'cd'.repeat(32)
 export const implementation = `0x${'77'.repeat(20)}` as const
 const rootSecret = Uint8Array.from({ length: 32 }, (_, index) => index + 1)
 export const keyring = createKeyring(rootSecret, new Uint8Array(32).fill(0xcc))
