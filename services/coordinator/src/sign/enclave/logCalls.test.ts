@@ -120,12 +120,26 @@ describe('what was signed with a log', () => {
       { ...signed, log: { ...appended, checkpoint: signNote('x\n', [createSigner(two)]) } },
     ],
     ['a member too many', { ...signed, log: { ...appended, isOpen: true } }],
-    ['batches of two boots', { ...signed, batches: [batch, { ...batch, bootId: '00'.repeat(16) }] }],
   ])('%s: enclave_unavailable', async (_, body) => {
     const fake = await startLogged()
     fake.handlers['/sign'] = () => ({ status: 200, body })
     const { enclave, lines } = setUp([fake.url])
     await expect(enclave.signItems(items)).rejects.toEqual(unavailable)
+    expect(lines.at(-1)).toMatchObject({ code: 'answer_malformed' })
+  })
+
+  test('batches of two boots: enclave_unavailable', async () => {
+    const fake = await startLogged()
+    const results = [0, 1].map((number) => ({ batch: number, leafIndex: 0 }))
+    let changes: object = { sequence: 1 }
+    fake.handlers['/sign'] = () => ({
+      status: 200,
+      body: { ...signed, results, batches: [batch, { ...batch, ...changes }] },
+    })
+    const { enclave, lines } = setUp([fake.url])
+    expect(await enclave.signItems([...items, ...items])).toMatchObject({ results })
+    changes = { bootId: '00'.repeat(16) }
+    await expect(enclave.signItems([...items, ...items])).rejects.toEqual(unavailable)
     expect(lines.at(-1)).toMatchObject({ code: 'answer_malformed' })
   })
 
