@@ -222,7 +222,7 @@ export const errorCodes = {
   receipt_unavailable: {
     status: 503,
     retryable: true,
-    title: 'The receipt cannot be read from IPFS',
+    title: 'The receipt cannot be rebuilt now',
     advice:
       'Retry after the seconds that `Retry-After` names. The proof is not lost: its CID is in its on-chain event.',
   },
