@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { payment } from '../test/policies.ts'
 import { canSignOnChains } from './chains.ts'
-import { payment } from './policies.fake.ts'
 import type { DomainRule, Rule } from './policy.ts'
 
 const on = (chainIds: 'any' | number[]): Rule => ({ ...payment, chainIds })

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { alice, ETHER, full, limited, payment, scheduled, token, tokenTransfer } from '../test/policies.ts'
 import { createPolicy } from './assertPolicy.ts'
 import { checkPolicy } from './checkPolicy.ts'
 import { describePolicy } from './describePolicy.ts'
 import { describeRefusal } from './describeRefusal.ts'
-import { alice, ETHER, full, limited, payment, scheduled, token, tokenTransfer } from './policies.fake.ts'
 import type { Policy, Rule, TransactionRule } from './policy.ts'
 
 const toPolicy = (...rules: Rule[]): Policy => createPolicy({ ...full, log: null, rules })

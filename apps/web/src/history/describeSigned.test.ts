@@ -1,6 +1,6 @@
 import type { TransactionSummary } from '@countersign/sdk'
 import { expect, test } from 'vitest'
-import { friend, me as from, token } from '../incoming/chain.fake.ts'
+import { friend, me as from, token } from '../../test/incoming/chain.ts'
 import { toTransferData } from '../token/erc20.ts'
 import { describeSigned } from './describeSigned.ts'
 

@@ -3,9 +3,9 @@ import { getAddress, recoverMessageAddress, recoverTypedDataAddress } from 'viem
 import { createSiweMessage } from 'viem/siwe'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { page } from 'vitest/browser'
-import { expectAccessible } from '../shell/expectAccessible.fake.ts'
-import { closeWallet, type OpenWalletOptions, openWallet } from '../wallet/openWallet.fake.tsx'
-import { confirm, text, write } from './signForm.fake.ts'
+import { expectAccessible } from '../../test/shell/expectAccessible.ts'
+import { confirm, text, write } from '../../test/sign/signForm.ts'
+import { closeWallet, type OpenWalletOptions, openWallet } from '../../test/wallet/openWallet.tsx'
 
 afterEach(closeWallet)
 

@@ -90,7 +90,9 @@ export function SignCard({ wallet, onSessionLost }: SignCardProps) {
       <ErrorNotice error={failure} explanation={failure === null ? undefined : explainSigning(failure)} />
       {step.name === 'form' ? (
         <SignForm
-          {...{ fields, error, form }}
+          fields={fields}
+          error={error}
+          form={form}
           onChange={(change) => {
             setFields((before) => ({ ...before, ...change }))
             setError(null)
