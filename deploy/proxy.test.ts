@@ -74,12 +74,15 @@ describe.runIf(program !== undefined)('a coordinator dies during a call', () => 
     return { status: headers[':status'], body: await text(call) }
   }
 
-  test.each(['/sign/digest', '/vaults', '/auth/google/form'])('%s is repeated at another', async (path) => {
-    expect(await post(path)).toEqual({ status: 200, body: 'answer' })
-    expect(bodies).toEqual([1_000, 1_000])
-  })
+  test.each(['/sign/digest', '/sign/authorization', '/vaults', '/auth/google/form'])(
+    '%s is repeated at another',
+    async (path) => {
+      expect(await post(path)).toEqual({ status: 200, body: 'answer' })
+      expect(bodies).toEqual([1_000, 1_000])
+    },
+  )
 
-  test.each(['/sign/message', '/sign/typed-data', '/auth/google/callback'])(
+  test.each(['/sign/message', '/sign/typed-data', '/sign/another-kind', '/auth/google/callback'])(
     '%s is not repeated, and the client is not asked to repeat it',
     async (path) => {
       expect(await post(path)).toMatchObject({ status: 502 })

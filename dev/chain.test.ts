@@ -19,7 +19,7 @@ import {
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { serviceAttestations } from '../contracts/abi.ts'
-import { onSync } from '../packages/service/src/onSync.fake.ts'
+import { onSync } from '../packages/service/test/onSync.ts'
 import { readPipeline } from '../services/coordinator/src/publish/config.ts'
 import { type DevChain, type StartDevChainParameters, startDevChain, toChainEnv } from './chain.ts'
 import { openChainJournal } from './chainJournal.ts'

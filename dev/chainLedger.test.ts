@@ -124,7 +124,10 @@ describe('the ledger of the local chain', () => {
 describe('the journal of the local chain', () => {
   const header = { format: 'countersign-dev-chain/1', chainId: 31337 }
   const blockOf = (number: number, changes: object = {}) => ({
-    ...{ number, timestamp: 1_735_689_600 + number, hash: keccak256(numberToHex(number)), raw: null },
+    number,
+    timestamp: 1_735_689_600 + number,
+    hash: keccak256(numberToHex(number)),
+    raw: null,
     ...changes,
   })
   async function open(text: string) {

@@ -23,7 +23,9 @@ export async function deployTestToken({ url, faucet }: Pick<DevChain, 'url' | 'f
   const account = privateKeyToAccount(keccak256(stringToHex('countersign test token')))
   await faucet(account.address)
   const hash = await createWalletClient({ account, transport }).deployContract({
-    ...{ chain: null, abi: [], bytecode: TEST_TOKEN_BYTECODE },
+    chain: null,
+    abi: [],
+    bytecode: TEST_TOKEN_BYTECODE,
   })
   await reader.waitForTransactionReceipt({ hash })
 }

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 const root = join(import.meta.dirname, '..')
 
 /** Besides the table of HTTP codes, codes are in the unions and tables of `errors.ts` files, and where an error is created. */
-const LISTED = [/^\s*\| '([a-z0-9_]+)'$/gm, /^ {2}([a-z0-9_]+): true,/gm]
+const LISTED = [/^\s*\| '([a-z0-9_]+)'$/gm, /^ {2}([a-z0-9_]+): (?:true|\d{3}),/gm]
 const MADE = [/(?:new Service|create\w*)Error\(\s*'([a-z0-9_]+)'/g]
 
 test('every error code has its heading in docs/errors.md, and every heading is a code', async () => {

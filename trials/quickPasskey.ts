@@ -1,5 +1,5 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
-import { createPasskey, type Passkey } from '../packages/policy/src/passkey.fake.ts'
+import { createPasskey, type Passkey } from '../packages/policy/test/passkey.ts'
 
 /** A passkey that signs by OpenSSL: trials ask for thousands of approvals. */
 export function createQuickPasskey(parameters: { seed: number; rpId: string }): Passkey {

@@ -1,6 +1,6 @@
 import { median, withScope } from '@countersign/testing/stack'
 import { openStores } from '../../services/coordinator/src/store/openStore.ts'
-import { createTestWitness } from '../../services/coordinator/src/store/store.fake.ts'
+import { createTestWitness } from '../../services/coordinator/test/store/store.ts'
 import { openQuery } from '../openQuery.ts'
 import { completeProofs } from './completeProofs.ts'
 import { fill } from './fill.ts'

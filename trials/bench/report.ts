@@ -41,7 +41,10 @@ export type Run = {
 export type Suite = (run: Run) => Promise<Report | readonly Report[]>
 
 export const toRow = (name: string, value: number, unit: string, ratios: Row['ratios'] = {}): Row => ({
-  ...{ name, value, unit, ratios },
+  name,
+  value,
+  unit,
+  ratios,
 })
 
 export const withAt = (at: string, rows: readonly Row[]) => rows.map((row): Row => ({ ...row, at }))

@@ -46,7 +46,10 @@ export type Topology = Readonly<Record<Member['kind'], number>>
 const READY_MS = 60_000
 
 export const toTopology = (hasLog: boolean): Topology => ({
-  ...{ enclave: 2, coordinator: 3, worker: 2, witness: hasLog ? 3 : 0 },
+  enclave: 2,
+  coordinator: 3,
+  worker: 2,
+  witness: hasLog ? 3 : 0,
 })
 
 export type StartClusterParameters = {

@@ -148,8 +148,13 @@ export async function runFailover({ scope, say }: TrialDeps, options: Options): 
     ],
     tables: [toTable(events)],
     figures: {
-      ...{ asked: load.counts.asked, answered: answered.length, verified: audited.verified, changed: changed.length },
-      ...{ incomplete: audited.lost.length, twice: audited.duplicated.length, unknown: audited.unknown.length },
+      asked: load.counts.asked,
+      answered: answered.length,
+      verified: audited.verified,
+      changed: changed.length,
+      incomplete: audited.lost.length,
+      twice: audited.duplicated.length,
+      unknown: audited.unknown.length,
     },
   }
 }

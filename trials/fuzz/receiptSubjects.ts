@@ -12,7 +12,7 @@ import {
 } from '@countersign/receipt'
 import { createReceiptSimulator } from '@countersign/receipt/simulator'
 import fc from 'fast-check'
-import { goldenVaults } from '../../packages/receipt/src/vaults.fake.ts'
+import { goldenVaults } from '../../packages/receipt/test/vaults.ts'
 import type { Subject } from './subject.ts'
 
 const AT = new Date('2026-06-15T00:00:00Z')
@@ -57,7 +57,10 @@ export async function createReceiptSubjects(): Promise<Subject[]> {
     const coordinator = { release: toCid(release) }
     const whole = toCanonicalJson({ ...receipt, signer, coordinator, ...(policy && { policy }) })
     const checking: CheckReceiptOptions = {
-      ...{ roots, anchors, mockEntropyKeys, verifier },
+      roots,
+      anchors,
+      mockEntropyKeys,
+      verifier,
       blocks: { ...given, release },
       ...(opening && { opening: new TextEncoder().encode(JSON.stringify(opening)) }),
     }

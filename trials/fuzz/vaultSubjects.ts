@@ -1,8 +1,8 @@
 import { checkApprovals, checkPolicy, hashApprovals, hashPolicy, parsePolicy, toPolicyBytes } from '@countersign/policy'
 import { type Approval, fromHex, parseStrictJson, toHex } from '@countersign/protocol'
 import { createTx, toDigest } from '@countersign/testing/stack'
-import { createPasskey } from '../../packages/policy/src/passkey.fake.ts'
-import { full, limited, passkeys, scheduled } from '../../packages/policy/src/policies.fake.ts'
+import { createPasskey } from '../../packages/policy/test/passkey.ts'
+import { full, limited, passkeys, scheduled } from '../../packages/policy/test/policies.ts'
 import type { Subject } from './subject.ts'
 
 const NOW = Date.parse('2026-06-15T00:00:00Z')

@@ -5,7 +5,7 @@ import { formatAddCheckpoint, formatCheckpoint, signNote } from '@countersign/lo
 import { hashTree, hashTreeLeaf } from '@countersign/protocol'
 import { startWitness, type WitnessFolder } from '@countersign/testing/launcher'
 import type { Scope } from '@countersign/testing/stack'
-import { createSigner, type Signer } from '../../packages/log/src/logs.fake.ts'
+import { createSigner, type Signer } from '../../packages/log/test/logs.ts'
 
 /** Signs checkpoints as the enclave does: only who has the root secret can, and here that is a file. */
 export async function createLogSigner(rootSecretFile: string, origin: string): Promise<Signer> {

@@ -3,7 +3,7 @@ import { formatAddCheckpoint, parseCheckpoint, parseNote, parseVkey, signNote } 
 import { enclavePaths, type LogResponse, toHex } from '@countersign/protocol'
 import { type BackendLog, startBackend } from '@countersign/testing'
 import { createTx, createUser, type Scope, withScope } from '@countersign/testing/stack'
-import { createSigner } from '../../packages/log/src/logs.fake.ts'
+import { createSigner } from '../../packages/log/test/logs.ts'
 import { callEnclave, createTestCoordinator } from '../../services/enclave/test/coordinator.ts'
 import { createDatabase, openQuery } from '../openQuery.ts'
 import { type Outcome, selectNames, type Trial, type TrialDeps, type Values, word } from '../trial.ts'

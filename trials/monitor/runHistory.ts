@@ -1,10 +1,10 @@
 import { nameSignature, toCid } from '@countersign/receipt'
 import { createFetchBytes, createLogsMemory, createMonitorMemory, monitorWallet } from '@countersign/verify'
-import { signedAt, toManifest } from '../../packages/verify/src/issues.fake.ts'
-import { createHistory } from '../../packages/verify/src/monitor/history.fake.ts'
-import { createFakeLog } from '../../packages/verify/src/monitor/log/log.fake.ts'
-import { createFakeNode } from '../../packages/verify/src/monitor/node.fake.ts'
-import { apiBaseUrl, createFakeNetwork, gatewayUrl, rpcUrl } from '../../packages/verify/src/network.fake.ts'
+import { signedAt, toManifest } from '../../packages/verify/test/issues.ts'
+import { createHistory } from '../../packages/verify/test/monitor/history.ts'
+import { createFakeLog } from '../../packages/verify/test/monitor/log/log.ts'
+import { createFakeNode } from '../../packages/verify/test/monitor/node.ts'
+import { apiBaseUrl, createFakeNetwork, gatewayUrl, rpcUrl } from '../../packages/verify/test/network.ts'
 import { count, type Outcome, type Trial, type TrialDeps, type Values } from '../trial.ts'
 
 const PER_BLOCK = 100

@@ -10,7 +10,7 @@ import {
   type FakeLog,
   logReceipt,
   origin,
-} from '../../packages/verify/src/monitor/log/log.fake.ts'
+} from '../../packages/verify/test/monitor/log/log.ts'
 import {
   boot,
   createLoggedWallet,
@@ -23,8 +23,8 @@ import {
   spared,
   spareOrigin,
   wallet,
-} from '../../packages/verify/src/monitor/loggedWallet.fake.ts'
-import { apiBaseUrl, gatewayUrl, json, rpcUrl } from '../../packages/verify/src/network.fake.ts'
+} from '../../packages/verify/test/monitor/loggedWallet.ts'
+import { apiBaseUrl, gatewayUrl, json, rpcUrl } from '../../packages/verify/test/network.ts'
 import { type Outcome, selectNames, type Trial, type TrialDeps, type Values, word } from '../trial.ts'
 import { readLook, runMonitor } from './runMonitor.ts'
 
@@ -61,7 +61,10 @@ function createService() {
   const { network, node } = stack
   const logs = [createFakeLog([boot(0, configHash)])]
   const service = {
-    ...{ network, node, logs, address: wallet },
+    network,
+    node,
+    logs,
+    address: wallet,
     manifest: {
       ...(manifests[0] as Manifest),
       enclave: {

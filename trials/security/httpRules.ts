@@ -47,7 +47,10 @@ export type RouteRule = {
 const toRead = (success: RouteRule['success']): RouteRule => ({ method: 'GET', isPublic: true, success })
 const toPrivateRead = (success: RouteRule['success']): RouteRule => ({ method: 'GET', isPrivate: true, success })
 const toCallOf = (takes: 'nothing' | 'signing', success: RouteRule['success']): RouteRule => ({
-  ...{ method: 'POST', isPrivate: true, takes, success },
+  method: 'POST',
+  isPrivate: true,
+  takes,
+  success,
 })
 
 /** By the path in the service's own description. The addresses that stand for a pattern are in `toAddress`. */

@@ -45,7 +45,14 @@ export async function startTarget({ add }: Pick<Scope, 'add'>): Promise<Target> 
   let nonce = 0
   const query: Target['query'] = (text, values) => backend.withDatabase((run) => run(text, values))
   return {
-    ...{ backend, url: backend.url, port, app: APP_ORIGIN, call: caller.call, alice, mallory, query },
+    backend,
+    url: backend.url,
+    port,
+    app: APP_ORIGIN,
+    call: caller.call,
+    alice,
+    mallory,
+    query,
     async readState() {
       const counts = TABLES.map((table) => `(select count(*)::int from ${table}) as ${table}`)
       const [row] = await query(`select ${counts.join(', ')}`)

@@ -55,7 +55,9 @@ export async function runSoak(
   const accounts = createAccounts(users)
   const database = await startDatabase(scope)
   const cluster = await startCluster(scope, {
-    ...{ accounts, databaseUrl: database.databaseUrl, counts: toTopology(witnesses) },
+    accounts,
+    databaseUrl: database.databaseUrl,
+    counts: toTopology(witnesses),
     isInspected: isCalm,
     random: random(1),
     onLine(name, line) {
@@ -76,7 +78,10 @@ export async function runSoak(
   const chaos = isCalm
     ? undefined
     : startChaos({
-        ...{ members: cluster.members, random: random(3), killEveryMs, say },
+        members: cluster.members,
+        random: random(3),
+        killEveryMs,
+        say,
         disturb: { ...database, everyMs: disturbEveryMs },
       })
   const watched = cluster.members.map((member) => ({ ...member, inspectorUrl: inspectorUrls.get(member.name) ?? '' }))
@@ -104,7 +109,11 @@ export async function runSoak(
     ],
     tables: memory.length === 0 ? [] : [toTable(memory)],
     figures: {
-      ...{ ...chaos?.counts, answered: answered.length, verified: audited.verified, ...counts, settledS },
+      ...chaos?.counts,
+      answered: answered.length,
+      verified: audited.verified,
+      ...counts,
+      settledS,
       outside: Object.fromEntries(outside.map(([name, { counts: each }]) => [name, each])),
     },
   }

@@ -2,7 +2,7 @@ import { createVerifier } from '@countersign/attestation'
 import { type ReleaseBlock, toCanonicalJson } from '@countersign/protocol'
 import { type CheckReceiptOptions, checkReceipt, parseBlock, toCid, toCidHash } from '@countersign/receipt'
 import { createReceiptSimulator, type SimulatedSigning } from '@countersign/receipt/simulator'
-import { goldenVaults } from '../../packages/receipt/src/vaults.fake.ts'
+import { goldenVaults } from '../../packages/receipt/test/vaults.ts'
 import type { Mutation, Target } from './sweep.ts'
 
 /** Receipts of every kind, with both kinds of sample. The first has every block with all that a block can hold. */

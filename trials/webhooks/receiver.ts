@@ -41,7 +41,7 @@ export async function startReceiver(parameters: {
   let { rate } = parameters
   const acted = new Map<string, WebhookEvent>()
   const captured: Captured[] = []
-  const counts = { ...{ status: 0, hang: 0, reset: 0, half: 0, redirect: 0 }, ...{ acted: 0, replayed: 0, refused: 0 } }
+  const counts = { status: 0, hang: 0, reset: 0, half: 0, redirect: 0, acted: 0, replayed: 0, refused: 0 }
   let trapped = 0
   const trap = createServer((_, response) => {
     trapped += 1

@@ -103,7 +103,10 @@ export async function runWebhooks({ scope, say }: TrialDeps, { count, seed }: Op
     kill: backend.stopCoordinator,
   }
   const chaos = startChaos({
-    ...{ members: [coordinator, ...workers], random: random(2), killEveryMs: KILL_EVERY_MS, isPatient: true },
+    members: [coordinator, ...workers],
+    random: random(2),
+    killEveryMs: KILL_EVERY_MS,
+    isPatient: true,
     say() {},
   })
   const made = { proofs: 0, sessions: USERS }

@@ -16,7 +16,7 @@ import {
 import { hashTree, hashTreeLeaf, toHex } from '@countersign/protocol'
 import { createRandom } from '@countersign/testing'
 import { type Service, startService, toPath } from '@countersign/testing/launcher'
-import { log, origin } from '../../packages/log/src/logs.fake.ts'
+import { log, origin } from '../../packages/log/test/logs.ts'
 import { createKeyFile, readSigners } from '../../services/witness/src/signers.ts'
 import { createWitnessFolder } from '../../services/witness/src/witnessFolder.ts'
 import { count, type Outcome, seed, type Trial, type TrialDeps, type Values } from '../trial.ts'

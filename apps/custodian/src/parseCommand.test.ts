@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { onSync } from '../../../packages/service/src/onSync.fake.ts'
+import { onSync } from '../../../packages/service/test/onSync.ts'
 import { createKeyFile, readKeyFile } from './keyFile.ts'
 import { parseCommand } from './parseCommand.ts'
 

@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stepTitles } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
-import { contract, signedAt, slug, toChain, toProof } from '../../../packages/verify/src/issues.fake.ts'
-import { serveBlocks, serveRpc, startLoopback } from '../../../packages/verify/src/loopback.fake.ts'
-import { createFolder, honest, toFlags } from './folder.fake.ts'
+import { contract, signedAt, slug, toChain, toProof } from '../../../packages/verify/test/issues.ts'
+import { serveBlocks, serveRpc, startLoopback } from '../../../packages/verify/test/loopback.ts'
+import { createFolder, honest, toFlags } from '../test/folder.ts'
 import { runCli } from './runCli.ts'
 
 const cli = join(import.meta.dirname, 'cli.ts')

@@ -3,10 +3,10 @@ import { createSimulator } from '@countersign/attestation/simulator'
 import { fromHex, toHex } from '@countersign/protocol'
 import { canonicalBytes } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
-import { signedAt } from '../../../packages/verify/src/issues.fake.ts'
-import { withCode } from '../../../packages/verify/src/withCode.fake.ts'
+import { signedAt } from '../../../packages/verify/test/issues.ts'
+import { withCode } from '../../../packages/verify/test/withCode.ts'
+import { createFolder, honest } from '../test/folder.ts'
 import { explain } from './explain.ts'
-import { createFolder, honest } from './folder.fake.ts'
 
 const simulator = createSimulator({ at: signedAt })
 const reportData = new Uint8Array(64).fill(7)

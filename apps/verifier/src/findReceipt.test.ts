@@ -1,10 +1,10 @@
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { slug, toChain, toLog, toManifest, toProof } from '../../../packages/verify/src/issues.fake.ts'
-import { serveBlocks, serveRpc, startLoopback } from '../../../packages/verify/src/loopback.fake.ts'
-import { createFolder, honest } from './folder.fake.ts'
-import { accept, blocks, collateralCid, run, runJson, statusOf } from './runCli.fake.ts'
+import { slug, toChain, toLog, toManifest, toProof } from '../../../packages/verify/test/issues.ts'
+import { serveBlocks, serveRpc, startLoopback } from '../../../packages/verify/test/loopback.ts'
+import { createFolder, honest } from '../test/folder.ts'
+import { accept, blocks, collateralCid, run, runJson, statusOf } from '../test/runCli.ts'
 
 /** The service: the proof under its slug, and a gateway. */
 const serveApi =

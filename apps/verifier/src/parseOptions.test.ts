@@ -1,7 +1,7 @@
 import { isSlug } from '@countersign/protocol'
 import { emptyManifest } from '@countersign/verify'
 import { describe, expect, test } from 'vitest'
-import { withCode } from '../../../packages/verify/src/withCode.fake.ts'
+import { withCode } from '../../../packages/verify/test/withCode.ts'
 import { HELP } from './help.ts'
 import { parseOptions } from './parseOptions.ts'
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
-import { slug } from '../../../packages/verify/src/issues.fake.ts'
-import { createFolder } from './folder.fake.ts'
+import { slug } from '../../../packages/verify/test/issues.ts'
+import { createFolder } from '../test/folder.ts'
 import { recogniseCliSubject } from './verify.ts'
 
 const cid = toCid(new Uint8Array())

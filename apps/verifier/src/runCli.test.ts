@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import { createSimulator } from '@countersign/attestation/simulator'
 import { toCanonicalJson } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { slug } from '../../../packages/verify/src/issues.fake.ts'
-import { createFolder, honest, toFlags } from './folder.fake.ts'
+import { slug } from '../../../packages/verify/test/issues.ts'
+import { createFolder, honest, toFlags } from '../test/folder.ts'
+import { accept, collateralCid, deps, run, runJson, txHash } from '../test/runCli.ts'
 import { HELP } from './help.ts'
-import { accept, collateralCid, deps, run, runJson, txHash } from './runCli.fake.ts'
 import { runCli } from './runCli.ts'
 
 describe('files', () => {

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { apiBaseUrl, gatewayUrl, rpcUrl } from '../../../packages/verify/src/network.fake.ts'
+import { apiBaseUrl, gatewayUrl, rpcUrl } from '../../../packages/verify/test/network.ts'
 import {
   createSubjectNetwork,
   judgedAt,
@@ -10,8 +10,8 @@ import {
   toFound,
   toSubjectManifest,
   toWanted,
-} from '../../../packages/verify/src/subjects.fake.ts'
-import { createFolder } from './folder.fake.ts'
+} from '../../../packages/verify/test/subjects.ts'
+import { createFolder } from '../test/folder.ts'
 import { runCli } from './runCli.ts'
 
 /** As the README has them. */

@@ -61,7 +61,13 @@ export async function verify(deps: CliVerifyDeps, options: VerifyOptions): Promi
       allowMock: options.isMockAllowed,
       collaterals,
       isEventDue: !options.isMissingEventAllowed,
-      ...{ api, rpc, contract, at, maximumEventDelayS, revocations, opening },
+      api,
+      rpc,
+      contract,
+      at,
+      maximumEventDelayS,
+      revocations,
+      opening,
     },
   )
   const written = carFile === undefined || outcome.receipt === undefined ? {} : await writeCar(carFile, outcome)

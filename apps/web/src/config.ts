@@ -79,10 +79,16 @@ const rules: Record<Exclude<keyof WebConfig, 'tokens'>, Rule> = {
   chainId: { isGood: isChainId, words: 'must be a positive whole number', isNeeded: true },
   maxFeePerGas: { isGood: isWei, words: 'must be a string of digits, in wei, or left out' },
   chainName: { isGood: isText, words: 'must be text, or left out' },
-  ...{ rpcUrl: url, explorerUrl: url, faucetUrl: url, ipfsGatewayUrl: url, signInDemoUrl: url },
+  rpcUrl: url,
+  explorerUrl: url,
+  faucetUrl: url,
+  ipfsGatewayUrl: url,
+  signInDemoUrl: url,
   attestations: { isGood: isAttestations, words: 'must have chainId, rpcUrl and address, or be left out' },
   // The pages that verify check these.
-  ...{ trust: unchecked, allowMock: unchecked, tcbStatuses: unchecked },
+  trust: unchecked,
+  allowMock: unchecked,
+  tcbStatuses: unchecked,
   manifestFile: { isGood: isText, words: 'must be a path, or left out' },
 }
 

@@ -1,7 +1,7 @@
 import { fromHex } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { codeOf } from '../test/evidence.ts'
 import { parseCertTable, toCertTable } from './certTable.ts'
-import { codeOf } from './evidence.fake.ts'
 
 const GUID = {
   vcek: '63da758de6644564adc5f4b93be8accd',

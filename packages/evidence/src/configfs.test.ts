@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { codeOf, createGate, fakeQuote, fakeReport, fakeReportData } from '../test/evidence.ts'
+import { createFakeTsm, errno, type FakeTsmParameters } from '../test/tsmFilesystem.ts'
 import { createConfigfsQuoteSource, createConfigfsReportSource } from './configfs.ts'
 import { EvidenceError } from './errors.ts'
-import { codeOf, createGate, fakeQuote, fakeReport, fakeReportData } from './evidence.fake.ts'
-import { createFakeTsm, errno, type FakeTsmParameters } from './tsmFilesystem.fake.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fromHex, toHex } from '@countersign/protocol'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { codeOf, createGate, fakeQuote, fakeReportData } from '../test/evidence.ts'
 import { createDstackQuoteSource } from './dstack.ts'
-import { codeOf, createGate, fakeQuote, fakeReportData } from './evidence.fake.ts'
 
 type Handler = (body: string, response: ServerResponse, request: IncomingMessage) => void | Promise<void>
 

@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto'
 import { createSimulator } from '@countersign/attestation/simulator'
 import { describe, expect, expectTypeOf, test } from 'vitest'
+import { codeOf, fakeQuote, fakeReport, fakeReportData } from '../test/evidence.ts'
 import { parseCertTable } from './certTable.ts'
-import { codeOf, fakeQuote, fakeReport, fakeReportData } from './evidence.fake.ts'
 import { createSimulatedQuoteSource } from './simulated.ts'
 import { createSimulatedReportSource } from './simulatedReports.ts'
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { codeOf, createGate, fakeQuote, fakeReport, fakeReportData } from './evidence.fake.ts'
+import { codeOf, createGate, fakeQuote, fakeReport, fakeReportData } from '../test/evidence.ts'
 import {
   assertQuoteBinds,
   assertReportBinds,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { withCode } from '../test/withCode.ts'
 import { formatAddCheckpoint, parseAddCheckpoint } from './addCheckpoint.ts'
 import { parseNote } from './note.ts'
-import { withCode } from './withCode.fake.ts'
 
 // c2sp.org/tlog-witness.
 const example = `old 20852014

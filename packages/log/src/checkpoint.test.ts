@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { hash, origin } from '../test/logs.ts'
+import { withCode } from '../test/withCode.ts'
 import { emptyRoot, formatCheckpoint, parseCheckpoint } from './checkpoint.ts'
-import { hash, origin } from './logs.fake.ts'
-import { withCode } from './withCode.fake.ts'
 
 // c2sp.org/tlog-checkpoint.
 const text = 'example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n'

@@ -1,13 +1,13 @@
 import { createPublicKey, verify } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { createSigner, hash, log, origin, TIME_S, toCosigned, toText } from '../test/logs.ts'
+import { withCode } from '../test/withCode.ts'
 import { formatCheckpoint } from './checkpoint.ts'
-import { createSigner, hash, log, origin, TIME_S, toCosigned, toText } from './logs.fake.ts'
 import { type NoteSignature, parseNote } from './note.ts'
 import { parseVkey } from './noteKey.ts'
 import { openNote, signNote } from './openNote.ts'
 import { toNoteSignature, toSignedMessage } from './signedMessage.ts'
-import { withCode } from './withCode.fake.ts'
 
 const ed25519 = createSigner('w1.example', 'cosignature-ed25519')
 const mlDsa = createSigner('w1.example', 'cosignature-ml-dsa-44')

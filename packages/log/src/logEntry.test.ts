@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { fromHex, toHex } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { withCode } from '../test/withCode.ts'
 import { decodeLogEntry, encodeLogEntry, hashLogEntry, LOG_ENTRY_BYTES, type LogEntry } from './logEntry.ts'
-import { withCode } from './withCode.fake.ts'
 
 const malformed = withCode('log_entry_malformed')
 const short = '0a'.repeat(16)

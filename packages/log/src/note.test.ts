@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { createSigner, log, toCosigned, toText, witnesses } from './logs.fake.ts'
+import { createSigner, log, toCosigned, toText, witnesses } from '../test/logs.ts'
+import { withCode } from '../test/withCode.ts'
 import { formatNote, MAX_NOTE_BYTES, MAX_NOTE_SIGNATURES, parseNote } from './note.ts'
 import { parseVkey } from './noteKey.ts'
 import { openNote, signNote } from './openNote.ts'
-import { withCode } from './withCode.fake.ts'
 
 // golang.org/x/mod/sumdb/note, note_test.go.
 const text = "If you think cryptography is the answer to your problem,\nthen you don't know what your problem is.\n"

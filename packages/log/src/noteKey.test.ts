@@ -1,8 +1,8 @@
 import { fromHex } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { log, witnesses } from './logs.fake.ts'
+import { log, witnesses } from '../test/logs.ts'
+import { withCode } from '../test/withCode.ts'
 import { createNoteKey, type NoteKey, parseVkey, toVkey } from './noteKey.ts'
-import { withCode } from './withCode.fake.ts'
 
 const vkey = 'PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW'
 

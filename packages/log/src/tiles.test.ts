@@ -1,6 +1,7 @@
 import { hashTree, toHex } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { leaves } from './logs.fake.ts'
+import { leaves } from '../test/logs.ts'
+import { withCode } from '../test/withCode.ts'
 import {
   createTileReader,
   decodeBundle,
@@ -21,7 +22,6 @@ import {
   createLeafReader,
   listInclusionNodes,
 } from './treeProofs.ts'
-import { withCode } from './withCode.fake.ts'
 
 const malformed = withCode('tile_malformed')
 

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { hashTree, toHex } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { leaves } from '../test/logs.ts'
+import { withCode } from '../test/withCode.ts'
 import { assertConsistency, assertInclusion } from './checkProofs.ts'
 import { emptyRoot } from './checkpoint.ts'
 import { appendLeaves, assertFrontier, computeFrontierRoot, emptyFrontier } from './frontier.ts'
-import { leaves } from './logs.fake.ts'
 import { listTreeNodes } from './treeNodes.ts'
 import {
   computeTreeRoot,
@@ -15,7 +16,6 @@ import {
   listInclusionNodes,
   type ReadNode,
 } from './treeProofs.ts'
-import { withCode } from './withCode.fake.ts'
 
 const sha256 = (...parts: Uint8Array[]) => Uint8Array.from(createHash('sha256').update(Buffer.concat(parts)).digest())
 const hex = (hashes: readonly Uint8Array[]) => hashes.map(toHex)

@@ -2,9 +2,9 @@ import { createHash, createHmac, createPrivateKey, createPublicKey, verify } fro
 import { readFileSync } from 'node:fs'
 import { fromHex } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { withCode } from '../test/withCode.ts'
 import { createVectors, toVectorFile } from '../vectors/createVectors.ts'
 import { assertLogged, openWitnessStatement, parseCheckpoint, parseNote, parseVkey } from './index.ts'
-import { withCode } from './withCode.fake.ts'
 
 const file = readFileSync(new URL('../vectors/log-v1.vectors.json', import.meta.url), 'utf8')
 const vectors = JSON.parse(file) as ReturnType<typeof createVectors>

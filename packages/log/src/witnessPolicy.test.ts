@@ -1,12 +1,12 @@
 import { toHex } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { createSigner, hash, leaves, log, origin, TIME_S, toCosigned, toText, witnesses } from '../test/logs.ts'
+import { withCode } from '../test/withCode.ts'
 import { arrangeCheckpoint, assertCosigned, assertLogged } from './assertCosigned.ts'
-import { createSigner, hash, leaves, log, origin, TIME_S, toCosigned, toText, witnesses } from './logs.fake.ts'
 import { parseNote } from './note.ts'
 import { signNote } from './openNote.ts'
 import { formatTlogProof, parseTlogProof } from './tlogProof.ts'
 import { createInclusionProof, createLeafReader } from './treeProofs.ts'
-import { withCode } from './withCode.fake.ts'
 import {
   assertWitnessPolicy,
   findCosignatures,

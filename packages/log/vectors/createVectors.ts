@@ -25,7 +25,7 @@ import {
   toVkey,
   type WitnessStatement,
 } from '../src/index.ts'
-import { createSigner, hash, log, origin, type Signer, TIME_S, toCosigned, witnesses } from '../src/logs.fake.ts'
+import { createSigner, hash, log, origin, type Signer, TIME_S, toCosigned, witnesses } from '../test/logs.ts'
 
 const timeMs = TIME_S * 1_000
 const short = (name: string) => toHex(hash(name).subarray(0, 16))
@@ -58,8 +58,11 @@ function signStatement(statement: WitnessStatement): string {
 function createStatements(checkpoint: string) {
   const question = { origin, nonce: long('nonce'), timestampS: TIME_S }
   const none: WitnessStatement = {
-    ...{ witness: toHex(witness.key.publicKey), originHash: hashOrigin(origin), nonce: question.nonce },
-    ...{ timestampS: TIME_S, checkpoint: null },
+    witness: toHex(witness.key.publicKey),
+    originHash: hashOrigin(origin),
+    nonce: question.nonce,
+    timestampS: TIME_S,
+    checkpoint: null,
   }
   const known = { ...none, checkpoint }
   const other = 'log.example/enclave-b'

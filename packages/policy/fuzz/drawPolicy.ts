@@ -1,6 +1,5 @@
 import type { Hex } from '@countersign/protocol'
 import type { Random } from '../../protocol/fuzz/random.ts'
-import { beacon, passkeys, satellite, toKey } from '../src/policies.fake.ts'
 import type {
   ArgumentRule,
   ArgumentType,
@@ -11,6 +10,7 @@ import type {
   TimeSource,
   TransactionRule,
 } from '../src/policy.ts'
+import { beacon, passkeys, satellite, toKey } from '../test/policies.ts'
 
 /* Random policies over few values, so that requests often match, or nearly. */
 

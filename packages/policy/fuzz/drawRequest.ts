@@ -1,7 +1,7 @@
 import type { Hex, TxMetadata, TypedData } from '@countersign/protocol'
 import type { Random } from '../../protocol/fuzz/random.ts'
 import type { PolicyRequest } from '../src/checkPolicy.ts'
-import type { ArgumentRule, DomainRule, Policy, TransactionRule, TypedDataRule } from '../src/policy.ts'
+import type { ArgumentRule, DomainRule, Policy, Rule, TransactionRule, TypedDataRule } from '../src/policy.ts'
 import {
   ADDRESSES,
   AMOUNTS,
@@ -18,14 +18,15 @@ import {
 export function drawRequest(random: Random, policy: Policy): unknown {
   const { below, pick } = random
   const rule = pick(policy.rules)
-  const request = drawFitting(random, policy, rule.kind === 'message' ? undefined : rule)
+  const request = drawFitting(random, policy, rule)
   if (below(2) === 0) return request
   return pick(CHANGES)(random, structuredClone(request))
 }
 
-function drawFitting(random: Random, policy: Policy, rule: TransactionRule | TypedDataRule | undefined): PolicyRequest {
-  if (rule === undefined) return { kind: 'message', content: { message: random.pick(['0x', '0x00', '0xABab']) } }
+function drawFitting(random: Random, policy: Policy, rule: Rule): PolicyRequest {
   if (rule.kind === 'typed-data') return { kind: 'typed-data', content: drawTypedData(random, rule) }
+  if (rule.kind !== 'transaction')
+    return { kind: 'message', content: { message: random.pick(['0x', '0x00', '0xABab']) } }
   const txMetadata = drawTransaction(random, rule)
   const { schedule, time } = policy
   if (schedule === undefined || time === undefined) return { kind: 'transaction', txMetadata }

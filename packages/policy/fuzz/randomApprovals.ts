@@ -6,9 +6,9 @@ import { verifyAuthenticationResponse } from '@simplewebauthn/server'
 import { createRandom, type Random } from '../../protocol/fuzz/random.ts'
 import { hashPolicy } from '../src/assertPolicy.ts'
 import { checkApprovals, verifyEs256 } from '../src/checkApprovals.ts'
-import { toDer } from '../src/passkey.fake.ts'
-import { limited } from '../src/policies.fake.ts'
 import type { Policy } from '../src/policy.ts'
+import { toDer } from '../test/passkey.ts'
+import { limited } from '../test/policies.ts'
 
 /** How many approvals both verifiers accept, only the other one accepts, and both reject. */
 export type ApprovalTally = { accepted: number; stricter: number; rejected: number }

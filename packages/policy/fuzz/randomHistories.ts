@@ -2,8 +2,8 @@ import type { TxMetadata } from '@countersign/protocol'
 import { createRandom, type Random } from '../../protocol/fuzz/random.ts'
 import { createPolicy } from '../src/assertPolicy.ts'
 import { checkPolicy, type TimedSample } from '../src/checkPolicy.ts'
-import { alice, bob, payment, satellite } from '../src/policies.fake.ts'
 import type { Policy, Schedule, TransactionRule } from '../src/policy.ts'
+import { alice, bob, payment, satellite } from '../test/policies.ts'
 
 /*
  * A model of chains and of those who would spend more than a schedule allows: they choose every nonce, chain, recipient and sample that

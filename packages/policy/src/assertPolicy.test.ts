@@ -2,16 +2,6 @@ import { createHash } from 'node:crypto'
 import { type Hex, toCanonicalJson } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import {
-  assertPolicy,
-  assertPolicyForm,
-  createPolicy,
-  hashPolicy,
-  MAX_POLICY_BYTES,
-  parsePolicy,
-  toPolicyBytes,
-} from './assertPolicy.ts'
-import type { VaultPolicyErrorCode } from './errors.ts'
-import {
   alice,
   beacon,
   bob,
@@ -23,7 +13,17 @@ import {
   scheduled,
   toKey,
   tokenTransfer,
-} from './policies.fake.ts'
+} from '../test/policies.ts'
+import {
+  assertPolicy,
+  assertPolicyForm,
+  createPolicy,
+  hashPolicy,
+  MAX_POLICY_BYTES,
+  parsePolicy,
+  toPolicyBytes,
+} from './assertPolicy.ts'
+import type { VaultPolicyErrorCode } from './errors.ts'
 import type { Policy } from './policy.ts'
 
 const withCode = (code: VaultPolicyErrorCode) => expect.objectContaining({ name: 'VaultPolicyError', code })
@@ -146,6 +146,8 @@ describe('refused', () => {
 
   test.each<[string, unknown]>([
     ['unknown', { ...payment, kind: 'authorization' }],
+    ['of a kind that every object has', { kind: 'constructor', approvals: 1 }],
+    ['of a kind in a list', { kind: ['message'], approvals: 1 }],
     ['without a kind', without(payment, 'kind')],
     ['with a member of another kind', { ...payment, domains: 'any' }],
     ['a deny rule', { ...payment, deny: true }],

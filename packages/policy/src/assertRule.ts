@@ -1,4 +1,4 @@
-import { type Hex, readMembers } from '@countersign/protocol/core'
+import { type Hex, isUnlimitedKind, readMembers } from '@countersign/protocol/core'
 import type { ArgumentRule, ArgumentType, DomainRule, Rule } from './policy.ts'
 import {
   assertAddress,
@@ -18,29 +18,18 @@ const IDENTIFIER = /^[A-Za-z_]\w*$/
 /** Narrows to a rule with exactly the members of its kind. */
 export function assertRule(path: string, value: unknown): asserts value is Rule {
   const fail = (details: string) => malformed(`${path}: ${details}`)
-  switch (readKind(value)) {
-    case 'transaction':
-      return assertTransactionRule(path, value)
-    case 'message': {
-      const { approvals } = readMembers(value, { required: ['kind', 'approvals'] }, fail)
-      return assertNatural(`${path}.approvals`, approvals, 1)
-    }
-    case 'typed-data': {
-      const required = ['kind', 'domains', 'primaryTypes', 'approvals'] as const
-      const { domains, primaryTypes, approvals } = readMembers(value, { required }, fail)
-      assertAnyOrList(`${path}.domains`, domains, assertDomain)
-      assertAnyOrList(`${path}.primaryTypes`, primaryTypes, assertIdentifier)
-      return assertNatural(`${path}.approvals`, approvals, 1)
-    }
-    default:
-      throw fail('kind is unknown')
+  const kind = (value as { kind?: unknown } | null)?.kind
+  if (kind === 'transaction') return assertTransactionRule(path, value)
+  if (kind === 'typed-data') {
+    const required = ['kind', 'domains', 'primaryTypes', 'approvals'] as const
+    const { domains, primaryTypes, approvals } = readMembers(value, { required }, fail)
+    assertAnyOrList(`${path}.domains`, domains, assertDomain)
+    assertAnyOrList(`${path}.primaryTypes`, primaryTypes, assertIdentifier)
+    return assertNatural(`${path}.approvals`, approvals, 1)
   }
-}
-
-function readKind(value: unknown): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, 'kind')
-    ? (value as { kind: unknown }).kind
-    : undefined
+  if (!isUnlimitedKind(kind)) throw fail('kind is unknown')
+  const { approvals } = readMembers(value, { required: ['kind', 'approvals'] }, fail)
+  assertNatural(`${path}.approvals`, approvals, 1)
 }
 
 function assertTransactionRule(path: string, value: unknown): void {

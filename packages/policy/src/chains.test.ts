@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { payment } from '../test/policies.ts'
 import { canSignOnChains } from './chains.ts'
-import { payment } from './policies.fake.ts'
 import type { DomainRule, Rule } from './policy.ts'
 
 const on = (chainIds: 'any' | number[]): Rule => ({ ...payment, chainIds })
@@ -25,4 +25,5 @@ test('typed data that names no chain is not signed where a chain is required', (
   expect(canSignOnChains(of([{ name: 'Mail' }]), chains)).toBe(false)
   expect(canSignOnChains(of([{ name: 'Mail' }, { chainId: 8453 }]), chains)).toBe(true)
   expect(canSignOnChains(of('any'), chains)).toBe(true)
+  expect(canSignOnChains({ kind: 'message', approvals: 1 }, chains)).toBe(true)
 })

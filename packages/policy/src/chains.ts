@@ -1,10 +1,11 @@
+import { kinds } from '@countersign/protocol/core'
 import type { Rule } from './policy.ts'
 
 /** Which chains a service signs for. */
 export type SignedChains = {
   /** Undefined: any. */
   chainIds: readonly number[] | undefined
-  /** Whether it refuses typed data that names no chain. */
+  /** Whether it refuses what contracts of every chain take. */
   isChainRequired?: boolean | undefined
 }
 
@@ -14,7 +15,7 @@ export function canSignOnChains(rule: Rule, { chainIds, isChainRequired = false 
     chainId === undefined ? !isChainRequired : (chainIds?.includes(chainId) ?? true)
   if (rule.kind === 'transaction') return rule.chainIds === 'any' || rule.chainIds.some(isSigned)
   if (rule.kind === 'typed-data') return rule.domains === 'any' || rule.domains.some(({ chainId }) => isSigned(chainId))
-  return true
+  return !(isChainRequired && kinds[rule.kind].anyChain)
 }
 
 /** Chains that take nothing but gas. Arbitrum counts its price of data into the gas. */

@@ -2,11 +2,11 @@ import { createPublicKey, verify } from 'node:crypto'
 import { type Approval, type ApprovalReason, fromHex, type Hex, toHex } from '@countersign/protocol'
 import { p256 } from '@noble/curves/nist.js'
 import { describe, expect, test } from 'vitest'
+import { type AssertionChanges, createPasskey, toDer } from '../test/passkey.ts'
+import { full, limited, passkeys } from '../test/policies.ts'
 import { hashApprovals } from './approval.ts'
 import { hashPolicy } from './assertPolicy.ts'
 import { checkApprovals, MAX_APPROVAL_MS, type VerifyEs256, verifyEs256 } from './checkApprovals.ts'
-import { type AssertionChanges, createPasskey, toDer } from './passkey.fake.ts'
-import { full, limited, passkeys } from './policies.fake.ts'
 import type { Policy } from './policy.ts'
 
 const { n } = p256.Point.CURVE()

@@ -1,7 +1,5 @@
 import type { Hex, TxMetadata, TypedData } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { createPolicy } from './assertPolicy.ts'
-import { checkPolicy, type PolicyRequest } from './checkPolicy.ts'
 import {
   alice,
   beacon,
@@ -15,7 +13,9 @@ import {
   toKey,
   token,
   tokenTransfer,
-} from './policies.fake.ts'
+} from '../test/policies.ts'
+import { createPolicy } from './assertPolicy.ts'
+import { checkPolicy, type PolicyRequest } from './checkPolicy.ts'
 import type { Policy, Rule, TransactionRule } from './policy.ts'
 import { canTellTime } from './schedule.ts'
 
@@ -381,7 +381,7 @@ describe('a schedule', () => {
   })
 
   test('approvals do not make a nonce due', () => {
-    expect(codes(scheduled, { ...at(0, startsAtMs - 1), ...{} })).toEqual(['nonce_not_due'])
+    expect(codes(scheduled, at(0, startsAtMs - 1))).toEqual(['nonce_not_due'])
     const verdict = checkPolicy(scheduled, {
       ...toTransaction({ nonce: 0, to: token }),
       sample: { source: satellite, timeMs: startsAtMs - 1 },

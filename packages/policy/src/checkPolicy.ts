@@ -3,6 +3,7 @@ import {
   hashContent,
   isNatural,
   isPlainObject,
+  kinds,
   type OffChainContent,
   type PolicyRefusal,
   parseOffChainContent,
@@ -110,9 +111,8 @@ function checkSchedule({ schedule, time }: Policy, request: PolicyRequest): Requ
 
 function matchRule(rule: Rule, request: PolicyRequest): RuleReason[] {
   if (rule.kind === 'transaction' && request.kind === 'transaction') return matchTransaction(rule, request.txMetadata)
-  if (rule.kind === 'message' && request.kind === 'message') return []
   if (rule.kind === 'typed-data' && request.kind === 'typed-data') return matchTypedData(rule, request.content)
-  return [{ code: 'kind_not_allowed' }]
+  return rule.kind === request.kind && 'any' in kinds[rule.kind] ? [] : [{ code: 'kind_not_allowed' }]
 }
 
 /**

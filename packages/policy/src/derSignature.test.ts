@@ -1,7 +1,7 @@
 import { fromHex, toHex } from '@countersign/protocol'
 import { expect, test } from 'vitest'
+import { toDer } from '../test/passkey.ts'
 import { fromDerSignature } from './derSignature.ts'
-import { toDer } from './passkey.fake.ts'
 
 const read = (hex: string) => {
   const bytes = fromDerSignature(fromHex(hex))

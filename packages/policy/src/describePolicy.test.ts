@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { alice, ETHER, full, limited, payment, scheduled, token, tokenTransfer } from '../test/policies.ts'
 import { createPolicy } from './assertPolicy.ts'
 import { checkPolicy } from './checkPolicy.ts'
 import { describePolicy } from './describePolicy.ts'
 import { describeRefusal } from './describeRefusal.ts'
-import { alice, ETHER, full, limited, payment, scheduled, token, tokenTransfer } from './policies.fake.ts'
 import type { Policy, Rule, TransactionRule } from './policy.ts'
 
 const toPolicy = (...rules: Rule[]): Policy => createPolicy({ ...full, log: null, rules })
@@ -73,7 +73,7 @@ describe('each rule in a sentence', () => {
         "Transfers (0xa9059cbb) of the token 0x7070707070707070707070707070707070707070, at most 500000000 of the smallest unit at a time, to 0xa1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1 or 0xb0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0 on Ethereum, with a fee of up to 0.01 ETH for gas, without approval.",
         "Up to 0.1 ETH at a time to 0xa1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1, 0xb0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0 or 0xc2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2 on Ethereum, with a fee of up to 0.01 ETH for gas, without data, without approval.",
         "Typed data Mail or Permit of the domain named "Permits" of version "1" on Ethereum of contract 0x7070707070707070707070707070707070707070 or the domain named "Mail" with one passkey.",
-        "Any message with one passkey.",
+        "Any messages with one passkey.",
         "Up to 5 of the chain’s coin at a time to any address on any chain, with a fee of up to 0.01 of the chain’s coin for gas, without data, with two of three passkeys.",
         "Any typed data of any domain with three passkeys.",
       ]

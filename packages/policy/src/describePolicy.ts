@@ -1,4 +1,4 @@
-import { nameChain, toCanonicalJson } from '@countersign/protocol/core'
+import { kinds, nameChain, toCanonicalJson } from '@countersign/protocol/core'
 import { mayTakeDataFee } from './chains.ts'
 import type { ArgumentRule, DomainRule, Policy, Rule, TransactionRule, TypedDataRule } from './policy.ts'
 import {
@@ -68,12 +68,12 @@ function isMoreThan(before: Rule, rule: Rule): boolean {
 }
 
 function toSummary(rule: Rule, isMore: boolean): string {
-  if (rule.kind === 'message') return 'messages'
   if (rule.kind === 'typed-data') {
     return rule.domains === 'any'
       ? 'typed data of any domain'
       : `typed data of ${toCount(rule.domains.length, 'domain')}`
   }
+  if (rule.kind !== 'transaction') return kinds[rule.kind].any
   if (isMore) return isUnlimited(rule.maxValueWei) ? 'more' : toAmount(rule)
   if (describeTransfer(rule) !== undefined)
     return `transfers of ${rule.to === 'any' ? 'any token' : toCount(rule.to.length, 'token')}`
@@ -84,8 +84,10 @@ function toSummary(rule: Rule, isMore: boolean): string {
 
 function describeRule(rule: Rule, approvers: number): string {
   const approval = toApproval(rule, approvers) || ' without approval'
-  if (rule.kind === 'message') return toSentence(`any message${approval}`)
-  if (rule.kind === 'typed-data') return toSentence(`${describeTypedData(rule)}${approval}`)
+  if (rule.kind !== 'transaction') {
+    const what = rule.kind === 'typed-data' ? describeTypedData(rule) : `any ${kinds[rule.kind].any}`
+    return toSentence(what + approval)
+  }
   const transfer = describeTransfer(rule)
   const chains = rule.chainIds === 'any' ? 'any chain' : toEnumeration(rule.chainIds.map(nameChain), 'or')
   const fee = isUnlimited(rule.maxFeeWei)

@@ -1,4 +1,4 @@
-import type { EntropySetting, Hex } from '@countersign/protocol/core'
+import type { EntropySetting, Hex, UnlimitedKind } from '@countersign/protocol/core'
 
 /*
  * The rules of a vault, version 1: `spec/policy-v1.md` says what each member means. The hash of a policy is part of its vault's key, so
@@ -53,7 +53,10 @@ export type TransactionRule = {
   approvals: number
 }
 
-export type MessageRule = { kind: 'message'; approvals: number }
+/** For any content of its kind. */
+type UnlimitedRule = { [Kind in UnlimitedKind]: { kind: Kind; approvals: number } }[UnlimitedKind]
+
+export type MessageRule = Extract<UnlimitedRule, { kind: 'message' }>
 
 /** A domain of EIP-712 with exactly these members. */
 export type DomainRule = {
@@ -70,7 +73,7 @@ export type TypedDataRule = {
   approvals: number
 }
 
-export type Rule = TransactionRule | MessageRule | TypedDataRule
+export type Rule = TransactionRule | TypedDataRule | UnlimitedRule
 
 export type Policy = {
   version: 1

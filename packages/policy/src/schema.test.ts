@@ -3,9 +3,9 @@ import { expect, test } from 'vitest'
 import { createRandom } from '../../protocol/fuzz/random.ts'
 import { drawPolicy } from '../fuzz/drawPolicy.ts'
 import schema from '../spec/policy-v1.schema.json' with { type: 'json' }
+import { full, limited, payment, scheduled, tokenTransfer } from '../test/policies.ts'
 import vectors from '../vectors/policy-v1.vectors.json' with { type: 'json' }
 import { createPolicy } from './assertPolicy.ts'
-import { full, limited, payment, scheduled, tokenTransfer } from './policies.fake.ts'
 import type { Policy } from './policy.ts'
 
 const validate = new Ajv2020({ strict: true, strictRequired: false, strictTypes: false }).compile(schema)

@@ -2,7 +2,7 @@ import type { DrandWitness, EntropyWitness } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import v1 from '../../protocol/vectors/protocol-v1.vectors.json' with { type: 'json' }
 import v2 from '../../protocol/vectors/protocol-v2.vectors.json' with { type: 'json' }
-import { toKey } from './policies.fake.ts'
+import { toKey } from '../test/policies.ts'
 import type { TimeSource } from './policy.ts'
 import { verifySample } from './verifySample.ts'
 

@@ -14,7 +14,7 @@ import {
   type PolicyRequest,
   toPolicyBytes,
 } from '../src/index.ts'
-import { alice, ETHER, full, limited, passkeys, satellite, scheduled, token } from '../src/policies.fake.ts'
+import { alice, ETHER, full, limited, passkeys, satellite, scheduled, token } from '../test/policies.ts'
 
 const sample = (name: string) => sha256(new TextEncoder().encode(name))
 const policies: readonly { name: string; policy: Policy }[] = [

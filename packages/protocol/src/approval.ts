@@ -1,6 +1,6 @@
-import { checked, either, hex, hexUpTo, type Infer, list, literal, natural, object } from './schema.ts'
+import { checked, hex, hexUpTo, type Infer, list, natural, object } from './schema.ts'
 
-/* What a passkey says about one signature of a vault, and why that may not count. `@countersign/policy` checks them. */
+/* What a passkey says about one signature of a vault. `@countersign/policy` checks it. */
 
 /** Without credential data and extensions, authenticator data have one length: WebAuthn §6.1. */
 export const AUTHENTICATOR_DATA_BYTES = 37
@@ -26,43 +26,3 @@ export type Approval = Infer<typeof approval>
 export const approvals = checked(list(approval), (given) =>
   given.every(({ approver }, index) => index === 0 || approver > (given[index - 1] as Approval).approver),
 )
-
-const clientDataReason = literal(
-  /** Not one JSON object that every reader reads alike. */
-  'client_data_malformed',
-  'client_data_type',
-  /** Of another vault, policy, kind, digest or expiry. */
-  'challenge_mismatch',
-  'origin_not_allowed',
-  /** The page was in a frame of another site. */
-  'cross_origin',
-)
-export type ClientDataReason = Infer<typeof clientDataReason>
-
-const authenticatorDataReason = literal(
-  /** Not of the one length that they have without credential data and extensions. */
-  'authenticator_data_malformed',
-  'rp_id_mismatch',
-  'user_not_present',
-  'user_not_verified',
-  /** Credential data or extensions, which an approval does not have. */
-  'authenticator_data_extended',
-  /** Backed up, though not eligible for backup: no authenticator says so. */
-  'backup_state_impossible',
-)
-export type AuthenticatorDataReason = Infer<typeof authenticatorDataReason>
-
-/** Why one approval is not valid. */
-export const approvalReason = either(
-  literal(
-    'approver_unknown',
-    'approval_expired',
-    /** It ends more than 24 hours from now. */
-    'approval_too_long',
-    /** Not ECDSA in DER, or not by this approver's key over these bytes. */
-    'approval_signature_invalid',
-  ),
-  clientDataReason,
-  authenticatorDataReason,
-)
-export type ApprovalReason = Infer<typeof approvalReason>

@@ -1,14 +1,7 @@
 /* What the enclave speaks. It loads this entry, and nothing of the HTTP interface, the contract and the webhooks. */
 
-export {
-  type Approval,
-  type ApprovalReason,
-  AUTHENTICATOR_DATA_BYTES,
-  type AuthenticatorDataReason,
-  approvals,
-  type ClientDataReason,
-  MAX_CLIENT_DATA_BYTES,
-} from './approval.ts'
+export { type Approval, AUTHENTICATOR_DATA_BYTES, approvals, MAX_CLIENT_DATA_BYTES } from './approval.ts'
+export type { ApprovalReason, AuthenticatorDataReason, ClientDataReason } from './approvalReason.ts'
 export {
   type Authorization,
   assertAuthorizationAllowed,
@@ -111,12 +104,14 @@ export {
   type ApprovalKind,
   hasSignature,
   isOffChain,
+  isUnlimitedKind,
   type Kind,
   kinds,
   type OffChainKind,
   type SignatureKind,
   signatureKinds,
   subjects,
+  type UnlimitedKind,
 } from './kinds.ts'
 export { isLoopbackHost, isLoopbackUrl, isSafeUrl } from './loopback.ts'
 export {

@@ -1,4 +1,4 @@
-import { approvalReason } from './approval.ts'
+import { approvalReason } from './approvalReason.ts'
 import type { EnclaveConfig } from './configHash.ts'
 import type { Opening } from './opening.ts'
 import { policyRefusal } from './policyRefusal.ts'

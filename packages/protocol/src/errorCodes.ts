@@ -133,7 +133,8 @@ export const errorCodes = {
     status: 413,
     retryable: false,
     title: 'The message is too large to be signed',
-    advice: 'Sign at most 32 KiB, as canonical JSON in UTF-8: a message in hex has half as many bytes.',
+    advice:
+      'Sign less: `details` names the limit, of canonical JSON in UTF-8. A message in hex has half as many bytes.',
   },
   unsupported_media_type: {
     status: 415,
@@ -222,7 +223,7 @@ export const errorCodes = {
   receipt_unavailable: {
     status: 503,
     retryable: true,
-    title: 'The receipt cannot be read from IPFS',
+    title: 'The receipt cannot be rebuilt now',
     advice:
       'Retry after the seconds that `Retry-After` names. The proof is not lost: its CID is in its on-chain event.',
   },

@@ -72,7 +72,7 @@ export type ProtocolErrorCode =
   | 'enclave_config_malformed'
   /** Fix the request: the transaction cannot be built from these fields. */
   | 'invalid_tx_metadata'
-  /** Fix the request: what is to be signed is longer than 32 KiB. */
+  /** Fix the request: what is to be signed is longer than the limit that `details` names. */
   | 'message_too_large'
   /** Fix the request: the message is not hex of whole bytes. */
   | 'invalid_message'

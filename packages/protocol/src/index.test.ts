@@ -104,6 +104,7 @@ test('exports', () => {
       "isSafeUrl",
       "isSlug",
       "isTerminalProofStatus",
+      "isUnlimitedKind",
       "isZero",
       "kinds",
       "logInfo",

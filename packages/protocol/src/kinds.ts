@@ -21,25 +21,33 @@ type PublicKind = {
 
 /**
  * What can be asked for, one row for each kind. `approval` is its number in the challenge that a passkey signs: without one, no rule of a vault
- * can be for it. An authorization has none, since the code that it lets in would need no approval.
+ * can be for it. An authorization has none, since the code that it lets in would need no approval. Rules for kinds with
+ * `any` limit no content: the word is for what they allow, and `anyChain` says whether contracts of every chain take all of it.
  */
 export const kinds = {
   transaction: { subject: 'transaction', approval: 1, name: 'transaction' },
   authorization: { subject: 'authorization', approval: null, name: 'authorization' },
-  message: { subject: 'off-chain', approval: 2, name: 'message (EIP-191)' },
+  message: { subject: 'off-chain', approval: 2, name: 'message (EIP-191)', any: 'messages', anyChain: false },
   'typed-data': { subject: 'off-chain', approval: 3, name: 'typed data (EIP-712)' },
   address: { subject: 'address', approval: null, name: 'address' },
-} as const satisfies Record<string, { subject: SignatureKind; approval: number | null; name: string }>
+} as const satisfies Record<string, Row>
 
 export type Kind = keyof typeof kinds
 
-type KindsOf<Row> = { [One in Kind]: (typeof kinds)[One] extends Row ? One : never }[Kind]
+type Row = { subject: SignatureKind; approval: number | null; name: string; any?: string; anyChain?: boolean }
+type KindsOf<Members> = { [One in Kind]: (typeof kinds)[One] extends Members ? One : never }[Kind]
 
 /** What is signed off the chain: nothing is public of it but a commitment. */
 export type OffChainKind = KindsOf<{ subject: 'off-chain' }>
 
 /** What a passkey can approve. */
 export type ApprovalKind = KindsOf<{ approval: number }>
+
+export type UnlimitedKind = KindsOf<{ any: string }>
+
+export function isUnlimitedKind(kind: unknown): kind is UnlimitedKind {
+  return typeof kind === 'string' && Object.hasOwn(kinds, kind) && 'any' in kinds[kind as Kind]
+}
 
 export function isOffChain<Asked extends { kind: Kind }>(
   asked: Asked,

@@ -32,7 +32,7 @@ describe('leaves', () => {
     ['ethereum', ethereum(1), ['0xab'], ['0xAB', 'ab', '0x', '0xabc']],
     ['anyCase', anyCase(1), ['0xaB'], ['0xag', '0XAB']],
     ['wei', wei, ['0', '10'], ['', '01', '-1', '1.0', 1]],
-    ['time', time, ['2026-01-02T03:04:05.678Z'], ['2026-01-02', 'yesterday', 5]],
+    ['time', time, ['2026-01-02T03:04:05.678Z'], ['2026-01-02', '9999-99-99T99:99:99.999Z', 'yesterday', 5]],
     ['text', text, ['a'], ['', 1, null]],
     ['boolean', boolean, [true, false], [0, 'true', null]],
     ['natural', natural, [0, 2 ** 53 - 1], [-1, -0, 0.5, 2 ** 53, '1', null]],

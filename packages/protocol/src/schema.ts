@@ -79,7 +79,7 @@ export function hexUpTo(bytes: number): Schema<string> {
 export const wei = string(/^(?:0|[1-9][0-9]{0,77})$/)
 
 /** ISO 8601 in UTC with milliseconds. */
-export const time = string(/^[\d-]{10}T[\d:.]{12}Z$/)
+export const time = checked(string(/^[\d:.T-]{23}Z$/), Date.parse)
 
 export const boolean: Schema<boolean> = { values: [true, false] }
 

@@ -88,8 +88,17 @@ export function toStatementText(statement: Statement | StatementV2): string {
   const { address, chainId, coordinatorKey, digest, entropyHash, keyId } = statement
   const { publicKey, signature, signedAt, txHash, type } = statement
   return JSON.stringify({
-    ...{ address, chainId, coordinatorKey, digest, entropyHash, keyId },
-    ...{ publicKey, signature, signedAt, txHash, type },
+    address,
+    chainId,
+    coordinatorKey,
+    digest,
+    entropyHash,
+    keyId,
+    publicKey,
+    signature,
+    signedAt,
+    txHash,
+    type,
   })
 }
 

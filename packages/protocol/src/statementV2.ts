@@ -72,8 +72,17 @@ export function toStatementV2Text(statement: StatementV2): string {
   const { address, approvals, coordinatorKey, keyId, kind, policy } = statement
   const { publicKey, signedAt, subject, type, witness } = statement
   return JSON.stringify({
-    ...{ address, approvals, coordinatorKey, keyId, kind, policy },
-    ...{ publicKey, signedAt, subject, type, witness },
+    address,
+    approvals,
+    coordinatorKey,
+    keyId,
+    kind,
+    policy,
+    publicKey,
+    signedAt,
+    subject,
+    type,
+    witness,
   })
 }
 

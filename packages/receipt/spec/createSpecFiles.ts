@@ -9,7 +9,7 @@ import {
 } from '@countersign/receipt/simulator'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { z } from 'zod'
-import { goldenVaults } from '../src/vaults.fake.ts'
+import { goldenVaults } from '../test/vaults.ts'
 import { createTamperings } from './tampered.ts'
 import { createEvidenceTamperings } from './tamperedEvidence.ts'
 import { createLogTamperings, goldenLog } from './tamperedLog.ts'

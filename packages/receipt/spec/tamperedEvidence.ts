@@ -2,7 +2,7 @@ import { concatBytes, fromHex, toHex } from '@countersign/protocol'
 import type { AttestationReceiptV1, StepId } from '@countersign/receipt'
 import type { ReceiptSimulator, SimulatedIssueOptions } from '@countersign/receipt/simulator'
 import { sha384 } from '@noble/hashes/sha2.js'
-import { createQuoteForms } from '../src/quoteForms.fake.ts'
+import { createQuoteForms } from '../test/quoteForms.ts'
 import type { Tampering } from './tampered.ts'
 
 const SEPT_VE_DISABLE = 28

@@ -3,8 +3,8 @@ import { mkdtemp, readdir, readFile, realpath, rm, stat } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { onSync } from '../test/onSync.ts'
 import { assertWritable, createFolder, writeNewFile } from './durableFiles.ts'
-import { onSync } from './onSync.fake.ts'
 
 let folder: string
 beforeEach(async () => {

@@ -1,8 +1,6 @@
 import type { ProofPayload } from '@countersign/protocol'
 import { canonicalBytes, toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
-import { compareClaims, findLies } from './compareClaims.ts'
-import { createFetchBytes } from './fetchBytes.ts'
 import {
   issueGolden,
   issueGoldenV2,
@@ -11,8 +9,10 @@ import {
   toLog,
   toManifest,
   toProof,
-} from './issues.fake.ts'
-import { apiBaseUrl, createFakeNetwork, type FakeNetwork, rpcUrl } from './network.fake.ts'
+} from '../test/issues.ts'
+import { apiBaseUrl, createFakeNetwork, type FakeNetwork, rpcUrl } from '../test/network.ts'
+import { compareClaims, findLies } from './compareClaims.ts'
+import { createFetchBytes } from './fetchBytes.ts'
 import { verify } from './verify.ts'
 
 const issue = await issueGolden()

@@ -1,12 +1,12 @@
 import type { RequestListener } from 'node:http'
 import { attestationPublishedTopic } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { contract, issue, publishedBlock, publishingTx, toChain, toLog } from '../test/issues.ts'
+import { findClosedUrl, serveRpc, startLoopback } from '../test/loopback.ts'
+import { withCode } from '../test/withCode.ts'
 import { createChain } from './createChain.ts'
 import { createRpc } from './createRpc.ts'
 import { createFetchBytes } from './fetchBytes.ts'
-import { contract, issue, publishedBlock, publishingTx, toChain, toLog } from './issues.fake.ts'
-import { findClosedUrl, serveRpc, startLoopback } from './loopback.fake.ts'
-import { withCode } from './withCode.fake.ts'
 
 const deps = { fetchBytes: createFetchBytes({ fetch, timeoutMs: 5_000 }) }
 const honest = await issue()

@@ -1,8 +1,8 @@
 import { type OpeningContent, toChecksumAddress } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { approved, goldenVaults } from '../../receipt/src/vaults.fake.ts'
+import { approved, goldenVaults } from '../../receipt/test/vaults.ts'
+import { issueGolden, issueGoldenV2 } from '../test/issues.ts'
 import { describeSigned, nameSigned, type SignedReader } from './describeSigned.ts'
-import { issueGolden, issueGoldenV2 } from './issues.fake.ts'
 
 const one = await issueGolden()
 const transaction = await issueGoldenV2()

@@ -1,9 +1,9 @@
 import { DSTACK_SECRET, stepTitles } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
+import { issueGolden, toManifest } from '../test/issues.ts'
+import { apiBaseUrl, createFakeNetwork, rpcUrl } from '../test/network.ts'
 import { codeWords, describeStep, isSimulated, type StepContext } from './describeStep.ts'
 import { createFetchBytes } from './fetchBytes.ts'
-import { issueGolden, toManifest } from './issues.fake.ts'
-import { apiBaseUrl, createFakeNetwork, rpcUrl } from './network.fake.ts'
 import { groupSteps, type VerifierStep } from './steps.ts'
 import { verify } from './verify.ts'
 

@@ -1,7 +1,7 @@
 import { DSTACK_SECRET, type Verdict } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
+import { issueGolden } from '../test/issues.ts'
 import { type AnchorSource, describeVerdict } from './describeVerdict.ts'
-import { issueGolden } from './issues.fake.ts'
 import type { VerifierStep } from './steps.ts'
 
 const issue = await issueGolden()

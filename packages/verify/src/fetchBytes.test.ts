@@ -1,9 +1,9 @@
 import type { RequestListener } from 'node:http'
 import { describe, expect, test } from 'vitest'
+import { findClosedUrl, startLoopback } from '../test/loopback.ts'
+import { withCode } from '../test/withCode.ts'
 import { VerifierError } from './errors.ts'
 import { createFetchBytes } from './fetchBytes.ts'
-import { findClosedUrl, startLoopback } from './loopback.fake.ts'
-import { withCode } from './withCode.fake.ts'
 
 const deps = { fetch, timeoutMs: 5_000 }
 

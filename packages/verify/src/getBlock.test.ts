@@ -1,8 +1,8 @@
 import { toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
+import { findClosedUrl, serveBlocks, startLoopback } from '../test/loopback.ts'
 import { createFetchBytes } from './fetchBytes.ts'
 import { getBlock, parseHttpUrl, toGatewayLink, toStatedGateway, trimWhiteSpace } from './getBlock.ts'
-import { findClosedUrl, serveBlocks, startLoopback } from './loopback.fake.ts'
 
 const deps = { fetchBytes: createFetchBytes({ fetch, timeoutMs: 5_000 }) }
 const block = new TextEncoder().encode('block')

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
+import { issue, slug, toProof } from '../test/issues.ts'
+import { html, json } from '../test/network.ts'
 import { VerifierError } from './errors.ts'
 import { createFetchBytes } from './fetchBytes.ts'
 import { findApi, getProof } from './getProof.ts'
-import { issue, slug, toProof } from './issues.fake.ts'
-import { html, json } from './network.fake.ts'
 
 const proof = toProof(await issue())
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { issue, toManifest } from './issues.fake.ts'
+import { issue, toManifest } from '../test/issues.ts'
+import { withCode } from '../test/withCode.ts'
 import { emptyManifest, parseManifest } from './parseManifest.ts'
-import { withCode } from './withCode.fake.ts'
 
 const good = toManifest(await issue())
 /** Keys of witnesses: RFC 8032 §7.1. */

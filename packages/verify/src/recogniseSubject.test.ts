@@ -1,8 +1,8 @@
 import { toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
-import { slug } from './issues.fake.ts'
+import { slug } from '../test/issues.ts'
+import { withCode } from '../test/withCode.ts'
 import { type NamedSubject, recogniseSubject } from './recogniseSubject.ts'
-import { withCode } from './withCode.fake.ts'
 
 const cid = toCid(new Uint8Array())
 const hyphenSlug = '-8Zk2vXo1fTn0uYbWcR_-Q'

@@ -3,9 +3,6 @@ import { createVerifier } from '@countersign/attestation'
 import { simulatedRoots } from '@countersign/attestation/simulator'
 import { ServiceError, toCanonicalJson } from '@countersign/protocol'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { findLies } from './compareClaims.ts'
-import { createFetchBytes } from './fetchBytes.ts'
-import { findApi } from './getProof.ts'
 import {
   contract,
   issueGolden,
@@ -16,11 +13,8 @@ import {
   toLog,
   toManifest,
   toProof,
-} from './issues.fake.ts'
-import { chooseReceipt } from './loadReceipt.ts'
-import { apiBaseUrl, createFakeNetwork, type FakeNetwork, gatewayUrl, json, rpcUrl } from './network.fake.ts'
-import { emptyManifest } from './parseManifest.ts'
-import { recogniseSubject } from './recogniseSubject.ts'
+} from '../test/issues.ts'
+import { apiBaseUrl, createFakeNetwork, type FakeNetwork, gatewayUrl, json, rpcUrl } from '../test/network.ts'
 import {
   createSubjectNetwork,
   judgedAt,
@@ -29,9 +23,15 @@ import {
   toFound,
   toSubjectManifest,
   toWanted,
-} from './subjects.fake.ts'
+} from '../test/subjects.ts'
+import { withCode } from '../test/withCode.ts'
+import { findLies } from './compareClaims.ts'
+import { createFetchBytes } from './fetchBytes.ts'
+import { findApi } from './getProof.ts'
+import { chooseReceipt } from './loadReceipt.ts'
+import { emptyManifest } from './parseManifest.ts'
+import { recogniseSubject } from './recogniseSubject.ts'
 import { type Progress, type VerifyRequest, verify as verifyReceipt } from './verify.ts'
-import { withCode } from './withCode.fake.ts'
 
 const golden = new URL('../../receipt/spec/golden/', import.meta.url)
 const issue = await issueGolden()
@@ -64,7 +64,9 @@ const verify = (change: Partial<VerifyRequest> = {}) =>
 
 const verifyOffline = (...files: { name: string; bytes: Uint8Array<ArrayBuffer> }[]) =>
   verifyReceipt(createDeps(network), {
-    ...{ manifests: [manifest], gateways: [gatewayUrl], allowMock: true },
+    manifests: [manifest],
+    gateways: [gatewayUrl],
+    allowMock: true,
     ...chooseReceipt(files),
   })
 

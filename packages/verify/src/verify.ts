@@ -175,7 +175,11 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     conclusion: conclude({ ...judged, lies: findLies(claims) }),
     content: opening && readContent(opening, check),
     bytes: loaded.bytes,
-    ...{ blocks, collateral, problems, proof, claims },
+    blocks,
+    collateral,
+    problems,
+    proof,
+    claims,
   }
 }
 

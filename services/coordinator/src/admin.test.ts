@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { COMPILE_CACHE, toPath } from '@countersign/testing/launcher'
 import { expect, onTestFinished, test } from 'vitest'
-import { createMigratedDatabase } from './store/store.fake.ts'
+import { createMigratedDatabase } from '../test/store/store.ts'
 
 /** As people run it. */
 async function spawnCheck(env: Record<string, string>) {

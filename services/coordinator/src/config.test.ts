@@ -4,7 +4,7 @@ import { type NoteKey, toVkey } from '@countersign/log'
 import { quicknet } from '@countersign/protocol'
 import { ConfigError, describeFault, settingNames } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
-import { witnesses } from '../../../packages/log/src/logs.fake.ts'
+import { witnesses } from '../../../packages/log/test/logs.ts'
 import { readConfig } from './config.ts'
 
 type Env = Record<string, string | undefined>

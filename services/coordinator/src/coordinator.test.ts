@@ -209,8 +209,14 @@ describe('the backend as processes', () => {
     const { value, gas, maxFeePerGas, maxPriorityFeePerGas } = amounts
     const unsigned = {
       type: 'eip1559' as const,
-      ...{ to, data, chainId, nonce: txNonce, value: BigInt(value), gas: BigInt(gas) },
-      ...{ maxFeePerGas: BigInt(maxFeePerGas), maxPriorityFeePerGas: BigInt(maxPriorityFeePerGas) },
+      to,
+      data,
+      chainId,
+      nonce: txNonce,
+      value: BigInt(value),
+      gas: BigInt(gas),
+      maxFeePerGas: BigInt(maxFeePerGas),
+      maxPriorityFeePerGas: BigInt(maxPriorityFeePerGas),
     }
     expect(keccak256(serializeTransaction(unsigned))).toBe(toDigest(createTx(own)))
     expect(await getProof(slug)).toMatchObject({

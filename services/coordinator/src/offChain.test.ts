@@ -29,7 +29,7 @@ import { recoverAuthorizationAddress } from 'viem/utils'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runCli } from '../../../apps/verifier/src/runCli.ts'
 import { startContract } from '../../../contracts/startContract.ts'
-import { createPasskey } from '../../../packages/policy/src/passkey.fake.ts'
+import { createPasskey } from '../../../packages/policy/test/passkey.ts'
 import { type Backend, startBackend } from '../test/backend.ts'
 
 type Answer = { signature: Hex; slug: string; opening: Opening }

@@ -1,7 +1,7 @@
 import type { Hex, ProofStatus } from '@countersign/protocol'
 import { sql } from 'kysely'
 import type { QueueName } from '../src/store/jobs.ts'
-import type { TestStore } from '../src/store/store.fake.ts'
+import type { TestStore } from './store/store.ts'
 
 /** The tables of proofs, read and changed behind the service's back. */
 

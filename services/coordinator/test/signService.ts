@@ -4,14 +4,6 @@ import { createPolicy, hashPolicy, toPolicyBytes } from '@countersign/policy'
 import { type Hex, hashMessage, type SignedBatch, type SignItem, toHex } from '@countersign/protocol'
 import { createTx, toDigest } from '@countersign/testing/stack'
 import { CoordinatorError } from '../src/errors.ts'
-import { createManualTime } from '../src/manualTime.fake.ts'
-import {
-  createFakeEntropy,
-  createFakeLog,
-  createFakeRandom,
-  createFakeSelfReport,
-  createFakeWitness,
-} from '../src/ports.fake.ts'
 import { type SignDeps, signJobs } from '../src/sign/batchSigner.ts'
 import { type BatchVerifierDeps, createBatchVerifier, createReleaser } from '../src/sign/checkBatch.ts'
 import type { SignatureChecker } from '../src/sign/checkSignatures.ts'
@@ -20,12 +12,14 @@ import type { SignContent } from '../src/sign/contents.ts'
 import { createPlatformReader, createSimulatedCollateralStore } from '../src/sign/enclave/collateral/collateralStore.ts'
 import type { SignJob, SignResult } from '../src/sign/job.ts'
 import { createSignLog } from '../src/sign/signLog.ts'
-import { createMemoryStore } from '../src/store/memoryStore.fake.ts'
 import type { Store } from '../src/store/openStore.ts'
 import type { Signer } from '../src/store/signers.ts'
+import { createManualTime } from './manualTime.ts'
+import { createFakeEntropy, createFakeLog, createFakeRandom, createFakeSelfReport, createFakeWitness } from './ports.ts'
 import type { SignedItemV2 } from './signingEnclave.ts'
 import { createSigningEnclave, createTestWalletKey } from './signingEnclave.ts'
 import { addLog, createFakeKeeper } from './signingLog.ts'
+import { createMemoryStore } from './store/memoryStore.ts'
 
 export const NOW = Date.parse('2026-06-15T12:00:00.000Z')
 export const alice = createTestWalletKey('alice')
@@ -83,7 +77,9 @@ export async function signJob(
 }
 
 export const createGrant = ({ keyId } = alice) => ({
-  ...{ sid: '51'.repeat(32), grant: 'grant', keyId },
+  sid: '51'.repeat(32),
+  grant: 'grant',
+  keyId,
   witness: createFakeWitness(0),
 })
 
@@ -135,12 +131,20 @@ export function createSignService(
   const signLog =
     enclave &&
     createSignLog({
-      ...{ keeper, enclave, log, schedule: time.schedule },
+      keeper,
+      enclave,
+      log,
+      schedule: time.schedule,
       findSigner: () => finder.findSigner(),
     })
   function toDeps(): SignDeps {
     return {
-      ...{ entropy, clock, selfReport, signatures, log, signLog },
+      entropy,
+      clock,
+      selfReport,
+      signatures,
+      log,
+      signLog,
       enclave: enclave ?? signing,
       verifyBatch: createBatchVerifier(parts),
       commit: createCommitter({ ...parts, store: { insertSignings } }),
@@ -173,10 +177,24 @@ export function createSignService(
     return outcomes()
   }
   return {
-    ...{ time, clock, parts, store, signing, keeper, entropy, log, inserted, found, finder, sent, selfReport },
+    time,
+    clock,
+    parts,
+    store,
+    signing,
+    keeper,
+    entropy,
+    log,
+    inserted,
+    found,
+    finder,
+    sent,
+    selfReport,
     // Tests of a log ask for one.
     enclave: enclave as ReturnType<typeof addLog>,
-    ...{ toDeps, start, sign },
+    toDeps,
+    start,
+    sign,
   }
 }
 

@@ -27,7 +27,7 @@ import {
   toEnclaveVersion,
   toHex,
 } from '@countersign/protocol'
-import { createSigner } from '../../../packages/log/src/logs.fake.ts'
+import { createSigner } from '../../../packages/log/test/logs.ts'
 import { CoordinatorError } from '../src/errors.ts'
 import type { LogKeeper } from '../src/log/logKeeper.ts'
 import type { EnclaveTerms } from '../src/sign/enclave/keyEnclave.ts'

@@ -1,7 +1,7 @@
 import { createPolicy } from '@countersign/policy'
 import type { Approval, SignItem, TransactionItem, TxMetadata, VaultUse } from '@countersign/protocol'
 import fc from 'fast-check'
-import { limited, payment as paymentRule } from '../../../packages/policy/src/policies.fake.ts'
+import { limited, payment as paymentRule } from '../../../packages/policy/test/policies.ts'
 import { approve, createVault, large, now, openSession, payment, sign, toTransaction } from '../test/vault.ts'
 
 const owner = openSession('alice')

@@ -35,6 +35,7 @@ import {
   sign as signStatements,
   toLeaf,
 } from '../test/statementLog.ts'
+import { createKnownTime } from '../test/time/time.ts'
 import { createWitness, satelliteKey } from '../test/witness.ts'
 import { type AppDeps, createApp } from './app.ts'
 import { type CallerPolicy, createCallers } from './callers.ts'
@@ -43,7 +44,6 @@ import type { Donor } from './rootSecret/donor.ts'
 import { computeCommitment, RootSecretError } from './rootSecret/rootSecretHolder.ts'
 import { createBatcher } from './sign/batch.ts'
 import { createSamples } from './sign/samples.ts'
-import { createKnownTime } from './time/time.fake.ts'
 import { createTime } from './time/time.ts'
 import { createPolicyTexts } from './vault/policyMemory.ts'
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { quicknet, toEnclaveVersion } from '@countersign/protocol'
 import { ConfigError, describeFault } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
-import { createSigner } from '../../../packages/log/src/logs.fake.ts'
+import { createSigner } from '../../../packages/log/test/logs.ts'
 import { keyOf, toVkeys, witnesses } from '../test/statementLog.ts'
 import { readConfig } from './config.ts'
 

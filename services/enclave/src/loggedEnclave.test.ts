@@ -29,7 +29,7 @@ import {
 } from '@countersign/protocol'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { createKeyFile, readSigners } from '../../witness/src/signers.ts'
-import { createTestWitness } from '../../witness/src/witness.fake.ts'
+import { createTestWitness } from '../../witness/test/witness.ts'
 import { callEnclave, createTestCoordinator } from '../test/coordinator.ts'
 import { type EnclaveProcess, startEnclave } from '../test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../test/issuer.ts'

@@ -39,7 +39,7 @@ export function createTestPolicy(changes: Partial<RootSecretPolicy> = {}): Parse
   return parsed
 }
 
-export const testSettings = createEnclaveSettings([{ kind: 'satellite', key: satelliteKey }])
+const testSettings = createEnclaveSettings([{ kind: 'satellite', key: satelliteKey }])
 
 function createTestConfig(
   { policyHash }: ParsedRootSecretPolicy,

@@ -10,7 +10,7 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { expect } from 'vitest'
-import { createSigner, type Signer } from '../../../packages/log/src/logs.fake.ts'
+import { createSigner, type Signer } from '../../../packages/log/test/logs.ts'
 import { createKeyring } from '../src/keys/deriveKey.ts'
 import { createLogKeys } from '../src/keys/logKeys.ts'
 import { createStatementLog, type StatementLog, type StatementLogDeps } from '../src/log/statementLog.ts'

@@ -9,8 +9,8 @@ import {
   toHex,
   toPrefixedHex,
 } from '@countersign/protocol'
-import { type AssertionChanges, createPasskey } from '../../../packages/policy/src/passkey.fake.ts'
-import { alice, limited, passkeys } from '../../../packages/policy/src/policies.fake.ts'
+import { type AssertionChanges, createPasskey } from '../../../packages/policy/test/passkey.ts'
+import { alice, limited, passkeys } from '../../../packages/policy/test/policies.ts'
 import { createGrant, toSidHash } from '../src/grant/grant.ts'
 import { createKeyring, toOwner } from '../src/keys/deriveKey.ts'
 import { signItem } from '../src/sign/signItem.ts'
@@ -21,7 +21,7 @@ import { createWitness } from './witness.ts'
 /* A user with a session, vaults of that user, and the passkeys that approve. */
 
 export const now = Date.parse('2026-06-15T12:00:00.123Z')
-export const coordinatorKey = 'cd'.repeat(32)
+const coordinatorKey = 'cd'.repeat(32)
 export const implementation = `0x${'77'.repeat(20)}` as const
 const rootSecret = Uint8Array.from({ length: 32 }, (_, index) => index + 1)
 export const keyring = createKeyring(rootSecret, new Uint8Array(32).fill(0xcc))

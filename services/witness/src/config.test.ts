@@ -1,7 +1,7 @@
 import { ConfigError } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
-import { createSigner, log, origin } from '../../../packages/log/src/logs.fake.ts'
 import { toVkey } from '../../../packages/log/src/noteKey.ts'
+import { createSigner, log, origin } from '../../../packages/log/test/logs.ts'
 import { readConfig } from './config.ts'
 import { parseLogList } from './logList.ts'
 import { createMetrics } from './metrics.ts'

@@ -7,9 +7,9 @@ import { parseEnv, promisify } from 'node:util'
 import { hashOrigin, MAX_ADD_CHECKPOINT_BYTES } from '@countersign/log'
 import { startService } from '@countersign/testing/launcher'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { origin } from '../../../packages/log/src/logs.fake.ts'
+import { origin } from '../../../packages/log/test/logs.ts'
+import { createTestWitness, type LoggedLine, toRequest } from '../test/witness.ts'
 import { type RunningServer, serveMetrics, serveWitness } from './server.ts'
-import { createTestWitness, type LoggedLine, toRequest } from './witness.fake.ts'
 
 const statuses: number[] = []
 const lines: LoggedLine[] = []

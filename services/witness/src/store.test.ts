@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hashOrigin, parseCheckpoint } from '@countersign/log'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { origin, toCosigned, toText } from '../../../packages/log/src/logs.fake.ts'
+import { origin, toCosigned, toText } from '../../../packages/log/test/logs.ts'
 import { type Files, openStore } from './store.ts'
 
 const toStored = (size: number) => {

@@ -11,9 +11,9 @@ import {
 } from '@countersign/log'
 import { toHex } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { createSigner, hash, log, origin, toCosigned, toText, witnesses } from '../../../packages/log/src/logs.fake.ts'
+import { createSigner, hash, log, origin, toCosigned, toText, witnesses } from '../../../packages/log/test/logs.ts'
+import { createMemoryStore, createTestWitness, keyFile, NOW_S, signers, toBody, toRequest } from '../test/witness.ts'
 import type { Stored } from './store.ts'
-import { createMemoryStore, createTestWitness, keyFile, NOW_S, signers, toBody, toRequest } from './witness.fake.ts'
 import type { Reply, Witness } from './witness.ts'
 
 const encode = (text: string) => new TextEncoder().encode(text)

@@ -176,7 +176,10 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
     },
     async getStatement({ originHash, nonce }) {
       const statement = {
-        ...{ witness: toHex(key.publicKey), originHash, nonce, timestampS: Math.floor(clock.now() / 1000) },
+        witness: toHex(key.publicKey),
+        originHash,
+        nonce,
+        timestampS: Math.floor(clock.now() / 1000),
         checkpoint: store.latest(originHash)?.note ?? null,
       }
       const body = formatWitnessStatement(statement, await sign(toStatementMessage(statement)))

@@ -2,9 +2,9 @@ import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { onSync } from '../../../packages/service/src/onSync.fake.ts'
+import { onSync } from '../../../packages/service/test/onSync.ts'
+import { keyFile } from '../test/witness.ts'
 import { holdFolder } from './holdFolder.ts'
-import { keyFile } from './witness.fake.ts'
 import { createWitnessFolder, toKeyPath, toStorePath } from './witnessFolder.ts'
 
 let parent: string

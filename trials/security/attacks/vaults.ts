@@ -167,7 +167,11 @@ export const vaultSecondEnclave = (context: AttackContext) =>
         const payment = createLarge(random)
         await askBoth('one approval of two for each enclave', (by) => ({
           item: {
-            ...{ kind: 'transaction', statementVersion: 2, ...session, witness: createWitness(), ...payment },
+            kind: 'transaction',
+            statementVersion: 2,
+            ...session,
+            witness: createWitness(),
+            ...payment,
             keyId: twofold.keyId,
             vault: { policy: twofold.policyHash, approvals: [approve({ digest: payment.digest, vault: twofold, by })] },
           },

@@ -27,7 +27,11 @@ export function listEnclaveTries(
     vault: { policy: use.policyHash, ...(approvals && { approvals }) },
   })
   const toItem = (use: object, payment = large()) => ({
-    ...{ kind: 'transaction', statementVersion: 2, ...session, witness: createWitness(), ...payment },
+    kind: 'transaction',
+    statementVersion: 2,
+    ...session,
+    witness: createWitness(),
+    ...payment,
     ...use,
   })
   const policies = [vault.text]

@@ -9,7 +9,7 @@ import {
   type VaultInfo,
 } from '@countersign/protocol'
 import { createTx, type TestUser, toDigest } from '@countersign/testing/stack'
-import type { AssertionChanges, Passkey } from '../../../packages/policy/src/passkey.fake.ts'
+import type { AssertionChanges, Passkey } from '../../../packages/policy/test/passkey.ts'
 import { satelliteKey } from '../../../services/enclave/test/witness.ts'
 import { createVault } from '../../createVault.ts'
 import { createQuickPasskey } from '../../quickPasskey.ts'
@@ -143,7 +143,9 @@ export function approve({
   const request = {
     vaultAddress: vault.address,
     policyHash: fromHex(vault.policyHash),
-    ...{ kind, digest: fromHex(digest.slice(2)), expiresMs },
+    kind,
+    digest: fromHex(digest.slice(2)),
+    expiresMs,
   }
   return (passkey ?? owner).approve(request, by, changes)
 }

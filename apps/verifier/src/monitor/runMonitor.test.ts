@@ -2,15 +2,15 @@ import { readFile, readlink, symlink } from 'node:fs/promises'
 import type { BootEntry, LogEntry, StatementEntry } from '@countersign/log'
 import { nameSignature, toCid } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { issue, issueGoldenV2, signedAt, toManifest } from '../../../../packages/verify/src/issues.fake.ts'
+import { issue, issueGoldenV2, signedAt, toManifest } from '../../../../packages/verify/test/issues.ts'
 import {
   answerAsWitness,
   createFakeLog,
   type FakeLog,
   logReceipt,
   origin,
-} from '../../../../packages/verify/src/monitor/log/log.fake.ts'
-import { createFakeNode } from '../../../../packages/verify/src/monitor/node.fake.ts'
+} from '../../../../packages/verify/test/monitor/log/log.ts'
+import { createFakeNode } from '../../../../packages/verify/test/monitor/node.ts'
 import {
   apiBaseUrl,
   createFakeNetwork,
@@ -18,8 +18,8 @@ import {
   gatewayUrl,
   json,
   rpcUrl,
-} from '../../../../packages/verify/src/network.fake.ts'
-import { createFolder } from '../folder.fake.ts'
+} from '../../../../packages/verify/test/network.ts'
+import { createFolder } from '../../test/folder.ts'
 import { runMonitor } from './runMonitor.ts'
 
 const signed = await issue()
@@ -27,7 +27,9 @@ const history = createFakeLog()
 const plain = { treeSize: 1, leafIndex: 0, batchSequence: 0 }
 const issued = await issueGoldenV2({ ...plain, signedAt, log: { origin } })
 const started: BootEntry = {
-  ...{ kind: 'boot', bootId: 'b0'.repeat(16), configHash: issued.anchors.configHashes[0] as string },
+  kind: 'boot',
+  bootId: 'b0'.repeat(16),
+  configHash: issued.anchors.configHashes[0] as string,
   timeMs: signedAt.getTime() - 1000,
 }
 history.append(started)
@@ -207,7 +209,10 @@ describe('with a log', () => {
     return forked
   }
   const signature = (leaf: string): LogEntry => ({
-    ...{ kind: 'signature', keyId, leaf: leaf.repeat(32), timeMs: signedAt.getTime() },
+    kind: 'signature',
+    keyId,
+    leaf: leaf.repeat(32),
+    timeMs: signedAt.getTime(),
   })
   const withLog = [wallet, ...options, '--log', apiBaseUrl]
 

@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { createLogsMemory } from '@countersign/verify'
 import { expect, test } from 'vitest'
+import { createFolder } from '../../test/folder.ts'
 import { writeState } from '../files.ts'
-import { createFolder } from '../folder.fake.ts'
 
 test('a state that could not be read back is not written, and the old one stays', async () => {
   const folder = await createFolder({ 'state.json': 'old' })

@@ -88,7 +88,11 @@ function OwnAnchors({ operator, onUse }: { operator: Trust; onUse: (trust: Trust
         <Field
           key={name}
           id={`${prefix}-${name}`}
-          {...{ label, hint: hint(operator.node), error: faults[name], value: fields[name], inputMode }}
+          label={label}
+          hint={hint(operator.node)}
+          error={faults[name]}
+          value={fields[name]}
+          inputMode={inputMode}
           rows={inputMode === undefined ? 2 : undefined}
           isMono
           onChange={(value) => change(name, value)}

@@ -48,7 +48,12 @@ export function HistoryCard({ address, history, incoming }: HistoryCardProps) {
   const isAll = known !== null && known.nextCursor === null
   return (
     <ListCard
-      {...{ id: 'history-heading', title: 'History', listClassName: 'history', isLoading, error, items }}
+      id="history-heading"
+      title="History"
+      listClassName="history"
+      isLoading={isLoading}
+      error={error}
+      items={items}
       loading={isLoading && !isAll ? 'Reading the history' : undefined}
       retry={{ label: 'Read the history again', onRetry: reload }}
       empty={

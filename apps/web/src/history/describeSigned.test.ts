@@ -1,6 +1,6 @@
 import type { TransactionSummary } from '@countersign/sdk'
 import { expect, test } from 'vitest'
-import { friend, me as from, token } from '../incoming/chain.fake.ts'
+import { friend, me as from, token } from '../../test/incoming/chain.ts'
 import { toTransferData } from '../token/erc20.ts'
 import { describeSigned } from './describeSigned.ts'
 
@@ -41,7 +41,7 @@ test.each<[string, TransactionSummary, string, string | null, string | null]>([
     { ...common, kind: 'authorization', implementation: `0x${'00'.repeat(20)}` },
     ...(['Authorization of no code', null, null] as const),
   ],
-  ['a message', { ...common, kind: 'off-chain' }, 'Message or typed data', null, null],
+  ['a message', { ...common, kind: 'off-chain' }, 'Off-chain signature', null, null],
 ])('%s', (_, transaction, what, counterparty, amount) => {
   expect(describeSigned(transaction, { from, page: { chainId: 31337, tokens: [token] } })).toMatchObject({
     what,

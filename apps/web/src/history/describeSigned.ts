@@ -20,7 +20,7 @@ export function describeSigned(
   { from, page }: { from: Hex; page: Pick<WebConfig, 'chainId' | 'tokens'> },
 ): Description {
   if (transaction.kind === 'off-chain')
-    return { direction: 'none', what: 'Message or typed data', counterparty: null, amount: null }
+    return { direction: 'none', what: 'Off-chain signature', counterparty: null, amount: null }
   if (transaction.kind === 'address')
     return { direction: 'none', what: 'Address attested', counterparty: null, amount: null }
   if (transaction.kind === 'authorization') {

@@ -4,8 +4,15 @@ import type { Incoming } from '../incoming/payment.ts'
 import { toEntries, withNewest, withOlder, withStatus } from './pages.ts'
 
 const item = (slug: string, status: TransactionSummary['status'] = 'complete'): TransactionSummary => ({
-  ...{ slug, status, txHash: '0x', chainId: 1, createdAt: '2026-01-01T00:00:00.000Z' },
-  ...{ to: '0x', value: '0', data: '0x', nonce: 0 },
+  slug,
+  status,
+  txHash: '0x',
+  chainId: 1,
+  createdAt: '2026-01-01T00:00:00.000Z',
+  to: '0x',
+  value: '0',
+  data: '0x',
+  nonce: 0,
 })
 const page = (slugs: string, nextCursor: string | null = null) => ({
   transactions: [...slugs].map((slug) => item(slug)),

@@ -4,8 +4,15 @@ import { readBroadcast, type SignedTransaction } from './useBroadcasts.ts'
 const createdAt = '2026-01-01T00:00:00.000Z'
 const later = Date.parse(createdAt) + 3_600_000
 const transaction: SignedTransaction = {
-  ...{ txHash: '0x01', chainId: 1, slug: 's', status: 'complete', createdAt },
-  ...{ to: '0x02', value: '0', data: '0x', nonce: 7 },
+  txHash: '0x01',
+  chainId: 1,
+  slug: 's',
+  status: 'complete',
+  createdAt,
+  to: '0x02',
+  value: '0',
+  data: '0x',
+  nonce: 7,
 }
 
 /** A node that gives these receipts, one after the other; the last again and again. */

@@ -23,7 +23,9 @@ export function useBroadcasts(transactions: readonly TransactionSummary[], from:
         const isForgotten = before === 'unknown' && Date.now() - Date.parse(transaction.createdAt) > FORGOTTEN_AFTER_MS
         if (!isAsked || isForgotten || isSettled(before)) continue
         const broadcast = await readBroadcast(client.publicClient, {
-          ...{ from: transaction.walletAddress ?? from, transaction, now: Date.now() },
+          from: transaction.walletAddress ?? from,
+          transaction,
+          now: Date.now(),
         })
         if (signal.aborted) return
         if (known.current.get(slug) !== broadcast) setBroadcasts((before) => new Map(before).set(slug, broadcast))

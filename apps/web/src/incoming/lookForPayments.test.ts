@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createFakeChain, type FakeChain, httpFailure, me, refusal, token } from './chain.fake.ts'
+import { createFakeChain, type FakeChain, httpFailure, me, refusal, token } from '../../test/incoming/chain.ts'
 import { lookForPayments } from './lookForPayments.ts'
 import { type IncomingState, NOTHING_LOOKED_AT } from './payment.ts'
 

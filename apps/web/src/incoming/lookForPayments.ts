@@ -35,13 +35,17 @@ export async function lookForPayments(
   const parameters = { address, toBlock: head, signal }
   const [ether, transfers] = [
     await lookBack(chain, {
-      ...{ head, signal, looked: known.ether },
+      head,
+      signal,
+      looked: known.ether,
       scan: (fromBlock) => scanBalance(chain, { ...parameters, fromBlock }),
     }),
     tokens.length === 0
       ? null
       : await lookBack(chain, {
-          ...{ head, signal, looked: known.tokens },
+          head,
+          signal,
+          looked: known.tokens,
           scan: (fromBlock) => scanTransfers(chain, { ...parameters, tokens, fromBlock }),
         }),
   ]

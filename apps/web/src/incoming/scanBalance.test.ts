@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createFakeChain, type FakeBlock, friend, me } from './chain.fake.ts'
+import { createFakeChain, type FakeBlock, friend, me } from '../../test/incoming/chain.ts'
 import { scanBalance } from './scanBalance.ts'
 
 const { signal } = new AbortController()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createFakeChain, type FakeBlock, friend, me, token } from './chain.fake.ts'
+import { createFakeChain, type FakeBlock, friend, me, token } from '../../test/incoming/chain.ts'
 import { scanTransfers } from './scanTransfers.ts'
 
 const { signal } = new AbortController()

@@ -3,14 +3,9 @@ import { nameSignature, toCid } from '@countersign/receipt'
 import type { Hex } from '@countersign/sdk'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { render } from 'vitest-browser-react'
-import { issue, issueGoldenV2, signedAt, toManifest } from '../../../../packages/verify/src/issues.fake.ts'
-import {
-  answerAsWitness,
-  createFakeLog,
-  logReceipt,
-  origin,
-} from '../../../../packages/verify/src/monitor/log/log.fake.ts'
-import { createFakeNode } from '../../../../packages/verify/src/monitor/node.fake.ts'
+import { issue, issueGoldenV2, signedAt, toManifest } from '../../../../packages/verify/test/issues.ts'
+import { answerAsWitness, createFakeLog, logReceipt, origin } from '../../../../packages/verify/test/monitor/log/log.ts'
+import { createFakeNode } from '../../../../packages/verify/test/monitor/node.ts'
 import {
   apiBaseUrl,
   createFakeNetwork,
@@ -18,8 +13,8 @@ import {
   gatewayUrl,
   json,
   rpcUrl,
-} from '../../../../packages/verify/src/network.fake.ts'
-import { toConfig } from '../config.fake.ts'
+} from '../../../../packages/verify/test/network.ts'
+import { toConfig } from '../../test/config.ts'
 import { ConfigContext, type WebConfig } from '../config.ts'
 import { MonitorCard } from './MonitorCard.tsx'
 
@@ -31,7 +26,9 @@ const original = globalThis.fetch
 const history = createFakeLog()
 const plain = { treeSize: 1, leafIndex: 0, batchSequence: 0 }
 const boot = (configHash = ''): LogEntry => ({
-  ...{ kind: 'boot', bootId: 'b0'.repeat(16), configHash },
+  kind: 'boot',
+  bootId: 'b0'.repeat(16),
+  configHash,
   timeMs: signedAt.getTime() - 1000,
 })
 

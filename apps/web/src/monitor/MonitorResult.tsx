@@ -122,10 +122,19 @@ async function checkWallet({ config, ...deps }: CheckWalletDeps, address: Hex): 
   return monitorWallet(
     { fetchBytes, now: () => new Date(), ...deps },
     {
-      ...{ address: address.toLowerCase(), rpc, chainId: config.chainId, eventsRpc: node.rpcUrl },
-      ...{ manifests: [manifest], contract: contract.address, allowMock, tcbStatuses, api: config.apiBaseUrl },
+      address: address.toLowerCase(),
+      rpc,
+      chainId: config.chainId,
+      eventsRpc: node.rpcUrl,
+      manifests: [manifest],
+      contract: contract.address,
+      allowMock,
+      tcbStatuses,
+      api: config.apiBaseUrl,
       gateways: config.ipfsGatewayUrl === undefined ? [] : [config.ipfsGatewayUrl],
-      ...{ log: config.apiBaseUrl, maxReceipts: MAX_RECEIPTS, maxLogEntries: MAX_LOG_ENTRIES },
+      log: config.apiBaseUrl,
+      maxReceipts: MAX_RECEIPTS,
+      maxLogEntries: MAX_LOG_ENTRIES,
     },
   )
 }

@@ -2,7 +2,7 @@ import type { ProofPayload } from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { page, userEvent } from 'vitest/browser'
-import { issueGolden, issueGoldenV2, issue as issueReceipt, slug } from '../../../../packages/verify/src/issues.fake.ts'
+import { issueGolden, issueGoldenV2, issue as issueReceipt, slug } from '../../../../packages/verify/test/issues.ts'
 import {
   apiBaseUrl,
   createFakeNetwork,
@@ -10,12 +10,12 @@ import {
   json,
   rpcUrl,
   toGatewayProof as toProof,
-} from '../../../../packages/verify/src/network.fake.ts'
-import { toConfig } from '../config.fake.ts'
+} from '../../../../packages/verify/test/network.ts'
+import { toConfig } from '../../test/config.ts'
+import { alert, heading, PATIENCE, renderPage, statusOf } from '../../test/report/reportPage.tsx'
+import { expectAccessible } from '../../test/shell/expectAccessible.ts'
+import { createWarmWorker } from '../../test/worker/warmWorker.ts'
 import type { WebConfig } from '../config.ts'
-import { alert, heading, PATIENCE, renderPage, statusOf } from '../report/reportPage.fake.tsx'
-import { expectAccessible } from '../shell/expectAccessible.fake.ts'
-import { createWarmWorker } from '../worker/warmWorker.fake.ts'
 import { ProofPage } from './ProofPage.tsx'
 import { POLL_INTERVAL_MS } from './useProof.ts'
 

@@ -28,7 +28,7 @@ export function ProofPage({ slug }: { slug: string }) {
       <h1>Proof of a signature</h1>
       {error === undefined ? null : <ProofFailure error={error} isPolling={isPolling} onRetry={retry} />}
       {proof === undefined && error === undefined ? <p role="status">Asking the service for this proof …</p> : null}
-      {proof === undefined ? null : <ProofView {...{ proof, isPolling, config, anchors }} />}
+      {proof === undefined ? null : <ProofView proof={proof} isPolling={isPolling} config={config} anchors={anchors} />}
     </div>
   )
 }

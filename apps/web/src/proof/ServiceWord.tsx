@@ -42,7 +42,11 @@ const paths: Record<StageState, string> = {
 }
 
 const tones: Record<StageState, string> = {
-  ...{ done: 'tone-good', current: 'tone-warning', waiting: '', failed: 'tone-bad', never: '' },
+  done: 'tone-good',
+  current: 'tone-warning',
+  waiting: '',
+  failed: 'tone-bad',
+  never: '',
 }
 
 /** The life of a proof as a picture: four stations, and where it is. */

@@ -49,8 +49,11 @@ export function OpeningForm({ onOpen }: { onOpen: (opening: Uint8Array<ArrayBuff
         </p>
       )}
       <PasteField
-        {...{ id: 'opening-text', label: 'Or paste the opening', hint: 'JSON, with one half or both' }}
-        {...{ action: 'Check the opening', take }}
+        id="opening-text"
+        label="Or paste the opening"
+        hint="JSON, with one half or both"
+        action="Check the opening"
+        take={take}
       />
     </Fold>
   )

@@ -1,7 +1,7 @@
 import { MAX_BLOCK_BYTES } from '@countersign/protocol'
 import { encodeReceiptCar } from '@countersign/receipt'
 import { expect, test } from 'vitest'
-import { issueGoldenV2 } from '../../../../packages/verify/src/issues.fake.ts'
+import { issueGoldenV2 } from '../../../../packages/verify/test/issues.ts'
 import { toCar } from './KeepEvidence.tsx'
 
 const { bytes, blocks, collateral } = await issueGoldenV2()

@@ -2,8 +2,6 @@ import type { TestService } from '@countersign/sdk/testing'
 import { parseEther } from 'viem'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { userEvent } from 'vitest/browser'
-import { expectAccessible } from '../shell/expectAccessible.fake.ts'
-import { closeWallet, openWallet } from '../wallet/openWallet.fake.tsx'
 import {
   amount,
   answerBob,
@@ -18,7 +16,9 @@ import {
   send,
   to,
   write,
-} from './sendForm.fake.ts'
+} from '../../test/send/sendForm.ts'
+import { expectAccessible } from '../../test/shell/expectAccessible.ts'
+import { closeWallet, openWallet } from '../../test/wallet/openWallet.tsx'
 
 afterEach(closeWallet)
 

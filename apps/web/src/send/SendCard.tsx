@@ -64,14 +64,18 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
 
   return (
     <PaymentCard
-      {...{ id: 'send-heading', title: 'Send', payment, Failure: ErrorNotice }}
+      id="send-heading"
+      title="Send"
+      payment={payment}
+      Failure={ErrorNotice}
       onReview={review}
       onIncluded={onChanged}
       onAgain={back}
     >
       {step.name === 'confirm' ? (
         <SendConfirm
-          {...{ draft: step.draft, from }}
+          draft={step.draft}
+          from={from}
           maxFeePerGas={client.config.maxFeePerGas}
           onConfirm={() => confirm(step.draft)}
           onChange={back}

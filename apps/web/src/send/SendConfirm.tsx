@@ -31,7 +31,8 @@ export function SendConfirm({ draft, from, maxFeePerGas, onConfirm, onChange }: 
       id="confirm-heading"
       title="Is this right?"
       action={`Sign and send ${tellAmount(draft, coin)}`}
-      {...{ onConfirm, onChange }}
+      onConfirm={onConfirm}
+      onChange={onChange}
     >
       {isDearer ? (
         <Notice tone="warning" title="The network fee has risen" isAlert>

@@ -31,16 +31,15 @@ export function SendForm(props: SendFormProps) {
     if (!isChecking) onReview()
   }
   const text = (name: keyof SendFields) => ({
-    ...{ value: fields[name], error: errors[name], isLocked: isChecking },
+    value: fields[name],
+    error: errors[name],
+    isLocked: isChecking,
     onChange: (value: string) => onChange({ [name]: value }),
   })
   return (
     <form ref={form} className="stack" onSubmit={submit} noValidate>
       {tokens.length === 0 ? null : (
-        <Field
-          {...{ id: 'send-asset', label: 'Asset', ...text('asset') }}
-          onChange={(asset) => onChange({ asset, amount: '' })}
-        >
+        <Field id="send-asset" label="Asset" {...text('asset')} onChange={(asset) => onChange({ asset, amount: '' })}>
           <option value="">{coin}</option>
           {tokens.map(({ address, symbol, name }) => (
             <option key={address} value={address}>
@@ -52,7 +51,9 @@ export function SendForm(props: SendFormProps) {
       <Field id="send-to" label="To" {...text('to')} placeholder="0x…" isMono />
       <div className="field-row">
         <Field
-          {...{ id: 'send-amount', label: `Amount in ${token?.symbol ?? coin}`, ...text('amount') }}
+          id="send-amount"
+          label={`Amount in ${token?.symbol ?? coin}`}
+          {...text('amount')}
           inputMode="decimal"
           placeholder="0.05"
         />
@@ -66,10 +67,15 @@ export function SendForm(props: SendFormProps) {
         <details className="call-fields" open={isCall} onToggle={(event) => setIsCall(event.currentTarget.open)}>
           <summary>Contract call</summary>
           <Field
-            {...{ id: 'send-data', label: 'Data', hint: 'The encoded call, as hex. Leave it empty for a payment.' }}
-            {...{ ...text('data'), placeholder: '0x', rows: 3, isMono: true }}
+            id="send-data"
+            label="Data"
+            hint="The encoded call, as hex. Leave it empty for a payment."
+            {...text('data')}
+            placeholder="0x"
+            rows={3}
+            isMono
           />
-          <GasField {...rest} {...{ fields, isChecking, onChange }} text={text('gas')} />
+          <GasField {...rest} fields={fields} isChecking={isChecking} onChange={onChange} text={text('gas')} />
         </details>
       ) : null}
       {children}
@@ -140,7 +146,10 @@ function GasField({ fields, isChecking, chain, from, text, onChange, onErrors, o
     <>
       <div className="field-row">
         <Field
-          {...{ id: 'send-gas', label: 'Gas limit', hint: 'Left empty, it is estimated when you review.', ...text }}
+          id="send-gas"
+          label="Gas limit"
+          hint="Left empty, it is estimated when you review."
+          {...text}
           inputMode="numeric"
           placeholder="estimated"
         />

@@ -1,9 +1,9 @@
 import { parseEther } from 'viem'
 import { afterEach, describe, expect, test } from 'vitest'
-import { expectAccessible } from '../shell/expectAccessible.fake.ts'
+import { amount, confirm, recipient, review, TOKEN, to } from '../../test/send/sendForm.ts'
+import { expectAccessible } from '../../test/shell/expectAccessible.ts'
+import { closeWallet, openWallet } from '../../test/wallet/openWallet.tsx'
 import { toTransferData } from '../token/erc20.ts'
-import { closeWallet, openWallet } from '../wallet/openWallet.fake.tsx'
-import { amount, confirm, recipient, review, TOKEN, to } from './sendForm.fake.ts'
 
 afterEach(closeWallet)
 

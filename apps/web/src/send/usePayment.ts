@@ -81,10 +81,19 @@ export function usePayment(from: Hex): PaymentOf {
   }
 
   return {
-    ...{ session, step, failure, setStep, ...useUnsettled(from) },
+    session,
+    step,
+    failure,
+    setStep,
+    ...useUnsettled(from),
     heading: useRef<HTMLHeadingElement>(null),
     props: {
-      ...{ fields, errors, form, from, tokens, isChecking: step.name === 'checking' },
+      fields,
+      errors,
+      form,
+      from,
+      tokens,
+      isChecking: step.name === 'checking',
       chain: () => client.publicClient,
       onChange(change) {
         setFields((before) => ({ ...before, ...change }))
@@ -95,7 +104,8 @@ export function usePayment(from: Hex): PaymentOf {
       onFailure: fail,
       onMax: fillMax,
     },
-    ...{ review, showErrors },
+    review,
+    showErrors,
     clear() {
       setFields(EMPTY)
       setIsMax(false)

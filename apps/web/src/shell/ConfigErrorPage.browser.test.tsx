@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { render } from 'vitest-browser-react'
+import { expectAccessible } from '../../test/shell/expectAccessible.ts'
 import { ConfigError } from '../config.ts'
 import { ConfigErrorPage } from './ConfigErrorPage.tsx'
-import { expectAccessible } from './expectAccessible.fake.ts'
 import '../styles/app.css'
 
 test('says everything that is wrong, and what to do', async () => {

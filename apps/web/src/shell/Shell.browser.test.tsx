@@ -3,9 +3,9 @@ import type { TestService } from '@countersign/sdk/testing'
 import { createPasskey, createVault, prepare } from '@countersign/sdk/vaults/client'
 import { afterEach, expect, test } from 'vitest'
 import { userEvent } from 'vitest/browser'
+import { button, installPasskeys } from '../../test/vaults/openVault.ts'
+import { closeWallet, openWallet } from '../../test/wallet/openWallet.tsx'
 import { toApproveUrl } from '../vaults/approvalText.ts'
-import { button, installPasskeys } from '../vaults/openVault.fake.ts'
-import { closeWallet, openWallet } from '../wallet/openWallet.fake.tsx'
 
 installPasskeys()
 afterEach(closeWallet)

@@ -51,7 +51,12 @@ export function SignForm({ fields, error, form, onChange, onReview }: SignFormPr
         ))}
       </fieldset>
       <Field
-        {...{ id: 'sign-text', label, hint, placeholder, error: error ?? undefined, value: fields.text }}
+        id="sign-text"
+        label={label}
+        hint={hint}
+        placeholder={placeholder}
+        error={error ?? undefined}
+        value={fields.text}
         isMono={fields.kind !== 'text'}
         rows={fields.kind === 'typed-data' ? 12 : 6}
         onChange={(text) => onChange({ text })}

@@ -3,9 +3,9 @@ import { getAddress, recoverMessageAddress, recoverTypedDataAddress } from 'viem
 import { createSiweMessage } from 'viem/siwe'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { page } from 'vitest/browser'
-import { expectAccessible } from '../shell/expectAccessible.fake.ts'
-import { closeWallet, type OpenWalletOptions, openWallet } from '../wallet/openWallet.fake.tsx'
-import { confirm, text, write } from './signForm.fake.ts'
+import { expectAccessible } from '../../test/shell/expectAccessible.ts'
+import { confirm, text, write } from '../../test/sign/signForm.ts'
+import { closeWallet, type OpenWalletOptions, openWallet } from '../../test/wallet/openWallet.tsx'
 
 afterEach(closeWallet)
 
@@ -202,7 +202,7 @@ describe('who is here', () => {
     await confirm(screen).click()
     await expect.element(screen.getByRole('link', { name: 'Save the opening' })).toBeVisible()
     await screen.getByRole('link', { name: 'Wallet', exact: true }).click()
-    const row = screen.getByRole('link', { name: /Message or typed data/ })
+    const row = screen.getByRole('link', { name: /Off-chain signature/ })
     await expect.element(row).toBeVisible()
     expect(row.element().textContent).not.toContain('chain 0')
     expect(row.element().textContent).not.toContain(service.proofs[0]?.txHash.slice(0, 8))

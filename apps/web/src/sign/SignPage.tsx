@@ -1,6 +1,5 @@
 import './sign.css'
 import { type ServiceError, type SignOffChainResult, useService, type WalletInfo } from '@countersign/sdk'
-import type { ShownContent } from '@countersign/verify'
 import { useRef, useState } from 'react'
 import { useConfig } from '../config.ts'
 import { ErrorNotice } from '../ui/Notice.tsx'
@@ -9,7 +8,7 @@ import { SignedInPage } from '../wallet/SignedInPage.tsx'
 import { type SessionKind, useSession } from '../wallet/session.ts'
 import { toServiceError } from '../words/explainError.ts'
 import { explainSigning } from './explainSigning.ts'
-import { parseSignFields, type SignFields } from './parseSignFields.ts'
+import { type FormContent, parseSignFields, type SignFields } from './parseSignFields.ts'
 import { ShownWords } from './ShownWords.tsx'
 import { SignForm } from './SignForm.tsx'
 import { SignResult } from './SignResult.tsx'
@@ -22,8 +21,8 @@ type SignCardProps = {
 
 type SignStep =
   | { name: 'form' }
-  | { name: 'confirm' | 'signing'; shown: ShownContent }
-  | { name: 'signed'; shown: ShownContent; result: SignOffChainResult; isKept: boolean }
+  | { name: 'confirm' | 'signing'; shown: FormContent }
+  | { name: 'signed'; shown: FormContent; result: SignOffChainResult; isKept: boolean }
 
 /**
  * The opening is answered once, so a visitor who leaves the page while the enclave signs, and comes back, must find it. Nobody else has
@@ -55,7 +54,7 @@ export function SignCard({ wallet, onSessionLost }: SignCardProps) {
     focusText()
   }
 
-  async function confirm(shown: ShownContent) {
+  async function confirm(shown: FormContent) {
     // Two clicks in one turn come before the button is gone: the second would make a second proof.
     if (session.get().step.name !== 'confirm') return
     session.set({ step: { name: 'signing', shown }, failure: null })
@@ -91,7 +90,9 @@ export function SignCard({ wallet, onSessionLost }: SignCardProps) {
       <ErrorNotice error={failure} explanation={failure === null ? undefined : explainSigning(failure)} />
       {step.name === 'form' ? (
         <SignForm
-          {...{ fields, error, form }}
+          fields={fields}
+          error={error}
+          form={form}
           onChange={(change) => {
             setFields((before) => ({ ...before, ...change }))
             setError(null)

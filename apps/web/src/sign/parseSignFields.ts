@@ -16,6 +16,9 @@ export type SignKind = 'text' | 'hex' | 'typed-data'
 /** What is typed into the form. */
 export type SignFields = { kind: SignKind; text: string }
 
+/** What the form can say, of all that the wallet signs off the chain. */
+export type FormContent = Extract<ShownContent, { kind: 'message' | 'typed-data' }>
+
 /** White space is free in what is pasted; the content without it is measured by `hashTypedData`. */
 const JSON_LIMITS = { maxLength: 262_144, maxDepth: 24 }
 const TOO_LONG = 'This is longer than the service signs.'
@@ -25,7 +28,7 @@ const MEMBERS = ['domain', 'types', 'primaryType', 'message'] as const
 export function parseSignFields(
   { kind, text }: SignFields,
   { chainId }: { chainId: number },
-): { shown: ShownContent } | { error: string } {
+): { shown: FormContent } | { error: string } {
   switch (kind) {
     case 'text':
       return parseText(text)
@@ -59,7 +62,7 @@ function toMessage(message: Hex) {
   return { shown: { kind: 'message', content: { message } } as const }
 }
 
-function parseTypedData(text: string, chainId: number): { shown: ShownContent } | { error: string } {
+function parseTypedData(text: string, chainId: number): { shown: FormContent } | { error: string } {
   if (text.trim() === '') return { error: 'Paste the typed data first.' }
   let value: unknown
   try {

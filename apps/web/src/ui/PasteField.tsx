@@ -32,7 +32,7 @@ export function PasteField({ id, label, hint, action, isQuiet = false, isDisable
 
   return (
     <div className="stack">
-      <Field {...{ id, label, hint }} error={fault} value={text} onChange={change} rows={4} isMono />
+      <Field id={id} label={label} hint={hint} error={fault} value={text} onChange={change} rows={4} isMono />
       <p className="actions">
         <Button {...(isQuiet && { look: 'quiet' })} onClick={submit} disabled={isDisabled}>
           {action}

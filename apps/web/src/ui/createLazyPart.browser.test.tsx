@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { render } from 'vitest-browser-react'
-import { expectAccessible } from '../shell/expectAccessible.fake.ts'
+import { expectAccessible } from '../../test/shell/expectAccessible.ts'
 import { createLazyPart } from './createLazyPart.tsx'
 
 // React reports errors that a boundary catches.

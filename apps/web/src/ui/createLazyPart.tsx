@@ -32,7 +32,7 @@ export function createLazyPart<Props extends object>(
     })
   let latest = begin()
   const getLatest = () => latest
-  return (props) => <LazyPart {...{ getLatest, fallback, props }} />
+  return (props) => <LazyPart getLatest={getLatest} fallback={fallback} props={props} />
 }
 
 type LazyPartProps<Props> = { getLatest: () => Attempt<Props>; fallback: ReactNode; props: Props }

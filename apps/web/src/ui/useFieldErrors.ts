@@ -16,7 +16,8 @@ export function useFieldErrors<Name extends string>() {
     field?.focus()
   }, [errors])
   return {
-    ...{ errors, form },
+    errors,
+    form,
     showErrors(found: Errors<Name>) {
       wantsFocus.current = true
       setErrors(found)

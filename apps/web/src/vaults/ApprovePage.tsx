@@ -35,7 +35,9 @@ export function ApprovePage() {
         <section className="card card-narrow" aria-labelledby="ask-heading">
           <h2 id="ask-heading">What is to be approved?</h2>
           <PasteField
-            {...{ id: 'prepared-text', label: 'Link, or text of the file', action: 'Show it' }}
+            id="prepared-text"
+            label="Link, or text of the file"
+            action="Show it"
             take={(given) => {
               if (given.trim() === '') return 'Paste the link, or the text of the file.'
               setText(given)

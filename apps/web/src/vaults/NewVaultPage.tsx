@@ -144,14 +144,16 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
       <form ref={form} className="stack" onSubmit={review} noValidate>
         <VaultErrorNotice error={failure} />
         <TemplateForm
-          {...{ fields, errors }}
+          fields={fields}
+          errors={errors}
           refuges={vaults?.filter(({ policy }) => policy.schedule === undefined) ?? null}
           canSchedule={time.length > 0}
           onChange={change}
         />
         {approvals === 0 ? null : (
           <PasskeyPicker
-            {...{ passkeys, approvals }}
+            passkeys={passkeys}
+            approvals={approvals}
             canMake={() => readPolicy([]) !== undefined}
             onChange={(next) => {
               setDraft((before) => ({ ...before, passkeys: next }))
@@ -160,7 +162,10 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
           />
         )}
         <Field
-          {...{ id: 'vault-name', label: 'Name', value: fields.name, maxLength: MAX_NAME_LENGTH }}
+          id="vault-name"
+          label="Name"
+          value={fields.name}
+          maxLength={MAX_NAME_LENGTH}
           hint="For you, in this browser only. It is no part of the vault."
           onChange={(name) => change({ name })}
         />

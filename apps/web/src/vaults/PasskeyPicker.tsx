@@ -53,7 +53,7 @@ export function PasskeyPicker({ passkeys, approvals, canMake, onChange }: Passke
         </ul>
       )}
       <VaultErrorNotice error={failure} />
-      <SpareNotice {...{ passkeys, approvals }} />
+      <SpareNotice passkeys={passkeys} approvals={approvals} />
       <div className="actions">
         <Button look="quiet" onClick={make} isBusy={isRunning}>
           {isRunning ? 'Asking for a passkey …' : passkeys.length === 0 ? 'Make a passkey' : 'Make another passkey'}
@@ -116,7 +116,9 @@ function BringPasskey(props: {
         id="vault-approver"
         label="The passkey’s text"
         action="Add this passkey"
-        {...{ isQuiet: true, isDisabled, take }}
+        isQuiet
+        isDisabled={isDisabled}
+        take={take}
       />
     </details>
   )

@@ -1,10 +1,10 @@
 import { approve, parsePrepared } from '@countersign/sdk/vaults/client'
 import { afterEach, expect, test } from 'vitest'
-import { confirm, isLeavingHeld } from '../send/sendForm.fake.ts'
-import { expectAccessible } from '../shell/expectAccessible.fake.ts'
-import { closeWallet } from '../wallet/openWallet.fake.tsx'
+import { confirm, isLeavingHeld } from '../../test/send/sendForm.ts'
+import { expectAccessible } from '../../test/shell/expectAccessible.ts'
+import { button, hrefOf, installPasskeys, openVault, pay, signings } from '../../test/vaults/openVault.ts'
+import { closeWallet } from '../../test/wallet/openWallet.tsx'
 import { readPreparedText } from './approvalText.ts'
-import { button, hrefOf, installPasskeys, openVault, pay, signings } from './openVault.fake.ts'
 
 const passkeys = installPasskeys()
 afterEach(closeWallet)

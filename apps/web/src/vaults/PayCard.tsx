@@ -98,14 +98,19 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
 
   return (
     <PaymentCard
-      {...{ id: 'pay-heading', title: 'Pay from this vault', payment, Failure: PaymentFailure }}
+      id="pay-heading"
+      title="Pay from this vault"
+      payment={payment}
+      Failure={PaymentFailure}
       onReview={review}
       onIncluded={onChanged}
       onAgain={goOn}
       fields={
         policy.approvers.length === 0 ? null : (
           <Field
-            {...{ id: 'pay-valid', label: 'If it needs approval, that holds for', value: String(validForMs) }}
+            id="pay-valid"
+            label="If it needs approval, that holds for"
+            value={String(validForMs)}
             onChange={(value) => setValidForMs(Number(value))}
             isLocked={step.name === 'checking'}
           >

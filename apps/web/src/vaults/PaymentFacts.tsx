@@ -18,7 +18,9 @@ export function VaultPaymentFacts({ content, vault }: { content: TxMetadata; vau
   return (
     <>
       <PaymentFacts
-        {...{ payment, chainId, vault }}
+        payment={payment}
+        chainId={chainId}
+        vault={vault}
         fee={mayTakeDataFee(chainId) ? fee + dataFee : fee}
         more={{ 'Payment number': nonce, Data: isCall && <span className="mono">{data}</span> }}
       />

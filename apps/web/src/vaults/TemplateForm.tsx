@@ -23,7 +23,8 @@ export function TemplateForm({ fields, errors, refuges, canSchedule, onChange }:
   const { template } = fields
   const coin = useCoin()
   const text = (name: keyof VaultFields) => ({
-    ...{ value: fields[name], error: errors[name] },
+    value: fields[name],
+    error: errors[name],
     onChange: (value: string) => onChange({ [name]: value }),
   })
   const isListed = template === 'list' || template === 'agent'
@@ -57,14 +58,19 @@ export function TemplateForm({ fields, errors, refuges, canSchedule, onChange }:
         id="vault-limit"
         label={`${templateWords[template].limitLabel}, in ${coin}`}
         hint={template === 'list' ? 'Left empty, any amount.' : undefined}
-        {...{ ...text('limit'), inputMode: 'decimal', placeholder: '0.05' }}
+        {...text('limit')}
+        inputMode="decimal"
+        placeholder="0.05"
       />
       {isListed ? (
         <Field
           id="vault-recipients"
           label="Addresses that can be paid"
           hint={template === 'agent' ? 'One on a line. Left empty, any.' : 'One on a line. None can be added later.'}
-          {...{ ...text('recipients'), placeholder: '0x…', rows: 3, isMono: true }}
+          {...text('recipients')}
+          placeholder="0x…"
+          rows={3}
+          isMono
         />
       ) : null}
       {template === 'agent' ? (

@@ -80,10 +80,10 @@ function OpenVault({ vault, wallet, onSessionLost }: SignedIn & { vault: Vault }
   return (
     <div className="wallet-grid">
       <div className="area-account">
-        <VaultCard {...{ vault, balance, onFunded }} />
+        <VaultCard vault={vault} balance={balance} onFunded={onFunded} />
       </div>
       <div className="area-send">
-        <PayCard {...{ vault, onChanged, onSessionLost }} />
+        <PayCard vault={vault} onChanged={onChanged} onSessionLost={onSessionLost} />
       </div>
       <div className="area-history">
         <HistoryCard address={address} history={{ ...history, known: own }} incoming={incoming} />
@@ -95,7 +95,7 @@ function OpenVault({ vault, wallet, onSessionLost }: SignedIn & { vault: Vault }
 function VaultCard({ vault, balance, onFunded }: { vault: Vault; balance: Balance; onFunded: () => void }) {
   const { address, policy, createdAt } = vault
   return (
-    <AccountCard {...{ address, balance, onFunded }} title="Address of the vault">
+    <AccountCard address={address} balance={balance} onFunded={onFunded} title="Address of the vault">
       {isMadeHere(address) ? null : (
         <p className="fine-print">
           This browser did not make this vault. Before you send anything to it, compare the address with the one that

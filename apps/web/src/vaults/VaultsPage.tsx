@@ -20,7 +20,10 @@ function VaultsCard({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () =
   const { vaults, error, refresh } = useOwnVaults({ onSessionLost })
   return (
     <ListCard
-      {...{ id: 'vaults-heading', title: 'Your vaults', className: 'card card-narrow', listClassName: 'vault-list' }}
+      id="vaults-heading"
+      title="Your vaults"
+      className="card card-narrow"
+      listClassName="vault-list"
       isLoading={vaults === null}
       loading={vaults === null && error === null ? 'Reading your vaults' : undefined}
       error={error}

@@ -2,18 +2,29 @@ import { hashPolicy, type Policy } from '@countersign/policy'
 import { fromHex, hashUnsignedTransaction, type TxMetadata, toHex } from '@countersign/protocol'
 import { type Prepared, parsePrepared } from '@countersign/sdk/vaults'
 import { describe, expect, test } from 'vitest'
-import type { AssertionChanges } from '../../../../packages/policy/src/passkey.fake.ts'
-import { alice, ETHER, limited, passkeys } from '../../../../packages/policy/src/policies.fake.ts'
+import type { AssertionChanges } from '../../../../packages/policy/test/passkey.ts'
+import { alice, ETHER, limited, passkeys } from '../../../../packages/policy/test/policies.ts'
 import { parseApproval, readPreparedText, toApproveUrl, withApproval } from './approvalText.ts'
 import { parseApprover } from './newVaultDraft.ts'
 
 const now = Date.UTC(2026, 10, 16)
 const content: TxMetadata = {
-  ...{ chainId: 1, nonce: 3, to: alice, value: String(ETHER), data: '0x', gas: '21000' },
-  ...{ maxFeePerGas: '1000000000', maxPriorityFeePerGas: '0' },
+  chainId: 1,
+  nonce: 3,
+  to: alice,
+  value: String(ETHER),
+  data: '0x',
+  gas: '21000',
+  maxFeePerGas: '1000000000',
+  maxPriorityFeePerGas: '0',
 }
 const prepared = parsePrepared({
-  ...{ version: 1, kind: 'transaction', content, policy: limited, approvals: 1, expiresMs: now + 3_600_000 },
+  version: 1,
+  kind: 'transaction',
+  content,
+  policy: limited,
+  approvals: 1,
+  expiresMs: now + 3_600_000,
   address: `0x${'11'.repeat(20)}`,
   policyHash: toHex(hashPolicy(limited)),
   digest: `0x${toHex(hashUnsignedTransaction(content))}`,

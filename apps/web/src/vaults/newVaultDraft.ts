@@ -62,7 +62,9 @@ export function parseApprover(text: string): { approver: Approver } | { fault: s
   }
   try {
     const policy = createPolicy({
-      ...{ version: 1, log: null, rules: [{ kind: 'message', approvals: 1 }] },
+      version: 1,
+      log: null,
+      rules: [{ kind: 'message', approvals: 1 }],
       approvers: [value as Approver],
     })
     return { approver: policy.approvers[0] as Approver }

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
-import { answerBob, confirm } from '../send/sendForm.fake.ts'
-import { closeWallet, openWallet } from '../wallet/openWallet.fake.tsx'
-import { installPasskeys, openVault, pay } from './openVault.fake.ts'
+import { answerBob, confirm } from '../../test/send/sendForm.ts'
+import { installPasskeys, openVault, pay } from '../../test/vaults/openVault.ts'
+import { closeWallet, openWallet } from '../../test/wallet/openWallet.tsx'
 
 installPasskeys()
 afterEach(closeWallet)

@@ -2,19 +2,26 @@ import { checkPolicy, describePolicy } from '@countersign/policy'
 import type { Hex } from '@countersign/sdk'
 import { parseEther } from 'viem'
 import { describe, expect, test } from 'vitest'
-import { alice, beacon, bob, passkeys, satellite, toKey, token } from '../../../../packages/policy/src/policies.fake.ts'
+import { alice, beacon, bob, passkeys, satellite, toKey, token } from '../../../../packages/policy/test/policies.ts'
 import { toTransferData } from '../token/erc20.ts'
 import { readPolicyLog } from './policySources.ts'
 import { type Terms, toPolicy } from './template.ts'
 
 const startsAtMs = Date.UTC(2027, 0, 1)
 const context = {
-  ...{ chainId: 1, startsAtMs, log: null, time: [satellite, beacon] },
+  chainId: 1,
+  startsAtMs,
+  log: null,
+  time: [satellite, beacon],
   approvers: passkeys.slice(0, 2).map(({ approver }) => approver),
 }
 const base: Terms = {
-  ...{ template: 'approval', limitWei: parseEther('0.1'), feeWei: parseEther('0.01') },
-  ...{ recipients: null, approvals: 1, agent: null },
+  template: 'approval',
+  limitWei: parseEther('0.1'),
+  feeWei: parseEther('0.01'),
+  recipients: null,
+  approvals: 1,
+  agent: null,
 }
 const limit: Terms = { ...base, template: 'limit', approvals: 0 }
 const list: Terms = { ...base, template: 'list', limitWei: null, recipients: [alice, bob], approvals: 0 }
@@ -38,8 +45,14 @@ function ask(terms: Terms, payment: Payment): number | undefined {
   const verdict = checkPolicy(toPolicy(terms, { ...context, approvers }), {
     kind: 'transaction',
     txMetadata: {
-      ...{ chainId, nonce, to, data, value: String(parseEther(value)), gas: '21000' },
-      ...{ maxFeePerGas: String(BigInt(gwei) * 10n ** 9n), maxPriorityFeePerGas: '0' },
+      chainId,
+      nonce,
+      to,
+      data,
+      value: String(parseEther(value)),
+      gas: '21000',
+      maxFeePerGas: String(BigInt(gwei) * 10n ** 9n),
+      maxPriorityFeePerGas: '0',
     },
     ...(terms.agent === null ? {} : { sample: { source: satellite, timeMs } }),
   })
@@ -47,7 +60,9 @@ function ask(terms: Terms, payment: Payment): number | undefined {
 }
 
 const transferTo = (recipient: Hex): Payment => ({
-  ...{ to: token, value: '0', data: toTransferData({ recipient, amount: 5n }) },
+  to: token,
+  value: '0',
+  data: toTransferData({ recipient, amount: 5n }),
 })
 
 describe('approval above an amount', () => {

@@ -1,6 +1,6 @@
 import { quicknet } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { full, limited, payment, scheduled, toKey } from '../../../../packages/policy/src/policies.fake.ts'
+import { full, limited, payment, scheduled, toKey } from '../../../../packages/policy/test/policies.ts'
 import { readTimeSources } from './policySources.ts'
 import { describeLocks } from './RulesInWords.tsx'
 

@@ -8,12 +8,12 @@ import { approve, createPasskey, createVault, parsePrepared, prepare } from '@co
 import { parseEther, sha256 } from 'viem'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { page, userEvent } from 'vitest/browser'
-import { confirm, recipient, to } from '../send/sendForm.fake.ts'
-import { expectAccessible } from '../shell/expectAccessible.fake.ts'
-import { closeWallet, openWallet } from '../wallet/openWallet.fake.tsx'
+import { confirm, recipient, to } from '../../test/send/sendForm.ts'
+import { expectAccessible } from '../../test/shell/expectAccessible.ts'
+import { button, hrefOf, installPasskeys, openVault, pay, signings } from '../../test/vaults/openVault.ts'
+import { closeWallet, openWallet } from '../../test/wallet/openWallet.tsx'
 import { readPreparedText, toApproveUrl } from './approvalText.ts'
 import { EMPTY_DRAFT, readDraft, writeDraft } from './newVaultDraft.ts'
-import { button, hrefOf, installPasskeys, openVault, pay, signings } from './openVault.fake.ts'
 import { toPolicy } from './template.ts'
 import { readVaultNotes } from './vaultNotes.ts'
 
@@ -333,8 +333,11 @@ test('rules with a key that is none are not shown as those of a vault', async ()
   const policy = { version: 1, log: { witnesses: ['ff'.repeat(32)], quorum: 1 }, approvers: [], rules: [rule] } as const
   const bytes = toCanonicalJson(policy)
   const vault: Vault = {
-    ...{ address: `0x${'ab'.repeat(20)}`, policy, createdAt: new Date(0).toISOString() },
-    ...{ policyHash: sha256(bytes).slice(2), policyCid: toCid(bytes) },
+    address: `0x${'ab'.repeat(20)}`,
+    policy,
+    createdAt: new Date(0).toISOString(),
+    policyHash: sha256(bytes).slice(2),
+    policyCid: toCid(bytes),
   }
   const { screen } = await openWallet({
     path: `/vaults/${vault.address}`,

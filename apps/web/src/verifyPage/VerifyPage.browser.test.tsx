@@ -2,18 +2,18 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { page, userEvent } from 'vitest/browser'
 import goldenCollateral from '../../../../packages/receipt/spec/golden/collateral.json?raw'
 import goldenReceipt from '../../../../packages/receipt/spec/golden/receipt.json?raw'
-import { issueGolden, slug } from '../../../../packages/verify/src/issues.fake.ts'
+import { issueGolden, slug } from '../../../../packages/verify/test/issues.ts'
 import {
   apiBaseUrl,
   createFakeNetwork,
   html,
   json,
   toGatewayProof as toProof,
-} from '../../../../packages/verify/src/network.fake.ts'
-import { toConfig } from '../config.fake.ts'
-import { alert, heading, renderPage, statusOf } from '../report/reportPage.fake.tsx'
-import { expectAccessible } from '../shell/expectAccessible.fake.ts'
-import { createWarmWorker } from '../worker/warmWorker.fake.ts'
+} from '../../../../packages/verify/test/network.ts'
+import { toConfig } from '../../test/config.ts'
+import { alert, heading, renderPage, statusOf } from '../../test/report/reportPage.tsx'
+import { expectAccessible } from '../../test/shell/expectAccessible.ts'
+import { createWarmWorker } from '../../test/worker/warmWorker.ts'
 import { VerifyPage } from './VerifyPage.tsx'
 
 const issue = await issueGolden()

@@ -50,9 +50,11 @@ export function AccountCard({ address: given, title, balance, onFunded, children
           {faucetUrl === undefined ? 'Have some sent to your address.' : 'Start with some from the faucet: it is free.'}
         </p>
       ) : null}
-      {faucetUrl === undefined ? null : <FaucetButton {...{ faucetUrl, address, onFunded }} isFirstStep={isEmpty} />}
+      {faucetUrl === undefined ? null : (
+        <FaucetButton faucetUrl={faucetUrl} address={address} onFunded={onFunded} isFirstStep={isEmpty} />
+      )}
       <TokenList tokens={balance.tokens} />
-      <ReceiveAddress {...{ address, title, chainName }} />
+      <ReceiveAddress address={address} title={title} chainName={chainName} />
       {children}
     </section>
   )
@@ -143,7 +145,7 @@ function ReceiveAddress({
       <p className="address-line">
         <Address address={address} /> <CopyButton text={address} what={what} />
       </p>
-      <Receive {...{ address, chainName, what }} />
+      <Receive address={address} chainName={chainName} what={what} />
     </div>
   )
 }

@@ -2,9 +2,9 @@ import { ServiceClient } from '@countersign/sdk/client'
 import type { TestService } from '@countersign/sdk/testing'
 import { getAddress, parseEther, toHex } from 'viem'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { confirm, recipient, review, TOKEN, write } from '../send/sendForm.fake.ts'
-import { expectAccessible } from '../shell/expectAccessible.fake.ts'
-import { closeWallet, FAUCET_URL, type OpenWalletOptions, openWallet } from './openWallet.fake.tsx'
+import { confirm, recipient, review, TOKEN, write } from '../../test/send/sendForm.ts'
+import { expectAccessible } from '../../test/shell/expectAccessible.ts'
+import { closeWallet, FAUCET_URL, type OpenWalletOptions, openWallet } from '../../test/wallet/openWallet.tsx'
 
 afterEach(closeWallet)
 
@@ -24,7 +24,9 @@ function payAt(head: number) {
     eth_blockNumber: () => last,
     eth_getBalance: ([, tag]: readonly unknown[]) => toHex(parseEther(tag === last || tag === 'latest' ? '1.75' : '1')),
     eth_getBlockByNumber: ([tag]: readonly unknown[]) => ({
-      ...{ number: tag, timestamp: toHex(Math.floor(Date.now() / 1000) - 120), baseFeePerGas: '0x1' },
+      number: tag,
+      timestamp: toHex(Math.floor(Date.now() / 1000) - 120),
+      baseFeePerGas: '0x1',
       transactions: tag === last ? [payment] : [],
     }),
     eth_getTransactionReceipt: () => ({ status: '0x1' }),
@@ -382,7 +384,7 @@ describe('around the pages', () => {
       await new ServiceClient(service.config).signMessage({ message: 'x' })
     }
     const { screen } = await openWallet({ mode: 'mock', prepare, config: { faucetUrl: FAUCET_URL, tokens: [TOKEN] } })
-    await expect.element(screen.getByText('Message or typed data')).toBeVisible()
+    await expect.element(screen.getByText('Off-chain signature')).toBeVisible()
     await screen.getByText('How this wallet was made').click()
     await screen.getByRole('button', { name: 'Receive' }).click()
     await expect.element(screen.getByRole('img', { name: 'QR code of your address' })).toBeVisible()

@@ -17,7 +17,7 @@ function SignedIn({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
   return (
     <div className="wallet-grid">
       <div className="area-account">
-        <AccountCard {...{ address, balance, onFunded }} title="Your address">
+        <AccountCard address={address} balance={balance} onFunded={onFunded} title="Your address">
           <Provenance wallet={wallet} />
         </AccountCard>
       </div>

@@ -18,7 +18,10 @@ export type Balance = {
 export function useBalance(address: `0x${string}`): Balance {
   const { client } = useService()
   const [state, setState] = useState<Omit<Balance, 'refresh'>>({
-    ...{ wei: null, tokens: [], isLoading: true, error: null },
+    wei: null,
+    tokens: [],
+    isLoading: true,
+    error: null,
   })
   const tokens = useTokens()
   const latest = useRef(0)

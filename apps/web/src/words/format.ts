@@ -60,7 +60,9 @@ export function toDateTime(time: string): string {
   if (Number.isNaN(Date.parse(time))) return time
   return new Intl.DateTimeFormat('en-GB', {
     ...DAY_AND_TIME,
-    ...{ month: 'long', year: 'numeric', timeZoneName: 'short' },
+    month: 'long',
+    year: 'numeric',
+    timeZoneName: 'short',
   }).format(new Date(time))
 }
 

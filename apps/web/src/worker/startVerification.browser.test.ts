@@ -1,7 +1,7 @@
 import type { Progress, VerifyRequest } from '@countersign/verify'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { issueGolden, toManifest } from '../../../../packages/verify/src/issues.fake.ts'
-import { createFakeNetwork, gatewayUrl, rpcUrl } from '../../../../packages/verify/src/network.fake.ts'
+import { issueGolden, toManifest } from '../../../../packages/verify/test/issues.ts'
+import { createFakeNetwork, gatewayUrl, rpcUrl } from '../../../../packages/verify/test/network.ts'
 import { startVerification } from './startVerification.ts'
 
 const issue = await issueGolden()

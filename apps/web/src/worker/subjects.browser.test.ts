@@ -1,8 +1,8 @@
 import { ServiceError } from '@countersign/protocol'
 import { chooseReceipt, findLies, type VerifyRequest } from '@countersign/verify'
 import { afterEach, expect, test, vi } from 'vitest'
-import { contract } from '../../../../packages/verify/src/issues.fake.ts'
-import { apiBaseUrl, gatewayUrl, rpcUrl } from '../../../../packages/verify/src/network.fake.ts'
+import { contract } from '../../../../packages/verify/test/issues.ts'
+import { apiBaseUrl, gatewayUrl, rpcUrl } from '../../../../packages/verify/test/network.ts'
 import {
   createSubjectNetwork,
   type Subject,
@@ -10,14 +10,14 @@ import {
   toFound,
   toSubjectManifest,
   toWanted,
-} from '../../../../packages/verify/src/subjects.fake.ts'
+} from '../../../../packages/verify/test/subjects.ts'
+import { createWarmWorker } from '../../test/worker/warmWorker.ts'
 import { readOperatorTrust, toVerifyRequest } from '../anchors/trust.ts'
 import type { WebConfig } from '../config.ts'
 import { parsePasted } from '../verifyPage/SubjectForm.tsx'
 import { type Asked, findAsked } from '../verifyPage/useAsked.ts'
 import { fetchBytes } from './pageFetch.ts'
 import { startVerification } from './startVerification.ts'
-import { createWarmWorker } from './warmWorker.fake.ts'
 
 const WarmWorker = createWarmWorker()
 /** A site always names a service; that of a row without sources has nothing. */

@@ -1,6 +1,6 @@
 import { ServiceError } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { createEvent, encodeCid } from '../checkReceipt.fake.ts'
+import { createEvent, encodeCid } from '../../test/checkReceipt.ts'
 import { checkReceipt } from '../checkReceipt.ts'
 import { createReceiptSimulator } from '../simulator/index.ts'
 import { type ChainLog, type ChainReader, checkChain } from './checkChain.ts'

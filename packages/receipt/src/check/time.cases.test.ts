@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { toExitCode } from '../../../../apps/verifier/src/exitCodes.ts'
 import { conclude } from '../../../verify/src/verify.ts'
-import { createEvent, statusOf } from '../checkReceipt.fake.ts'
+import { createEvent, statusOf } from '../../test/checkReceipt.ts'
 import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from '../checkReceipt.ts'
 import { createReceiptSimulator } from '../simulator/index.ts'
 import type { ChainLog, ChainReader } from './checkChain.ts'

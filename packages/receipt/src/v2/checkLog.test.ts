@@ -18,10 +18,10 @@ import { describe, expect, test } from 'vitest'
 import { GOLDEN_SIGNED_AT, goldenSignings, issueGolden, parseGolden } from '../../spec/createSpecFiles.ts'
 import { createLogTamperings, goldenLog } from '../../spec/tamperedLog.ts'
 import { tamperV2 } from '../../spec/tamperedV2.ts'
-import { check, failures, issue, service, stepOf } from '../checkReceipt.fake.ts'
+import { check, failures, issue, service, stepOf } from '../../test/checkReceipt.ts'
+import { approved, approveWith } from '../../test/vaults.ts'
 import type { CheckReceiptOptions } from '../checkReceipt.ts'
 import { createSimulatedLog, type SimulatedAttestation } from '../simulator/index.ts'
-import { approved, approveWith } from '../vaults.fake.ts'
 
 const honest = await issueGolden({ kind: 'transaction' }, { log: goldenLog })
 const golden = parseGolden(honest)

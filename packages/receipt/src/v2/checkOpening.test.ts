@@ -1,7 +1,7 @@
 import { withholdHalf } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { issueGolden } from '../../spec/createSpecFiles.ts'
-import { check, failures, issue, statusOf } from '../checkReceipt.fake.ts'
+import { check, failures, issue, statusOf } from '../../test/checkReceipt.ts'
 
 const honest = await issueGolden({ kind: 'transaction' })
 

@@ -6,7 +6,6 @@ import { ml_dsa65 } from '@noble/post-quantum/ml-dsa.js'
 import { describe, expect, test } from 'vitest'
 import { GOLDEN_SIGNED_AT, goldenSignings, issueGolden, parseGolden } from '../../spec/createSpecFiles.ts'
 import { createTamperingsV2, tamperV2 } from '../../spec/tamperedV2.ts'
-import { isStepOf, requiredSteps, type StepId, stepTitles } from '../check/steps.ts'
 import {
   asHardware,
   check,
@@ -17,10 +16,11 @@ import {
   service,
   statusOf,
   verifier,
-} from '../checkReceipt.fake.ts'
+} from '../../test/checkReceipt.ts'
+import { createFreeForms } from '../../test/quoteForms.ts'
+import { isStepOf, requiredSteps, type StepId, stepTitles } from '../check/steps.ts'
 import { checkReceipt } from '../checkReceipt.ts'
 import { toCid } from '../cid.ts'
-import { createFreeForms } from '../quoteForms.fake.ts'
 import { assembleRelease, toBlockRelease } from './assemble.ts'
 import { encodeBlock } from './blocks.ts'
 

@@ -13,11 +13,18 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { describe, expect, test } from 'vitest'
 import { GOLDEN_SIGNED_AT, issueGolden } from '../../spec/createSpecFiles.ts'
 import { createVaultTamperings, tamperVault } from '../../spec/tamperedVault.ts'
+import { check, detailOf, failures, issue, type Steps, statusOf } from '../../test/checkReceipt.ts'
+import {
+  type ApproveOptions,
+  approved,
+  approvedTwice,
+  approveWith,
+  goldenVaults,
+  scheduled,
+} from '../../test/vaults.ts'
 import { createTranscript, vaultSteps } from '../check/steps.ts'
-import { check, detailOf, failures, issue, type Steps, statusOf } from '../checkReceipt.fake.ts'
 import { toCid } from '../cid.ts'
 import type { SimulatedAttestation, SimulatedAttestationOptions } from '../simulator/index.ts'
-import { type ApproveOptions, approved, approvedTwice, approveWith, goldenVaults, scheduled } from '../vaults.fake.ts'
 import { encodeReceiptCar, parseReceiptCar } from './car.ts'
 import { checkVault } from './checkVault.ts'
 

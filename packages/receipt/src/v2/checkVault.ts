@@ -74,9 +74,9 @@ export async function checkVault(
 
   await run('vault-approvals', () => {
     const rules = needs(policy, 'there is no policy to judge by')
-    // Shown or not: `parsePolicy` takes no rule for messages or typed data that asks for none.
+    // Shown or not: `parsePolicy` takes no rule for what is signed off the chain that asks for none.
     const isUnapproved = receipt.kind === 'off-chain' && statement.approvals === null
-    failIf(isUnapproved, 'No passkey approved it, and every rule for messages and typed data asks for one.')
+    failIf(isUnapproved, 'No passkey approved it, and every rule for what is signed off the chain asks for one.')
     const { kind, digest, approvals } = toSigned(receipt, content)
     const hash = approvals === undefined ? null : toHex(hashApprovals(approvals))
     failIf(hash !== statement.approvals, 'The approvals are not those that the statement names.')

@@ -12,10 +12,10 @@ import {
   problem,
   user,
   wallet,
-} from './network.fake.ts'
+} from '../../test/client/network.ts'
+import { withCode } from '../../test/client/withCode.ts'
 import { REQUEST_TIMEOUT_MS } from './request.ts'
 import { ServiceClient } from './ServiceClient.ts'
-import { withCode } from './withCode.fake.ts'
 
 let network: FakeNetwork
 let api: ServiceClient['api']

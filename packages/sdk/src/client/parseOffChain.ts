@@ -5,6 +5,7 @@ import {
   isPlainObject,
   isPrefixedHex,
   type OffChainContent,
+  type OffChainKind,
   ServiceError,
   type TypedData,
 } from '@countersign/protocol'
@@ -25,13 +26,16 @@ export type SignAuthorizationRequest = Omit<Authorization, 'chainId'> & {
 }
 
 /** What is to be signed off the chain, as it is sent, with the digest that the signature must be over. */
-export type OffChain = { digest: Hex } & OffChainContent
+export type OffChain<Kind extends OffChainKind = OffChainKind> = { digest: Hex } & Extract<
+  OffChainContent,
+  { kind: Kind }
+>
 
 /** Half a surrogate pair: encoders replace it, so that another text would be signed than the one that was asked for. */
 const LONE_SURROGATE = /\p{Cs}/u
 
 /** Reads a message before anything is sent. */
-export function parseMessage(request: SignMessageRequest): OffChain {
+export function parseMessage(request: SignMessageRequest): OffChain<'message'> {
   const given: unknown = request?.message
   const raw = (given as Partial<{ raw: unknown }> | null | undefined)?.raw
   const isText = typeof given === 'string' && !LONE_SURROGATE.test(given)
@@ -42,7 +46,7 @@ export function parseMessage(request: SignMessageRequest): OffChain {
 }
 
 /** Reads typed data before anything is sent. `chainId` is the client's: EIP-712 wants a domain of another chain refused. */
-export function parseTypedData(request: SignTypedDataRequest, chainId: number): OffChain {
+export function parseTypedData(request: SignTypedDataRequest, chainId: number): OffChain<'typed-data'> {
   try {
     const { domain, types, primaryType, message } = request
     // A copy: what the caller changes later is neither sent nor hashed.

@@ -9,10 +9,10 @@ import {
   installFakeNetwork,
   json,
   problem,
-} from './network.fake.ts'
+} from '../../test/client/network.ts'
+import { withCode } from '../../test/client/withCode.ts'
 import { createProofStore, POLL_INTERVAL_MS } from './proofStore.ts'
 import { ServiceClient } from './ServiceClient.ts'
-import { withCode } from './withCode.fake.ts'
 
 let network: FakeNetwork
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { createGate } from './network.fake.ts'
+import { createGate } from '../../test/client/network.ts'
 import { withSendLock } from './sendLock.ts'
 
 const key = { address: '0xAbCdEf0000000000000000000000000000000001', chainId: 1 } as const

@@ -11,10 +11,10 @@ import {
   problem,
   user,
   wallet,
-} from './network.fake.ts'
+} from '../../test/client/network.ts'
+import { withCode } from '../../test/client/withCode.ts'
 import { ServiceClient } from './ServiceClient.ts'
 import { createServiceStore } from './serviceStore.ts'
-import { withCode } from './withCode.fake.ts'
 
 let network: FakeNetwork
 

@@ -22,13 +22,13 @@ import {
   never,
   problem,
   wallet,
-} from './network.fake.ts'
+} from '../../test/client/network.ts'
+import { withCode } from '../../test/client/withCode.ts'
 import { parseSignRequest } from './parseSignRequest.ts'
 import { RPC_TIMEOUT_MS } from './rpc.ts'
 import { ServiceClient } from './ServiceClient.ts'
 import { NONCE_RETRIES, NONCE_RETRY_MS, signAndSend } from './signAndSend.ts'
 import { signTransaction } from './signTransaction.ts'
-import { withCode } from './withCode.fake.ts'
 
 let network: FakeNetwork
 let client: ServiceClient

@@ -3,9 +3,18 @@ import { numberToHex, parseSignature, serializeSignature, verifyMessage, verifyT
 import { privateKeyToAccount } from 'viem/accounts'
 import { verifyAuthorization } from 'viem/utils'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { chainId, config, type FakeNetwork, html, installFakeNetwork, json, problem, wallet } from './network.fake.ts'
+import {
+  chainId,
+  config,
+  type FakeNetwork,
+  html,
+  installFakeNetwork,
+  json,
+  problem,
+  wallet,
+} from '../../test/client/network.ts'
+import { withCode } from '../../test/client/withCode.ts'
 import { ServiceClient } from './ServiceClient.ts'
-import { withCode } from './withCode.fake.ts'
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 const to: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'

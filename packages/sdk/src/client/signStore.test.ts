@@ -1,7 +1,7 @@
 import { ServiceError, type SignResult } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { createGate } from '../../test/client/network.ts'
 import { createSignStore } from './createStore.ts'
-import { createGate } from './network.fake.ts'
 
 const one: SignResult = { txHash: '0x01', attestationSlug: 'one' }
 const two: SignResult = { txHash: '0x02', attestationSlug: 'two' }

@@ -10,8 +10,8 @@ import {
 } from '@countersign/protocol'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import vectors from '../../../protocol/vectors/protocol-v2.vectors.json' with { type: 'json' }
+import { createProof } from '../../test/client/network.ts'
 import { createTestService } from '../testing/createTestService.ts'
-import { createProof } from './network.fake.ts'
 import { ServiceClient } from './ServiceClient.ts'
 import { verifyOpening } from './verifyOffChain.ts'
 

@@ -88,7 +88,7 @@ function copyMembers(given: Record<string, unknown>): Record<string, unknown> {
 }
 
 /** What a dapp asks to have signed off the chain, and with which account. */
-export type RequestedContent = { from: Hex; asked: OffChain }
+export type RequestedContent = { from: Hex; asked: OffChain<'message' | 'typed-data'> }
 
 /**
  * Reads the parameters of `personal_sign`: the message, then the account. Some dapps have them the other way round, as in `eth_sign`;

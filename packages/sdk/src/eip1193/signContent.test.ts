@@ -1,11 +1,11 @@
 import { computeCommitment, type Hex, type ServiceError, toHex } from '@countersign/protocol'
 import { getAddress, hexToString, stringToHex, verifyMessage, verifyTypedData } from 'viem'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { failureOf } from '../../test/eip1193/failureOf.ts'
+import { installTestService } from '../../test/testing/installTestService.ts'
 import { ServiceClient } from '../client/ServiceClient.ts'
-import { installTestService } from '../testing/installTestService.fake.ts'
 import type { TestService, TestServiceOptions } from '../testing/testService.ts'
 import { createEip1193Provider, type Eip1193ProviderOptions } from './createEip1193Provider.ts'
-import { failureOf } from './failureOf.fake.ts'
 
 const stranger: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
 const typedData = {

@@ -16,13 +16,13 @@ import {
 } from '@tanstack/query-core'
 import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test, vi } from 'vitest'
+import { installTestService } from '../../test/testing/installTestService.ts'
+import { rule } from '../../test/vaults/vaults.ts'
 import type { TransactionPage } from '../client/api.ts'
 import { ServiceClient } from '../client/ServiceClient.ts'
-import { installTestService } from '../testing/installTestService.fake.ts'
 import type { TestService, TestServiceOptions } from '../testing/testService.ts'
 import { toVaultClient } from '../vaults/toVaultClient.ts'
 import { createVault } from '../vaults/vaultCalls.ts'
-import { rule } from '../vaults/vaults.fake.ts'
 import {
   meQueryOptions,
   proofQueryOptions,

@@ -15,7 +15,7 @@ import {
   problem,
   user,
   wallet,
-} from '../client/network.fake.ts'
+} from '../../test/client/network.ts'
 import { POLL_INTERVAL_MS } from '../client/proofStore.ts'
 import { browserPage } from '../client/serviceStore.ts'
 import { type ServiceClient, ServiceProvider, useAttestation, useService, useSign, useWallet } from '../index.ts'

@@ -15,7 +15,7 @@ import {
   problem,
   user,
   wallet,
-} from '../client/network.fake.ts'
+} from '../../test/client/network.ts'
 import {
   ServiceProvider,
   type SignOffChainResult,

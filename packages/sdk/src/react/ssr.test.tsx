@@ -1,6 +1,6 @@
 import { renderToString } from 'react-dom/server'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { config } from '../client/network.fake.ts'
+import { config } from '../../test/client/network.ts'
 import {
   ServiceProvider,
   useAttestation,

@@ -273,7 +273,11 @@ describe('routes', () => {
 })
 
 const legacy = await stranger.signTransaction({
-  ...{ to, gasPrice: 1n, gas: 21_000n, nonce: 0, chainId: 31337 },
+  to,
+  gasPrice: 1n,
+  gas: 21_000n,
+  nonce: 0,
+  chainId: 31337,
   type: 'legacy',
 })
 

@@ -113,7 +113,12 @@ describe('POST /sign/authorization', () => {
 })
 
 const toListed = ({ kind, txHash, chainId, slug, status, createdAt }: ProofPayload) => ({
-  ...{ kind, txHash, chainId, slug, status, createdAt },
+  kind,
+  txHash,
+  chainId,
+  slug,
+  status,
+  createdAt,
 })
 
 test('the history has the kinds; of a message, that and no more', async () => {

@@ -1,7 +1,7 @@
 import { createPolicy, type Policy } from '@countersign/policy'
 import { type Hex, hashUnsignedTransaction, type TxMetadata, toHex, type VaultInfo } from '@countersign/protocol'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { alice, rule } from '../vaults/vaults.fake.ts'
+import { alice, rule } from '../../test/vaults/vaults.ts'
 import { createTestService } from './createTestService.ts'
 import { createTestPasskeys } from './testPasskeys.ts'
 import type { TestService } from './testService.ts'

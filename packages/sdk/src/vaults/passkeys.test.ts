@@ -1,13 +1,13 @@
 import { checkApprovals, verifyEs256 } from '@countersign/policy'
 import { fromHex } from '@countersign/protocol'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { bob, type StartedVault, startVault, toFailure, toPolicy } from '../../test/vaults/vaults.ts'
 import { createTestPasskeys, type TestPasskeys } from '../testing/testPasskeys.ts'
 import { approve } from './approve.ts'
 import { createPasskey } from './createPasskey.ts'
 import { prepare } from './prepare.ts'
 import { type Prepared, parsePrepared } from './prepared.ts'
 import { createVault } from './vaultCalls.ts'
-import { bob, type StartedVault, startVault, toFailure, toPolicy } from './vaults.fake.ts'
 
 describe('createPasskey', () => {
   let authenticator: TestPasskeys

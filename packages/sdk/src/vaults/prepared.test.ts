@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { alice, bob, type StartedVault, startVault, toFailure } from '../../test/vaults/vaults.ts'
 import { type PrepareRequest, prepare } from './prepare.ts'
 import { type Prepared, parsePrepared } from './prepared.ts'
-import { alice, bob, type StartedVault, startVault, toFailure } from './vaults.fake.ts'
 
 let started: StartedVault
 

@@ -1,13 +1,13 @@
 import type { Approval } from '@countersign/policy'
 import { keccak256, recoverMessageAddress, recoverTypedDataAddress } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { alice, bob, type StartedVault, startVault, toFailure } from '../../test/vaults/vaults.ts'
 import { ServiceClient } from '../client/ServiceClient.ts'
 import { approve } from './approve.ts'
 import { type PrepareRequest, prepare } from './prepare.ts'
 import { type Prepared, parsePrepared } from './prepared.ts'
 import { sendPrepared, signPrepared } from './signPrepared.ts'
 import { signAndSend } from './toVaultClient.ts'
-import { alice, bob, type StartedVault, startVault, toFailure } from './vaults.fake.ts'
 
 let started: StartedVault
 

@@ -1,5 +1,5 @@
 import { type Approval, describeApprovalsFault } from '@countersign/policy'
-import { type Hex, isNatural, type SignResult } from '@countersign/protocol'
+import { type Hex, isNatural, type OffChainKind, type SignResult } from '@countersign/protocol'
 import { createCall } from '../client/api.ts'
 import { broadcast } from '../client/broadcast.ts'
 import { createError } from '../client/errors.ts'
@@ -23,7 +23,7 @@ export type SignPreparedResult =
       /** What a node takes. Anyone can broadcast it: it becomes public with its proof. */
       serializedTransaction: Hex
     } & SignResult)
-  | ({ kind: 'message' | 'typed-data' } & SignOffChainResult)
+  | ({ kind: OffChainKind } & SignOffChainResult)
 
 /**
  * Has the vault sign what was prepared, with the approvals for it, in any order. They are checked here first, with the code that decides

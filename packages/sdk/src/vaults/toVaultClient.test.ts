@@ -1,10 +1,10 @@
 import { createWalletClient, http, parseEther } from 'viem'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { alice, bob, rule, type StartedVault, startVault, toFailure } from '../../test/vaults/vaults.ts'
 import { createEip1193Provider } from '../eip1193/createEip1193Provider.ts'
 import { toServiceAccount } from '../viem/toServiceAccount.ts'
 import { signAndSend, toVaultClient } from './toVaultClient.ts'
 import { createVault } from './vaultCalls.ts'
-import { alice, bob, rule, type StartedVault, startVault, toFailure } from './vaults.fake.ts'
 
 let started: StartedVault
 

@@ -3,8 +3,9 @@ import { type ReactNode, StrictMode } from 'react'
 import { beforeEach, expect, test } from 'vitest'
 import { cdp } from 'vitest/browser'
 import { renderHook } from 'vitest-browser-react'
+import { installTestService } from '../../test/testing/installTestService.ts'
+import { bob, rule, toFailure, toPolicy } from '../../test/vaults/vaults.ts'
 import { ServiceProvider, useService } from '../index.ts'
-import { installTestService } from '../testing/installTestService.fake.ts'
 import type { TestService } from '../testing/testService.ts'
 import { approve } from './approve.ts'
 import { createPasskey } from './createPasskey.ts'
@@ -12,7 +13,6 @@ import { prepare } from './prepare.ts'
 import { parsePrepared } from './prepared.ts'
 import { sendPrepared } from './signPrepared.ts'
 import { useVaults } from './useVaults.ts'
-import { bob, rule, toFailure, toPolicy } from './vaults.fake.ts'
 
 type WebAuthnSession = {
   send(method: 'WebAuthn.enable' | 'WebAuthn.disable'): Promise<unknown>

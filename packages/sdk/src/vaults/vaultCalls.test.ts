@@ -2,11 +2,11 @@ import { parsePolicy, VaultPolicyError } from '@countersign/policy'
 import { type Hex, toCanonicalJson } from '@countersign/protocol'
 import { sha256 } from 'viem'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type StartedVault, startVault, toFailure, toPolicy } from '../../test/vaults/vaults.ts'
 import { isVaultError } from './errors.ts'
 import { prepare } from './prepare.ts'
 import { toPolicyFile, toRawCid } from './vault.ts'
 import { attestVault, attestWallet, createVault, listVaults } from './vaultCalls.ts'
-import { type StartedVault, startVault, toFailure, toPolicy } from './vaults.fake.ts'
 
 let started: StartedVault
 

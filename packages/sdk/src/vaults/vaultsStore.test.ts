@@ -1,9 +1,9 @@
 import type { Policy } from '@countersign/policy'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { installTestService } from '../../test/testing/installTestService.ts'
+import { rule, toFailure } from '../../test/vaults/vaults.ts'
 import { ServiceClient } from '../client/ServiceClient.ts'
-import { installTestService } from '../testing/installTestService.fake.ts'
 import type { TestService } from '../testing/testService.ts'
-import { rule, toFailure } from './vaults.fake.ts'
 import { createVaultsStore, type VaultsStore } from './vaultsStore.ts'
 
 const policy: Policy = { version: 1, log: null, approvers: [], rules: [rule] }

@@ -13,8 +13,8 @@ import {
   useSignMessage,
   WagmiProvider,
 } from 'wagmi'
+import { installTestService } from '../../test/testing/installTestService.ts'
 import type { SignedEvent } from '../client/connection.ts'
-import { installTestService } from '../testing/installTestService.fake.ts'
 import type { TestService } from '../testing/testService.ts'
 import { serviceConnector } from './serviceConnector.ts'
 

@@ -1,13 +1,13 @@
 import { toCanonicalJson } from '@countersign/protocol'
 import { nameSignature, parseAnyReceipt, toCid } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { contract, type FakeIssue, issue, issueGoldenV2, signedAt, toManifest } from '../../test/issues.ts'
+import { createFakeNode } from '../../test/monitor/node.ts'
+import { createFakeNetwork, type FakeNetwork, gatewayUrl, rpcUrl } from '../../test/network.ts'
 import { createRpc } from '../createRpc.ts'
 import { createFetchBytes } from '../fetchBytes.ts'
-import { contract, type FakeIssue, issue, issueGoldenV2, signedAt, toManifest } from '../issues.fake.ts'
-import { createFakeNetwork, type FakeNetwork, gatewayUrl, rpcUrl } from '../network.fake.ts'
 import { judgeReceipts } from './judgeReceipt.ts'
 import { listEvents } from './listEvents.ts'
-import { createFakeNode } from './node.fake.ts'
 
 const plain = { signedAt, treeSize: 1, leafIndex: 0, batchSequence: 0 }
 const first = await issue()

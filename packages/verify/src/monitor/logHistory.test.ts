@@ -1,9 +1,7 @@
 import { encodeBundle, encodeLogEntry, hashOrigin, type LogEntry } from '@countersign/log'
 import { parseBlock } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { apiBaseUrl } from '../network.fake.ts'
-import { createFakeLog, type FakeLog, origin, toEntry } from './log/log.fake.ts'
-import { createLogsMemory, formatMonitorState, type LogsMemory, parseMonitorState } from './log/logMemory.ts'
+import { createFakeLog, type FakeLog, origin, toEntry } from '../../test/monitor/log/log.ts'
 import {
   all,
   boot,
@@ -18,7 +16,9 @@ import {
   signature,
   spared,
   spareOrigin,
-} from './loggedWallet.fake.ts'
+} from '../../test/monitor/loggedWallet.ts'
+import { apiBaseUrl } from '../../test/network.ts'
+import { createLogsMemory, formatMonitorState, type LogsMemory, parseMonitorState } from './log/logMemory.ts'
 
 let stack: ReturnType<typeof createLoggedWallet>
 beforeEach(() => {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { apiBaseUrl } from '../network.fake.ts'
+import { all, createLoggedWallet, kindsOf, now, others, wallet } from '../../test/monitor/loggedWallet.ts'
+import { apiBaseUrl } from '../../test/network.ts'
 import { createLogsMemory } from './log/logMemory.ts'
-import { all, createLoggedWallet, kindsOf, now, others, wallet } from './loggedWallet.fake.ts'
 import { createLogTime } from './lookAtLogs.ts'
 
 describe('a service that takes its time with the log', () => {

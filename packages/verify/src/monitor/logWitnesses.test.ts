@@ -1,8 +1,6 @@
 import { hashOrigin } from '@countersign/log'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { toManifest } from '../issues.fake.ts'
-import { apiBaseUrl, json } from '../network.fake.ts'
-import { emptyManifest, type Manifest } from '../parseManifest.ts'
+import { toManifest } from '../../test/issues.ts'
 import {
   answerAsWitness,
   createFakeLog,
@@ -12,8 +10,7 @@ import {
   origin,
   toEntry,
   toWitnessKey,
-} from './log/log.fake.ts'
-import { createLogsMemory } from './log/logMemory.ts'
+} from '../../test/monitor/log/log.ts'
 import {
   all,
   boot,
@@ -28,7 +25,10 @@ import {
   signature,
   spared,
   spareOrigin,
-} from './loggedWallet.fake.ts'
+} from '../../test/monitor/loggedWallet.ts'
+import { apiBaseUrl, json } from '../../test/network.ts'
+import { emptyManifest, type Manifest } from '../parseManifest.ts'
+import { createLogsMemory } from './log/logMemory.ts'
 
 let stack: ReturnType<typeof createLoggedWallet>
 beforeEach(() => {
@@ -103,10 +103,8 @@ describe('witnesses that are asked themselves', () => {
       const change = answer(longer(), longer(), same())
       const logs = createLogsMemory()
       expect(await stack.look(change, logs)).toMatchObject({
-        ...{
-          conclusion: 'incomplete',
-          findings: [{ kind: 'log-unavailable', detail: `${ahead}; this look did not wait for those` }],
-        },
+        conclusion: 'incomplete',
+        findings: [{ kind: 'log-unavailable', detail: `${ahead}; this look did not wait for those` }],
       })
     })
 
@@ -195,7 +193,8 @@ describe('witnesses that are asked themselves', () => {
       stack.publish(...all)
       const report = await stack.look(answer(makeUp(), same(), same()))
       expect(report).toMatchObject({
-        ...{ conclusion: 'incomplete', logs: [{ size: 4 }] },
+        conclusion: 'incomplete',
+        logs: [{ size: 4 }],
         findings: [{ kind: 'witness-contradicts', origin, detail: expect.stringMatching(/^w1\.test: /) }],
       })
     })

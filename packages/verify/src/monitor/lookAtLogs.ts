@@ -43,8 +43,12 @@ export async function lookAtLogs(
     checkLogs(
       { ...deps, memory },
       {
-        ...{ source: createLogSource({ ...deps, memory, isOver }, base), policies, configHashes },
-        ...{ headTime, graceS, mined },
+        source: createLogSource({ ...deps, memory, isOver }, base),
+        policies,
+        configHashes,
+        headTime,
+        graceS,
+        mined,
         receipts: [...judged.receipts, ...rest.receipts],
         unread: judged.unread + rest.unread,
         witnessUrls: listWitnessUrls(request),

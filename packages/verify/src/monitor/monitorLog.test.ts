@@ -1,11 +1,8 @@
 import type { LogEntry } from '@countersign/log'
 import { encodeBlock, nameSignature, toCid } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createFetchBytes } from '../fetchBytes.ts'
-import { toManifest } from '../issues.fake.ts'
-import { apiBaseUrl, gatewayUrl, rpcUrl } from '../network.fake.ts'
-import { createFakeLog, logReceipt, nameEntry, origin, toEntry } from './log/log.fake.ts'
-import { createLogsMemory, formatMonitorState, parseMonitorState } from './log/logMemory.ts'
+import { toManifest } from '../../test/issues.ts'
+import { createFakeLog, logReceipt, nameEntry, origin, toEntry } from '../../test/monitor/log/log.ts'
 import {
   all,
   authorized,
@@ -27,9 +24,12 @@ import {
   signature,
   unlogged,
   wallet,
-} from './loggedWallet.fake.ts'
+} from '../../test/monitor/loggedWallet.ts'
+import { stranger, toItem } from '../../test/monitor/node.ts'
+import { apiBaseUrl, gatewayUrl, rpcUrl } from '../../test/network.ts'
+import { createFetchBytes } from '../fetchBytes.ts'
+import { createLogsMemory, formatMonitorState, parseMonitorState } from './log/logMemory.ts'
 import { createMonitorMemory, monitorWallet } from './monitorWallet.ts'
-import { stranger, toItem } from './node.fake.ts'
 import { describeReport } from './report.ts'
 
 let stack: ReturnType<typeof createLoggedWallet>
@@ -374,7 +374,9 @@ describe('a log that lies', () => {
     const report = await stack.look({ manifests: stack.withPolicy() })
     expect(report.findings).toContainEqual(
       expect.objectContaining({
-        ...{ kind: 'log-lies', index: 0, detail: 'it does not begin with the start of an enclave' },
+        kind: 'log-lies',
+        index: 0,
+        detail: 'it does not begin with the start of an enclave',
       }),
     )
   })

@@ -1,12 +1,12 @@
 import { type AnyReceipt, nameSignature, toCid } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { contract, type FakeIssue, issue, issueGoldenV2, signedAt, toManifest } from '../../test/issues.ts'
+import { createFakeNode, stranger, toItem } from '../../test/monitor/node.ts'
+import { createFakeNetwork, type FakeNetwork, gatewayUrl, rpcUrl } from '../../test/network.ts'
 import { createFetchBytes } from '../fetchBytes.ts'
-import { contract, type FakeIssue, issue, issueGoldenV2, signedAt, toManifest } from '../issues.fake.ts'
-import { createFakeNetwork, type FakeNetwork, gatewayUrl, rpcUrl } from '../network.fake.ts'
 import type { MonitorMemory } from './judgeSteps.ts'
 import type { MonitorRequest } from './lookAtLogs.ts'
 import { createMonitorMemory, monitorWallet } from './monitorWallet.ts'
-import { createFakeNode, stranger, toItem } from './node.fake.ts'
 import { describeReport } from './report.ts'
 
 const MANY = 8
@@ -15,7 +15,10 @@ const issues: FakeIssue[] = await Promise.all(
 )
 const [first, second] = issues as [FakeIssue, FakeIssue]
 const authorized = await issueGoldenV2({
-  ...{ signedAt, treeSize: 1, leafIndex: 0, batchSequence: 0 },
+  signedAt,
+  treeSize: 1,
+  leafIndex: 0,
+  batchSequence: 0,
   signing: { kind: 'authorization', authorization: { nonce: 1 } },
 })
 const unpublished = await issueGoldenV2({
@@ -264,7 +267,10 @@ describe('nonces that authorizations use (EIP-7702)', () => {
   test('are proven only if each authorization of the block that may have used them is', async () => {
     const address = `0x${'7f'.repeat(20)}` as const
     const another = await issueGoldenV2({
-      ...{ signedAt, treeSize: 1, leafIndex: 0, batchSequence: 0 },
+      signedAt,
+      treeSize: 1,
+      leafIndex: 0,
+      batchSequence: 0,
       signing: { kind: 'authorization', authorization: { nonce: 1, address } },
       settings: { implementations: [address] },
     })

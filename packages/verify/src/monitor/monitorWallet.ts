@@ -60,15 +60,24 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
   // Of two chains the one that is behind says what is young: an event of what it has not come to cannot be there yet.
   const aged = { ...head, time: new Date(Math.min(head.time.getTime(), eventsHead.time.getTime())) }
   const { steps, findings } = await findRest(reader, {
-    ...{ known, head: aged, nonce, fromNonce, graceS, events, otherReceipts },
+    known,
+    head: aged,
+    nonce,
+    fromNonce,
+    graceS,
+    events,
+    otherReceipts,
   })
   const { maxReceipts = Number.POSITIVE_INFINITY } = request
   const judge = ({ hash, use }: Step) =>
     judgeReceipts(
       { ...deps, rpc: eventsRpc, verifier: memory.verifier },
       {
-        ...{ txHash: hash, isMined: use !== undefined, events: events.get(hash) ?? [] },
-        ...{ contract: source.contract, request },
+        txHash: hash,
+        isMined: use !== undefined,
+        events: events.get(hash) ?? [],
+        contract: source.contract,
+        request,
       },
     )
   const countNamed = ({ hash }: Step) => findNamed(events.get(hash) ?? []).length
@@ -77,7 +86,11 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
   await assertSameHead(reader, head)
   const names = new Set(steps.map(({ hash }) => hash))
   const logged = await lookAtLogs(deps, {
-    ...{ request, judged, headTime: eventsHead.time, graceS, mined: names },
+    request,
+    judged,
+    headTime: eventsHead.time,
+    graceS,
+    mined: names,
     judgeRest: async () => {
       const hashes = [...events.keys()].filter((hash) => !names.has(hash))
       const rest = await judgeSteps(deps, {
@@ -197,7 +210,8 @@ async function findRest(
     const earlier = known.get(nonces.findLast((other) => other < nonce) ?? -1)
     const later = known.get(nonces.find((other) => other > nonce) ?? -1)
     const use = await findNonceUse(reader, {
-      ...{ nonce, head },
+      nonce,
+      head,
       before: earlier === undefined ? -1 : earlier.blockNumber - 1,
       until: later?.blockNumber ?? head.number,
     })

@@ -1,6 +1,6 @@
 import { createTestBrowser, startOidcProvider } from '@countersign/testing'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createFakeClock } from '../ports.fake.ts'
+import { createFakeClock } from '../../test/ports.ts'
 import { createProviders } from './providers.ts'
 
 /* Real providers, over HTTP: two of them, with a user of the same name each. */

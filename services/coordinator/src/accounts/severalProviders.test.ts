@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { APP, codeOf, createTestApp, type TestApp } from '../../test/http/testApp.ts'
 import { CoordinatorError } from '../errors.ts'
-import { APP, codeOf, createTestApp, type TestApp } from '../http/testApp.fake.ts'
 
 const SESSION = '__Host-countersign-session'
 const CHOICE = '__Host-countersign-choice'

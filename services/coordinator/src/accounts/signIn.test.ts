@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { APP, codeOf, createTestApp, OTHER_APP, signBody } from '../../test/http/testApp.ts'
 import { CoordinatorError } from '../errors.ts'
-import { APP, codeOf, createTestApp, OTHER_APP, signBody } from '../http/testApp.fake.ts'
 
 const SESSION = '__Host-countersign-session'
 const loginCookies = (jar: Map<string, string>) => [...jar.keys()].filter((name) => name.includes('-login-'))

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { createFakeEnclave } from '../../test/ports.ts'
 import { CoordinatorError } from '../errors.ts'
-import { createFakeEnclave } from '../ports.fake.ts'
 import type { Vault } from '../store/vaults.ts'
 import { createListVaults } from './vaults.ts'
 

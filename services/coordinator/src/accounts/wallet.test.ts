@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { TransactionPage } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../http/testApp.fake.ts'
-import { completeProof } from '../proofs/completeProof.fake.ts'
+import { createTestApp, type TestApp } from '../../test/http/testApp.ts'
+import { completeProof } from '../../test/proofs/completeProof.ts'
 
 const toSlug = (text: string) => hash('sha256', text, 'buffer').subarray(0, 16).toString('base64url')
 

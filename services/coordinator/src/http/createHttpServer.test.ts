@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
+import { createTestApp } from '../../test/http/testApp.ts'
 import type { AnswerRequest } from './answerRequest.ts'
 import { createHttpServer, type ServerLimits } from './createHttpServer.ts'
-import { createTestApp } from './testApp.fake.ts'
 
 const stops: (() => void)[] = []
 afterEach(() => {

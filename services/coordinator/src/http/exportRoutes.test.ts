@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { createTestApp } from '../../test/http/testApp.ts'
 import { CoordinatorError } from '../errors.ts'
 import type { ExportProofs } from '../proofs/export/exportCar.ts'
-import { createTestApp } from './testApp.fake.ts'
 
 async function* toParts(...texts: string[]): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   for (const text of texts) yield new Uint8Array(Buffer.from(text))

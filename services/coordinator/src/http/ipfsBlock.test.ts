@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
+import { APP, createTestApp } from '../../test/http/testApp.ts'
 import { CoordinatorError } from '../errors.ts'
-import { APP, createTestApp } from './testApp.fake.ts'
 
 const golden = new URL('../../../../packages/receipt/spec/golden/receipt.json', import.meta.url)
 const bytes = new Uint8Array(readFileSync(golden))

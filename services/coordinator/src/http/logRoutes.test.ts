@@ -1,9 +1,9 @@
 import { assertInclusion, createInclusionProof, createTileReader, parseTilePath, toTilePath } from '@countersign/log'
 import { hashTreeLeaf } from '@countersign/protocol'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestLog, type TestLog } from '../store/logs.fake.ts'
-import { NOW, startTestStore, type TestStore } from '../store/store.fake.ts'
-import { createTestApp } from './testApp.fake.ts'
+import { createTestApp } from '../../test/http/testApp.ts'
+import { createTestLog, type TestLog } from '../../test/store/logs.ts'
+import { NOW, startTestStore, type TestStore } from '../../test/store/store.ts'
 
 const WRITTEN = 700
 const COSIGNED = 600

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { errorCodes } from '@countersign/protocol/errorCodes'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { createTestApp } from './testApp.fake.ts'
+import { createTestApp } from '../../test/http/testApp.ts'
 
 type Document = {
   openapi: string

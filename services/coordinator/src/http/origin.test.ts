@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { APP, createTestApp, OTHER_APP, signBody } from './testApp.fake.ts'
+import { APP, createTestApp, OTHER_APP, signBody } from '../../test/http/testApp.ts'
 
 const SESSION = '__Host-countersign-session'
 

@@ -1,7 +1,7 @@
 import { parseRequest } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { signBody, txMetadata } from '../../test/http/testApp.ts'
 import { invalidBody } from '../errors.ts'
-import { signBody, txMetadata } from './testApp.fake.ts'
 
 const parse = (metadata: unknown, digest: unknown = signBody.digest) =>
   parseRequest('POST /sign/digest', { digest, txMetadata: metadata }, invalidBody)

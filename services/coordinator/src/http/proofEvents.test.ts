@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import type { AttestationReceiptV1 } from '@countersign/receipt'
 import { afterEach, describe, expect, test } from 'vitest'
-import { toCompleteProof } from '../proofs/completeProof.fake.ts'
+import { codeOf, createTestApp, readEvents } from '../../test/http/testApp.ts'
+import { toCompleteProof } from '../../test/proofs/completeProof.ts'
 import type { Proof } from '../store/proofs.ts'
 import { createHttpServer, type HttpServer } from './createHttpServer.ts'
-import { codeOf, createTestApp, readEvents } from './testApp.fake.ts'
 
 const golden = new URL('../../../../packages/receipt/spec/golden/receipt.json', import.meta.url)
 const receipt = JSON.parse(readFileSync(golden, 'utf8').replace('"0.1.0"', '"é€😀"')) as AttestationReceiptV1

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createFakeClock } from '../ports.fake.ts'
+import { createFakeClock } from '../../test/ports.ts'
 import { createRateLimiter, parseRateLimit } from './rateLimit.ts'
 
 describe('parseRateLimit', () => {

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
+import { APP, createTestApp, signBody, toDigest, txMetadata } from '../../test/http/testApp.ts'
 import { MAX_BODY_BYTES } from '../bodyLimit.ts'
 import type { CoordinatorError } from '../errors.ts'
 import { readJsonBody } from './readBody.ts'
-import { APP, createTestApp, signBody, toDigest, txMetadata } from './testApp.fake.ts'
 
 const toRequest = (body: string | Uint8Array | Readable, headers: Record<string, string> = {}) =>
   Object.assign(body instanceof Readable ? body : Readable.from([Buffer.from(body)]), {

@@ -72,7 +72,9 @@ function readBytes(incoming: Incoming): Promise<Uint8Array> {
     })
     incoming.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks)))
     incoming.on('error', () => reject(endedEarly()))
-    incoming.on('close', () => reject(endedEarly()))
+    incoming.on('close', () => {
+      if (!incoming.readableEnded) reject(endedEarly())
+    })
   })
 }
 

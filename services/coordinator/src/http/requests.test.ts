@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
+import { APP, createTestApp, signBody, toDigest, txMetadata } from '../../test/http/testApp.ts'
+import { completeProof } from '../../test/proofs/completeProof.ts'
 import type { AppConfig, AppDeps } from '../app.ts'
 import { CoordinatorError } from '../errors.ts'
-import { completeProof } from '../proofs/completeProof.fake.ts'
 import { toProofView } from '../proofs/proofView.ts'
 import type { SignResult } from '../sign/job.ts'
 import type { Proof } from '../store/proofs.ts'
 import { createHttpServer } from './createHttpServer.ts'
-import { APP, createTestApp, signBody, toDigest, txMetadata } from './testApp.fake.ts'
 
 const stops: (() => void)[] = []
 afterEach(() => {

@@ -1,8 +1,8 @@
 import { createPolicy, MAX_POLICY_BYTES, type Policy, toPolicyBytes } from '@countersign/policy'
 import { quicknet, toCanonicalJson, type VaultInfo } from '@countersign/protocol'
 import { expect, test } from 'vitest'
+import { createTestApp, scheduleAtOnce } from '../../test/http/testApp.ts'
 import { MAX_VAULTS } from '../accounts/vaults.ts'
-import { createTestApp, scheduleAtOnce } from './testApp.fake.ts'
 
 /* `POST /vaults` with the address of a vault that was made before, and that the database has lost. */
 

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import { errorCodes } from '@countersign/protocol/errorCodes'
 import { describe, expect, test } from 'vitest'
+import { API, APP, createTestApp, OTHER_APP } from '../../test/http/testApp.ts'
 import { CoordinatorError } from '../errors.ts'
 import { isSignInPath, renderSignInPage } from './signInPage.ts'
-import { API, APP, createTestApp, OTHER_APP } from './testApp.fake.ts'
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
 const html = { accept: BROWSER }

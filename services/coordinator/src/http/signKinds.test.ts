@@ -8,8 +8,8 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { describe, expect, test, vi } from 'vitest'
+import { createTestApp, signed } from '../../test/http/testApp.ts'
 import { CoordinatorError } from '../errors.ts'
-import { createTestApp, signed } from './testApp.fake.ts'
 
 const message = { message: '0x68656c6c6f' } as const
 const typedData = {

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { MOCK_SENTENCE } from '@countersign/service'
 import { afterEach, expect, test } from 'vitest'
+import { APP, createTestApp, signBody, signed } from '../../test/http/testApp.ts'
 import { CoordinatorError } from '../errors.ts'
 import { createHttpServer } from './createHttpServer.ts'
 import { stopHttpServer } from './stopHttpServer.ts'
-import { APP, createTestApp, signBody, signed } from './testApp.fake.ts'
 
 const sockets: Socket[] = []
 afterEach(() => {

@@ -1,6 +1,6 @@
 import { testChainIds } from '@countersign/service'
 import { expect, test } from 'vitest'
-import { createTestApp, toDigest, txMetadata } from './testApp.fake.ts'
+import { createTestApp, toDigest, txMetadata } from '../../test/http/testApp.ts'
 
 const config = { isMock: true, isChainRequired: true, allowedChainIds: testChainIds }
 

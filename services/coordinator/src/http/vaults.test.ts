@@ -3,10 +3,10 @@ import { type Hex, type Problem, quicknet, toHex, type VaultInfo } from '@counte
 import { toCid } from '@countersign/receipt'
 import { getAddress } from 'viem'
 import { describe, expect, test } from 'vitest'
-import { createPasskey } from '../../../../packages/policy/src/passkey.fake.ts'
+import { createPasskey } from '../../../../packages/policy/test/passkey.ts'
+import { createTestApp, scheduleAtOnce, signBody, signed, toDigest, txMetadata } from '../../test/http/testApp.ts'
 import { MAX_VAULTS } from '../accounts/vaults.ts'
 import { CoordinatorError } from '../errors.ts'
-import { createTestApp, scheduleAtOnce, signBody, signed, toDigest, txMetadata } from './testApp.fake.ts'
 
 const payment: Rule = {
   kind: 'transaction',

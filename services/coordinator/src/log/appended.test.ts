@@ -6,7 +6,10 @@ const ENTRIES = ['a', 'b', 'c', 'd', 'e', 'f']
 
 /** Entries of one log, with the checkpoint of their end. */
 const range = (from: number, to: number, changes: Partial<AppendedEntries> = {}): AppendedEntries => ({
-  ...{ origin: 'log.example', from, entries: ENTRIES.slice(from, to), checkpoint: `of ${to}` },
+  origin: 'log.example',
+  from,
+  entries: ENTRIES.slice(from, to),
+  checkpoint: `of ${to}`,
   ...changes,
 })
 

@@ -1,7 +1,7 @@
 import { openNote, parseNote, signNote } from '@countersign/log'
 import { toHex } from '@countersign/protocol'
 import { expect, test } from 'vitest'
-import { createSigner, hash, log, origin, TIME_S, toText } from '../../../../packages/log/src/logs.fake.ts'
+import { createSigner, hash, log, origin, TIME_S, toText } from '../../../../packages/log/test/logs.ts'
 import { readCosignature } from './collection.ts'
 
 const text = toText(9)

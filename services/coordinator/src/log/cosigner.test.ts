@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import { assertCosigned, formatSignatureLines, parseNote, signNote } from '@countersign/log'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createSigner } from '../../../../packages/log/src/logs.fake.ts'
-import { createLogRig, type LogRig, ORIGINS } from './logKeeper.fake.ts'
-import { type Behaviour, forge, honest, type TestWitness } from './witnesses.fake.ts'
+import { createSigner } from '../../../../packages/log/test/logs.ts'
+import { createLogRig, type LogRig, ORIGINS } from '../../test/log/logKeeper.ts'
+import { type Behaviour, forge, honest, type TestWitness } from '../../test/log/witnesses.ts'
 
 const [ORIGIN] = ORIGINS as [string]
 const HASH = hash('sha256', ORIGIN, 'hex')

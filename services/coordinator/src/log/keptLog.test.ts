@@ -1,11 +1,11 @@
 import { toVkey } from '@countersign/log'
 import { expect, test } from 'vitest'
-import { createSigner, hash } from '../../../../packages/log/src/logs.fake.ts'
-import { createManualTime } from '../manualTime.fake.ts'
-import { createFakeLog } from '../ports.fake.ts'
-import { createFakeEnclaveLog } from './enclaveLog.fake.ts'
+import { createSigner, hash } from '../../../../packages/log/test/logs.ts'
+import { createFakeEnclaveLog } from '../../test/log/enclaveLog.ts'
+import { createFakeLogStore } from '../../test/log/logStore.ts'
+import { createManualTime } from '../../test/manualTime.ts'
+import { createFakeLog } from '../../test/ports.ts'
 import { createKeptLogs } from './keptLog.ts'
-import { createFakeLogStore } from './logStore.fake.ts'
 
 test('another key under the same name is another log: who waits for the first is told, and it ends', async () => {
   const origin = 'log.example/a'

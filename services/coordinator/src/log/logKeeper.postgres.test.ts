@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { decodeBundle, decodeLogEntry } from '@countersign/log'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { FakeEnclaveLog } from '../../test/log/enclaveLog.ts'
+import { createLogRig, type LogRig } from '../../test/log/logKeeper.ts'
+import { startTestStore, type TestStore } from '../../test/store/store.ts'
 import type { LogStore } from '../store/logs.ts'
-import { startTestStore, type TestStore } from '../store/store.fake.ts'
-import type { FakeEnclaveLog } from './enclaveLog.fake.ts'
-import { createLogRig, type LogRig } from './logKeeper.fake.ts'
 
 describe('on PostgreSQL', () => {
   let database: TestStore

@@ -2,12 +2,12 @@ import { hash } from 'node:crypto'
 import { assertCosigned, decodeLogEntry, parseCheckpoint, parseNote } from '@countersign/log'
 import type { AppendedEntries } from '@countersign/protocol'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createSigner } from '../../../../packages/log/src/logs.fake.ts'
+import { createSigner } from '../../../../packages/log/test/logs.ts'
+import { createFakeEnclaveLog, type FakeEnclaveLog } from '../../test/log/enclaveLog.ts'
+import { createLogRig, type LogRig, ORIGINS } from '../../test/log/logKeeper.ts'
+import { honest } from '../../test/log/witnesses.ts'
+import { createManualTime } from '../../test/manualTime.ts'
 import { CoordinatorError } from '../errors.ts'
-import { createManualTime } from '../manualTime.fake.ts'
-import { createFakeEnclaveLog, type FakeEnclaveLog } from './enclaveLog.fake.ts'
-import { createLogRig, type LogRig, ORIGINS } from './logKeeper.fake.ts'
-import { honest } from './witnesses.fake.ts'
 
 const [FIRST, SPARE, LAST] = ORIGINS as [string, string, string]
 const nameOf = (origin: string) => hash('sha256', origin, 'hex')

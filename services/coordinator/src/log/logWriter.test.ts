@@ -1,11 +1,11 @@
 import { hash as computeHash } from 'node:crypto'
 import type { AppendedEntries } from '@countersign/protocol'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createSigner } from '../../../../packages/log/src/logs.fake.ts'
+import { createSigner } from '../../../../packages/log/test/logs.ts'
+import { createFakeEnclaveLog, type FakeEnclaveLog } from '../../test/log/enclaveLog.ts'
+import { createFakeLogStore } from '../../test/log/logStore.ts'
 import { CoordinatorError } from '../errors.ts'
 import type { Claim, LogStore } from '../store/logs.ts'
-import { createFakeEnclaveLog, type FakeEnclaveLog } from './enclaveLog.fake.ts'
-import { createFakeLogStore } from './logStore.fake.ts'
 import { createLogWriter } from './logWriter.ts'
 
 const ORIGIN = 'log.example/a'
@@ -61,7 +61,10 @@ async function createRig() {
       },
     })
   return {
-    ...{ rig, writer, store, enclave },
+    rig,
+    writer,
+    store,
+    enclave,
     /** What the enclave answers next, and who claims its leaves. */
     append(count: number): Part {
       const { leaves, ...appended } = enclave.append(count)
@@ -107,7 +110,10 @@ describe('what comes while another is written', () => {
   /** Of each call after the first. */
   const calls = () =>
     subject.rig.written.slice(1).map(({ bootId, from, checkpoint, claims }) => ({
-      ...{ bootId, from, size: checkpoint.size, leaves: claims.map(({ leaf }) => leaf) },
+      bootId,
+      from,
+      size: checkpoint.size,
+      leaves: claims.map(({ leaf }) => leaf),
     }))
 
   test('is written in one call, with the claims of all', async () => {

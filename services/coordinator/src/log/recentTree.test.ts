@@ -9,8 +9,8 @@ import {
 } from '@countersign/log'
 import { hashTree, toHex } from '@countersign/protocol'
 import { expect, test } from 'vitest'
-import { leaves } from '../../../../packages/log/src/logs.fake.ts'
-import { createFakeLogStore } from './logStore.fake.ts'
+import { leaves } from '../../../../packages/log/test/logs.ts'
+import { createFakeLogStore } from '../../test/log/logStore.ts'
 import { createRecentTree, proveConsistency, readRoot } from './recentTree.ts'
 
 const all = leaves(600)

@@ -1,6 +1,6 @@
 import { toVkey } from '@countersign/log'
 import { expect, test } from 'vitest'
-import { createSigner } from '../../../../packages/log/src/logs.fake.ts'
+import { createSigner } from '../../../../packages/log/test/logs.ts'
 import { readWitnesses } from './witnessClient.ts'
 
 const vkeyOf = (name: string, type: Parameters<typeof createSigner>[1] = 'cosignature-ed25519') =>

@@ -1,7 +1,6 @@
 import type { ProofPayload } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createPublicationStore, type PublicationStore } from '../store/publications.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -11,7 +10,8 @@ import {
   randomHex,
   startTestStore,
   type TestStore,
-} from '../store/store.fake.ts'
+} from '../../test/store/store.ts'
+import { createPublicationStore, type PublicationStore } from '../store/publications.ts'
 import { createProofReader } from './proofReader.ts'
 
 const CHAIN = 84_532

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { createMemoryStore } from '../store/memoryStore.fake.ts'
+import { completeProof } from '../../test/proofs/completeProof.ts'
+import { createMemoryStore } from '../../test/store/memoryStore.ts'
 import type { Proof } from '../store/proofs.ts'
-import { completeProof } from './completeProof.fake.ts'
 import { createProofReader } from './proofReader.ts'
 
 const { slug } = completeProof

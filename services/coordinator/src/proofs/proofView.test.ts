@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { type ProofPayload, proofStatuses, toCanonicalJson } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { completeProof } from '../../test/proofs/completeProof.ts'
 import type { Proof } from '../store/proofs.ts'
-import { completeProof } from './completeProof.fake.ts'
 import { type ProofView, toProofView } from './proofView.ts'
 
 const read = (path: string) =>

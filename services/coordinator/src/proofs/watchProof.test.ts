@@ -1,9 +1,9 @@
 import type { ProofPayload } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { createManualTime } from '../manualTime.fake.ts'
-import { createMemoryStore } from '../store/memoryStore.fake.ts'
+import { createManualTime } from '../../test/manualTime.ts'
+import { completeProof } from '../../test/proofs/completeProof.ts'
+import { createMemoryStore } from '../../test/store/memoryStore.ts'
 import type { Proof } from '../store/proofs.ts'
-import { completeProof } from './completeProof.fake.ts'
 import type { ProofView } from './proofView.ts'
 import { createProofWatcher } from './watchProof.ts'
 

@@ -87,8 +87,15 @@ function assembleVersion2(records: Version2, { batch, release }: ReleaseBlocks):
   const { signed, statement, inclusion, entropy, approvals, log } = records
   if (log !== undefined) assertInLog(log, statement)
   const attestation = assembleAttestation({
-    ...{ signed, statement, inclusion, batch: batch.cid, release: release.cid, entropy, approvals },
-    ...{ policy: records.policy && toCid(records.policy), log: log && formatTlogProof(log) },
+    signed,
+    statement,
+    inclusion,
+    batch: batch.cid,
+    release: release.cid,
+    entropy,
+    approvals,
+    policy: records.policy && toCid(records.policy),
+    log: log && formatTlogProof(log),
   })
   return toBlock(encodeBlock('attestation', attestation))
 }

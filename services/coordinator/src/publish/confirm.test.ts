@@ -1,11 +1,6 @@
 import type { Hex } from '@countersign/protocol'
 import type { FakeChainFault } from '@countersign/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { PUBLISH_QUEUE } from '../store/jobs.ts'
-import { ChainError } from './chain/chainError.ts'
-import { encodePublish } from './chain/contract.ts'
-import type { Chain } from './chain/viemChain.ts'
-import { createSightings, HOLDING_MS } from './confirmRun.ts'
 import {
   Crash,
   codeOf,
@@ -22,7 +17,12 @@ import {
   stranger,
   strangerKey,
   type TestPublishing,
-} from './publishing.fake.ts'
+} from '../../test/publish/publishing.ts'
+import { PUBLISH_QUEUE } from '../store/jobs.ts'
+import { ChainError } from './chain/chainError.ts'
+import { encodePublish } from './chain/contract.ts'
+import type { Chain } from './chain/viemChain.ts'
+import { createSightings, HOLDING_MS } from './confirmRun.ts'
 
 const depths = [1, 2, 3, 4, 5]
 const keeps = ['all', 'none'] as const

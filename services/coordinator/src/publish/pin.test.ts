@@ -3,13 +3,7 @@ import { parseReceipt, toCid } from '@countersign/receipt'
 import { type FakePinService, type PinServiceFault, startFakeKubo } from '@countersign/testing'
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { CoordinatorError } from '../errors.ts'
-import { createFakeClock, createFakeLog } from '../ports.fake.ts'
-import type { SigningBatch } from '../store/batches.ts'
-import type { PinWork } from '../store/findPins.ts'
-import { PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
-import { createPinningStore, type PinningStore } from '../store/pinning.ts'
-import type { Signing } from '../store/signings.ts'
+import { createFakeClock, createFakeLog } from '../../test/ports.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -17,7 +11,13 @@ import {
   NOW,
   startTestStore,
   type TestStore,
-} from '../store/store.fake.ts'
+} from '../../test/store/store.ts'
+import { CoordinatorError } from '../errors.ts'
+import type { SigningBatch } from '../store/batches.ts'
+import type { PinWork } from '../store/findPins.ts'
+import { PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
+import { createPinningStore, type PinningStore } from '../store/pinning.ts'
+import type { Signing } from '../store/signings.ts'
 import type { Wallet } from '../store/wallets.ts'
 import { assembleReceipt } from './assembleReceipt.ts'
 import { createKuboPinner } from './ipfs/kubo.ts'

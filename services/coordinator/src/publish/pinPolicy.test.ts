@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createFakeClock } from '../ports.fake.ts'
+import { createFakeClock } from '../../test/ports.ts'
 import { toBlock } from './assembleReceipt.ts'
 import { PinError } from './ipfs/pinError.ts'
 import type { Block } from './ipfs/pinner.ts'

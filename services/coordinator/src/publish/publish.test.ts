@@ -1,15 +1,6 @@
 import type { FakeChainFault } from '@countersign/testing'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { CoordinatorError } from '../errors.ts'
-import { CONFIRM_QUEUE, openJobs } from '../store/jobs.ts'
-import { openDatabase } from '../store/openDatabase.ts'
-import { createPublicationStore } from '../store/publications.ts'
-import { holdTimeLimits } from '../timeLimits.fake.ts'
-import { ChainError } from './chain/chainError.ts'
-import { encodePublish } from './chain/contract.ts'
-import type { Chain } from './chain/viemChain.ts'
-import { takeGroup, withMargin } from './publish.ts'
 import {
   Crash,
   codeOf,
@@ -24,7 +15,16 @@ import {
   startTestPublishing,
   stranger,
   type TestPublishing,
-} from './publishing.fake.ts'
+} from '../../test/publish/publishing.ts'
+import { holdTimeLimits } from '../../test/timeLimits.ts'
+import { CoordinatorError } from '../errors.ts'
+import { CONFIRM_QUEUE, openJobs } from '../store/jobs.ts'
+import { openDatabase } from '../store/openDatabase.ts'
+import { createPublicationStore } from '../store/publications.ts'
+import { ChainError } from './chain/chainError.ts'
+import { encodePublish } from './chain/contract.ts'
+import type { Chain } from './chain/viemChain.ts'
+import { takeGroup, withMargin } from './publish.ts'
 
 test.each([
   [[], []],

@@ -1,9 +1,6 @@
 import type { Hex } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { ChainError } from './chain/chainError.ts'
-import type { Chain } from './chain/viemChain.ts'
-import { withMargin } from './publish.ts'
 import {
   codeOf,
   createScene,
@@ -13,7 +10,10 @@ import {
   type Scene,
   startTestPublishing,
   type TestPublishing,
-} from './publishing.fake.ts'
+} from '../../test/publish/publishing.ts'
+import { ChainError } from './chain/chainError.ts'
+import type { Chain } from './chain/viemChain.ts'
+import { withMargin } from './publish.ts'
 
 const HOUR_MS = 3_600_000
 

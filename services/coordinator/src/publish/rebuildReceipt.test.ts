@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createCompleteProofs } from '../store/finalProofs.fake.ts'
+import { createCompleteProofs } from '../../test/store/finalProofs.ts'
+import { NOW, startTestStore, type TestStore } from '../../test/store/store.ts'
 import { createPinningStore } from '../store/pinning.ts'
-import { NOW, startTestStore, type TestStore } from '../store/store.fake.ts'
 import { createRebuildReceipt, type RebuildReceipt } from './assembleReceipt.ts'
 
 describe('the receipt that rows give', () => {

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { ChainError } from './chain/chainError.ts'
 import {
   createScene,
   gwei,
@@ -11,7 +10,8 @@ import {
   stranger,
   strangerKey,
   type TestPublishing,
-} from './publishing.fake.ts'
+} from '../../test/publish/publishing.ts'
+import { ChainError } from './chain/chainError.ts'
 
 describe('sending again', () => {
   let publishing: TestPublishing

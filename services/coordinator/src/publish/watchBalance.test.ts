@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createFakeLog } from '../ports.fake.ts'
+import { createFakeLog } from '../../test/ports.ts'
 import { ChainError } from './chain/chainError.ts'
 import { watchBalance } from './startPipeline.ts'
 

@@ -1,15 +1,15 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { CoordinatorError } from '../errors.ts'
-import { createFakeLog } from '../ports.fake.ts'
-import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
-import { openStores } from '../store/openStore.ts'
+import { createFakeLog } from '../../test/ports.ts'
 import {
   createMigratedDatabase,
   createTestBatch,
   createTestSigning,
   createTestWallet,
   NOW,
-} from '../store/store.fake.ts'
+} from '../../test/store/store.ts'
+import { CoordinatorError } from '../errors.ts'
+import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
+import { openStores } from '../store/openStore.ts'
 import { ChainError } from './chain/chainError.ts'
 import type { Pinner } from './ipfs/pinner.ts'
 import { startWorker, type WorkerDeps } from './worker.ts'

@@ -1,10 +1,10 @@
 import { type Authorization, createEnclaveSettings, type Hex } from '@countersign/protocol'
 import { createTx } from '@countersign/testing/stack'
 import { describe, expect, test } from 'vitest'
+import { createFakeClock, createFakeLog, createFakeWitness } from '../../test/ports.ts'
+import { fakeConfig } from '../../test/sign/enclave/httpEnclave.ts'
 import { CoordinatorError } from '../errors.ts'
-import { createFakeClock, createFakeLog, createFakeWitness } from '../ports.fake.ts'
 import { type BatchSignerDeps, createBatchSigner } from './batchSigner.ts'
-import { fakeConfig } from './enclave/httpEnclave.fake.ts'
 import type { SignJob } from './job.ts'
 
 const request = (digit: string): SignJob => ({

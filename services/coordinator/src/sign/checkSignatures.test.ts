@@ -4,9 +4,9 @@ import { fromHex, hashSignedTransaction, hashUnsignedTransaction, toHex } from '
 import { createTx } from '@countersign/testing/stack'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createFakeSatellite } from '../../test/sign/entropy/entropy.ts'
 import { createTestWalletKey, signTestDigest } from '../../test/signingEnclave.ts'
 import { createSignatureChecker, type SignatureChecker, type SignatureClaim } from './checkSignatures.ts'
-import { createFakeSatellite } from './entropy/entropy.fake.ts'
 
 const wallet = createTestWalletKey('alice')
 const other = createTestWalletKey('bob')

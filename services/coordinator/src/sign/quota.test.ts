@@ -1,6 +1,6 @@
 import type { Hex } from '@countersign/protocol'
 import { expect, test } from 'vitest'
-import { createFakeClock } from '../ports.fake.ts'
+import { createFakeClock } from '../../test/ports.ts'
 import { createSignQuota } from './quota.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,7 +1,7 @@
 import { createEnclaveSettings, toHex } from '@countersign/protocol'
 import { createReceiptSimulator } from '@countersign/receipt/simulator'
 import { expect, test } from 'vitest'
-import { createFakeSelfReport } from '../ports.fake.ts'
+import { createFakeSelfReport } from '../../test/ports.ts'
 import { createReleaser, type Releasable, type VerifiedBatch } from './checkBatch.ts'
 
 const { records, collateral } = await createReceiptSimulator().issue({ signedAt: new Date('2026-06-15T12:00:00.000Z') })
@@ -9,7 +9,12 @@ const { records, collateral } = await createReceiptSimulator().issue({ signedAt:
 function createBatch({ zeros = 0 } = {}): Releasable {
   const { bootId, sequence, previous, quoteHex, config } = records.batch
   return {
-    ...{ bootId, sequence, previous, config, eventLog: undefined, treeSize: 1 },
+    bootId,
+    sequence,
+    previous,
+    config,
+    eventLog: undefined,
+    treeSize: 1,
     settings: createEnclaveSettings([{ kind: 'unsigned' }]),
     quote: Buffer.from(quoteHex + '00'.repeat(zeros), 'hex'),
     collateral: { bytes: collateral, hash: '11'.repeat(32) },
@@ -19,7 +24,11 @@ function createBatch({ zeros = 0 } = {}): Releasable {
 /** As the verifier gives it back. */
 const toVerified = (batch: Releasable, begun?: VerifiedBatch['begun']): VerifiedBatch => ({
   ...batch,
-  ...{ mode: 'mock', tcbStatus: 'UpToDate', leaves: ['22'.repeat(32)], paths: [[]], begun },
+  mode: 'mock',
+  tcbStatus: 'UpToDate',
+  leaves: ['22'.repeat(32)],
+  paths: [[]],
+  begun,
   measurement: { mrTd: '', rtmr0: '', rtmr1: '', rtmr2: '', rtmr3: '' },
 })
 

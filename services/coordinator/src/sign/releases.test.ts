@@ -1,8 +1,8 @@
 import type { ReleaseRequest } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { createManualTime } from '../../test/manualTime.ts'
+import { createFakeLog } from '../../test/ports.ts'
 import { unavailable } from '../../test/signingLog.ts'
-import { createManualTime } from '../manualTime.fake.ts'
-import { createFakeLog } from '../ports.fake.ts'
 import { createReleases } from './signLog.ts'
 
 const [A, B] = ['aa'.repeat(16), 'bb'.repeat(16)]

@@ -14,6 +14,7 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createFakeRandom } from '../../test/ports.ts'
 import { createSigningEnclave, type SignedItem, type SignedItemV2, signTestDigest } from '../../test/signingEnclave.ts'
 import { createFakeKeeper, unavailable, witnessKeys } from '../../test/signingLog.ts'
 import {
@@ -28,7 +29,6 @@ import {
   type SignService,
 } from '../../test/signService.ts'
 import { CoordinatorError } from '../errors.ts'
-import { createFakeRandom } from '../ports.fake.ts'
 import type { SignDeps } from './batchSigner.ts'
 import { createSignatureChecker, type SignatureChecker } from './checkSignatures.ts'
 import { createCommitter } from './commit.ts'

@@ -2,7 +2,7 @@ import { createPolicy, hashPolicy, toPolicyBytes } from '@countersign/policy'
 import { type EntropySetting, quicknet, toHex } from '@countersign/protocol'
 import { createTx, toDigest } from '@countersign/testing/stack'
 import { describe, expect, test } from 'vitest'
-import { createFakeClock } from '../ports.fake.ts'
+import { createFakeClock } from '../../test/ports.ts'
 import { createVaultRules } from './vaultRules.ts'
 
 const NOW = Date.parse('2026-06-15T12:00:00.000Z')

@@ -3,7 +3,7 @@ import { createEnclaveSettings, hashLeaf, type SignedBatch, toHex } from '@count
 import { assemble, canonicalBytes, checkReceipt, toCid } from '@countersign/receipt'
 import { createReceiptSimulator } from '@countersign/receipt/simulator'
 import { expect, test } from 'vitest'
-import { createFakeSelfReport } from '../ports.fake.ts'
+import { createFakeSelfReport } from '../../test/ports.ts'
 import { createBatchVerifier, createReleaser } from './checkBatch.ts'
 import { createPlatformReader } from './enclave/collateral/collateralStore.ts'
 

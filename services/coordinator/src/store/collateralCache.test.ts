@@ -1,10 +1,10 @@
 import { createSimulator } from '@countersign/attestation/simulator'
 import { ServiceError } from '@countersign/protocol'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createManualTime } from '../manualTime.fake.ts'
+import { createManualTime } from '../../test/manualTime.ts'
+import { startTestStore, type TestStore } from '../../test/store/store.ts'
 import { createCollateralStore } from '../sign/enclave/collateral/collateralStore.ts'
 import { createCollateralCache } from './collateralCache.ts'
-import { startTestStore, type TestStore } from './store.fake.ts'
 
 const start = new Date('2026-06-15T00:00:00Z')
 const simulator = createSimulator({ at: start })

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createTestWitness, NOW, startTestStore, type TestStore } from '../../test/store/store.ts'
 import { createSampleClaims } from './entropySamples.ts'
 import { openDatabase } from './openDatabase.ts'
-import { createTestWitness, NOW, startTestStore, type TestStore } from './store.fake.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR

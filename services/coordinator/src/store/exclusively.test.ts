@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestLog } from './logs.fake.ts'
+import { createTestLog } from '../../test/store/logs.ts'
+import { randomHex, startTestStore, type TestStore } from '../../test/store/store.ts'
 import { createLogStore } from './logs.ts'
 import { type Database, openDatabase } from './openDatabase.ts'
-import { randomHex, startTestStore, type TestStore } from './store.fake.ts'
 
 describe('what one coordinator does at a time for a log', () => {
   let subject: TestStore

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { countOpenProofs, listProofs } from './proofs.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -8,7 +7,8 @@ import {
   NOW,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
+import { countOpenProofs, listProofs } from './proofs.ts'
 import { enqueueMissing } from './sweep.ts'
 import type { Wallet } from './wallets.ts'
 

@@ -10,9 +10,9 @@ import {
 } from '@countersign/log'
 import { hashTree, hashTreeLeaf } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { CLAIM_MS, createTestLog } from './logs.fake.ts'
+import { CLAIM_MS, createTestLog } from '../../test/store/logs.ts'
+import { NOW, startTestStore, type TestStore } from '../../test/store/store.ts'
 import { createNodeReader } from './logTiles.ts'
-import { NOW, startTestStore, type TestStore } from './store.fake.ts'
 
 describe('tiles and proofs of a log with 65,537 entries', () => {
   const sizes = [1, 255, 256, 257, 1_000, 65_536, 65_537]

@@ -2,8 +2,7 @@ import { createLeafReader, decodeBundle, encodeTile, listTreeNodes } from '@coun
 import { type Hex, hashTree, hashTreeLeaf } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { CLAIM_MS, createTestClaim, createTestLog, type TestLog } from './logs.fake.ts'
-import { type Claim, createLogStore, type LogStore } from './logs.ts'
+import { CLAIM_MS, createTestClaim, createTestLog, type TestLog } from '../../test/store/logs.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -12,7 +11,8 @@ import {
   randomHex,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
+import { type Claim, createLogStore, type LogStore } from './logs.ts'
 import type { Wallet } from './wallets.ts'
 
 const REFUSED = { code: 'attestation_invalid' }

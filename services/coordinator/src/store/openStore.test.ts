@@ -6,9 +6,16 @@ import { removePostgres, startPostgres, type TestPostgres } from '@countersign/t
 import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  createTestBatch,
+  createTestSigning,
+  createTestUser,
+  createTestWallet,
+  NOW,
+  openStore,
+} from '../../test/store/store.ts'
 import { guard } from './databaseError.ts'
 import { openDatabase } from './openDatabase.ts'
-import { createTestBatch, createTestSigning, createTestUser, createTestWallet, NOW, openStore } from './store.fake.ts'
 import { upsertUser } from './users.ts'
 
 const UNAVAILABLE = { code: 'database_unavailable' }

@@ -2,10 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { MAX_RECEIPT_BYTES, toCid } from '@countersign/receipt'
 import { CompiledQuery, createQueryId, type RootOperationNode, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { assembleReceipt } from '../publish/assembleReceipt.ts'
-import type { SigningBatch } from './batches.ts'
-import { type Jobs, PIN_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
-import { createPinningStore, type PinningStore } from './pinning.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -13,7 +9,11 @@ import {
   NOW,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
+import { assembleReceipt } from '../publish/assembleReceipt.ts'
+import type { SigningBatch } from './batches.ts'
+import { type Jobs, PIN_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
+import { createPinningStore, type PinningStore } from './pinning.ts'
 import type { Wallet } from './wallets.ts'
 
 const CID = toCid(Buffer.from('a receipt'))

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Hex } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { explain } from './explain.fake.ts'
-import { findProof, findProofStates, listTransactions } from './proofs.ts'
+import { explain } from '../../test/store/explain.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -12,7 +11,8 @@ import {
   NOW,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
+import { findProof, findProofStates, listTransactions } from './proofs.ts'
 import type { Wallet } from './wallets.ts'
 
 describe('proofs', () => {

@@ -1,9 +1,7 @@
 import type { Hex } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { explain } from './explain.fake.ts'
-import { CONFIRM_QUEUE, type Jobs, PUBLISH_QUEUE } from './jobs.ts'
-import { createPublicationStore, type PublicationStore, type PublicationTransaction, sumGas } from './publications.ts'
+import { explain } from '../../test/store/explain.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -12,7 +10,9 @@ import {
   randomHex,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
+import { CONFIRM_QUEUE, type Jobs, PUBLISH_QUEUE } from './jobs.ts'
+import { createPublicationStore, type PublicationStore, type PublicationTransaction, sumGas } from './publications.ts'
 import type { Wallet } from './wallets.ts'
 
 const CHAIN = 31_337

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createCompleteProofs } from './finalProofs.fake.ts'
+import { createCompleteProofs } from '../../test/store/finalProofs.ts'
+import { NOW, startTestStore, type TestStore } from '../../test/store/store.ts'
 import { countReceipts, createRetentionStore, type RetentionStore } from './retention.ts'
-import { NOW, startTestStore, type TestStore } from './store.fake.ts'
 
 const RESTRICT_VIOLATION = { code: '23001' }
 const DAY = 86_400_000

@@ -10,7 +10,7 @@ import {
   randomHex,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
 import type { Wallet } from './wallets.ts'
 
 const RESTRICT_VIOLATION = { code: '23001' }

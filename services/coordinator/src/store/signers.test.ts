@@ -10,7 +10,7 @@ import {
   randomHex,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
 
 const IDLE_MS = 7_200_000
 const DIGEST = `0x${'ab'.repeat(32)}` as const

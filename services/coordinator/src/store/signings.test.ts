@@ -2,10 +2,6 @@ import { hash } from 'node:crypto'
 import { toCanonicalJson } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openJobs, PIN_QUEUE } from './jobs.ts'
-import { openDatabase } from './openDatabase.ts'
-import { createStore } from './openStore.ts'
-import { findSigned, type Signing } from './signings.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -13,7 +9,11 @@ import {
   NOW,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
+import { openJobs, PIN_QUEUE } from './jobs.ts'
+import { openDatabase } from './openDatabase.ts'
+import { createStore } from './openStore.ts'
+import { findSigned, type Signing } from './signings.ts'
 import type { Wallet } from './wallets.ts'
 
 describe('signings', () => {

@@ -150,7 +150,15 @@ function toRow(signing: Signing): Row {
   const { signature, chainId } = hasSignature(signed) ? signed.subject : { signature: null, chainId: 0 }
   const isBeacon = 'kind' in witness
   return {
-    ...{ ...shared, kind, subject, signature, chainId, approvals, logIndex, txMetadata: null, release: null },
+    ...shared,
+    kind,
+    subject,
+    signature,
+    chainId,
+    approvals,
+    logIndex,
+    txMetadata: null,
+    release: null,
     digest: toSignedDigest(signed),
     txHash: toEventHash(signed),
     entropyHash: isBeacon ? null : hash('sha256', Buffer.from(witness.valueHex, 'hex'), 'hex'),

@@ -2,11 +2,7 @@ import { parseTlogProof } from '@countersign/log'
 import { createEnclaveSettings, type Hex, hashLeaf, toHex } from '@countersign/protocol'
 import { parseBlock } from '@countersign/receipt'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { assembleReceipt } from '../publish/assembleReceipt.ts'
-import type { SigningBatch } from './batches.ts'
-import { createTestLog, type TestLog } from './logs.fake.ts'
-import { createPinningStore } from './pinning.ts'
-import type { Signing } from './signings.ts'
+import { createTestLog, type TestLog } from '../../test/store/logs.ts'
 import {
   createTestAuthorization,
   createTestBatch,
@@ -17,7 +13,11 @@ import {
   randomHex,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
+import { assembleReceipt } from '../publish/assembleReceipt.ts'
+import type { SigningBatch } from './batches.ts'
+import { createPinningStore } from './pinning.ts'
+import type { Signing } from './signings.ts'
 import type { Wallet } from './wallets.ts'
 
 type SigningV2 = Signing & { version: 2 }
@@ -63,7 +63,10 @@ describe('signings with a log', () => {
     })
     const note = log.toNote(log.entries.length, 2)
     const batch = createTestBatch({
-      ...{ settings, bootId: log.bootId, logKey: log.key, log: { origin: log.origin, note } },
+      settings,
+      bootId: log.bootId,
+      logKey: log.key,
+      log: { origin: log.origin, note },
       release: createTestRelease(coordinatorKey),
     })
     return { log, signings, batch, note }

@@ -1,9 +1,5 @@
 import { type Hex, type Signed, toEventHash } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { assembleReceipt } from '../publish/assembleReceipt.ts'
-import type { SigningBatch } from './batches.ts'
-import { createPinningStore } from './pinning.ts'
-import type { Signing } from './signings.ts'
 import {
   createTestAuthorization,
   createTestBatch,
@@ -15,7 +11,11 @@ import {
   randomHex,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
+import { assembleReceipt } from '../publish/assembleReceipt.ts'
+import type { SigningBatch } from './batches.ts'
+import { createPinningStore } from './pinning.ts'
+import type { Signing } from './signings.ts'
 import type { Wallet } from './wallets.ts'
 
 describe('signings of version 2', () => {

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Login } from './logins.ts'
 import {
   createTestBatch,
   createTestSession,
@@ -14,7 +13,8 @@ import {
   randomHex,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
+import type { Login } from './logins.ts'
 
 const IDLE_MS = 7_200_000
 

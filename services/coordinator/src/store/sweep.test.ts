@@ -1,9 +1,7 @@
 import { hash } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createFakeLog } from '../ports.fake.ts'
-import { openJobs } from './jobs.ts'
-import { createPinningStore } from './pinning.ts'
+import { createFakeLog } from '../../test/ports.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -12,7 +10,9 @@ import {
   randomHex,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
+import { openJobs } from './jobs.ts'
+import { createPinningStore } from './pinning.ts'
 import { enqueueMissing } from './sweep.ts'
 import type { Tables } from './tables.ts'
 import type { Wallet } from './wallets.ts'

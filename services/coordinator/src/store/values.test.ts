@@ -1,8 +1,7 @@
 import { listTreeNodes } from '@countersign/log'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestLog } from './logs.fake.ts'
-import { createNodeReader } from './logTiles.ts'
+import { createTestLog } from '../../test/store/logs.ts'
 import {
   createTestBatch,
   createTestSession,
@@ -13,7 +12,8 @@ import {
   NOW,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
+import { createNodeReader } from './logTiles.ts'
 
 /** PostgreSQL tries so many plans of their own before it compares them with one for all. */
 const TRIED = 5

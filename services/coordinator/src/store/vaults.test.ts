@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createPinningStore, type PinningStore } from './pinning.ts'
 import {
   createTestBatch,
   createTestRelease,
@@ -13,7 +12,8 @@ import {
   randomHex,
   startTestStore,
   type TestStore,
-} from './store.fake.ts'
+} from '../../test/store/store.ts'
+import { createPinningStore, type PinningStore } from './pinning.ts'
 import type { StoredPolicy } from './vaults.ts'
 
 const IDLE_MS = 7_200_000

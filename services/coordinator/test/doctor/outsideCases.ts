@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { createNoteKey, toVkey } from '@countersign/log'
 import { measureSimulatedEnclave, startFakeChain } from '@countersign/testing'
-import { startFakeEnclave } from '../../src/sign/enclave/httpEnclave.fake.ts'
+import { startFakeEnclave } from '../sign/enclave/httpEnclave.ts'
 import { type Bed, type Break, type Case, serve, serveSilence, writeJson } from './bed.ts'
 
 /** Of an account that nobody knows. */

@@ -9,11 +9,6 @@ import {
 } from 'node:crypto'
 import { CompactEncrypt, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { EnclaveError } from '../errors.ts'
-import { createKnownTime } from '../time/time.fake.ts'
-import { createTime } from '../time/time.ts'
-import { createIdTokenVerifier } from './idToken.ts'
-import type { IdTokenFault } from './idTokenError.ts'
 import {
   createFakeClock,
   DISCOVERY_PATH,
@@ -21,7 +16,12 @@ import {
   JWKS_PATH,
   sendJson,
   startFakeIssuer,
-} from './issuers.fake.ts'
+} from '../../test/grant/issuers.ts'
+import { createKnownTime } from '../../test/time/time.ts'
+import { EnclaveError } from '../errors.ts'
+import { createTime } from '../time/time.ts'
+import { createIdTokenVerifier } from './idToken.ts'
+import type { IdTokenFault } from './idTokenError.ts'
 
 const NOW_S = Date.UTC(2026, 0, 1) / 1000
 const BOOTED_AT = (NOW_S - 3600) * 1000

@@ -2,7 +2,6 @@ import { generateKeyPairSync } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { exportJWK, generateKeyPair, type JWK } from 'jose'
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { EnclaveError } from '../errors.ts'
 import {
   createFakeClock,
   DISCOVERY_PATH,
@@ -10,7 +9,8 @@ import {
   JWKS_PATH,
   sendJson,
   startFakeIssuer,
-} from './issuers.fake.ts'
+} from '../../test/grant/issuers.ts'
+import { EnclaveError } from '../errors.ts'
 import { createKeySource, type Fetch, type IssuerFault } from './jwks.ts'
 
 const MINUTE = 60_000

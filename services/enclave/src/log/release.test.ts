@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { formatNote, parseNote } from '@countersign/log'
 import { toHex } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { createSigner } from '../../../../packages/log/src/logs.fake.ts'
+import { createSigner } from '../../../../packages/log/test/logs.ts'
 import {
   bootId,
   cosign,

@@ -15,7 +15,7 @@ import {
 } from '@countersign/log'
 import { fromHex, toHex } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { createSigner } from '../../../../packages/log/src/logs.fake.ts'
+import { createSigner } from '../../../../packages/log/test/logs.ts'
 import {
   bootId,
   configHash,

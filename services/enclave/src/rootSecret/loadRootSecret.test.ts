@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { onSync } from '../../../../packages/service/src/onSync.fake.ts'
+import { onSync } from '../../../../packages/service/test/onSync.ts'
 import { loadRootSecret } from './loadRootSecret.ts'
 
 let folder = ''

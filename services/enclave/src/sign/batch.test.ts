@@ -184,7 +184,11 @@ test('each quoted batch is told in its order, before anybody has it and before t
   const { quoteSource, asked } = createManualSource()
   const told: string[] = []
   const batcher = createBatcher({
-    ...{ quoteSource, bootId, configHash, limit: 2, log },
+    quoteSource,
+    bootId,
+    configHash,
+    limit: 2,
+    log,
     onQuoted: ({ sequence, leaves }) => told.push(`${sequence}: ${leaves.length}, ${asked.length} asked`),
   })
   const added = [0, 1].map((index) => batcher.add(leafOf(index)).then(() => told.push(`leaf ${index}`)))

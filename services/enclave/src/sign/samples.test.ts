@@ -10,9 +10,9 @@ import {
 } from '@countersign/protocol'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { beacon, createRound } from '../../test/beacon.ts'
+import { createFakeClock } from '../../test/grant/issuers.ts'
+import { createKnownTime } from '../../test/time/time.ts'
 import { createWitness, satelliteKey } from '../../test/witness.ts'
-import { createFakeClock } from '../grant/issuers.fake.ts'
-import { createKnownTime } from '../time/time.fake.ts'
 import type { Time } from '../time/time.ts'
 import { createSamples, type Samples } from './samples.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { createFakeClock } from '../../test/grant/issuers.ts'
 import { EnclaveError } from '../errors.ts'
-import { createFakeClock } from '../grant/issuers.fake.ts'
 import { keepTime } from './keepTime.ts'
 import { createTime } from './time.ts'
 

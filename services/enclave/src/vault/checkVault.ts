@@ -58,9 +58,14 @@ export function checkVault(
   }
   const approvals = checkApprovals(deps, {
     // `policies` has compared it with the text.
-    ...{ policy, policyHash: Buffer.from(vault.policy, 'hex') },
-    ...{ digest, vaultAddress: address, kind: request.kind, nowMs: now },
-    ...{ approvals: vault.approvals ?? [], required: verdict.approvals },
+    policy,
+    policyHash: Buffer.from(vault.policy, 'hex'),
+    digest,
+    vaultAddress: address,
+    kind: request.kind,
+    nowMs: now,
+    approvals: vault.approvals ?? [],
+    required: verdict.approvals,
   })
   if (approvals.valid) return undefined
   const { reason } = approvals

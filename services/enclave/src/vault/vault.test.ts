@@ -16,7 +16,7 @@ import {
 } from '@countersign/protocol'
 import { recoverAddress } from 'viem'
 import { describe, expect, test } from 'vitest'
-import { beacon, full, limited, satellite, scheduled } from '../../../../packages/policy/src/policies.fake.ts'
+import { beacon, full, limited, satellite, scheduled } from '../../../../packages/policy/test/policies.ts'
 import { tryVaults } from '../../fuzz/randomVaults.ts'
 import { permit } from '../../test/typedData.ts'
 import {

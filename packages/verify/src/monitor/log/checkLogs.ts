@@ -96,7 +96,10 @@ export async function checkLogs(
   const isKeyKnown = accepted.length > 0
   const matched = matchEntries({
     isWhole,
-    ...{ logs: seen, keyIds, unread: parameters.unread, mined: parameters.mined },
+    logs: seen,
+    keyIds,
+    unread: parameters.unread,
+    mined: parameters.mined,
     receipts: new Map(receipts.map((receipt) => [receipt.leaf, receipt])),
     isDue: (timeMs) => parameters.headTime.getTime() - timeMs >= parameters.graceS * 1000,
   })

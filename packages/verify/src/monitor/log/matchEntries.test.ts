@@ -6,12 +6,25 @@ const keyId = '0a'.repeat(16)
 const origin = 'log.example/enclave-a'
 const boot: LogEntry = { kind: 'boot', bootId: 'b0'.repeat(16), configHash: 'c0'.repeat(32), timeMs: 0 }
 const emptyLog: MatchParameters['logs'][number] = {
-  ...{ origin, note: '', size: 0, tiles: [], tail: [], keyIds: [keyId] },
-  ...{ entries: new Map(), cosignedAt: new Date(0), ahead: new Map(), isStale: false },
+  origin,
+  note: '',
+  size: 0,
+  tiles: [],
+  tail: [],
+  keyIds: [keyId],
+  entries: new Map(),
+  cosignedAt: new Date(0),
+  ahead: new Map(),
+  isStale: false,
 }
 const match = (...logs: MatchParameters['logs']) =>
   matchEntries({
-    ...{ logs, isWhole: true, keyIds: new Set([keyId]), receipts: new Map(), unread: 0, mined: new Set() },
+    logs,
+    isWhole: true,
+    keyIds: new Set([keyId]),
+    receipts: new Map(),
+    unread: 0,
+    mined: new Set(),
     isDue: () => true,
   })
 

@@ -1,7 +1,6 @@
 import { toCid } from '@countersign/receipt'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createPinningStore, type PinningStore } from '../../store/pinning.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -9,7 +8,8 @@ import {
   NOW,
   startTestStore,
   type TestStore,
-} from '../../store/store.fake.ts'
+} from '../../../test/store/store.ts'
+import { createPinningStore, type PinningStore } from '../../store/pinning.ts'
 import type { Wallet } from '../../store/wallets.ts'
 import { checkProofs, formatList, type ListedProof, parseList } from './checkProofs.ts'
 

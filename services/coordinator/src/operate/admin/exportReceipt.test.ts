@@ -1,11 +1,6 @@
 import { parseReceiptCar, toCid } from '@countersign/receipt'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { assembleReceipt } from '../../publish/assembleReceipt.ts'
-import { createCompleteProofs } from '../../store/finalProofs.fake.ts'
-import { findPins } from '../../store/findPins.ts'
-import { createPinningStore } from '../../store/pinning.ts'
-import { createRetentionStore } from '../../store/retention.ts'
-import type { Signing } from '../../store/signings.ts'
+import { createCompleteProofs } from '../../../test/store/finalProofs.ts'
 import {
   createTestBatch,
   createTestRelease,
@@ -15,7 +10,12 @@ import {
   NOW,
   startTestStore,
   type TestStore,
-} from '../../store/store.fake.ts'
+} from '../../../test/store/store.ts'
+import { assembleReceipt } from '../../publish/assembleReceipt.ts'
+import { findPins } from '../../store/findPins.ts'
+import { createPinningStore } from '../../store/pinning.ts'
+import { createRetentionStore } from '../../store/retention.ts'
+import type { Signing } from '../../store/signings.ts'
 import type { Wallet } from '../../store/wallets.ts'
 import { exportCollateral, exportReceipt } from './exportReceipt.ts'
 

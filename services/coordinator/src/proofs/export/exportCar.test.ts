@@ -4,11 +4,7 @@ import { join } from 'node:path'
 import { encodeCarHeader, encodeCarSection, toCid } from '@countersign/receipt'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { assembleReceipt } from '../../publish/assembleReceipt.ts'
-import { createCompleteProofs } from '../../store/finalProofs.fake.ts'
-import { findPins } from '../../store/findPins.ts'
-import { findPosition } from '../../store/proofs.ts'
-import { createRetentionStore } from '../../store/retention.ts'
+import { createCompleteProofs } from '../../../test/store/finalProofs.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -16,7 +12,11 @@ import {
   NOW,
   startTestStore,
   type TestStore,
-} from '../../store/store.fake.ts'
+} from '../../../test/store/store.ts'
+import { assembleReceipt } from '../../publish/assembleReceipt.ts'
+import { findPins } from '../../store/findPins.ts'
+import { findPosition } from '../../store/proofs.ts'
+import { createRetentionStore } from '../../store/retention.ts'
 import { checkExport } from './checkExport.ts'
 import { createBlockReader, exportRange, exportUser, toPageBlock, toTreeBlocks } from './exportCar.ts'
 
@@ -185,9 +185,17 @@ describe('exports', () => {
 
   test('of the pages of a user’s index one is made in a turn of the thread', async () => {
     const row = {
-      ...{ signed_at: new Date(NOW), slug: 'a'.repeat(22), ipfs_cid: toCid(new Uint8Array()), kind: 'transaction' },
-      ...{ tx_hash: Buffer.alloc(32), chain_id: '1', address: Buffer.alloc(20), status: 'complete' },
-      ...{ created_at: new Date(NOW), onchain_tx_hash: null, onchain_block_number: null },
+      signed_at: new Date(NOW),
+      slug: 'a'.repeat(22),
+      ipfs_cid: toCid(new Uint8Array()),
+      kind: 'transaction',
+      tx_hash: Buffer.alloc(32),
+      chain_id: '1',
+      address: Buffer.alloc(20),
+      status: 'complete',
+      created_at: new Date(NOW),
+      onchain_tx_hash: null,
+      onchain_block_number: null,
     }
     const rows = Array.from({ length: 1_000 }, (_, index) => ({ ...row, id: String(9_999 - index) }))
     // It answers at once, so that all turns are the export's own.

@@ -5,7 +5,7 @@ import { toCid } from '@countersign/receipt'
 import { NextToLast } from 'blockstore-fs/sharding'
 import { CID } from 'multiformats/cid'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { onSync } from '../../../../../packages/service/src/onSync.fake.ts'
+import { onSync } from '../../../../../packages/service/test/onSync.ts'
 import { openBlockFiles } from './blockFiles.ts'
 
 let folder: string

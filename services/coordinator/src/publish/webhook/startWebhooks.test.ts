@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { toWebhookMessage, verifyEd25519, type WebhookEvent } from '@countersign/protocol'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createFakeLog } from '../../ports.fake.ts'
+import { createFakeLog } from '../../../test/ports.ts'
 import type { DueWebhook, NamedReceiver, WebhookOutcome, WebhookStore } from '../../store/webhooks.ts'
 import { type postWebhook, WebhookFailure } from './postWebhook.ts'
 import type { WebhookConfig } from './readWebhooks.ts'

@@ -9,9 +9,8 @@ import {
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { toItem } from '../../../../enclave/test/items.ts'
 import { satelliteKey } from '../../../../enclave/test/witness.ts'
-import { CoordinatorError } from '../../errors.ts'
-import { createManualTime } from '../../manualTime.fake.ts'
-import { setUp, unavailable, withCode } from './enclaveClient.fake.ts'
+import { createManualTime } from '../../../test/manualTime.ts'
+import { setUp, unavailable, withCode } from '../../../test/sign/enclave/enclaveClient.ts'
 import {
   type FakeEnclave,
   fakeConfig,
@@ -19,7 +18,8 @@ import {
   fakeSettings,
   fakeSigned,
   startFakeEnclave,
-} from './httpEnclave.fake.ts'
+} from '../../../test/sign/enclave/httpEnclave.ts'
+import { CoordinatorError } from '../../errors.ts'
 import type { HttpEnclaveDeps } from './httpEnclave.ts'
 
 describe('an enclave that is not the one we trust', () => {
@@ -117,7 +117,7 @@ describe('an enclave that is not the one we trust', () => {
       (fake) => (fake.settings = createEnclaveSettings([{ kind: 'satellite', key: satelliteKey }])),
     ],
     ['a configuration that names no settings', (fake) => (fake.config = { ...fakeConfig, version: '0.1.0' })],
-    ['a commitment that is none', (fake) => (fake.commitment = 'C1'.repeat(32)), 'commitment'],
+    ['a commitment that is none', (fake) => (fake.commitment = 'C1'.repeat(32)), 'commitment is not valid'],
   ])('%s: nothing but a nonce is sent either', async (_, change, reason = 'settings') => {
     const fake = await startFake()
     change(fake)

@@ -2,9 +2,15 @@ import { type AddressInfo, createServer } from 'node:net'
 import type { OpenSessionResponse } from '@countersign/protocol'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { toItem } from '../../../../enclave/test/items.ts'
-import { holdTimeLimits } from '../../timeLimits.fake.ts'
-import { setUp, unavailable, withCode } from './enclaveClient.fake.ts'
-import { fakeConfig, fakeSession, fakeSettings, fakeSigned, startFakeEnclave } from './httpEnclave.fake.ts'
+import { setUp, unavailable, withCode } from '../../../test/sign/enclave/enclaveClient.ts'
+import {
+  fakeConfig,
+  fakeSession,
+  fakeSettings,
+  fakeSigned,
+  startFakeEnclave,
+} from '../../../test/sign/enclave/httpEnclave.ts'
+import { holdTimeLimits } from '../../../test/timeLimits.ts'
 
 describe('failures of an enclave', () => {
   const items = [toItem(fakeSession as OpenSessionResponse)]

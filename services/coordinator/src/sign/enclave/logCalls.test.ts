@@ -7,10 +7,9 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createSigner, witnesses } from '../../../../../packages/log/src/logs.fake.ts'
+import { createSigner, witnesses } from '../../../../../packages/log/test/logs.ts'
 import { toItem } from '../../../../enclave/test/items.ts'
-import { holdTimeLimits } from '../../timeLimits.fake.ts'
-import { setUp, unavailable, withCode } from './enclaveClient.fake.ts'
+import { setUp, unavailable, withCode } from '../../../test/sign/enclave/enclaveClient.ts'
 import {
   type FakeEnclave,
   fakeConfig,
@@ -18,7 +17,8 @@ import {
   fakeSigned,
   startFakeEnclave,
   startSwitchableRelay,
-} from './httpEnclave.fake.ts'
+} from '../../../test/sign/enclave/httpEnclave.ts'
+import { holdTimeLimits } from '../../../test/timeLimits.ts'
 
 const [one, two] = ['log.example/one', 'log.example/two'] as const
 const keys = witnesses.map(({ key }) => toHex(key.publicKey))

@@ -10,10 +10,18 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { type EnclaveProcess, startEnclave } from '../../../../enclave/test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../../../../enclave/test/issuer.ts'
 import { toItem } from '../../../../enclave/test/items.ts'
-import { clock, setUp, signOne, simulator, unavailable, verifier, withCode } from './enclaveClient.fake.ts'
+import {
+  clock,
+  setUp,
+  signOne,
+  simulator,
+  unavailable,
+  verifier,
+  withCode,
+} from '../../../test/sign/enclave/enclaveClient.ts'
+import { startFakeEnclave, startSwitchableRelay } from '../../../test/sign/enclave/httpEnclave.ts'
 import { createSelfReport } from './health/selfReport.ts'
 import { createSnpCertificates } from './health/snpCertificates.ts'
-import { startFakeEnclave, startSwitchableRelay } from './httpEnclave.fake.ts'
 
 describe('a real enclave', () => {
   let folder = ''

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { setUp, unavailable } from './enclaveClient.fake.ts'
-import { type FakeEnclave, fakeSession, startFakeEnclave } from './httpEnclave.fake.ts'
+import { setUp, unavailable } from '../../../test/sign/enclave/enclaveClient.ts'
+import { type FakeEnclave, fakeSession, startFakeEnclave } from '../../../test/sign/enclave/httpEnclave.ts'
 
 describe('enclaves with different root secrets', () => {
   const token = { idToken: 'token', loginSecret: '11'.repeat(32) }

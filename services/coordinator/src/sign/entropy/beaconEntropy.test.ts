@@ -2,7 +2,7 @@ import { createSimulatedBeacon } from '@countersign/attestation/simulator'
 import { type AnyWitness, toRoundTimeMs, verifyDrandWitness } from '@countersign/protocol'
 import { startDrandRelay } from '@countersign/testing/stack'
 import { afterEach, expect, test } from 'vitest'
-import { createFakeClock, createFakeLog } from '../../ports.fake.ts'
+import { createFakeClock, createFakeLog } from '../../../test/ports.ts'
 import { createBeaconEntropy } from './beaconEntropy.ts'
 import { createDrandSource } from './drand.ts'
 

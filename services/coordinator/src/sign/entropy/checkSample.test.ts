@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { parseTimestamp } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
+import { createFakeSatellite } from '../../../test/sign/entropy/entropy.ts'
 import { checkSample, createEntropyKeys, isSampleSigned } from './checkSample.ts'
-import { createFakeSatellite } from './entropy.fake.ts'
 
 const now = Date.parse('2026-06-15T12:00:00.000Z')
 const satellite = createFakeSatellite()

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { createFakeClock } from '../../ports.fake.ts'
+import { createFakeClock } from '../../../test/ports.ts'
 import { checkSample } from './checkSample.ts'
 import type { Fetch } from './fetchJson.ts'
 import { type CreateOrbitportSourceParameters, createOrbitportSource } from './orbitport.ts'

@@ -3,16 +3,16 @@ import type { Witness } from '@countersign/receipt'
 import { type SatelliteFault, startSatellite } from '@countersign/testing'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { CoordinatorError } from '../../errors.ts'
-import { createFakeClock, type FakeClock } from '../../ports.fake.ts'
-import { isSampleSigned } from './checkSample.ts'
+import { createFakeClock, type FakeClock } from '../../../test/ports.ts'
 import {
   createFakeClaims,
   createFakeSatellite,
   createFakeSource,
   type FakeClaims,
   type FakeSource,
-} from './entropy.fake.ts'
+} from '../../../test/sign/entropy/entropy.ts'
+import { CoordinatorError } from '../../errors.ts'
+import { isSampleSigned } from './checkSample.ts'
 import { EntropySourceError } from './entropySource.ts'
 import { createReadAhead, type ReadAhead, type ReadAheadParameters } from './readAhead.ts'
 import { createSatelliteSource } from './satellite.ts'

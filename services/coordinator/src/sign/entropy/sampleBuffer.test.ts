@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createFakeClock, createFakeWitness } from '../../ports.fake.ts'
+import { createFakeClock, createFakeWitness } from '../../../test/ports.ts'
 import { createSampleBuffer, type Sample } from './sampleBuffer.ts'
 
 const FRESH_MS = 5_000

@@ -4,7 +4,7 @@ import { createPcsClient } from '@countersign/evidence'
 import { ServiceError } from '@countersign/protocol'
 import { type FakePcs, type FakePcsDocument, type FakePcsFault, startFakePcs } from '@countersign/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createManualTime } from '../../../manualTime.fake.ts'
+import { createManualTime } from '../../../../test/manualTime.ts'
 import {
   type CollateralStoreDeps,
   createCollateralStore,

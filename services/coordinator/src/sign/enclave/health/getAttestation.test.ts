@@ -1,7 +1,7 @@
 import { type CoordinatorAttestation, fromHex, parseWebhookKey, tags, toTagBytes } from '@countersign/protocol'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { describe, expect, test } from 'vitest'
-import { createTestApp } from '../../../http/testApp.fake.ts'
+import { createTestApp } from '../../../../test/http/testApp.ts'
 
 describe('GET /health/attestation (design §6)', () => {
   test('answers exactly the members of the design', async () => {

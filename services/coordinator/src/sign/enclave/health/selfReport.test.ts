@@ -13,7 +13,7 @@ import { computeSnpReportData, computeSnpReportDataV2, fromHex, toHex, verifyEd2
 import { parseBlock } from '@countersign/receipt'
 import { type FakeKds, type FakeKdsFault, startFakeKds } from '@countersign/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createManualTime } from '../../../manualTime.fake.ts'
+import { createManualTime } from '../../../../test/manualTime.ts'
 import { createSelfReport, type SelfReportDeps } from './selfReport.ts'
 import { createSnpCertificates, type SnpCertificatesDeps } from './snpCertificates.ts'
 import { createSnpRevocations } from './snpRevocations.ts'

@@ -1,0 +1,66 @@
+import { createTestService, type TestService, type TestServiceOptions } from '@countersign/sdk/testing'
+import { render } from 'vitest-browser-react'
+import { App } from '../../src/App.tsx'
+import type { WebConfig } from '../../src/config.ts'
+import '../../src/styles/app.css'
+
+export type OpenWalletOptions = TestServiceOptions & {
+  path?: string
+  config?: Partial<WebConfig>
+  /** What `/health/attestation` says. */
+  mode?: 'hardware' | 'mock'
+  /** Answers the faucet. */
+  faucet?: (address: string) => Response
+  /** Before the app asks anything. */
+  prepare?: (service: TestService) => void | Promise<void>
+  /** Answers whatever this gives an answer to, in place of the service. */
+  intercept?: (url: string, pass: () => Promise<Response>, init?: RequestInit) => Promise<Response> | undefined
+}
+
+export const FAUCET_URL = 'https://faucet.test/faucet'
+
+let end: (() => void) | undefined
+
+/** The whole app against a service in memory. End it with `closeWallet`, also when the test fails. */
+export async function openWallet(options: OpenWalletOptions = {}) {
+  const { path = '/', config, mode = 'hardware', faucet, prepare, intercept, ...serviceOptions } = options
+  const service = createTestService(serviceOptions)
+  const original = globalThis.fetch
+  service.install()
+  const installed = globalThis.fetch
+  globalThis.fetch = async (input, init) => {
+    const url = input instanceof Request ? input.url : String(input)
+    const answer = intercept?.(url, () => installed(input, init), init)
+    if (answer) return answer
+    if (url === `${service.config.apiBaseUrl}/health/attestation`) {
+      const [fetchedAt, expiresAt] = [0, 3_600_000].map((ms) => new Date(Date.now() + ms).toISOString())
+      return Response.json({ mode, fetchedAt, expiresAt })
+    }
+    if (url === FAUCET_URL && faucet) return faucet(JSON.parse(String(init?.body)).address)
+    return installed(input, init)
+  }
+  end = () => {
+    globalThis.fetch = original
+    window.history.replaceState(null, '', origin)
+  }
+  const origin = window.location.href
+  await prepare?.(service)
+  window.history.replaceState(null, '', path)
+  const { apiBaseUrl, chainId, rpcUrl = '' } = service.config
+  const open = () => render(<App config={{ apiBaseUrl, chainId, rpcUrl, ...config }} />)
+  const screen = await open()
+  /** The page again, with nothing but what the browser keeps. */
+  async function reload() {
+    await screen.unmount()
+    return open()
+  }
+  return { screen, service, reload }
+}
+
+export function closeWallet(): void {
+  end?.()
+  end = undefined
+  sessionStorage.clear()
+  localStorage.clear()
+  delete document.documentElement.dataset.theme
+}

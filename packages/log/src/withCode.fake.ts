@@ -1,7 +1,0 @@
-import { expect } from 'vitest'
-import type { LogErrorCode } from './errors.ts'
-
-/** For `toThrow`: an error of this package with this code, whatever its prose. */
-export function withCode(code: LogErrorCode) {
-  return expect.objectContaining({ name: 'LogError', code, docsPath: `/errors#${code}` })
-}

@@ -1,0 +1,84 @@
+import type { LogMetrics } from '../../src/log/keptLog.ts'
+import { createLogKeeper } from '../../src/log/logKeeper.ts'
+import type { LogStore } from '../../src/store/logs.ts'
+import { createManualTime } from '../manualTime.ts'
+import { createFakeLog } from '../ports.ts'
+import { createFakeEnclaveLog, type FakeEnclaveLog } from './enclaveLog.ts'
+import { createFakeLogStore, type FakeLogStore } from './logStore.ts'
+import { startTestWitness, type TestWitness } from './witnesses.ts'
+
+export const ORIGINS = ['log.example/a', 'log.example/a-spare', 'log.example/a-last']
+
+export type LogRig = {
+  time: ReturnType<typeof createManualTime>
+  log: ReturnType<typeof createFakeLog>
+  store: FakeLogStore
+  witnesses: readonly TestWitness[]
+  enclave: FakeEnclaveLog
+  /** What metrics were told. */
+  observed: { rounds: string[]; answers: string[]; entries: string[] }
+  /** A coordinator: with the rig's store and enclave, unless others are given. */
+  startKeeper(parameters?: KeeperParameters): ReturnType<typeof createLogKeeper>
+  stop(): Promise<void>
+}
+
+type KeeperParameters = {
+  store?: LogStore
+  enclaves?: readonly FakeEnclaveLog[]
+  time?: LogRig['time']
+  witnesses?: readonly TestWitness[]
+  witnessTimeoutMs?: number
+}
+
+/** Three witnesses of which two are a quorum, an enclave with a log and two spares, and a database in memory. */
+export async function createLogRig({ own = ORIGINS }: { own?: readonly string[] } = {}): Promise<LogRig> {
+  const time = createManualTime(new Date('2026-06-15T12:00:00.000Z'))
+  const log = createFakeLog()
+  const store = createFakeLogStore()
+  const names = ['w1.example', 'w2.example', 'w3.example']
+  const witnesses = await Promise.all(names.map((name) => startTestWitness(name, own, time.clock)))
+  const keys = witnesses.map(({ key }) => key)
+  const enclave = createFakeEnclaveLog({ own, witnesses: keys, quorum: 2 })
+  const observed = { rounds: [] as string[], answers: [] as string[], entries: [] as string[] }
+  const metrics: LogMetrics = {
+    observeRound: (outcome) => void observed.rounds.push(outcome),
+    observeWitness: (witness, outcome) => void observed.answers.push(`${witness} ${outcome}`),
+    observeLogSize: () => {},
+    observeEntry: (kind) => void observed.entries.push(kind),
+  }
+  const keepers = new Set<ReturnType<typeof createLogKeeper>>()
+  return {
+    time,
+    log,
+    store,
+    witnesses,
+    enclave,
+    observed,
+    startKeeper(parameters = {}) {
+      const enclaves = parameters.enclaves ?? [enclave]
+      const { clock, schedule } = parameters.time ?? time
+      const keeper = createLogKeeper({
+        enclave: {
+          logs: enclaves.map(({ enclaveLog }) => enclaveLog),
+          release(request) {
+            const boot = enclaves.find(({ bootId }) => bootId === request.bootId) ?? enclave
+            return boot.release(request)
+          },
+        },
+        witnesses: (parameters.witnesses ?? witnesses).map(({ site }) => site),
+        store: parameters.store ?? store,
+        metrics,
+        clock,
+        schedule,
+        log,
+        ...(parameters.witnessTimeoutMs === undefined ? {} : { witnessTimeoutMs: parameters.witnessTimeoutMs }),
+      })
+      keepers.add(keeper)
+      return keeper
+    },
+    async stop() {
+      await Promise.all([...keepers].map((keeper) => keeper.stop()))
+      await Promise.all(witnesses.map((witness) => witness.stop()))
+    },
+  }
+}
