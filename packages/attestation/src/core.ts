@@ -1,4 +1,4 @@
-/* What the enclave loads: all that a verifier needs. */
+/* The entry that the enclave loads. It has everything a verifier needs. */
 
 export { type TcbStatus, tcbStatuses } from '@countersign/protocol/core'
 export {

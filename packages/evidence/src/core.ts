@@ -1,4 +1,4 @@
-/* What the enclave loads: quotes, and Intel's collateral. Reports of AMD are the coordinator's. */
+/* The entry that the enclave loads: quotes, and Intel's collateral. Only the coordinator needs AMD reports. */
 
 export type { EvidenceMode } from '@countersign/protocol'
 export {

@@ -7,7 +7,7 @@ import { createReportSource } from './source.ts'
 const SIGNING_KEY_OFFSET = 0x48
 const SIGNED_BY_VLEK = 1
 
-/** The part of the simulator that issues reports, and the chain of the key that signs them. */
+/** The part of the simulator that issues reports and returns the certificate chain of the key that signs them. */
 export type ReportSimulator<Parameters extends WithReportData, CertificateOptions> = {
   report(parameters: Parameters): Awaitable<Uint8Array>
   certificates(options?: CertificateOptions): Awaitable<{ ek: Uint8Array; ask: Uint8Array; ark: Uint8Array }>
@@ -15,13 +15,13 @@ export type ReportSimulator<Parameters extends WithReportData, CertificateOption
 
 export type SimulatedReportSourceParameters<Parameters extends WithReportData, CertificateOptions> = Timing & {
   simulator: ReportSimulator<Parameters, CertificateOptions>
-  /** Everything that a report says beside its report data. */
+  /** All fields of the report, except its report data. */
   reportOptions?: Omit<Parameters, 'reportData'>
-  /** Which key signs, where `reportOptions` name another than the usual one. */
+  /** Selects the signing key, if `reportOptions` select another than the default. */
   certificateOptions?: CertificateOptions
 }
 
-/** Reports from simulated silicon, with their certificates in the same table in which a host gives them. */
+/** Issues reports from simulated silicon. Their certificates come in the same table format that real hosts use. */
 export function createSimulatedReportSource<Parameters extends WithReportData, CertificateOptions>(
   parameters: SimulatedReportSourceParameters<Parameters, CertificateOptions>,
 ): ReportSource {

@@ -15,14 +15,14 @@ import {
 
 export type CosignedCheckpoint = {
   checkpoint: Checkpoint
-  /** By the log itself. */
+  /** The log's own signature. */
   log: VerifiedSignature
-  /** In the order of the policy, one of each witness. */
+  /** At most one per witness, in the order of the policy. */
   cosignatures: readonly Cosignature[]
 }
 
 /**
- * The checkpoint of a note that the log signed and a quorum cosigned. The name of the log's key is the origin.
+ * Returns the checkpoint of a note that the log signed and a quorum cosigned. The checkpoint's origin must be the name of the log's key.
  *
  * @example
  * const { checkpoint } = assertCosigned(note, { log: parseVkey(vkey), policy })
@@ -45,7 +45,7 @@ export function assertCosigned(
   return { checkpoint, log: verified[0] as VerifiedSignature, cosignatures }
 }
 
-/** A checkpoint with the signatures that count and no other, the log's first: one set of them is one text. */
+/** Formats the checkpoint with only these signatures, the log's first, so that equal signatures give equal text. */
 export function arrangeCheckpoint(
   text: string,
   { log, cosignatures }: Pick<CosignedCheckpoint, 'log' | 'cosignatures'>,
@@ -53,7 +53,7 @@ export function arrangeCheckpoint(
   return formatNote({ text, signatures: [log, ...cosignatures].map(({ signature }) => signature) })
 }
 
-/** This leaf is in the log, under a checkpoint that a quorum cosigned: a whole `tlog-proof`, judged. */
+/** Verifies a whole `tlog-proof`: the leaf is in the log, and a quorum cosigned the checkpoint. */
 export function assertLogged(
   proofText: string,
   { leaf, log, policy }: { leaf: Uint8Array; log: NoteKey; policy: WitnessPolicy },

@@ -1,4 +1,4 @@
-/* Notes, checkpoints, entries and cosignatures. The enclave loads this entry, without proofs, tiles and what witnesses answer. */
+/* The entry that the enclave loads: notes, checkpoints, entries and cosignatures, without proofs, tiles and the answers of witnesses. */
 
 export { type Checkpoint, emptyRoot, formatCheckpoint, parseCheckpoint } from './checkpoint.ts'
 export { LogError, type LogErrorCode } from './errors.ts'

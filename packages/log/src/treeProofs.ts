@@ -2,20 +2,20 @@ import { hashTree, isNatural } from '@countersign/protocol/core'
 import { emptyRoot } from './checkpoint.ts'
 import { hashNodes, listRangeNodes, outside, type Range, type TreeNode } from './treeNodes.ts'
 
-/** The hash of a node that is complete in its tree. */
+/** Returns the hash of a complete subtree. */
 export type ReadNode = (node: TreeNode) => Uint8Array
 
 /*
- * The definitions of RFC 6962 are taken as they stand there; each hash of a proof is the root of a range of leaves, and a range is a few
+ * This follows the definitions of RFC 6962. Each hash of a proof is the root of a range of leaves, and each range consists of a few
  * complete subtrees.
  */
 
-/** The nodes that the proof of a leaf is made of. */
+/** The nodes to read for the inclusion proof of a leaf. */
 export function listInclusionNodes(parameters: { index: number; size: number }): TreeNode[] {
   return listInclusionRanges(parameters).flatMap(listRangeNodes)
 }
 
-/** The nodes that the proof between two sizes is made of. */
+/** The nodes to read for the consistency proof between two sizes. */
 export function listConsistencyNodes(parameters: { oldSize: number; size: number }): TreeNode[] {
   return listConsistencyRanges(parameters).flatMap(listRangeNodes)
 }
@@ -25,7 +25,7 @@ export function createInclusionProof(readNode: ReadNode, parameters: { index: nu
   return listInclusionRanges(parameters).map((range) => hashRange(readNode, range))
 }
 
-/** That the tree of `size` continues the tree of `oldSize` (RFC 6962 §2.1.2). Empty if the older is empty, or the same. */
+/** Proves that the tree of `size` extends the tree of `oldSize` (RFC 6962 §2.1.2). Empty if the old tree is empty or the same. */
 export function createConsistencyProof(
   readNode: ReadNode,
   parameters: { oldSize: number; size: number },
@@ -33,13 +33,12 @@ export function createConsistencyProof(
   return listConsistencyRanges(parameters).map((range) => hashRange(readNode, range))
 }
 
-/** The root of the tree of a size. */
 export function computeTreeRoot(readNode: ReadNode, size: number): Uint8Array {
   if (!isNatural(size)) throw outside()
   return size === 0 ? Uint8Array.from(emptyRoot) : hashRange(readNode, { start: 0, end: size })
 }
 
-/** Nodes of a tree whose leaf hashes are all at hand. */
+/** Reads nodes of a tree whose leaf hashes are all in memory. */
 export function createLeafReader(leaves: readonly Uint8Array[]): ReadNode {
   return ({ level, index }) => {
     const nodes = leaves.slice(index * 2 ** level, (index + 1) * 2 ** level)
@@ -77,11 +76,11 @@ function listConsistencyRanges({ oldSize, size }: { oldSize: number; size: numbe
     if (isLeft) end = middle
     else start = middle
   }
-  // The older root itself, where it is a subtree of the newer tree, is known to the reader.
+  // If the old tree is a complete subtree of the new one, the verifier already has its root.
   return start === 0 ? ranges : [{ start, end }, ...ranges]
 }
 
-/** k of RFC 6962: the largest power of two below n, for n from 2 on. */
+/** k of RFC 6962: the largest power of two below n. n is at least 2. */
 function splitSize(n: number): number {
   let k = 1
   while (2 * k < n) k *= 2

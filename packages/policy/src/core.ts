@@ -1,4 +1,4 @@
-/* The rules of vaults, and how they are checked. The enclave loads this entry, without the words for people. */
+/* The entry that the enclave loads: the rules of vaults and their checks, without the texts for users. */
 
 export type { Approval, ApprovalReason, RequestReason, RuleReason, RuleVerdict } from '@countersign/protocol/core'
 export { assertApprovals, hashApprovals } from './approval.ts'

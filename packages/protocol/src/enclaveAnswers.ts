@@ -25,14 +25,14 @@ import type { Statement } from './statement.ts'
 import type { StatementV2 } from './statementV2.ts'
 import type { Signed } from './subject.ts'
 
-/* What an enclave answers to the calls of `enclave.ts`. The enclave loads nothing of it: it only has the types. */
+/* The enclave's answers to the calls in `enclave.ts`. The enclave imports only the types of this file. */
 
-/** An object that `JSON.parse` made. What it says is judged where it is used. */
+/** Any object from `JSON.parse`. The code that uses it checks its members. */
 const unread = <Value>() => leaf<Value>((value) => typeof value === 'object' && value !== null && !Array.isArray(value))
 
 /** Real quotes are 5 to 8 KiB. */
 const quote = hexUpTo(65_536)
-/** As long as a receipt takes. */
+/** Receipts have the same limit. */
 const eventLog = optional(checked(string(), ({ length }) => length <= 131_072))
 
 /** A quote over `computeEnclaveAttestReportData({ tlsKeyHash, nonce, configHash })`. */
@@ -40,22 +40,22 @@ export const attestResponse = object({
   quote,
   eventLog,
   config: unread<EnclaveConfig>(),
-  /** Written out: the configuration has their hash. */
+  /** In full. The configuration has only their hash. */
   settings: unread<EnclaveSettings>(),
   /** SHA-256 of the TLS key's SubjectPublicKeyInfo; zeros where there is no TLS. */
   tlsKeyHash: hex(32),
   bootId: hex(16),
   /**
-   * Identifies the root secret, as in its backups: enclaves of one secret have the same. The quote need not cover it, since it comes over
-   * a connection whose key the quote covers. Left out by enclaves of older releases.
+   * Identifies the root secret, as in its backups. Enclaves with the same secret have the same commitment. The quote need not cover it: the
+   * quote covers the key of the connection. Enclaves of older releases leave it out.
    */
   commitment: optional(hex(32)),
-  /** Where the settings have a log. */
+  /** Present if the settings have a log. */
   logs: optional(
     object({
       /** The origins that this enclave may write to, each once, the preferred one first. */
       own: list(string()),
-      /** Verifier keys of all origins of the settings, in their order, so that witnesses can be told of them. */
+      /** The verifier key of each origin in the settings, in the same order, so that witnesses can be configured. */
       keys: list(string()),
     }),
   ),
@@ -83,12 +83,12 @@ export const vaultResponse = object({
 })
 export type VaultResponse = Infer<typeof vaultResponse>
 
-/** What one quote covers, of one boot of one enclave. */
+/** A batch of statements from one boot of an enclave, with the quote that covers it. */
 const signedBatch = object({
   bootId: hex(16),
   sequence: natural,
   previous: hex(32),
-  /** The leaf hashes, in their order: root and paths follow from them. */
+  /** The leaf hashes, in tree order. The receiver computes root and paths. */
   leaves: checked(list(hex(32)), ({ length }) => length <= 256),
   quote,
   eventLog,
@@ -110,22 +110,22 @@ const signItemError = either(
       'session_expired',
       'key_binding_mismatch',
       'quote_unavailable',
-      /** Not of a source in the settings, wrongly signed, too old, or too far ahead. */
+      /** From a source that is not in the settings, wrongly signed, too old, or too far in the future. */
       'entropy_refused',
       /** This boot has signed something else with the sample. */
       'entropy_used',
-      /** Too many samples to remember: none can be told from one that was used. */
+      /** The enclave's memory of used samples is full, so it can't tell a new sample from a used one. */
       'entropy_memory_full',
       /** Call again with the text of the policy: the sample was not used. */
       'policy_unknown',
-      /** Not a policy that this enclave understands, or one that wants a log, which it does not have. */
+      /** This enclave doesn't understand the policy, or the policy needs a log and the enclave has none. */
       'policy_not_supported',
     ),
   }),
   object({ error: literal('policy_refused'), details: policyRefusal }),
-  /** Every approval is valid, but so many more are needed. */
+  /** Every approval is valid, but `missing` more are needed. */
   object({ error: literal('approvals_missing'), missing: natural }),
-  /** `index` is that in the list. */
+  /** `index` is the position in the list of approvals. */
   object({
     error: literal('approval_invalid'),
     index: natural,
@@ -134,13 +134,13 @@ const signItemError = either(
 )
 export type SignItemError = Infer<typeof signItemError>
 
-/** A statement of version 2 names what was signed by a hash, so it comes along. */
+/** A statement of version 2 has only a hash of its subject, so the subject comes with it. */
 export type SignedStatement =
   | { statement: Statement }
   | {
       statement: StatementV2
       subject: Signed['subject']
-      /** Of an off-chain kind. It is for the user, goes out once, and is kept by nobody. */
+      /** Only for off-chain kinds. The service returns it to the user once and stores no copy. */
       opening?: Opening | undefined
     }
 
@@ -150,7 +150,7 @@ const signedStatement = {
   opening: optional(unread<Opening>()),
 }
 
-/** Which of the response's batches, and where in it. */
+/** The index of the batch in the response, and of the leaf in the batch. */
 const placed = { batch: natural, leafIndex: natural }
 export type Placed = { batch: number; leafIndex: number }
 
@@ -165,34 +165,34 @@ export const signItemsResponse = object({
 })
 export type SignItemsResponse = Infer<typeof signItemsResponse>
 
-/** What an enclave has appended to its log, up to a checkpoint that it signed. */
+/** Entries that an enclave appended to its log, up to a checkpoint that it signed. */
 const appendedEntries = {
   origin: string(),
-  /** The index of the first of the entries. */
+  /** The index of the first entry. */
   from: natural,
-  /** All from there up to the size of the checkpoint. */
+  /** All entries from `from` up to the size of the checkpoint. */
   entries: list(hex(57)),
   /** A note with the signature of the log's key. */
   checkpoint: string(),
 }
 export type AppendedEntries = { origin: string; from: number; entries: readonly string[]; checkpoint: string }
 
-/** Where the settings have a log: statements come by `release` alone, and here is only where their leaves are. */
+/** The response if the settings have a log. It has only the places of the leaves; `release` returns the statements. */
 export const loggedItemsResponse = object({
   batches,
   results: list(either(object(placed), signItemError)),
-  /** Up to a checkpoint that covers all of the batches. Null where nothing was signed. */
+  /** Up to a checkpoint that covers all batches. Null if nothing was signed. */
   log: nullable(object(appendedEntries)),
 })
 export type LoggedItemsResponse = Infer<typeof loggedItemsResponse>
 
 export const logResponse = object({
   bootId: hex(16),
-  /** The newest that this boot has started; null before the first. */
+  /** The newest log that this boot started. Null before the first. */
   log: nullable(
     object({
       ...appendedEntries,
-      /** Whether a quorum cosigned the entry of the boot. Until then nothing is signed. */
+      /** Whether a quorum cosigned the boot's entry. Until then the enclave signs nothing. */
       isOpen: boolean,
     }),
   ),
@@ -200,10 +200,10 @@ export const logResponse = object({
 export type LogResponse = Infer<typeof logResponse>
 
 export const releaseResponse = object({
-  /** In the order of the leaves. Null for one that is not known, erased, not covered, or of another coordinator. */
+  /** In the order of the leaves. Null if the leaf is unknown, erased, not covered, or from another coordinator. */
   statements: list(nullable(object(signedStatement) as Schema<SignedStatement>)),
 })
 export type ReleaseResponse = Infer<typeof releaseResponse>
 
-/** The body of a refused call. */
+/** The body of an error response. */
 export type EnclaveErrorBody = { error: { code: string; message: string } }

@@ -1,6 +1,6 @@
 /**
- * Every code of the coordinator’s HTTP interface: its status, whether the same call may succeed later, its title, and what the reader should do
- * about it. `docs/errors.md` says more about each. An entry of its own, so that apps load it only where they show it.
+ * Every error code of the coordinator’s HTTP interface: its status, whether a retry may succeed, its title, and advice for the caller.
+ * `docs/errors.md` explains each code. This is a separate package entry, so that apps load it only where they show errors.
  */
 export const errorCodes = {
   invalid_json: {

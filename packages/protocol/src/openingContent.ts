@@ -1,18 +1,18 @@
 import { contentSchemas, type OffChainContent, offChainKinds } from './contents.ts'
 import { either, ethereum, hex, type Infer, list, literal, object, optional, type Schema } from './schema.ts'
 
-/** What was signed. `approvals` are a vault's, where its policy asked for some. */
+/** The half of an opening with the signed content. `approvals` are present if the vault's policy required some. */
 // @__NO_SIDE_EFFECTS__
 export function toContentHalf<Item>(approvals: Schema<Item>) {
   const shared = object({
-    /** 32 random bytes. Without them a reader of the commitment could try every likely message. */
+    /** 32 random bytes. Without them, anyone could find a likely message by hashing guesses. */
     salt: hex(32),
-    /** The digest that `content` hashes to, and that was signed. */
+    /** The signed digest, which is the hash of `content`. */
     digest: ethereum(32),
     approvals: optional(list(approvals)),
   })
   return either(
-    // In the spelling that was signed, of either case: the commitment is to that spelling.
+    // Hex keeps the case in which it was signed, because the commitment covers that spelling.
     ...offChainKinds.map((kind) => object({ ...shared.members, kind: literal(kind), content: contentSchemas[kind] })),
   ) as Schema as Schema<Infer<typeof shared> & OffChainContent>
 }

@@ -4,12 +4,12 @@ import { commitContent, commitSignature, malformed, type Opening, opening } from
 import { parse } from './schema.ts'
 import { parseStrictJson } from './strictJson.ts'
 
-/** A body of 32 KiB, with the approvals of a vault and what escaping may add. */
+/** Room for a body of 32 KiB, a vault's approvals, and the growth through escaping. */
 export const MAX_OPENING_BYTES = 262_144
-/** The content may be nested 16 deep, inside four levels of its own. */
+/** The content may nest 16 levels, inside four levels of the opening. */
 const MAX_OPENING_DEPTH = 24
 
-/** The opening with one half replaced by its commitment, to show the other alone. */
+/** Replaces one half of the opening by its commitment, to show only the other half. */
 export function withholdHalf(opening: Opening, half: keyof Opening): Opening {
   const { content, signature } = opening
   if (half === 'content')
@@ -17,7 +17,7 @@ export function withholdHalf(opening: Opening, half: keyof Opening): Opening {
   return typeof signature === 'string' ? opening : { content, signature: toHex(commitSignature(signature)) }
 }
 
-/** Narrows to an opening of at least one half, each member in its one spelling. Whether the content hashes to its digest is not checked here. */
+/** Narrows to an opening with at least one half, each member in its one spelling. Doesn't compare the content with its digest. */
 export function assertOpening(value: unknown): asserts value is Opening {
   parse(opening, value, malformed)
 }

@@ -6,9 +6,9 @@ import { parse, type Schema } from './schema.ts'
 type Call = { [Name in Endpoint]: Endpoints[Name] extends { request: Schema } ? Name : never }[Endpoint]
 
 const invalid = 'invalid_typed_data'
-/** The codes of faults that are not `invalid_request`: by what `parse` says, or by the member that this begins with. */
+/** Error codes other than `invalid_request`, by the full details from `parse` or by the member that they begin with. */
 const codes: { [Name in Call]?: Readonly<Record<string, ErrorCode>> } = {
-  // Whether the members of an object are those of a policy is for `@countersign/policy` to say.
+  // The schema only requires an object. `@countersign/policy` checks its members.
   'POST /vaults': { 'policy is not valid': 'invalid_policy' },
   'POST /sign/digest': { digest: 'invalid_digest', txMetadata: 'invalid_tx_metadata' },
   'POST /sign/message': { 'message is not valid': 'invalid_message' },
@@ -16,7 +16,7 @@ const codes: { [Name in Call]?: Readonly<Record<string, ErrorCode>> } = {
 }
 
 /**
- * The body of a call. `fail` makes the caller's own error.
+ * Parses the body of a call. `fail` creates the error to throw.
  *
  * @example
  * const { policy, address } = parseRequest('POST /vaults', body, fail)
@@ -35,7 +35,7 @@ export function parseRequest<Name extends Call>(
   })
 }
 
-/** Why metadata are those of another kind of transaction, which no correction of the call would help. */
+/** The reason, if the metadata describe a kind of transaction that isn't supported. Fixing the call can't help then. */
 function findUnsupported(body: unknown): string | undefined {
   const { txMetadata } = body as { txMetadata?: unknown }
   if (!isPlainObject(txMetadata)) return undefined

@@ -1,9 +1,9 @@
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import type { Endpoint } from './http.ts'
 
-/* What the first page of an app loads. The table of endpoints would bring the parsers of all requests along. */
+/* An app's first page loads this file. The table of endpoints would add the parsers of all requests to it. */
 
-/** What stands for the `:names` in the path of an endpoint. */
+/** The values for the `:names` in the path of an endpoint. */
 export type PathParameters<Name extends string> = Name extends `${string}/:${infer Parameter}/${infer Rest}`
   ? { [Key in Parameter]: string } & PathParameters<`/${Rest}`>
   : Name extends `${string}/:${infer Parameter}`
@@ -15,7 +15,7 @@ export type PathArguments<Name extends string> =
   unknown extends PathParameters<Name> ? [] : [parameters: PathParameters<Name>]
 
 /**
- * The method of an endpoint, and its path with the parameters in their places.
+ * Returns the method of an endpoint, and its path with the parameters filled in.
  *
  * @example
  * toMethodAndPath('GET /proof/:slug', { slug }) // { method: 'GET', path: '/proof/…' }
@@ -26,7 +26,7 @@ export function toMethodAndPath<Name extends Endpoint>(
 ): { method: 'GET' | 'POST'; path: string } {
   const filled = endpoint.replace(/:(\w+)/g, (_, name: string) => {
     const value = (parameters as Record<string, string> | undefined)?.[name] as string
-    // Slugs and addresses: anything else could lead to another path.
+    // Slugs and addresses match this. Other text could change the path.
     if (!/^[\w-]+$/.test(value)) throw new ServiceError<ProtocolErrorCode>('invalid_request', `not a ${name}`)
     return value
   })
@@ -34,7 +34,7 @@ export function toMethodAndPath<Name extends Endpoint>(
   return { method, path }
 }
 
-/** Of the page to return to after a sign-in, in characters. */
+/** The longest URL to return to after a sign-in, in characters. */
 export const MAX_RETURN_TO_LENGTH = 2048
 
 /**

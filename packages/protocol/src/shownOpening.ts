@@ -3,7 +3,7 @@ import type { Opening } from './opening.ts'
 import { toContentHalf } from './openingContent.ts'
 import { ethereum, hex, object, type Schema } from './schema.ts'
 
-/** The same as the service answers it, with both halves. */
+/** An opening as the service returns it: with both halves. */
 export const shownOpening = object({
   content: toContentHalf(approval),
   signature: object({ salt: hex(32), signature: ethereum(65) }),

@@ -7,19 +7,19 @@ import {
 } from '@countersign/protocol/core'
 import { checked, hex, hexUpTo, type Infer, leaf, natural, object } from '@countersign/protocol/schema'
 
-/* What enclaves and custodians say to each other, at the `rootSecretPaths` of the protocol. */
+/* Messages between enclaves and custodians, at the `rootSecretPaths` of the protocol. */
 
 /** Real quotes are 5 to 8 KiB. */
 const MAX_QUOTE_BYTES = 65_536
 /** A secret of 32 bytes and a tag of 16. */
 const SEALED_SECRET_BYTES = 48
-/** A share has the secret's 32 bytes and its place; the tag has 16. */
+/** A share of 33 bytes (the secret's 32 and an index), and a tag of 16. */
 export const SEALED_SHARE_BYTES = 49
 
-/** What shows an enclave to its peer: a quote, what it was configured with, and Intel's collateral to judge the quote by. */
+/** Evidence that an enclave sends to its peer: a quote, its configuration, and Intel's collateral to verify the quote with. */
 export const peerEvidence = object({
   quote: hexUpTo(MAX_QUOTE_BYTES),
-  // Text that is not well-formed Unicode has no hash, which should show here and not later.
+  // Text that isn't well-formed Unicode can't be hashed. Parsing should fail here, not later.
   config: leaf<EnclaveConfig>((value) => hashEnclaveConfig(value as EnclaveConfig)),
   collateral: leaf<Collateral>((value) => {
     assertCollateral(value)
@@ -28,7 +28,7 @@ export const peerEvidence = object({
 })
 export type PeerEvidence = Infer<typeof peerEvidence>
 
-/** Judged by `areSettingsOf`, with the configuration that has their hash. */
+/** `areSettingsOf` checks these against the hash in the configuration. */
 export const unreadSettings = leaf<EnclaveSettings>((value) => value !== undefined)
 
 export function areSettingsOf({ evidence, settings }: { evidence: PeerEvidence; settings: EnclaveSettings }): true {
@@ -66,7 +66,7 @@ export const recoveryResponse = checked(
 )
 export type RecoveryResponse = Infer<typeof recoveryResponse>
 
-/** A share of the custodian at this place of the backup, sealed to the enclave's key by the custodian's. */
+/** The share of the custodian with this index in the backup, sealed to the enclave's key with the custodian's key. */
 export const shareRequest = object({ ...toSealed(SEALED_SHARE_BYTES), index: natural })
 export type ShareRequest = Infer<typeof shareRequest>
 

@@ -11,18 +11,18 @@ import {
 import { VerifierError, withSource } from './errors.ts'
 import { type FindBlockDeps, findBlock, trimWhiteSpace } from './getBlock.ts'
 
-/** A file that the reader gives as collateral. */
+/** A file that the user passes as collateral. */
 export type GivenFile = { name: string; bytes: Uint8Array<ArrayBuffer> }
 
 export type CollateralFile = GivenFile & { cid: string }
 
-/** What a receipt names, as far as it is to be had. */
+/** The blocks and collateral of a receipt that could be loaded. */
 export type LoadedParts = {
-  /** Of version 2. */
+  /** Only for receipts of version 2. */
   blocks: GivenBlocks
-  /** `name` is that of the file that it came from. */
+  /** `name` is the user's file, if it came from one. */
   collateral: { bytes: Uint8Array<ArrayBuffer>; name: string | undefined } | undefined
-  /** The collateral of another time, by which the evidence is to be judged again. */
+  /** Collateral of another time, to verify the evidence again as of that time. */
   fresh: CollateralFile | undefined
   /** What could not be fetched, and why. */
   problems: readonly string[]
@@ -30,15 +30,15 @@ export type LoadedParts = {
 
 export type LoadPartsParameters = {
   receipt: AnyReceipt | undefined
-  /** The reader's own. */
+  /** The user's collateral files. */
   files: readonly CollateralFile[]
   gateways: readonly string[]
   at: Date | undefined
 }
 
 /**
- * The blocks that a receipt names, and its collateral: among the reader's files, beside the receipt, or from a gateway. Wherever they
- * come from, their CIDs decide. A receipt of version 1 is one block, and names its collateral itself.
+ * Loads the blocks that a receipt names, and its collateral: from the user's files, from next to the receipt, or from a gateway. Their CIDs
+ * must match, whatever the source. A receipt of version 1 is a single block that names its collateral itself.
  */
 export async function loadParts(
   deps: Omit<FindBlockDeps, 'onFetch'> & { onPhase: (phase: 'blocks' | 'collateral') => void },
@@ -59,9 +59,9 @@ export async function loadParts(
 }
 
 /**
- * Release, batch and a vault's policy, and through the release the coordinator. One that is not to be had is left out, and its step
- * says so; one that its CID names and that is malformed is handed on, for the step to fail. `cid` is that of the collateral, once the
- * release is there to name it.
+ * Loads the release, the batch, a vault's policy, and the coordinator block that the release names. A block that can't be loaded is left
+ * out, and its verification step reports that. A malformed block with the right CID is returned, so that its step fails. `cid` is the
+ * collateral's; without the release it is unknown.
  */
 async function loadBlocks(
   deps: FindBlockDeps,
@@ -95,17 +95,17 @@ function readRelease(bytes: Uint8Array) {
 }
 
 /**
- * Refuses what is no collateral. White space around it is left out: no block of collateral has any, and what remains still
- * has to have the right CID.
+ * Throws if the file is not collateral. Removes white space around it: blocks of collateral have none, and the CID of the rest is
+ * still checked.
  */
 export function parseCollateralFile({ name, bytes: content }: GivenFile): CollateralFile {
-  // Of a file that is too large not all was read, so that its end is not its end.
+  // A file that is too large was read only in part, so its last bytes aren't the file's end.
   const bytes = content.length > MAX_COLLATERAL_BYTES ? content : trimWhiteSpace(content)
   withSource(name, () => parseCollateral(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)))
   return { name, bytes, cid: toCid(bytes) }
 }
 
-/** Files that are neither this nor the receipt's own are a mistake: the reader would believe that they had been used. */
+/** Throws for files that would not be used. Otherwise the user would believe that they were. */
 function chooseFreshCollateral(
   files: readonly CollateralFile[],
   { cid, at }: { cid: string; at: Date | undefined },

@@ -2,19 +2,19 @@ import { createPrivateKey, sign } from 'node:crypto'
 import type { Clock } from '../system.ts'
 import { createOidcProvider, type IdentityProvider, type OidcProviderParameters, type Prompt } from './oidc.ts'
 
-/** What is particular about a provider, by its issuer. Everybody else is plain OpenID Connect. */
+/** The settings that differ for known issuers. All other providers use plain OpenID Connect. */
 export type Preset = Pick<OidcProviderParameters, 'scope' | 'responseMode'> & {
-  /** For people. */
+  /** Shown to users. */
   name?: string
   hasKey?: boolean
 }
 
 const PLAIN: Preset = { scope: 'openid email profile', responseMode: 'query' }
 
-/** Apple has no scope `profile`, and posts a form to whoever asks for an e-mail address. */
+/** Apple has no `profile` scope. It answers with a form post if the scopes include the e-mail address. */
 const APPLE: Preset = { name: 'Apple', scope: 'openid email name', responseMode: 'form_post', hasKey: true }
 
-/** Where a provider with this id is, unless the settings say otherwise. */
+/** Default issuers by provider id. The settings can override them. */
 export const defaultIssuers: Readonly<Record<string, string>> = {
   google: 'https://accounts.google.com',
   apple: 'https://appleid.apple.com',
@@ -27,15 +27,15 @@ export function getPreset(issuer: string): Preset {
   return PLAIN
 }
 
-/** The key that Apple gave the team, and its names. */
+/** The key that Apple issued to the team, and its ids. */
 type AppleKey = { teamId: string; keyId: string /** PKCS #8, PEM. */; privateKey: string }
 
 /** One exchange needs it for seconds; Apple accepts up to six months. */
 const TTL_S = 300
 
 /**
- * The client secret that Apple takes: a JWT, signed with the team's key (Apple, "Creating a client secret"). Each exchange
- * makes its own, so that none is kept and none expires.
+ * Creates the client secret for Apple: a JWT, signed with the team's key (Apple, "Creating a client secret"). Each exchange
+ * creates a new one, so none is stored and none can expire.
  */
 export function createAppleSecret(
   { teamId, keyId, privateKey }: AppleKey,
@@ -53,7 +53,7 @@ export function createAppleSecret(
   }
 }
 
-/** Throws where it is not a private key on P-256, without quoting it. */
+/** Throws if this is not a private key on P-256. The error never quotes the key. */
 export function parseAppleKey(pem: string) {
   try {
     const key = createPrivateKey(pem)
@@ -69,15 +69,15 @@ export type ProviderConfig = {
   issuer: string
   clientId: string
   clientSecret: string | AppleKey
-  /** How it is made to ask who it is after a sign-out; undefined: as its metadata says. */
+  /** The `prompt` to send after a sign-out, so that the provider asks who signs in. Undefined: taken from its metadata. */
   prompt?: Prompt
-  /** For people. */
+  /** Shown to users. */
   name: string
   /** A `data:` URL. */
   icon: string
 }
 
-/** The identity providers by their id, which is in the path of their sign-in. */
+/** The identity providers by id. The id is part of the sign-in path. */
 export function createProviders(
   providers: readonly ProviderConfig[],
   {

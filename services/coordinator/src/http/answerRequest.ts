@@ -12,7 +12,7 @@ import { toMarkedPage } from './markMock.ts'
 import { type OriginRules, toPreflightHeaders } from './origin.ts'
 import { readTarget } from './readTarget.ts'
 
-/** Answers any request. `getSignal` gives what aborts when its caller is gone. */
+/** Answers any request. `getSignal` returns a signal that aborts when the caller disconnects. */
 export type AnswerRequest = (incoming: Incoming, getSignal: () => AbortSignal) => Promise<Answer & { headers: Headers }>
 
 type Deps = {
@@ -25,7 +25,7 @@ type Deps = {
 
 const UNREADABLE = { path: '/', rawPath: '/', search: '' }
 
-/** What every request passes: the guards, its route or a preflight's answer, and the headers that all answers have. */
+/** Runs the guards, then the route or a preflight's answer, and adds the headers of all answers. */
 export function createAnswerRequest({ guards, origins, isMock, route, onError }: Deps): AnswerRequest {
   function answerPreflight(c: AppContext): Answer | undefined {
     const { method, path, header } = c.req
@@ -48,7 +48,7 @@ export function createAnswerRequest({ guards, origins, isMock, route, onError }:
       method: incoming.method ?? '',
       header(name) {
         const value = incoming.headers[name]
-        // Only of `set-cookie`, which is for answers, are there several.
+        // Only `set-cookie` is an array, and requests don't use it.
         return typeof value === 'string' ? value : undefined
       },
     }

@@ -19,21 +19,21 @@ import { CoordinatorError, type CoordinatorErrorCode, invalidRequest } from '../
 import type { SignContent } from '../sign/contents.ts'
 
 /*
- * What is to be signed, from bodies that `parseRequest` has read. Each is hashed here as the enclave does, so that what it would
- * refuse costs no sample; no key, session or sample is touched before. Errors never repeat anything of a body.
+ * Converts bodies that `parseRequest` has read to the content to sign. The content is hashed here as in the enclave, so an invalid request
+ * fails before it uses a key, a session or an entropy sample. Errors never repeat any part of a body.
  */
 
 export type ChainLimits = {
-  /** Undefined: any. */
+  /** Undefined allows all chains. */
   allowedChainIds: readonly number[] | undefined
-  /** Whether what is good on every chain is refused too. */
+  /** Whether to reject content that is valid on every chain, too. */
   isChainRequired?: boolean
 }
 
-/** Which wallet is to sign, and who approves. */
+/** The wallet that signs, and the approvals. */
 export type ParsedWalletUse = { wallet: Hex | undefined; approvals: readonly Approval[] | undefined }
 
-/** An empty list of approvals is none. */
+/** An empty list of approvals becomes undefined. */
 export function parseWalletUse({ wallet, approvals }: WalletUse): ParsedWalletUse {
   if (wallet === undefined && approvals !== undefined) throw invalidRequest('approvals are for a vault')
   return { wallet: parseWallet(wallet), approvals: approvals?.length === 0 ? undefined : approvals }
@@ -46,7 +46,7 @@ export function parseWallet(value: string | undefined, member = 'wallet'): Hex |
   return value.toLowerCase() as Hex
 }
 
-/** Refuses a digest that is not that of the transaction: a user must never sign what the metadata does not show. */
+/** Rejects a digest of another transaction: a user must never sign a transaction that differs from the metadata. */
 export function toTransaction(request: SignDigestRequest, limits: ChainLimits): SignContent {
   const { to, data, ...rest } = request.txMetadata
   const txMetadata = { ...rest, to: to.toLowerCase() as Hex, data: data.toLowerCase() as Hex }
@@ -58,7 +58,7 @@ export function toTransaction(request: SignDigestRequest, limits: ChainLimits): 
   return { kind: 'transaction', digest, txMetadata }
 }
 
-/** A permit of another chain moves what is there: it is refused as a transaction of that chain is. */
+/** A permit for another chain can move assets there, so the limits for transactions apply to it, too. */
 export function toOffChain(content: OffChainContent, limits: ChainLimits): SignContent {
   const digest = toPrefixedHex(translated(() => hashContent(content)))
   const chain = findContentChain(content)
@@ -70,7 +70,7 @@ export function toOffChain(content: OffChainContent, limits: ChainLimits): SignC
   return { ...content, digest }
 }
 
-/** Which implementations are allowed is a setting of the enclave: `createBatchSigner` refuses the others. */
+/** The enclave's settings list the allowed implementations. `createBatchSigner` rejects all others. */
 export function toAuthorization(given: Authorization, limits: ChainLimits): SignContent {
   const authorization = { ...given, address: given.address.toLowerCase() as Hex }
   if (authorization.chainId === 0) {
@@ -81,7 +81,7 @@ export function toAuthorization(given: Authorization, limits: ChainLimits): Sign
   return { kind: 'authorization', authorization, digest: toPrefixedHex(hashAuthorization(authorization)) }
 }
 
-/** Throws where the operator does not sign for a chain. In typed data its number may be larger than a safe one. */
+/** Throws if the operator does not allow the chain. It takes a bigint, because chain ids in typed data can exceed 2^53 - 1. */
 function assertChainAllowed(chainId: bigint, { allowedChainIds }: ChainLimits): void {
   if (allowedChainIds === undefined || allowedChainIds.some((allowed) => BigInt(allowed) === chainId)) return
   throw new CoordinatorError('chain_not_allowed', 'the service does not sign for this chain')
@@ -89,7 +89,7 @@ function assertChainAllowed(chainId: bigint, { allowedChainIds }: ChainLimits): 
 
 const codes = ['invalid_message', 'invalid_typed_data', 'message_too_large'] as const
 
-/** The protocol's own refusals under their own codes. */
+/** Rethrows errors of the protocol with their code if it is one of `codes`, and with `invalid_request` otherwise. */
 function translated<Value>(hash: () => Value): Value {
   try {
     return hash()

@@ -1,22 +1,21 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** What a request is for. */
 export type Target = {
-  /** Decoded, as routes match it; slashes that were encoded stay so. */
+  /** Decoded, for matching routes. Encoded slashes stay encoded. */
   path: string
-  /** As it was sent, with its percent signs. */
+  /** As it was sent, still percent-encoded. */
   rawPath: string
-  /** With the question mark, unless it is empty. */
+  /** Includes the question mark. Empty if there is no query. */
   search: string
 }
 
-/** A host in which no reader finds anything else. */
+/** A host that every parser reads the same way. */
 const PLAIN_HOST = /^[a-z0-9._-]+(?::(?:[1-5]\d{3,4}|[6-9]\d{3}))?$/
-/** A target that a URL has as it is. */
+/** A target that `URL` would leave unchanged. */
 const PLAIN_TARGET = /^\/[!$&-;=?-[\]_a-z~]*$/
 const DOT_SEGMENT = /\/\.\.?(?:[/?]|$)/
 
-/** Undefined where the target or the `Host` is no address, or two readers could differ on what it is. */
+/** Returns undefined if the target or `Host` is invalid, or if two parsers could read it differently. */
 export function readTarget(incoming: { url?: string | undefined; headers: IncomingHttpHeaders }): Target | undefined {
   const { url = '', headers } = incoming
   const host = headers.host || 'localhost'
@@ -38,7 +37,7 @@ export function readTarget(incoming: { url?: string | undefined; headers: Incomi
   }
 }
 
-/** A percent sign that was sent as `%25` stays so, for the parameters to be decoded once. */
+/** Keeps `%25` encoded, because the router decodes parameters later. Decoding twice would change them. */
 function decodePath(path: string): string {
   try {
     return decodeURI(path.replaceAll('%25', '%2525'))

@@ -6,10 +6,9 @@ type Handle = (c: AppContext) => Answer | Promise<Answer>
 
 export type Handlers = Map<RouteName, Handle>
 
-/** The routes of one path. */
 type PathRoutes = { path: string; names: readonly string[]; pattern: RegExp; byMethod: Map<string, Handle> }
 
-/** Calls the handler of a request. Paths without parameters go first; other methods on a path are refused, whatever else could match it. */
+/** Calls the handler of a request. Paths without parameters match first. If the matching path lacks the method, no other path is tried. */
 export function createRouter(handlers: Handlers): Handle {
   const all = new Map<string, PathRoutes>()
   for (const [name, handle] of handlers) {
@@ -47,7 +46,7 @@ export function createRouter(handlers: Handlers): Handle {
   }
 }
 
-/** `:name` is one segment, `:name{.+}` one or more. */
+/** `:name` matches one segment, `:name{.+}` one or more. */
 function toPathRoutes(path: string): PathRoutes {
   const parameters = [...path.matchAll(/:(\w+)(\{\.\+\})?/g)]
   const source = parameters.reduce((text, [all, , more]) => text.replace(all, more ? '(.+)' : '([^/]+)'), path)

@@ -3,16 +3,16 @@ import { boolean, natural, positive, type Schema, text, time } from '@countersig
 
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
-/** What a document says of members beside their shape, by their paths: `rules[].reasons`, or `transactions[].1.kind` in the second form. */
+/** Keywords to add to members, by path: `rules[].reasons`, or `transactions[].1.kind` in the second option of an `either`. */
 export type SchemaWords = { readonly [path: string]: JsonSchema }
 
 type Parameters = {
-  /** To the schemas that the document has by name. */
+  /** Returns the reference to a schema that has a name in the document. */
   findReference(schema: Schema): JsonSchema | undefined
   words?: SchemaWords | undefined
 }
 
-/** Leaves by their functions and patterns, which copies of a schema share. */
+/** Leaves are found by their function or pattern, because copies of a schema share these. */
 const leaves = new Map<unknown, JsonSchema>([
   [natural.is, { type: 'integer', minimum: 0 }],
   [positive.is, { type: 'integer', minimum: 1 }],
@@ -21,17 +21,17 @@ const leaves = new Map<unknown, JsonSchema>([
   [time.pattern, { type: 'string', format: 'date-time' }],
 ])
 
-/** JSON Schema of what a schema lets pass. */
+/** The JSON Schema of the values that a schema accepts. */
 export function toJsonSchema(schema: Schema, parameters: Parameters, path = ''): JsonSchema {
   return finish(parameters.findReference(schema) ?? toShape(schema, parameters, path), schema, parameters.words?.[path])
 }
 
-/** The same of one that has a name, where it is declared. */
+/** The JSON Schema of a named schema, for the place where the document declares it. */
 export function toComponent(schema: Schema, parameters: Parameters): JsonSchema {
   return finish(toShape(schema, parameters, ''), schema, parameters.words?.[''])
 }
 
-/** Words go before the shape; those with `anyOf` stand for all of it. */
+/** Words override keywords of the shape. Words with `anyOf` replace the whole shape. */
 function finish(shape: JsonSchema, { or }: Schema, words: JsonSchema = {}): JsonSchema {
   if (words.anyOf !== undefined) return words
   return { ...shape, ...(or?.includes(null) && { type: [shape.type, 'null'] }), ...words }
@@ -60,5 +60,4 @@ function toShape(schema: Schema, parameters: Parameters, path: string): JsonSche
   return { type: 'string', ...(pattern.source !== '^' && { pattern: pattern.source }) }
 }
 
-/** Whether a member may be missing. */
 export const isOptional = (schema: Schema) => schema.or?.includes(undefined) ?? false

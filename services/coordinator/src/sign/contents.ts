@@ -22,14 +22,14 @@ import {
 import { invalidAnswer } from '../errors.ts'
 import type { StoredPolicy } from '../store/vaults.ts'
 
-/* What depends on the kind of a signature: what was asked, what the enclave gets, and what it must have signed. */
+/* Everything that depends on the kind of a signature: the request, the item for the enclave, and the expected subject. */
 
-/** The parsed content of a signature; `digest` is that of the rest. */
+/** The parsed content to sign. `digest` is the hash of the other members. */
 export type SignContent = { digest: Hex } & (
   | { kind: 'transaction'; txMetadata: TxMetadata }
   | { kind: 'authorization'; authorization: Authorization }
   | OffChainContent
-  /** A statement about the address of the wallet; the digest is that of its subject. */
+  /** A statement about the wallet's address. `digest` is the hash of its subject. */
   | { kind: 'address' }
 )
 
@@ -41,7 +41,7 @@ type Request = {
   asked: SignContent
 }
 
-/** What the enclave gets. Version 1 knows no vaults. */
+/** The item to send to the enclave. Statements of version 1 do not support vaults. */
 export function toSignItem(
   { sid, grant, keyId, vault, asked }: Request,
   { sample, receiptVersion }: { sample: AnyWitness; receiptVersion: 1 | 2 },
@@ -66,7 +66,7 @@ export function toSignItem(
 /** The subject's members are in the order of canonical JSON. */
 type SignedAs = { signed: Signed; signature: Hex | undefined; opening?: Opening }
 
-/** The subject of a statement of version 2, built from what was asked, with what only the enclave knows of it. */
+/** Builds the subject of a statement of version 2 from the request, and from the values that only the enclave knows. */
 export function toSigned(
   { item, address, asked }: { item: SignItem; address: Hex; asked: SignContent },
   result: SignedStatement,
@@ -115,7 +115,7 @@ export function toSigned(
   }
 }
 
-/** The opening must be of exactly what was asked, or the caller could never show it. */
+/** Throws unless the opening matches the request exactly. The caller could not show any other opening. */
 function toOffChain(digest: Hex, item: OffChainItem, opening: unknown): SignedAs {
   assertOpening(opening)
   const { content, signature } = opening

@@ -23,22 +23,22 @@ type TimedJob = SignJob<'leaf' | 'time' | 'log'>
 
 export type Failure = { job: LeafJob; reason: unknown }
 
-/** Writes the logs of enclaves, and has them cosigned. */
+/** Writes the logs of enclaves and collects cosignatures for them. */
 export type LogRecorder = {
   /**
-   * Writes what an enclave appended, with claims on what it signed: first of all, since nothing that is written is ever taken back. Returns
-   * the leaves whose (wallet, digest) somebody else has claimed or signed: they are to be dropped. Throws `log_unavailable`.
+   * Writes the entries that an enclave appended, with claims on the digests that it signed. Callers do this first, because entries are
+   * never removed. Returns the leaves whose (wallet, digest) another request has claimed or signed; drop these. Throws `log_unavailable`.
    */
   record(
     appended: AppendedEntries,
     context: { bootId: string; terms: EnclaveTerms; claims: readonly Claim[] },
   ): Promise<{ lost: ReadonlySet<string> }>
   /**
-   * A note that covers so many entries, with the log's signature and those of a quorum of the settings' witnesses, in the order of the
-   * settings; and of those that the vaults among them ask for. Throws `log_unavailable` when it takes too long.
+   * Returns a note that covers `size` entries. It has the log's signature and cosignatures of a quorum of the settings' witnesses, in the
+   * order of the settings. It also satisfies the witness policies in `needs`. Throws `log_unavailable` when it takes too long.
    */
   cosign(parameters: { origin: string; size: number; needs?: readonly WitnessPolicy[] }): Promise<CosignedNote>
-  /** Gives claims up: what they are of was dropped. */
+  /** Releases the claims of statements that were dropped. */
   giveUp(claims: readonly Claim[]): Promise<void>
 }
 
@@ -48,23 +48,23 @@ export type SignLog = ReturnType<typeof createSignLog>
 export type LogStep = ReturnType<SignLog['begin']>
 type LogPlace = { index: number; timeMs: number }
 
-/** How long a signature may take from the enclave's answer until its statement is asked for. The enclave itself erases after 30 s. */
+/** The longest time from the enclave's answer until the coordinator asks for the statement. The enclave erases statements after 30 s. */
 const LIMIT_MS = 10_000
 const GIVE_UP_MS = 1_000
-/** How often and for how long to look for the signature of another who was first. */
+/** How often and how long to poll for the signature if another request was first. */
 const POLL_MS = 50
 const PATIENCE_MS = 3_000
 
 const ACKNOWLEDGE_MS = 500
-/** After that the enclave has reported that it heard nothing. */
+/** By then the enclave has logged the statement as unacknowledged. */
 const FORGET_MS = 60_000
 const MAX_ACKNOWLEDGED = 1_024
 /** Requests in one call. */
 const MAX_TOGETHER = 512
-/** Statements in one answer, far below what is read of one: more only for a single request, which one call to sign bounds. */
+/** Bytes of statements in one answer, far below the read limit. A single request may exceed it, but the sign call bounds its size. */
 const MAX_TOGETHER_BYTES = 2_000_000
 
-/** Signing where the enclave has a log. */
+/** The steps of signing that an enclave with a log needs. */
 export function createSignLog(deps: {
   keeper: LogRecorder
   enclave: Pick<KeyEnclave, 'release'>
@@ -87,7 +87,7 @@ export function createSignLog(deps: {
     }
   }
 
-  /** The log's part in finishing one answer of an enclave. */
+  /** The log's steps for one answer of an enclave. */
   function begin({
     appended,
     bootId,
@@ -101,7 +101,7 @@ export function createSignLog(deps: {
     const places = readPlaces(appended)
     const limit = createLimit(schedule, LIMIT_MS)
     return {
-      /** The job's entry under its key. Throws `attestation_invalid`: without one nobody could prove that it is in the log. */
+      /** Finds the job's log entry. Throws `attestation_invalid` without one, because no inclusion proof would be possible. */
       findEntry({ keyId, leaf }: LeafJob): LogPlace {
         const place = places.get(keyId + leaf.hash)
         if (place === undefined) throw invalidAnswer('the statement is not in the log')
@@ -113,7 +113,7 @@ export function createSignLog(deps: {
         if (key !== undefined) return key
         throw new CoordinatorError('attestation_invalid', 'the enclave’s log is not one of its settings')
       },
-      /** Writes entries and claims. `lost` are the jobs whose digest somebody else signs; the enclave is told to drop them. */
+      /** Writes entries and claims. `lost` are the jobs whose digest another request signs; the enclave is asked to drop them. */
       async record<Job extends TimedJob>(jobs: readonly Job[], terms: EnclaveTerms) {
         const claims = jobs.flatMap(toClaim)
         const { lost } = await limit.hold(keeper.record(appended, { bootId, terms, claims }))
@@ -122,7 +122,7 @@ export function createSignLog(deps: {
         releases.drop(bootId, losers.map(toLeafHash))
         return { owned: jobs.filter((job) => !isLost(job)), lost: losers }
       },
-      /** Waits for witnesses and for the quote, then asks for the statements. Null for one that the enclave has erased. */
+      /** Waits for the witnesses and the quote, then asks for the statements. A statement is null if the enclave has erased it. */
       async release(
         jobs: readonly TimedJob[],
         { need, verified }: { need: WitnessPolicy | undefined; verified: Promise<VerifiedBatch> },
@@ -138,19 +138,19 @@ export function createSignLog(deps: {
         )
         return statements
       },
-      /** The job is stored. */
+      /** Reports to the enclave that the job is stored. */
       acknowledge: (job: LeafJob) => releases.acknowledge(bootId, toLeafHash(job)),
-      /** The enclave drops these statements, so that nobody gets them, and their claims are given up. */
+      /** Asks the enclave to drop these statements, so that no one gets them, and releases their claims. */
       async drop(jobs: readonly LeafJob[]) {
         releases.drop(bootId, jobs.map(toLeafHash))
         await giveUpClaims(bootId, jobs)
       },
-      /** Another request was first with this digest: answers its signature, once it is stored. */
+      /** If another request was first with this digest: answers with that request's signature once it is stored. */
       async answerWinner(job: LeafJob) {
         const [winner] = await Promise.allSettled([findWinner(job)])
         answer(job, winner)
       },
-      /** The run is over: no timer is left. */
+      /** Cancels the timer. */
       end: limit.end,
     }
   }
@@ -172,11 +172,11 @@ export function createSignLog(deps: {
   return { begin, stop: releases.stop }
 }
 
-/** Of an entry in hex (`spec/log-v1.md`): the kind of a signature, and where its key id and leaf end and its time begins. */
+/** For an entry in hex (`spec/log-v1.md`): the kind byte of a signature, and the offset of the time, where key id and leaf end. */
 const SIGNATURE = '01'
 const TIME_AT = 98
 
-/** By key id and leaf. Malformed entries are skipped: the log's writer refuses the answer as a whole. */
+/** By key id and leaf. Skips malformed entries: the log's writer rejects the whole answer because of them. */
 function readPlaces({ from, entries }: AppendedEntries): Map<string, LogPlace> {
   const places = new Map<string, LogPlace>()
   for (const [offset, entry] of entries.entries()) {
@@ -193,10 +193,10 @@ function toClaim({ walletId, asked, leaf }: LeafJob): Claim[] {
 
 const toLeafHash = ({ leaf }: LeafJob) => leaf.hash
 
-/** Work that takes longer is abandoned, and its result dropped. */
+/** Abandons work that takes longer, and ignores its result. */
 function createLimit(schedule: Schedule, limitMs: number) {
   const over = Promise.withResolvers<never>()
-  // There may be nobody who waits.
+  // Prevents an unhandled rejection if no one is waiting.
   over.promise.catch(() => {})
   const end = schedule(() => over.reject(logUnavailable('it took too long')), limitMs)
   return { hold: <Result>(work: Promise<Result>) => Promise.race([work, over.promise]), end }
@@ -209,10 +209,10 @@ export function logUnavailable(details: string): CoordinatorError {
 /** A call that waits for statements. */
 type Call = { request: ReleaseRequest; bytes: number }
 
-/** Leaves to acknowledge, and since when. */
+/** Leaves to acknowledge, with the times at which they were added. */
 type Acknowledgements = { leaves: Map<string, number>; cancel: (() => void) | undefined }
 
-/** What this coordinator tells the boots that signed for it. */
+/** Sends releases, drops and acknowledgements to the boots that signed for this coordinator. */
 export function createReleases(deps: {
   enclave: Pick<KeyEnclave, 'release'>
   schedule: Schedule
@@ -228,7 +228,7 @@ export function createReleases(deps: {
     weight: { of: ({ bytes }) => bytes, limit: MAX_TOGETHER_BYTES },
     slots: 1,
     async run(asked, { onSent, answer }) {
-      // Who comes next does not wait for this answer.
+      // The next batch doesn't wait for this answer.
       onSent()
       const groups = Map.groupBy(asked, ({ request: { leaves: _, ...note } }) => JSON.stringify(note))
       await Promise.all([...groups.values()].map((group) => releaseTogether(group, answer)))
@@ -297,24 +297,24 @@ export function createReleases(deps: {
     void told.then(() => underWay.delete(told))
   }
 
-  /** Each call takes what it tells. */
+  /** Ends because each call removes the leaves that it sends. */
   function tellAll(bootId: string) {
     while (boots.has(bootId)) tell({ bootId })
   }
 
   return {
     /**
-     * Asks for statements of about so many bytes, together with others that wait for the same note; acknowledgements that wait for this boot
-     * go along.
+     * Asks for statements of about `bytes` bytes. Requests with the same note share a call, which also carries the boot's pending
+     * acknowledgements.
      */
     release: (request: ReleaseRequest, bytes: number) => gatherer.add({ request, bytes }),
-    /** No caller waits for these any more. Sent in the background, once: the enclave erases the others after a while. */
+    /** Drops statements that no caller waits for. Sent once, in the background: if it fails, the enclave erases them after a while. */
     drop(bootId: string, leaves: readonly string[]) {
       if (leaves.length > 0) tell({ bootId, drop: leaves })
     },
-    /** The signing is stored. Goes along with the next release, or by itself within a second. */
+    /** Reports that a signing is stored, with the next release or in a separate call within a second. */
     acknowledge: (bootId: string, leaf: string) => add(bootId, leaf, performance.now()),
-    /** Tells what is still to be told. */
+    /** Sends the pending acknowledgements and waits for all calls. */
     async stop() {
       isStopped = true
       for (const bootId of [...boots.keys()]) tellAll(bootId)

@@ -1,23 +1,23 @@
 import { type RawBuilder, sql } from 'kysely'
 
-/** Hex, with or without `0x`, for a column of bytes. The lengths are checked by the database. */
+/** Converts hex, with or without `0x`, for a column of bytes. The database checks the length. */
 export function toBytes(hex: string): Buffer {
   return Buffer.from(toDigits(hex), 'hex')
 }
 
-/** Hex digits only, in lower case, for the arrays that SQL decodes itself. */
+/** Lower-case hex digits without `0x`, for arrays that SQL decodes. */
 export function toDigits(hex: string): string {
   return (hex.startsWith('0x') ? hex.slice(2) : hex).toLowerCase()
 }
 
-/** The driver answers slices of larger buffers. */
+/** Copies the bytes, because the driver returns slices of larger buffers. */
 export function toOwnBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(bytes)
 }
 
 /**
- * An array for a prepared statement. By way of a subquery the planner does not see how long it is. It would otherwise make a plan of its own
- * for each array that is shorter than it expects, which takes longer than to run it.
+ * An array for a prepared statement. The subquery hides its length from the planner. Otherwise PostgreSQL plans the statement again for
+ * each array that is shorter than it expects, and the planning takes longer than the query.
  */
 export function toList(
   values: readonly (string | number | null)[],

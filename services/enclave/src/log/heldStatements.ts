@@ -4,7 +4,7 @@ import { EnclaveError } from '../errors.ts'
 import { createEndedLeaves } from './endedLeaves.ts'
 
 /*
- * The states of a statement, from its signature until it ends:
+ * The states of a statement:
  *
  *   signed ── a quote covers it ──▶ logged ── fetched ──▶ released ── acknowledged ──▶ ended
  *     │                               │                      └── not in time ──▶ ended, `unacknowledged` in the log
@@ -13,7 +13,7 @@ import { createEndedLeaves } from './endedLeaves.ts'
  */
 type State =
   | { kind: 'signed' }
-  /** With the index of its entry in the log, and since when it waits. */
+  /** `index` is that of its log entry. `sinceMs` is when it entered this state. */
   | { kind: 'logged' | 'released'; index: number; sinceMs: number }
 
 export type HeldStatement = {
@@ -21,7 +21,7 @@ export type HeldStatement = {
   keyId: string
   leaf: string
   coordinatorKey: string
-  /** Whose cosignatures the vault asks for, beside those of the settings. */
+  /** The witnesses that the vault requires, in addition to those of the settings. */
   needs: PolicyLog | null
   bytes: number
   signedAtMs: number
@@ -37,11 +37,11 @@ export type HeldLimits = {
   acknowledgeMs: number
   statements: number
   bytes: number
-  /** Leaves that are remembered though their statements are not kept. */
+  /** How many leaves of ended statements to remember. */
   ended: number
 }
 
-/** The statements that are kept until they end. None is made again after that. */
+/** Stores statements until they end. An ended statement is never accepted again. */
 export function createHeldStatements(deps: {
   limits: HeldLimits
   elapsedMs(): number
@@ -58,7 +58,7 @@ export function createHeldStatements(deps: {
     used.bytes -= bytes
   }
 
-  /** With an entry for this end, if the statement has one for its signature. */
+  /** Appends `entry` to the log only if the log has the signature of the statement. */
   function end(statement: HeldStatement, entry?: EndEntry) {
     held.delete(statement.leaf)
     ended.add(statement.leaf, statement.signedAtMs)
@@ -81,14 +81,14 @@ export function createHeldStatements(deps: {
     get: (leaf: string) => held.get(leaf),
     isLogged: (leaf: string) => (held.get(leaf)?.state.kind ?? 'signed') !== 'signed',
 
-    /** The statement of a coordinator, if it is still in time. */
+    /** The statement, if it belongs to this coordinator and has not timed out. */
     find(leaf: string, coordinatorKey: string): HeldStatement | undefined {
       const statement = held.get(leaf)
       if (statement === undefined || statement.coordinatorKey !== coordinatorKey) return undefined
       return endIfLate(statement) ? undefined : statement
     },
 
-    /** Room for statements of these sizes. Throws `log_unavailable`. */
+    /** Reserves room for statements of these sizes. Throws `log_unavailable` if there is none. */
     reserve(sizes: readonly number[]) {
       let unused = { statements: sizes.length, bytes: sizes.reduce((sum, size) => sum + size, 0) }
       const isRoom =
@@ -97,17 +97,17 @@ export function createHeldStatements(deps: {
       giveBack(-unused.statements, -unused.bytes)
       const mine: HeldStatement[] = []
       return {
-        /** Throws `log_unavailable` for one that has ended: what was given away could be dropped then, by an entry that says that nobody got it. */
+        /** Throws `log_unavailable` if the leaf has ended. Otherwise the log could mark a released statement as `dropped`. */
         add(statement: HeldStatement) {
           const { leaf, bytes, signedAtMs } = statement
           if (ended.has(leaf, signedAtMs)) throw unavailable('signed by an earlier call, which is over')
-          // The same within one millisecond, by a call that was repeated.
+          // A repeated call within the same millisecond creates the same statement.
           if (held.has(leaf)) return
           held.set(leaf, statement)
           mine.push(statement)
           unused = { statements: unused.statements - 1, bytes: unused.bytes - bytes }
         },
-        /** Gives back what is not used, and forgets what no quote covered. */
+        /** Frees unused room, and ends the statements that no quote covers. */
         close() {
           giveBack(unused.statements, unused.bytes)
           unused = { statements: 0, bytes: 0 }
@@ -118,18 +118,18 @@ export function createHeldStatements(deps: {
       }
     },
 
-    /** Ends what is late, and returns how many that were. */
+    /** Ends all statements that timed out, and returns their number. */
     expire: () => [...held.values()].filter(endIfLate).length,
 
-    /** Of another log than the one that starts now, which can never release them. */
+    /** Ends unreleased statements of an earlier log: the log that starts now can't release them. */
     endUnreleased() {
       for (const statement of held.values()) if (statement.state.kind !== 'released') end(statement, 'dropped')
     },
 
-    /** The latest date of those that ended and are not remembered. */
+    /** The latest date of the ended statements that are no longer remembered. */
     endedUntilMs: ended.untilMs,
 
-    /** Resolves when nothing is held any more. */
+    /** Resolves when all statements have ended. */
     settle: () => new Promise<void>((resolve) => (held.size === 0 ? resolve() : settling.push(resolve))),
   }
 }

@@ -9,7 +9,7 @@ import type { EnclavePolicy } from '../../sign/enclave/keyEnclave.ts'
 import { type Check, type Context, type Finding, fault, ok, type Subject, skipped, warning } from './check.ts'
 import { findCode } from './reasons.ts'
 
-/** The settings themselves, what the service would say at its start, and what this machine has for the process. */
+/** Checks the settings, the errors that the service would report at its start, and what the machine provides: Node, folders, disk. */
 export function createSettingsChecks(context: Context): Check[] {
   const { env, subject } = context
   const { coordinator } = subject
@@ -29,7 +29,7 @@ export function createSettingsChecks(context: Context): Check[] {
     { name: 'node', run: async () => checkNode(process.versions.node) },
     { name: 'data-directory', settings: /^(DATA_DIR|IPFS_PINNER)$/, run: () => checkDataDir(subject) },
     { name: 'disk', settings: /^(DATA_DIR|IPFS_PINNER)$/, run: () => checkDisk(subject) },
-    // A worker calls no enclave.
+    // Workers don't call enclaves.
     ...(coordinator === undefined ? [] : [createPolicyCheck(env, coordinator)]),
   ]
 }
@@ -43,14 +43,14 @@ function createPolicyCheck(env: Env, { enclavePolicy }: Config): Check {
   }
 }
 
-/** Files of secrets that anybody on the machine can read, and secrets that any child process inherits. */
+/** Finds secret files that every user of the machine can read, and secrets in the environment, which child processes inherit. */
 async function checkSecrets({ env, subject }: Context): Promise<Finding[]> {
   const isOurs = (name: string) => settingNames.includes(name) || name.startsWith('OIDC_')
   const isSecret = (name: string) => isOurs(name) && /(_SECRET|_PRIVATE_KEY|_TOKEN|^DATABASE_URL)$/.test(name)
   const files = Object.keys(env).filter((name) => name.endsWith('_FILE') && isSecret(name.slice(0, -5)) && env[name])
   const found: Finding[] = []
   for (const name of files.toSorted()) {
-    // One that cannot be read is a fault of the configuration.
+    // The configuration check reports files that cannot be read.
     const mode = (await stat(env[name] ?? '').catch(() => undefined))?.mode ?? 0
     if ((mode & 0o007) !== 0) {
       found.push(
@@ -130,7 +130,7 @@ export function evaluateSpace(bytes: number): Finding {
   return bytes < LITTLE ? warning(`only ${text}`, mend) : ok(text)
 }
 
-/** The folder, or the nearest above it that is there. */
+/** The folder, or its nearest existing parent. */
 async function findExisting(folder: string): Promise<{ path: string; isThere: boolean }> {
   for (let path = folder; ; path = dirname(path)) {
     const found = await stat(path).catch(() => undefined)

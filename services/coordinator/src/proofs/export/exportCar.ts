@@ -10,7 +10,7 @@ import { findPosition, type ListedProof, listAfter, listOfUser } from '../../sto
 import type { Tables } from '../../store/tables.ts'
 import { createExportFile } from './exportFile.ts'
 
-/** A user's proofs as a CAR, in parts, from those before that position on. Throws before the first part what can be told in an answer. */
+/** Streams a user's proofs older than `before` as a CAR. If building the index fails, it rejects, so that the route can answer with it. */
 export type ExportProofs = (parameters: {
   userId: string
   before: string | undefined
@@ -18,11 +18,11 @@ export type ExportProofs = (parameters: {
 
 export const EXPORT_VERSION = 'countersign-export/1'
 
-/** A line of the index. `cid` is the receipt's. */
+/** An entry of the index. `cid` is the receipt's. */
 type ExportEntry = Omit<ListedProof, 'id' | 'cid' | 'createdAt'> & {
   cid: string
   createdAt: string
-  /** The receipt could not be had when the file was written, and is not in it. */
+  /** The receipt could not be read when the file was written, so the file lacks it. */
   missing?: true
 }
 
@@ -32,10 +32,10 @@ type ExportPage = { version: typeof EXPORT_VERSION } & (
   | ({ pages: readonly string[]; count: number } & ExportScope)
 )
 
-/** What the root says beside its pages: where a user's next file begins, or the range of an audit and how many receipts are missing. */
+/** More members of the root: the cursor of a user's next file, or the range of an audit and the number of missing receipts. */
 type ExportScope = { next?: string | null; from?: string; to?: string; missing?: number }
 
-/** A block has 256 KiB at most, as all of ours. */
+/** Keeps blocks of the index below 256 KiB, our limit for all blocks. */
 const MAX_ENTRIES = 400
 const MAX_PAGES = 2_000
 
@@ -45,7 +45,7 @@ function toEntry({ id: _, cid, createdAt, ...rest }: ListedProof & { cid: string
 
 export const toPageBlock = (proofs: readonly ExportEntry[]): Block => toIndexBlock({ version: EXPORT_VERSION, proofs })
 
-/** The blocks above the pages, each after those that it names: the root is the last. */
+/** The blocks above the pages. Each comes after the blocks that it names, so the root is last. */
 export function toTreeBlocks(pages: readonly string[], { count, ...scope }: ExportScope & { count: number }): Block[] {
   const blocks: Block[] = []
   let level = pages
@@ -69,24 +69,24 @@ function chunk<Item>(items: readonly Item[], size: number): Item[][] {
   )
 }
 
-/** Proofs that are read together: the largest make megabytes of these. */
+/** Proofs to read together. With the largest proofs, this is megabytes. */
 const MAX_FOUND = 32
-/** Shared blocks that are remembered as written: those of a batch are near each other. */
+/** How many written shared blocks to remember. Proofs of one batch are close together. */
 const MAX_WRITTEN = 10_000
 
 type BlockReader = (proofs: readonly { slug: string; cid: string }[]) => AsyncGenerator<Block>
 
 type BlockReaderDeps = {
   db: Kysely<Tables>
-  /** Of a receipt that is neither in the database nor the one that its rows give. The others follow. */
+  /** Called for a receipt that is not in the database and cannot be rebuilt under its CID. Reading continues with the next proof. */
   onMissing(slug: string): void
-  /** Unless a test counts them. */
+  /** Tests replace it, to count the calls. */
   assemble?: typeof assembleReceipt
 }
 
 /**
- * Reads the receipts of proofs with all that they name, each block once; a shared one again only if its uses are far apart. Receipts that
- * left the database are rebuilt, and count only under the CID that was published.
+ * Reads the receipts of proofs and the blocks that they name. A shared block comes once, and again only if its uses are far apart.
+ * Receipts that were removed from the database are rebuilt, and accepted only if they have the published CID.
  */
 export function createBlockReader(deps: BlockReaderDeps): BlockReader {
   const { db, onMissing, assemble = assembleReceipt } = deps
@@ -103,7 +103,7 @@ export function createBlockReader(deps: BlockReaderDeps): BlockReader {
   async function findReceipt(work: PinWork, cid: string): Promise<Block | undefined> {
     const held = work.receiptBytes && toBlock(work.receiptBytes)
     if (held?.cid === cid) return held
-    // Making one takes a millisecond of the thread that signs, which comes first.
+    // Rebuilding a receipt blocks the signing thread for a millisecond, so let pending work run first.
     await setImmediate()
     try {
       const made = assemble(work, toReleaseBlocks).receipt
@@ -131,19 +131,19 @@ export function createBlockReader(deps: BlockReaderDeps): BlockReader {
   }
 }
 
-/** Of one file: so many lines of the index are in memory while it is sent. */
+/** Limit per file. The index stays in memory while the file is sent. */
 const MAX_PROOFS = 20_000
 const PAGE = 1_000
 
 type ExportUserDeps = {
   db: Kysely<Tables>
-  /** Once for a file that lacks receipts, at its end. */
+  /** Called once at the end of a file that lacks receipts. */
   onMissing?(count: number): void
 }
 
 /**
- * The proofs of a user as a CAR, newest first: the index comes first, and its root is that of the file. The index is made before the first byte;
- * after it, nothing is read before it can be sent. A receipt that cannot be had is left out, which `checkExport` tells: the index has gone before.
+ * Streams a user's proofs as a CAR, newest first. The index is built before the first byte and comes first; its root is the file's root.
+ * Receipts are read only when they can be sent. The index was sent by then, so it can't mark missing receipts; `checkExport` finds them.
  */
 export async function exportUser(
   deps: ExportUserDeps,
@@ -163,7 +163,7 @@ export async function exportUser(
   const pages: Block[] = []
   for (const some of chunk(proofs, MAX_ENTRIES)) {
     pages.push(toPageBlock(some.map(toEntry)))
-    // Making one takes some milliseconds of the thread that signs, which comes first.
+    // Building a page blocks the signing thread for some milliseconds, so let pending work run first.
     await setImmediate()
   }
   const next = isOver || last === undefined ? null : toCursor(BigInt(last))
@@ -195,18 +195,18 @@ type ExportRangeParameters = {
   /** Milliseconds since 1970; `to` is not included. */
   from: number
   to: number
-  /** Written under another name until it is whole. One that is there already is refused. */
+  /** The file has another name until it is complete. Fails if this path already exists. */
   path: string
   onProgress?(proofs: number): void
 }
 
-/** Ids may have another order than times within so long. */
+/** Within this time, the order of ids may differ from the order of times. */
 const MARGIN_MS = 3_600_000
 
 /**
- * The proofs of all users that were signed in a time, as a CAR in the order of signing. The index comes last, since its root is known then; the
- * header, always as long, is written again with it. What is in memory does not grow with the range, but for the CIDs of the index's pages and
- * the receipts that cannot be had, which the index lists as missing.
+ * Writes the proofs of all users from a time range as a CAR, in the order of signing. The index comes last. The header has a fixed length,
+ * so it is overwritten at the end, when the root is known. Memory grows only with the CIDs of the index pages and with the missing
+ * receipts, which the index marks.
  */
 export async function exportRange(
   { db }: { db: Kysely<Tables> },
@@ -223,7 +223,7 @@ export async function exportRange(
   try {
     const missing = new Set<string>()
     const readBlocks = createBlockReader({ db, onMissing: (slug) => missing.add(slug) })
-    // In place of the root, which is not known yet.
+    // A placeholder: the root is not known yet.
     await file.append(encodeCarHeader(toPageBlock([]).cid))
     let waiting: ExportEntry[] = []
     let count = 0
@@ -251,7 +251,7 @@ export async function exportRange(
   }
 }
 
-/** Those that are pinned. */
+/** Only pinned proofs. */
 async function* listRange(db: Kysely<Tables>, { from, to }: { from: number; to: number }) {
   let after = await findPosition(db, from - MARGIN_MS)
   for (;;) {

@@ -19,7 +19,7 @@ import {
 import { parse, type Schema } from '@countersign/protocol/schema'
 import { receiptSchema } from '@countersign/receipt'
 
-/** The enclave's answer is not of the shape that the protocol gives it. */
+/** The enclave's answer doesn't have the shape that the protocol requires. */
 export class AnswerError extends Error {
   override name = 'AnswerError'
 }
@@ -32,13 +32,13 @@ export function parseBody(bytes: Uint8Array): unknown {
   }
 }
 
-/** The code of a refusal, if it is one of the enclave's. */
+/** The code of an error body, or undefined if the body has another shape. */
 export function parseErrorCode(value: unknown): string | undefined {
   const code = (value as { error?: { code?: unknown } | null } | null)?.error?.code
   return typeof code === 'string' && /^[a-z_]{1,64}$/.test(code) ? code : undefined
 }
 
-/** What the answer says is judged where it is held against the request and the quote. */
+/** Checks only the shape. Callers compare the content with the request and the quote. */
 export function parseAnswer<Answer>(schema: Schema<Answer>, value: unknown): Answer {
   return parse(schema, value, (details) => new AnswerError(details))
 }
@@ -47,14 +47,14 @@ export function parseAttestResponse(value: unknown): AttestResponse {
   const answer = parseAnswer(attestResponse, value)
   const { config, settings, logs } = answer
   check('config', () => assertEnclaveConfig(config))
-  // A configuration that no receipt could carry must not sign anything.
+  // An enclave must not sign if its configuration doesn't fit into a receipt.
   if (!receiptSchema.shape.signer.shape.config.safeParse(config).success) throw new AnswerError('config')
   check('settings', () => assertSettingsOf(config, settings))
   assertLogs(logs, settings)
   return answer
 }
 
-/** There where the settings have a log, and nowhere else: its own origins are among them, and each of them has its key. */
+/** `logs` is present exactly if the settings have a log. The settings contain the enclave's own origins, and each origin has its key. */
 function assertLogs(logs: AttestResponse['logs'], { log }: AttestResponse['settings']) {
   if (log === null && logs === undefined) return
   if (log === null || logs === undefined) throw new AnswerError('logs')
@@ -68,7 +68,7 @@ function assertLogs(logs: AttestResponse['logs'], { log }: AttestResponse['setti
   }
 }
 
-/** The answer to so many items, one result for each. */
+/** The answer must have one result per item. */
 export function parseSignItemsResponse(value: unknown, itemCount: number): SignItemsResponse | LoggedItemsResponse {
   const isLogged = typeof value === 'object' && value !== null && 'log' in value
   const answer = isLogged ? parseAnswer(loggedItemsResponse, value) : parseAnswer(signItemsResponse, value)
@@ -92,14 +92,14 @@ export function parseLogResponse(value: unknown): LogResponse {
   return answer
 }
 
-/** The answer to so many leaves. */
+/** The answer must have one statement, or null, per leaf. */
 export function parseReleaseResponse(value: unknown, leafCount: number): ReleaseResponse {
   const answer = parseAnswer(releaseResponse, value)
   if (answer.statements.length !== leafCount) throw new AnswerError('statements')
   return answer
 }
 
-/** The entries end where the checkpoint's tree does. Whether the log is what it should be is judged where it is kept. */
+/** The entries must end at the checkpoint's size. The log's writer checks that they continue the stored log. */
 function assertAppended({ origin, from, entries, checkpoint }: AppendedEntries) {
   const signed = check('checkpoint', () => parseCheckpoint(parseNote(checkpoint).text))
   if (origin !== signed.origin) throw new AnswerError('origin')
