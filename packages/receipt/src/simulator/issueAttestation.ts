@@ -310,7 +310,7 @@ function sign(input: {
 
 function toContent({ kind, content }: Extract<SimulatedSigning, { content?: unknown }>, salt: string): OpeningContent {
   const shown = { kind, content: content ?? { message: MESSAGE, 'typed-data': TYPED_DATA }[kind] } as OffChainContent
-  return { salt, ...shown, digest: toPrefixedHex(hashContent(shown)) }
+  return { salt, kind, digest: toPrefixedHex(hashContent(shown)), content: shown.content } as OpeningContent
 }
 
 export type BatchOptions = {
