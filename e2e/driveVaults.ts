@@ -3,7 +3,7 @@ import { type Policy, parsePolicy } from '@countersign/policy'
 import type { Page } from 'playwright'
 import { STRANGER } from './driveWeb.ts'
 
-/** Gives a page an authenticator of its own, as a phone or laptop has: it verifies whoever is asked, at once. */
+/** Gives a page its own authenticator, like a phone's or laptop's. It verifies the user at once, without a dialog. */
 export async function addAuthenticator(page: Page): Promise<void> {
   const session = await page.context().newCDPSession(page)
   await session.send('WebAuthn.enable')

@@ -2,27 +2,16 @@ import type { Approval, Passkey, Policy, Vault } from '@countersign/sdk/vaults/c
 import type { BrowserContext, Page } from 'playwright'
 import { type Address, parseEther, recoverMessageAddress } from 'viem'
 import { expect, test } from 'vitest'
+import { addAuthenticator } from '../driveVaults.ts'
 import { readMined } from '../readMined.ts'
 import { createStranger, type Harness } from './harness.ts'
-
-/** Has no dialogs: everybody agrees at once. */
-const AUTHENTICATOR = {
-  protocol: 'ctap2',
-  transport: 'internal',
-  hasResidentKey: true,
-  hasUserVerification: true,
-  isUserVerified: true,
-  automaticPresenceSimulation: true,
-} as const
 
 export function testVaults(sdk: Harness) {
   /** A device: a browser with an authenticator of its own, and a passkey in it. */
   async function openDevice(context: BrowserContext): Promise<{ page: Page; passkey: Passkey }> {
     const { page } = await sdk.open({ context, path: '/vaults.html' })
     await page.waitForFunction(() => 'vaults' in window)
-    const session = await context.newCDPSession(page)
-    await session.send('WebAuthn.enable')
-    await session.send('WebAuthn.addVirtualAuthenticator', { options: AUTHENTICATOR })
+    await addAuthenticator(page)
     return { page, passkey: await page.evaluate(() => window.vaults.createPasskey({ name: 'owner' })) }
   }
 

@@ -1,12 +1,7 @@
 /* The entry that the enclave loads: quotes, and Intel's collateral. Only the coordinator needs AMD reports. */
 
 export type { EvidenceMode } from '@countersign/protocol'
-export {
-  type ConfigfsReportSourceParameters,
-  type ConfigfsSourceParameters,
-  createConfigfsQuoteSource,
-  createConfigfsReportSource,
-} from './configfs.ts'
+export { type ConfigfsSourceParameters, createConfigfsQuoteSource } from './configfs.ts'
 export {
   createDstackQuoteSource,
   type DstackQuoteSourceParameters,

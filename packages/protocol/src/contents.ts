@@ -4,8 +4,8 @@ import { readMembers } from './plainObject.ts'
 import { data, type Infer, type ObjectSchema, object } from './schema.ts'
 import { hashTypedData, type TypedData, typedData } from './typedData.ts'
 
-/** A message as EIP-191 signs it: `0x` and hex. */
 const messageContent = object({ message: data })
+/** A message as EIP-191 signs it: `0x` and hex. */
 export type MessageContent = Infer<typeof messageContent>
 export type Contents = { message: MessageContent; 'typed-data': TypedData }
 
@@ -33,10 +33,10 @@ const rows: { [Kind in OffChainKind]: Row<Contents[Kind]> } = {
   },
 }
 
-/** The only members of each kind. Null: `hashContent` rejects others under the code of the kind. */
+/** The members that each kind may have. Null if `hashContent` rejects other members, with the kind's own error code. */
 const exactMembers: Record<OffChainKind, string[] | null> = { message: ['message'], 'typed-data': null }
 
-/** Throws what `invalid` makes. */
+/** `invalid` creates the error to throw. */
 export function parseOffChainContent(
   kind: unknown,
   content: unknown,

@@ -20,9 +20,9 @@ type PublicKind = {
 }[SignatureKind]
 
 /**
- * What can be asked for, one row for each kind. `approval` is its number in the challenge that a passkey signs: without one, no rule of a vault
- * can be for it. An authorization has none, since the code that it lets in would need no approval. Rules for kinds with
- * `any` limit no content: the word is for what they allow, and `anyChain` says whether contracts of every chain take all of it.
+ * The kinds of requests, one row each. `approval` is the kind's number in the challenge that a passkey signs. Vault rules can't allow a kind
+ * without one: an authorization has none, because the code that it installs needs no approvals. If a kind has `any`, its rules don't limit the
+ * content, and `any` is the word for it in descriptions. `anyChain` says whether contracts on every chain accept all such signatures.
  */
 export const kinds = {
   transaction: { subject: 'transaction', approval: 1, name: 'transaction' },
