@@ -21,14 +21,15 @@ export async function readLogs(query: Query): Promise<LogRows[]> {
   return Promise.all(
     logs.map(async ({ id, origin, key }) => {
       const entries = await query<{ index: string; entry: Uint8Array }>(
-        'select index, entry from log_entries where log_id = $1 order by index',
+        `select size - length(entries) / 57 + place as index, substr(entries, 57 * place + 1, 57) as entry from log_appends
+          cross join generate_series(0, length(entries) / 57 - 1) as place where log_id = $1 order by index`,
         [id],
       )
       for (const [place, { index }] of entries.entries()) {
         if (Number(index) !== place) throw new Error(`${origin} has no entry ${place}`)
       }
       const checkpoints = await query<{ size: string; root: string }>(
-        `select size, encode(root, 'hex') as root from log_checkpoints where log_id = $1 order by size`,
+        `select size, encode(root, 'hex') as root from log_appends where log_id = $1 and note is not null order by size`,
         [id],
       )
       const notes = await query<{ size: string; note: string }>(

@@ -158,16 +158,30 @@ const statements = [
     created_at timestamptz not null
   )`,
 
-  // Without a foreign key, which would cost as much as the row itself, as the next two: only append_log writes to them.
-  `create table log_entries (
+  // One row per append: its entries side by side, 57 bytes each, up to the size of the tree. A row is cut where a tile ends; only the last part
+  // has the checkpoint, as the enclave signed it. A row without entries is another checkpoint of what was there. claims: as
+  // `take_claims` returns them. Without a foreign key, which would cost as much as a small row: only append_log writes to these tables.
+  `create table log_appends (
     log_id integer not null,
-    index bigint not null check (index >= 0),
-    entry bytea not null check (length(entry) = 57),
-    primary key (log_id, index)
+    size bigint not null check (size >= 0),
+    entries bytea not null check (length(entries) % 57 = 0),
+    boot_id bytea not null check (length(boot_id) = 16),
+    root bytea check (length(root) = 32),
+    note text,
+    claims bytea not null,
+    created_at timestamptz not null,
+    primary key (log_id, size),
+    check (case when note is null then size % 256 = 0 and root is null else root is not null end)
   )`,
-  // By the leaf: which statements were dropped, or not acknowledged.
-  `create index log_entries_ended on log_entries (substr(entry, 18, 32)) where get_byte(entry, 0) in (2, 3)`,
-  `create index log_entries_boots on log_entries (log_id, index) where get_byte(entry, 0) = 0`,
+  // Read only where claims are loaded. It takes no write for most rows.
+  `create index log_appends_by_time on log_appends using brin (created_at)`,
+
+  // The first halves of leaves that an entry reports as dropped, or as not acknowledged.
+  `create table log_ended (
+    log_id integer not null,
+    leaf bytea not null check (length(leaf) = 16),
+    primary key (log_id, leaf)
+  )`,
 
   // The hashes in the tiles of levels from 1 on: each the root of a full tile of the level below.
   `create table log_nodes (
@@ -178,38 +192,28 @@ const statements = [
     primary key (log_id, level, index)
   )`,
 
-  // As the enclave signed them.
-  `create table log_checkpoints (
-    log_id integer not null,
-    size bigint not null check (size >= 0),
-    boot_id bytea not null check (length(boot_id) = 16),
-    root bytea not null check (length(root) = 32),
-    note text not null,
-    created_at timestamptz not null,
-    primary key (log_id, size)
-  )`,
-
-  // The same with cosignatures. No note is of a checkpoint that is not written.
+  // Checkpoints with cosignatures. No note is of a checkpoint that is not written.
   `create table log_notes (
     hash bytea primary key check (hash = sha256(convert_to(note, 'UTF8'))),
     log_id integer not null,
     size bigint not null,
     note text not null,
     created_at timestamptz not null,
-    constraint log_notes_checkpoint_fkey foreign key (log_id, size) references log_checkpoints
+    constraint log_notes_checkpoint_fkey foreign key (log_id, size) references log_appends
   )`,
   `create index log_notes_newest on log_notes (log_id, size, created_at)`,
 
-  // Which of several statements about one digest gets a receipt. Deleted together, when their time is over.
-  `create table claims (
-    wallet_id uuid not null,
-    digest bytea not null check (length(digest) = 32),
-    leaf bytea not null check (length(leaf) = 32),
+  // Which of several statements about one digest gets a receipt, by halves of SHA-256 of wallet and digest, and of the leaf. Deleted together,
+  // when their time is over. Only an index of the claims in log_appends, so it needs no log of its own: a crash of PostgreSQL empties both of
+  // these tables, and a standby has them empty, and then the claims are loaded again.
+  `create unlogged table claims (
+    key bytea primary key check (length(key) = 16),
+    leaf bytea not null check (length(leaf) = 16),
     log_id integer not null,
     boot_id bytea not null check (length(boot_id) = 16),
-    created_at timestamptz not null,
-    primary key (wallet_id, digest)
+    created_at timestamptz not null
   )`,
+  `create unlogged table claims_loaded (at timestamptz not null)`,
   `create index claims_by_time on claims (created_at)`,
 
   // How one coordinator judged a batch, and what it attested of itself: coordinators that share a batch may differ in both. log_note: the
@@ -363,9 +367,8 @@ const statements = [
     'batches',
     'releases',
     'logs',
-    'log_entries',
+    'log_ended',
     'log_nodes',
-    'log_checkpoints',
     'log_notes',
     'verifications',
     'pending_transactions',
@@ -374,6 +377,13 @@ const statements = [
       for each row when (old.* is distinct from new.*) execute function refuse_change()`,
     `create trigger ${table}_kept before delete on ${table} for each row execute function refuse_change()`,
   ]),
+
+  // Claims are added for other callers whose statements the same checkpoint covers.
+  `create trigger log_appends_immutable before update on log_appends
+    for each row when ((old.log_id, old.size, old.entries, old.boot_id, old.root, old.note, old.created_at)
+        is distinct from (new.log_id, new.size, new.entries, new.boot_id, new.root, new.note, new.created_at)
+      or old.claims <> substr(new.claims, 1, length(old.claims))) execute function refuse_change()`,
+  `create trigger log_appends_kept before delete on log_appends for each row execute function refuse_change()`,
 
   `create function guard_publication() returns trigger language plpgsql as $$
   begin
@@ -493,49 +503,88 @@ const statements = [
     return hashes;
   end $$`,
 
+  // Entries side by side, from the rows that have them. Null, or fewer, where they are not all there.
+  `create function read_log_entries(the_log integer, first_index bigint, width bigint) returns bytea
+  language plpgsql stable set plan_cache_mode = force_generic_plan as $$
+  declare
+    last_size bigint := (
+      select size from log_appends where log_id = the_log and size >= first_index + width and entries <> ''::bytea
+      order by size limit 1
+    );
+    found_entries bytea := (
+      select string_agg(entries, ''::bytea order by size) from log_appends
+      where log_id = the_log and size > first_index and size <= last_size
+    );
+  begin
+    return substr(found_entries, (57 * (first_index - last_size) + length(found_entries) + 1)::integer, (57 * width)::integer);
+  end $$`,
+  `create function hash_log_entries(entries bytea) returns bytea language sql immutable as $$
+    select string_agg(sha256('\\x00'::bytea || substr(entries, 57 * place + 1, 57)), ''::bytea order by place)
+    from generate_series(0, length(entries) / 57 - 1) as place
+  $$`,
+
   // Side by side, 80 bytes each: wallet, digest, leaf.
-  `create function read_claims(claimed bytea, out place integer, out wallet_id uuid, out digest bytea, out leaf bytea)
-  returns setof record language sql immutable as $$
+  `create function read_claims(
+    claimed bytea, out place integer, out wallet_id uuid, out digest bytea, out leaf bytea, out key bytea, out half bytea
+  ) returns setof record language sql immutable as $$
     select place, encode(substr(claimed, 80 * place + 1, 16), 'hex')::uuid, substr(claimed, 80 * place + 17, 32),
-      substr(claimed, 80 * place + 49, 32)
+      substr(claimed, 80 * place + 49, 32), substr(sha256(substr(claimed, 80 * place + 1, 48)), 1, 16),
+      substr(claimed, 80 * place + 49, 16)
     from generate_series(0, length(claimed) / 80 - 1) as place
   $$`,
 
+  // What appends of the last seconds claimed. Of several claims of a key the last took it over.
+  `create function load_claims(expired_before timestamptz, at timestamptz) returns void language plpgsql as $$
+  begin
+    perform pg_advisory_xact_lock(${0x6c_6f_67_03});
+    if exists (select from claims_loaded) then
+      return;
+    end if;
+    insert into claims (key, leaf, log_id, boot_id, created_at)
+    select distinct on (key) key, leaf, log_id, boot_id, created_at
+    from log_appends cross join lateral (
+      select place, substr(claims, 32 * place + 1, 16) as key, substr(claims, 32 * place + 17, 16) as leaf
+      from generate_series(0, length(claims) / 32 - 1) as place
+    ) as claimed
+    where created_at >= expired_before
+    order by key, created_at desc, size desc, place desc;
+    insert into claims_loaded values (at);
+  end $$`,
+
   // The claims are in the order of all coordinators, by wallet and digest, so that none waits for another in a circle. Subqueries for a value
   // are found by their index for each row; `exists` the planner may answer from a hash table of all signings. One plan is as good for any
-  // number of claims.
+  // number of claims. newest_boot: of the log, once what comes with these claims is appended. taken: side by side, 32 bytes each.
   `create function take_claims(
-    the_log integer, the_boot bytea, claimed bytea, expired_before timestamptz, at timestamptz, out lost text[]
+    the_log integer, the_boot bytea, newest_boot bytea, claimed bytea, expired_before timestamptz, at timestamptz,
+    out lost text[], out taken bytea
   ) language plpgsql set plan_cache_mode = force_generic_plan as $$
   declare
     count constant bigint := length(claimed) / 80;
-    taken bigint := count;
+    written bigint := count;
   begin
     if length(claimed) % 80 <> 0 then
       raise exception 'not claims';
     end if;
+    if not exists (select from claims_loaded) then
+      perform load_claims(expired_before, at);
+    end if;
     begin
-      insert into claims (wallet_id, digest, leaf, log_id, boot_id, created_at)
-      select wallet_id, digest, leaf, the_log, the_boot, at from read_claims(claimed);
+      insert into claims (key, leaf, log_id, boot_id, created_at)
+      select key, half, the_log, the_boot, at from read_claims(claimed);
     exception when unique_violation then
-      insert into claims (wallet_id, digest, leaf, log_id, boot_id, created_at)
-      select distinct on (wallet_id, digest) wallet_id, digest, leaf, the_log, the_boot, at from read_claims(claimed)
+      insert into claims (key, leaf, log_id, boot_id, created_at)
+      select distinct on (wallet_id, digest) key, half, the_log, the_boot, at from read_claims(claimed)
       order by wallet_id, digest, place
-      on conflict (wallet_id, digest) do update
+      on conflict (key) do update
       set leaf = excluded.leaf, log_id = excluded.log_id, boot_id = excluded.boot_id, created_at = excluded.created_at
       where claims.leaf <> excluded.leaf and (
         claims.created_at < expired_before
-        or (
-          select true from log_entries
-          where substr(entry, 18, 32) = claims.leaf and get_byte(entry, 0) in (2, 3) and log_id = claims.log_id
-          limit 1
-        )
-        or claims.boot_id <> (
-          select substr(entry, 2, 16) from log_entries
-          where log_id = claims.log_id and get_byte(entry, 0) = 0 order by index desc limit 1
-        )
+        or (select true from log_ended where log_id = claims.log_id and leaf = claims.leaf)
+        or claims.boot_id <> case claims.log_id when the_log then newest_boot else (
+          select boot_id from log_appends where log_id = claims.log_id order by size desc limit 1
+        ) end
       );
-      get diagnostics taken = row_count;
+      get diagnostics written = row_count;
     end;
     -- Where a claim was free because its time is over, this sees the signing.
     lost := array(
@@ -544,24 +593,22 @@ const statements = [
         select true from pending_transactions as p
         where p.wallet_id = asked.wallet_id and p.digest = asked.digest
         limit 1
-      ) or (taken < count and (
-        select true from claims as c
-        where c.wallet_id = asked.wallet_id and c.digest = asked.digest and c.leaf = asked.leaf
-        limit 1
+      ) or (written < count and (
+        select true from claims as c where c.key = asked.key and c.leaf = asked.half
       ) is null)
     );
     if cardinality(lost) > 0 then
       -- By key too, whatever the planner takes the table for.
       delete from claims where ctid = any (array(
-        select (
-          select c.ctid from claims as c
-          where c.wallet_id = asked.wallet_id and c.digest = asked.digest and c.leaf = asked.leaf
-          limit 1
-        )
+        select (select c.ctid from claims as c where c.key = asked.key and c.leaf = asked.half)
         from read_claims(claimed) as asked
         where encode(asked.leaf, 'hex') = any (lost)
       ));
     end if;
+    taken := (
+      select string_agg(key || half, ''::bytea order by place) from read_claims(claimed)
+      where encode(leaf, 'hex') <> all (lost)
+    );
   end $$`,
 
   // Each statement of a function sees what was committed before it: so what comes after the lock sees all that others wrote under it.
@@ -572,18 +619,20 @@ const statements = [
   ) language plpgsql set plan_cache_mode = force_generic_plan as $$
   declare
     the_hash constant bytea := sha256(convert_to(the_origin, 'UTF8'));
-    count constant bigint := length(added) / 57;
-    the_size constant bigint := first_index + count;
+    the_size constant bigint := first_index + length(added) / 57;
     log logs;
     old_size bigint;
+    newest_boot bytea;
     known bigint;
+    taken bytea;
     tile_level integer := 0;
     done bigint;
     complete bigint;
   begin
     perform pg_advisory_xact_lock(${0x6c_6f_67_01}, ('x' || encode(substr(the_hash, 1, 4), 'hex'))::bit(32)::integer);
     select * into log from logs where hash = the_hash;
-    old_size := coalesce((select max(index) + 1 from log_entries where log_id = log.id), 0);
+    select size, boot_id into old_size, newest_boot from log_appends where log_id = log.id order by size desc limit 1;
+    old_size := coalesce(old_size, 0);
     if first_index > old_size then
       missing := old_size;
       return;
@@ -595,16 +644,33 @@ const statements = [
       raise exception 'another key of this log is recorded' using errcode = 'restrict_violation', constraint = 'logs_same';
     end if;
 
-    known := least(old_size - first_index, count);
-    if substr(added, 1, (57 * known)::integer) <> coalesce((
-      select string_agg(entry, ''::bytea order by index) from log_entries
-      where log_id = log.id and index >= first_index and index < first_index + known
-    ), ''::bytea) then
+    known := least(old_size, the_size) - first_index;
+    if known > 0 and substr(added, 1, (57 * known)::integer) is distinct from read_log_entries(log.id, first_index, known) then
       raise exception 'another entry is recorded' using errcode = 'restrict_violation', constraint = 'logs_same';
     end if;
-    insert into log_entries (log_id, index, entry)
-    select log.id, first_index + place, substr(added, 57 * place + 1, 57)
-    from generate_series(known::integer, count::integer - 1) as place;
+    insert into log_ended (log_id, leaf)
+    select log.id, substr(added, 57 * place + 18, 16) from generate_series(known::integer, length(added) / 57 - 1) as place
+    where get_byte(added, 57 * place) in (2, 3)
+    on conflict do nothing;
+    if length(claimed) > 0 then
+      select t.lost, t.taken into lost, taken from take_claims(
+        log.id, the_boot, case when the_size > old_size then the_boot else newest_boot end, claimed, expired_before, at
+      ) as t;
+    end if;
+
+    insert into log_appends as known_append (log_id, size, entries, boot_id, root, note, claims, created_at)
+    select log.id, part_end,
+      substr(added, (57 * (part_start - first_index))::integer + 1, greatest(0, 57 * (part_end - part_start))::integer), the_boot,
+      case part_end when the_size then the_root end, case part_end when the_size then the_note end,
+      case part_end when the_size then coalesce(taken, ''::bytea) else ''::bytea end, at
+    from generate_series(least(old_size, the_size - 1) / 256, (the_size - 1) / 256) as tile
+    cross join lateral (select greatest(old_size, 256 * tile) as part_start, least(the_size, 256 * (tile + 1)) as part_end) as part
+    on conflict (log_id, size) do update set claims = known_append.claims || excluded.claims where excluded.claims <> ''::bytea;
+    if the_root <> (select root from log_appends where log_id = log.id and size = the_size) then
+      raise exception 'another tree of this size is recorded'
+        using errcode = 'restrict_violation', constraint = 'logs_same';
+    end if;
+
     done := old_size;
     complete := greatest(old_size, the_size);
     loop
@@ -615,8 +681,7 @@ const statements = [
       for tile in done .. complete - 1 loop
         if tile_level = 1 then
           insert into log_nodes (log_id, level, index, hash)
-          select log.id, 1, tile, hash_log_tile(string_agg(sha256('\\x00'::bytea || entry), ''::bytea order by index))
-          from log_entries where log_id = log.id and index >= 256::bigint * tile and index < 256::bigint * (tile + 1);
+          values (log.id, 1, tile, hash_log_tile(hash_log_entries(read_log_entries(log.id, 256::bigint * tile, 256))));
         else
           insert into log_nodes (log_id, level, index, hash)
           select log.id, tile_level, tile, hash_log_tile(string_agg(hash, ''::bytea order by index))
@@ -625,17 +690,6 @@ const statements = [
         end if;
       end loop;
     end loop;
-
-    insert into log_checkpoints (log_id, size, boot_id, root, note, created_at)
-    values (log.id, the_size, the_boot, the_root, the_note, at)
-    on conflict do nothing;
-    if not found and the_root <> (select root from log_checkpoints where log_id = log.id and size = the_size) then
-      raise exception 'another tree of this size is recorded'
-        using errcode = 'restrict_violation', constraint = 'logs_same';
-    end if;
-    if length(claimed) > 0 then
-      lost := take_claims(log.id, the_boot, claimed, expired_before, at);
-    end if;
   end $$`,
 
   // As the settings of the worker that started last. The URL itself, which may hold a secret, is in no row.
@@ -745,7 +799,7 @@ const statements = [
   ...Object.entries({
     attestations: ['statement', 'path', 'witness', 'release', 'approvals'],
     batches: ['measurement', 'config'],
-    log_entries: ['entry'],
+    log_appends: ['entries', 'root', 'note', 'claims'],
     pending_transactions: ['signature', 'tx_metadata', 'subject'],
     releases: ['settings', 'ed25519'],
     wallets: ['witness'],

@@ -2,6 +2,7 @@ import {
   decodeTile,
   type EntryBundle,
   encodeBundle,
+  LOG_ENTRY_BYTES,
   type ReadNode,
   TILE_HEIGHT,
   TILE_WIDTH,
@@ -34,16 +35,16 @@ export async function readBundle(
   hash: string,
   { index, width }: EntryBundle,
 ): Promise<Uint8Array | undefined> {
-  const rows = await db
-    .selectFrom('log_entries as e')
-    .innerJoin('logs as l', 'l.id', 'e.log_id')
-    .where('l.hash', '=', toBytes(hash))
-    .where('e.index', '>=', index * TILE_WIDTH)
-    .where('e.index', '<', index * TILE_WIDTH + width)
-    .select('e.entry')
-    .orderBy('e.index')
-    .execute()
-  return rows.length === width ? encodeBundle(rows.map(({ entry }) => entry)) : undefined
+  const { rows } = await sql<{ entries: Uint8Array | null }>`
+    select read_log_entries(id, ${index * TILE_WIDTH}::bigint, ${width}::bigint) as entries
+    from logs where hash = ${toBytes(hash)}::bytea`.execute(db)
+  const entries = rows[0]?.entries
+  if (entries?.length !== LOG_ENTRY_BYTES * width) return undefined
+  return encodeBundle(
+    Array.from({ length: width }, (_, place) =>
+      entries.subarray(LOG_ENTRY_BYTES * place, LOG_ENTRY_BYTES * (place + 1)),
+    ),
+  )
 }
 
 /** Fetches these nodes of a log's tree, and returns what reads them. */
@@ -81,10 +82,7 @@ async function readRanges(db: Kysely<Tables>, hash: string, ranges: readonly Ran
   if (ranges.length === 0) return []
   const list = (read: (range: Range) => number, type: 'bigint' | 'integer') => toList(ranges.map(read), type)
   const { rows } = await sql<{ hashes: Uint8Array | null }>`${sql.raw(PREPARED)}
-    select case asked.level when 0 then (
-      select string_agg(sha256('\\x00'::bytea || entry), ''::bytea order by index) from log_entries
-      where log_id = log.id and index >= first and index < first + width
-    ) else (
+    select case asked.level when 0 then hash_log_entries(read_log_entries(log.id, first, width)) else (
       select string_agg(hash, ''::bytea order by index) from log_nodes as n
       where log_id = log.id and n.level = asked.level and index >= first and index < first + width
     ) end as hashes

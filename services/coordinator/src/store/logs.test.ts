@@ -105,6 +105,49 @@ describe('logs', () => {
       expect(await subject.logStore.findLogHead(log.hash)).toMatchObject({ written: { note: log.toNote(3) } })
     })
 
+    test('are one row for each append and tile; a checkpoint in between is another', async () => {
+      log.fill(519)
+      await append({ to: 250 })
+      await append({ from: 250 })
+      await append({ from: 100, to: 130 })
+      const rows = await subject.query(`select size::integer, length(entries) / 57 as count, note is not null as signed
+        from log_appends where log_id = (select id from logs where hash = '\\x${log.hash}') order by size`)
+      expect(rows).toEqual([
+        { size: 130, count: 0, signed: true },
+        { size: 250, count: 250, signed: true },
+        { size: 256, count: 6, signed: false },
+        { size: 512, count: 256, signed: false },
+        { size: 520, count: 8, signed: true },
+      ])
+      await subject.logStore.insertNote({ hash: log.hash, size: 130, note: log.toNote(130, 2), now: NOW })
+      const bundles = await Promise.all(
+        [256, 256, 8].map((width, index) => subject.logStore.readBundle(log.hash, { index, width })),
+      )
+      const read = bundles.flatMap((bundle, index) => bundle && decodeBundle(bundle, [256, 256, 8][index] ?? 0))
+      expect(read).toEqual(log.entries)
+    })
+
+    test('of any part are compared with what is written, wherever that was cut', async () => {
+      log.fill(600)
+      for (const to of [1, 40, 300, 301, 513, 601]) await append({ from: 0, to })
+      for (const [from, to] of [
+        [0, 601],
+        [39, 41],
+        [255, 257],
+        [299, 512],
+        [600, 601],
+      ] as const) {
+        expect(await append({ from, to })).toEqual({ lost: [] })
+        const same = log.toAppend({ from, to })
+        for (const place of [0, to - from - 1]) {
+          const entries = same.entries.map((entry, at) =>
+            at === place ? Uint8Array.from(entry, (byte, offset) => (offset === 56 ? byte ^ 1 : byte)) : entry,
+          )
+          await expect(subject.logStore.appendLog({ ...same, entries })).rejects.toMatchObject(REFUSED)
+        }
+      }
+    })
+
     test.each([
       ['too few for the checkpoint', { entries: [] }],
       ['of another length', { entries: [new Uint8Array(56), new Uint8Array(58), new Uint8Array(57)] }],
@@ -169,14 +212,15 @@ describe('logs', () => {
     })
 
     test('the newest is found without a look at the others', async () => {
-      log.fill(40)
-      for (let to = 1; to <= 40; to++) {
+      log.fill(255)
+      await append({ to: 216 })
+      for (let to = 217; to <= 256; to++) {
         await append({ from: to - 1, to })
         await subject.logStore.insertNote({ hash: log.hash, size: to, note: log.toNote(to, 2), now: NOW })
       }
-      const fetched = await countRead(['log_checkpoints', 'log_notes'], async (logStore) => {
+      const fetched = await countRead(['log_appends', 'log_notes'], async (logStore) => {
         const head = await logStore.findLogHead(log.hash)
-        expect(head).toMatchObject({ written: { size: 40 }, cosigned: { size: 40 } })
+        expect(head).toMatchObject({ written: { size: 256 }, cosigned: { size: 256 } })
       })
       expect(fetched).toEqual([1, 1])
     })
@@ -205,6 +249,9 @@ describe('logs', () => {
   describe('claims', () => {
     const claimAt = (claim: Claim, now = NOW) => append({ claims: [claim], now })
     const rival = (claim: Claim) => ({ ...claim, leaf: randomHex(32) })
+    const find = ({ leaf }: Claim) => subject.query(`select 1 from claims where leaf = '\\x${leaf.slice(0, 32)}'`)
+    /** What a crash of PostgreSQL does to tables without a log, and how a standby has them. */
+    const crash = () => subject.query('truncate claims, claims_loaded')
 
     test('of several about one digest the first wins, in one call too; repeating it changes nothing', async () => {
       const claim = createTestClaim(wallet.id)
@@ -281,13 +328,100 @@ describe('logs', () => {
       expect(await append({ claims: next })).toEqual({ lost: [next[1]?.leaf] })
     })
 
+    test('are taken over by what comes with the entry that drops them', async () => {
+      const claim = createTestClaim(wallet.id)
+      await claimAt(claim)
+      log.add({ kind: 'dropped', leaf: claim.leaf })
+      expect(await claimAt(rival(claim))).toEqual({ lost: [] })
+    })
+
+    test('are not taken over because a late answer of an earlier boot is written again', async () => {
+      const early = log.toAppend({ claims: [createTestClaim(wallet.id)] })
+      await subject.logStore.appendLog(early)
+      log.boot()
+      const claim = createTestClaim(wallet.id)
+      await claimAt(claim)
+      const late = rival(claim)
+      expect(await subject.logStore.appendLog({ ...early, claims: [late] })).toEqual({ lost: [late.leaf] })
+    })
+
+    describe('after a crash of PostgreSQL', () => {
+      test('hold as before: those of one append, of the callers of one checkpoint, and of several logs', async () => {
+        const [first, second, elsewhere] = [1, 2, 3].map(() => createTestClaim(wallet.id)) as [Claim, Claim, Claim]
+        log.fill(3)
+        await append({ claims: [first] })
+        await append({ claims: [second] })
+        await subject.logStore.appendLog(createTestLog().toAppend({ claims: [elsewhere] }))
+        const held = [first, second, elsewhere]
+        await crash()
+        const late = held.map(rival)
+        const answer = await subject.logStore.appendLog(createTestLog().toAppend({ claims: late }))
+        expect(answer).toEqual({ lost: late.map(({ leaf }) => leaf) })
+        expect(await append({ claims: held })).toEqual({ lost: [] })
+      })
+
+      test('fall as before: dropped, of a boot that is over, or too old', async () => {
+        const claims = [1, 2, 3, 4].map(() => createTestClaim(wallet.id))
+        const [dropped, over, old, held] = claims as [Claim, Claim, Claim, Claim]
+        const other = createTestLog()
+        await subject.logStore.appendLog(other.toAppend({ claims: [over] }))
+        await append({ claims: [dropped, held] })
+        await subject.logStore.appendLog(createTestLog().toAppend({ claims: [old], now: NOW - 1 }))
+        other.boot()
+        await subject.logStore.appendLog(other.toAppend())
+        log.add({ kind: 'dropped', leaf: dropped.leaf })
+        await append()
+        await crash()
+        const late = claims.map(rival)
+        expect(await append({ claims: late, now: NOW + CLAIM_MS })).toEqual({ lost: [late[3]?.leaf] })
+      })
+
+      test('are those that won, and of a claim that was taken over the later one', async () => {
+        const claim = createTestClaim(wallet.id)
+        const [loser, next, last] = [rival(claim), rival(claim), rival(claim)]
+        await claimAt(claim)
+        expect(await claimAt(loser, NOW + 1)).toEqual({ lost: [loser.leaf] })
+        log.add({ kind: 'dropped', leaf: claim.leaf })
+        expect(await claimAt(next, NOW + 2)).toEqual({ lost: [] })
+        await crash()
+        expect(await claimAt(last, NOW + 3)).toEqual({ lost: [last.leaf] })
+        expect(await claimAt(next, NOW + 3)).toEqual({ lost: [] })
+      })
+
+      test('that were given up are back until their time is over', async () => {
+        const claim = createTestClaim(wallet.id)
+        await claimAt(claim)
+        await subject.logStore.giveUpClaims([claim])
+        await crash()
+        const [early, next] = [rival(claim), rival(claim)]
+        expect(await claimAt(early)).toEqual({ lost: [early.leaf] })
+        expect(await claimAt(next, NOW + CLAIM_MS + 1)).toEqual({ lost: [] })
+      })
+
+      test('are loaded once, by whichever of 16 calls at once', async () => {
+        const held = Array.from({ length: 20 }, () => createTestClaim(wallet.id))
+        const free = Array.from({ length: 20 }, () => createTestClaim(wallet.id))
+        await append({ claims: held })
+        await crash()
+        const offers = Array.from({ length: 16 }, (_, index) => {
+          const claims = [...held, ...free].map(rival)
+          return createTestLog().toAppend({ claims: index % 2 === 0 ? claims : claims.toReversed() })
+        })
+        const answers = await Promise.all(offers.map((offer) => subject.logStore.appendLog(offer)))
+        const lost = new Set(answers.flatMap((answer) => ('lost' in answer ? answer.lost : [])))
+        const won = offers.flatMap(({ claims }) => claims).filter(({ leaf }) => !lost.has(leaf))
+        expect(won.map(({ digest }) => digest).sort()).toEqual(free.map(({ digest }) => digest).sort())
+        expect(await subject.query('select 1 from claims_loaded')).toHaveLength(1)
+      })
+    })
+
     test('on what is signed already are lost, and leave nothing', async () => {
       const digest: Hex = `0x${randomHex(32)}`
       const signings = [createTestSigning(wallet, digest)]
       await subject.store.insertSignings({ batch: createTestBatch(), signings, now: NOW })
       const claim = createTestClaim(wallet.id, { digest })
       expect(await claimAt(claim)).toEqual({ lost: [claim.leaf] })
-      expect(await subject.query(`select 1 from claims where leaf = '\\x${claim.leaf}'`)).toEqual([])
+      expect(await find(claim)).toEqual([])
     })
 
     test('are compared with what is signed by key, and not with all of it', async () => {
@@ -307,7 +441,7 @@ describe('logs', () => {
       for (const { leaf } of claims.slice(1)) log.add({ kind: 'dropped', leaf })
       await append({ claims })
       const [held, dropped] = claims.slice(0, 2).map(rival) as [Claim, Claim]
-      const fetched = await countRead(['claims', 'log_entries'], async (logStore) => {
+      const fetched = await countRead(['claims', 'log_appends', 'log_ended'], async (logStore) => {
         const size = log.entries.length
         expect(await logStore.appendLog(log.toAppend({ from: size, claims: [held, dropped] }))).toEqual({
           lost: [held.leaf],
@@ -324,16 +458,17 @@ describe('logs', () => {
       await subject.logStore.deleteClaims(NOW)
       const left = await subject.query(`select encode(leaf, 'hex') as leaf from claims`)
       const leaves = new Set(left.map((row) => (row as { leaf: string }).leaf))
-      expect(over.filter(({ leaf }) => leaves.has(leaf))).toEqual([])
-      expect(leaves.has(fresh.leaf)).toBe(true)
+      expect(over.filter(({ leaf }) => leaves.has(leaf.slice(0, 32)))).toEqual([])
+      expect(leaves.has(fresh.leaf.slice(0, 32))).toBe(true)
     })
 
     test('that somebody holds are left for the next time, and nobody waits', async () => {
       const [held, free] = [createTestClaim(wallet.id), createTestClaim(wallet.id)]
       await append({ claims: [held, free], now: NOW - 1 })
-      const find = ({ leaf }: Claim) => subject.query(`select 1 from claims where leaf = '\\x${leaf}'`)
       await subject.database.db.transaction().execute(async (other) => {
-        await sql`select 1 from claims where leaf = ${Buffer.from(held.leaf, 'hex')} for update`.execute(other)
+        await sql`select 1 from claims where leaf = ${Buffer.from(held.leaf, 'hex').subarray(0, 16)} for update`.execute(
+          other,
+        )
         await subject.logStore.deleteClaims(NOW)
         expect([await find(held), await find(free)]).toEqual([[expect.anything()], []])
       })
@@ -360,10 +495,10 @@ describe('logs', () => {
     ])('that are none are not taken: %s', async (_, changes) => {
       const [good, bad] = [createTestClaim(wallet.id), createTestClaim(wallet.id, changes)]
       await expect(append({ claims: [bad, good] })).rejects.toThrow('not a claim')
-      expect(await subject.query(`select 1 from claims where leaf = '\\x${good.leaf}'`)).toEqual([])
-      await expect(
-        subject.query(`select take_claims(1, '\\x00'::bytea, '\\x0011'::bytea, now(), now())`),
-      ).rejects.toThrow('not claims')
+      expect(await find(good)).toEqual([])
+      await expect(subject.query(`select take_claims(1, '', '', '\\x0011'::bytea, now(), now())`)).rejects.toThrow(
+        'not claims',
+      )
     })
   })
 
@@ -374,20 +509,19 @@ describe('logs', () => {
       await subject.logStore.insertNote({ hash: log.hash, size: 257, note: log.toNote(257, 2), now: NOW })
     })
 
-    test.each(['logs', 'log_entries', 'log_nodes', 'log_checkpoints', 'log_notes'])(
-      'to delete from %s',
-      async (table) => {
-        await expect(subject.query(`delete from ${table}`)).rejects.toThrow(`${table} are immutable`)
-      },
-    )
+    test.each(['logs', 'log_appends', 'log_ended', 'log_nodes', 'log_notes'])('to delete from %s', async (table) => {
+      await expect(subject.query(`delete from ${table}`)).rejects.toThrow(`${table} are immutable`)
+    })
 
     test.each([
       [`logs set key = 'another'`],
-      [`log_entries set entry = decode(repeat('00', 57), 'hex')`],
-      ['log_entries set index = index + 1000000'],
+      [`log_appends set entries = decode(repeat('00', 57), 'hex')`],
+      ['log_appends set size = size + 1000000'],
+      [`log_appends set claims = ''`],
+      [`log_ended set leaf = decode(repeat('00', 16), 'hex')`],
       [`log_nodes set hash = decode(repeat('00', 32), 'hex')`],
-      [`log_checkpoints set root = decode(repeat('00', 32), 'hex')`],
-      [`log_checkpoints set note = 'another'`],
+      [`log_appends set root = decode(repeat('00', 32), 'hex')`],
+      [`log_appends set note = 'another'`],
       [`log_notes set note = 'another', hash = sha256('another')`],
     ])('to change %s', async (change) => {
       await expect(subject.query(`update ${change}`)).rejects.toThrow('are immutable')
@@ -397,9 +531,8 @@ describe('logs', () => {
       const columns = '(hash, log_id, size, note, created_at)'
       const values = `select sha256('other'), log_id, size, 'note', now() from log_notes limit 1`
       await expect(subject.query(`insert into log_notes ${columns} ${values}`)).rejects.toThrow('log_notes_check')
-      await expect(subject.query(`insert into log_entries values (1, 999999, 'short')`)).rejects.toThrow(
-        'log_entries_entry_check',
-      )
+      const append = `select log_id, 999999, 'short', boot_id, root, note, '', now() from log_appends limit 1`
+      await expect(subject.query(`insert into log_appends ${append}`)).rejects.toThrow('log_appends_entries_check')
     })
   })
 })

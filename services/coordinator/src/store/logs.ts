@@ -41,8 +41,8 @@ export function createLogStore({ db }: Pick<Database, 'db'>, { askerWaitMs = ASK
 export type LogStore = ReturnType<typeof createLogStore>
 
 /**
- * One transaction under the lock of the log, by one call of a function of the database: entries, the hashes of full tiles, the checkpoint,
- * and the claims. Entries that are there already must be the same. `missing`: where entries are lacking in between, and nothing was written;
+ * One transaction under the lock of the log, by one call of a function of the database: one row with entries, checkpoint and claims, and the
+ * hashes of full tiles. Entries that are there already must be the same. `missing`: where entries are lacking in between, and nothing was written;
  * else the lost claims. A claim can be taken over when its leaf was dropped, its boot is over, or it is older than `claimMs`.
  */
 async function appendLog(
@@ -107,15 +107,14 @@ async function deleteClaims(db: Kysely<Tables>, before: number): Promise<void> {
   }
 }
 
-/** In the order of all coordinators, as in `append_log`. */
+/** In the order of all coordinators, as in `append_log`. After a crash of PostgreSQL they are back until their time is over. */
 async function giveUpClaims(db: Kysely<Tables>, claims: readonly Claim[]): Promise<void> {
   if (claims.length === 0) return
   await sql`delete from claims where ctid = any (array(
     select c.ctid
-    from (select wallet_id, digest, leaf from read_claims(${encodeClaims(claims)}::bytea) order by place) as given
+    from (select key, half from read_claims(${encodeClaims(claims)}::bytea) order by place) as given
     cross join lateral (
-      select ctid from claims as c
-      where c.wallet_id = given.wallet_id and c.digest = given.digest and c.leaf = given.leaf
+      select ctid from claims as c where c.key = given.key and c.leaf = given.half
       offset 0 for update
     ) as c
   ))`.execute(db)
@@ -150,7 +149,7 @@ async function findLogHead(
   hash: string,
 ): Promise<LogHead | undefined> {
   const { rows } = await sql<CheckpointRow>`${sql.raw(PREPARED)}
-    select size, note, boot_id from log_checkpoints
+    select size, note, boot_id from log_appends
     where log_id = (select id from logs where hash = ${toBytes(hash)}::bytea)
     order by size desc limit 1`.execute(db)
   const [written] = rows

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -6,6 +7,7 @@ import { removePostgres, startPostgres, type TestPostgres } from '@countersign/t
 import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTestClaim, createTestLog } from '../../test/store/logs.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -13,8 +15,10 @@ import {
   createTestWallet,
   NOW,
   openStore,
+  randomHex,
 } from '../../test/store/store.ts'
 import { guard } from './databaseError.ts'
+import { createLogStore } from './logs.ts'
 import { openDatabase } from './openDatabase.ts'
 import { upsertUser } from './users.ts'
 
@@ -118,6 +122,21 @@ describe('openStore on PostgreSQL', () => {
     expect(await store.findProof(signing.slug)).toBeDefined()
     expect(await store.insertSignings(parameters)).toEqual(signed)
     await store.close()
+  })
+
+  test('claims on digests survive the death of the server, whose table of them does not', async () => {
+    const database = await openDatabase({ databaseUrl: await postgres.createDatabase() })
+    const logStore = createLogStore(database)
+    const claims = [createTestClaim(randomUUID()), createTestClaim(randomUUID())]
+    expect(await logStore.appendLog(createTestLog().toAppend({ claims }))).toEqual({ lost: [] })
+    await postgres.kill()
+    await postgres.restart()
+    const left = sql`select 1 from claims`.execute(database.db)
+    expect((await left.catch(() => sql`select 1 from claims`.execute(database.db))).rows).toEqual([])
+    const late = claims.map((claim) => ({ ...claim, leaf: randomHex(32) }))
+    const lost = late.map(({ leaf }) => leaf)
+    expect(await logStore.appendLog(createTestLog().toAppend({ claims: late }))).toEqual({ lost })
+    await database.close()
   })
 
   test('a commit is told when the server has written it, whatever the server’s own setting', async () => {

@@ -109,7 +109,6 @@ export type Tables = {
     log_note: Bytes | null
   }
   logs: { id: GeneratedAlways<number>; hash: Bytes; origin: string; key: string; created_at: Date }
-  log_entries: { log_id: number; index: BigInteger; entry: Bytes }
   log_notes: { hash: Bytes; log_id: number; size: BigInteger; note: string; created_at: Date }
   pending_transactions: {
     id: Generated<BigInteger>
