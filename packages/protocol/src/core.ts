@@ -68,6 +68,7 @@ export type {
   EnclaveErrorBody,
   LoggedItemsResponse,
   LogResponse,
+  OpenBatch,
   OpenSessionResponse,
   Placed,
   ReleaseResponse,

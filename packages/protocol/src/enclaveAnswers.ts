@@ -83,16 +83,20 @@ export const vaultResponse = object({
 })
 export type VaultResponse = Infer<typeof vaultResponse>
 
-/** A batch of statements from one boot of an enclave, with the quote that covers it. */
-const signedBatch = object({
+const batchMembers = {
   bootId: hex(16),
   sequence: natural,
   previous: hex(32),
   /** The leaf hashes, in tree order. The receiver computes root and paths. */
   leaves: checked(list(hex(32)), ({ length }) => length <= 256),
-  quote,
-  eventLog,
-})
+}
+
+/** A batch of statements from one boot of an enclave, whose quote is not made yet. */
+const openBatch = object(batchMembers)
+export type OpenBatch = Infer<typeof openBatch>
+
+/** The same with the quote that covers it. */
+const signedBatch = object({ ...batchMembers, quote, eventLog })
 export type SignedBatch = Infer<typeof signedBatch>
 
 /** Why one item was not signed; the others of its call are not affected. */
@@ -156,11 +160,9 @@ export type Placed = { batch: number; leafIndex: number }
 
 export type SignItemResult = SignItemError | (SignedStatement & Placed)
 
-const batches = list(signedBatch)
-
 /** Results in the order of the items. Items of one call may fall into several batches. */
 export const signItemsResponse = object({
-  batches,
+  batches: list(signedBatch),
   results: list(either(object({ ...signedStatement, ...placed }), signItemError) as Schema<SignItemResult>),
 })
 export type SignItemsResponse = Infer<typeof signItemsResponse>
@@ -177,9 +179,12 @@ const appendedEntries = {
 }
 export type AppendedEntries = { origin: string; from: number; entries: readonly string[]; checkpoint: string }
 
-/** The response if the settings have a log. It has only the places of the leaves; `release` returns the statements. */
+/**
+ * The response if the settings have a log. It comes when the quotes begin and has only the places of the leaves; `release` returns quotes and
+ * statements.
+ */
 export const loggedItemsResponse = object({
-  batches,
+  batches: list(openBatch),
   results: list(either(object(placed), signItemError)),
   /** Up to a checkpoint that covers all batches. Null if nothing was signed. */
   log: nullable(object(appendedEntries)),
@@ -199,9 +204,12 @@ export const logResponse = object({
 })
 export type LogResponse = Infer<typeof logResponse>
 
+/** The response comes when the quotes of the leaves are made, or have failed. */
 export const releaseResponse = object({
-  /** In the order of the leaves. Null if the leaf is unknown, erased, not covered, or from another coordinator. */
+  /** In the order of the leaves. Null if the leaf is unknown, erased, not covered by the checkpoint or a quote, or from another coordinator. */
   statements: list(nullable(object(signedStatement) as Schema<SignedStatement>)),
+  /** Of the batches of these statements. */
+  quotes: list(object({ sequence: natural, quote, eventLog })),
 })
 export type ReleaseResponse = Infer<typeof releaseResponse>
 

@@ -21,6 +21,7 @@ import {
   type LoggedItemsResponse,
   type ReleaseRequest,
   type ReleaseResponse,
+  type SignedBatch,
   type SignedStatement,
   type SignItem,
   type SignItemError,
@@ -41,7 +42,7 @@ const witnesses = ['one', 'two', 'three'].map((name) => createSigner(name, 'cosi
 export const witnessKeys = witnesses.map(({ key }) => toHex(key.publicKey)).sort()
 
 type LoggedAnswer = LoggedItemsResponse & EnclaveTerms
-type Held = { signed: SignedStatement; index: number; state: 'held' | 'released' | 'acknowledged' }
+type Held = { signed: SignedStatement; batch: SignedBatch; index: number; state: 'held' | 'released' | 'acknowledged' }
 
 /** What an enclave with a log adds to one without: entries, checkpoints, and that statements wait for a quorum of two of three. */
 export function addLog(enclave: ReturnType<typeof createSigningEnclave>) {
@@ -79,15 +80,17 @@ export function addLog(enclave: ReturnType<typeof createSigningEnclave>) {
     const placed = answer.results.map((result) => {
       if ('error' in result) return result
       const { batch, leafIndex, ...signed } = result
-      const leaf = answer.batches[batch]?.leaves[leafIndex] ?? ''
+      const signedBatch = answer.batches[batch] as SignedBatch
+      const leaf = signedBatch?.leaves[leafIndex] ?? ''
       const timeMs = Date.parse(signed.statement.signedAt)
       const entry = { kind: 'signature', keyId: signed.statement.keyId, leaf, timeMs } as const
-      held.set(leaf, { signed, index: frontier.size, state: 'held' })
+      held.set(leaf, { signed, batch: signedBatch, index: frontier.size, state: 'held' })
       frontier = appendLeaves(frontier, [hashLogEntry(entry)])
       entries.push(toHex(encodeLogEntry(entry)))
       return { batch, leafIndex }
     })
-    const { config, batches } = answer
+    const { config } = answer
+    const batches = answer.batches.map(({ quote: _, eventLog: __, ...batch }) => batch)
     const appended = entries.length === 0 ? null : { origin: ORIGIN, from, entries, checkpoint: signHead() }
     const results = refusals.map((refusal) => refusal ?? (placed.shift() as (typeof placed)[number]))
     const logs = { own: [ORIGIN], keys: [fake.logKey] }
@@ -117,13 +120,16 @@ export function addLog(enclave: ReturnType<typeof createSigningEnclave>) {
       const note = checkpoint + cosignatures.map((line) => `${line}\n`).join('')
       size = assertCosigned(note, { log: log.key, policy: { witnesses: witnessKeys, quorum: 2 } }).checkpoint.size
     }
+    const used = new Set<SignedBatch>()
     const statements = leaves.map((leaf) => {
       const one = held.get(leaf)
       if (one === undefined || one.index >= size) return null
       one.state = 'released'
+      used.add(one.batch)
       return one.signed
     })
-    return fake.tamperReleased({ statements })
+    const quotes = [...used].map(({ sequence, quote }) => ({ sequence, quote }))
+    return fake.tamperReleased({ statements, quotes })
   }
 
   return fake

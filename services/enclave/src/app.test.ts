@@ -662,7 +662,7 @@ describe('a log', () => {
     const app = startApp({ statementLog: log.statementLog })
     await open(log)
     const item = createSignedItem()
-    const { checkpoint } = await signStatements(log, [item], coordinator.key)
+    const { checkpoint } = await signStatements(log, [item], { caller: coordinator.key })
     let isStopped = false
     const stopped = app.stop().then(() => (isStopped = true))
     expect(await codeOf(app, enclavePaths.sign)).toEqual([503, 'shutting_down'])
@@ -672,6 +672,7 @@ describe('a log', () => {
     const request = { ...boot, ...cosign(checkpoint), leaves: [toLeaf(item)] }
     expect((await send(app, { path: enclavePaths.release, request })).body).toEqual({
       statements: [expect.objectContaining({ statement: expect.anything() })],
+      quotes: [{ sequence: 0, quote: 'aa' }],
     })
     expect((await send(app, { path: enclavePaths.log })).body).toMatchObject({ log: { isOpen: true } })
     expect(isStopped).toBe(false)

@@ -97,7 +97,7 @@ async function start(env: Env): Promise<RunningService> {
       configHash,
       limit: config.batchLimit,
       log,
-      ...(statementLog === undefined ? {} : { onQuoted: statementLog.append }),
+      ...(statementLog === undefined ? {} : { onBegun: statementLog.append }),
     }),
     statementLog,
     samples,

@@ -1,19 +1,13 @@
 import { createHash } from 'node:crypto'
 import { decodeLogEntry, type LogEntry, parseNote, signNote, toVkey } from '@countersign/log'
 import type { PolicyLog } from '@countersign/policy'
-import {
-  fromHex,
-  type LogRequest,
-  type ReleaseRequest,
-  type SignedBatch,
-  type SignItem,
-  toHex,
-} from '@countersign/protocol'
+import { fromHex, type LogRequest, type ReleaseRequest, type SignItem, toHex } from '@countersign/protocol'
 import { expect } from 'vitest'
 import { createSigner, type Signer } from '../../../packages/log/test/logs.ts'
 import { createKeyring } from '../src/keys/deriveKey.ts'
 import { createLogKeys } from '../src/keys/logKeys.ts'
 import { createStatementLog, type StatementLog, type StatementLogDeps } from '../src/log/statementLog.ts'
+import type { BegunBatch } from '../src/sign/batch.ts'
 import type { SignedItem } from '../src/sign/signItem.ts'
 import { createTime } from '../src/time/time.ts'
 
@@ -76,7 +70,7 @@ export function createTestLog(changes: Partial<StatementLogDeps> = {}) {
 export async function open({ statementLog }: Pick<TestLog, 'statementLog'>, start: Partial<LogRequest['start']> = {}) {
   await statementLog.call({ start: { ...fromNothing, ...start } })
   const { log } = await statementLog.call({})
-  release(statementLog, cosign(log?.checkpoint ?? ''))
+  await release(statementLog, cosign(log?.checkpoint ?? ''))
 }
 
 export async function createOpenLog(changes: Partial<StatementLogDeps> = {}): Promise<TestLog> {
@@ -96,12 +90,14 @@ export function createSignedItem(changes: { needs?: PolicyLog; signedAtMs?: numb
   return { statement, subject: {}, leaf, ...(needs === undefined ? {} : { needs }) } as never
 }
 
-export function toBatch(items: readonly SignedItem[]): SignedBatch {
-  return { bootId: toHex(bootId), sequence: 0, previous: '', leaves: items.map(toLeaf), quote: '' }
+/** A batch that is quoted at once, or when and as `quoting` says. */
+export function toBatch(items: readonly SignedItem[], quoting: Promise<unknown> = Promise.resolve()): BegunBatch {
+  const open = { bootId: toHex(bootId), sequence: 0, previous: '', leaves: items.map(toLeaf) }
+  return { ...open, signed: quoting.then(() => ({ ...open, quote: 'aa' })) }
 }
 
 /** All of it. */
-export const toPlacements = (batch: SignedBatch) => batch.leaves.map((_, leafIndex) => ({ batch, leafIndex }))
+export const toPlacements = (batch: BegunBatch) => batch.leaves.map((_, leafIndex) => ({ batch, leafIndex }))
 
 export const toLeaf = ({ leaf }: SignedItem) => toHex(leaf)
 const noItem = { kind: 'message', content: { message: '0x' } } as unknown as SignItem
@@ -110,12 +106,12 @@ const noItem = { kind: 'message', content: { message: '0x' } } as unknown as Sig
 export async function sign(
   { statementLog }: { statementLog: StatementLog },
   items: readonly SignedItem[],
-  caller = coordinatorKey,
+  { caller = coordinatorKey, quoting }: { caller?: string; quoting?: Promise<unknown> } = {},
 ) {
   const room = statementLog.reserve(items.map(() => noItem))
   try {
     room.hold(items, caller)
-    const batch = toBatch(items)
+    const batch = toBatch(items, quoting)
     statementLog.append(batch)
     const appended = await room.collect(toPlacements(batch))
     if (appended === null) throw new Error('nothing was appended')
@@ -145,8 +141,8 @@ export function cosign(
   }
 }
 
-export function release(statementLog: StatementLog, request: Partial<ReleaseRequest>, caller = coordinatorKey) {
-  return statementLog.release({ bootId: toHex(bootId), ...request }, caller).statements
+export async function release(statementLog: StatementLog, request: Partial<ReleaseRequest>, caller = coordinatorKey) {
+  return (await statementLog.release({ bootId: toHex(bootId), ...request }, caller)).statements
 }
 
 export async function readEntries({ statementLog }: { statementLog: StatementLog }): Promise<LogEntry[]> {

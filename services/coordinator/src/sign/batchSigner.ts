@@ -3,6 +3,7 @@ import {
   type Authorization,
   assertAuthorizationAllowed,
   isOffChain,
+  type OpenBatch,
   type Placed,
   ServiceError,
   type SignedBatch,
@@ -121,9 +122,9 @@ const PART = 32
 
 /**
  * `POST /sign/digest` and its like, for the jobs gathered into one batch. The numbers are the steps of the specification; the first,
- * finding the signer, is `findSigner`. Where the enclave has a log, its statements come in the order of decision 23: entries and claims
- * are written, witnesses cosign, the enclave releases. A job that fails after the enclave signed it is dropped there and never released
- * later, unless the database failed while it stored the signature.
+ * finding the signer, is `findSigner`. Where the enclave has a log, its statements come in the order of decision 23: while the quote is made,
+ * entries and claims are written and witnesses cosign; then the enclave releases. A job that fails before that is dropped there and never
+ * released later.
  */
 export async function signJobs(deps: SignDeps, jobs: readonly SignJob[], progress: SignProgress): Promise<void> {
   const samples = await deps.entropy.take(jobs.length) // 2
@@ -149,7 +150,6 @@ async function callEnclave(
   const call = { coordinatorKey: deps.selfReport.publicKey, beganAt, endedAt: deps.clock.now() }
   const isUnknown = (index: number) => policies === undefined && isPolicyUnknown(results[index])
   const unknown = jobs.filter((_, index) => isUnknown(index))
-  if (unknown.length === 0) progress.onSent()
 
   const signed: EnclaveJob[] = []
   for (const [index, job] of jobs.entries()) {
@@ -161,7 +161,7 @@ async function callEnclave(
     }
   }
   await Promise.all([
-    finish(deps, rest, signed, progress.answer),
+    finish(deps, rest, signed, progress),
     unknown.length > 0 &&
       callEnclave(deps, unknown, progress, readPolicies(unknown)).catch((reason) => {
         for (const job of unknown) progress.answer(job, failed(reason))
@@ -177,7 +177,7 @@ type Terms = EnclaveTerms | (EnclaveTerms & Pick<Extract<SignResponse, { log: un
 
 function readLeaf(
   result: SignItemResult | SignItemError | Placed | undefined,
-  { job, batches, call }: { job: SignJob; batches: readonly SignedBatch[]; call: SignCall },
+  { job, batches, call }: { job: SignJob; batches: readonly (OpenBatch | SignedBatch)[]; call: SignCall },
 ): BatchLeaf {
   if (result === undefined) throw new CoordinatorError('internal', 'a result is missing')
   if ('error' in result) throw toItemError(result, job)
@@ -189,9 +189,10 @@ function readLeaf(
 }
 
 /** One answer of an enclave. */
-type Run = SignDeps & { terms: EnclaveTerms; step: LogStep | undefined; answer: SignProgress['answer'] }
+type Run = SignDeps & SignProgress & { terms: EnclaveTerms; step: LogStep | undefined }
 
-async function finish(deps: SignDeps, terms: Terms, jobs: readonly EnclaveJob[], answer: SignProgress['answer']) {
+async function finish(deps: SignDeps, terms: Terms, jobs: readonly EnclaveJob[], progress: SignProgress) {
+  const { answer } = progress
   const [first] = jobs
   if (first === undefined) return
   const { bootId } = first.leaf.batch
@@ -202,7 +203,7 @@ async function finish(deps: SignDeps, terms: Terms, jobs: readonly EnclaveJob[],
     for (const job of jobs) answer(job, failed(reason))
     return
   }
-  const run: Run = { ...deps, terms, step, answer }
+  const run: Run = { ...deps, ...progress, terms, step }
   try {
     const [timed, failures] = attempt(jobs, (job) => Object.assign(job, readTime(job, step)))
     await Promise.all([fail(run, failures), timed.length > 0 && finishTimed(run, timed)])
@@ -236,39 +237,21 @@ function readTime(job: EnclaveJob, step: LogStep | undefined) {
 
 async function finishTimed(run: Run, jobs: readonly TimedJob[]): Promise<void> {
   const { step } = run
-  let verified: ReadonlyMap<SignedBatch, Promise<VerifiedBatch>>
   let owned = jobs
   let lost: readonly TimedJob[] = []
   try {
-    verified = startVerifying(run, jobs) // 4, while witnesses are asked
+    step?.getLogKey(run.terms)
     if (step !== undefined) ({ owned, lost } = await step.record(jobs, run.terms))
   } catch (reason) {
     return fail(run, toFailures(jobs, reason))
   }
   await Promise.all([
     ...lost.map((job) => step?.answerWinner(job)),
-    ...groupJobs(owned).map((group) =>
-      finishGroup(run, { ...group, verified: verified.get(group.batch) as Promise<VerifiedBatch> }),
-    ),
+    ...groupJobs(owned).map((group) => finishGroup(run, group)),
   ])
 }
 
-function startVerifying({ step, terms, verifyBatch }: Run, jobs: readonly TimedJob[]) {
-  const logKey = step?.getLogKey(terms)
-  const verified = new Map<SignedBatch, Promise<VerifiedBatch>>()
-  for (const [batch, ofBatch] of Map.groupBy(jobs, ({ leaf }) => leaf.batch)) {
-    const times = ofBatch.map(({ time }) => time.signedAtMs)
-    const at = { first: Math.min(...times), last: Math.max(...times) }
-    const isReleased = ofBatch.some(({ item }) => item.kind !== 'transaction' || item.statementVersion === 2)
-    const verifying = verifyBatch(batch, terms, { at, isReleased, logKey })
-    // Callers see the rejection through `finishGroup`. If the log write fails first, no one awaits this promise.
-    verifying.catch(() => {})
-    verified.set(batch, verifying)
-  }
-  return verified
-}
-
-type Group = { batch: SignedBatch; need: WitnessPolicy | undefined; jobs: readonly TimedJob[] }
+type Group = { batch: OpenBatch | SignedBatch; need: WitnessPolicy | undefined; jobs: readonly TimedJob[] }
 
 /** By batch, and by the witnesses that a vault's rules ask for: missing witnesses of one vault delay nobody else. */
 function groupJobs(jobs: readonly TimedJob[]): Group[] {
@@ -283,14 +266,17 @@ function groupJobs(jobs: readonly TimedJob[]): Group[] {
 }
 
 /** Jobs that one quote covers and, with a log, one cosigned note: their statements are released in one call. */
-async function finishGroup(
-  run: Run,
-  { need, jobs, verified }: Group & { verified: Promise<VerifiedBatch> },
-): Promise<void> {
+async function finishGroup(run: Run, { batch, need, jobs }: Group): Promise<void> {
   const { step } = run
   let statements: readonly (SignedStatement | null | undefined)[]
+  let verified: Promise<VerifiedBatch>
   try {
-    statements = step ? await step.release(jobs, { need, verified }) : jobs.map(({ leaf }) => leaf.statement)
+    // Until then others gather. Nobody gathers for witnesses of a vault's choice, which may be missing.
+    if (need !== undefined) run.onSent()
+    const released = await step?.release(jobs, { batch, need })
+    run.onSent()
+    statements = released?.statements ?? jobs.map(({ leaf }) => leaf.statement)
+    verified = startVerifying(run, released?.batch ?? batch, jobs) // 4
   } catch (reason) {
     return fail(run, toFailures(jobs, reason))
   }
@@ -303,6 +289,21 @@ async function finishGroup(
   }
   failures.push(...(await Promise.all(parts)).flat())
   await fail(run, failures)
+}
+
+function startVerifying(
+  { step, terms, verifyBatch }: Run,
+  batch: OpenBatch | SignedBatch,
+  jobs: readonly TimedJob[],
+): Promise<VerifiedBatch> {
+  if (!('quote' in batch)) throw invalidAnswer('the batch has no quote')
+  const times = jobs.map(({ time }) => time.signedAtMs)
+  const at = { first: Math.min(...times), last: Math.max(...times) }
+  const isReleased = jobs.some(({ item }) => item.kind !== 'transaction' || item.statementVersion === 2)
+  const verifying = verifyBatch(batch, terms, { at, isReleased, logKey: step?.getLogKey(terms) })
+  // Parts of the group see the rejection. There may be none.
+  verifying.catch(() => {})
+  return verifying
 }
 
 function checkStatement(job: TimedJob, statement: SignedStatement | null | undefined) {

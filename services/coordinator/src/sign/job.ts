@@ -3,6 +3,7 @@ import type {
   AnyWitness,
   Approval,
   Hex,
+  OpenBatch,
   Opening,
   Signed,
   SignedBatch,
@@ -42,9 +43,9 @@ type Gains = {
   log: { origin: string; index: number; note: string } | undefined
 }
 
-/** A statement's place in a batch. An enclave with a log holds the statement itself back. */
+/** A statement's place in a batch. An enclave with a log answers before the quote is made, and holds the statement itself back. */
 export type BatchLeaf = {
-  batch: SignedBatch
+  batch: OpenBatch | SignedBatch
   index: number
   /** Empty if the batch has no such leaf. */
   hash: string

@@ -6,6 +6,8 @@ import { unavailable } from '../../test/signingLog.ts'
 import { createReleases } from './signLog.ts'
 
 const [A, B] = ['aa'.repeat(16), 'bb'.repeat(16)]
+/** A byte of the first batch. */
+const one = { bytes: 1, sequence: 0 }
 
 function setUp() {
   const time = createManualTime(new Date())
@@ -21,7 +23,7 @@ function setUp() {
       fake.requests.push(request)
       await fake.during()
       if (fake.failure !== undefined) throw fake.failure
-      return { statements: (request.leaves ?? []).map((leaf) => ({ leaf }) as never) }
+      return { statements: (request.leaves ?? []).map((leaf) => ({ leaf }) as never), quotes: [] }
     },
   }
   return { time, log, fake, releases: createReleases({ enclave, schedule: time.schedule, log }) }
@@ -34,7 +36,7 @@ const settleDown = async () => {
 describe('what waits for one note', () => {
   const note = { checkpoint: 'a', cosignatures: ['b'] }
 
-  test('is asked for in one call, and each gets its own; another note or boot is another call', async () => {
+  test('is asked for in one call, and each gets its own; another note, boot or batch is another call', async () => {
     const { fake, releases } = setUp()
     const asked = [
       { bootId: A, ...note, leaves: ['one', 'two'] },
@@ -42,21 +44,26 @@ describe('what waits for one note', () => {
       { bootId: A, ...note, leaves: ['three'] },
       { bootId: B, ...note, leaves: ['four'] },
     ]
-    const answers = await Promise.all(asked.map((request) => releases.release(request, 1)))
+    const answers = await Promise.all(asked.map((request) => releases.release(request, one)))
     expect(answers.map(({ statements }) => statements)).toEqual(
       asked.map(({ leaves }) => leaves.map((leaf) => ({ leaf }))),
     )
     expect(fake.requests).toEqual([{ bootId: A, ...note, leaves: ['one', 'two', 'three'] }, asked[1], asked[3]])
+    const batches = [0, 1].map((sequence) =>
+      releases.release({ bootId: A, ...note, leaves: [`${sequence}`] }, { bytes: 1, sequence }),
+    )
+    await Promise.all(batches)
+    expect(fake.requests.slice(3).map(({ leaves }) => leaves)).toEqual([['0'], ['1']])
   })
 
   test('does not wait for the answer to another call, and fails together', async () => {
     const { fake, releases } = setUp()
     fake.during = () => new Promise(() => {})
-    void releases.release({ bootId: A, ...note, leaves: ['one'] }, 1)
+    void releases.release({ bootId: A, ...note, leaves: ['one'] }, one)
     await new Promise(setImmediate)
     fake.during = async () => {}
     fake.failure = unavailable()
-    const failures = ['two', 'three'].map((leaf) => releases.release({ bootId: A, ...note, leaves: [leaf] }, 1))
+    const failures = ['two', 'three'].map((leaf) => releases.release({ bootId: A, ...note, leaves: [leaf] }, one))
     for (const failure of failures) await expect(failure).rejects.toBe(fake.failure)
     expect(fake.requests).toHaveLength(2)
   })
@@ -64,7 +71,9 @@ describe('what waits for one note', () => {
   test('goes in parts where it is much, by the bytes of the statements', async () => {
     const { fake, releases } = setUp()
     const sizes = [900_000, 900_000, 900_000, 5_000_000, 1_000_000, 1_000_000, 1]
-    const asked = sizes.map((bytes, leaf) => releases.release({ bootId: A, ...note, leaves: [`${leaf}`] }, bytes))
+    const asked = sizes.map((bytes, leaf) =>
+      releases.release({ bootId: A, ...note, leaves: [`${leaf}`] }, { ...one, bytes }),
+    )
     await Promise.all(asked)
     expect(fake.requests.map(({ leaves }) => leaves)).toEqual([['0', '1'], ['2'], ['3'], ['4', '5'], ['6']])
   })
@@ -76,8 +85,8 @@ describe('acknowledgements', () => {
     releases.acknowledge(A, 'one')
     releases.acknowledge(B, 'other')
     releases.acknowledge(A, 'two')
-    await releases.release({ bootId: A, leaves: ['three'] }, 1)
-    await releases.release({ bootId: A, leaves: ['four'] }, 1)
+    await releases.release({ bootId: A, leaves: ['three'] }, one)
+    await releases.release({ bootId: A, leaves: ['four'] }, one)
     expect(fake.requests).toEqual([
       { bootId: A, leaves: ['three'], acknowledge: ['one', 'two'] },
       { bootId: A, leaves: ['four'] },
@@ -101,7 +110,7 @@ describe('acknowledgements', () => {
     const { fake, releases, time, log } = setUp()
     fake.failure = unavailable()
     releases.acknowledge(A, 'one')
-    await expect(releases.release({ bootId: A, leaves: ['two'] }, 1)).rejects.toBe(fake.failure)
+    await expect(releases.release({ bootId: A, leaves: ['two'] }, one)).rejects.toBe(fake.failure)
     time.pass(500)
     await settleDown()
     expect(fake.requests.at(-1)).toEqual({ bootId: A, acknowledge: ['one'] })

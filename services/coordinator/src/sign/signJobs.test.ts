@@ -5,6 +5,7 @@ import {
   fromHex,
   hashAuthorization,
   MAX_BLOCK_BYTES,
+  type ReleaseResponse,
   recoverPublicKey,
   type SignItem,
   type SignItemError,
@@ -500,18 +501,26 @@ describe('signing with a log', () => {
     expect(service.time.delays()).toEqual([])
   })
 
-  test('nothing is asked for before witnesses cosigned, and the slot is free meanwhile', async () => {
+  test('nothing is asked for before witnesses cosigned, and others gather until it is answered', async () => {
     const service = createLoggedService()
     const cosigning = Promise.withResolvers<void>()
     service.keeper.beforeCosign = () => cosigning.promise
     const { over, outcomes } = service.start([createTransfer(0)])
     await expect.poll(() => service.keeper.calls).toEqual(['record', 'cosign'])
     await settleDown()
-    expect(service.sent.times).toBe(1)
+    expect(service.sent.times).toBe(0)
     expect([service.enclave.requests, service.inserted, outcomes()]).toEqual([[], [], [undefined]])
     cosigning.resolve()
     await over
-    expect(outcomes()).toEqual(['signed'])
+    expect([service.sent.times, outcomes()]).toEqual([1, ['signed']])
+  })
+
+  test('witnesses of a vault’s choice that are missing keep no slot', async () => {
+    const service = createLoggedService()
+    service.keeper.beforeCosign = () => new Promise(() => {})
+    service.start([createVaultTransfer(0, { witnesses: [witnessKeys[0] ?? ''], quorum: 1 })])
+    await expect.poll(() => service.sent.times).toBe(1)
+    expect(service.enclave.requests).toEqual([])
   })
 
   test('no witness is asked before entries and claims are written', async () => {
@@ -526,53 +535,35 @@ describe('signing with a log', () => {
     expect(outcomes()).toEqual(['signed'])
   })
 
-  test('the quote is verified while witnesses are asked, and a release begun', async () => {
-    const service = createLoggedService()
-    const cosigning = Promise.withResolvers<void>()
-    service.keeper.beforeCosign = () => cosigning.promise
-    const { verifyBatch } = service.toDeps()
-    const verified = Promise.withResolvers<void>()
-    const { over, outcomes } = service.start([createTransfer(0)], {
-      async verifyBatch(...parameters) {
-        const batch = await verifyBatch(...parameters)
-        await batch.begun?.release
-        verified.resolve()
-        return batch
-      },
-    })
-    await verified.promise
-    expect(service.enclave.requests).toEqual([])
-    cosigning.resolve()
-    await over
-    expect(outcomes()).toEqual(['signed'])
-    // The batch that was released is the one that is stored.
-    expect(service.inserted[0]?.batch.release?.coordinatorKey).toBe(service.selfReport.publicKey)
-  })
-
-  test('items in several batches that one note covers are asked for in one call, each answered with its own', async () => {
+  test('items in several batches are asked for in a call each, so that none waits for the quote of another', async () => {
     const service = createLoggedService()
     service.signing.limit = 2
-    const cosigning = Promise.withResolvers<void>()
-    service.keeper.beforeCosign = () => cosigning.promise
-    const { verifyBatch } = service.toDeps()
-    let verified = 0
-    const { over, outcomes } = service.start([createTransfer(0), createTransfer(1), createTransfer(2)], {
-      async verifyBatch(...parameters) {
-        const batch = await verifyBatch(...parameters)
-        await batch.begun?.release
-        verified += 1
-        return batch
-      },
-    })
-    // Otherwise the batch that is verified first is asked for first.
-    await expect.poll(() => verified).toBe(2)
-    cosigning.resolve()
-    await over
-    expect(outcomes()).toEqual(Array(3).fill('signed'))
+    expect(await service.sign(createTransfer(0), createTransfer(1), createTransfer(2))).toEqual(Array(3).fill('signed'))
     expect(service.keeper.calls.filter((call) => call === 'record')).toHaveLength(1)
     expect(service.keeper.cosigns.map(({ size }) => size)).toEqual([2, 3])
-    expect(service.enclave.requests.flatMap(({ leaves }) => leaves?.length ?? [])).toEqual([3])
+    expect(service.enclave.requests.flatMap(({ leaves }) => leaves?.length ?? [])).toEqual([2, 1])
     expect(service.enclave.asked().toSorted()).toEqual(leavesOf(service).toSorted())
+  })
+
+  test.each<[string, string, (answer: ReleaseResponse) => ReleaseResponse]>([
+    ['without a quote', 'attestation_invalid', (answer) => ({ ...answer, quotes: [] })],
+    [
+      'with the quote of another batch',
+      'attestation_invalid',
+      (answer) => ({ ...answer, quotes: answer.quotes.map((one) => ({ ...one, sequence: one.sequence + 1 })) }),
+    ],
+    [
+      'with a quote that does not hold',
+      'attestation_invalid',
+      (answer) => ({ ...answer, quotes: answer.quotes.map((one) => ({ ...one, quote: `00${one.quote.slice(2)}` })) }),
+    ],
+    ['with nothing, since the quote failed', 'log_unavailable', () => ({ statements: [null, null], quotes: [] })],
+  ])('released %s: %s, nothing is stored and the claim is given up', async (_, code, tamper) => {
+    const service = createLoggedService()
+    service.enclave.tamperReleased = (answer) => (answer.statements.length > 0 ? tamper(answer) : answer)
+    expect(await service.sign(createTransfer(0), createMessage())).toEqual([code, code])
+    await settleDown()
+    expect([service.inserted, service.keeper.claims.size, service.enclave.acknowledged()]).toEqual([[], 0, []])
   })
 
   test('large ones that one note covers are asked for in several calls, so that each answer can be read', async () => {
@@ -607,7 +598,6 @@ describe('signing with a log', () => {
     service.keeper.beforeCosign = () => cosigning.promise
     const { over, outcomes } = service.start([createTransfer(0), createVaultTransfer(1, null)])
     await expect.poll(() => service.keeper.calls.filter((call) => call === 'cosign')).toHaveLength(2)
-    expect(service.sent.times).toBe(1)
     cosigning.resolve()
     await over
     expect(outcomes()).toEqual(['signed', 'signed'])
@@ -664,16 +654,6 @@ describe('whatever fails after the enclave has signed is dropped, given up, and 
       'too few witnesses cosign',
       'log_unavailable',
       ({ keeper }) => (keeper.beforeCosign = () => Promise.reject(unavailable())),
-    ],
-    [
-      'the quote does not hold',
-      'attestation_invalid',
-      ({ enclave }) => {
-        enclave.tamperSigned = ({ batches, ...rest }) => ({
-          ...rest,
-          batches: batches.map((batch) => ({ ...batch, sequence: batch.sequence + 1 })),
-        })
-      },
     ],
     [
       'the log is not one of the settings',
@@ -786,7 +766,8 @@ describe('one that does not hold does not fail the others', () => {
     })
   }
   const editStatement = (service: SignService, edit: (statement: never) => unknown) => {
-    service.enclave.tamperReleased = ({ statements }) => ({
+    service.enclave.tamperReleased = ({ statements, ...answer }) => ({
+      ...answer,
       statements: statements.map((one, at) => (at === 1 ? (edit(one as never) as never) : one)),
     })
   }

@@ -2,8 +2,10 @@ import type { WitnessPolicy } from '@countersign/log'
 import {
   type AppendedEntries,
   isOffChain,
+  type OpenBatch,
   type ReleaseRequest,
   type ReleaseResponse,
+  type SignedBatch,
   type SignedStatement,
 } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
@@ -13,7 +15,6 @@ import type { Claim, CosignedNote } from '../store/logs.ts'
 import type { AskedSigner, Signer } from '../store/signers.ts'
 import type { Schedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
-import type { VerifiedBatch } from './checkBatch.ts'
 import type { EnclaveTerms, KeyEnclave } from './enclave/keyEnclave.ts'
 import { findLogKey, toCosigned } from './enclave/logCalls.ts'
 import { countBytes, type SignJob, type SignProgress } from './job.ts'
@@ -122,21 +123,24 @@ export function createSignLog(deps: {
         releases.drop(bootId, losers.map(toLeafHash))
         return { owned: jobs.filter((job) => !isLost(job)), lost: losers }
       },
-      /** Waits for the witnesses and the quote, then asks for the statements. A statement is null if the enclave has erased it. */
+      /**
+       * Has the entries cosigned, then asks for the statements and the quote, which may still be under way. A statement is null if the
+       * enclave has erased it.
+       */
       async release(
         jobs: readonly TimedJob[],
-        { need, verified }: { need: WitnessPolicy | undefined; verified: Promise<VerifiedBatch> },
-      ): Promise<readonly (SignedStatement | null)[]> {
+        { batch, need }: { batch: OpenBatch; need: WitnessPolicy | undefined },
+      ): Promise<{ statements: readonly (SignedStatement | null)[]; batch: SignedBatch }> {
         const size = Math.max(...jobs.map(({ time }) => time.entryIndex ?? 0)) + 1
-        const cosigned = keeper.cosign({ origin, size, ...(need && { needs: [need] }) })
-        const [{ note }] = await limit.hold(Promise.all([cosigned, verified]))
+        const { note } = await limit.hold(keeper.cosign({ origin, size, ...(need && { needs: [need] }) }))
         for (const job of jobs) job.log = { origin, note, index: job.time.entryIndex ?? 0 }
         const bytes = jobs.reduce((sum, job) => sum + countBytes(job), 0)
-        const { statements } = await releases.release(
-          { bootId, ...toCosigned(note), leaves: jobs.map(toLeafHash) },
-          bytes,
-        )
-        return statements
+        const request = { bootId, ...toCosigned(note), leaves: jobs.map(toLeafHash) }
+        const { statements, quotes } = await releases.release(request, { bytes, sequence: batch.sequence })
+        const quote = quotes.find(({ sequence }) => sequence === batch.sequence)
+        if (quote !== undefined) return { statements, batch: { ...batch, ...quote } }
+        if (statements.some((statement) => statement !== null)) throw invalidAnswer('the quote is missing')
+        throw logUnavailable('the statements were erased')
       },
       /** Reports to the enclave that the job is stored. */
       acknowledge: (job: LeafJob) => releases.acknowledge(bootId, toLeafHash(job)),
@@ -206,8 +210,8 @@ export function logUnavailable(details: string): CoordinatorError {
   return new CoordinatorError('log_unavailable', 'the log is not available', { details })
 }
 
-/** A call that waits for statements. */
-type Call = { request: ReleaseRequest; bytes: number }
+/** A call that waits for statements of one batch. */
+type Call = { request: ReleaseRequest; bytes: number; sequence: number }
 
 /** Leaves to acknowledge, with the times at which they were added. */
 type Acknowledgements = { leaves: Map<string, number>; cancel: (() => void) | undefined }
@@ -230,7 +234,9 @@ export function createReleases(deps: {
     async run(asked, { onSent, answer }) {
       // The next batch doesn't wait for this answer.
       onSent()
-      const groups = Map.groupBy(asked, ({ request: { leaves: _, ...note } }) => JSON.stringify(note))
+      // By batch too: nobody waits for another's quote.
+      const toKey = ({ request: { leaves: _, ...note }, sequence }: Call) => JSON.stringify({ ...note, sequence })
+      const groups = Map.groupBy(asked, toKey)
       await Promise.all([...groups.values()].map((group) => releaseTogether(group, answer)))
     },
   })
@@ -242,7 +248,11 @@ export function createReleases(deps: {
     for (const call of asked) {
       const end = start + (call.request.leaves ?? []).length
       if (released.status === 'rejected') answer(call, released)
-      else answer(call, { status: 'fulfilled', value: { statements: released.value.statements.slice(start, end) } })
+      else
+        answer(call, {
+          ...released,
+          value: { ...released.value, statements: released.value.statements.slice(start, end) },
+        })
       start = end
     }
   }
@@ -304,10 +314,10 @@ export function createReleases(deps: {
 
   return {
     /**
-     * Asks for statements of about `bytes` bytes. Requests with the same note share a call, which also carries the boot's pending
-     * acknowledgements.
+     * Asks for statements of one batch, of about `bytes` bytes. Requests with the same note and batch share a call, which also carries the
+     * boot's pending acknowledgements.
      */
-    release: (request: ReleaseRequest, bytes: number) => gatherer.add({ request, bytes }),
+    release: (request: ReleaseRequest, of: { bytes: number; sequence: number }) => gatherer.add({ request, ...of }),
     /** Drops statements that no caller waits for. Sent once, in the background: if it fails, the enclave erases them after a while. */
     drop(bootId: string, leaves: readonly string[]) {
       if (leaves.length > 0) tell({ bootId, drop: leaves })

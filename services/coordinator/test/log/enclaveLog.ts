@@ -139,7 +139,7 @@ export function createFakeEnclaveLog({
       current.from = Math.max(current.from, size)
     }
     fake.releases.push(request)
-    return { statements: (request.leaves ?? []).map(() => null) }
+    return { statements: (request.leaves ?? []).map(() => null), quotes: [] }
   }
 
   return Object.assign(fake, { enclaveLog, release })

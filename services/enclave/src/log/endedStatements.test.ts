@@ -24,7 +24,7 @@ describe('a statement that ended', () => {
     const log = await createOpenLog()
     const item = createSignedItem()
     await sign(log, [item])
-    release(log.statementLog, { drop: [toLeaf(item)] })
+    await release(log.statementLog, { drop: [toLeaf(item)] })
     await expect(sign(log, [item])).rejects.toEqual(withCode('log_unavailable'))
     await sign(log, [createSignedItem()])
     expect(await kindsOf(log)).toEqual(['boot', 'signature', 'dropped', 'signature'])
@@ -34,7 +34,7 @@ describe('a statement that ended', () => {
     const log = await createOpenLog({ limits: { ended: 1 } })
     const two = [createSignedItem(), createSignedItem()]
     await sign(log, two)
-    release(log.statementLog, { drop: two.map(toLeaf) })
+    await release(log.statementLog, { drop: two.map(toLeaf) })
     expect(log.statementLog.now()).toBe(NOW + 1)
     for (const item of [...two, createSignedItem()]) {
       await expect(sign(log, [item])).rejects.toEqual(withCode('log_unavailable'))
@@ -62,7 +62,7 @@ describe('a statement that ended', () => {
     const [early, late] = [createSignedItem(), createSignedItem({ signedAtMs: NOW + 5 })]
     const room = log.statementLog.reserve([early] as never)
     await sign(log, [late])
-    release(log.statementLog, { drop: [toLeaf(late)] })
+    await release(log.statementLog, { drop: [toLeaf(late)] })
     room.hold([early], coordinatorKey)
     const batch = toBatch([early])
     log.statementLog.append(batch)
@@ -88,13 +88,13 @@ describe('a statement that ended', () => {
       const item = createSignedItem()
       const { checkpoint } = await sign(log, [item])
       const leaves = [toLeaf(item)]
-      expect(release(statementLog, { ...cosign(checkpoint), leaves })).toEqual([given])
+      expect(await release(statementLog, { ...cosign(checkpoint), leaves })).toEqual([given])
       // Signed at the same time by a call that takes longer.
       const room = statementLog.reserve([item] as never)
       end(log, toLeaf(item))
       expect(() => room.hold([item], coordinatorKey)).toThrow(withCode('log_unavailable'))
       room.close()
-      release(statementLog, { drop: leaves })
+      await release(statementLog, { drop: leaves })
       expect(await kindsOf(log)).not.toContain('dropped')
       await sign(log, [createSignedItem()])
     },

@@ -1,20 +1,21 @@
 import type { PolicyLog } from '@countersign/policy/core'
 import type { SignedStatement } from '@countersign/protocol/core'
 import { EnclaveError } from '../errors.ts'
+import type { BegunBatch } from '../sign/batch.ts'
 import { createEndedLeaves } from './endedLeaves.ts'
 
 /*
  * The states of a statement:
  *
- *   signed ── a quote covers it ──▶ logged ── fetched ──▶ released ── acknowledged ──▶ ended
- *     │                               │                      └── not in time ──▶ ended, `unacknowledged` in the log
- *     │                               └── dropped, not in time, too old, another log ──▶ ended, `dropped` in the log
- *     └── dropped, or no quote ──▶ ended
+ *   signed ── its quote begins ──▶ logged ── fetched ──▶ released ── acknowledged ──▶ ended
+ *     │                              │                      └── not in time ──▶ ended, `unacknowledged` in the log
+ *     │                              └── no quote, dropped, not in time, too old, another log ──▶ ended, `dropped` in the log
+ *     └── dropped, or its call failed ──▶ ended
  */
 type State =
   | { kind: 'signed' }
-  /** `index` is that of its log entry. `sinceMs` is when it entered this state. */
-  | { kind: 'logged' | 'released'; index: number; sinceMs: number }
+  /** `index` is that of its log entry, and `batch` the one whose quote covers it. `sinceMs` is when it entered this state. */
+  | { kind: 'logged' | 'released'; index: number; batch: BegunBatch; sinceMs: number }
 
 export type HeldStatement = {
   signed: SignedStatement
@@ -107,7 +108,7 @@ export function createHeldStatements(deps: {
           mine.push(statement)
           unused = { statements: unused.statements - 1, bytes: unused.bytes - bytes }
         },
-        /** Frees unused room, and ends the statements that no quote covers. */
+        /** Frees unused room, and ends the statements that are in no batch. */
         close() {
           giveBack(unused.statements, unused.bytes)
           unused = { statements: 0, bytes: 0 }

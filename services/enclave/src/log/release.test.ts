@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { createSigner } from '../../../../packages/log/test/logs.ts'
 import {
   bootId,
+  coordinatorKey,
   cosign,
   createOpenLog,
   createSignedItem,
@@ -20,6 +21,7 @@ import {
   setting,
   sign,
   stranger,
+  type TestLog,
   toBatch,
   toLeaf,
   toPlacements,
@@ -27,7 +29,7 @@ import {
   witnesses,
 } from '../../test/statementLog.ts'
 
-const [first = ''] = origins
+const [first = '', second = ''] = origins
 const other = 'ef'.repeat(32)
 
 describe('release', () => {
@@ -39,13 +41,13 @@ describe('release', () => {
     const later = await sign(log, [two])
     const leaves = [toLeaf(two), toLeaf(one), '00'.repeat(32)]
     const { statement, subject } = one as { statement: object; subject: object }
-    expect(release(statementLog, { leaves })).toEqual([null, null, null])
-    expect(release(statementLog, { ...cosign(appended.checkpoint), leaves })).toEqual([
+    expect(await release(statementLog, { leaves })).toEqual([null, null, null])
+    expect(await release(statementLog, { ...cosign(appended.checkpoint), leaves })).toEqual([
       null,
       { statement, subject },
       null,
     ])
-    expect(release(statementLog, { ...cosign(later.checkpoint), leaves })).toEqual([
+    expect(await release(statementLog, { ...cosign(later.checkpoint), leaves })).toEqual([
       given,
       { statement, subject },
       null,
@@ -89,8 +91,8 @@ describe('release', () => {
     const item = createSignedItem()
     const { checkpoint } = await sign(log, [item])
     const request = { leaves: [toLeaf(item)], ...change(checkpoint) }
-    expect(() => release(log.statementLog, request)).toThrow(withCode('log_refused'))
-    expect(release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })).toEqual([given])
+    await expect(release(log.statementLog, request)).rejects.toEqual(withCode('log_refused'))
+    expect(await release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })).toEqual([given])
   })
 
   test('much later by the clocks of a quorum than by ours: nothing is released, and the log does not open', async () => {
@@ -98,18 +100,18 @@ describe('release', () => {
     const closed = createTestLog()
     const { log: started } = await closed.statementLog.call({ start: fromNothing })
     const boot = cosign(started?.checkpoint ?? '', witnesses, lateS)
-    expect(() => release(closed.statementLog, boot)).toThrow(withCode('time_unknown'))
+    await expect(release(closed.statementLog, boot)).rejects.toEqual(withCode('time_unknown'))
     expect(() => closed.statementLog.assertOpen()).toThrow(withCode('log_unavailable'))
 
     const log = await createOpenLog()
     const item = createSignedItem()
     const { checkpoint } = await sign(log, [item])
     const leaves = [toLeaf(item)]
-    expect(() => release(log.statementLog, { ...cosign(checkpoint, witnesses, lateS), leaves })).toThrow(
+    await expect(release(log.statementLog, { ...cosign(checkpoint, witnesses, lateS), leaves })).rejects.toEqual(
       withCode('time_unknown'),
     )
     log.clock.nowMs += 1_000
-    expect(release(log.statementLog, { ...cosign(checkpoint, witnesses, lateS), leaves })).toEqual([given])
+    expect(await release(log.statementLog, { ...cosign(checkpoint, witnesses, lateS), leaves })).toEqual([given])
   })
 
   test('what a quorum sees minutes after its date is erased: the clock stood still when it was signed', async () => {
@@ -119,9 +121,9 @@ describe('release', () => {
       const { checkpoint } = await sign(log, [item])
       log.clock.nowMs += 1000 * lateS
       const request = { ...cosign(checkpoint, witnesses, NOW / 1000 + lateS), leaves: [toLeaf(item)] }
-      const [first] = release(log.statementLog, request)
+      const [first] = await release(log.statementLog, request)
       log.clock.nowMs = NOW
-      return [first, ...release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })]
+      return [first, ...(await release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] }))]
     }
     expect(await released(125)).toEqual([given, given])
     expect(await released(126)).toEqual([null, null])
@@ -139,7 +141,7 @@ describe('release', () => {
     async function signOne() {
       const log = createTestLog({ setting: threeOfFour })
       const { log: started } = await log.statementLog.call({ start: fromNothing })
-      release(log.statementLog, cosign(started?.checkpoint ?? '', four))
+      await release(log.statementLog, cosign(started?.checkpoint ?? '', four))
       const item = createSignedItem()
       const { checkpoint } = await sign(log, [item])
       return { ...log, checkpoint, leaves: [toLeaf(item)] }
@@ -149,23 +151,23 @@ describe('release', () => {
       const { statementLog, clock, checkpoint, leaves } = await signOne()
       const tenDaysS = 864_000
       const request = { ...cosignAt(checkpoint, [nowS + tenDaysS, nowS + tenDaysS, nowS]), leaves }
-      expect(() => release(statementLog, request)).toThrow(withCode('time_unknown'))
+      await expect(release(statementLog, request)).rejects.toEqual(withCode('time_unknown'))
       // Nor does it help to put the clock right for the release: what was signed meanwhile is dated by the clock that stood still.
       clock.nowMs += 1000 * tenDaysS
-      expect(release(statementLog, request)).toEqual([null])
+      expect(await release(statementLog, request)).toEqual([null])
     })
 
     test('one that is late, or dated back, keeps nobody from what was signed', async () => {
       const { statementLog, checkpoint, leaves } = await signOne()
       const request = { ...cosignAt(checkpoint, [nowS + 60, nowS + 60, nowS - 900]), leaves }
-      expect(release(statementLog, request)).toEqual([given])
+      expect(await release(statementLog, request)).toEqual([given])
       expect(statementLog.now()).toBe(NOW)
     })
 
     test('one that is dated ahead neither moves our time nor stops us', async () => {
       const { statementLog, checkpoint, leaves } = await signOne()
       const request = { ...cosignAt(checkpoint, [nowS + 864_000, nowS, nowS]), leaves }
-      expect(release(statementLog, request)).toEqual([given])
+      expect(await release(statementLog, request)).toEqual([given])
       expect(statementLog.now()).toBe(NOW)
     })
   })
@@ -175,7 +177,7 @@ describe('release', () => {
     const { checkpoint } = await sign(log, [createSignedItem()])
     const [one, two, three] = witnesses.map((witness, index) => cosign(checkpoint, [witness], NOW / 1000 + 20 * index))
     const cosignatures = [one, two, three].flatMap((each) => each?.cosignatures ?? [])
-    release(log.statementLog, { checkpoint, cosignatures })
+    await release(log.statementLog, { checkpoint, cosignatures })
     // One witness alone, the third, cannot push it.
     expect(log.statementLog.now()).toBe(NOW + 20_000)
   })
@@ -187,12 +189,14 @@ describe('release', () => {
     const elsewhere = createTestLog({ bootId: new Uint8Array(16).fill(4) })
     const { log: answer } = await elsewhere.statementLog.call({ start: fromNothing })
     const theirs = cosign(answer?.checkpoint ?? '', witnesses)
-    expect(() => release(log.statementLog, { ...theirs, leaves: [toLeaf(item)] })).toThrow(withCode('log_refused'))
+    await expect(release(log.statementLog, { ...theirs, leaves: [toLeaf(item)] })).rejects.toEqual(
+      withCode('log_refused'),
+    )
   })
 
   test('another boot is told so', async () => {
     const { statementLog } = await createOpenLog()
-    expect(() => release(statementLog, { bootId: '00'.repeat(16) })).toThrow(withCode('boot_unknown'))
+    await expect(release(statementLog, { bootId: '00'.repeat(16) })).rejects.toEqual(withCode('boot_unknown'))
   })
 
   test('to the coordinator that the statement names, and to no other; nor can another drop or acknowledge it', async () => {
@@ -200,11 +204,11 @@ describe('release', () => {
     const item = createSignedItem()
     const { checkpoint } = await sign(log, [item])
     const leaves = [toLeaf(item)]
-    expect(release(log.statementLog, { ...cosign(checkpoint), leaves }, other)).toEqual([null])
-    release(log.statementLog, { drop: leaves }, other)
-    expect(release(log.statementLog, { ...cosign(checkpoint), leaves })).toEqual([given])
-    release(log.statementLog, { acknowledge: leaves }, other)
-    expect(release(log.statementLog, { ...cosign(checkpoint), leaves })).toEqual([given])
+    expect(await release(log.statementLog, { ...cosign(checkpoint), leaves }, other)).toEqual([null])
+    await release(log.statementLog, { drop: leaves }, other)
+    expect(await release(log.statementLog, { ...cosign(checkpoint), leaves })).toEqual([given])
+    await release(log.statementLog, { acknowledge: leaves }, other)
+    expect(await release(log.statementLog, { ...cosign(checkpoint), leaves })).toEqual([given])
   })
 
   test('a vault’s own witnesses must be among those that cosigned', async () => {
@@ -213,8 +217,11 @@ describe('release', () => {
     const [vault, wallet] = [createSignedItem({ needs }), createSignedItem()]
     const { checkpoint } = await sign(log, [vault, wallet])
     const leaves = [toLeaf(vault), toLeaf(wallet)]
-    expect(release(log.statementLog, { ...cosign(checkpoint), leaves })).toEqual([null, given])
-    expect(release(log.statementLog, { ...cosign(checkpoint, witnesses.slice(1)), leaves })).toEqual([given, given])
+    expect(await release(log.statementLog, { ...cosign(checkpoint), leaves })).toEqual([null, given])
+    expect(await release(log.statementLog, { ...cosign(checkpoint, witnesses.slice(1)), leaves })).toEqual([
+      given,
+      given,
+    ])
   })
 
   test('once more is harmless; acknowledged it is gone, and no entry says otherwise', async () => {
@@ -222,10 +229,10 @@ describe('release', () => {
     const item = createSignedItem()
     const { checkpoint } = await sign(log, [item])
     const request = { ...cosign(checkpoint), leaves: [toLeaf(item)] }
-    const [one] = release(log.statementLog, request)
-    expect(release(log.statementLog, request)).toEqual([one])
-    release(log.statementLog, { acknowledge: request.leaves })
-    expect(release(log.statementLog, request)).toEqual([null])
+    const [one] = await release(log.statementLog, request)
+    expect(await release(log.statementLog, request)).toEqual([one])
+    await release(log.statementLog, { acknowledge: request.leaves })
+    expect(await release(log.statementLog, request)).toEqual([null])
     log.clock.elapsedMs += 100_000
     log.statementLog.expire()
     await log.statementLog.settle()
@@ -237,10 +244,10 @@ describe('release', () => {
     const [kept, lost] = [createSignedItem(), createSignedItem()]
     const { checkpoint } = await sign(log, [kept, lost])
     const [leaves, all] = [[toLeaf(kept)], [toLeaf(kept), toLeaf(lost)]]
-    release(log.statementLog, { ...cosign(checkpoint), leaves })
-    release(log.statementLog, { drop: all })
-    release(log.statementLog, { drop: all })
-    expect(release(log.statementLog, { ...cosign(checkpoint), leaves: all })).toEqual([given, null])
+    await release(log.statementLog, { ...cosign(checkpoint), leaves })
+    await release(log.statementLog, { drop: all })
+    await release(log.statementLog, { drop: all })
+    expect(await release(log.statementLog, { ...cosign(checkpoint), leaves: all })).toEqual([given, null])
     expect(await readEntries(log)).toEqual([{ kind: 'dropped', keyId: toHex(bootId), leaf: toLeaf(lost), timeMs: NOW }])
   })
 
@@ -250,7 +257,81 @@ describe('release', () => {
     const { checkpoint } = await sign(log, [one, two])
     const all = [toLeaf(one), toLeaf(two)]
     const request = { ...cosign(checkpoint), leaves: all, drop: [toLeaf(one)], acknowledge: all }
-    expect(release(log.statementLog, request)).toEqual([null, given])
+    expect(await release(log.statementLog, request)).toEqual([null, given])
+  })
+})
+
+describe('before the quote is made', () => {
+  test('a note that covers it is not enough: it is released when the quote is there, with the quote', async () => {
+    const log = await createOpenLog()
+    const item = createSignedItem()
+    const quoting = Promise.withResolvers<void>()
+    const { checkpoint } = await sign(log, [item], { quoting: quoting.promise })
+    const request = { bootId: toHex(bootId), ...cosign(checkpoint), leaves: [toLeaf(item)] }
+    let isAnswered = false
+    const answering = log.statementLog.release(request, coordinatorKey).finally(() => (isAnswered = true))
+    await new Promise(setImmediate)
+    expect(isAnswered).toBe(false)
+    quoting.resolve()
+    expect(await answering).toEqual({ statements: [given], quotes: [{ sequence: 0, quote: 'aa' }] })
+  })
+
+  test('what the note does not cover is answered at once, and without a quote', async () => {
+    const log = await createOpenLog()
+    const [one, two] = [createSignedItem(), createSignedItem()]
+    const { checkpoint } = await sign(log, [one])
+    await sign(log, [two], { quoting: new Promise(() => {}) })
+    const request = { bootId: toHex(bootId), ...cosign(checkpoint), leaves: [toLeaf(two)] }
+    expect(await log.statementLog.release(request, coordinatorKey)).toEqual({ statements: [null], quotes: [] })
+  })
+
+  test('a quote that fails: dropped by an entry, and nothing is released, then or later', async () => {
+    const log = await createOpenLog()
+    const item = createSignedItem()
+    const quoting = Promise.withResolvers<void>()
+    const { checkpoint } = await sign(log, [item], { quoting: quoting.promise })
+    const request = { ...cosign(checkpoint), leaves: [toLeaf(item)] }
+    const waiting = release(log.statementLog, request)
+    quoting.reject(new Error('no quote'))
+    expect(await waiting).toEqual([null])
+    expect(await release(log.statementLog, request)).toEqual([null])
+    expect(await readEntries(log)).toEqual([{ kind: 'dropped', keyId: toHex(bootId), leaf: toLeaf(item), timeMs: NOW }])
+    await log.statementLog.settle()
+  })
+
+  test.each<[string, (log: TestLog, leaf: string) => unknown]>([
+    ['dropped', ({ statementLog }, leaf) => release(statementLog, { drop: [leaf] })],
+    [
+      'given up, because the quote took 30 seconds',
+      ({ statementLog, clock }) => {
+        clock.elapsedMs += 30_000
+        statementLog.expire()
+      },
+    ],
+    [
+      'ended by the start of another log',
+      ({ statementLog }) => statementLog.call({ start: { ...fromNothing, origin: second } }),
+    ],
+  ])('%s while a release waits: not released', async (_, end) => {
+    const log = await createOpenLog()
+    const item = createSignedItem()
+    const quoting = Promise.withResolvers<void>()
+    const { checkpoint } = await sign(log, [item], { quoting: quoting.promise })
+    const waiting = release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })
+    await end(log, toLeaf(item))
+    quoting.resolve()
+    expect(await waiting).toEqual([null])
+    expect((await kindsOf(log)).at(-1)).toBe('dropped')
+  })
+
+  test('a second quote of the same statement that fails takes nothing back', async () => {
+    const log = await createOpenLog()
+    const item = createSignedItem()
+    const quoting = Promise.withResolvers<void>()
+    await sign(log, [item])
+    const { checkpoint } = await sign(log, [item], { quoting: quoting.promise })
+    quoting.reject(new Error('no quote'))
+    expect(await release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })).toEqual([given])
   })
 })
 
@@ -261,9 +342,9 @@ describe('what nobody fetches', () => {
     const { checkpoint } = await sign(log, [item])
     const request = { ...cosign(checkpoint), leaves: [toLeaf(item)] }
     log.clock.elapsedMs = 30_000
-    expect(release(log.statementLog, request)).toEqual([null])
+    expect(await release(log.statementLog, request)).toEqual([null])
     expect(await kindsOf(log)).toEqual(['dropped'])
-    expect(release(log.statementLog, request)).toEqual([null])
+    expect(await release(log.statementLog, request)).toEqual([null])
   })
 
   test('not a moment before, and the host’s clock has no say', async () => {
@@ -273,7 +354,7 @@ describe('what nobody fetches', () => {
     log.clock.elapsedMs = 29_999
     log.clock.nowMs += 3_600_000
     log.statementLog.expire()
-    expect(release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })).toEqual([given])
+    expect(await release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })).toEqual([given])
   })
 
   test('released and not acknowledged after 60 seconds: reported and forgotten', async () => {
@@ -282,15 +363,15 @@ describe('what nobody fetches', () => {
     const { checkpoint } = await sign(log, [item])
     const request = { ...cosign(checkpoint), leaves: [toLeaf(item)] }
     log.clock.elapsedMs = 20_000
-    release(log.statementLog, request)
+    await release(log.statementLog, request)
     log.clock.elapsedMs = 79_999
     log.statementLog.expire()
     // Repeating it does not give it more time.
-    expect(release(log.statementLog, request)).toEqual([given])
+    expect(await release(log.statementLog, request)).toEqual([given])
     log.clock.elapsedMs = 80_000
     log.statementLog.expire()
     expect(await kindsOf(log)).toEqual(['unacknowledged'])
-    expect(release(log.statementLog, request)).toEqual([null])
+    expect(await release(log.statementLog, request)).toEqual([null])
   })
 
   test('the time counts from the entry: a slow quote takes nothing of it', async () => {
@@ -306,10 +387,10 @@ describe('what nobody fetches', () => {
     statementLog.expire()
     const { checkpoint = '' } = (await room.collect(toPlacements(batch))) ?? {}
     room.close()
-    expect(release(statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] }, other)).toEqual([given])
+    expect(await release(statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] }, other)).toEqual([given])
   })
 
-  test('what no quote covered is forgotten without an entry', async () => {
+  test('what is in no batch is forgotten without an entry', async () => {
     const { statementLog } = await createOpenLog({ limits: { statements: 1 } })
     const item = createSignedItem()
     const room = statementLog.reserve([item] as never)
@@ -327,10 +408,10 @@ test('settled when the last statement is acknowledged', async () => {
   const { checkpoint } = await sign(log, [item])
   let isSettled = false
   const settled = log.statementLog.settle().then(() => (isSettled = true))
-  release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })
+  await release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })
   await Promise.resolve()
   expect(isSettled).toBe(false)
-  release(log.statementLog, { acknowledge: [toLeaf(item)] })
+  await release(log.statementLog, { acknowledge: [toLeaf(item)] })
   await settled
 })
 

@@ -188,7 +188,7 @@ describe('entries', () => {
     room.hold(mine, 'ab'.repeat(32))
     const batches = mine.map((item) => toBatch([item]))
     statementLog.append(batches[0] as never)
-    release(statementLog, { drop: [toLeaf(lost)] })
+    await release(statementLog, { drop: [toLeaf(lost)] })
     statementLog.append(batches[1] as never)
     const appended = await room.collect(batches.flatMap(toPlacements))
     expect(appended?.from).toBe(2)
@@ -205,7 +205,7 @@ describe('entries', () => {
     // The same call once more, within the same millisecond.
     const room = statementLog.reserve([twice, mine] as never)
     room.hold([twice, mine], coordinatorKey)
-    release(statementLog, { drop: [toLeaf(twice)] })
+    await release(statementLog, { drop: [toLeaf(twice)] })
     const batch = toBatch([twice, mine])
     statementLog.append(batch)
     await expect(room.collect(toPlacements(batch))).rejects.toEqual(withCode('log_unavailable'))
@@ -221,9 +221,9 @@ describe('entries', () => {
     const [one, two] = await Promise.all([sign(log, [item]), sign(log, [item])])
     const leaves = [toLeaf(item)]
     // It is covered where all of its entries are.
-    expect(release(log.statementLog, { ...cosign(one.checkpoint), leaves })).toEqual([null])
-    expect(release(log.statementLog, { ...cosign(two.checkpoint), leaves })).toEqual([given])
-    release(log.statementLog, { acknowledge: leaves })
+    expect(await release(log.statementLog, { ...cosign(one.checkpoint), leaves })).toEqual([null])
+    expect(await release(log.statementLog, { ...cosign(two.checkpoint), leaves })).toEqual([given])
+    await release(log.statementLog, { acknowledge: leaves })
     await log.statementLog.settle()
     // Its room was taken once, and is given back once.
     await sign(log, items(2))
@@ -235,7 +235,7 @@ describe('entries', () => {
     const { statementLog } = log
     const one = await sign(log, items(2))
     await sign(log, items(2))
-    release(statementLog, cosign(one.checkpoint))
+    await release(statementLog, cosign(one.checkpoint))
     const { log: answer } = await statementLog.call({ from: 0 })
     expect(answer).toMatchObject({ from: 3, isOpen: true })
     expect(answer?.entries).toHaveLength(2)
@@ -265,9 +265,9 @@ describe('full', () => {
     const { checkpoint } = await sign(log, two)
     await expect(sign(log, items(1))).rejects.toEqual(withCode('log_unavailable'))
     const leaves = two.map(toLeaf)
-    release(log.statementLog, { ...cosign(checkpoint), leaves })
+    await release(log.statementLog, { ...cosign(checkpoint), leaves })
     await expect(sign(log, items(1))).rejects.toEqual(withCode('log_unavailable'))
-    release(log.statementLog, { acknowledge: leaves.slice(1) })
+    await release(log.statementLog, { acknowledge: leaves.slice(1) })
     await sign(log, items(1))
   })
 
@@ -294,11 +294,11 @@ describe('full', () => {
     const log = await createOpenLog({ limits: { entries: 2 } })
     const item = createSignedItem()
     await sign(log, [item])
-    release(log.statementLog, { drop: [toLeaf(item)] })
+    await release(log.statementLog, { drop: [toLeaf(item)] })
     const late = createSignedItem({ signedAtMs: NOW + 1 })
     await expect(sign(log, [late])).rejects.toEqual(withCode('log_unavailable'))
     const { log: answer } = await log.statementLog.call({})
-    release(log.statementLog, cosign(answer?.checkpoint ?? ''))
+    await release(log.statementLog, cosign(answer?.checkpoint ?? ''))
     await sign(log, [late])
   })
 })
@@ -310,15 +310,17 @@ describe('another origin', () => {
     const [waiting, released] = [createSignedItem(), createSignedItem()]
     const { checkpoint } = await sign(log, [waiting, released])
     const leaves = [toLeaf(waiting), toLeaf(released)]
-    release(statementLog, { ...cosign(checkpoint), leaves: leaves.slice(1) })
+    await release(statementLog, { ...cosign(checkpoint), leaves: leaves.slice(1) })
     const { log: answer } = await statementLog.call({ start: { ...fromNothing, origin: second } })
     expect(answer).toMatchObject({ origin: second, from: 0, isOpen: false })
     // That they are no more is said here: the other log is left.
     expect(await readEntries(log)).toMatchObject([{ kind: 'boot' }, { kind: 'dropped', leaf: leaves[0] }])
     expect(() => statementLog.assertOpen()).toThrow(withCode('log_unavailable'))
-    expect(() => release(statementLog, { ...cosign(checkpoint, witnesses), leaves })).toThrow(withCode('log_refused'))
+    await expect(release(statementLog, { ...cosign(checkpoint, witnesses), leaves })).rejects.toEqual(
+      withCode('log_refused'),
+    )
     await expect(statementLog.call({ start: fromNothing })).rejects.toEqual(withCode('log_refused'))
-    release(statementLog, cosign(answer?.checkpoint ?? ''))
+    await release(statementLog, cosign(answer?.checkpoint ?? ''))
     expect(() => statementLog.assertOpen()).not.toThrow()
     log.clock.elapsedMs = 60_000
     statementLog.expire()

@@ -23,7 +23,7 @@ import {
 import type { Log } from '@countersign/service'
 import { EnclaveError } from '../errors.ts'
 import type { KeyWorker } from '../keys/keyWorker.ts'
-import type { Placement } from '../sign/batch.ts'
+import type { BegunBatch, Placement } from '../sign/batch.ts'
 import type { SignedItem } from '../sign/signItem.ts'
 import type { Time } from '../time/time.ts'
 import { createFindCosigners } from './cosigners.ts'
@@ -77,11 +77,11 @@ export function createStatementLog(deps: StatementLogDeps) {
   const limits = { ...LIMITS, ...deps.limits }
   /**
    * So much later than its date a quorum may see a statement. One that is older was signed while the clock stood still, and the host has put
-   * it right since: its session and approvals were judged by a time that was over. For the quote a statement may wait as long as after it.
+   * it right since: its session and approvals were judged by a time that was over. For its batch a statement may wait as long as after it.
    */
   const maxLateMs = MAX_SAMPLE_AGE_MS + 2 * limits.releaseMs
   const findCosigners = createFindCosigners(setting.witnesses)
-  const appended = new WeakMap<SignedBatch, Appended>()
+  const appended = new WeakMap<BegunBatch, Appended>()
   /** Of the newest log that this boot has started. It is open once a quorum has cosigned the entry of the boot. */
   let tree: LogTree | undefined
   /** Origins that this boot has left for another: it never goes back. */
@@ -158,18 +158,25 @@ export function createStatementLog(deps: StatementLogDeps) {
     return { size, cosigners, shownMs }
   }
 
-  /** What is released of a statement, to a coordinator with this many cosigned entries. */
-  function releaseOne(statement: HeldStatement, { size, cosigners, shownMs }: ReturnType<typeof judge>) {
-    const { state, needs, signed, signedAtMs } = statement
-    if (state.kind === 'signed' || state.index >= size) return null
+  /** The batch of a statement that may be released once the quote is there, to a coordinator with this many cosigned entries. */
+  function findBatch(statement: HeldStatement | undefined, { size, cosigners, shownMs }: ReturnType<typeof judge>) {
+    if (statement === undefined) return undefined
+    const { state, needs, signedAtMs } = statement
+    if (state.kind === 'signed' || state.index >= size) return undefined
     if (state.kind === 'logged' && shownMs - signedAtMs > maxLateMs) {
       held.end(statement, 'dropped')
-      return null
+      return undefined
     }
     // A vault may ask for witnesses of its own choice beside the quorum of the settings.
-    if (needs !== null && !isSatisfied(needs, cosigners)) return null
-    if (state.kind === 'logged') statement.state = { kind: 'released', index: state.index, sinceMs: elapsedMs() }
-    return signed
+    return needs === null || isSatisfied(needs, cosigners) ? state.batch : undefined
+  }
+
+  /** Drops what is still waiting for a quote that failed. */
+  function dropUnquoted(batch: BegunBatch) {
+    for (const leaf of batch.leaves) {
+      const statement = held.get(leaf)
+      if (statement?.state.kind === 'logged' && statement.state.batch === batch) held.end(statement, 'dropped')
+    }
   }
 
   return {
@@ -208,7 +215,7 @@ export function createStatementLog(deps: StatementLogDeps) {
             if (!('error' in outcome)) room.add(toHeld(outcome, coordinatorKey, sizes[index] ?? 0))
           }
         },
-        /** Where the statements are in the log, once quotes cover them. */
+        /** Where the statements are in the log, once they are in batches. */
         async collect(placed: readonly Placement[]): Promise<AppendedEntries | null> {
           if (placed.length === 0) return null
           const ranges = [...new Set(placed.map(({ batch }) => batch))].map((batch) => appended.get(batch))
@@ -223,22 +230,23 @@ export function createStatementLog(deps: StatementLogDeps) {
       }
     },
 
-    /** Appends the entries of a batch that a quote covers. Does not wait. */
-    append(batch: SignedBatch) {
+    /** Appends the entries of a batch whose quote begins. Does not wait. */
+    append(batch: BegunBatch) {
       const known = batch.leaves.flatMap((leaf) => held.get(leaf) ?? [])
       if (tree === undefined || known.length === 0) return
       for (const statement of known) {
         const { keyId, leaf, signedAtMs, state } = statement
         const index = tree.append({ kind: 'signature', keyId, leaf, timeMs: signedAtMs })
         statement.state =
-          state.kind === 'released' ? { ...state, index } : { kind: 'logged', index, sinceMs: elapsedMs() }
+          state.kind === 'signed' ? { kind: 'logged', index, batch, sinceMs: elapsedMs() } : { ...state, index }
       }
       const checkpoint = tree.head()
       appended.set(batch, { tree, ...tree.takeNew(), checkpoint })
+      batch.signed.catch(() => dropUnquoted(batch))
     },
 
-    /** The second step. Statements are answered to the coordinator that they name. */
-    release(request: ReleaseRequest, coordinatorKey: string): ReleaseResponse {
+    /** The second step: waits for the quotes. Statements are answered to the coordinator that they name. */
+    async release(request: ReleaseRequest, coordinatorKey: string): Promise<ReleaseResponse> {
       const { leaves = [], drop = [], acknowledge = [] } = request
       if (request.bootId !== bootId) throw new EnclaveError('boot_unknown', 'this is another boot')
       const cosigned = judge(request)
@@ -250,11 +258,29 @@ export function createStatementLog(deps: StatementLogDeps) {
         const statement = held.find(leaf, coordinatorKey)
         if (statement !== undefined && statement.state.kind !== 'released') held.end(statement, 'dropped')
       }
-      const statements = leaves.map((leaf): SignedStatement | null => {
+      const batches = leaves.map((leaf) => findBatch(held.find(leaf, coordinatorKey), cosigned))
+      const quoted = new Map<BegunBatch, SignedBatch>()
+      await Promise.all(
+        [...new Set(batches)].map((batch) =>
+          batch?.signed.then(
+            (signed) => quoted.set(batch, signed),
+            () => undefined,
+          ),
+        ),
+      )
+      const used = new Set<SignedBatch>()
+      const statements = leaves.map((leaf, index): SignedStatement | null => {
+        const batch = batches[index]
+        const signed = batch && quoted.get(batch)
+        // It may have ended meanwhile.
         const statement = held.find(leaf, coordinatorKey)
-        return statement === undefined ? null : releaseOne(statement, cosigned)
+        if (signed === undefined || statement === undefined || statement.state.kind === 'signed') return null
+        if (statement.state.kind === 'logged')
+          statement.state = { ...statement.state, kind: 'released', sinceMs: elapsedMs() }
+        used.add(signed)
+        return statement.signed
       })
-      return { statements }
+      return { statements, quotes: [...used].map(toQuote) }
     },
 
     /** Erases what was not fetched in time, and reports what was not acknowledged in time. */
@@ -266,6 +292,10 @@ export function createStatementLog(deps: StatementLogDeps) {
     /** Resolves when no statement is kept any more. */
     settle: held.settle,
   }
+}
+
+function toQuote({ sequence, quote, eventLog }: SignedBatch) {
+  return { sequence, quote, ...(eventLog === undefined ? {} : { eventLog }) }
 }
 
 function toHeld({ leaf, needs, ...signed }: SignedItem, coordinatorKey: string, bytes: number): HeldStatement {

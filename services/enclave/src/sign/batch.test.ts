@@ -155,14 +155,14 @@ test('no more than the limit share a quote', async () => {
 test('a batch without a quote fails as a whole, leaves no gap, and the next goes on', async () => {
   const { quoteSource, asked } = createManualSource()
   const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 256, log })
-  const lost = batcher.add(leafOf(0))
+  const lost = await batcher.add(leafOf(0))
   await settle()
   const next = batcher.add(leafOf(1))
   asked[0]?.fail()
-  await expect(lost).rejects.toThrow('no quote')
+  await expect(lost.batch.signed).rejects.toThrow('no quote')
   await settle()
   asked[1]?.answer()
-  expect((await next).batch).toMatchObject({ sequence: 0, previous: '00'.repeat(32) })
+  expect(await (await next).batch.signed).toMatchObject({ sequence: 0, previous: '00'.repeat(32) })
 })
 
 test('draining waits for what is under way', async () => {
@@ -180,7 +180,7 @@ test('draining waits for what is under way', async () => {
   await placed
 })
 
-test('each quoted batch is told in its order, before anybody has it and before the next quote is asked for', async () => {
+test('each batch is told in its order when its quote begins, before anybody has it', async () => {
   const { quoteSource, asked } = createManualSource()
   const told: string[] = []
   const batcher = createBatcher({
@@ -189,17 +189,25 @@ test('each quoted batch is told in its order, before anybody has it and before t
     configHash,
     limit: 2,
     log,
-    onQuoted: ({ sequence, leaves }) => told.push(`${sequence}: ${leaves.length}, ${asked.length} asked`),
+    onBegun: ({ sequence, leaves }) => told.push(`${sequence}: ${leaves.length}, ${asked.length} asked`),
   })
-  const added = [0, 1].map((index) => batcher.add(leafOf(index)).then(() => told.push(`leaf ${index}`)))
-  const failed = [2, 3].map((index) => batcher.add(leafOf(index)).catch(() => told.push('failed')))
-  const late = batcher.add(leafOf(4))
-  await settle()
-  asked[0]?.answer()
-  await settle()
-  asked[1]?.fail()
-  await settle()
-  asked[2]?.answer()
-  await Promise.all([...added, ...failed, late])
-  expect(told).toEqual(['0: 2, 1 asked', 'leaf 0', 'leaf 1', 'failed', 'failed', '1: 1, 3 asked'])
+  const follow = async (index: number) => {
+    const { batch } = await batcher.add(leafOf(index))
+    told.push(`leaf ${index}`)
+    await batch.signed.then(
+      ({ quote }) => told.push(`quote ${index}: ${quote}`),
+      () => told.push(`failed ${index}`),
+    )
+  }
+  const all = [0, 1, 2, 3, 4].map(follow)
+  for (const end of ['answer', 'fail', 'answer'] as const) {
+    await settle()
+    asked.at(-1)?.[end]()
+  }
+  await Promise.all(all)
+  expect(told).toEqual([
+    ...['0: 2, 1 asked', 'leaf 0', 'leaf 1', 'quote 0: 01', 'quote 1: 01'],
+    ...['1: 2, 2 asked', 'leaf 2', 'leaf 3', 'failed 2', 'failed 3'],
+    ...['1: 1, 3 asked', 'leaf 4', 'quote 4: 03'],
+  ])
 })

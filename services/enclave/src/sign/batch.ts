@@ -4,14 +4,18 @@ import {
   firstPreviousBatchHash,
   fromHex,
   hashBatch,
+  type OpenBatch,
   type SignedBatch,
   toHex,
 } from '@countersign/protocol/core'
 import type { Log } from '@countersign/service'
 import { createTreeEdge } from '@countersign/service/hexTree'
 
-/** Where a leaf is, once a quote covers it. */
-export type Placement = { batch: SignedBatch; leafIndex: number }
+/** A batch whose quote has begun. `signed` is the same with the quote; it rejects if there is none. */
+export type BegunBatch = OpenBatch & { signed: Promise<SignedBatch> }
+
+/** Where a leaf is. */
+export type Placement = { batch: BegunBatch; leafIndex: number }
 
 export type Batcher = {
   /**
@@ -19,7 +23,7 @@ export type Batcher = {
    * were added, or when there will be none.
    */
   expect(count: number): () => void
-  /** Resolves when a quote covers the leaf; rejects when its batch got none. */
+  /** Resolves when the quote that is to cover the leaf begins. */
   add(leaf: Uint8Array): Promise<Placement>
   /** Resolves when nothing waits any more. */
   drain(): Promise<void>
@@ -33,8 +37,8 @@ export type BatcherParameters = {
   /** Leaves that one quote may cover. */
   limit: number
   log: Log
-  /** Called for each batch in its order, before anybody has it. The next quote does not wait for it. */
-  onQuoted?(batch: SignedBatch): void
+  /** Called when the quote of a batch begins, before anybody has it. */
+  onBegun?(batch: BegunBatch): void
 }
 
 type Waiting = { leaf: Uint8Array; resolve(placement: Placement): void; reject(error: unknown): void }
@@ -48,7 +52,7 @@ const MAX_EXPECTED = 32
  * leaf is a batch of one and does not wait, unless others are being made at that moment. The batches of one boot form a chain.
  */
 export function createBatcher(parameters: BatcherParameters): Batcher {
-  const { quoteSource, bootId, configHash, limit, log, onQuoted } = parameters
+  const { quoteSource, bootId, configHash, limit, log, onBegun } = parameters
   const queue: Waiting[] = []
   /** In the order in which they will arrive. */
   const expected = new Set<Expected>()
@@ -70,6 +74,7 @@ export function createBatcher(parameters: BatcherParameters): Batcher {
           size: taken.length,
           reason: error instanceof Error ? error.name : '',
         })
+        // Of no use to those who have their placements.
         for (const { reject } of taken) reject(error)
       }
     }
@@ -98,21 +103,21 @@ export function createBatcher(parameters: BatcherParameters): Batcher {
       previousBatchHash: previous,
       configHash,
     })
-    const { quote, eventLog } = await quoteSource.getQuote(reportData)
-    const batch: SignedBatch = {
-      bootId: toHex(bootId),
-      sequence,
-      previous: toHex(previous),
-      leaves,
-      quote: Buffer.from(quote).toString('hex'),
-      ...(eventLog === undefined ? {} : { eventLog }),
-    }
+    const open = { bootId: toHex(bootId), sequence, previous: toHex(previous), leaves }
+    const signed = sign(open, reportData)
+    // Who has a placement is told.
+    signed.catch(() => undefined)
+    const batch = { ...open, signed }
+    onBegun?.(batch)
+    for (const [leafIndex, { resolve }] of taken.entries()) resolve({ batch, leafIndex })
+    await signed
     sequence += 1
     previous = hashBatch(reportData)
-    onQuoted?.(batch)
-    for (const [leafIndex, { resolve }] of taken.entries()) {
-      resolve({ batch, leafIndex })
-    }
+  }
+
+  async function sign(open: OpenBatch, reportData: Uint8Array): Promise<SignedBatch> {
+    const { quote, eventLog } = await quoteSource.getQuote(reportData)
+    return { ...open, quote: Buffer.from(quote).toString('hex'), ...(eventLog === undefined ? {} : { eventLog }) }
   }
 
   return {

@@ -44,18 +44,25 @@ type SignItemsParameters = {
  */
 export async function signItems(deps: SignItemsDeps, parameters: SignItemsParameters): Promise<SignItemsResponse> {
   const { outcomes, placing } = await signExpected(deps, parameters)
-  const { batches, toResult } = await placing
+  const { batches: begun, toResult } = await placing
+  const quoted = await Promise.allSettled(begun.map(({ signed }) => signed))
+  const batches = quoted.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
   const results = outcomes.map((outcome): SignItemResult => {
     if ('error' in outcome) return outcome
     const result = toResult(outcome)
     if ('error' in result) return result
+    const batch = quoted[result.batch]
+    if (batch?.status !== 'fulfilled') return { error: 'quote_unavailable' }
     const { leaf: _, needs: __, ...signed } = outcome
-    return { ...signed, ...result }
+    return { ...signed, batch: batches.indexOf(batch.value), leafIndex: result.leafIndex }
   })
   return { batches, results }
 }
 
-/** The same with a log: nothing of a statement is answered but where its leaf is, in the batches and in the log. */
+/**
+ * The same with a log, answered when the quotes begin: nothing of a statement but where its leaf is, in the batches and in the log. So
+ * witnesses cosign while the quotes are being made.
+ */
 export async function signLoggedItems(
   deps: SignItemsDeps & { statementLog: StatementLog },
   parameters: SignItemsParameters,
@@ -65,8 +72,10 @@ export async function signLoggedItems(
     const { outcomes, placing } = await signExpected(deps, parameters, (signed) =>
       room.hold(signed, parameters.coordinatorKey),
     )
-    const { batches, placed, toResult } = await placing
-    return { batches, results: outcomes.map(toResult), log: await room.collect([...placed.values()]) }
+    const { batches: begun, placed, toResult } = await placing
+    const log = await room.collect([...placed.values()])
+    const batches = begun.map(({ signed: _, ...batch }) => batch)
+    return { batches, results: outcomes.map(toResult), log }
   } finally {
     room.close()
   }
@@ -166,7 +175,7 @@ function toSampleUse(item: SignItem): SampleUse | undefined {
   }
 }
 
-/** The items that a quote covers, and where each is in the batches. */
+/** In which batches the items are, and where in them, once their quotes have begun. */
 async function place(batcher: Batcher, outcomes: readonly Outcome[]) {
   const signed = outcomes.filter((outcome): outcome is SignedItem => !('error' in outcome))
   const settled = await Promise.allSettled(signed.map(({ leaf }) => batcher.add(leaf)))

@@ -35,10 +35,11 @@ function createCheckpoint(size: number, origin: string = two): string {
 
 const entry = toHex(encodeLogEntry({ kind: 'signature', keyId: '1d'.repeat(16), leaf: LEAF, timeMs: 1 }))
 const appended: AppendedEntries = { origin: two, from: 4, entries: [entry, entry], checkpoint: createCheckpoint(6) }
-const { batches } = fakeSigned(BOOT)
-const signed = { batches, results: [{ batch: 0, leafIndex: 0 }], log: appended }
+const toBatches = (bootId: string) => fakeSigned(bootId).batches.map(({ quote: _, ...batch }) => batch)
+const signed = { batches: toBatches(BOOT), results: [{ batch: 0, leafIndex: 0 }], log: appended }
 const statement = { statement: { type: 'countersign/signing/v2' }, subject: {} }
-const released = { statements: [statement] }
+const quotes = [{ sequence: 0, quote: 'aa' }]
+const released = { statements: [statement], quotes }
 const items = [toItem(fakeSession as OpenSessionResponse)]
 const logUnavailable = withCode('log_unavailable')
 const refuse = (status: number, code: string) => () => ({ status, body: { error: { code, message: '' } } })
@@ -209,7 +210,7 @@ describe('release', () => {
   test('goes to the enclave whose boot it names, wherever calls go', async () => {
     const [first, second] = [await startLogged(), await startLogged()]
     second.bootId = 'b1'.repeat(16)
-    second.handlers['/sign'] = () => ({ status: 200, body: { ...signed, batches: fakeSigned(second.bootId).batches } })
+    second.handlers['/sign'] = () => ({ status: 200, body: { ...signed, batches: toBatches(second.bootId) } })
     const { enclave } = setUp([first.url, second.url])
     await enclave.signItems(items)
     first.handlers['/sign'] = refuse(503, 'log_unavailable')
@@ -300,18 +301,20 @@ describe('release', () => {
     const fake = await startLogged()
     const { enclave } = setUp([fake.url])
     await enclave.signItems(items)
-    fake.handlers['/release'] = () => ({ status: 200, body: { statements: [null] } })
-    expect(await enclave.release(request)).toEqual({ statements: [null] })
+    fake.handlers['/release'] = () => ({ status: 200, body: { statements: [null], quotes: [] } })
+    expect(await enclave.release(request)).toEqual({ statements: [null], quotes: [] })
   })
 
   test.each<[string, unknown]>([
     ['nothing', {}],
-    ['a statement too few', { statements: [] }],
-    ['a statement too many', { statements: [statement, statement] }],
-    ['statements that are no list', { statements: statement }],
-    ['a statement that is no object', { statements: ['x'] }],
-    ['a statement without one', { statements: [{ subject: {} }] }],
-    ['a member of its own invention', { statements: [{ ...statement, batch: 0 }] }],
+    ['a statement too few', { statements: [], quotes }],
+    ['a statement too many', { statements: [statement, statement], quotes }],
+    ['statements that are no list', { statements: statement, quotes }],
+    ['a statement that is no object', { statements: ['x'], quotes }],
+    ['a statement without one', { statements: [{ subject: {} }], quotes }],
+    ['no quotes', { statements: [statement] }],
+    ['a quote that is none', { statements: [statement], quotes: [{ sequence: 0, quote: 'x' }] }],
+    ['a member of its own invention', { statements: [{ ...statement, batch: 0 }], quotes }],
   ])('answered with %s: log_unavailable', async (_, body) => {
     const fake = await startLogged()
     const { enclave, lines } = setUp([fake.url])
