@@ -97,7 +97,7 @@ describe('what an enclave attests about its logs', () => {
 })
 
 describe('what was signed with a log', () => {
-  const [batch] = batches
+  const [batch] = toBatches(BOOT)
   test.each<[string, unknown]>([
     ['a statement', { ...signed, results: [{ ...statement, batch: 0, leafIndex: 0 }] }],
     ['no log', fakeSigned(BOOT)],
