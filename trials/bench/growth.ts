@@ -5,7 +5,7 @@ import { openQuery } from '../openQuery.ts'
 import { completeProofs } from './completeProofs.ts'
 import { fill } from './fill.ts'
 import { signMany, toRequest } from './load.ts'
-import { type Calm, compareLanes, describeRounds, type Report, type Row, type Run, toRow, withAt } from './report.ts'
+import { describeTurns, measureLanes, type Report, type Run } from './report.ts'
 import { type Bench, openBench } from './stack.ts'
 
 const CONNECTIONS = [16, 64]
@@ -22,6 +22,7 @@ const WARM_SLICES = 4
 type Stores = Awaited<ReturnType<typeof openStores>> & { heavyUser: string }
 
 const CHAIN_ID = 84_532
+const SLOWEST = 'slowest ms'
 const WARM = 2
 const REPEATS = 15
 
@@ -44,47 +45,45 @@ const periodic: Readonly<Record<string, (stores: Stores) => Promise<unknown>>> =
 }
 
 /** The same load on two databases of one server, of which one has a hundred times as many proofs, in turns. */
-export function benchGrowth(run: Run): Promise<Report> {
+export function benchGrowth(run: Run): Promise<Report[]> {
   return withScope(async (scope) => {
     const { small, large, sliceMs } = run.isQuick ? QUICK : FULL
     const bench = await openBench(scope, SETTINGS)
     const sides = [await startSide(bench, small, run.say), await startSide(bench, large, run.say)] as const
-    const ofLarge = `${toText(large)} proofs`
     run.say('periodic statements')
     const stores = [await openSide(sides[0]), await openSide(sides[1])] as const
-    const rows = withAt(ofLarge, await timePeriodic(stores)).concat(sides.flatMap(({ rows }) => rows))
+    const statements = await timePeriodic(stores)
     for (const { store } of stores) await store.close()
-    const calms: Calm<unknown>[] = []
-    for (const [what, pick] of [
-      ['signatures', ({ url, cookies }: Side) => ({ url, cookies })],
-      ['proof reads', ({ url, reads }: Side) => ({ url, requests: reads })],
-    ] as const) {
-      const lanes = sides.map((side, index) => ({ name: index === 0 ? '' : ofLarge, load: pick(side) }))
-      const how = {
-        what,
-        of: `, ${what}`,
-        first: 'the small one',
-        connections: CONNECTIONS,
-        sliceMs,
-        warmSlices: WARM_SLICES,
-      }
-      const measured = await compareLanes(run, lanes, how)
-      rows.push(...measured.rows)
-      calms.push(...measured.calms)
-    }
-    return {
-      suite: 'growth',
-      title: 'Growth',
-      setting:
-        `Two databases of one PostgreSQL server, ${toText(small)} and ${ofLarge}, each with its own enclave and coordinator, ` +
-        `in turns; ${describeRounds(run, sliceMs, calms)}`,
-      rows,
-      notes: [
-        `SQL copies the rows that ${REAL} real proofs left in every table: one user for ten proofs and one wallet with 1 % of all, ` +
-          `${REAL} proofs in a publication, ${REAL / 2} proofs still to pin and ${REAL / 2} to publish. All are at most a day old, and no ` +
-          `claim of entropy and no finished job has been deleted. ${toText(SAMPLE)} proofs, evenly spread, have a receipt; those are read.`,
-      ],
-    }
+    const how = { connections: CONNECTIONS, sliceMs, warmSlices: WARM_SLICES }
+    const signed = await measureLanes(
+      run,
+      sides.map(({ name, ...load }) => ({ name, load })),
+      how,
+    )
+    const read = await measureLanes(
+      run,
+      sides.map(({ name, urls, reads }) => ({ name, load: { urls, requests: reads } })),
+      how,
+    )
+    const rows = sides.map(({ name, cells }, index) => {
+      const reads = Object.entries(read[index]?.cells ?? {}).map(([column, values]) => [`reads ${column}`, values])
+      return { name, cells: { ...cells, ...statements[index], ...signed[index]?.cells, ...Object.fromEntries(reads) } }
+    })
+    return [
+      {
+        suite: 'growth',
+        setting:
+          `Two databases of one PostgreSQL, with an enclave and a coordinator each: signatures and proof reads a second (@) and p99 in ms, ` +
+          `the slowest of ${Object.keys(periodic).length} periodic statements, and the bytes of each proof on disk; ${describeTurns(run, sliceMs)}.`,
+        columns: [
+          ...CONNECTIONS.flatMap((at) => [`@${at}`, `p99@${at}`, `reads @${at}`, `reads p99@${at}`]),
+          SLOWEST,
+          'B',
+        ],
+        rows,
+        ratios: [[sides[1].name, sides[0].name]],
+      },
+    ]
   })
 }
 
@@ -97,21 +96,16 @@ async function startSide({ start }: Bench, proofs: number, say: (text: string) =
   const { query, close } = await openQuery(databaseUrl)
   try {
     await completeProofs(pipeline, await signMany(service, { ...service, count: REAL }))
-    const startedAt = performance.now()
     await fill(query, { proofs, sample: SAMPLE }, (text) => say(`${toText(proofs)} proofs: ${text}`))
-    const seconds = (performance.now() - startedAt) / 1000
     const open = await signMany(service, { ...service, count: REAL })
     await completeProofs(pipeline, open.slice(0, REAL / 2), { isPublished: false })
     // Otherwise it would fall into the run.
     await query('checkpoint')
     const [size] = await query<{ bytes: string }>('select pg_database_size(current_database()) as bytes')
-    const rows: Row[] = withAt(`${toText(proofs)} proofs`, [
-      toRow('time to fill', seconds, 's'),
-      toRow('size on disk', Number(size?.bytes) / 2 ** 20, 'MiB'),
-    ])
     const withReceipt = `select slug from attestations where status = 'complete' and length(receipt_bytes) > 2`
     const slugs = await query<{ slug: string }>(withReceipt)
-    return { ...service, reads: slugs.map(({ slug }) => toRequest(`GET /proof/${slug}`)), rows }
+    const reads = slugs.map(({ slug }) => toRequest(`GET /proof/${slug}`))
+    return { ...service, name: `${toText(proofs)} proofs`, reads, cells: { B: [Number(size?.bytes) / proofs] } }
   } finally {
     await close()
     await store.close()
@@ -125,22 +119,22 @@ async function openSide({ databaseUrl }: Side): Promise<Stores> {
   return { ...(await openStores({ databaseUrl })), heavyUser: heavy?.id ?? '' }
 }
 
-/** Both databases in turns: of each statement the median time on the large one, and the median of the ratios. */
-async function timePeriodic([small, large]: readonly [Stores, Stores]): Promise<Row[]> {
-  const rows: Row[] = []
+/** What each statement takes on each database, in turns, in ms; and which is the slowest on the last. */
+async function timePeriodic(sides: readonly Stores[]): Promise<Record<string, number[]>[]> {
+  const found = sides.map(() => ({}) as Record<string, number[]>)
   for (const [name, run] of Object.entries(periodic)) {
-    const turns: { ms: number; ratio: number }[] = []
     for (let turn = 0; turn < WARM + REPEATS; turn++) {
-      const smallMs = await time(() => run(small))
-      const ms = await time(() => run(large))
-      turns.push({ ms, ratio: ms / smallMs })
+      for (const [index, side] of sides.entries()) {
+        const ms = await time(() => run(side))
+        // The first read pages that a running service has at hand.
+        if (turn < WARM) continue
+        const times = found[index] as Record<string, number[]>
+        times[name] = [...(times[name] ?? []), ms]
+      }
     }
-    // The first read pages that a running service has at hand.
-    const counted = turns.slice(WARM)
-    const ratio = median(counted.map((each) => each.ratio))
-    rows.push(toRow(name, median(counted.map(({ ms }) => ms)), 'ms', { 'the small one': ratio }))
   }
-  return rows
+  const [slowest = ''] = Object.entries(found.at(-1) ?? {}).toSorted(([, a], [, b]) => median(b) - median(a))[0] ?? []
+  return found.map((times) => ({ ...times, [SLOWEST]: times[slowest] ?? [] }))
 }
 
 async function time(run: () => Promise<unknown>): Promise<number> {

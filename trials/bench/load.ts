@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Approval, Hex } from '@countersign/protocol'
 import { APP_ORIGIN } from '@countersign/testing/launcher'
-import { createAccounts, createTx, createUser, median, percentile, toDigest } from '@countersign/testing/stack'
+import { createAccounts, createTx, createUser, toDigest } from '@countersign/testing/stack'
 
 /** Of each simulated quote. */
 export const QUOTE_MS = 39
@@ -132,7 +132,7 @@ export async function signInAll({ url }: { url: string }, users: number): Promis
 export type LoadedVault = { address: Hex; approve(digest: Hex): Approval[] }
 
 /** Users that sign with their own wallets or with a vault each, or callers that repeat the same requests. */
-export type Load = { url: string } & (
+export type Load = { urls: readonly string[] } & (
   | { cookies: readonly string[]; vaults?: readonly LoadedVault[] | undefined }
   | { requests: readonly Buffer[] }
 )
@@ -194,36 +194,21 @@ export async function signMany(
   return slugs
 }
 
-export type Figures = { rate: number; p50: number; p99: number }
-
 /** More than any machine answers in a second. */
 const MAX_PER_SECOND = 4_000
 /** Requests that each connection has beyond that: some are answered before others. */
 const SPARE_EACH = 4
 
-/** Prepares the requests, and returns what applies the load. */
-export function prepareLoad(load: Load, connections: number, sliceMs: number): () => Promise<Answered> {
-  const { url } = load
+/** Prepares the requests, and then applies the load. */
+export function loadOnce(load: Load, connections: number, sliceMs: number): Promise<Answered> {
+  const { urls } = load
   if ('requests' in load) {
     const { requests } = load
     const next = () => requests[Math.floor(Math.random() * requests.length)] ?? Buffer.alloc(0)
-    return () => applyLoad({ urls: [url], connections, sliceMs, next })
+    return applyLoad({ urls, connections, sliceMs, next })
   }
-  // Nobody is answered sooner than a quote is made.
-  const most = Math.min((MAX_PER_SECOND * sliceMs) / 1000, (connections * sliceMs) / QUOTE_MS)
+  // Nobody is answered sooner than a quote is made, and one coordinator may have two enclaves.
+  const most = Math.min((MAX_PER_SECOND * sliceMs) / 1000, (2 * connections * sliceMs) / QUOTE_MS)
   const next = prepareSignings({ ...load, connections, count: Math.ceil(most) + SPARE_EACH * connections })
-  return () => applyLoad({ urls: [url], connections, sliceMs, next })
-}
-
-/** Four slices each, in an order in which slow changes of the machine affect all alike. */
-export async function measureInTurns(loads: readonly Load[], connections: number, sliceMs: number): Promise<Figures[]> {
-  const measured = loads.map((load) => ({ load, slices: [] as Answered[] }))
-  const back = measured.toReversed()
-  for (const { load, slices } of [...measured, ...back, ...back, ...measured])
-    slices.push(await prepareLoad(load, connections, sliceMs)())
-  return measured.map(({ slices }) => {
-    const latencies = slices.flatMap((slice) => slice.latencies)
-    const rate = slices.reduce((sum, slice) => sum + slice.rate, 0) / slices.length
-    return { rate, p50: median(latencies), p99: percentile(latencies, 0.99) }
-  })
+  return applyLoad({ urls, connections, sliceMs, next })
 }

@@ -1,78 +1,112 @@
 import { withScope } from '@countersign/testing/stack'
 import { startContract } from '../../contracts/startContract.ts'
 import { openQuery } from '../openQuery.ts'
-import { signMany } from './load.ts'
-import { type Report, type Run, toRow } from './report.ts'
+import { until } from '../until.ts'
+import { connectCaller, signMany, toRequest } from './load.ts'
+import { readCommit } from './page.ts'
+import type { Report, Row, Run } from './report.ts'
 import { openBench } from './stack.ts'
 
 const BACKLOG = 5_000
 const ONE_BY_ONE = 40
 const POLL_MS = 20
+const LIMIT_MS = 600_000
+/** One in so many is asked for while the clock runs. */
+const STEP = 25
+/** On top of the newest one. */
+const FINAL_BLOCKS = 100
 
-/**
- * From signed to `complete`: one proof after the other, each published before the next is signed, and a backlog that the worker finds
- * when it starts. PostgreSQL, the embedded IPFS node, and an EVM node that mines at once, all on this machine.
- */
-export function benchPipeline({ isQuick, say }: Run): Promise<Report> {
-  return withScope(async (scope) => {
-    const backlog = isQuick ? 200 : BACKLOG
-    const oneByOne = isQuick ? 4 : ONE_BY_ONE
+/** A service and its worker are known by its API only: with `--against` another checkout has a schema of its own. */
+export async function benchPipeline(run: Run): Promise<Report[]> {
+  const backlog = run.isQuick ? 200 : BACKLOG
+  const oneByOne = run.isQuick ? 4 : ONE_BY_ONE
+  const rows = await measure(run, '', undefined, { backlog, oneByOne })
+  if (run.against) rows.push(...(await measure(run, 'old ', run.against, { backlog, oneByOne })))
+  return [
+    {
+      suite: 'pipeline',
+      setting:
+        `From signed to \`complete\`, receipts of version 2: a backlog of ${backlog} that the worker finds at its start, and ${oneByOne} one ` +
+        `by one; embedded IPFS node, local chain that mines at once. Bytes in PostgreSQL for each when all are final, and without the job queue` +
+        `${run.against ? `. Old: ${await readCommit(run.against)}` : ''}.`,
+      columns: ['/s', 'gas', 'B', 'B of tables'],
+      rows,
+      ratios: [['backlog', 'old backlog']],
+    },
+  ]
+}
+
+type Counts = { backlog: number; oneByOne: number }
+
+function measure({ say }: Run, prefix: string, checkout: string | undefined, { backlog, oneByOne }: Counts) {
+  return withScope(async (scope): Promise<Row[]> => {
     const { chain, env } = await startContract()
     scope.add(chain, ({ stop }) => stop())
-    const service = await (await openBench(scope)).start()
+    const service = await (await openBench(scope)).start({ receipts: 2, ...(checkout && { checkout }) })
     const { query } = scope.add(await openQuery(service.databaseUrl), ({ close }) => close())
-    const countComplete = async () => {
-      const [row] = await query<{ count: string }>(`select count(*) from attestations where status = 'complete'`)
-      return Number(row?.count)
+    const readSizes = async () => {
+      const [row] = await query<{ all: string; tables: string }>(
+        `select pg_database_size(current_database()) as all, (select sum(pg_total_relation_size(oid)) from pg_class
+           where relnamespace = 'public'::regnamespace and relkind = 'r') as tables`,
+      )
+      return { all: Number(row?.all), tables: Number(row?.tables) }
     }
-    const untilComplete = async (count: number) => {
-      while ((await countComplete()) < count) await new Promise((resolve) => setTimeout(resolve, POLL_MS))
-    }
-    /** The rate, and the gas of each. */
-    const measure = async (count: number, publish: () => Promise<void>) => {
-      const before = await sumGas(chain.url)
-      const start = performance.now()
-      await publish()
-      const seconds = (performance.now() - start) / 1000
-      return { rate: count / seconds, gas: ((await sumGas(chain.url)) - before) / count }
+    /** Until the answer for each has this text. */
+    const untilAll = async (slugs: readonly string[], text: string) => {
+      const caller = scope.add(await connectCaller(service.url), async ({ close }) => close())
+      for (const slug of slugs) {
+        const request = toRequest(`GET /proof/${slug}`)
+        const isDone = async () => (await caller.call(request)).includes(text)
+        if (!(await until(isDone, LIMIT_MS, POLL_MS))) throw new Error(`${slug} has not become ${text}`)
+      }
     }
     const restart = async (changes: Record<string, string>) => {
       await service.stack.stopCoordinator('SIGTERM')
       await service.stack.startCoordinator(changes)
       await service.stack.untilReady()
     }
-    const worker = { ...env, PIPELINE_DELAY_MS: '0' }
+    /** Signs before or within the time that counts. */
+    const publish = async (count: number, run: () => Promise<void>) => {
+      const before = await sumGas(chain.url)
+      const start = performance.now()
+      await run()
+      const seconds = (performance.now() - start) / 1000
+      return { '/s': [count / seconds], gas: [((await sumGas(chain.url)) - before) / count] }
+    }
 
-    say(`${oneByOne} one by one`)
-    await restart(worker)
-    const alone = await measure(oneByOne, async () => {
+    say(`${prefix}${oneByOne} one by one`)
+    await restart(env)
+    const alone = await publish(oneByOne, async () => {
       for (let count = 1; count <= oneByOne; count++) {
-        await signMany(service, { ...service, count: 1, connections: 1 })
-        await untilComplete(count)
+        await untilAll(await signMany(service, { ...service, count: 1, connections: 1 }), COMPLETE)
       }
     })
-    say(`${backlog} by the worker`)
-    await restart({ ...worker, WORKER: 'off' })
-    await signMany(service, { ...service, count: backlog })
-    const together = await measure(backlog, async () => {
-      await restart(worker)
-      await untilComplete(oneByOne + backlog)
+    say(`${prefix}${backlog} by the worker`)
+    await restart({ ...env, WORKER: 'off' })
+    const before = await readSizes()
+    const slugs = await signMany(service, { ...service, count: backlog })
+    const together = await publish(backlog, async () => {
+      await restart(env)
+      await untilAll(
+        slugs.filter((_, index) => index % STEP === 0 || index === backlog - 1),
+        COMPLETE,
+      )
     })
-    return {
-      suite: 'pipeline',
-      title: 'Publishing',
-      setting:
-        `From signed to \`complete\`: PostgreSQL, embedded IPFS node, local chain that mines at once; ${backlog} proofs by the worker, ` +
-        `from its start, and ${oneByOne} one by one.`,
-      rows: [
-        toRow('proofs, by the worker', together.rate, '/s', { 'one by one': together.rate / alone.rate }),
-        toRow('proofs, one by one', alone.rate, '/s'),
-        toRow('gas, by the worker', together.gas, 'each', { 'one by one': together.gas / alone.gas }),
-        toRow('gas, one by one', alone.gas, 'each'),
-      ],
-    }
+    await untilAll(slugs, COMPLETE)
+    await chain.mine(FINAL_BLOCKS)
+    await untilAll(slugs, FINAL)
+    const after = await readSizes()
+    const bytes = { B: [(after.all - before.all) / backlog], 'B of tables': [(after.tables - before.tables) / backlog] }
+    return [
+      { name: `${prefix}backlog`, cells: { ...together, ...bytes } },
+      { name: `${prefix}one by one`, cells: alone },
+    ]
   })
 }
+
+const COMPLETE = '"status":"complete"'
+/** Only caches may keep a proof whose event is final. */
+const FINAL = 'cache-control: public'
 
 /** Gas of all blocks of the chain. Only the publisher sends transactions while proofs are published. */
 async function sumGas(url: string): Promise<number> {

@@ -1,31 +1,26 @@
-import { createHash } from 'node:crypto'
-import { median } from '@countersign/testing/stack'
-import { toFigure, toTable } from '../table.ts'
-import { type Figures, type Load, measureInTurns } from './load.ts'
+import { median, percentile } from '@countersign/testing/stack'
+import { type Table, toFigure } from '../table.ts'
+import { WrongArgumentError } from '../trial.ts'
+import { type Load, loadOnce } from './load.ts'
 
-export type Row = {
-  name: string
-  /** Under what load, or of what size. */
-  at?: string
-  value: number
-  unit: string
-  /** The figure divided by references of the same run, by what they are. */
-  ratios: Readonly<Record<string, number>>
-}
+/** By column, one value for each turn. The same turns of all rows are at the same places. */
+export type Row = { name: string; cells: Readonly<Record<string, readonly number[]>> }
 
 /** What a suite has measured. */
 export type Report = {
   suite: string
-  title: string
   /** What was measured on what, in a sentence or two. */
   setting: string
+  /** Those that the table shows. The rows may have more. */
+  columns: readonly string[]
   rows: readonly Row[]
-  notes?: readonly string[]
+  /** Names of two rows: the first divided by the second, turn by turn. */
+  ratios?: readonly (readonly [string, string])[]
 }
 
 /** How a suite is run. */
 export type Run = {
-  /** Repeats in which all candidates take turns. */
+  /** Each has `TURNS` turns of all candidates. */
   rounds: number
   /** Small sizes, to try a suite out: the figures mean little. */
   isQuick: boolean
@@ -33,184 +28,105 @@ export type Run = {
   fixtures: string
   /** Another checkout, to measure along with this one. */
   against: string | undefined
-  /** Of signing, only where processor time goes. */
-  isBudget: boolean
+  /** How many callers sign. */
+  connections: readonly number[]
+  /** Of signing, only the lanes with this word in their names. */
+  lanes: string
   say(text: string): void
 }
 
-export type Suite = (run: Run) => Promise<Report | readonly Report[]>
+export type Suite = (run: Run) => Promise<readonly Report[]>
 
-export const toRow = (name: string, value: number, unit: string, ratios: Row['ratios'] = {}): Row => ({
-  name,
-  value,
-  unit,
-  ratios,
-})
-
-export const withAt = (at: string, rows: readonly Row[]) => rows.map((row): Row => ({ ...row, at }))
-
-/** What is measured in turns with others. The first of them is what the others are compared with. */
 export type Lane = {
-  /** Behind the name of a figure; empty for the first. */
   name: string
   load: Load
-  /** The first lane's figures, or only its rate, are given as multiples of this one's, not the other way round. */
-  reference?: 'all' | 'rate'
-  /** What it is compared with, if that is not the first lane. */
-  comparedWith?: string
-  /** More callers would only wait longer. */
-  maxConnections?: number
+  /** Measured at these only. At more, its figures are those at the most of these: further callers would only wait longer. */
+  connections?: readonly number[]
+  /** Counters that only grow. Read around each slice at the most connections, and divided by its answers. */
+  count?(): Promise<Readonly<Record<string, number>>>
 }
 
-const MEASURES = [
-  ['rate', '/s'],
-  ['p50', 'ms'],
-  ['p99', 'ms'],
-] as const satisfies readonly (readonly [keyof Figures, string])[]
+/** Turns in a round. */
+export const TURNS = 4
 
 /**
- * All lanes at each number of connections, in turns: the medians over repeats of the figures, and of the ratios within each repeat.
- * `what` is what a rate counts, `of` what follows the other figures, `first` what the first lane is called where others are compared
- * with it.
+ * All lanes at each number of connections, in turns, back and forth: slow changes of the machine affect all alike. Columns are `@64`,
+ * answers a second at 64 connections, `p50@64` and `p99@64` in milliseconds, and what a lane counts.
  */
-export async function compareLanes(
+export async function measureLanes(
   { rounds, isQuick, say }: Pick<Run, 'rounds' | 'isQuick' | 'say'>,
   lanes: readonly Lane[],
-  how: {
-    what: string
-    of?: string
-    first: string
-    connections: readonly number[]
-    sliceMs: number
-    warmSlices: number
-  },
-): Promise<{ rows: Row[]; calms: Calm<unknown>[] }> {
-  const { what, of: suffix = '', first, connections, sliceMs, warmSlices } = how
-  const measure = async (at: number, ms: number) => {
-    const groups = Map.groupBy(lanes, ({ maxConnections = at }) => Math.min(at, maxConnections))
-    const figures = new Map<Lane, Figures>()
-    for (const [count, group] of groups) {
-      const measured = await measureInTurns(
-        group.map(({ load }) => load),
-        count,
-        ms,
-      )
-      for (const [index, lane] of group.entries()) figures.set(lane, measured[index] as Figures)
+  { connections: all, sliceMs, warmSlices }: { connections: readonly number[]; sliceMs: number; warmSlices: number },
+): Promise<Row[]> {
+  const rows = lanes.map((lane) => ({ lane, name: lane.name, cells: {} as Record<string, number[]> }))
+  const most = Math.max(...all)
+  const take = async ({ lane, cells }: (typeof rows)[number], connections: number) => {
+    const { load, count } = connections === most ? lane : { ...lane, count: undefined }
+    const before = await count?.()
+    const { rate, latencies, count: answers } = await loadOnce(load, connections, sliceMs)
+    const after = Object.entries((await count?.()) ?? {})
+    const found = {
+      [`@${connections}`]: rate,
+      [`p50@${connections}`]: median(latencies),
+      [`p99@${connections}`]: percentile(latencies, 0.99),
+      ...Object.fromEntries(after.map(([name, value]) => [name, (value - (before?.[name] ?? 0)) / answers])),
     }
-    return lanes.map((lane) => figures.get(lane) as Figures)
+    for (const [name, value] of Object.entries(found)) cells[name] = [...(cells[name] ?? []), value]
   }
   say('warming up')
-  for (let slice = 0; slice < (isQuick ? 1 : warmSlices); slice++) await measure(Math.max(...connections), sliceMs / 2)
-  const rows: Row[] = []
-  const calms: Calm<unknown>[] = []
-  for (const at of connections) {
-    say(`${at} connections`)
-    const calm = await repeatCalmly({ rounds, isQuick }, () => measure(at, sliceMs))
-    calms.push(calm)
-    const of = (pick: (repeat: readonly Figures[]) => number | undefined) =>
-      median(calm.repeats.map((repeat) => pick(repeat) ?? Number.NaN))
-    const found = MEASURES.flatMap(([measured, unit]) =>
-      lanes.map(({ name, reference, comparedWith = '' }, place) => {
-        const toRatio = (top: number, bottom: number) =>
-          of((repeat) => (repeat[top]?.[measured] ?? Number.NaN) / (repeat[bottom]?.[measured] ?? Number.NaN))
-        const references = [...lanes.entries()].filter(
-          ([, lane]) => lane.reference === 'all' || (lane.reference === 'rate' && measured === 'rate'),
-        )
-        const ratios: Row['ratios'] =
-          place === 0
-            ? Object.fromEntries(references.map(([other, lane]) => [lane.name, toRatio(0, other)]))
-            : reference
-              ? {}
-              : {
-                  [comparedWith || first]: toRatio(
-                    place,
-                    lanes.findIndex((lane) => lane.name === comparedWith),
-                  ),
-                }
-        const figure = measured === 'rate' ? what : `${measured}${suffix}`
-        return toRow(
-          name === '' ? figure : `${figure}, ${name}`,
-          of((repeat) => repeat[place]?.[measured]),
-          unit,
-          ratios,
-        )
-      }),
-    )
-    for (const { name, ratios } of found)
-      for (const [to, value] of Object.entries(ratios)) say(`${name}: ${toFigure(value)} × ${to}`)
-    rows.push(...withAt(`${at.toLocaleString('en-GB')} connections`, found))
+  for (let slice = 0; slice < (isQuick ? 1 : warmSlices); slice++) {
+    for (const { lane } of rows) await loadOnce(lane.load, Math.max(...(lane.connections ?? all)), sliceMs)
   }
-  return { rows, calms }
+  for (const connections of all) {
+    say(`${connections} connections`)
+    const measured = rows.filter(({ lane }) => lane.connections?.includes(connections) ?? true)
+    for (let turn = 0; turn < (isQuick ? 1 : TURNS * rounds); turn++) {
+      for (const row of turn % 2 === 0 ? measured : measured.toReversed()) await take(row, connections)
+    }
+    for (const { lane, cells } of rows) {
+      const reached = Math.max(...(lane.connections ?? all))
+      if (reached >= connections) continue
+      for (const name of ['@', 'p50@', 'p99@']) cells[`${name}${connections}`] = cells[`${name}${reached}`] ?? []
+    }
+  }
+  return rows.map(({ name, cells }) => ({ name, cells }))
 }
 
-export const describeRounds = ({ rounds }: Run, sliceMs: number, calms: readonly Calm<unknown>[]) =>
-  `median of ${rounds} rounds of ${sliceMs} ms after a warm-up, ${describeCalm(calms)}.`
+export const describeTurns = ({ rounds }: Run, sliceMs: number) =>
+  `medians of ${TURNS * rounds} turns of ${sliceMs / 1000} s`
 
-/** What was measured, a table, and notes, in Markdown. */
-export function toBody({ setting, rows, notes = [] }: Report): string {
-  const hasLoads = rows.some(({ at }) => at !== undefined)
-  const table = toTable({
-    head: ['Measure', ...(hasLoads ? ['At'] : []), 'Value', 'Against'],
-    rows: rows.map(({ name, at = '', value, unit, ratios }) => [
-      name,
-      ...(hasLoads ? [at] : []),
-      `${toFigure(value)} ${unit}`,
-      Object.entries(ratios)
-        .map(([to, ratio]) => `${toFigure(ratio)} × ${to}`)
-        .join('; '),
-    ]),
-  })
-  return [setting, '', table, ...notes.flatMap((note) => ['', note]), ''].join('\n')
-}
-
-/** A repeat is disturbed if a fixed piece of work takes longer than this times the best, before or after it. */
-const MAX_DISTURBANCE = 1.3
-/** On a machine that is never calm, so many repeats for each round are enough; where the figures do not matter, one. */
-const MAX_REPEATS = 2
-
-/** `discarded` were made and not used; `disturbed` were used all the same, because there were no better ones. */
-export type Calm<Result> = { repeats: Result[]; discarded: number; disturbed: number }
-
-/** Repeats a measurement until as many as asked for were not disturbed by other work, or gives up and takes the calmest. */
-export async function repeatCalmly<Result>(
-  { rounds, isQuick }: { rounds: number; isQuick: boolean },
-  measure: (round: number) => Promise<Result>,
-): Promise<Calm<Result>> {
-  const limit = (isQuick ? 1 : MAX_REPEATS) * rounds
-  const made: { result: Result; took: number }[] = []
-  let best = calibrate()
-  const isCalm = ({ took }: { took: number }) => took <= MAX_DISTURBANCE * best
-  while (made.length < limit && made.filter(isCalm).length < rounds) {
-    const before = calibrate()
-    const result = await measure(made.length)
-    const after = calibrate()
-    best = Math.min(best, before, after)
-    made.push({ result, took: Math.max(before, after) })
-  }
-  const used = made.toSorted((left, right) => left.took - right.took).slice(0, rounds)
+/** Medians of the turns, and below them those of the ratios of each turn. */
+export function toReportTable({ suite, columns: wanted, rows, ratios = [] }: Report): Table {
+  const columns = wanted.filter((column) => rows.some(({ cells }) => cells[column]))
+  const toCells = (name: string, read: (column: string) => readonly number[] | undefined) => [
+    name,
+    ...columns.map((column) => {
+      const values = read(column)
+      return values === undefined || values.length === 0 ? '' : toFigure(median([...values]))
+    }),
+  ]
+  const find = (name: string) => rows.find((row) => row.name === name)
   return {
-    repeats: used.map(({ result }) => result),
-    discarded: made.length - used.length,
-    disturbed: used.filter((one) => !isCalm(one)).length,
+    head: [suite, ...columns],
+    rows: [
+      ...rows.map(({ name, cells }) => toCells(name, (column) => cells[column])),
+      ...ratios.flatMap(([top, bottom]) => {
+        const [over, under] = [find(top)?.cells, find(bottom)?.cells]
+        if (over === undefined || under === undefined) return []
+        return [toCells(`${top} ÷ ${bottom}`, (column) => divide(over[column], under[column]))]
+      }),
+    ],
   }
 }
 
-/** For the setting of a report. */
-function describeCalm(calms: readonly Omit<Calm<unknown>, 'repeats'>[]): string {
-  const sum = (name: 'discarded' | 'disturbed') => calms.reduce((all, calm) => all + calm[name], 0)
-  const used =
-    sum('disturbed') === 0 ? '' : `; ${sum('disturbed')} of those that count were disturbed by other work too`
-  return `${sum('discarded')} disturbed ones discarded${used}`
+/** Turn by turn. */
+export function divide(top: readonly number[] = [], bottom: readonly number[] = []): number[] {
+  return top.flatMap((value, turn) => (bottom[turn] === undefined ? [] : [value / bottom[turn]]))
 }
 
-/** Milliseconds for a fixed piece of work; the best of three, since a collection of garbage is no disturbance. */
-function calibrate(): number {
-  return Math.min(work(), work(), work())
-}
-
-function work(): number {
-  const start = performance.now()
-  let value = Buffer.alloc(64)
-  for (let index = 0; index < 20_000; index++) value = createHash('sha512').update(value).digest()
-  return performance.now() - start
+/** Rising numbers, as `--connections` has them. */
+export function readConnections(text: string): number[] {
+  const all = text.split(',').map(Number)
+  if (all.every((each) => Number.isSafeInteger(each) && each > 0 && each <= 1024)) return all.toSorted((a, b) => a - b)
+  throw new WrongArgumentError(`--connections is ${text}: expected numbers from 1 to 1024`)
 }

@@ -7,91 +7,114 @@ import { createVault } from '../createVault.ts'
 import { startInterceptor } from '../interceptor.ts'
 import { openQuery } from '../openQuery.ts'
 import { createQuickPasskey } from '../quickPasskey.ts'
-import { measureBudget } from './budget.ts'
-import { type LoadedVault, measureInTurns, QUOTE_MS } from './load.ts'
+import { BUDGET, readBudget } from './budget.ts'
+import { type LoadedVault, QUOTE_MS } from './load.ts'
 import { readCommit } from './page.ts'
-import { compareLanes, describeRounds, type Lane, type Report, type Run } from './report.ts'
-import { type Bench, type Measured, openBench } from './stack.ts'
+import { describeTurns, type Lane, measureLanes, type Report, type Row, type Run } from './report.ts'
+import { type Changes, type Measured, openBench } from './stack.ts'
 
-const CONNECTIONS = [1, 16, 64, 256]
-/** Where the processor is the limit. */
-const BUDGET_CONNECTIONS = 256
 /** Code that ran a few thousand times runs several times faster than code that has just been loaded. */
-const WARM_SLICES = 5
-/** A quote then serves one of them: more callers would only wait longer for their turn. */
-const MAX_SINGLE_CALLERS = 16
+const WARM_SLICES = 6
+/** A quote serves one of them: more callers would only wait longer for their turn. */
+const SINGLE_CONNECTIONS = [1, 16]
+/** Where what they compare shows. */
+const BUSY_CONNECTIONS = [64, 256]
 /** To each witness and back. */
 const DISTANCE_MS = 20
 const APPROVAL_MS = 12 * 3_600_000
+const LESS_QUOTE = `p50@1-${QUOTE_MS}`
+
+const route: BackendLog['route'] = async ({ url }, inner) => {
+  const far = await startInterceptor(url, async (_, forward) => {
+    await setTimeout(DISTANCE_MS)
+    return forward()
+  })
+  return inner.add(far, ({ stop }) => stop()).url
+}
+
+/** By name, and those of the other checkout by their name with `old ` in front. */
+const LANES: readonly {
+  name: string
+  changes: Changes
+  isCompared?: true
+  hasVaults?: true
+  at?: readonly number[]
+}[] = [
+  { name: 'v1', changes: {}, isCompared: true },
+  { name: 'v2', changes: { receipts: 2 }, isCompared: true },
+  { name: 'v2+log', changes: { receipts: 2, log: { route } }, isCompared: true },
+  { name: 'one quote each', changes: { limit: 1 }, at: SINGLE_CONNECTIONS },
+  { name: 'two enclaves', changes: { enclaves: 2 }, at: BUSY_CONNECTIONS },
+  { name: 'vault', changes: {}, hasVaults: true, at: BUSY_CONNECTIONS },
+]
+
+const RATIOS = [
+  ['v1', 'one quote each'],
+  ['v2', 'v1'],
+  ['v2+log', 'v2'],
+  ['old v2+log', 'old v2'],
+  ['two enclaves', 'v1'],
+  ['vault', 'v1'],
+  ...LANES.map(({ name }) => [name, `old ${name}`] as const),
+] as const
 
 /**
- * `POST /sign/digest` on PostgreSQL with quotes of 39 ms and every check on, and where the processor time goes. With `--against`
+ * `POST /sign/digest` on PostgreSQL with every check on, and what a signature costs of processor and write-ahead log. With `--against`
  * another checkout takes turns.
  */
 export function benchSign(run: Run): Promise<Report[]> {
   return withScope(async (scope) => {
-    const { against, isBudget, isQuick, rounds, say } = run
+    const { against, connections, isQuick, lanes: word } = run
     const sliceMs = isQuick ? 600 : 1_500
-    const bench = await openBench(scope)
-    const own = await bench.start()
-    const before = against === undefined ? undefined : await bench.start({ checkout: against })
-    const subjects = before === undefined ? [own] : [own, before]
-    const describe = async (how: string) =>
-      `\`POST /sign/digest\` on PostgreSQL, quotes of ${QUOTE_MS} ms, every check on; client, provider, satellite, database, ` +
-      `enclave and coordinator share the machine; ${how}` +
-      (against === undefined ? '' : ` The other checkout is at ${await readCommit(against)}.`)
-    const reports: Report[] = []
-    if (isBudget) {
-      const slices = isQuick ? 1 : WARM_SLICES
-      for (let slice = 0; slice < slices; slice++) await measureInTurns(subjects, BUDGET_CONNECTIONS, sliceMs / 2)
-    } else {
-      const lanes: Lane[] = [
-        { name: '', load: own },
-        ...(before === undefined ? [] : [{ name: 'the other checkout', load: before, reference: 'all' as const }]),
-        ...(await startLanes(scope, bench, own)),
-      ]
-      const how = { what: 'signatures', first: 'version 1', connections: CONNECTIONS, sliceMs, warmSlices: WARM_SLICES }
-      const { rows, calms } = await compareLanes(run, lanes, how)
-      reports.push({
-        suite: 'sign',
-        title: 'Signing through the coordinator',
-        setting: await describe(
-          `with a log, two of three witnesses must cosign, each ${DISTANCE_MS} ms away; ${describeRounds(run, sliceMs, calms)}`,
-        ),
-        rows,
+    // A checkpoint within the run would have whole pages written to the log again.
+    const bench = await openBench(scope, { checkpoint_timeout: '1d', max_wal_size: '16GB' })
+    const { query } = scope.add(await openQuery(bench.postgres.url), ({ close }) => close())
+    const lanes: Lane[] = []
+    const start = async (name: string, changes: Changes, { hasVaults, at }: (typeof LANES)[number]) => {
+      const chosen = at?.filter((each) => connections.includes(each))
+      if (!name.includes(word) || chosen?.length === 0) return
+      const measured = await bench.start(changes)
+      const load = hasVaults ? { ...measured, vaults: await createVaults(scope, measured) } : measured
+      const isWhole = changes.enclaves === undefined
+      lanes.push({
+        name,
+        load,
+        ...(chosen && { connections: chosen }),
+        ...(isWhole && { count: () => readBudget({ ...bench, query }, measured) }),
       })
     }
-    say('where the processor time goes')
-    const how = { connections: BUDGET_CONNECTIONS, sliceMs, rounds }
-    reports.push({
-      suite: 'budget',
-      title: 'Where the processor time of a signature goes',
-      setting: await describe(
-        `processor time for each signature at ${BUDGET_CONNECTIONS} connections, by Linux's count for each thread over ${2 * rounds} slices of ${sliceMs} ms.`,
-      ),
-      rows: await measureBudget(bench, subjects, how),
+    for (const each of LANES) {
+      await start(each.name, each.changes, each)
+      if (against && each.isCompared) await start(`old ${each.name}`, { ...each.changes, checkout: against }, each)
+    }
+    const measured = await measureLanes(run, lanes, { connections, sliceMs, warmSlices: WARM_SLICES })
+    const rows = measured.map(({ name, cells }): Row => {
+      const beyond = cells['p50@1']?.map((ms) => ms - QUOTE_MS)
+      return { name, cells: beyond === undefined ? cells : { ...cells, [LESS_QUOTE]: beyond } }
     })
-    return reports
+    const most = Math.max(...connections)
+    return [
+      {
+        suite: 'sign',
+        setting:
+          `\`POST /sign/digest\` with receipts 1 (v1) or 2 (v2): signatures a second (@), p50 and p99 in ms at so many connections; ` +
+          `processor time and WAL for each at ${most}. Quotes of ${QUOTE_MS} ms; two of three witnesses, ${DISTANCE_MS} ms away, cosign; ` +
+          `${describeTurns(run, sliceMs)}${against === undefined ? '.' : `. Old: ${await readCommit(against)}.`}`,
+        columns: [
+          ...connections.map((each) => `@${each}`),
+          ...['p50@1', LESS_QUOTE, 'p50@64', `p99@${most}`, BUDGET[0] ?? '', 'WAL B'],
+        ],
+        rows,
+        ratios: RATIOS,
+      },
+      {
+        suite: 'budget',
+        setting: `Processor time for each signature at ${most} connections, in µs, by Linux's count for each thread.`,
+        columns: BUDGET,
+        rows: rows.filter(({ cells }) => BUDGET.some((name) => cells[name])),
+      },
+    ]
   })
-}
-
-/** What signing with receipts of version 1 is compared with. */
-async function startLanes(scope: Scope, { start }: Bench, own: Measured): Promise<Lane[]> {
-  const route: BackendLog['route'] = async ({ url }, inner) => {
-    const far = await startInterceptor(url, async (_, forward) => {
-      await setTimeout(DISTANCE_MS)
-      return forward()
-    })
-    return inner.add(far, ({ stop }) => stop()).url
-  }
-  const single = await start({ limit: 1 })
-  const second = 'receipts of version 2'
-  return [
-    { name: 'one quote each', load: single, reference: 'rate', maxConnections: MAX_SINGLE_CALLERS },
-    { name: second, load: await start({ receipts: 2 }) },
-    { name: `${second} with a log`, load: await start({ receipts: 2, log: { route } }), comparedWith: second },
-    { name: 'vault, one approval each', load: { ...own, vaults: await createVaults(scope, own) } },
-  ]
 }
 
 /** A vault for each user whose rules allow all that is measured, each signature with one approval. */

@@ -7,9 +7,17 @@ const BATCH_LIMIT = 256
 const USERS = 8
 
 /** A service that is measured, with the cookies of its users. */
-export type Measured = { url: string; cookies: string[]; databaseUrl: string; stack: Backend }
+export type Measured = { urls: [string]; url: string; cookies: string[]; databaseUrl: string; stack: Backend }
 
-type Changes = { limit?: number; receipts?: 1 | 2; checkout?: string; log?: BackendLog }
+export type Changes = {
+  limit?: number
+  receipts?: 1 | 2
+  /** One by default. */
+  enclaves?: 2
+  /** That of this one by default. */
+  checkout?: string
+  log?: BackendLog
+}
 
 export type Bench = Awaited<ReturnType<typeof openBench>>
 
@@ -19,9 +27,8 @@ export async function openBench(scope: Scope, settings?: Readonly<Record<string,
   const satellite = await startProgram(scope, 'satellite', 'trials/satelliteServer.ts')
   return {
     postgres,
-    satellite,
-    /** Provider, enclave and coordinator on a new database: nothing is limited, and nothing compiled beforehand. */
-    async start({ limit = BATCH_LIMIT, receipts = 1, checkout, log }: Changes = {}): Promise<Measured> {
+    /** Provider, enclaves and coordinator on a new database: nothing is limited, and nothing compiled beforehand. */
+    async start({ limit = BATCH_LIMIT, receipts = 1, enclaves, checkout, log }: Changes = {}): Promise<Measured> {
       const databaseUrl = await postgres.createDatabase()
       const stack = await startBackend({
         databaseUrl,
@@ -35,8 +42,13 @@ export async function openBench(scope: Scope, settings?: Readonly<Record<string,
         log,
       })
       scope.add(stack, ({ stop }) => stop())
+      if (enclaves === 2) {
+        await stack.stopCoordinator('SIGTERM')
+        await stack.startCoordinator({ ENCLAVE_URL: `${stack.enclaveUrl},${await stack.startSecondEnclave()}` })
+      }
       await stack.untilReady()
-      return { databaseUrl, stack, url: stack.address, cookies: await signInAll(stack, USERS) }
+      const url = stack.address
+      return { databaseUrl, stack, url, urls: [url], cookies: await signInAll(stack, USERS) }
     },
   }
 }

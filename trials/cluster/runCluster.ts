@@ -1,19 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseLogLine } from '@countersign/testing/launcher'
-import { createAccounts, median, waitForProofs } from '@countersign/testing/stack'
-import { applyLoad, prepareSignings, signInAll } from '../bench/load.ts'
-import { repeatCalmly } from '../bench/report.ts'
+import { createAccounts, waitForProofs } from '@countersign/testing/stack'
+import { signInAll } from '../bench/load.ts'
+import { type Lane, measureLanes, type Report, readConnections, toReportTable } from '../bench/report.ts'
 import type { Member } from '../member.ts'
-import {
-  count,
-  flag,
-  type Outcome,
-  type Trial,
-  type TrialDeps,
-  type Values,
-  WrongArgumentError,
-  word,
-} from '../trial.ts'
+import { count, flag, type Outcome, type Trial, type TrialDeps, type Values, word } from '../trial.ts'
 import { startLoad } from './load.ts'
 import { type Cluster, startCluster, startDatabase, toTopology } from './startCluster.ts'
 
@@ -46,11 +37,8 @@ const RATE = 30
 const BEFORE_MS = 1_500
 const AFTER_MS = 3_000
 const PUBLISH_MS = 60_000
-const SLICE_MS = 3_000
-/** Of each coordinator by itself, so that none is compared while its code is still being compiled; and of all. */
-const WARM_SLICES = { each: 5, all: 2 }
-/** More than can be signed in a slice. */
-const PREPARED = 9_000
+const SLICE_MS = 2_000
+const WARM_SLICES = 5
 
 function listHits({ failovers, witnesses }: Options): Hit[] {
   const counts = toTopology(witnesses)
@@ -63,7 +51,7 @@ function listHits({ failovers, witnesses }: Options): Hit[] {
 }
 
 const options = {
-  rounds: count(5, 'rounds of the comparison, each in turns; 0 leaves it out', { least: 0 }),
+  rounds: count(3, 'rounds of the comparison, each of four turns; 0 leaves it out', { least: 0 }),
   failovers: count(2, 'times that each process is hit in each way', { least: 0 }),
   connections: { ...word('N,N', 'at which the comparison is made (default 64,256)'), default: '64,256' },
   witnesses: flag('each enclave insists on a log, which 3 witnesses cosign; they are killed and frozen too'),
@@ -86,10 +74,7 @@ export async function runCluster(
   hits: readonly Hit[] = listHits(options),
 ): Promise<Outcome> {
   const { rounds, witnesses: hasLog } = options
-  const connections = options.connections.split(',').map(Number)
-  if (!connections.every((each) => Number.isSafeInteger(each) && each > 0 && each <= 1024)) {
-    throw new WrongArgumentError(`--connections is ${options.connections}: expected numbers from 1 to 1024`)
-  }
+  const connections = readConnections(options.connections)
   const done = new Map<string, number>()
   const onLine = (name: string, line: string) => {
     if (isWork(line)) done.set(name, (done.get(name) ?? 0) + 1)
@@ -107,12 +92,12 @@ export async function runCluster(
   const slugs = failovers.flatMap((failover) => failover.slugs)
   const read = await waitForProofs({ url: cluster.url, slugs, timeoutMs: PUBLISH_MS })
   const unpublished = read.filter(({ proof }) => proof?.status !== 'complete')
-  const throughputs = rounds === 0 ? [] : await compareThroughputs({ cluster, connections, rounds, say })
+  const throughputs =
+    rounds === 0 ? [] : [toReportTable(await compareThroughputs({ cluster, connections, rounds, say }))]
   const work = [...cluster.ofKind('coordinator'), ...cluster.ofKind('worker')].map(
     ({ name, kind }) => [name, done.get(name) ?? 0, kind === 'worker' ? 'receipts' : 'signatures'] as const,
   )
   const byFault = Map.groupBy(failovers, ({ name, fault }) => `${name.split(' ')[0]} ${fault}`)
-  const head = ['Connections', 'One coordinator', 'Three', 'Ratio', 'Rounds discarded', 'Disturbed all the same']
   return {
     faults: [
       // Load comes with hits: with some, a process that did nothing is a fault, even if all did nothing.
@@ -136,7 +121,7 @@ export async function runCluster(
           ]
         }),
       },
-      ...(throughputs.length === 0 ? [] : [{ head, rows: throughputs }]),
+      ...throughputs,
     ],
     figures: { signatures: slugs.length, failovers: failovers.length },
   }
@@ -190,42 +175,37 @@ async function measureFailover({ url, members }: Cluster, { name, fault }: Hit):
   }
 }
 
-/** Takes turns: one coordinator, then all of them, on one enclave and the same database. As rows of a table. */
+/** One coordinator and all of them, on one enclave and the same database, in turns. */
 async function compareThroughputs(parameters: {
   cluster: Cluster
   connections: readonly number[]
   rounds: number
   say(line: string): void
-}) {
-  const { cluster, connections: all, rounds, say } = parameters
+}): Promise<Report> {
+  const { cluster, connections, rounds, say } = parameters
   // Simulated quotes cost processor time that silicon does not, and publishing is not compared.
   for (const idle of [...cluster.ofKind('worker'), ...cluster.ofKind('enclave').slice(1)]) await idle.kill('SIGTERM')
   // What HAProxy and TLS cost is not compared: callers reach the coordinators themselves.
   const { coordinatorUrls } = cluster
   const cookies = await signInAll(cluster, USERS)
-  const rows: (string | number)[][] = []
-  for (const connections of all) {
-    const measure = async (urls: readonly string[]) => {
-      const next = prepareSignings({ cookies, connections, count: PREPARED })
-      return (await applyLoad({ urls, connections, sliceMs: SLICE_MS, next })).rate
-    }
-    for (const url of coordinatorUrls) for (let slice = 0; slice < WARM_SLICES.each; slice++) await measure([url])
-    for (let slice = 0; slice < WARM_SLICES.all; slice++) await measure(coordinatorUrls)
-    const { repeats, discarded, disturbed } = await repeatCalmly({ rounds, isQuick: false }, async () => {
-      const one = await measure(coordinatorUrls.slice(0, 1))
-      const three = await measure(coordinatorUrls)
-      return { one, three, ratio: three / one }
-    })
-    const of = (name: 'one' | 'three' | 'ratio') => median(repeats.map((repeat) => repeat[name]))
-    rows.push([
-      connections,
-      `${of('one').toFixed(0)} /s`,
-      `${of('three').toFixed(0)} /s`,
-      of('ratio'),
-      discarded,
-      disturbed,
-    ])
-    say(`compared at ${connections} connections`)
+  const run = { rounds, isQuick: false, say }
+  const all = coordinatorUrls.map((url, index) => ({
+    name: `coordinator ${index + 1}`,
+    load: { urls: [url], cookies },
+  }))
+  const how = { sliceMs: SLICE_MS, warmSlices: WARM_SLICES }
+  // Each by itself, so that none is compared while its code is still being compiled.
+  for (const lane of all)
+    await measureLanes({ ...run, rounds: 0 }, [lane], { ...how, connections: [Math.max(...connections)] })
+  const lanes = [
+    { ...all[0], name: 'one coordinator' },
+    { name: 'three', load: { urls: coordinatorUrls, cookies } },
+  ] as Lane[]
+  return {
+    suite: 'signatures a second',
+    setting: '',
+    columns: connections.flatMap((at) => [`@${at}`, `p50@${at}`]),
+    rows: await measureLanes(run, lanes, { ...how, connections }),
+    ratios: [['three', 'one coordinator']],
   }
-  return rows
 }
