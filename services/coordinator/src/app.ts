@@ -70,7 +70,7 @@ export type AppDeps = {
   store: Store
   signers: SignerFinder
   enclave: Pick<KeyEnclave, 'openSession' | 'deriveVault'>
-  entropy: Pick<Entropy, 'take'>
+  entropy: Pick<Entropy, 'takeVerified'>
   selfReport: Pick<SelfReport, 'mode' | 'publicKey' | 'current' | 'sign'>
   /** By the id in `/auth/:provider`. */
   providers: ReadonlyMap<string, IdentityProvider>

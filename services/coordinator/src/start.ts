@@ -90,7 +90,6 @@ export async function startCoordinator(
           publicKeys: entropyConfig.kind === 'satellite' ? entropyConfig.publicKeys : [],
           maxAgeMs,
           allowUnsigned: entropyConfig.allowUnsigned,
-          checkSignatures: signatures.checkSamples,
           log,
         }),
   )

@@ -1,5 +1,6 @@
 import { generateKeyPairSync, hash } from 'node:crypto'
 import {
+  type AnyWitness,
   hashEntropy,
   type OpenSessionRequest,
   type OpenSessionResponse,
@@ -73,15 +74,18 @@ export function toFakeProvenance(witness: Witness) {
 }
 
 export function createFakeEntropy() {
-  const fake = { taken: 0, isDown: false }
+  const fake = { taken: 0, isDown: false, refused: [] as AnyWitness[] }
+  async function take(count: number): Promise<AnyWitness[]> {
+    if (fake.isDown) throw new CoordinatorError('entropy_unavailable', 'no sample is available')
+    return Array.from({ length: count }, () => {
+      fake.taken += 1
+      return createFakeWitness(fake.taken)
+    })
+  }
   const entropy: Entropy = {
-    async take(count) {
-      if (fake.isDown) throw new CoordinatorError('entropy_unavailable', 'no sample is available')
-      return Array.from({ length: count }, () => {
-        fake.taken += 1
-        return createFakeWitness(fake.taken)
-      })
-    },
+    take,
+    takeVerified: take,
+    refuse: (samples) => void fake.refused.push(...samples),
     stop: async () => {},
   }
   return Object.assign(fake, entropy)

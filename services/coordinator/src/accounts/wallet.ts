@@ -1,5 +1,6 @@
-import type { AnyWitness, TransactionPage, WalletInfo } from '@countersign/protocol'
+import type { TransactionPage, WalletInfo } from '@countersign/protocol'
 import { CoordinatorError, invalidRequest } from '../errors.ts'
+import type { Entropy } from '../sign/entropy/readAhead.ts'
 import type { Store } from '../store/openStore.ts'
 import type { Session } from '../store/sessions.ts'
 import type { User } from '../store/users.ts'
@@ -8,7 +9,7 @@ import type { Clock } from '../system.ts'
 
 export type ProvisionWalletDeps = {
   store: Pick<Store, 'findWallet' | 'createWallet'>
-  entropy: { take(count: number): Promise<AnyWitness[]> }
+  entropy: Pick<Entropy, 'takeVerified'>
   clock: Clock
 }
 
@@ -25,7 +26,7 @@ export async function provisionWallet(
     assertOwnAddress(earlier, session)
     return earlier
   }
-  const [witness] = await deps.entropy.take(1)
+  const [witness] = await deps.entropy.takeVerified(1)
   if (witness === undefined) throw new CoordinatorError('entropy_unavailable', 'no sample is available')
   const { address, keyId: kmsKeyId } = session
   return deps.store.createWallet({ userId: user.id, address, kmsKeyId, witness, now: deps.clock.now() })

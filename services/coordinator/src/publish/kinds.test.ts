@@ -117,12 +117,11 @@ describe('every kind of signature, from the enclave to its blocks', () => {
     const requests: SignJob[] = all.map((one) => ({ ...session, asked: one }))
     const results = new Map<SignJob, SignResult>()
     const releaser = createReleaser(selfReport)
+    const take = async (count: number) =>
+      Array.from({ length: count }, () => satellite.createWitness({ timestampMs: clock.now() - 500 }))
     await signJobs(
       {
-        entropy: {
-          take: async (count) =>
-            Array.from({ length: count }, () => satellite.createWitness({ timestampMs: clock.now() - 500 })),
-        },
+        entropy: { take, takeVerified: take },
         enclave,
         selfReport,
         signatures,

@@ -35,6 +35,7 @@ function setUp(
         drawn.push(count)
         return Array.from({ length: count }, (_, index) => createFakeWitness(index))
       },
+      takeVerified: unused,
     },
     enclave: { signItems, getTerms },
     selfReport: { publicKey: 'dd'.repeat(32) },

@@ -1,5 +1,6 @@
 import type { WitnessPolicy } from '@countersign/log'
 import {
+  type AnyWitness,
   type Authorization,
   assertAuthorizationAllowed,
   isOffChain,
@@ -36,7 +37,7 @@ export type SigningMetrics = {
 }
 
 export type SignDeps = {
-  entropy: Pick<Entropy, 'take'>
+  entropy: Pick<Entropy, 'take' | 'takeVerified' | 'refuse'>
   enclave: Pick<KeyEnclave, 'signItems'>
   selfReport: Pick<SelfReport, 'publicKey'>
   clock: Clock
@@ -128,32 +129,51 @@ const PART = 32
  */
 export async function signJobs(deps: SignDeps, jobs: readonly SignJob[], progress: SignProgress): Promise<void> {
   const samples = await deps.entropy.take(jobs.length) // 2
-  const sampled: SignJob<'sample' | 'item'>[] = []
+  await callEnclave(deps, addSamples(deps, jobs, { samples, progress }), progress)
+}
+
+type SampledJob = SignJob<'sample' | 'item'>
+
+function addSamples(
+  { receiptVersion }: SignDeps,
+  jobs: readonly SignJob[],
+  { samples, progress }: { samples: readonly AnyWitness[]; progress: SignProgress },
+): SampledJob[] {
+  const sampled: SampledJob[] = []
   for (const [index, job] of jobs.entries()) {
     const sample = samples[index]
     if (sample === undefined) progress.answer(job, failed(noSample()))
-    else sampled.push(Object.assign(job, { sample, item: toSignItem(job, { sample, ...deps }) }))
+    else sampled.push(Object.assign(job, { sample, item: toSignItem(job, { sample, receiptVersion }) }))
   }
-  await callEnclave(deps, sampled, progress)
+  return sampled
 }
 
-/** One call, and a second one for the jobs whose policy the enclave does not know: it has just started, and used none of their samples. */
+/** Why a job is sent again, each at most once. */
+type Retry = 'policy' | 'sample'
+
+/**
+ * One call, and another one for jobs that the enclave may sign after all: with the text of a policy, if it has just started and does not know
+ * that, or with a sample verified here, if it refused the first.
+ */
 async function callEnclave(
   deps: SignDeps,
-  jobs: readonly SignJob<'sample' | 'item'>[],
+  jobs: readonly SampledJob[],
   progress: SignProgress,
-  policies?: readonly string[],
+  tried: readonly Retry[] = [],
 ): Promise<void> {
   const beganAt = deps.clock.now()
   const items = jobs.map(({ item }) => item)
+  const policies = tried.includes('policy') ? readPolicies(jobs) : undefined
   const { batches, results, ...rest } = await deps.enclave.signItems(items, policies) // 3
   const call = { coordinatorKey: deps.selfReport.publicKey, beganAt, endedAt: deps.clock.now() }
-  const isUnknown = (index: number) => policies === undefined && isPolicyUnknown(results[index])
-  const unknown = jobs.filter((_, index) => isUnknown(index))
-
+  const again: Record<Retry, SampledJob[]> = { policy: [], sample: [] }
   const signed: EnclaveJob[] = []
   for (const [index, job] of jobs.entries()) {
-    if (isUnknown(index)) continue
+    const why = findRetry(deps, results[index])
+    if (why !== undefined && !tried.includes(why)) {
+      again[why].push(job)
+      continue
+    }
     try {
       signed.push(Object.assign(job, { leaf: readLeaf(results[index], { job, batches, call }) }))
     } catch (reason) {
@@ -162,11 +182,26 @@ async function callEnclave(
   }
   await Promise.all([
     finish(deps, rest, signed, progress),
-    unknown.length > 0 &&
-      callEnclave(deps, unknown, progress, readPolicies(unknown)).catch((reason) => {
-        for (const job of unknown) progress.answer(job, failed(reason))
-      }),
+    ...(['policy', 'sample'] as const).map((why) => callAgain(deps, again[why], progress, { why, tried })),
   ])
+}
+
+async function callAgain(
+  deps: SignDeps,
+  jobs: readonly SampledJob[],
+  progress: SignProgress,
+  { why, tried }: { why: Retry; tried: readonly Retry[] },
+): Promise<void> {
+  if (jobs.length === 0) return
+  try {
+    if (why === 'sample') {
+      deps.entropy.refuse?.(jobs.map(({ sample }) => sample))
+      const samples = await deps.entropy.takeVerified(jobs.length)
+      await callEnclave(deps, addSamples(deps, jobs, { samples, progress }), progress, [...tried, why])
+    } else await callEnclave(deps, jobs, progress, [...tried, why])
+  } catch (reason) {
+    for (const job of jobs) progress.answer(job, failed(reason))
+  }
 }
 
 type EnclaveJob = SignJob<'sample' | 'item' | 'leaf'>
@@ -369,8 +404,11 @@ async function fail({ step, answer }: Run, failures: readonly Failure[]): Promis
 
 const toFailures = (jobs: readonly EnclaveJob[], reason: unknown): Failure[] => jobs.map((job) => ({ job, reason }))
 
-function isPolicyUnknown(result: SignItemResult | Placed | undefined): boolean {
-  return result !== undefined && 'error' in result && result.error === 'policy_unknown'
+function findRetry({ entropy }: SignDeps, result: SignItemResult | Placed | undefined): Retry | undefined {
+  if (result === undefined || !('error' in result)) return undefined
+  if (result.error === 'policy_unknown') return 'policy'
+  const isRefused = result.error === 'entropy_refused' || result.error === 'entropy_used'
+  return isRefused && entropy.refuse !== undefined ? 'sample' : undefined
 }
 
 /** Each once, however many jobs name it. */

@@ -4,7 +4,6 @@ import { fromHex, hashSignedTransaction, hashUnsignedTransaction, toHex } from '
 import { createTx } from '@countersign/testing/stack'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createFakeSatellite } from '../../test/sign/entropy/entropy.ts'
 import { createTestWalletKey, signTestDigest } from '../../test/signingEnclave.ts'
 import { createSignatureChecker, type SignatureChecker, type SignatureClaim } from './checkSignatures.ts'
 
@@ -71,31 +70,6 @@ test('answers belong to their questions, however many are asked at one time', as
   const bad = claim({ digest: `0x${'22'.repeat(32)}` })
   const answers = await Promise.all([checker.check([bad]), checker.check([]), checker.check([claim(), bad])])
   expect(answers).toEqual([[false], [], [true, false]])
-})
-
-test('samples are checked beside signatures, and each gets its own answer', async () => {
-  const sample = createFakeSatellite().createWitness({ timestampMs: Date.now() })
-  const forged = { ...sample, sequence: sample.sequence + 1 }
-  const bad = claim({ digest: `0x${'22'.repeat(32)}` })
-  const answers = await Promise.all([
-    checker.checkSamples([sample, forged]),
-    checker.check([claim(), bad]),
-    checker.checkSamples([]),
-    checker.checkSamples([forged]),
-  ])
-  expect(answers).toEqual([[true, false], [true, false], [], [false]])
-})
-
-test('claims do not wait for samples that came before them', async () => {
-  const satellite = createFakeSatellite()
-  const refill = Array.from({ length: 100 }, () => satellite.createWitness({ timestampMs: Date.now() }))
-  const answered: string[] = []
-  await Promise.all([
-    checker.checkSamples(refill).then((answers) => answered.push(`${answers.filter(Boolean).length} samples`)),
-    checker.check([claim()]).then(([isGood]) => answered.push(`a claim: ${isGood}`)),
-    checker.checkSamples(refill.slice(0, 3)).then(({ length }) => answered.push(`${length} samples`)),
-  ])
-  expect(answered).toEqual(['a claim: true', '100 samples', '3 samples'])
 })
 
 test('a checker that has ended refuses to answer, those who wait too', async () => {

@@ -1,6 +1,5 @@
 import { Worker } from 'node:worker_threads'
 import type { Hex, TxMetadata } from '@countersign/protocol'
-import type { Witness } from '@countersign/receipt'
 import { endThread } from '@countersign/service/thread'
 
 /** What a signature is claimed to be: by this key, of this address, over this digest, and perhaps in a transaction of this hash. */
@@ -16,21 +15,11 @@ export type SignatureClaim = {
 export type SignatureChecker = {
   /** One answer per claim. Fails when the thread dies meanwhile; the next call has a new one. */
   check(claims: readonly SignatureClaim[]): Promise<boolean[]>
-  /** `isSampleSigned`, for each sample, while there are no claims to check. Fails as `check` does. */
-  checkSamples(samples: readonly Witness[]): Promise<boolean[]>
   stop(): Promise<void>
 }
 
-/** What is sent to the thread. */
-export type SignatureWork =
-  | { claims: readonly SignatureClaim[]; samples?: never }
-  | { samples: readonly Witness[]; claims?: never }
-
-/** What comes back: of each kind in the order of the work, and claims before samples. */
-export type SignatureAnswers = { kind: keyof SignatureWork; answers: boolean[] }
-
 type Waiting = { resolve(answers: boolean[]): void; reject(error: Error): void }
-type Thread = { worker: Worker; waiting: Record<keyof SignatureWork, Waiting[]> }
+type Thread = { worker: Worker; waiting: Waiting[] }
 
 export async function createSignatureChecker(
   startWorker: () => Worker = () => new Worker(new URL('./signatureWorker.ts', import.meta.url)),
@@ -51,20 +40,17 @@ export async function createSignatureChecker(
     return own
   }
 
-  async function send(kind: keyof SignatureWork, work: SignatureWork): Promise<boolean[]> {
-    const { worker, waiting } = await getThread()
-    return new Promise((resolve, reject) => {
-      if (isStopped) return reject(ended())
-      // Before anyone waits: work that cannot be sent must not leave a place in the queue, or answers get the wrong owner.
-      worker.postMessage(work)
-      waiting[kind].push({ resolve, reject })
-    })
-  }
-
   await getThread()
   return {
-    check: (claims) => send('claims', { claims }),
-    checkSamples: (samples) => send('samples', { samples }),
+    async check(claims) {
+      const { worker, waiting } = await getThread()
+      return new Promise((resolve, reject) => {
+        if (isStopped) return reject(ended())
+        // Before anyone waits: claims that cannot be sent must not leave a place in the queue, or answers get the wrong owner.
+        worker.postMessage(claims)
+        waiting.push({ resolve, reject })
+      })
+    },
     async stop() {
       isStopped = true
       // A thread that never started has nothing to end.
@@ -82,14 +68,14 @@ async function startThread(startWorker: () => Worker, onEnd: () => void): Promis
     worker.once('error', reject)
     worker.once('exit', () => reject(ended()))
   })
-  const waiting: Thread['waiting'] = { claims: [], samples: [] }
+  const waiting: Waiting[] = []
   function end(error: Error) {
     onEnd()
-    for (const { reject } of [...waiting.claims.splice(0), ...waiting.samples.splice(0)]) reject(error)
+    for (const { reject } of waiting.splice(0)) reject(error)
   }
   worker.on('error', (error) => end(error instanceof Error ? error : ended()))
   worker.on('exit', () => end(ended()))
-  worker.on('message', ({ kind, answers }: SignatureAnswers) => waiting[kind].shift()?.resolve(answers))
+  worker.on('message', (answers: boolean[]) => waiting.shift()?.resolve(answers))
   return { worker, waiting }
 }
 

@@ -374,6 +374,104 @@ test('an enclave that does not know policies is asked once more, with the same s
   expect(outcomes()).toEqual(['approvals_missing', 'grant_invalid', 'enclave_unavailable'])
 })
 
+describe('samples that the enclave refuses', () => {
+  /** Refuses items with these samples, as an enclave does that has verified them. */
+  function refuseSamples(service: SignService, isRefused: (item: SignItem) => boolean) {
+    const calls: (readonly SignItem[])[] = []
+    const signItems: SignDeps['enclave']['signItems'] = async (items) => {
+      calls.push(items)
+      const refused = items.map(isRefused)
+      const good = items.filter((_, index) => !refused[index])
+      const { results, ...answer } = await service.signing.signItems(good)
+      const left = [...results]
+      const all = refused.map((one) => (one ? { error: 'entropy_refused' as const } : left.shift()))
+      return { ...answer, results: all as typeof results }
+    }
+    return { calls, enclave: { signItems } }
+  }
+  const valuesOf = (items: readonly SignItem[] = []) => items.map(({ witness }) => witness.valueHex)
+
+  test('one forged sample among several: its job alone is signed again, with another one, and it is counted', async () => {
+    const service = createService()
+    const forged: string[] = []
+    const { calls, enclave } = refuseSamples(service, ({ witness }) => forged.includes(witness.valueHex))
+    const { take } = service.entropy
+    service.entropy.take = async (count) => {
+      const samples = await take(count)
+      forged.push(samples[1]?.valueHex ?? '')
+      return samples
+    }
+    const { over, outcomes } = service.start(
+      [0, 1, 2].map((nonce) => createTransfer(nonce)),
+      { enclave },
+    )
+    await over
+    expect(outcomes()).toEqual(['signed', 'signed', 'signed'])
+    expect(calls.map(({ length }) => length)).toEqual([3, 1])
+    expect(calls[1]?.[0]).toMatchObject({ digest: createTransfer(1).asked.digest })
+    expect(service.entropy.refused.map(({ valueHex }) => valueHex)).toEqual(forged)
+    const stored = service.inserted.flatMap(({ signings }) => signings.map(({ witness }) => witness.valueHex))
+    expect(stored).toHaveLength(3)
+    expect(stored).not.toContain(forged[0])
+  })
+
+  test.each(['entropy_refused', 'entropy_used'] as const)(
+    'an enclave that always answers %s is asked twice',
+    async (error) => {
+      const service = createService()
+      service.signing.tamper = ({ results, ...answer }) => ({ ...answer, results: results.map(() => ({ error })) })
+      expect(await service.sign(createTransfer(0), createTransfer(1))).toEqual(Array(2).fill('entropy_unavailable'))
+      expect([service.signing.calls, service.entropy.refused.length, service.entropy.taken]).toEqual([2, 2, 4])
+      expect(service.store.writes).toBe(0)
+    },
+  )
+
+  test('no genuine sample can be had: jobs with one are answered, the others fail', async () => {
+    const service = createService()
+    const { calls, enclave } = refuseSamples(
+      service,
+      ({ witness }) => witness.valueHex !== calls[0]?.[0]?.witness.valueHex,
+    )
+    service.entropy.takeVerified = () => Promise.reject(new CoordinatorError('entropy_unavailable', 'none'))
+    const { over, outcomes } = service.start([createTransfer(0), createTransfer(1)], { enclave })
+    await over
+    expect([outcomes(), calls.length]).toEqual([['signed', 'entropy_unavailable'], 1])
+  })
+
+  test('fewer genuine samples than jobs: as many are signed', async () => {
+    const service = createService()
+    const { takeVerified } = service.entropy
+    service.entropy.takeVerified = () => takeVerified(1)
+    const { calls, enclave } = refuseSamples(service, () => calls.length === 1)
+    const { over, outcomes } = service.start([createTransfer(0), createTransfer(1)], { enclave })
+    await over
+    expect(outcomes()).toEqual(['signed', 'entropy_unavailable'])
+    expect(new Set(calls.flatMap(valuesOf)).size).toBe(3)
+  })
+
+  test('a round of a beacon that is refused is not sent again: there is no other', async () => {
+    const service = createService()
+    const { calls, enclave } = refuseSamples(service, () => true)
+    const { take, takeVerified } = service.entropy
+    const { over, outcomes } = service.start([createTransfer(0)], { enclave, entropy: { take, takeVerified } })
+    await over
+    expect([outcomes(), calls.length]).toEqual([['entropy_unavailable'], 1])
+  })
+
+  test('with a log: what is signed with the second sample is logged once, and nothing of the first', async () => {
+    const service = createSignService(signatures, { isLogged: true })
+    let isFirst = true
+    service.enclave.refuse = () => {
+      const refusal = isFirst ? ({ error: 'entropy_refused' } as const) : undefined
+      isFirst = false
+      return refusal
+    }
+    expect(await service.sign(createTransfer(0), createTransfer(1))).toEqual(['signed', 'signed'])
+    expect(service.inserted.flatMap(({ signings }) => signings)).toHaveLength(2)
+    expect(service.entropy.refused).toHaveLength(1)
+  })
+})
+
 describe('parts that fail', () => {
   test('no entropy: the enclave is not asked', async () => {
     const { sign, entropy, signing, store } = createService()

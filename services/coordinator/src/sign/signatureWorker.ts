@@ -8,20 +8,28 @@ import {
   toAddress,
   toPrefixedHex,
 } from '@countersign/protocol'
-import type { Witness } from '@countersign/receipt'
 import { serveThread } from '@countersign/service/thread'
-import type { SignatureAnswers, SignatureClaim, SignatureWork } from './checkSignatures.ts'
-import { isSampleSigned } from './entropy/checkSample.ts'
+import type { SignatureClaim } from './checkSignatures.ts'
 import { recover } from './secp256k1.ts'
+
+const MAX_ADDRESSES = 4_096
+/** A wallet signs often, and its address is always the same. */
+const addresses = new Map<string, Hex>()
+
+function addressOf(publicKey: string, bytes: Uint8Array): Hex {
+  const known = addresses.get(publicKey)
+  if (known !== undefined) return known
+  const address = toAddress(bytes)
+  if (addresses.size >= MAX_ADDRESSES) addresses.clear()
+  addresses.set(publicKey, address)
+  return address
+}
 
 /**
  * The signature is well formed with a low s, and gives the stated key, whose address is the wallet's. Recovered and not only
  * verified: readers of the transaction learn its sender from `v` too.
  */
-function isGood(
-  { digest, signature, publicKey, address, transaction }: SignatureClaim,
-  addressOf: (publicKey: string, bytes: Uint8Array) => Hex,
-): boolean {
+function isGood({ digest, signature, publicKey, address, transaction }: SignatureClaim): boolean {
   try {
     const bytes = new Uint8Array(Buffer.from(signature.slice(2), 'hex'))
     const { yParity } = parseSignature(bytes)
@@ -39,47 +47,4 @@ function isGood(
   }
 }
 
-const MAX_ADDRESSES = 4_096
-/** Callers wait for claims, and rarely for samples, which are bought ahead: after so many of these, claims that have come are next. */
-const SAMPLES_AT_ONCE = 8
-
-/** Takes the thread's work, and posts its answers. */
-function createSignatureWork(post: (answers: SignatureAnswers) => void): (work: SignatureWork) => void {
-  /** A wallet signs often, and its address is always the same. */
-  const addresses = new Map<string, Hex>()
-  const refills: { samples: readonly Witness[]; answers: boolean[] }[] = []
-
-  function addressOf(publicKey: string, bytes: Uint8Array): Hex {
-    const known = addresses.get(publicKey)
-    if (known !== undefined) return known
-    const address = toAddress(bytes)
-    if (addresses.size >= MAX_ADDRESSES) addresses.clear()
-    addresses.set(publicKey, address)
-    return address
-  }
-
-  function checkSomeSamples() {
-    const [refill] = refills
-    if (refill === undefined) return
-    const { samples, answers } = refill
-    for (const sample of samples.slice(answers.length, answers.length + SAMPLES_AT_ONCE)) {
-      answers.push(isSampleSigned(sample))
-    }
-    if (answers.length === samples.length) {
-      refills.shift()
-      post({ kind: 'samples', answers })
-    }
-    if (refills.length > 0) setImmediate(checkSomeSamples)
-  }
-
-  return ({ claims, samples }) => {
-    if (claims !== undefined) {
-      post({ kind: 'claims', answers: claims.map((claim) => isGood(claim, addressOf)) })
-      return
-    }
-    // One series of turns, however many refills wait.
-    if (refills.push({ samples, answers: [] }) === 1) setImmediate(checkSomeSamples)
-  }
-}
-
-serveThread(createSignatureWork((answers) => parentPort?.postMessage(answers)))
+serveThread((claims: readonly SignatureClaim[]) => parentPort?.postMessage(claims.map(isGood)))

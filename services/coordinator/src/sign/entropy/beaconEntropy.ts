@@ -47,18 +47,22 @@ export function createBeaconEntropy({ source, beacon, clock, maxAgeMs, log }: Be
     }
   }
 
+  async function take(count: number): Promise<DrandWitness[]> {
+    if (!Number.isSafeInteger(count) || count < 0) throw new RangeError('count must be a natural number')
+    if (isStopped) throw new CoordinatorError('shutting_down', 'the service is shutting down')
+    if (count === 0) return []
+    if (isNextDue() && (clock.now() >= askAgainAt || !isUsable(newest))) asking ??= ask()
+    // With a round that is fresh enough nobody waits for the next.
+    if (!isUsable(newest)) await asking
+    const round = newest
+    if (!isUsable(round)) throw new CoordinatorError('entropy_unavailable', 'no fresh round of the beacon can be had')
+    return Array.from({ length: count }, () => round)
+  }
+
   return {
-    async take(count) {
-      if (!Number.isSafeInteger(count) || count < 0) throw new RangeError('count must be a natural number')
-      if (isStopped) throw new CoordinatorError('shutting_down', 'the service is shutting down')
-      if (count === 0) return []
-      if (isNextDue() && (clock.now() >= askAgainAt || !isUsable(newest))) asking ??= ask()
-      // With a round that is fresh enough nobody waits for the next.
-      if (!isUsable(newest)) await asking
-      const round = newest
-      if (!isUsable(round)) throw new CoordinatorError('entropy_unavailable', 'no fresh round of the beacon can be had')
-      return Array.from({ length: count }, () => round)
-    },
+    take,
+    // The source verifies each round.
+    takeVerified: take,
     async stop() {
       isStopped = true
       await asking

@@ -12,7 +12,6 @@ import {
   type FakeSource,
 } from '../../../test/sign/entropy/entropy.ts'
 import { CoordinatorError } from '../../errors.ts'
-import { isSampleSigned } from './checkSample.ts'
 import { EntropySourceError } from './entropySource.ts'
 import { createReadAhead, type ReadAhead, type ReadAheadParameters } from './readAhead.ts'
 import { createSatelliteSource } from './satellite.ts'
@@ -40,8 +39,6 @@ afterEach(async () => {
   await Promise.all(started.map((entropy) => entropy.stop()))
 })
 
-const checkSignatures = async (witnesses: readonly Witness[]) => witnesses.map(isSampleSigned)
-
 /** With patience, so that a busy machine fails no test. */
 function start(parameters: Partial<ReadAheadParameters> = {}): ReadAhead {
   return startAsIs({ retryMs: 0, waitMs: 30_000, ...parameters })
@@ -50,7 +47,7 @@ function start(parameters: Partial<ReadAheadParameters> = {}): ReadAhead {
 function startAsIs(parameters: Partial<ReadAheadParameters> = {}): ReadAhead {
   const log = { warn: (entry: { msg: string }) => void lines.push(entry) }
   const publicKeys = [satellite.publicKey]
-  const entropy = createReadAhead({ source, store, clock, publicKeys, checkSignatures, log, ...parameters })
+  const entropy = createReadAhead({ source, store, clock, publicKeys, log, ...parameters })
   started.push(entropy)
   return entropy
 }
@@ -141,7 +138,7 @@ describe('reading ahead', () => {
     expect(entropy.stats().buffered).toBe(100)
     clock.advance(1_000)
     await entropy.take(60)
-    await store.next()
+    await setImmediate()
     // 100 taken a second ago, 60 now: 100/e + 60 ahead.
     expect(entropy.stats().buffered).toBe(97)
   })
@@ -152,7 +149,7 @@ describe('reading ahead', () => {
     expect(entropy.stats().buffered).toBe(10)
     source.answer = () => create(256)
     await entropy.take(10)
-    await store.next()
+    await setImmediate()
     expect(entropy.stats().buffered).toBe(10)
   })
 
@@ -202,10 +199,10 @@ describe('age', () => {
     clock.advance(5_001)
     // Four are older than 5 s now: a reserve. This takes one, and has fresh ones bought.
     expect(toAges(await entropy.take(1))).toEqual([5_001])
-    await store.next()
+    await setImmediate()
     clock.advance(1)
     expect(toAges(await entropy.take(1))).toEqual([1])
-    await store.next()
+    await setImmediate()
     source.answer = () => Promise.reject(new EntropySourceError('unreachable'))
     const rest = await entropy.take(entropy.stats().buffered)
     expect(Math.max(...toAges(rest))).toBe(5_002)
@@ -248,10 +245,7 @@ describe('age', () => {
 })
 
 describe('what is not good is never handed out', () => {
-  const flip = (witness: Witness) => ({ ...witness, signatureHex: `${'00'.repeat(63)}01` })
-
   test.each<[string, (count: number) => Witness[]]>([
-    ['wrong_signature', (count) => create(count).map(flip)],
     ['stale', (count) => create(count, 60_001)],
     ['future', (count) => create(count, -5_001)],
     ['malformed', (count) => create(count).map((witness) => ({ ...witness, timestamp: 'now' }))],
@@ -273,7 +267,7 @@ describe('what is not good is never handed out', () => {
 
   test('the good ones among bad ones are', async () => {
     const good = create(2)
-    source.answer = () => [...create(1).map(flip), ...good, ...create(1, 60_001)]
+    source.answer = () => [...create(1, 60_002), ...good, ...create(1, 60_001)]
     const taken = await start().take(2)
     expect(toValues(taken)).toEqual(toValues(good))
   })
@@ -321,6 +315,48 @@ describe('what is not good is never handed out', () => {
 
   test('a pinned key that is no key is refused at once', () => {
     expect(() => start({ publicKeys: ['00'.repeat(32)] })).toThrow()
+  })
+})
+
+describe('forged samples', () => {
+  const forgedHex = `${'00'.repeat(63)}01`
+  const forge = (witness: Witness) => ({ ...witness, signatureHex: forgedHex })
+  const refusal = { msg: 'Refused entropy samples', source: 'fake' }
+
+  test('those that the enclave refused are counted and logged by their reason', async () => {
+    const entropy = start()
+    source.answer = (count) => create(count).map((sample, index) => (index === 0 ? forge(sample) : sample))
+    const taken = await entropy.take(3)
+    entropy.refuse?.(taken.slice(0, 2))
+    expect(entropy.stats()).toMatchObject({ refused: { wrong_signature: 1, by_enclave: 1 }, handedOut: 1 })
+    expect(lines).toEqual(['wrong_signature', 'by_enclave'].map((reason) => ({ ...refusal, reason, count: 1 })))
+  })
+
+  test('a source that sends nothing else has none to be verified: each is counted', async () => {
+    const entropy = start()
+    source.answer = (count) => create(count).map(forge)
+    await expect(entropy.takeVerified(3)).rejects.toEqual(unavailable)
+    expect(lines).toContainEqual({ ...refusal, reason: 'wrong_signature', count: 3 })
+    const { refused, handedOut, buffered, unused } = entropy.stats()
+    expect([handedOut, buffered, unused, refused.wrong_signature]).toEqual([0, 0, 0, store.given.size])
+    source.answer = (count) => create(count)
+    expect(await entropy.takeVerified(3)).toHaveLength(3)
+  })
+
+  test('those bought along with a forged one are verified too, before anyone gets them', async () => {
+    const entropy = start()
+    source.answer = (count) => create(count).map(forge)
+    await entropy.take(20)
+    await entropy.take(20)
+    source.answer = (count) => create(count)
+    const taken = [...(await entropy.takeVerified(2)), ...(await entropy.take(20))]
+    expect(taken.filter(({ signatureHex }) => signatureHex === forgedHex)).toEqual([])
+  })
+
+  test('a source that does not sign has none', async () => {
+    source.isSigned = false
+    source.answer = (count) => create(count).map(forge)
+    expect(await start({ allowUnsigned: true, publicKeys: [] }).takeVerified(2)).toHaveLength(2)
   })
 })
 
@@ -590,9 +626,12 @@ describe('the end', () => {
   })
 })
 
-test.each<SatelliteFault>(['down', 'wrong-signature'])(
-  'over HTTP, a satellite with the fault %s: nothing is handed out, and all is well when it ends',
-  async (fault) => {
+test.each<[SatelliteFault, number]>([
+  ['down', 0],
+  ['wrong-signature', 10],
+])(
+  'over HTTP, a satellite with the fault %s: nothing is handed out as genuine, and all is well when it ends',
+  async (fault, refused) => {
     const remote = await startSatellite()
     onTestFinished(() => remote.stop())
     const entropy = start({
@@ -601,11 +640,11 @@ test.each<SatelliteFault>(['down', 'wrong-signature'])(
       publicKeys: [remote.publicKey],
     })
     remote.setFault(fault)
-    await expect(entropy.take(2)).rejects.toEqual(unavailable)
+    await expect(entropy.takeVerified(2)).rejects.toEqual(unavailable)
     expect(entropy.stats()).toMatchObject({ handedOut: 0, buffered: 0 })
-    expect(store.given.size).toBe(0)
+    expect(entropy.stats().refused.wrong_signature).toBeGreaterThanOrEqual(refused)
     remote.setFault()
-    expect(await entropy.take(2)).toHaveLength(2)
+    expect(await entropy.takeVerified(2)).toHaveLength(2)
   },
 )
 
@@ -614,6 +653,7 @@ describe('whatever the order of answers, claims and requests', () => {
     count: fc.integer({ min: 1, max: 12 }),
     advanceMs: fc.constantFrom(0, 0, 0, 900, 5_001, 30_000, 60_000, 60_001, -6_000),
     reader: fc.nat({ max: 1 }),
+    isVerified: fc.boolean(),
     answers: fc.array(
       fc.record({
         kind: fc.constantFrom('good', 'good', 'good', 'good', 'replay', 'forged', 'foreign', 'old', 'ahead', 'error'),
@@ -624,7 +664,7 @@ describe('whatever the order of answers, claims and requests', () => {
     ),
   })
 
-  test('no sample twice, none older than allowed, none unchecked, none unclaimed', async () => {
+  test('no sample twice, none older than allowed, none unclaimed, none forged among those verified', async () => {
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), fc.array(step, { minLength: 1, maxLength: 8 }), async (scheduler, steps) => {
         const time = createFakeClock()
@@ -669,7 +709,6 @@ describe('whatever the order of answers, claims and requests', () => {
             },
             clock: time,
             publicKeys: [satellite.publicKey],
-            checkSignatures,
             capacity: 16,
             retryMs: 0,
             waitMs: 30_000,
@@ -681,17 +720,17 @@ describe('whatever the order of answers, claims and requests', () => {
         const used: string[] = []
         const takes: Promise<void>[] = []
         const { task } = scheduler.scheduleSequence(
-          steps.map(({ count, advanceMs, reader }) => async () => {
+          steps.map(({ count, advanceMs, reader, isVerified }) => async () => {
             time.advance(advanceMs)
             const { entropy, mine } = readers[reader] as (typeof readers)[number]
-            const taken = entropy.take(count).then(
+            const taken = entropy[isVerified ? 'takeVerified' : 'take'](count).then(
               (witnesses) => {
                 // Fewer where no more could be had, but never none.
                 expect(witnesses.length).toBeGreaterThan(0)
                 expect(witnesses.length).toBeLessThanOrEqual(count)
                 for (const { valueHex, timestamp } of witnesses) {
                   used.push(valueHex)
-                  expect(mine.has(valueHex) && genuine.has(valueHex)).toBe(true)
+                  expect(mine.has(valueHex) && (genuine.has(valueHex) || !isVerified)).toBe(true)
                   const ageMs = time.now() - new Date(timestamp).getTime()
                   expect(ageMs).toBeLessThanOrEqual(60_000)
                   expect(ageMs).toBeGreaterThanOrEqual(-5_000)

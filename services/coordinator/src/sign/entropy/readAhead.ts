@@ -6,8 +6,15 @@ import { type BuyerStats, createSampleBuyer, type SampleBuyerParameters } from '
 
 /** A sample for each signature: each used once, or a round of a beacon for all. Throws `entropy_unavailable`. */
 export type Entropy = {
-  /** So many, or as many as there are: at least one, unless none was asked for. */
+  /**
+   * So many, or as many as there are: at least one, unless none was asked for. The enclave verifies their signatures before it signs with
+   * them, and here nobody does.
+   */
   take(count: number): Promise<AnyWitness[]>
+  /** The same with their signatures verified: for what no enclave sees, and for what it sees again. */
+  takeVerified(count: number): Promise<AnyWitness[]>
+  /** Counts samples that the enclave refused. Absent for a beacon, whose next round is the same for a while. */
+  refuse?(samples: readonly AnyWitness[]): void
   /** Absent for a beacon, which is neither bought nor used up. */
   stats?(): EntropyStats
   stop(): Promise<void>
@@ -51,7 +58,7 @@ type State =
 const FRESH_MS = 5_000
 const MAX_SAMPLES = 256
 const MAX_REQUESTS = 4
-/** Requests in a row that bring nothing new, before those who wait fail. */
+/** Requests in a row that bring nothing new or genuine, before those who wait fail. */
 const MAX_FRUITLESS = 5
 /** One lost connection or late answer fails nobody; a second one within this time fails those who wait, so that a source that is down holds up nobody. */
 const FAILING_MS = 10_000
@@ -59,7 +66,7 @@ const FAILING_MS = 10_000
 const HORIZON = 1 / 5
 
 /**
- * Keeps checked, claimed samples ready, so that no request waits for the source or for the checks. How much is bought ahead
+ * Keeps checked, claimed samples ready, so that no request waits for the source. How much is bought ahead
  * follows recent demand, and only a `take` starts a purchase: when idle, nothing is fetched and no timer runs.
  *
  * When the source fails twice in a row, brings nothing usable or is too slow, `take` answers with fewer samples, and with none left throws
@@ -227,18 +234,39 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
     return promise.finally(() => clearTimeout(timer))
   }
 
+  async function take(count: number): Promise<Witness[]> {
+    if (!Number.isSafeInteger(count) || count < 0) throw new RangeError('count must be a natural number')
+    if (isStopped()) throw shuttingDown()
+    if (count === 0) return []
+    demand = { amount: getDemand() + count, at: clock.now() }
+    isCalled = true
+    const taken = wait(count)
+    serve()
+    proceed()
+    return taken
+  }
+
+  function refuse(samples: readonly AnyWitness[]) {
+    handedOut -= samples.length
+    buyer.refuse(samples)
+  }
+
   return {
-    async take(count) {
-      if (!Number.isSafeInteger(count) || count < 0) throw new RangeError('count must be a natural number')
-      if (isStopped()) throw shuttingDown()
-      if (count === 0) return []
-      demand = { amount: getDemand() + count, at: clock.now() }
-      isCalled = true
-      const taken = wait(count)
-      serve()
-      proceed()
-      return taken
+    take,
+    async takeVerified(count) {
+      const verified: Witness[] = []
+      for (let tries = 0; tries < MAX_FRUITLESS && verified.length < count; tries++) {
+        const taken = await take(count - verified.length)
+        const forged = taken.filter((sample) => !buyer.isGenuine(sample))
+        verified.push(...taken.filter((sample) => !forged.includes(sample)))
+        refuse(forged)
+        // Those bought along with a forged one are suspect: nobody is to fail for each of them.
+        if (forged.length > 0) buyer.refuse(buffer.removeBad(buyer.isGenuine))
+      }
+      if (verified.length === 0 && count > 0) throw unavailable(undefined)
+      return verified
     },
+    refuse,
     async stop() {
       const before = state
       state = { kind: 'stopped' }

@@ -53,6 +53,12 @@ export function createSampleBuffer(parameters: { clock: Clock; maxAgeMs: number;
       const start = Math.min(findFresh(), samples.length - count)
       return samples.splice(start, count).map(({ witness }) => witness)
     },
+    /** Removes and returns those that a check fails. */
+    removeBad(isGood: (witness: Witness) => boolean): Witness[] {
+      const { good = [], bad = [] } = Object.groupBy(samples, ({ witness }) => (isGood(witness) ? 'good' : 'bad'))
+      samples = good
+      return bad.map(({ witness }) => witness)
+    },
     clear() {
       unused += samples.length
       samples = []

@@ -1,15 +1,15 @@
-import { parseTimestamp } from '@countersign/protocol'
+import { type AnyWitness, parseTimestamp } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import type { Store } from '../../store/openStore.ts'
 import type { Clock } from '../../system.ts'
 import { toReason } from '../../toReason.ts'
-import { type CheckSampleOptions, checkSample, createEntropyKeys, type SampleFault } from './checkSample.ts'
+import { checkSample, createEntropyKeys, isSampleSigned, type SampleFault } from './checkSample.ts'
 import type { EntropySource } from './entropySource.ts'
 import type { Sample } from './sampleBuffer.ts'
 
 /** Samples that were bought and are not used, each counted once. */
 export type BuyerStats = {
-  /** Refused by the check, by fault. */
+  /** By fault: refused by the check here, or by the enclave. */
   refused: Readonly<Record<string, number>>
   /** Sent twice, or claimed before, by any coordinator. */
   replayed: number
@@ -17,31 +17,35 @@ export type BuyerStats = {
   failures: number
 }
 
+/** `by_enclave`: its signature holds, and the enclave refuses it. */
+type Refusal = SampleFault | 'by_enclave'
+
 export type SampleBuyerParameters = {
   source: EntropySource
   store: Pick<Store, 'claimSamples'>
   clock: Clock
   /** Pinned keys of the source, hex. Empty for a source that does not sign. */
   publicKeys: readonly string[]
-  /** `isSampleSigned` for each, on any thread. */
-  checkSignatures(witnesses: readonly Witness[]): Promise<boolean[]>
   /** No sample is handed out when it is older. */
   maxAgeMs: number
   allowUnsigned: boolean
   log: { warn(entry: { msg: string; source: string; [field: string]: string | number }): void }
 }
 
-/** Gets samples from the source, checks them, and claims them, so that no two signatures share one, on any coordinator. */
+/**
+ * Gets samples from the source, checks all but their signatures, and claims them, so that no two signatures share one, on any coordinator.
+ */
 export function createSampleBuyer(parameters: SampleBuyerParameters) {
-  const { source, store, clock, maxAgeMs, allowUnsigned, checkSignatures, log } = parameters
+  const { source, store, clock, maxAgeMs, allowUnsigned, log } = parameters
   const publicKeys = createEntropyKeys(parameters.publicKeys)
-  const refused: Record<SampleFault, number> = {
+  const refused: Record<Refusal, number> = {
     malformed: 0,
     unsigned: 0,
     foreign_key: 0,
     wrong_signature: 0,
     stale: 0,
     future: 0,
+    by_enclave: 0,
   }
   const counts = { replayed: 0, failures: 0 }
   const onStop = new Set<(error: Error) => void>()
@@ -60,38 +64,33 @@ export function createSampleBuyer(parameters: SampleBuyerParameters) {
   }
 
   /** The good ones, by value. */
-  async function check(witnesses: readonly Witness[]): Promise<Map<string, Sample>> {
+  function check(witnesses: readonly Witness[]): Map<string, Sample> {
     const options = { publicKeys, now: clock.now(), maxAgeMs, isSigned: source.isSigned, allowUnsigned }
-    const faults = await findFaults(witnesses, options)
     const checked = new Map<string, Sample>()
-    const found = new Map<SampleFault, number>()
-    for (const [index, witness] of witnesses.entries()) {
-      const fault = faults[index]
+    const faults: Refusal[] = []
+    for (const witness of witnesses) {
+      const fault = checkSample(witness, options)
       const timestampMs = parseTimestamp(witness.timestamp)
       if (fault !== undefined || timestampMs === undefined) {
-        found.set(fault ?? 'malformed', (found.get(fault ?? 'malformed') ?? 0) + 1)
+        faults.push(fault ?? 'malformed')
       } else if (checked.has(witness.valueHex)) {
         counts.replayed += 1
       } else {
         checked.set(witness.valueHex, { witness, timestampMs })
       }
     }
-    for (const [reason, count] of found) {
-      refused[reason] += count
-      log.warn({ msg: 'Refused entropy samples', source: source.name, reason, count })
-    }
+    countFaults(faults)
     return checked
   }
 
-  /** The fault of each, or undefined. */
-  async function findFaults(witnesses: readonly Witness[], options: CheckSampleOptions) {
-    const faults = witnesses.map((witness) => checkSample(witness, options))
-    if (!options.isSigned) return faults
-    const open = [...witnesses.keys()].filter((index) => faults[index] === undefined)
-    const isSigned = await checkSignatures(open.flatMap((index) => witnesses[index] ?? []))
-    for (const [position, index] of open.entries()) if (!isSigned[position]) faults[index] = 'wrong_signature'
-    return faults
+  function countFaults(faults: readonly Refusal[]) {
+    for (const [reason, { length: count }] of Map.groupBy(faults, (fault) => fault)) {
+      refused[reason] += count
+      log.warn({ msg: 'Refused entropy samples', source: source.name, reason, count })
+    }
   }
+
+  const isGenuine = (sample: AnyWitness) => !source.isSigned || (!('kind' in sample) && isSampleSigned(sample))
 
   /** Only what the store says is ours, each value once, and as it was checked here. */
   async function claim(checked: Map<string, Sample>): Promise<Sample[]> {
@@ -117,7 +116,7 @@ export function createSampleBuyer(parameters: SampleBuyerParameters) {
     async buy(count: number): Promise<Sample[]> {
       try {
         const answer = await untilStopped(source.getSamples(count))
-        const checked = await check(answer.slice(0, count))
+        const checked = check(answer.slice(0, count))
         if (checked.size === 0 || isStopped) return []
         return await claim(checked)
       } catch (error) {
@@ -127,6 +126,12 @@ export function createSampleBuyer(parameters: SampleBuyerParameters) {
         }
         throw error
       }
+    },
+    /** Whether its source has signed a sample, where it signs. */
+    isGenuine,
+    /** Counts samples that were bought and then refused: by the enclave, or because of their signature. */
+    refuse(samples: readonly AnyWitness[]) {
+      countFaults(samples.map((sample) => (isGenuine(sample) ? 'by_enclave' : 'wrong_signature')))
     },
     /** Start time of the oldest claim that the database has not answered; undefined if there is none. */
     claimingSince: (): number | undefined => claims.values().next().value?.since,
