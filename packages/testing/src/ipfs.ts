@@ -71,14 +71,21 @@ export function startFakeKubo(parameters: StartPinServiceParameters = {}) {
     const cid = url.searchParams.get('arg') ?? ''
     switch (url.pathname) {
       case '/api/v0/block/put': {
-        const bytes = await readFile(request)
+        const files = await readFiles(request)
         const isRaw = url.searchParams.get('cid-codec') === 'raw' && url.searchParams.get('mhtype') === 'sha2-256'
-        if (bytes === undefined) return toJson(400, { Message: 'file argument is required', Code: 1, Type: 'error' })
-        return toJson(200, { Key: hold(toCid(isRaw ? RAW : DAG_PB, bytes), bytes), Size: bytes.length })
+        if (files.length === 0) return toJson(400, { Message: 'file argument is required', Code: 1, Type: 'error' })
+        const lines = files.map((bytes) => {
+          const Key = hold(toCid(isRaw ? RAW : DAG_PB, bytes), bytes)
+          return `${JSON.stringify({ Key, Size: bytes.length })}\n`
+        })
+        return { status: 200, body: lines.join(''), type: 'application/json' }
       }
-      case '/api/v0/pin/ls':
-        if (!blocks.has(cid)) return failed(`path '${cid}' is not pinned`)
-        return toJson(200, { Keys: { [cid]: { Type: 'recursive', Name: '' } } })
+      case '/api/v0/pin/ls': {
+        const cids = url.searchParams.getAll('arg')
+        const missing = cids.find((one) => !blocks.has(one))
+        if (missing !== undefined) return failed(`path '${missing}' is not pinned`)
+        return toJson(200, { Keys: Object.fromEntries(cids.map((one) => [one, { Type: 'recursive', Name: '' }])) })
+      }
       case '/api/v0/block/get': {
         const bytes = blocks.get(cid)
         // Online, a node goes on looking for as long as it is let.
@@ -241,8 +248,11 @@ async function readPart(form: FormData | undefined): Promise<Uint8Array | undefi
   return part instanceof Blob ? new Uint8Array(await part.arrayBuffer()) : undefined
 }
 
-async function readFile(request: IncomingMessage): Promise<Uint8Array | undefined> {
-  return readPart(await readForm(request))
+/** Of several files with one name, Kubo reads the first. */
+async function readFiles(request: IncomingMessage): Promise<Uint8Array[]> {
+  const files = (await readForm(request))?.getAll('file').filter((part) => part instanceof Blob) ?? []
+  const firsts = files.filter(({ name }, place) => files.findIndex((other) => other.name === name) === place)
+  return Promise.all(firsts.map(async (file) => new Uint8Array(await file.arrayBuffer())))
 }
 
 function toJson(status: number, body: object): Answer {

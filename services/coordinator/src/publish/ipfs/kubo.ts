@@ -1,5 +1,6 @@
 import { toCid } from '@countersign/receipt'
 import { z } from 'zod'
+import { createGatherer } from '../../store/gather.ts'
 import {
   type Exchanged,
   exchange,
@@ -9,9 +10,10 @@ import {
   toAuthorization,
   toBlockBytes,
   toServiceUrl,
+  toStatusError,
 } from './exchange.ts'
-import { assertBlock, assertCid, PinError } from './pinError.ts'
-import type { ReadBlock, RemotePinner } from './pinner.ts'
+import { assertBlock, assertCid, PinError, untilAborted } from './pinError.ts'
+import type { Block, ReadBlock, RemotePinner } from './pinner.ts'
 
 type CreateKuboPinnerParameters = {
   /** Where the RPC API listens, such as `http://127.0.0.1:5001`; `/api/v0` is added to it. */
@@ -29,9 +31,17 @@ const failure = z.object({ Message: z.string() })
 /** The CID of no bytes. */
 const EMPTY_BLOCK = toCid(new Uint8Array())
 
+/** Blocks in one upload, at most; a single block may be larger than the limit in bytes. */
+const MAX_TOGETHER = 32
+const MAX_TOGETHER_BYTES = 2_000_000
+/** Uploads under way at one time. */
+const UPLOADS = 4
+
+type PinCall = { block: Block; signal: AbortSignal }
+
 /**
  * A Kubo node by its RPC API (docs.ipfs.tech/reference/kubo/rpc: `block/put`, `pin/ls`, `block/get`). It answers 500 for
- * everything that goes wrong inside, a missing block too, which only its message shows.
+ * everything that goes wrong inside, a missing block too, which only its message shows. Blocks that are pinned at one time share two calls.
  */
 export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParameters): RemotePinner {
   const base = toServiceUrl(apiUrl, { token })
@@ -48,13 +58,51 @@ export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParam
       },
     )
 
-  async function assertPinned(cid: string, signal: AbortSignal): Promise<void> {
-    const listed = await call('pin/ls', `arg=${cid}`, { signal })
+  /**
+   * Throws unless each has its own pin. With several CIDs, Kubo may name the wrong one of those that are not pinned like that, so all of them
+   * must be.
+   */
+  async function assertPinned(cids: readonly string[], signal: AbortSignal): Promise<void> {
+    const listed = await call('pin/ls', cids.map((cid) => `arg=${cid}`).join('&'), { signal })
     if (isFailure(listed, /is not pinned/)) throw new PinError('pin_not_found', { details: 'pin/ls' })
-    const type = parseAnswer(pins, listed).Keys[cid]?.Type
+    const { Keys: found } = parseAnswer(pins, listed)
     // An indirect pin hangs on another block, which its owner may unpin.
-    if (type !== 'recursive' && type !== 'direct') throw new PinError('pin_not_found', { details: 'pin/ls' })
+    const isOwn = (cid: string) => found[cid]?.Type === 'recursive' || found[cid]?.Type === 'direct'
+    if (!cids.every(isOwn)) throw new PinError('pin_not_found', { details: 'pin/ls' })
   }
+
+  /** Each block gets its own pin. Throws if Kubo doesn't confirm all of them. */
+  async function pinTogether(calls: readonly PinCall[]): Promise<void> {
+    // Kubo skips a file that has the name of an earlier one.
+    const blocks = new Map(calls.map(({ block }) => [block.cid, block.bytes]))
+    const cids = [...blocks.keys()]
+    const signal = toCommonSignal(calls)
+    const body = new FormData()
+    for (const [cid, bytes] of blocks) {
+      body.append('file', new Blob([bytes], { type: 'application/octet-stream' }), cid)
+    }
+    const put = await call('block/put', 'cid-codec=raw&mhtype=sha2-256&pin=true', { signal, body })
+    const keys = parseKeys(put)
+    if (keys.length < cids.length) throw new PinError('pin_unavailable', { details: 'block/put: malformed' })
+    if (!cids.every((cid, place) => keys[place] === cid)) throw new PinError('pin_mismatch', { details: 'block/put' })
+    await assertPinned(cids, signal)
+  }
+
+  const uploads = createGatherer<PinCall, void>({
+    limit: MAX_TOGETHER,
+    weight: { of: ({ block }) => block.bytes.length, limit: MAX_TOGETHER_BYTES },
+    slots: UPLOADS,
+    async run(calls, { answer }) {
+      const [together] = await Promise.allSettled([pinTogether(calls)])
+      const isFinal = together.status === 'fulfilled' || calls.length === 1
+      const retry = async (call: PinCall) => {
+        const [alone] = await Promise.allSettled([pinTogether([call])])
+        answer(call, alone)
+      }
+      // A bad block fails alone.
+      await Promise.all(calls.map((call) => (isFinal ? answer(call, together) : retry(call))))
+    },
+  })
 
   const read: ReadBlock = async (cid, { signal }) => {
     assertCid(cid)
@@ -68,17 +116,13 @@ export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParam
     name: 'kubo',
     async pin(block, { signal }) {
       assertBlock(block)
-      const body = new FormData()
-      body.append('file', new Blob([block.bytes], { type: 'application/octet-stream' }), 'block')
-      const put = await call('block/put', 'cid-codec=raw&mhtype=sha2-256&pin=true', { signal, body })
-      if (parseAnswer(putAnswer, put).Key !== block.cid) throw new PinError('pin_mismatch', { details: 'block/put' })
-      await assertPinned(block.cid, signal)
+      await untilAborted(signal, () => uploads.add({ block, signal }))
     },
     read,
     async readPinned(cid, { signal }) {
       assertCid(cid)
       // A block without a pin can be read until the node next collects garbage.
-      await assertPinned(cid, signal)
+      await assertPinned([cid], signal)
       return read(cid, { signal })
     },
     async probe({ signal }) {
@@ -90,6 +134,28 @@ export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParam
     },
     async stop() {},
   }
+}
+
+/** Aborts when no caller waits any more. */
+function toCommonSignal(calls: readonly PinCall[]): AbortSignal {
+  const controller = new AbortController()
+  const waiting = new Set(calls)
+  for (const call of calls) {
+    const leave = () => {
+      waiting.delete(call)
+      if (waiting.size === 0) controller.abort()
+    }
+    if (call.signal.aborted) leave()
+    else call.signal.addEventListener('abort', leave, { once: true })
+  }
+  return controller.signal
+}
+
+/** One JSON object per line and block. */
+function parseKeys(put: Exchanged): string[] {
+  if (put.status !== 200) throw toStatusError(put)
+  const lines = Buffer.from(put.body).toString().split('\n').filter(Boolean)
+  return lines.map((line) => parseAnswer(putAnswer, { ...put, body: Buffer.from(line) }).Key)
 }
 
 function isFailure({ status, body }: Exchanged, pattern: RegExp): boolean {

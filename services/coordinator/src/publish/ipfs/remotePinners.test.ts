@@ -13,7 +13,7 @@ import type { Fetch } from './exchange.ts'
 import { createKuboPinner } from './kubo.ts'
 import { createPinataPinner } from './pinata.ts'
 import { PinError, type PinErrorCode } from './pinError.ts'
-import type { RemotePinner } from './pinner.ts'
+import type { Block, RemotePinner } from './pinner.ts'
 
 const token = 'pin-token-4f1c'
 const bytes = new TextEncoder().encode('{"a":"block"}')
@@ -169,6 +169,107 @@ describe('kubo', () => {
     await pinner.pin(block, { signal })
     kubo.setFault('flipped')
     expect(await outcome(pinner.readPinned(block.cid, { signal }))).toBe('pin_mismatch')
+  })
+
+  describe('blocks that are pinned at one time', () => {
+    const toBlocks = (count: number, length = 12) =>
+      Array.from({ length: count }, (_, index) => {
+        const content = new Uint8Array(length).fill(index)
+        return { cid: toCid(content), bytes: content }
+      })
+    /** Answers some calls in the place of Kubo. */
+    const connectWith = (answer: (url: string, body: FormData | undefined) => Promise<Response> | undefined) =>
+      connectKubo(kubo, {
+        fetch: async (url, init) => {
+          const body = init.body instanceof FormData ? init.body : undefined
+          return answer(url, body) ?? fetch(url, init)
+        },
+      })
+    const pinAll = (to: RemotePinner, blocks: readonly Block[]) =>
+      Promise.all(blocks.map((one) => outcome(to.pin(one, { signal }))))
+
+    test('share two calls, and each has its own pin', async () => {
+      const blocks = toBlocks(40)
+      expect(new Set(await pinAll(pinner, blocks))).toEqual(new Set(['ok']))
+      expect(kubo.requests).toBe(4)
+      for (const one of blocks) {
+        expect(Buffer.from(await pinner.readPinned(one.cid, { signal })).equals(one.bytes)).toBe(true)
+      }
+    })
+
+    test('the same one twice', async () => {
+      expect(await pinAll(pinner, [block, ...toBlocks(1), block])).toEqual(['ok', 'ok', 'ok'])
+      expect([...kubo.blocks.keys()]).toHaveLength(2)
+    })
+
+    test('are sent in several calls if they are large', async () => {
+      expect(await pinAll(pinner, toBlocks(5, 900_000))).toEqual(['ok', 'ok', 'ok', 'ok', 'ok'])
+      expect(kubo.requests).toBe(6)
+    })
+
+    test('one that Kubo does not take fails alone', async () => {
+      const [bad, ...others] = toBlocks(5) as [Block, ...Block[]]
+      const failing = connectWith((_url, body) =>
+        body?.getAll('file').some((file) => file instanceof Blob && 'name' in file && file.name === bad.cid)
+          ? Promise.resolve(Response.json({ Message: 'no space', Code: 0, Type: 'error' }, { status: 500 }))
+          : undefined,
+      )
+      expect(await pinAll(failing, [bad, ...others])).toEqual(['pin_unavailable', 'ok', 'ok', 'ok', 'ok'])
+      expect([...kubo.blocks.keys()].toSorted()).toEqual(others.map(({ cid }) => cid).toSorted())
+    })
+
+    test('one whose pin hangs on another block fails alone, whichever Kubo names', async () => {
+      const [indirect, ...others] = toBlocks(3) as [Block, ...Block[]]
+      const mixed = connectWith((url) => {
+        const cids = new URL(url).searchParams.getAll('arg')
+        if (!url.includes('/pin/ls') || !cids.includes(indirect.cid)) return undefined
+        // Kubo lists what has its own pin first, under the CIDs in the order of the question.
+        const types = cids.map((_, place) => (place === cids.length - 1 ? 'indirect through bafy' : 'recursive'))
+        return Promise.resolve(
+          Response.json({ Keys: Object.fromEntries(cids.map((cid, at) => [cid, { Type: types[at] }])) }),
+        )
+      })
+      expect(await pinAll(mixed, [indirect, ...others])).toEqual(['pin_not_found', 'ok', 'ok'])
+    })
+
+    test('of a Kubo that answers for the first only are pinned one by one', async () => {
+      const blocks = toBlocks(3)
+      const single = connectWith((url, body) => {
+        const [first, ...rest] = body?.getAll('file') ?? []
+        if (!(first instanceof Blob) || rest.length === 0) return undefined
+        const one = new FormData()
+        one.append('file', first, 'block')
+        return fetch(url, { method: 'POST', body: one, headers: { authorization: `Bearer ${token}` } })
+      })
+      expect(await pinAll(single, blocks)).toEqual(['ok', 'ok', 'ok'])
+      for (const { cid } of blocks) expect(kubo.blocks.has(cid)).toBe(true)
+    })
+
+    test('under other CIDs are a mismatch, each', async () => {
+      kubo.setFault('wrong-cid')
+      expect(await pinAll(pinner, toBlocks(3))).toEqual(['pin_mismatch', 'pin_mismatch', 'pin_mismatch'])
+    })
+
+    test('a caller that gives up ends alone', async () => {
+      const [first, ...others] = toBlocks(3) as [Block, ...Block[]]
+      const { promise: isSent, resolve: send } = Promise.withResolvers<void>()
+      const { promise: mayGoOn, resolve: goOn } = Promise.withResolvers<void>()
+      const held = connectKubo(kubo, {
+        fetch: async (url, init) => {
+          send()
+          await mayGoOn
+          return fetch(url, init)
+        },
+      })
+      const controller = new AbortController()
+      const given = outcome(held.pin(first, { signal: controller.signal }))
+      const rest = pinAll(held, others)
+      await isSent
+      controller.abort()
+      expect(await given).toBe('pin_unavailable')
+      goOn()
+      expect(await rest).toEqual(['ok', 'ok'])
+    })
   })
 
   test('no token is refused', async () => {
