@@ -551,7 +551,7 @@ const statements = [
     insert into claims_loaded values (at);
   end $$`,
 
-  // The claims are in the order of all coordinators, by wallet and digest, so that none waits for another in a circle. Subqueries for a value
+  // Claims are written by wallet and digest, so that no coordinators wait for each other in a circle. Subqueries for a value
   // are found by their index for each row; `exists` the planner may answer from a hash table of all signings. One plan is as good for any
   // number of claims. newest_boot: of the log, once what comes with these claims is appended. taken: side by side, 32 bytes each.
   `create function take_claims(
@@ -560,7 +560,7 @@ const statements = [
   ) language plpgsql set plan_cache_mode = force_generic_plan as $$
   declare
     count constant bigint := length(claimed) / 80;
-    written bigint := count;
+    written bigint;
   begin
     if length(claimed) % 80 <> 0 then
       raise exception 'not claims';
@@ -568,24 +568,19 @@ const statements = [
     if not exists (select from claims_loaded) then
       perform load_claims(expired_before, at);
     end if;
-    begin
-      insert into claims (key, leaf, log_id, boot_id, created_at)
-      select key, half, the_log, the_boot, at from read_claims(claimed);
-    exception when unique_violation then
-      insert into claims (key, leaf, log_id, boot_id, created_at)
-      select distinct on (wallet_id, digest) key, half, the_log, the_boot, at from read_claims(claimed)
-      order by wallet_id, digest, place
-      on conflict (key) do update
-      set leaf = excluded.leaf, log_id = excluded.log_id, boot_id = excluded.boot_id, created_at = excluded.created_at
-      where claims.leaf <> excluded.leaf and (
-        claims.created_at < expired_before
-        or (select true from log_ended where log_id = claims.log_id and leaf = claims.leaf)
-        or claims.boot_id <> case claims.log_id when the_log then newest_boot else (
-          select boot_id from log_appends where log_id = claims.log_id order by size desc limit 1
-        ) end
-      );
-      get diagnostics written = row_count;
-    end;
+    insert into claims (key, leaf, log_id, boot_id, created_at)
+    select distinct on (wallet_id, digest) key, half, the_log, the_boot, at from read_claims(claimed)
+    order by wallet_id, digest, place
+    on conflict (key) do update
+    set leaf = excluded.leaf, log_id = excluded.log_id, boot_id = excluded.boot_id, created_at = excluded.created_at
+    where claims.leaf <> excluded.leaf and (
+      claims.created_at < expired_before
+      or (select true from log_ended where log_id = claims.log_id and leaf = claims.leaf)
+      or claims.boot_id <> case claims.log_id when the_log then newest_boot else (
+        select boot_id from log_appends where log_id = claims.log_id order by size desc limit 1
+      ) end
+    );
+    get diagnostics written = row_count;
     -- Where a claim was free because its time is over, this sees the signing.
     lost := array(
       select encode(asked.leaf, 'hex') from read_claims(claimed) as asked

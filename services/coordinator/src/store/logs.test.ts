@@ -505,8 +505,9 @@ describe('logs', () => {
   describe('the database itself refuses', () => {
     beforeEach(async () => {
       log.fill(256)
-      await append()
-      await subject.logStore.insertNote({ hash: log.hash, size: 257, note: log.toNote(257, 2), now: NOW })
+      log.add({ kind: 'dropped' })
+      await append({ claims: [createTestClaim(wallet.id)] })
+      await subject.logStore.insertNote({ hash: log.hash, size: 258, note: log.toNote(258, 2), now: NOW })
     })
 
     test.each(['logs', 'log_appends', 'log_ended', 'log_nodes', 'log_notes'])('to delete from %s', async (table) => {

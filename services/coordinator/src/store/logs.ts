@@ -24,7 +24,6 @@ const ASKER_LOCK = 0x6c_6f_67_02
 const ASKER_WAIT_MS = 2_000
 /** A wallet of 16 bytes, a digest of 32, a leaf of 32. */
 const CLAIM_BYTES = 80
-const KEY_DIGITS = 96
 /** By one statement. */
 const MAX_DELETED = 1_024
 
@@ -79,16 +78,11 @@ async function appendLog(
   }
 }
 
-/** Wallet, digest and leaf of each, side by side: as `read_claims` reads them, and in the order of all coordinators. */
+/** Wallet, digest and leaf of each, side by side: as `read_claims` reads them. */
 function encodeClaims(claims: readonly Claim[]): Buffer {
   const texts = claims.map(({ walletId, digest, leaf }) => walletId.replaceAll('-', '') + toDigits(digest) + leaf)
   if (texts.some((text) => !isHex(text, CLAIM_BYTES))) throw new Error('not a claim')
-  // By the first two alone: of claims for one digest the first is to stay the first.
-  const byKey = (left: string, right: string) => {
-    const [leftKey, rightKey] = [left.slice(0, KEY_DIGITS), right.slice(0, KEY_DIGITS)]
-    return leftKey < rightKey ? -1 : Number(leftKey > rightKey)
-  }
-  return Buffer.from(texts.sort(byKey).join(''), 'hex')
+  return Buffer.from(texts.join(''), 'hex')
 }
 
 /**
@@ -112,7 +106,7 @@ async function giveUpClaims(db: Kysely<Tables>, claims: readonly Claim[]): Promi
   if (claims.length === 0) return
   await sql`delete from claims where ctid = any (array(
     select c.ctid
-    from (select key, half from read_claims(${encodeClaims(claims)}::bytea) order by place) as given
+    from (select key, half from read_claims(${encodeClaims(claims)}::bytea) order by wallet_id, digest) as given
     cross join lateral (
       select ctid from claims as c where c.key = given.key and c.leaf = given.half
       offset 0 for update
