@@ -6,6 +6,8 @@ type Filling = {
   sample: number
 }
 
+/** At most the size of a partition of signings. */
+const PARTITION = 1_000_000
 /** Rows that one statement copies each template row to. */
 const CHUNK = 250
 /** Of these tables as many copies are made as gives one user for so many proofs. */
@@ -14,7 +16,10 @@ const ofPeople = ['users', 'wallets', 'sessions']
 
 const toUuid = (column: string, copy = 'k') => `md5(${column}::text || ${copy})::uuid`
 const toHash = (column: string) => `sha256(${column} || int8send(k))`
-const toNumber = (column: string) => `${column} + k * 1000000`
+/** More than there are real rows. */
+const STRIDE = 1_000
+const toNumber = (column: string) => `${column} + k * ${STRIDE}`
+const slug = `rtrim(translate(encode(decode(md5(slug || k), 'hex'), 'base64'), '+/', '-_'), '=')`
 /** The last of all was made now, the first a day ago. */
 const time = `now() - interval '1 day' * (1 - k / $copies::float8)`
 const heavyWallet = `(select id from wallets order by created_at, id limit 1)`
@@ -26,24 +31,26 @@ const COPIES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   sessions: { sid_hash: toHash('sid_hash'), user_id: toUuid('user_id') },
   batches: { sequence: toNumber('sequence') },
   verifications: { id: toNumber('id'), sequence: toNumber('sequence') },
-  pending_transactions: {
+  signings: {
     id: toNumber('id'),
+    verification_id: toNumber('verification_id'),
     digest: toHash('digest'),
     tx_hash: toHash('tx_hash'),
     created_at: time,
     wallet_id: `case when k % 100 = 0 then ${heavyWallet} else ${toUuid('wallet_id', '(1 + k % $people)')} end`,
   },
+  signing_lookups: {
+    signing_id: toNumber('signing_id'),
+    slug,
+    request: toUuid('request'),
+    sample: toUuid('sample'),
+  },
   publications: { id: toNumber('id'), nonce: toNumber('nonce'), tx_hash: toHash('tx_hash') },
   publication_transactions: { tx_hash: toHash('tx_hash'), publication_id: toNumber('publication_id') },
-  attestations: {
-    pending_transaction_id: toNumber('pending_transaction_id'),
-    verification_id: toNumber('verification_id'),
-    publication_id: toNumber('publication_id'),
-    onchain_tx_hash: toHash('onchain_tx_hash'),
-    created_at: time,
-    entropy_hash: toHash('entropy_hash'),
-    slug: `rtrim(translate(encode(decode(md5(slug || k), 'hex'), 'base64'), '+/', '-_'), '=')`,
-    receipt_bytes: `case when k % $step = 0 then receipt_bytes else '{}'::bytea end`,
+  proofs: { signing_id: toNumber('signing_id'), slug, publication_id: toNumber('publication_id'), created_at: time },
+  receipts: {
+    signing_id: toNumber('signing_id'),
+    bytes: `case when k % $step = 0 then bytes else '\\x007b7d'::bytea end`,
   },
   entropy_samples: { entropy_hash: toHash('entropy_hash'), claimed_at: 'now()' },
   'pgboss.job': {
@@ -65,13 +72,16 @@ export async function fill(
   onProgress: (text: string) => void,
 ): Promise<void> {
   const [real] = await query<{ proofs: string; users: string }>(
-    'select (select count(*) from attestations) as proofs, (select count(*) from users) as users',
+    'select (select count(*) from proofs) as proofs, (select count(*) from users) as users',
   )
   const copies = Math.ceil(proofs / Number(real?.proofs))
   const people = Math.ceil(proofs / PROOFS_PER_USER / Number(real?.users))
   const values = { copies, people, step: Math.max(Math.floor(proofs / sample), 1) }
   const put = (text: string) =>
     Object.entries(values).reduce((sql, [name, value]) => sql.replaceAll(`$${name}`, String(value)), text)
+  for (let id = 1; id <= (copies + 1) * STRIDE; id += PARTITION) {
+    await query(`select setval('signings_id', ${id}), create_signing_partitions()`)
+  }
   for (const [table, changes] of Object.entries(COPIES)) {
     const found = await query<{ name: string }>(
       `select attname as name from pg_attribute where attrelid = '${table}'::regclass and attnum > 0 and not attisdropped
@@ -92,7 +102,8 @@ export async function fill(
     await query('drop table bench_rows')
     onProgress(`${table}: ${count} copies`)
   }
-  for (const table of ['verifications', 'pending_transactions', 'publications']) {
+  await query(`select setval('signings_id', (select max(id) from signings)), create_signing_partitions()`)
+  for (const table of ['verifications', 'publications']) {
     await query(`select setval(pg_get_serial_sequence('${table}', 'id'), (select max(id) from ${table}))`)
   }
   onProgress('vacuum and analyse')

@@ -41,7 +41,7 @@ const periodic: Readonly<Record<string, (stores: Stores) => Promise<unknown>>> =
   'newest transactions of a wallet with 1 % of all proofs': ({ store, heavyUser }) =>
     store.listTransactions({ userId: heavyUser, limit: 21, before: undefined }),
   'older transactions of that wallet': ({ store, heavyUser }) =>
-    store.listTransactions({ userId: heavyUser, limit: 21, before: '1005000' }),
+    store.listTransactions({ userId: heavyUser, limit: 21, before: '1900' }),
 }
 
 /** The same load on two databases of one server, of which one has a hundred times as many proofs, in turns. */
@@ -102,7 +102,7 @@ async function startSide({ start }: Bench, proofs: number, say: (text: string) =
     // Otherwise it would fall into the run.
     await query('checkpoint')
     const [size] = await query<{ bytes: string }>('select pg_database_size(current_database()) as bytes')
-    const withReceipt = `select slug from attestations where status = 'complete' and length(receipt_bytes) > 2`
+    const withReceipt = `select slug from proofs join receipts using (signing_id) where status = 'complete' and length(bytes) > 3`
     const slugs = await query<{ slug: string }>(withReceipt)
     const reads = slugs.map(({ slug }) => toRequest(`GET /proof/${slug}`))
     return { ...service, name: `${toText(proofs)} proofs`, reads, cells: { B: [Number(size?.bytes) / proofs] } }

@@ -217,7 +217,7 @@ export async function startPostgresPair(
     },
     /** Which of these proofs the primary has. */
     async findSlugs(slugs: readonly string[]): Promise<ReadonlySet<string>> {
-      const text = 'select slug from attestations where slug = any($1::text[])'
+      const text = 'select slug from proofs where slug = any($1::text[])'
       const rows = await askPostgres<{ slug: string }>(toUrl(OWNER, primary.port, DATABASE), text, [slugs])
       return new Set(rows.map(({ slug }) => slug))
     },

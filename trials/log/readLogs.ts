@@ -37,8 +37,8 @@ export async function readLogs(query: Query): Promise<LogRows[]> {
         [id],
       )
       const signings = await query<{ slug: string; index: string; note: string }>(
-        `select a.slug, a.log_index as index, n.note from attestations a
-          join verifications v on v.id = a.verification_id join log_notes n on n.hash = v.log_note
+        `select a.slug, s.log_index as index, n.note from signings s join proofs a on a.signing_id = s.id
+          join verifications v on v.id = s.verification_id join log_notes n on n.hash = v.log_note
           where n.log_id = $1`,
         [id],
       )

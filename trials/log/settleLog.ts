@@ -69,7 +69,7 @@ export async function settleLog(
   for (const { open } of judged) if (open > 0) faults.push(`${open} entries have no end`)
   if (judged.length !== 1) faults.push(`there are ${judged.length} logs`)
   const entries = judged[0]?.counts
-  const stored = new Set((await query<{ slug: string }>('select slug from attestations')).map(({ slug }) => slug))
+  const stored = new Set((await query<{ slug: string }>('select slug from proofs')).map(({ slug }) => slug))
   for (const slug of stored) if (!answered.has(slug)) faults.push(`${slug} is stored, and was given to nobody`)
   for (const slug of answered) if (!stored.has(slug)) faults.push(`${slug} was answered, and is not stored`)
   if (entries?.committed !== stored.size) faults.push(`${stored.size} are stored, ${entries?.committed} have an entry`)

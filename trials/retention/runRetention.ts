@@ -55,9 +55,9 @@ export async function runRetention({ scope, say }: TrialDeps, { proofs, receipts
   // The newest was signed now. Triggers refuse to change a time.
   await query(
     `begin; set local session_replication_role = replica;
-    update attestations set created_at = created_at - interval '1 day' * (${DAYS} * (1 - older.place / ${proofs}::float8))
-      from (select slug, row_number() over (order by created_at) as place from attestations) as older
-      where older.slug = attestations.slug; commit`,
+    update proofs set created_at = created_at - interval '1 day' * (${DAYS} * (1 - older.place / ${proofs}::float8))
+      from (select slug, row_number() over (order by created_at) as place from proofs) as older
+      where older.slug = proofs.slug; commit`,
   )
   const before = await readAll(backend, slugs)
   const sizes = [['before', await readSize(query)]]
@@ -70,9 +70,9 @@ export async function runRetention({ scope, say }: TrialDeps, { proofs, receipts
   await backend.startCoordinator(retention)
   const due = await countProofs(query, `created_at < now() - interval '${RETENTION_DAYS} days'`)
   await untilCount(query, DROPPED, due, STUCK_MS)
-  await query('vacuum (analyze) attestations')
+  await query('vacuum (analyze) receipts')
   sizes.push(['after VACUUM', await readSize(query)])
-  await query('vacuum (full, analyze) attestations')
+  await query('vacuum (full, analyze) receipts')
   sizes.push(['after VACUUM FULL', await readSize(query)])
 
   say('reading every proof again')
@@ -83,19 +83,20 @@ export async function runRetention({ scope, say }: TrialDeps, { proofs, receipts
     const answer = after.get(slug) ?? 'no answer'
     return answer === before.get(slug) ? [] : [`${slug} is answered otherwise: ${answer.slice(0, 300)}`]
   })
-  const [dropped, held] = [await countProofs(query, DROPPED), await countProofs(query, 'receipt_bytes is not null')]
+  const [dropped, held] = [await countProofs(query, DROPPED), await countProofs(query, HELD)]
   if (dropped + held !== proofs) faults.push(`${dropped} receipts were dropped and ${held} are held, of ${proofs}`)
   return {
     faults,
-    tables: [{ head: ['Size', 'Attestations'], rows: sizes.map(([name = '', bytes = '']) => [name, `${bytes} MiB`]) }],
+    tables: [{ head: ['Size', 'Receipts'], rows: sizes.map(([name = '', bytes = '']) => [name, `${bytes} MiB`]) }],
     figures: { proofs, dropped, held, killedAt, read: after.size },
   }
 }
 
 const DROPPED = 'receipt_dropped is not null'
+const HELD = 'exists (select from receipts where signing_id = proofs.signing_id)'
 
 async function countProofs(query: Query, where: string): Promise<number> {
-  const [row] = await query<{ count: string }>(`select count(*) from attestations where ${where}`)
+  const [row] = await query<{ count: string }>(`select count(*) from proofs where ${where}`)
   return Number(row?.count)
 }
 
@@ -111,7 +112,7 @@ async function untilCount(query: Query, where: string, wanted: number, stuckMs: 
 }
 
 async function readSize(query: Query): Promise<string> {
-  const [row] = await query<{ bytes: string }>(`select pg_total_relation_size('attestations') as bytes`)
+  const [row] = await query<{ bytes: string }>(`select pg_total_relation_size('receipts') as bytes`)
   return (Number(row?.bytes) / 2 ** 20).toFixed(1)
 }
 

@@ -32,7 +32,7 @@ const CONNECTIONS = 50
 
 type State = Record<(typeof TABLES)[number], number>
 
-const TABLES = ['users', 'wallets', 'sessions', 'logins', 'pending_transactions', 'attestations', 'batches'] as const
+const TABLES = ['users', 'wallets', 'sessions', 'logins', 'signings', 'proofs', 'batches'] as const
 
 export async function startTarget({ add }: Pick<Scope, 'add'>): Promise<Target> {
   const backend = add(await startBackend(), ({ stop }) => stop())

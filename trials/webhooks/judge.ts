@@ -13,7 +13,7 @@ import type { Captured } from './receiver.ts'
 /** What happened, in the words of events: from the rows that it left. */
 export async function readCauses(query: Query): Promise<string[]> {
   const proofs = await query<{ slug: string; status: string }>(
-    `select slug, status from attestations where status in ('complete', 'pin_failed', 'onchain_failed')`,
+    `select slug, status from proofs where status in ('complete', 'pin_failed', 'onchain_failed')`,
   )
   const sessions = await query<{ address: string; created_at: Date }>(
     `select '0x' || encode(address, 'hex') as address, created_at from sessions`,

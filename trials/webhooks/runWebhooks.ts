@@ -144,7 +144,7 @@ export async function runWebhooks({ scope, say }: TrialDeps, { count, seed }: Op
   const { kills } = chaos.counts
   const isSettled = async () => {
     const [row] = await query<{ isOver: boolean }>(
-      `select not exists (select from attestations where status in ('pending_pin', 'pending_onchain'))
+      `select not exists (select from proofs where status in ('pending_pin', 'pending_onchain'))
         and not exists (select from webhook_deliveries where status = 'pending') as "isOver"`,
     )
     return row?.isOver === true

@@ -240,11 +240,12 @@ describe('the backend as processes', () => {
     const { nonce: own, ...first } = await sign(bob)
     await backend.withDatabase(async (query) => {
       const digest = Buffer.from(fromHex(toDigest(createTx(own)).slice(2)))
-      const [row] = await query('select id from pending_transactions where digest = $1', [digest])
+      const [row] = await query('select id from signings where digest = $1', [digest])
       // Bypasses the triggers that protect records, to simulate a database from before the signature.
       await query('set session_replication_role = replica')
-      await query('delete from attestations where pending_transaction_id = $1', [row?.id])
-      await query('delete from pending_transactions where id = $1', [row?.id])
+      for (const table of ['proofs', 'signing_lookups'])
+        await query(`delete from ${table} where signing_id = $1`, [row?.id])
+      await query('delete from signings where id = $1', [row?.id])
     })
     const again = await read<SignResult>(bob.sign(createTx(own)))
     expect(again.signature).toBe(first.signature)
@@ -534,12 +535,12 @@ describe('the backend as processes', () => {
       dump = await dumpTables(query)
       grants = (await query('select grant_token from sessions')).map((row) => String(row.grant_token))
       const found = {
-        rows: await count('select count(*) from pending_transactions where digest = $1', [digest]),
+        rows: await count('select count(*) from signings where digest = $1', [digest]),
         users: await count('select count(*) from users'),
         wallets: await count('select count(*) from wallets'),
-        samples: await count('select count(distinct entropy_hash) from attestations'),
-        attestations: await count('select count(*) from attestations'),
-        signatures: await query("select encode(signature, 'hex') as hex from pending_transactions"),
+        samples: await count('select count(distinct sample) from signing_lookups'),
+        attestations: await count('select count(*) from proofs'),
+        signatures: await query("select encode(signature, 'hex') as hex from signings"),
       }
       // For a later test.
       const of = 'where user_id = (select id from users where email = $1)'
@@ -591,14 +592,14 @@ describe('the backend as processes', () => {
       await query('alter table wallets disable trigger all')
       for (const column of ['kms_key_id', 'address']) await swap(query, 'wallets', column, 'user_id')
       for (const column of ['key_id', 'address']) await swap(query, 'sessions', column, 'user_id')
-      return query('select count(*) from pending_transactions')
+      return query('select count(*) from signings')
     })
     for (const user of [alice, bob]) {
       const [status, code] = await refusal(user.sign(createTx(nonce + 1)))
       expect(status).toBe(403)
       expect(['key_binding_mismatch', 'grant_invalid']).toContain(code)
     }
-    const count = 'select count(*) from pending_transactions'
+    const count = 'select count(*) from signings'
     expect(await backend.withDatabase((query) => query(count))).toEqual(before)
   })
 

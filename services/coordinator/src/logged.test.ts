@@ -81,7 +81,7 @@ describe('an enclave with a log, on processes', () => {
       return rows.map(({ entry }) => decodeLogEntry(new Uint8Array(entry as Buffer)))
     })
   const countSigned = () =>
-    backend.withDatabase(async (query) => Number((await query('select count(*) from attestations'))[0]?.count))
+    backend.withDatabase(async (query) => Number((await query('select count(*) from proofs'))[0]?.count))
 
   test('every kind is signed, and its receipt shows that it is in the log', async () => {
     const transaction = createTx(nonce++)

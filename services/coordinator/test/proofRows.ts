@@ -1,6 +1,8 @@
+import { hash } from 'node:crypto'
 import type { Hex, ProofStatus } from '@countersign/protocol'
 import { sql } from 'kysely'
 import type { QueueName } from '../src/store/jobs.ts'
+import { unpackReceipt } from '../src/store/packReceipt.ts'
 import type { TestStore } from './store/store.ts'
 
 /** The tables of proofs, read and changed behind the service's back. */
@@ -28,7 +30,7 @@ export type Snapshot = { proofs: ProofRow[]; publications: PublicationRow[]; job
 
 /** Deletes every proof, and every job. */
 export async function clearProofs({ database: { db } }: TestStore): Promise<void> {
-  await sql`truncate attestations, releases, coordinator_blocks, pending_transactions, publication_transactions, publications, verifications, batches`.execute(
+  await sql`truncate proofs, receipts, releases, coordinator_blocks, signings, signing_lookups, publication_transactions, publications, verifications, batches`.execute(
     db,
   )
   await sql`delete from pgboss.job`.execute(db)
@@ -42,14 +44,15 @@ export async function readSnapshot({ database: { db } }: TestStore): Promise<Sna
           'slug', a.slug, 'walletId', p.wallet_id, 'wallet', '0x' || encode(w.address, 'hex'),
           'digest', '0x' || encode(p.digest, 'hex'), 'txHash', '0x' || encode(p.tx_hash, 'hex'),
           'status', a.status, 'failure', a.failure, 'cid', a.ipfs_cid,
-          'receiptHash', encode(sha256(a.receipt_bytes), 'hex'),
-          'onchain', '0x' || encode(a.onchain_tx_hash, 'hex') || '/' || a.onchain_block_number,
+          'receiptHash', encode(r.bytes, 'hex'),
+          'onchain', '0x' || encode(b.tx_hash, 'hex') || '/' || b.block_number,
           'publicationId', a.publication_id, 'attempts', a.pin_attempts,
           'createdAt', (extract(epoch from a.created_at) * 1000)::bigint,
           'pinnedAt', (extract(epoch from a.pinned_at) * 1000)::bigint
-        ) order by a.pending_transaction_id)
-        from attestations as a join pending_transactions as p on p.id = a.pending_transaction_id
-          join wallets as w on w.id = p.wallet_id
+        ) order by a.signing_id)
+        from proofs as a join signings as p on p.id = a.signing_id join wallets as w on w.id = p.wallet_id
+          left join receipts as r on r.signing_id = a.signing_id
+          left join publications as b on b.id = a.publication_id and a.status = 'complete'
       ), '[]'),
       'publications', coalesce((
         select json_agg(json_build_object('id', id, 'nonce', nonce, 'status', status,
@@ -63,7 +66,11 @@ export async function readSnapshot({ database: { db } }: TestStore): Promise<Sna
     ) as snapshot`.execute(db)
   const snapshot = rows[0]?.snapshot
   if (snapshot === undefined) throw new Error('no snapshot')
-  return snapshot
+  const proofs = snapshot.proofs.map(({ receiptHash: bytes, ...proof }) => ({
+    ...proof,
+    receiptHash: bytes === null ? null : hash('sha256', unpackReceipt(Buffer.from(bytes, 'hex'))),
+  }))
+  return { ...snapshot, proofs }
 }
 
 export async function deleteJobs({ database: { db } }: TestStore, ids: readonly string[]): Promise<void> {

@@ -88,9 +88,9 @@ export async function abuseMatrix(context: AttackContext): Promise<AttackResult>
   const due = {
     ...before,
     logins: before.logins + logins,
-    pending_transactions: before.pending_transactions + signers.size + attested.size,
+    signings: before.signings + signers.size + attested.size,
   }
-  for (const table of ['users', 'wallets', 'sessions', 'logins', 'pending_transactions'] as const) {
+  for (const table of ['users', 'wallets', 'sessions', 'logins', 'signings'] as const) {
     if (after[table] !== due[table]) faults.push(`${table}: ${after[table]} rows where ${due[table]} were due`)
   }
   faults.push(...(await findUnrecorded(target)))

@@ -1,6 +1,6 @@
 import type { ProofPayload } from '@countersign/protocol'
-import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { pinRows } from '../../test/store/rows.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -46,8 +46,7 @@ describe('reading proofs at two coordinators, while a worker settles them', () =
     const signings = Array.from({ length: count }, () => createTestSigning(wallet))
     await subject.store.insertSignings({ batch: createTestBatch(), signings, now: NOW })
     const slugs = signings.map(({ slug }) => slug)
-    await sql`update attestations set status = 'pending_onchain', receipt_bytes = '{}', ipfs_cid = 'bafk' || slug,
-      pinned_at = ${new Date(NOW)} where slug = any(${slugs}::text[])`.execute(subject.database.db)
+    await pinRows(subject.database.db, slugs, { now: NOW })
     const account = `0x${randomHex(20)}` as const
     await publications.claim({
       chainId: CHAIN,

@@ -4,6 +4,7 @@ import { type FakePinService, type PinServiceFault, startFakeKubo } from '@count
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createFakeClock, createFakeLog } from '../../test/ports.ts'
+import { findProofRow } from '../../test/store/rows.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -93,14 +94,9 @@ describe('the pin stage', () => {
     if (work === undefined) throw new Error('no such proof')
     return work
   }
-  const findRow = (slug: string) =>
-    subject.database.db
-      .selectFrom('attestations')
-      .where('slug', '=', slug)
-      .select(['status', 'ipfs_cid', 'pin_attempts', 'failure', 'pinned_at', 'receipt_bytes'])
-      .executeTakeFirstOrThrow()
+  const findRow = (slug: string) => findProofRow(subject.database.db, slug)
   const setAttempts = (slug: string, attempts: number) =>
-    subject.database.db.updateTable('attestations').set({ pin_attempts: attempts }).where('slug', '=', slug).execute()
+    subject.database.db.updateTable('proofs').set({ pin_attempts: attempts }).where('slug', '=', slug).execute()
   const setUp = (changes: Partial<PinDeps> = {}) => {
     const clock = createFakeClock(NOW + 2_000)
     const log = createFakeLog()
@@ -109,7 +105,7 @@ describe('the pin stage', () => {
   }
   /** The proof is pinned: row, service and job say the same. */
   const expectPinned = async (slug: string) => {
-    const { status, ipfs_cid: cid, receipt_bytes: bytes, failure } = await findRow(slug)
+    const { status, ipfs_cid: cid, receipt: bytes, failure } = await findRow(slug)
     expect([status, failure]).toEqual(['pending_onchain', null])
     if (cid === null || bytes === null) throw new Error('nothing is pinned')
     expect(toCid(bytes)).toBe(cid)
@@ -221,7 +217,7 @@ describe('the pin stage', () => {
       expect(log.lines.at(-1)).toMatchObject({ level: 'warn', slug, code, attempt: attempt + 1, delayMs })
       clock.advance(delayMs)
     }
-    const frozen = (await findRow(slug)).receipt_bytes
+    const frozen = (await findRow(slug)).receipt
     expect(await subject.store.findProof(slug)).toMatchObject({ status: 'pending_pin', ipfsCid: null, receipt: null })
 
     kubo.setFault()
@@ -421,7 +417,7 @@ describe('the pin stage', () => {
         pinned_at: null,
       })
       // The operator can still export it.
-      expect(row.receipt_bytes && Buffer.from(row.receipt_bytes).equals(expected)).toBe(true)
+      expect(row.receipt && Buffer.from(row.receipt).equals(expected)).toBe(true)
       expect(await findJobs()).toHaveLength(outcome === 'failed' ? 0 : 1)
       const reason = 'block/put: ECONNREFUSED'
       const line = { slug, code: 'pin_unavailable', attempt: attempts + 1, reason }
@@ -474,7 +470,7 @@ describe('the pin stage', () => {
         pin_attempts: 1,
         failure: 'receipt_too_large',
         ipfs_cid: null,
-        receipt_bytes: null,
+        receipt: null,
       })
       expect(log.lines).toMatchObject([{ level: 'error', code: 'receipt_too_large', attempt: 1 }])
       expect(await findJobs()).toEqual([])
@@ -664,7 +660,7 @@ describe('the pin stage', () => {
       const isDone = when === 'after' && name === 'completePin'
       const crashed = await findRow(slug)
       expect(crashed).toMatchObject({ status: isDone ? 'pending_onchain' : 'pending_pin', pin_attempts: 0 })
-      expect(crashed.receipt_bytes !== null).toBe(step > 1 || (step === 1 && when === 'after'))
+      expect(crashed.receipt !== null).toBe(step > 1 || (step === 1 && when === 'after'))
 
       expect(await setUp().stage.pin(slug)).toBe(isDone ? 'skipped' : 'pinned')
       const { cid, bytes } = await expectPinned(slug)

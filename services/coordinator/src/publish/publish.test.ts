@@ -229,7 +229,7 @@ describe('publishing', () => {
 
   test('a day’s gas: many workers at once ask for no more than one would', async () => {
     await scene.addProofs(8)
-    await sql`update attestations set publish_limit = 1`.execute(publishing.subject.database.db)
+    await sql`update proofs set publish_limit = 1`.execute(publishing.subject.database.db)
     // All estimates are the same then.
     const chain: Chain = { ...scene.deps.chain, estimateGas: async () => 100_000n }
     const gasPerDay = 3n * withMargin(100_000n)
@@ -349,7 +349,7 @@ describe('publishing', () => {
     try {
       await scene.addProofs(60)
 
-      await sql`update attestations set publish_limit = 5`.execute(other.db)
+      await sql`update proofs set publish_limit = 5`.execute(other.db)
       const store = createPublicationStore({ db: other.db, jobs })
       const results = await Promise.all([
         scene.publish(),

@@ -29,7 +29,7 @@ describe('proofs that cannot be published now', () => {
   })
 
   /** One proof in each publication. */
-  const publishSingly = () => sql`update attestations set publish_limit = 1`.execute(publishing.subject.database.db)
+  const publishSingly = () => sql`update proofs set publish_limit = 1`.execute(publishing.subject.database.db)
   const countPublications = async () => (await scene.publications()).length
 
   describe('a day’s gas', () => {

@@ -9,13 +9,17 @@ import {
   type Signed,
   type Statement,
   type StatementV2,
+  type TxMetadata,
   toHex,
 } from '@countersign/protocol'
 import type { AttestationRecords, ReceiptRecords } from '@countersign/receipt'
 import { type Kysely, sql } from 'kysely'
 import { createNodeReader, type FetchNodes } from './logTiles.ts'
+import { type Shared, toShared, unpackJson } from './packJson.ts'
+import { unpackReceipt } from './packReceipt.ts'
+import { unpackFacts, unpackSubject } from './signings.ts'
 import type { Tables } from './tables.ts'
-import { toOwnBytes } from './values.ts'
+import { idsOf, toOwnBytes } from './values.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
@@ -73,7 +77,7 @@ export async function findPins(
         slug: proof.slug,
         status: proof.status,
         records: proof.version === 1 ? toRecordsV1(proof, found) : await toRecordsV2(proof, found, fetchNodes),
-        receiptBytes: proof.receipt_bytes && toOwnBytes(proof.receipt_bytes),
+        receiptBytes: proof.receipt && unpackReceipt(proof.receipt),
         attempts: proof.pin_attempts,
         createdAt: proof.created_at.getTime(),
       }
@@ -87,43 +91,54 @@ type ProofRow = Awaited<ReturnType<typeof readProofs>>[number]
 
 function readProofs(db: Kysely<Tables>, slugs: readonly string[]) {
   return db
-    .selectFrom('attestations as a')
-    .innerJoin('pending_transactions as p', 'p.id', 'a.pending_transaction_id')
-    .leftJoin('policies as y', (join) =>
-      join.on('y.hash', '=', sql<Uint8Array>`decode(a.statement ->> 'policy', 'hex')`),
-    )
-    .where(sql<boolean>`a.slug = any(${slugs}::text[])`)
-    .select(['a.slug', 'a.status', 'a.receipt_bytes', 'a.pin_attempts', 'a.created_at', 'a.verification_id'])
-    .select(['a.version', 'a.statement', 'a.leaf_index', 'a.path', 'a.witness', 'a.release', 'a.approvals'])
-    .select(['a.log_index', 'p.kind', 'p.subject', 'p.tx_metadata', 'y.bytes as policy'])
+    .selectFrom('proofs as a')
+    .innerJoin('signings as p', 'p.id', 'a.signing_id')
+    .innerJoin('wallets as w', 'w.id', 'p.wallet_id')
+    .leftJoin('policies as y', 'y.hash', 'w.policy_hash')
+    .leftJoin('receipts as r', 'r.signing_id', 'a.signing_id')
+    .where(sql<boolean>`a.signing_id = any(${idsOf(slugs)})`)
+    .select(['a.slug', 'a.status', 'r.bytes as receipt', 'a.pin_attempts', 'a.created_at', 'p.verification_id'])
+    .select([
+      'p.version',
+      'p.kind',
+      'p.subject',
+      'p.data',
+      'p.facts',
+      'p.digest',
+      'p.signature',
+      'p.tx_hash',
+      'p.release',
+    ])
+    .select(['p.log_index', 'y.hash as policy_hash', 'y.bytes as policy'])
     .execute()
 }
 
 type SharedRow = Awaited<ReturnType<typeof selectShared>>[number]
-type Shared = { row: SharedRow; release: ReleaseRecords | undefined }
+type Found = { row: SharedRow; texts: Shared; release: ReleaseRecords | undefined }
 
 /** What many proofs have in common, tens of kilobytes, read once for all of them. */
-async function readShared(db: Kysely<Tables>, proofs: readonly ProofRow[]): Promise<Map<string, Shared>> {
+async function readShared(db: Kysely<Tables>, proofs: readonly ProofRow[]): Promise<Map<string, Found>> {
   if (proofs.length === 0) return new Map()
   const asked = [...new Map(proofs.map((proof) => [toSharedKey(proof), proof])).values()]
   const rows = await selectShared(db, {
     ids: asked.map(({ verification_id: id }) => Number(id)),
-    keys: asked.map(({ statement }) => statement.coordinatorKey),
     versions: asked.map(({ version }) => version),
   })
-  return new Map(rows.map((row) => [`${row.id}/${row.version}/${row.key}`, { row, release: toRelease(row) }]))
+  return new Map(
+    rows.map((row) => {
+      const texts = toShared(unpackJson(row.shared) as string[])
+      return [`${row.id}/${row.version}`, { row, texts, release: toRelease(row) }]
+    }),
+  )
 }
 
-function toSharedKey({ verification_id: id, version, statement }: ProofRow): string {
-  return `${id}/${version}/${statement.coordinatorKey}`
+function toSharedKey({ verification_id: id, version }: ProofRow): string {
+  return `${id}/${version}`
 }
 
-function selectShared(
-  db: Kysely<Tables>,
-  { ids, keys, versions }: { ids: readonly number[]; keys: readonly string[]; versions: readonly number[] },
-) {
-  const asked = sql<{ id: string | number; key: string; version: number }>`
-    (select * from unnest(${ids}::bigint[], ${keys}::text[], ${versions}::integer[]) as asked (id, key, version))`
+function selectShared(db: Kysely<Tables>, { ids, versions }: { ids: readonly number[]; versions: readonly number[] }) {
+  const asked = sql<{ id: string | number; version: number }>`
+    (select * from unnest(${ids}::bigint[], ${versions}::integer[]) as asked (id, version))`
   return (
     db
       .selectFrom(asked.as('asked'))
@@ -139,7 +154,7 @@ function selectShared(
         join
           .onRef('r.boot_id', '=', 'v.boot_id')
           .onRef('r.sequence', '=', 'v.sequence')
-          .on('r.coordinator_key', '=', sql<Uint8Array>`decode(asked.key, 'hex')`)
+          .onRef('r.coordinator_key', '=', 'v.coordinator_key')
           .on('asked.version', '=', 2),
       )
       .leftJoin('coordinator_blocks as k', 'k.hash', 'r.coordinator_hash')
@@ -149,7 +164,7 @@ function selectShared(
       )
       .leftJoin('log_notes as n', 'n.hash', 'v.log_note')
       .leftJoin('logs as l', 'l.id', 'n.log_id')
-      .select(['asked.id', 'asked.key', 'asked.version', 'c.bytes as collateral', 's.json'])
+      .select(['asked.id', 'asked.version', 'v.shared', 'c.bytes as collateral', 's.json'])
       .select(['n.note', 'n.size as log_size', 'l.hash as log_hash', 'l.key as log_key'])
       .select(['r.settings', 'r.ed25519', 'r.ml_dsa_65', 'k.bytes as coordinator', 'b.boot_id', 'b.sequence'])
       .select(['b.previous', 'b.tree_size', 'b.quote', 'b.event_log', 'b.mode', 'b.measurement', 'b.config'])
@@ -187,19 +202,16 @@ function toBatch(row: SharedRow) {
   }
 }
 
-function toInclusion({ leaf_index: leafIndex, path }: ProofRow) {
-  return { leafIndex: Number(leafIndex), path: toHex(path).match(/.{64}/g) ?? [] }
-}
-
-function toRecordsV1(proof: ProofRow, { row }: Shared): PinRecords {
-  const { tx_metadata: txMetadata, release } = proof
-  if (txMetadata === null || release === null || row.json === null) throw new Error('a row of version 1 is not whole')
-  const statement = proof.statement as Statement
+function toRecordsV1(proof: ProofRow, { row, texts }: Found): PinRecords {
+  const { release } = proof
+  if (release === null || row.json === null) throw new Error('a row of version 1 is not whole')
+  const { witness, leafIndex, path, ...facts } = unpackFacts(proof, texts)
+  const statement = facts.statement as Statement
   return {
     version: 1,
-    txMetadata,
+    txMetadata: unpackSubject(proof) as TxMetadata,
     statement,
-    inclusion: { ...toInclusion(proof), treeSize: Number(row.tree_size) },
+    inclusion: { leafIndex, path, treeSize: Number(row.tree_size) },
     batch: {
       ...toBatch(row),
       mode: row.mode,
@@ -214,23 +226,30 @@ function toRecordsV1(proof: ProofRow, { row }: Shared): PinRecords {
       selfAttestation: JSON.parse(Buffer.from(row.json).toString('utf8')),
       release: toHex(release),
     },
-    witness: proof.witness as EntropyWitness,
+    witness: witness as EntropyWitness,
   }
 }
 
-async function toRecordsV2(proof: ProofRow, { row, release }: Shared, fetchNodes: FetchNodes): Promise<PinRecords> {
-  const { subject, policy, approvals } = proof
-  if (subject === null || release === undefined) throw new Error('a row of version 2 is not whole')
-  const statement = proof.statement as StatementV2
-  if (statement.policy !== null && policy === null) throw new Error('the policy of a vault is missing')
+async function toRecordsV2(proof: ProofRow, found: Found, fetchNodes: FetchNodes): Promise<PinRecords> {
+  const { row, texts, release } = found
+  if (release === undefined) throw new Error('a row of version 2 is not whole')
+  const { witness, leafIndex, path, approvals, ...facts } = unpackFacts(proof, texts)
+  const statement = facts.statement as StatementV2
+  const policy = statement.policy === null ? null : proof.policy
+  if (
+    statement.policy !== null &&
+    (policy === null || proof.policy_hash === null || toHex(proof.policy_hash) !== statement.policy)
+  ) {
+    throw new Error('the policy of a vault is missing')
+  }
   const log = await readLogProof(proof, row, fetchNodes)
   if (release.batch.settings.log !== null && log === undefined) throw new Error('the place in the log is missing')
   return {
     version: 2,
-    signed: { kind: proof.kind, subject } as Signed,
+    signed: { kind: proof.kind, subject: unpackSubject(proof) } as Signed,
     statement,
-    inclusion: toInclusion(proof),
-    entropy: proof.witness,
+    inclusion: { leafIndex, path },
+    entropy: witness,
     release,
     ...(policy && { policy: toOwnBytes(policy) }),
     ...(approvals && { approvals }),

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { pinRows } from '../../test/store/rows.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -81,8 +82,7 @@ describe('what an operator sees, and what the sweep finds', () => {
   test('what is pinned and due gets one publish job, however often it is looked for', async () => {
     const { database, jobs } = subject
     const slug = await sign(NOW)
-    await sql`update attestations set receipt_bytes = '\\x00', ipfs_cid = 'bafk', pinned_at = now(), status = 'pending_onchain'
-      where slug = ${slug}`.execute(database.db)
+    await pinRows(database.db, [slug], { now: NOW })
     for (let round = 0; round < 3; round++) {
       expect(await enqueueMissing({ db: database.db, jobs }, { now: NOW })).toMatchObject({ hasDue: true })
     }

@@ -429,7 +429,7 @@ describe('logs', () => {
       await subject.store.insertSignings({ batch: createTestBatch({ treeSize: 40 }), signings, now: NOW })
       const signed = createTestClaim(wallet.id, { digest: signings[0]?.statement.digest as Hex })
       const claims = [createTestClaim(wallet.id), signed, createTestClaim(wallet.id)]
-      const fetched = await countRead(['pending_transactions'], async (logStore) => {
+      const fetched = await countRead(['signing_lookups'], async (logStore) => {
         expect(await logStore.appendLog(log.toAppend({ claims }))).toEqual({ lost: [signed.leaf] })
       })
       expect(fetched).toEqual([1])

@@ -9,7 +9,7 @@ import { LOCK_NOT_AVAILABLE, toErrorCode } from './databaseError.ts'
  * refused. From then on a migration is never edited: a change is a new one.
  */
 const migrations: Readonly<Record<string, Migration>> = {
-  '2026-11-19-initial': { up: createSchema },
+  '2026-11-19-partitions': { up: createSchema },
 }
 
 /** Where a schema is, by the names of its migrations: those that ran, those that are to run, and those that this program does not know. */

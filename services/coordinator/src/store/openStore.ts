@@ -13,7 +13,7 @@ import { createPublicationStore } from './publications.ts'
 import { createRetentionStore } from './retention.ts'
 import { createSession, deleteSession, findSession } from './sessions.ts'
 import { findSigners } from './signers.ts'
-import { findSignedAt, insertSignings } from './signings.ts'
+import { createPartitions, findSignedAt, insertSignings } from './signings.ts'
 import { enqueueMissing } from './sweep.ts'
 import type { Tables } from './tables.ts'
 import { upsertUser } from './users.ts'
@@ -90,6 +90,7 @@ export async function openStores(options: OpenStoreOptions) {
   const { pipelineDelayMs = 1000, publishDelayMs = 0, isWorker, ...rest } = options
   const database = await openDatabase(rest)
   try {
+    await createPartitions(database.db)
     const jobs = await openJobs(database, { pipelineDelayMs, isWorker, log: rest.log })
     return {
       store: createStore({ database, jobs }),

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { MAX_RECEIPT_BYTES, toCid } from '@countersign/receipt'
 import { CompiledQuery, createQueryId, type RootOperationNode, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { findProofRow } from '../../test/store/rows.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -51,12 +52,7 @@ describe('pinning', () => {
     return { slug: signing.slug, batch, signing }
   }
   const freeze = (slug: string, text = 'a receipt') => pinning.freezeReceipt({ slug, bytes: Buffer.from(text) })
-  const findRow = (slug: string) =>
-    subject.database.db
-      .selectFrom('attestations')
-      .where('slug', '=', slug)
-      .select(['status', 'ipfs_cid', 'pin_attempts', 'failure', 'pinned_at', 'receipt_bytes'])
-      .executeTakeFirstOrThrow()
+  const findRow = (slug: string) => findProofRow(subject.database.db, slug)
   const findJobs = async () => {
     const { rows } = await sql<{ name: string; data: unknown; delay: number }>`
       select name, data, extract(epoch from start_after - created_on)::float8 as delay from pgboss.job`.execute(
@@ -316,7 +312,7 @@ describe('pinning', () => {
       const bytes = Buffer.alloc(MAX_RECEIPT_BYTES, 'r')
       const frozen = await Promise.all(slugs.map((slug) => store.freezeReceipt({ slug, bytes })))
       expect(frozen.every((one) => bytes.equals(one))).toBe(true)
-      expect(Math.max(...sizes)).toBe(7 * 2 * MAX_RECEIPT_BYTES)
+      expect(Math.max(...sizes)).toBe(7 * 2 * (1 + MAX_RECEIPT_BYTES))
     })
 
     test('one that cannot be moved on does not keep the others', async () => {
@@ -442,7 +438,7 @@ describe('pinning', () => {
       const { rows } = await subject.database.db.executeQuery<{ 'QUERY PLAN': [{ Plan: Plan }] }>(explain)
       const scans = findScans(rows[0]?.['QUERY PLAN'][0].Plan)
       // One is about what the signing has stored once for all.
-      const key = text.includes('"verifications"') ? 'verifications_pkey' : 'attestations_slug_key'
+      const key = text.includes('"verifications"') ? 'verifications_pkey' : 'signing_lookups_slug_key'
       expect(scans.map(({ 'Index Name': name }) => name)).toContain(key)
       for (const scan of scans) expect(scan).toHaveProperty('Index Cond')
     }

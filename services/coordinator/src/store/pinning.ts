@@ -5,8 +5,9 @@ import { findPins } from './findPins.ts'
 import { gatherCalls } from './gather.ts'
 import { type Jobs, PIN_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
 import { createNodeReader } from './logTiles.ts'
+import { packReceipt, unpackReceipt } from './packReceipt.ts'
 import type { Tables } from './tables.ts'
-import { toBytes, toOwnBytes } from './values.ts'
+import { bySlug, idsOf, isOpen, toBytes, toOwnBytes } from './values.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 type FrozenReceipt = { slug: string; bytes: Uint8Array }
@@ -81,11 +82,11 @@ function recordPinFailure(
   const { slug, failure, now, retryAt } = parameters
   return db.transaction().execute(async (transaction) => {
     const { numUpdatedRows } = await transaction
-      .updateTable('attestations')
+      .updateTable('proofs')
       .set(({ eb }) => ({ pin_attempts: eb('pin_attempts', '+', 1), failure }))
       .$if(retryAt === undefined, (update) => update.set({ status: 'pin_failed' }))
-      .where('slug', '=', slug)
-      .where('status', '=', 'pending_pin')
+      .where('signing_id', '=', bySlug(slug))
+      .where(isOpen('pending_pin'))
       .executeTakeFirstOrThrow()
     if (numUpdatedRows === 0n || retryAt === undefined) return
     // As a delay: the database's clock decides when a job is due, and need not agree with ours.
@@ -100,21 +101,21 @@ function recordPinFailure(
 async function freezeReceipts(db: Kysely<Tables>, receipts: readonly FrozenReceipt[]): Promise<Bytes[]> {
   const given = takeFirsts(receipts)
   const slugs = given.map(({ slug }) => slug)
-  const { rows: frozen } = await sql<{ slug: string; receipt_bytes: Uint8Array }>`
-    with wanted as (
-      select slug from attestations where slug = any(${slugs}::text[]) and receipt_bytes is null order by slug for update
-    )
-    update attestations as a set receipt_bytes = decode(given.bytes, 'hex')
-    from wanted join unnest(${slugs}::text[], ${given.map(({ bytes }) => toHex(bytes))}::text[]) as given (slug, bytes)
-      on given.slug = wanted.slug
-    where a.slug = wanted.slug and a.receipt_bytes is null
-    returning a.slug, a.receipt_bytes`.execute(db)
-  const kept = new Map(frozen.map((row) => [row.slug, row.receipt_bytes]))
-  const others = slugs.filter((slug) => !kept.has(slug))
-  if (others.length > 0) {
-    const { rows } = await sql<{ slug: string; receipt_bytes: Uint8Array | null }>`
-      select slug, receipt_bytes from attestations where slug = any(${others}::text[])`.execute(db)
-    for (const row of rows) if (row.receipt_bytes !== null) kept.set(row.slug, row.receipt_bytes)
+  const { rows: frozen } = await sql<{ signing_id: string }>`
+    insert into receipts (signing_id, bytes)
+    select l.signing_id, decode(given.bytes, 'hex')
+    from unnest(${slugs}::text[], ${given.map(({ bytes }) => toHex(packReceipt(bytes)))}::text[]) as given (slug, bytes)
+    join lateral (select signing_id from signing_lookups where slug = given.slug offset 0) as l on true
+    where not exists (select from receipts where signing_id = l.signing_id)
+    order by l.signing_id on conflict do nothing returning signing_id`.execute(db)
+  const kept = new Map<string, Uint8Array>()
+  if (frozen.length === given.length) for (const { slug, bytes } of given) kept.set(slug, bytes)
+  else {
+    const { rows } = await sql<{ slug: string; bytes: Uint8Array }>`
+      select l.slug, r.bytes from signing_lookups as l
+      join lateral (select bytes from receipts where signing_id = l.signing_id offset 0) as r on true
+      where l.slug = any(${slugs}::text[])`.execute(db)
+    for (const row of rows) kept.set(row.slug, unpackReceipt(row.bytes))
   }
   return receipts.map(({ slug }) => {
     const bytes = kept.get(slug)
@@ -133,15 +134,16 @@ function completePins(
   return db.transaction().execute(async (transaction) => {
     const { rows } = await sql<{ slug: string }>`
       with wanted as (
-        select slug from attestations where slug = any(${slugs}::text[]) and status = 'pending_pin' order by slug for update
+        select signing_id from proofs
+        where signing_id = any(${idsOf(slugs)}) and ${isOpen('pending_pin')} order by signing_id for update
       )
-      update attestations as a
+      update proofs as p
       set status = 'pending_onchain', ipfs_cid = given.cid, pinned_at = given.at::timestamptz, failure = null
-      from wanted join unnest(
+      from wanted, unnest(
         ${slugs}::text[], ${given.map(({ cid }) => cid)}::text[], ${given.map(({ now }) => new Date(now).toISOString())}::text[]
-      ) as given (slug, cid, at) on given.slug = wanted.slug
-      where a.slug = wanted.slug and a.status = 'pending_pin'
-      returning a.slug`.execute(transaction)
+      ) as given (slug, cid, at)
+      where p.signing_id = wanted.signing_id and given.slug = p.slug
+      returning p.slug`.execute(transaction)
     const moved = new Set(rows.map(({ slug }) => slug))
     // One job waits at a time, and takes all that have come by then: the first proof decides when.
     if (moved.size > 0) await jobs.insert(transaction, PUBLISH_QUEUE, [{ data: {}, startAfter: publishDelayMs / 1000 }])

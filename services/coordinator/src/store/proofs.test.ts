@@ -3,6 +3,7 @@ import type { Hex } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { explain } from '../../test/store/explain.ts'
+import { completeRow, pinRows } from '../../test/store/rows.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -14,6 +15,14 @@ import {
 } from '../../test/store/store.ts'
 import { findProof, findProofStates, listTransactions } from './proofs.ts'
 import type { Wallet } from './wallets.ts'
+
+/** Of signings that differ in nothing but their digest. */
+const COLUMNS = sql.raw(
+  '(id, wallet_id, verification_id, chain_id, created_at, version, kind, tx_hash, digest, signature, data, subject, facts)',
+)
+const SIGNED =
+  sql.raw(`verification_id, 1, now(), 2, 'transaction', sha256(''), sha256(i::text::bytea), decode(repeat('00', 65), 'hex'),
+  '', '', ''`)
 
 describe('proofs', () => {
   let subject: TestStore
@@ -33,9 +42,7 @@ describe('proofs', () => {
   const list = (userId: string, limit = 100, before?: string) =>
     subject.store.listTransactions({ userId, limit, before })
   const slugs = (rows: readonly { slug: string }[]) => rows.map(({ slug }) => slug)
-  const pin = (slug: string) =>
-    sql`update attestations set status = 'pending_onchain', ipfs_cid = 'cid', receipt_bytes = '{}'::bytea
-      where slug = ${slug}`.execute(subject.database.db)
+  const pin = (slug: string) => pinRows(subject.database.db, [slug], { toCid: () => 'cid' })
 
   test('the list is of one user, newest first', async () => {
     const [wallet, other] = [await createTestWallet(subject.store), await createTestWallet(subject.store)]
@@ -102,8 +109,7 @@ describe('proofs', () => {
     const wallet = await createTestWallet(subject.store)
     const [one, two] = slugs(await sign(wallet, 2)) as [string, string]
     await pin(two)
-    await sql`update attestations set onchain_tx_hash = ${Buffer.alloc(32, 0xab)}::bytea, onchain_block_number = 7,
-      status = 'complete' where slug = ${two}`.execute(subject.database.db)
+    await completeRow(subject.database.db, two)
     const states = await subject.store.findProofStates([one, 'AAAAAAAAAAAAAAAAAAAAAA', two, one, '', "'"])
     const open = { status: 'pending_pin', ipfsCid: null, onchainTxHash: null, onchainBlockNumber: null, isFinal: false }
     const done = {
@@ -126,9 +132,11 @@ describe('proofs', () => {
     const [wallet, heavy] = [await createTestWallet(subject.store), await createTestWallet(subject.store)]
     const [signing] = await sign(wallet)
     await sql`
-      insert into pending_transactions (wallet_id, digest, signature, tx_hash, chain_id, tx_metadata, created_at)
-      select ${heavy.id}::uuid, sha256(gen_random_uuid()::text::bytea), decode(repeat('00', 65), 'hex'), sha256(''), 1, '{}', now()
-      from generate_series(1, 5000)`.execute(subject.database.db)
+      insert into signings ${COLUMNS}
+      select nextval('signings_id'), ${heavy.id}::uuid, ${SIGNED}
+      from generate_series(1, 5000) as i, (select max(id) as verification_id from verifications) as v`.execute(
+      subject.database.db,
+    )
     await sql`analyze`.execute(subject.database.db)
     const { plans, db } = explain(subject.database.db)
     await listTransactions(db, { userId: wallet.userId, limit: 20, before: undefined })
@@ -138,11 +146,17 @@ describe('proofs', () => {
     expect(plans.length).toBe(4)
     for (const plan of plans.slice(0, 2)) {
       expect(plan).toMatch(/using wallets_addresses/)
-      expect(plan).toMatch(/using pending_transactions_of/)
-      expect(plan).toMatch(/using attestations_pkey/)
+      expect(plan).toMatch(/using signings_0_wallet_id_id_idx/)
+      expect(plan).toMatch(/using proofs_pkey/)
     }
-    expect(plans[2]).toMatch(/attestations_slug_key/)
-    for (const index of ['attestations_slug_key', 'pending_transactions_pkey', 'wallets_pkey', 'verifications_pkey']) {
+    expect(plans[2]).toMatch(/signing_lookups_slug_key/)
+    for (const index of [
+      'signing_lookups_slug_key',
+      'signings_0_pkey',
+      'wallets_pkey',
+      'verifications_pkey',
+      'proofs_pkey',
+    ]) {
       expect(plans[3]).toContain(`Index Scan using ${index}`)
     }
     expect(plans.join('\n')).not.toContain('Seq Scan')
@@ -159,9 +173,9 @@ describe('proofs', () => {
         insert into wallets (user_id, address, kms_key_id, entropy_hash, entropy_sig, satellite_source, witness, created_at)
         select id, decode(repeat('00', 20), 'hex'), decode(repeat('00', 16), 'hex'), sha256(''), '', '', '{}', now() from made returning id
       )
-      insert into pending_transactions (wallet_id, digest, signature, tx_hash, chain_id, tx_metadata, created_at)
-      select id, sha256(gen_random_uuid()::text::bytea), decode(repeat('00', 65), 'hex'), sha256(''), 1, '{}', now()
-      from (
+      insert into signings ${COLUMNS}
+      select nextval('signings_id'), id, ${SIGNED}
+      from (select max(id) as verification_id from verifications) as v, (
         select id, i from provisioned, generate_series(1, 10) as i
         union all select ${heavy.id}::uuid, i from generate_series(1, 500) as i
         order by i
@@ -172,7 +186,7 @@ describe('proofs', () => {
     await listTransactions(explained.db, { userId: heavy.userId, limit: 20, before: '300' })
     expect(explained.plans.length).toBe(2)
     for (const plan of explained.plans) {
-      expect(plan).toMatch(/Index (?:Only )?Scan using pending_transactions_of/)
+      expect(plan).toMatch(/Index (?:Only )?Scan using signings_0_wallet_id_id_idx/)
       expect(plan).not.toMatch(/Incremental Sort|Bitmap/)
     }
   })

@@ -9,8 +9,10 @@ import {
 } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { PREPARED } from './openDatabase.ts'
+import { unpackReceipt } from './packReceipt.ts'
+import { unpackSubject } from './signings.ts'
 import type { Tables } from './tables.ts'
-import { toList } from './values.ts'
+import { bySlug, toList } from './values.ts'
 
 /** Everything in the answer of `GET /proof/:slug`. */
 export type Proof = {
@@ -45,33 +47,43 @@ export type Transaction = { id: string } & Pick<Proof, 'txHash' | 'chainId' | 's
 /** Above every id. */
 const MAX_BIGINT = '9223372036854775807'
 
-type StateRow = Pick<Tables['attestations'], 'slug' | 'status' | 'ipfs_cid' | 'onchain_tx_hash'> & {
+type StateRow = Pick<Tables['proofs'], 'slug' | 'status' | 'ipfs_cid'> & {
+  onchain_tx_hash: Uint8Array | null
   onchain_block_number: string | null
   is_final: boolean
 }
 
 type ProofRow = StateRow &
-  Pick<Tables['pending_transactions'], 'tx_hash'> &
+  Pick<Tables['signings'], 'tx_hash'> &
   Pick<Tables['wallets'], 'address'> &
   Pick<Tables['verifications'], 'quote_verified'> &
-  Pick<Tables['attestations'], 'created_at' | 'receipt_bytes' | 'receipt_dropped'> & {
+  Pick<Tables['proofs'], 'created_at' | 'receipt_dropped'> & {
+    receipt: Uint8Array | null
     kind: SignatureKind
     chain_id: string
   }
 
+/** Where a complete proof is on the chain: what its publication says. */
+const ONCHAIN = sql.raw('b.tx_hash as onchain_tx_hash, b.block_number::text as onchain_block_number')
+const PUBLICATION = sql.raw(`left join lateral (
+      select status, tx_hash, block_number from publications where id = a.publication_id and a.status = 'complete' offset 0
+    ) as b on true`)
+
 /** Prepared, because planning took the database eight times as long as running it; and fenced, so that the plan stays the right one. */
 export async function findProof(db: Kysely<Tables>, slug: string): Promise<Proof | undefined> {
   const { rows } = await sql<ProofRow>`${sql.raw(PREPARED)}
-    select a.slug, a.status, a.ipfs_cid, a.created_at, a.onchain_tx_hash, a.onchain_block_number, a.receipt_bytes,
-      a.receipt_dropped, p.kind, p.tx_hash, p.chain_id, w.address, v.quote_verified, coalesce(b.status = 'final', false) as is_final
-    from attestations as a
+    select a.slug, a.status, a.ipfs_cid, a.created_at, ${ONCHAIN}, r.bytes as receipt, a.receipt_dropped, p.kind, p.tx_hash,
+      p.chain_id, w.address, v.quote_verified, coalesce(b.status = 'final', false) as is_final
+    from signing_lookups as l
+    join lateral (select * from proofs where signing_id = l.signing_id offset 0) as a on true
     join lateral (
-      select wallet_id, kind, tx_hash, chain_id from pending_transactions where id = a.pending_transaction_id offset 0
+      select wallet_id, verification_id, kind, tx_hash, chain_id from signings where id = l.signing_id offset 0
     ) as p on true
     join lateral (select address from wallets where id = p.wallet_id offset 0) as w on true
-    join lateral (select quote_verified from verifications where id = a.verification_id offset 0) as v on true
-    left join lateral (select status from publications where id = a.publication_id offset 0) as b on true
-    where a.slug = ${slug}`.execute(db)
+    join lateral (select quote_verified from verifications where id = p.verification_id offset 0) as v on true
+    ${PUBLICATION}
+    left join lateral (select bytes from receipts where signing_id = l.signing_id offset 0) as r on true
+    where l.slug = ${slug}`.execute(db)
   const row = rows[0]
   return (
     row && {
@@ -82,7 +94,7 @@ export async function findProof(db: Kysely<Tables>, slug: string): Promise<Proof
       walletAddress: toPrefixedHex(row.address),
       kmsQuoteVerified: row.quote_verified,
       // Its bytes are frozen before the pin; specification §2 shows them once the pin is done.
-      receipt: row.ipfs_cid === null ? null : row.receipt_bytes,
+      receipt: row.ipfs_cid === null || row.receipt === null ? null : unpackReceipt(row.receipt),
       ...(row.receipt_dropped === null ? {} : { isDropped: true }),
       createdAt: row.created_at.getTime(),
       isFinal: row.is_final,
@@ -93,10 +105,11 @@ export async function findProof(db: Kysely<Tables>, slug: string): Promise<Proof
 export async function findProofStates(db: Kysely<Tables>, slugs: readonly string[]): Promise<ProofState[]> {
   if (slugs.length === 0) return []
   const { rows } = await sql<StateRow>`${sql.raw(PREPARED)}
-    select a.slug, a.status, a.ipfs_cid, a.onchain_tx_hash, a.onchain_block_number, coalesce(b.status = 'final', false) as is_final
-    from attestations as a
-    left join lateral (select status from publications where id = a.publication_id offset 0) as b on true
-    where a.slug = any(${toList(slugs, 'text')})`.execute(db)
+    select a.slug, a.status, a.ipfs_cid, ${ONCHAIN}, coalesce(b.status = 'final', false) as is_final
+    from signing_lookups as l
+    join lateral (select * from proofs where signing_id = l.signing_id offset 0) as a on true
+    ${PUBLICATION}
+    where l.slug = any(${toList(slugs, 'text')})`.execute(db)
   return rows.map((row) => ({ ...toPublic(row), isFinal: row.is_final }))
 }
 
@@ -110,16 +123,11 @@ function toPublic(row: Omit<StateRow, 'is_final'>) {
   }
 }
 
-type TransactionRow = Pick<Tables['pending_transactions'], 'tx_hash' | 'created_at'> &
-  Pick<Tables['attestations'], 'slug' | 'status'> & {
-    id: string
-    chain_id: string
-    vault: Uint8Array | null
-    /** Of a transaction its metadata, or its subject. */
-    signed: Parameters<typeof toSignedSummary>[0]
-  }
-
-const DATA_CHARACTERS = 2 + 2 * SUMMARY_DATA_BYTES
+type TransactionRow = Pick<
+  Tables['signings'],
+  'tx_hash' | 'created_at' | 'kind' | 'digest' | 'signature' | 'data' | 'subject'
+> &
+  Pick<Tables['proofs'], 'slug' | 'status'> & { id: string; chain_id: string; vault: Uint8Array | null }
 
 /**
  * Wallets, the newest transactions of each, their proofs: in this order, each by an index. As a range, the wallet leaves the planner no
@@ -135,18 +143,16 @@ export async function listTransactions(
     await sql`set local enable_sort = off`.execute(transaction)
     await sql`set local enable_incremental_sort = off`.execute(transaction)
     return sql<TransactionRow>`
-      select p.id::text, p.tx_hash, p.chain_id::text, p.created_at, a.slug, a.status,
-        jsonb_build_object('kind', p.kind, 'subject', coalesce(
-          jsonb_set(content, '{data}', to_jsonb(left(content ->> 'data', ${DATA_CHARACTERS}::integer))), content
-        )) as signed,
+      select p.id::text, p.tx_hash, p.chain_id::text, p.created_at, a.slug, a.status, p.kind, p.digest, p.signature, p.subject,
+        substr(p.data, 1, ${SUMMARY_DATA_BYTES}::integer) as data,
         case when w.policy_hash is not null then w.address end as vault
       from wallets as w
       join lateral (
-        select id, kind, tx_hash, chain_id, created_at, coalesce(tx_metadata, subject) as content from pending_transactions
+        select id, kind, tx_hash, chain_id, created_at, digest, signature, data, subject from signings
         where wallet_id between w.id and w.id and id < ${before ?? MAX_BIGINT}::bigint
         order by wallet_id, id desc limit ${limit}::bigint
       ) as p on true
-      join lateral (select slug, status from attestations where pending_transaction_id = p.id offset 0) as a on true
+      join lateral (select slug, status from proofs where signing_id = p.id offset 0) as a on true
       where w.user_id = ${userId}::uuid
       order by p.id desc limit ${limit}::bigint`.execute(transaction)
   })
@@ -158,7 +164,7 @@ export async function listTransactions(
     status: row.status,
     createdAt: row.created_at.getTime(),
     ...(row.vault && { walletAddress: toPrefixedHex(row.vault) }),
-    ...toSignedSummary(row.signed),
+    ...toSignedSummary({ kind: row.kind, subject: unpackSubject(row) } as Parameters<typeof toSignedSummary>[0]),
   }))
 }
 
@@ -191,7 +197,7 @@ type ListedRow = Pick<
 
 const COLUMNS =
   sql.raw(`p.id::text, p.created_at as signed_at, a.slug, a.ipfs_cid, p.kind, p.tx_hash, p.chain_id::text, w.address, a.status, a.created_at,
-  a.onchain_tx_hash, a.onchain_block_number::text`)
+  b.tx_hash as onchain_tx_hash, b.block_number::text as onchain_block_number`)
 
 /** Of a user, newest first. By the indexes that `listTransactions` takes, and for its reasons. */
 export async function listOfUser(
@@ -205,11 +211,12 @@ export async function listOfUser(
       select ${COLUMNS}
       from wallets as w
       join lateral (
-        select id, kind, tx_hash, chain_id, created_at from pending_transactions
+        select id, kind, tx_hash, chain_id, created_at from signings
         where wallet_id between w.id and w.id and id < ${before}::bigint
         order by wallet_id, id desc limit ${limit}::bigint
       ) as p on true
-      left join lateral (select * from attestations where pending_transaction_id = p.id offset 0) as a on true
+      left join lateral (select * from proofs where signing_id = p.id offset 0) as a on true
+      ${PUBLICATION}
       where w.user_id = ${userId}::uuid
       order by p.id desc limit ${limit}::bigint`.execute(transaction)
   })
@@ -224,10 +231,11 @@ export async function listAfter(
   const { rows } = await sql<ListedRow>`
     select ${COLUMNS}
     from (
-      select id, wallet_id, kind, tx_hash, chain_id, created_at from pending_transactions where id > ${after}::bigint
+      select id, wallet_id, kind, tx_hash, chain_id, created_at from signings where id > ${after}::bigint
       order by id limit ${limit}::bigint
     ) as p
-    left join attestations as a on a.pending_transaction_id = p.id
+    left join proofs as a on a.signing_id = p.id
+    ${PUBLICATION}
     join wallets as w on w.id = p.wallet_id
     order by p.id`.execute(db)
   return toPage(rows)
@@ -235,12 +243,12 @@ export async function listAfter(
 
 /** The position before the first that was signed at that time or later. Ids and times have one order but for moments, which a caller allows for. */
 export async function findPosition(db: Kysely<Tables>, time: number): Promise<string> {
-  const { rows } = await sql<{ max: string | null }>`select max(id)::text as max from pending_transactions`.execute(db)
+  const { rows } = await sql<{ max: string | null }>`select max(id)::text as max from signings`.execute(db)
   let [low, high] = [0n, BigInt(rows[0]?.max ?? 0) + 1n]
   while (low < high) {
     const middle = (low + high) / 2n
     const { rows: found } = await sql<{ id: string; created_at: Date }>`
-      select id::text, created_at from pending_transactions where id >= ${middle.toString()}::bigint order by id limit 1`.execute(
+      select id::text, created_at from signings where id >= ${middle.toString()}::bigint order by id limit 1`.execute(
       db,
     )
     const row = found[0]
@@ -290,7 +298,7 @@ export async function listProofs(
   { status, limit }: { status: ProofStatus; limit: number },
 ): Promise<InspectedProof[]> {
   const rows = await db
-    .selectFrom('attestations as a')
+    .selectFrom('proofs as a')
     .leftJoin('publications as p', 'p.id', 'a.publication_id')
     .where('a.status', '=', status)
     .select(['a.slug', 'a.status', 'a.created_at', 'a.pin_attempts', 'a.failure', 'a.ipfs_cid', 'a.publication_id'])
@@ -330,7 +338,7 @@ export async function listProofs(
 
 /** The CID under which a receipt was pinned. */
 export async function findCid(db: Kysely<Tables>, slug: string): Promise<string | undefined> {
-  const row = await db.selectFrom('attestations').where('slug', '=', slug).select('ipfs_cid').executeTakeFirst()
+  const row = await db.selectFrom('proofs').where('signing_id', '=', bySlug(slug)).select('ipfs_cid').executeTakeFirst()
   return row?.ipfs_cid ?? undefined
 }
 
@@ -339,7 +347,7 @@ export type ProofCount = { status: ProofStatus; count: number; oldestAt: number 
 /** How many proofs still have somewhere to go, and since when the oldest waits; from the index of the open ones. */
 export async function countOpenProofs(db: Kysely<Tables>): Promise<ProofCount[]> {
   const rows = await db
-    .selectFrom('attestations')
+    .selectFrom('proofs')
     .where('status', 'in', ['pending_pin', 'pending_onchain'])
     .select(({ fn }) => ['status', fn.countAll().as('count'), fn.min('created_at').as('oldest_at')])
     .groupBy('status')

@@ -3,9 +3,9 @@ import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import { bind } from './databaseError.ts'
 import { CONFIRM_QUEUE, type Jobs, PUBLISH_QUEUE } from './jobs.ts'
 import type { Tables } from './tables.ts'
-import { toBytes } from './values.ts'
+import { bySlug, idsOf, isOpen, toBytes } from './values.ts'
 
-/** Why a proof is `onchain_failed`; kept in `attestations.failure`. */
+/** Why a proof is `onchain_failed`; kept in `proofs.failure`. */
 type PublishFailure =
   /** Its deadline passed before it went into any transaction. */
   | 'publish_deadline'
@@ -83,13 +83,13 @@ export type PublicationStore = ReturnType<typeof createPublicationStore>
 /** Pinned proofs without a publication, in the order in which they were pinned; 200 at most. */
 async function findDue(db: Kysely<Tables>): Promise<DueProof[]> {
   const rows = await db
-    .selectFrom('attestations as a')
-    .innerJoin('pending_transactions as p', 'p.id', 'a.pending_transaction_id')
+    .selectFrom('proofs as a')
+    .innerJoin('signings as p', 'p.id', 'a.signing_id')
     .innerJoin('wallets as w', 'w.id', 'p.wallet_id')
     .where('a.status', '=', 'pending_onchain')
     .where('a.publication_id', 'is', null)
     .orderBy('a.pinned_at')
-    .orderBy('a.pending_transaction_id')
+    .orderBy('a.signing_id')
     .limit(MAX_DUE)
     .select(['a.slug', 'w.address', 'p.tx_hash', 'a.ipfs_cid', 'a.publish_limit'])
     .execute()
@@ -163,12 +163,14 @@ async function claim(
       // Locked in one order, so that two publishers with the same proofs never wait for each other in a circle.
       const { numAffectedRows } = await sql`
         with wanted as (
-          select slug from attestations
-          where slug = any(${slugs}::text[]) and status = 'pending_onchain' and publication_id is null
-          order by slug for update
+          select signing_id from proofs
+          where signing_id = any(${idsOf(slugs)}) and ${isOpen('pending_onchain')} and publication_id is null
+          order by signing_id for update
         )
-        update attestations as a set publication_id = ${Number(publication.id)}::bigint from wanted
-        where a.slug = wanted.slug and a.status = 'pending_onchain' and a.publication_id is null`.execute(transaction)
+        update proofs as a set publication_id = ${Number(publication.id)}::bigint from wanted
+        where a.signing_id = wanted.signing_id`.execute(
+        transaction,
+      )
       if (Number(numAffectedRows) !== slugs.length) throw new NotClaimedError()
       await transaction
         .insertInto('publication_transactions')
@@ -189,10 +191,10 @@ async function failDue(
   { slug, failure }: { slug: string; failure: PublishFailure },
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
-    .updateTable('attestations')
+    .updateTable('proofs')
     .set({ status: 'onchain_failed', failure })
-    .where('slug', '=', slug)
-    .where('status', '=', 'pending_onchain')
+    .where('signing_id', '=', bySlug(slug))
+    .where(isOpen('pending_onchain'))
     .where('publication_id', 'is', null)
     .executeTakeFirstOrThrow()
   return numUpdatedRows === 1n
@@ -204,12 +206,12 @@ async function failOverdue(
   { pinnedBefore, slugs }: { pinnedBefore: number; slugs?: readonly string[] | undefined },
 ): Promise<number> {
   const { numUpdatedRows } = await db
-    .updateTable('attestations')
+    .updateTable('proofs')
     .set({ status: 'onchain_failed', failure: 'publish_deadline' satisfies PublishFailure })
     .where('status', '=', 'pending_onchain')
     .where('publication_id', 'is', null)
     .where('pinned_at', '<', new Date(pinnedBefore))
-    .$if(slugs !== undefined, (query) => query.where('slug', 'in', slugs ?? []))
+    .$if(slugs !== undefined, (query) => query.where(sql<boolean>`signing_id = any(${idsOf(slugs ?? [])})`))
     .executeTakeFirstOrThrow()
   return Number(numUpdatedRows)
 }
@@ -264,8 +266,8 @@ function toSigned({ tx_hash, raw, kind }: Pick<TransactionRow, 'tx_hash' | 'raw'
 /** What a publication's events must say. */
 async function findProofs(db: Kysely<Tables>, id: number): Promise<AttestationPublished[]> {
   const rows = await db
-    .selectFrom('attestations as a')
-    .innerJoin('pending_transactions as p', 'p.id', 'a.pending_transaction_id')
+    .selectFrom('proofs as a')
+    .innerJoin('signings as p', 'p.id', 'a.signing_id')
     .innerJoin('wallets as w', 'w.id', 'p.wallet_id')
     .where('a.publication_id', '=', id)
     .select(['w.address', 'p.tx_hash', 'a.ipfs_cid'])
@@ -346,19 +348,13 @@ async function markSent(db: Kysely<Tables>, { hash, now }: { hash: Hex; now: num
 /** pending → confirmed, its proofs → `complete`. */
 function confirm(db: Kysely<Tables>, { id, ...mined }: Mined): Promise<boolean> {
   return settle(db, { id, from: 'pending', to: 'confirmed', ...mined }, (transaction) =>
-    updateProofs(transaction, id, 'pending_onchain', { status: 'complete', ...toOnchain(mined) }),
+    updateProofs(transaction, id, { status: 'complete' }),
   )
 }
 
-/** A confirmed one is in another block now, or by another of its transactions; its proofs say so too. */
+/** A confirmed one is in another block now, or by another of its transactions. */
 function move(db: Kysely<Tables>, { id, ...mined }: Mined): Promise<boolean> {
-  return settle(db, { id, from: 'confirmed', to: 'confirmed', ...mined }, (transaction) =>
-    updateProofs(transaction, id, 'complete', toOnchain(mined)),
-  )
-}
-
-function toOnchain({ txHash, blockNumber }: MinedAt) {
-  return { onchain_tx_hash: toBytes(txHash), onchain_block_number: blockNumber }
+  return settle(db, { id, from: 'confirmed', to: 'confirmed', ...mined })
 }
 
 /** confirmed → final. */
@@ -373,13 +369,13 @@ function finish(db: Kysely<Tables>, { id }: { id: number }): Promise<boolean> {
 function revert({ db, jobs }: Deps, { id, isRefused = false, ...mined }: Mined & { isRefused?: boolean }) {
   return settle(db, { id, from: 'pending', to: 'reverted', ...mined }, async (transaction) => {
     const { count } = await transaction
-      .selectFrom('attestations')
+      .selectFrom('proofs')
       .where('publication_id', '=', id)
       .select(({ fn }) => fn.countAll<string>().as('count'))
       .executeTakeFirstOrThrow()
     const size = Number(count)
     if (size > 1 || isRefused) return release({ transaction, jobs }, { id, publishLimit: Math.ceil(size / 2) })
-    await updateProofs(transaction, id, 'pending_onchain', { status: 'onchain_failed', failure: 'publish_reverted' })
+    await updateProofs(transaction, id, { status: 'onchain_failed', failure: 'publish_reverted' })
   })
 }
 
@@ -389,7 +385,7 @@ function fail(
   { id, status, failure, ...mined }: Mined & { status: 'reverted' | 'cancelled'; failure: PublishFailure },
 ): Promise<boolean> {
   return settle(db, { id, from: 'pending', to: status, ...mined }, (transaction) =>
-    updateProofs(transaction, id, 'pending_onchain', { status: 'onchain_failed', failure }),
+    updateProofs(transaction, id, { status: 'onchain_failed', failure }),
   )
 }
 
@@ -429,23 +425,17 @@ function settle(
 type ProofChanges = {
   status?: 'complete' | 'onchain_failed'
   failure?: PublishFailure
-  onchain_tx_hash?: Uint8Array
-  onchain_block_number?: number
   publication_id?: null
   publish_limit?: number
 }
 
-async function updateProofs(
-  transaction: Transaction<Tables>,
-  id: number,
-  status: 'pending_onchain' | 'complete',
-  changes: ProofChanges,
-): Promise<void> {
+/** Those that are to be on the chain. */
+async function updateProofs(transaction: Transaction<Tables>, id: number, changes: ProofChanges): Promise<void> {
   await transaction
-    .updateTable('attestations')
+    .updateTable('proofs')
     .set(changes)
     .where('publication_id', '=', id)
-    .where('status', '=', status)
+    .where('status', '=', 'pending_onchain')
     .execute()
 }
 
@@ -454,7 +444,7 @@ async function release(
   { transaction, jobs }: { transaction: Transaction<Tables>; jobs: Jobs },
   { id, publishLimit }: { id: number; publishLimit?: number },
 ): Promise<void> {
-  await updateProofs(transaction, id, 'pending_onchain', {
+  await updateProofs(transaction, id, {
     publication_id: null,
     ...(publishLimit === undefined ? {} : { publish_limit: publishLimit }),
   })

@@ -1,7 +1,9 @@
-import { toHex } from '@countersign/protocol'
+import { hash } from 'node:crypto'
 import { type Kysely, type QueryResult, sql } from 'kysely'
 import { bind } from './databaseError.ts'
+import { unpackReceipt } from './packReceipt.ts'
 import type { Tables } from './tables.ts'
+import { idsOf } from './values.ts'
 
 /** The receipt of a final proof, with SHA-256 of its bytes in the database, hex. */
 export type HeldReceipt = { slug: string; cid: string; hash: string }
@@ -13,30 +15,32 @@ export const createRetentionStore = (db: Kysely<Tables>) => bind(db, { listHeld,
 
 export type RetentionStore = ReturnType<typeof createRetentionStore>
 
-type HeldRow = { id: string; slug: string; ipfs_cid: string; is_old: boolean; hash: Uint8Array | null }
+type HeldRow = { id: string; slug: string | null; ipfs_cid: string | null; is_old: boolean; bytes: Uint8Array | null }
 
 /**
- * Receipts of final proofs from before that time, in the order of signing, from the first after that position. Hashed by the database: the
- * bytes stay there. The order of signing is that of time but for moments, so the first young one may
- * end the list.
+ * Receipts of final proofs from before that time, in the order of signing, from the first after that position. The order of signing is that
+ * of time but for moments, so the first young one may end the list.
  */
 async function listHeld(
   db: Kysely<Tables>,
   { after, before, limit }: { after: string; before: number; limit: number },
 ): Promise<HeldPage> {
   const { rows } = await sql<HeldRow>`
-    select a.id::text, a.slug, a.ipfs_cid, a.is_old,
-      case when a.is_old and exists (select from publications where id = a.publication_id and status = 'final')
-        then sha256(a.receipt_bytes) end as hash
+    select r.signing_id::text as id, p.slug, p.ipfs_cid, coalesce(p.created_at < ${new Date(before)}, true) as is_old,
+      case when b.status = 'final' and p.created_at < ${new Date(before)} then r.bytes end as bytes
     from (
-      select pending_transaction_id as id, slug, ipfs_cid, publication_id, receipt_bytes, created_at < ${new Date(before)} as is_old
-      from attestations
-      where status = 'complete' and receipt_bytes is not null and pending_transaction_id > ${after}::bigint
-      order by pending_transaction_id limit ${limit}::integer
-    ) as a order by a.id`.execute(db)
+      select signing_id, bytes from receipts where signing_id > ${after}::bigint order by signing_id limit ${limit}::integer
+    ) as r
+    left join lateral (
+      select slug, ipfs_cid, created_at, publication_id from proofs where signing_id = r.signing_id and status = 'complete' offset 0
+    ) as p on true
+    left join lateral (select status from publications where id = p.publication_id offset 0) as b on true
+    order by r.signing_id`.execute(db)
   return {
-    receipts: rows.flatMap(({ slug, ipfs_cid: cid, hash }) =>
-      hash === null ? [] : [{ slug, cid, hash: toHex(hash) }],
+    receipts: rows.flatMap(({ slug, ipfs_cid: cid, bytes }) =>
+      slug === null || cid === null || bytes === null
+        ? []
+        : [{ slug, cid, hash: hash('sha256', unpackReceipt(bytes)) }],
     ),
     last: rows.findLast(({ is_old }) => is_old)?.id ?? after,
     isOver: rows.length < limit || rows.at(-1)?.is_old === false,
@@ -51,18 +55,15 @@ async function dropReceipts(db: Kysely<Tables>, slugs: readonly string[]): Promi
   if (slugs.length === 0) return 0
   const { rows } = await sql<{ slug: string }>`
     with wanted as (
-      select slug from attestations where slug = any(${[...slugs]}::text[]) and receipt_bytes is not null
-      order by slug for update skip locked
+      select signing_id, slug from proofs where signing_id = any(${idsOf(slugs)}) order by signing_id for update skip locked
     )
-    update attestations as a set receipt_bytes = null from wanted where a.slug = wanted.slug returning a.slug`.execute(
-    db,
-  )
+    delete from receipts as r using wanted where r.signing_id = wanted.signing_id returning wanted.slug`.execute(db)
   return rows.length
 }
 
 /** What receipts take in the database, and what they took before they were on IPFS alone. */
 export type RetentionCount = {
-  /** As PostgreSQL stores them, which compresses. */
+  /** As PostgreSQL stores them, packed. */
   held: { receipts: number; bytes: number }
   dropped: { receipts: number; bytes: number }
   databaseBytes: number
@@ -79,8 +80,12 @@ export async function countReceipts(db: Kysely<Tables>): Promise<RetentionCount>
       select max(id)::text as last, count(held)::text as held, coalesce(sum(held), 0)::text as held_bytes,
         count(dropped)::text as dropped, coalesce(sum(dropped), 0)::text as dropped_bytes
       from (
-        select pending_transaction_id as id, pg_column_size(receipt_bytes) as held, receipt_dropped as dropped from attestations
-        where pending_transaction_id > ${after}::bigint order by pending_transaction_id limit ${PAGE}::integer
+        select p.signing_id as id, pg_column_size(r.bytes) as held, p.receipt_dropped as dropped
+        from (
+          select signing_id, receipt_dropped from proofs
+          where signing_id > ${after}::bigint order by signing_id limit ${PAGE}::integer
+        ) as p
+        left join receipts as r on r.signing_id = p.signing_id
       ) as page`.execute(db)
     const row: CountRow | undefined = rows[0]
     count.held.receipts += Number(row?.held)

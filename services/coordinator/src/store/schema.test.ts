@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { isProofTransition, type ProofStatus, proofStatuses } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { completeRow, freezeRow } from '../../test/store/rows.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -32,18 +33,20 @@ describe('the rules of the database', () => {
     await subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })
     return signing
   }
-  const update = (slug: string, set: string) => subject.query(`update attestations set ${set} where slug = '${slug}'`)
+  const update = (slug: string, set: string) => subject.query(`update proofs set ${set} where slug = '${slug}'`)
 
-  /** What a row must have to be in each state; receipt and CID are the same throughout. */
-  const pinned = `receipt_bytes = '{"version":1}', ipfs_cid = 'bafkcid'`
-  const fields: Record<ProofStatus, string> = {
-    pending_pin: '',
-    pin_failed: '',
-    pending_onchain: `, ${pinned}`,
-    onchain_failed: `, ${pinned}`,
-    complete: `, ${pinned}, onchain_tx_hash = decode(repeat('ab', 32), 'hex'), onchain_block_number = 7`,
+  const toPinned = async (slug: string) => {
+    await freezeRow(subject.database.db, slug, Buffer.from('{"version":1}'))
+    return `ipfs_cid = 'bafkcid'`
   }
-  const moveTo = (slug: string, status: ProofStatus) => update(slug, `status = '${status}'${fields[status]}`)
+  /** The receipt and the CID are the same throughout. */
+  const moveTo = async (slug: string, status: ProofStatus) => {
+    const { status: before } = (await subject.store.findProof(slug)) ?? {}
+    if (status === 'complete' && before === 'pending_onchain')
+      return void (await completeRow(subject.database.db, slug))
+    const isFrozen = status !== 'pin_failed' && status !== 'pending_pin' && before === 'pending_pin'
+    return void (await update(slug, `status = '${status}'${isFrozen ? `, ${await toPinned(slug)}` : ''}`))
+  }
   const way: Record<ProofStatus, readonly ProofStatus[]> = {
     pending_pin: [],
     pin_failed: ['pin_failed'],
@@ -86,36 +89,16 @@ describe('the rules of the database', () => {
     },
   )
 
-  /** The rows of a signing once more, with one value changed: those that must be new are new. */
-  const copy = (table: 'pending_transactions' | 'attestations', slug: string, changes: Record<string, string>) => {
-    const fresh: Record<string, string> =
-      table === 'attestations'
-        ? { slug: `'${randomHex(8)}'`, entropy_hash: `decode('${randomHex(32)}', 'hex')` }
-        : { id: `nextval('pending_transactions_id_seq')`, digest: `decode('${randomHex(32)}', 'hex')` }
-    const columns = {
-      pending_transactions: 'id, wallet_id, digest, signature, tx_hash, chain_id, tx_metadata, created_at',
-      attestations: `pending_transaction_id, slug, verification_id, statement, leaf_index, path, witness, entropy_hash, release,
-        created_at`,
-    }[table]
-    const values = columns.split(/,\s+/).map((name) => ({ ...fresh, ...changes })[name] ?? name)
-    const ofSlug = `pending_transaction_id from attestations where slug = '${slug}'`
-    const row = table === 'attestations' ? `slug = '${slug}'` : `id = (select ${ofSlug})`
-    return subject.query(`insert into ${table} (${columns}) select ${values.join(', ')} from ${table} where ${row}`)
-  }
-
-  test('a signing is of a wallet, an attestation of a signing and a verification: also among others that are', async () => {
+  test('a signing is of a wallet and a verification: also among others that are', async () => {
     const { slug } = await insert()
-    await copy('pending_transactions', slug, {})
-    const another = { pending_transaction_id: '(select max(id) from pending_transactions)' }
-    const wrong = [
-      ['pending_transactions', { wallet_id: 'gen_random_uuid()' }],
-      ['attestations', { pending_transaction_id: '-1' }],
-      ['attestations', { ...another, verification_id: '-1' }],
-    ] as const
-    for (const [table, changes] of wrong) {
-      await expect(copy(table, slug, changes)).rejects.toMatchObject(FOREIGN_KEY_VIOLATION)
-    }
-    await copy('attestations', slug, another)
+    const columns = 'version, chain_id, created_at, kind, tx_hash, digest, signature, data, subject, facts, release'
+    const copy = (changes: { wallet?: string; verification?: string }) =>
+      subject.query(`insert into signings (id, wallet_id, verification_id, ${columns})
+        select nextval('signings_id'), ${changes.wallet ?? 'wallet_id'}, ${changes.verification ?? 'verification_id'}, ${columns}
+        from signings where id = (select signing_id from proofs where slug = '${slug}')`)
+    await copy({})
+    await expect(copy({ wallet: 'gen_random_uuid()' })).rejects.toMatchObject(FOREIGN_KEY_VIOLATION)
+    await expect(copy({ verification: '-1' })).rejects.toMatchObject(FOREIGN_KEY_VIOLATION)
     const [good, bad] = [createTestSigning(wallet), createTestSigning({ ...wallet, id: randomUUID() })]
     const mixed = { batch: createTestBatch(), signings: [good, bad], now: NOW }
     await expect(subject.store.insertSignings(mixed)).rejects.toThrow()
@@ -137,7 +120,7 @@ describe('the rules of the database', () => {
 
   test('a complete proof shows its receipt, CID and block; a frozen receipt shows only when pinned', async () => {
     const { slug } = await insert()
-    await update(slug, `receipt_bytes = '{"version":1}'`)
+    await toPinned(slug)
     expect(await subject.store.findProof(slug)).toMatchObject({ receipt: null, ipfsCid: null })
     await moveTo(slug, 'pending_onchain')
     const { receipt, ipfsCid } = (await subject.store.findProof(slug)) ?? {}
@@ -150,58 +133,49 @@ describe('the rules of the database', () => {
     })
   })
 
-  test.each([`receipt_bytes = 'other'`, 'receipt_bytes = null', `ipfs_cid = 'bafkother'`, 'ipfs_cid = null'])(
-    'a receipt never changes: %s',
+  test.each([`ipfs_cid = 'bafkother'`, 'ipfs_cid = null'])('a receipt never changes: %s', async (change) => {
+    const { slug } = await insert()
+    await moveTo(slug, 'pending_onchain')
+    await expect(update(slug, change)).rejects.toMatchObject(RESTRICT_VIOLATION)
+  })
+
+  test.each(['set bytes = sha256(bytes)', 'delete'])('a frozen receipt stays: %s is refused', async (change) => {
+    const { slug } = await insert()
+    await toPinned(slug)
+    const of = `where signing_id = (select signing_id from proofs where slug = '${slug}')`
+    const text = change === 'delete' ? `delete from receipts ${of}` : `update receipts ${change} ${of}`
+    await expect(subject.query(text)).rejects.toMatchObject(RESTRICT_VIOLATION)
+  })
+
+  test('nothing is frozen for a proof that is pinned, nor for none', async () => {
+    const { slug } = await insert()
+    await update(slug, `status = 'pin_failed'`)
+    await expect(freezeRow(subject.database.db, slug)).rejects.toMatchObject(RESTRICT_VIOLATION)
+    await expect(subject.query(`insert into receipts values (-1, '')`)).rejects.toMatchObject(RESTRICT_VIOLATION)
+  })
+
+  test.each([`tx_hash = decode(repeat('cd', 32), 'hex')`, 'block_number = 8', `status = 'confirmed'`])(
+    'a final publication never changes: %s',
     async (change) => {
       const { slug } = await insert()
       await moveTo(slug, 'pending_onchain')
-      await expect(update(slug, change)).rejects.toMatchObject(RESTRICT_VIOLATION)
+      const id = await completeRow(subject.database.db, slug)
+      await subject.query(`update publications set block_number = 9 where id = ${id}`)
+      await subject.query(`update publications set status = 'final' where id = ${id}`)
+      await expect(subject.query(`update publications set ${change} where id = ${id}`)).rejects.toMatchObject(
+        RESTRICT_VIOLATION,
+      )
+      await expect(update(slug, 'publication_id = null')).rejects.toMatchObject(RESTRICT_VIOLATION)
     },
   )
 
-  test.each([
-    `onchain_tx_hash = decode(repeat('cd', 32), 'hex')`,
-    'onchain_block_number = 8',
-    'onchain_block_number = null',
-    'publication_id = null',
-  ])('of a final publication no proof changes: %s', async (change) => {
-    const { slug } = await insert()
-    await moveTo(slug, 'pending_onchain')
-    await subject.query(`with made as (
-        insert into publications (chain_id, account, nonce, contract, calldata, created_at)
-        select 1, decode(repeat('00', 20), 'hex'), count(*), decode(repeat('00', 20), 'hex'), '', now() from publications returning id
-      ) update attestations set publication_id = made.id from made where slug = '${slug}'`)
-    const settle = (status: string) =>
-      subject.query(`update publications set status = '${status}', tx_hash = decode(repeat('ab', 32), 'hex'), block_number = 7
-        where id = (select publication_id from attestations where slug = '${slug}')`)
-    await settle('confirmed')
-    await moveTo(slug, 'complete')
-    await update(slug, 'onchain_block_number = 9')
-    await settle('final')
-    await expect(update(slug, change)).rejects.toMatchObject(RESTRICT_VIOLATION)
-    await update(slug, 'onchain_block_number = 9')
-    await expect(settle('confirmed')).rejects.toMatchObject(RESTRICT_VIOLATION)
-  })
-
-  test('the first receipt to be frozen stays: the next is refused before any pin', async () => {
-    const { slug } = await insert()
-    await update(slug, `receipt_bytes = 'one'`)
-    await expect(update(slug, `receipt_bytes = 'two'`)).rejects.toMatchObject(RESTRICT_VIOLATION)
-  })
-
-  test.each([
-    `slug = 'other'`,
-    `statement = '{}'`,
-    `witness = '{}'`,
-    `release = decode(repeat('00', 64), 'hex')`,
-    `entropy_hash = decode(repeat('00', 32), 'hex')`,
-    `path = ''`,
-    'leaf_index = 9',
-    `created_at = 'epoch'`,
-  ])('what was signed never changes: attestations %s', async (change) => {
-    const { slug } = await insert()
-    await expect(update(slug, change)).rejects.toMatchObject(RESTRICT_VIOLATION)
-  })
+  test.each([`slug = 'other'`, 'signing_id = -1', `created_at = 'epoch'`])(
+    'what was signed never changes: proofs %s',
+    async (change) => {
+      const { slug } = await insert()
+      await expect(update(slug, change)).rejects.toMatchObject(RESTRICT_VIOLATION)
+    },
+  )
 
   test.each([
     `address = decode(repeat('00', 20), 'hex')`,
@@ -225,8 +199,13 @@ describe('the rules of the database', () => {
   })
 
   test.each([
-    [`pending_transactions set signature = decode(repeat('00', 65), 'hex')`],
-    [`pending_transactions set tx_metadata = '{}'`],
+    [`signings set signature = decode(repeat('00', 65), 'hex')`],
+    [`signings set subject = ''`],
+    [`signings set facts = ''`],
+    [`signings set release = decode(repeat('00', 64), 'hex')`],
+    [`signings set log_index = 9`],
+    [`signing_lookups set slug = 'other'`],
+    [`signing_lookups set sample = null`],
     [`batches set quote = 'another'`],
     [`verifications set tcb_status = 'OutOfDate'`],
     [`verifications set quote_verified = false`],
@@ -244,9 +223,8 @@ describe('the rules of the database', () => {
 
   test('a proof starts as pending_pin', async () => {
     const signing = await insert()
-    const copy = `insert into attestations select pending_transaction_id, 'copy', verification_id, statement, leaf_index, path,
-      witness, entropy_hash, release, 'pin_failed', null, null, null, null, created_at
-      from attestations where slug = '${signing.slug}'`
+    const copy = `insert into proofs (signing_id, slug, status, created_at)
+      select -1, 'copy', 'pin_failed', created_at from proofs where slug = '${signing.slug}'`
     await expect(subject.query(copy)).rejects.toMatchObject(RESTRICT_VIOLATION)
   })
 })

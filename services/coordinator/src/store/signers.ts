@@ -70,7 +70,7 @@ export async function findSigners(
       encode(s.key_id, 'hex') as key_id, encode(u.kms_key_id, 'hex') as user_key_id, encode(s.address, 'hex') as address,
       w.id as wallet_id, encode(w.kms_key_id, 'hex') as wallet_key_id, encode(w.address, 'hex') as wallet_address,
       asked.wallet as asked_wallet, encode(w.policy_hash, 'hex') as policy_hash, convert_from(r.bytes, 'utf8') as policy,
-      encode(p.signature, 'hex') as signature, a.slug
+      encode(p.signature, 'hex') as signature, p.slug
     from unnest(
       ${list(({ sidHash }) => sidHash)}, ${list(({ digest }) => toDigitsOrNull(digest))},
       ${list(({ wallet }) => toDigitsOrNull(wallet))}
@@ -91,12 +91,12 @@ export async function findSigners(
       select bytes from policies where hash = w.policy_hash and pinned_at is not null offset 0
     ) as r on true
     left join lateral (
-      select id, signature from pending_transactions
-      where wallet_id = w.id and pending_transactions.digest = decode(asked.digest, 'hex') offset 0
-    ) as p on true
-    left join lateral (select attestations.slug from attestations where pending_transaction_id = p.id offset 0) as a on true`.execute(
-    db,
-  )
+      select signing_id, signing_lookups.slug from signing_lookups where request = to_request(w.id, decode(asked.digest, 'hex')) offset 0
+    ) as l on true
+    left join lateral (
+      select l.slug, signings.signature from signings
+      where signings.id = l.signing_id and wallet_id = w.id and signings.digest = decode(asked.digest, 'hex') offset 0
+    ) as p on true`.execute(db)
   const found = new Array<FoundSigner>(asked.length).fill(undefined)
   const seen = new Set<string>()
   for (const row of rows) {

@@ -13,7 +13,8 @@ import {
 import { openJobs, PIN_QUEUE } from './jobs.ts'
 import { openDatabase } from './openDatabase.ts'
 import { createStore } from './openStore.ts'
-import { findSigned, type Signing } from './signings.ts'
+import { toShared, unpackJson } from './packJson.ts'
+import { findSigned, type Signing, unpackFacts, unpackSubject } from './signings.ts'
 import type { Wallet } from './wallets.ts'
 
 describe('signings', () => {
@@ -99,24 +100,38 @@ describe('signings', () => {
     const signing = createTestSigning(wallet)
     await subject.store.insertSignings({ batch, signings: [signing], now: NOW })
     const row = await subject.database.db
-      .selectFrom('attestations as a')
-      .innerJoin('pending_transactions as p', 'p.id', 'a.pending_transaction_id')
-      .innerJoin('verifications as v', 'v.id', 'a.verification_id')
+      .selectFrom('proofs as a')
+      .innerJoin('signings as p', 'p.id', 'a.signing_id')
+      .innerJoin('verifications as v', 'v.id', 'p.verification_id')
       .innerJoin('batches as b', (join) =>
         join.onRef('b.boot_id', '=', 'v.boot_id').onRef('b.sequence', '=', 'v.sequence'),
       )
       .innerJoin('collaterals as c', 'c.hash', 'v.collateral_hash')
       .innerJoin('self_attestations as s', 's.hash', 'v.self_attestation_hash')
       .where('a.slug', '=', signing.slug)
-      .select(['statement', 'witness', 'path', 'leaf_index', 'release', 'p.tx_metadata', 'tcb_status', 'quote'])
+      .select([
+        'p.facts',
+        'p.subject',
+        'p.data',
+        'p.digest',
+        'p.signature',
+        'p.tx_hash',
+        'v.shared',
+        'release',
+        'tcb_status',
+        'quote',
+      ])
       .select(['event_log', 'measurement', 'config', 'previous', 'c.bytes', 's.json', 'coordinator_mode', 'tree_size'])
       .executeTakeFirstOrThrow()
-    expect(row.statement).toEqual(signing.statement)
-    expect(row.witness).toEqual(signing.witness)
-    expect(Buffer.from(row.path).toString('hex')).toBe(signing.path.join(''))
-    expect(Number(row.leaf_index)).toBe(0)
+    const { statement, witness, path } = signing
+    expect(unpackFacts(row, toShared(unpackJson(row.shared) as string[]))).toEqual({
+      statement,
+      witness,
+      path,
+      leafIndex: 0,
+    })
     expect(Buffer.from(row.release ?? []).toString('hex')).toBe(signing.release)
-    expect(row.tx_metadata).toEqual({ ...signing.txMetadata, to: `0x${'ab'.repeat(20)}` })
+    expect(unpackSubject(row)).toEqual({ ...signing.txMetadata, to: `0x${'ab'.repeat(20)}` })
     expect(row.tcb_status).toBe('UpToDate')
     expect(Buffer.from(row.quote)).toEqual(batch.quote)
     expect(row.event_log).toBe(batch.eventLog)
@@ -137,7 +152,7 @@ describe('signings', () => {
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
     const [winner] = answers[0] ?? []
     expect(calls.map(({ slug }) => slug)).toContain(winner?.slug)
-    expect(await count('pending_transactions', `digest = '\\x${digest.slice(2)}'`)).toBe(1)
+    expect(await count('signings', `digest = '\\x${digest.slice(2)}'`)).toBe(1)
     expect(await count('batches', `boot_id = '\\x${batch.bootId}'`)).toBe(1)
     expect(await count('verifications', `boot_id = '\\x${batch.bootId}'`)).toBe(1)
     const jobs = await Promise.all(calls.map(({ slug }) => countJobs(slug)))
@@ -208,8 +223,8 @@ describe('signings', () => {
     await subject.store.insertSignings({ batch: later, signings: [second], now: NOW })
     const { rows } = await sql`
       select slug, tcb_status, encode(collateral_hash, 'hex') as collateral
-      from attestations join verifications on verification_id = id
-      where boot_id = ${Buffer.from(batch.bootId, 'hex')} order by id`.execute(subject.database.db)
+      from proofs as a join signings as s on s.id = a.signing_id join verifications as v on s.verification_id = v.id
+      where boot_id = ${Buffer.from(batch.bootId, 'hex')} order by v.id`.execute(subject.database.db)
     expect(rows).toEqual([
       { slug: first.slug, tcb_status: 'UpToDate', collateral: hash('sha256', batch.collateral) },
       { slug: second.slug, tcb_status: 'OutOfDate', collateral: hash('sha256', later.collateral) },
@@ -301,7 +316,7 @@ describe('signings', () => {
 
   test('what was stored is answered, though an earlier one that others lost to cannot be read', async () => {
     const database = await openDatabase(subject.options)
-    const isLookup = (node: object) => JSON.stringify(node).includes('select slug from attestations')
+    const isLookup = (node: object) => JSON.stringify(node).includes('select signing_id, slug from signing_lookups')
     const db = database.db.withPlugin({
       transformQuery({ node }) {
         if (isLookup(node)) throw new Error('the connection is gone')

@@ -12,13 +12,16 @@ import {
   type TxMetadata,
   toCanonicalJson,
   toEventHash,
+  toHex,
   toSignedDigest,
 } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
 import type { SharedHashes, SharedRecords, SigningBatch } from './batches.ts'
+import { CHECK_VIOLATION, toErrorCode } from './databaseError.ts'
 import type { Jobs } from './jobs.ts'
 import { PREPARED } from './openDatabase.ts'
+import { packJson, type Shared, toShared, unpackJson } from './packJson.ts'
 import type { Tables } from './tables.ts'
 import { toBytes, toDigits, toList } from './values.ts'
 
@@ -63,7 +66,7 @@ export async function findSigned(
   const walletIds = pairs.map(({ walletId }) => walletId)
   const digests = pairs.map(({ digest }) => digest && toDigits(digest))
   const { rows } = await sql<StoredRow>`${sql.raw(PREPARED)}
-    select p.wallet_id, encode(p.digest, 'hex') as digest, encode(p.signature, 'hex') as signature, a.slug
+    select p.wallet_id, encode(p.digest, 'hex') as digest, encode(p.signature, 'hex') as signature, l.slug
     from (
       select distinct wallet_id, decode(digest, 'hex') as digest
       from unnest(
@@ -71,9 +74,10 @@ export async function findSigned(
       ) as asked (wallet_id, digest)
     ) as asked
     join lateral (
-      select * from pending_transactions as p where p.wallet_id = asked.wallet_id and p.digest = asked.digest offset 0
-    ) as p on true
-    join lateral (select slug from attestations where pending_transaction_id = p.id offset 0) as a on true`.execute(db)
+      select signing_id, slug from signing_lookups where request = to_request(asked.wallet_id, asked.digest) offset 0
+    ) as l on true
+    join lateral (select wallet_id, digest, signature from signings where id = l.signing_id offset 0) as p
+      on p.wallet_id = asked.wallet_id and p.digest = asked.digest`.execute(db)
   return rows.map(toStored)
 }
 
@@ -91,14 +95,20 @@ export async function insertSignings(
     try {
       return await insertWithShared(deps, { batch, rows, now })
     } catch (error) {
-      if (!SHARED_CONSTRAINTS.has(toConstraint(error))) throw error
-      deps.sharedRecords.forget(batch)
+      if (isWithoutPartition(error)) await createPartitions(deps.db)
+      else if (SHARED_CONSTRAINTS.has(toConstraint(error))) deps.sharedRecords.forget(batch)
+      else throw error
       return await insertWithShared(deps, { batch, rows, now })
     }
   } catch (error) {
     if (toConstraint(error) === CHECKPOINT_CONSTRAINT) deps.sharedRecords.forget(batch)
     throw toSigningError(error)
   }
+}
+
+/** For the next millions of signings, before they come. */
+export async function createPartitions(db: Kysely<Tables>): Promise<void> {
+  await sql`select create_signing_partitions()`.execute(db)
 }
 
 async function insertWithShared(
@@ -120,44 +130,56 @@ async function insertWithShared(
   return [...inserted, ...earlier]
 }
 
-/** What the tables hold of a signing of either version. */
-type Row = Pick<Signing, 'slug' | 'walletId' | 'version' | 'statement' | 'leafIndex' | 'path' | 'witness'> & {
+/** What the tables hold of a signing of either version. `shared` is with what the batch's verification has. */
+type Row = Pick<Signing, 'slug' | 'walletId' | 'version'> & {
   kind: string
   digest: Hex | null
   signature: Hex | null
   txHash: Hex
   chainId: number
-  txMetadata: TxMetadata | null
-  subject: unknown
+  /** Of a transaction. */
+  data: Hex | null
+  /** Null of what is off the chain: the commitment is the hash. */
+  subject: TxMetadata | Signed['subject'] | null
+  facts: SigningFacts
   entropyHash: string | null
   release: string | null
-  approvals: readonly Approval[] | null
   logIndex: number | null
+}
+
+/** What of a signing only its receipt needs. */
+export type SigningFacts = {
+  statement: Statement | StatementV2
+  witness: AnyWitness
+  leafIndex: number
+  path: readonly string[]
+  /** Of a vault's transaction. */
+  approvals?: readonly Approval[] | undefined
 }
 
 function toRow(signing: Signing): Row {
   const { slug, walletId, version, statement, leafIndex, path, witness } = signing
-  const shared = { slug, walletId, version, statement, leafIndex, path, witness }
+  const shared = { slug, walletId, version }
   if (signing.version === 1) {
     const { digest, signature, txHash, chainId, entropyHash } = signing.statement
     const { release } = signing
-    const txMetadata = toStoredTx(signing.txMetadata)
-    const signed = { kind: 'transaction', digest, signature, txHash, chainId, txMetadata, entropyHash, release }
-    return { ...shared, ...signed, subject: null, approvals: null, logIndex: null }
+    const subject = toStoredTx(signing.txMetadata)
+    const signed = { kind: 'transaction', digest, signature, txHash, chainId, data: subject.data, subject, entropyHash }
+    return { ...shared, ...signed, facts: { statement, witness, leafIndex, path }, release, logIndex: null }
   }
-  const { signed, approvals = null, logIndex = null } = signing
+  const { signed, approvals, logIndex = null } = signing
   const { kind, subject } = signed
   const { signature, chainId } = hasSignature(signed) ? signed.subject : { signature: null, chainId: 0 }
   const isBeacon = 'kind' in witness
   return {
     ...shared,
     kind,
-    subject,
     signature,
     chainId,
-    approvals,
     logIndex,
-    txMetadata: null,
+    data: signed.kind === 'transaction' ? signed.subject.data : null,
+    subject: kind === 'off-chain' ? null : subject,
+    facts: { statement, witness, leafIndex, path, approvals },
     release: null,
     digest: toSignedDigest(signed),
     txHash: toEventHash(signed),
@@ -165,11 +187,43 @@ function toRow(signing: Signing): Row {
   }
 }
 
+/** Columns of a signing whose texts its packed ones leave out. */
+type KnownColumns = { tx_hash: Uint8Array; digest: Uint8Array | null; signature: Uint8Array | null }
+
+const toKnown = (columns: readonly (Uint8Array | null)[]) =>
+  columns.flatMap((bytes) => (bytes === null ? [] : `0x${toHex(bytes)}`))
+
+/** The subject of a signing, or the metadata of its transaction. With the first bytes of the data only, those are the data. */
+export function unpackSubject(row: KnownColumns & { data: Uint8Array | null; subject: Uint8Array | null }): unknown {
+  const { tx_hash: txHash, digest, signature, data, subject } = row
+  if (subject === null) return { commitment: toHex(txHash) }
+  return unpackJson(subject, toKnown([txHash, digest, signature, data]))
+}
+
+export function unpackFacts(row: KnownColumns & { facts: Uint8Array }, shared: Shared): SigningFacts {
+  return unpackJson(row.facts, toKnown([row.tx_hash, row.digest, row.signature]), shared) as SigningFacts
+}
+
+/** Long texts that several signings have: the nodes of their paths, the coordinator's key, the names and keys of sources. */
+function findShared(rows: readonly Row[]): Shared {
+  const once = new Set<string>()
+  const repeated = new Set<string>()
+  for (const { facts } of rows) {
+    const { statement, witness, path } = facts
+    for (const text of new Set([...path, ...Object.values(statement), ...Object.values(witness)])) {
+      if (typeof text !== 'string') continue
+      if (once.has(text)) repeated.add(text)
+      else once.add(text)
+    }
+  }
+  return toShared(repeated)
+}
+
 /**
  * Everything in one statement, and so in one transaction, that only inserts: its plan is good whatever the size of the tables, and kept
- * whatever that of the arrays, since the planner takes those in JSON for longer. (`is
+ * whatever that of the arrays, since nothing is found by them. (`is
  * true` makes the search for the new ones a hash table; as a join, it would compare all with all.) What
- * the signings share is written only if one of them is new. The order by (wallet, digest, hash) is that of all coordinators: two with
+ * the signings share is written only if one of them is new. The order by request is that of all coordinators: two with
  * the same ones wait for each other, never in a circle.
  */
 async function insertRows(
@@ -178,6 +232,7 @@ async function insertRows(
 ): Promise<StoredSigning[]> {
   const { batch, shared, rows: offered, now } = parameters
   const list = <T>(read: (row: Row) => T) => offered.map(read)
+  const texts = findShared(offered)
   const contentHash = hashBatchContent(batch)
   const note = batch.log && toLogNote(batch.log)
   if (offered.some(({ logIndex }) => logIndex !== null && logIndex >= (note?.size ?? 0))) {
@@ -186,42 +241,32 @@ async function insertRows(
   const at = new Date(now)
   const { rows } = await sql<StoredRow>`${sql.raw(PREPARED)}
     with input as materialized (
-      select nextval('pending_transactions_id_seq') as id, slug, wallet_id, kind, version, decode(digest, 'hex') as digest,
-        decode(signature, 'hex') as signature, decode(tx_hash, 'hex') as tx_hash, chain_id,
-        nullif(tx_metadata, 'null') as tx_metadata, nullif(subject, 'null') as subject, statement, leaf_index, decode(path, 'hex') as path, witness,
-        decode(entropy_hash, 'hex') as entropy_hash, decode(release, 'hex') as release,
-        nullif(approvals, 'null') as approvals, log_index
-      from rows from (
-        unnest(
-          ${list(({ slug }) => slug)}::text[],
-          ${list(({ walletId }) => walletId)}::uuid[],
-          ${list(({ kind }) => kind)}::text[],
-          ${list(({ version }) => version)}::smallint[],
-          ${list(({ digest }) => digest && toDigits(digest))}::text[],
-          ${list(({ signature }) => signature && toDigits(signature))}::text[],
-          ${list(({ txHash }) => toDigits(txHash))}::text[],
-          ${list(({ chainId }) => chainId)}::bigint[],
-          ${list(({ leafIndex }) => leafIndex)}::bigint[],
-          ${list(({ path }) => path.join(''))}::text[],
-          ${list(({ entropyHash }) => entropyHash)}::text[],
-          ${list(({ release }) => release)}::text[],
-          ${list(({ logIndex }) => logIndex)}::bigint[]
-        ),
-        jsonb_array_elements(${JSON.stringify(list(({ txMetadata }) => txMetadata))}::jsonb),
-        jsonb_array_elements(${JSON.stringify(list(({ subject }) => subject))}::jsonb),
-        jsonb_array_elements(${JSON.stringify(list(({ statement }) => statement))}::jsonb),
-        jsonb_array_elements(${JSON.stringify(list(({ witness }) => witness))}::jsonb),
-        jsonb_array_elements(${JSON.stringify(list(({ approvals }) => approvals))}::jsonb)
-      ) as r (slug, wallet_id, kind, version, digest, signature, tx_hash, chain_id, leaf_index, path, entropy_hash, release, log_index,
-        tx_metadata, subject, statement, witness, approvals)
+      select nextval('signings_id') as id, slug, wallet_id, kind, version, decode(digest, 'hex') as digest,
+        decode(signature, 'hex') as signature, decode(tx_hash, 'hex') as tx_hash, chain_id, decode(data, 'hex') as data,
+        decode(subject, 'hex') as subject, decode(facts, 'hex') as facts, sample, decode(release, 'hex') as release, log_index,
+        to_request(wallet_id, decode(coalesce(digest, tx_hash), 'hex')) as request
+      from unnest(
+        ${list(({ slug }) => slug)}::text[],
+        ${list(({ walletId }) => walletId)}::uuid[],
+        ${list(({ kind }) => kind)}::text[],
+        ${list(({ version }) => version)}::smallint[],
+        ${list(({ digest }) => digest && toDigits(digest))}::text[],
+        ${list(({ signature }) => signature && toDigits(signature))}::text[],
+        ${list(({ txHash }) => toDigits(txHash))}::text[],
+        ${list(({ chainId }) => chainId)}::bigint[],
+        ${list(({ data }) => data && toDigits(data))}::text[],
+        ${list((row) => row.subject && packJson(row.subject, [...toTexts(row), ...toText(row.data)]).toString('hex'))}::text[],
+        ${list((row) => packJson(row.facts, toTexts(row), texts).toString('hex'))}::text[],
+        ${list(({ entropyHash }) => entropyHash?.slice(0, 32))}::uuid[],
+        ${list(({ release }) => release)}::text[],
+        ${list(({ logIndex }) => logIndex)}::bigint[]
+      ) as r (slug, wallet_id, kind, version, digest, signature, tx_hash, chain_id, data, subject, facts, sample, release, log_index)
     ),
-    pending as (
-      insert into pending_transactions
-        (id, wallet_id, kind, digest, signature, tx_hash, chain_id, tx_metadata, subject, created_at)
-      select id, wallet_id, kind, digest, signature, tx_hash, chain_id, tx_metadata, subject, ${at}::timestamptz
-      from input order by wallet_id, digest, tx_hash
-      on conflict do nothing
-      returning id
+    lookup as (
+      insert into signing_lookups (signing_id, slug, request, sample)
+      select id, slug, request, sample from input order by request
+      on conflict (request) do nothing
+      returning signing_id
     ),
     batch as (
       insert into batches
@@ -230,31 +275,37 @@ async function insertRows(
         ${toBytes(batch.previous)}::bytea, ${batch.treeSize}::bigint, ${batch.quote}::bytea, ${batch.eventLog ?? null}::text,
         ${batch.mode}::text, ${JSON.stringify(batch.measurement)}::jsonb, ${JSON.stringify(batch.config)}::jsonb,
         ${at}::timestamptz
-      where exists (select from pending)
+      where exists (select from lookup)
       on conflict do nothing
     ),
     verification as (
       insert into verifications (boot_id, sequence, content_hash, collateral_hash, self_attestation_hash, coordinator_mode,
-        quote_verified, tcb_status, log_note, created_at)
+        quote_verified, tcb_status, coordinator_key, log_note, shared, created_at)
       select ${toBytes(batch.bootId)}::bytea, ${batch.sequence}::bigint, ${contentHash}::bytea,
         ${shared.collateralHash}::bytea, ${shared.selfAttestationHash}::bytea, ${batch.coordinatorMode}::text,
-        true, ${batch.tcbStatus}::text, ${note?.hash ?? null}::bytea, ${at}::timestamptz
-      where exists (select from pending)
+        true, ${batch.tcbStatus}::text, ${batch.release ? toBytes(batch.release.coordinatorKey) : null}::bytea,
+        ${note?.hash ?? null}::bytea, ${packJson(texts.texts)}::bytea, ${at}::timestamptz
+      where exists (select from lookup)
       returning id
     ),
     ${releaseRow({ batch, shared, contentHash, at })}
     ${noteRow({ note, logId: shared.logId, at })}
-    attestation as (
-      insert into attestations (pending_transaction_id, slug, verification_id, version, statement, leaf_index, path, witness,
-        entropy_hash, release, approvals, log_index, created_at)
-      select input.id, slug, verification.id, version, statement, leaf_index, path, witness, entropy_hash, release, approvals,
-        log_index, ${at}::timestamptz
+    signing as (
+      insert into signings (id, wallet_id, verification_id, chain_id, created_at, log_index, version, kind, tx_hash, digest, signature,
+        data, subject, facts, release)
+      select input.id, wallet_id, verification.id, chain_id, ${at}::timestamptz, log_index, version, kind, tx_hash, digest, signature,
+        data, subject, facts, release
       from input cross join verification
-      where (input.id in (select id from pending)) is true
+      where (input.id in (select signing_id from lookup)) is true
+    ),
+    proof as (
+      insert into proofs (signing_id, slug, created_at)
+      select id, slug, ${at}::timestamptz from input
+      where (id in (select signing_id from lookup)) is true
       returning slug
     ),
-    pins as (${sql.raw(jobs.insertPins('attestation'))})
-    select slug from attestation`.execute(db)
+    pins as (${sql.raw(jobs.insertPins('proof'))})
+    select slug from proof`.execute(db)
   const bySlug = new Map(offered.map((row) => [row.slug, row]))
   return rows.flatMap(({ slug }) => {
     const row = bySlug.get(slug)
@@ -273,7 +324,7 @@ function releaseRow(parameters: { batch: SigningBatch; shared: SharedHashes; con
       select ${toBytes(batch.bootId)}::bytea, ${batch.sequence}::bigint, ${toBytes(release.coordinatorKey)}::bytea,
         ${contentHash}::bytea, ${shared.collateralHash}::bytea, ${shared.coordinatorHash}::bytea,
         ${JSON.stringify(batch.settings)}::jsonb, ${release.ed25519}::bytea, ${release.mlDsa65}::bytea, ${at}::timestamptz
-      where exists (select from pending)
+      where exists (select from lookup)
       on conflict do nothing
     ),`
 }
@@ -285,7 +336,7 @@ function noteRow(parameters: { note: LogNote | undefined; logId: number | undefi
   return sql`note as (
       insert into log_notes (hash, log_id, size, note, created_at)
       select ${note.hash}::bytea, ${logId}::integer, ${note.size}::bigint, ${note.text}::text, ${at}::timestamptz
-      where exists (select from pending)
+      where exists (select from lookup)
       on conflict do nothing
     ),`
 }
@@ -315,6 +366,10 @@ function hashBatchContent(batch: SigningBatch): Buffer {
   }
   return hash('sha256', toCanonicalJson(content), 'buffer')
 }
+
+const toText = (hex: Hex | null) => (hex === null ? [] : [`0x${toDigits(hex)}`])
+/** Those that `unpackSubject` and `unpackFacts` know, in their order. */
+const toTexts = ({ txHash, digest, signature }: Row) => [txHash, digest, signature].flatMap(toText)
 
 /** The form that goes into receipts. What it says was checked before it was signed. */
 function toStoredTx(txMetadata: TxMetadata): TxMetadata {
@@ -350,7 +405,12 @@ const SHARED_CONSTRAINTS: ReadonlySet<string> = new Set([
 const CHECKPOINT_CONSTRAINT = 'log_notes_checkpoint_fkey'
 
 function toConstraint(error: unknown): string {
-  return error instanceof Error && 'constraint' in error ? String(error.constraint) : ''
+  return error instanceof Error && 'constraint' in error ? String(error.constraint ?? '') : ''
+}
+
+/** The ids have reached a partition that nobody has created ahead. */
+function isWithoutPartition(error: unknown): boolean {
+  return toErrorCode(error) === CHECK_VIOLATION && toConstraint(error) === ''
 }
 
 /** Rules of the database that a caller can break without a fault of the database. */
@@ -359,7 +419,7 @@ function toSigningError(error: unknown): unknown {
   if (constraint === 'verifications_batch_fkey' || constraint === 'releases_batch_fkey') {
     return new CoordinatorError('attestation_invalid', 'another batch of this number is recorded', { cause: error })
   }
-  if (constraint === 'attestations_entropy_hash_key') {
+  if (constraint === 'signing_lookups_sample_key') {
     return new CoordinatorError('entropy_unavailable', 'an entropy sample was used before', { cause: error })
   }
   if (constraint === CHECKPOINT_CONSTRAINT) {
@@ -376,7 +436,7 @@ export async function findSignedAt(
   const { rows } = await sql<{ created_at: Date }>`
     select p.created_at from wallets as w
     join lateral (
-      select id, created_at from pending_transactions where wallet_id = w.id order by id desc limit ${position}::bigint
+      select id, created_at from signings where wallet_id = w.id order by id desc limit ${position}::bigint
     ) as p on true
     where w.user_id = ${userId}::uuid
     order by p.id desc offset ${position - 1}::bigint limit 1`.execute(db)

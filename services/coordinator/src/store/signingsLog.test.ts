@@ -209,8 +209,8 @@ describe('signings with a log', () => {
     await insert(batch, signings)
     const { slug } = signings[0] as SigningV2
     for (const change of [
-      `attestations set log_index = 0 where slug = '${slug}'`,
-      `attestations set log_index = null where slug = '${slug}'`,
+      `signings set log_index = 0 where id = (select signing_id from proofs where slug = '${slug}')`,
+      `signings set log_index = null where id = (select signing_id from proofs where slug = '${slug}')`,
       'verifications set log_note = null',
     ])
       await expect(subject.query(`update ${change}`)).rejects.toMatchObject({ code: '23001' })

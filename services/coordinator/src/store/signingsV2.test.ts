@@ -176,34 +176,31 @@ describe('signings of version 2', () => {
   })
 
   describe('the database itself refuses', () => {
-    const columns = '(wallet_id, kind, digest, signature, tx_hash, chain_id, tx_metadata, subject, created_at)'
     const hash = 'ab'.repeat(32)
-    const commitment = `'{"commitment":"${hash}"}'`
     const [digest, signature] = [`'\\x${hash}'`, `'\\x${'11'.repeat(65)}'`]
+    const add = (values: string) =>
+      subject.query(`insert into signings (id, wallet_id, verification_id, version, created_at, facts, kind, digest, signature, tx_hash,
+          chain_id, data, subject)
+        select nextval('signings_id'), '${wallet.id}', max(id), 2, now(), '', ${values} from verifications`)
     test.each([
-      ['a digest', `'off-chain', ${digest}, null, '\\x${hash}', 0, null, ${commitment}`],
-      ['a signature', `'off-chain', null, ${signature}, '\\x${hash}', 0, null, ${commitment}`],
-      ['a chain', `'off-chain', null, null, '\\x${hash}', 1, null, ${commitment}`],
-      ['metadata', `'off-chain', null, null, '\\x${hash}', 0, '{}', ${commitment}`],
-      ['more than a commitment', `'off-chain', null, null, '\\x${hash}', 0, null, '{"commitment":"${hash}","more":1}'`],
-      ['another commitment than its hash', `'off-chain', null, null, '\\x${hash}', 0, null, '{"commitment":"00"}'`],
-      ['no subject', `'off-chain', null, null, '\\x${hash}', 0, null, null`],
-      ['an unknown kind', `'message', null, null, '\\x${hash}', 0, null, ${commitment}`],
+      ['a digest', `'off-chain', ${digest}, null, '\\x${hash}', 0, null, null`],
+      ['a signature', `'off-chain', null, ${signature}, '\\x${hash}', 0, null, null`],
+      ['a chain', `'off-chain', null, null, '\\x${hash}', 1, null, null`],
+      ['data', `'off-chain', null, null, '\\x${hash}', 0, '', null`],
+      ['a subject', `'off-chain', null, null, '\\x${hash}', 0, null, ''`],
+      ['an unknown kind', `'message', null, null, '\\x${hash}', 0, null, null`],
     ])('an off-chain row with %s', async (_, values) => {
-      await expect(
-        subject.query(`insert into pending_transactions ${columns} values ('${wallet.id}', ${values}, now())`),
-      ).rejects.toThrow('pending_transactions_kind')
+      await expect(add(values)).rejects.toThrow('signings_kind')
     })
 
     test.each([
-      ['no digest', `'transaction', null, ${signature}, '\\x${hash}', 1, '{}', null`],
-      ['no signature', `'transaction', ${digest}, null, '\\x${hash}', 1, '{}', null`],
-      ['neither metadata nor subject', `'transaction', ${digest}, ${signature}, '\\x${hash}', 1, null, null`],
-      ['chain 0', `'authorization', ${digest}, ${signature}, '\\x${hash}', 0, null, '{}'`],
+      ['no digest', `'transaction', null, ${signature}, '\\x${hash}', 1, '', ''`],
+      ['no signature', `'transaction', ${digest}, null, '\\x${hash}', 1, '', ''`],
+      ['no subject', `'transaction', ${digest}, ${signature}, '\\x${hash}', 1, '', null`],
+      ['no data', `'transaction', ${digest}, ${signature}, '\\x${hash}', 1, null, ''`],
+      ['chain 0', `'authorization', ${digest}, ${signature}, '\\x${hash}', 0, null, ''`],
     ])('a public row with %s', async (_, values) => {
-      await expect(
-        subject.query(`insert into pending_transactions ${columns} values ('${wallet.id}', ${values}, now())`),
-      ).rejects.toThrow('pending_transactions_kind')
+      await expect(add(values)).rejects.toThrow('signings_kind')
     })
 
     test('a change or deletion of a release, a coordinator’s block or a version', async () => {
@@ -214,10 +211,9 @@ describe('signings of version 2', () => {
       }
       await expect(subject.query(`update releases set settings = '{}'`)).rejects.toThrow('immutable')
       await expect(
-        subject.query(
-          `update attestations set version = 1, release = '\\x${'00'.repeat(64)}' where slug = '${signing.slug}'`,
-        ),
-      ).rejects.toThrow('never changes')
+        subject.query(`update signings set version = 1, release = '\\x${'00'.repeat(64)}'
+          where id = (select signing_id from proofs where slug = '${signing.slug}')`),
+      ).rejects.toThrow('immutable')
     })
   })
 })

@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import { CONFIRM_QUEUE, type Jobs, PIN_QUEUE, POLICY_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
+import { createPartitions } from './signings.ts'
 import type { Tables } from './tables.ts'
 
 export type Swept = { pins: number; policies: number; hasDue: boolean; hasOpen: boolean }
@@ -21,7 +22,7 @@ export async function enqueueMissing(
   { db, jobs }: { db: Kysely<Tables>; jobs: Jobs },
   { now }: { now: number },
 ): Promise<Swept> {
-  return db.transaction().execute(async (transaction) => {
+  const swept = await db.transaction().execute(async (transaction) => {
     const before = new Date(now - GRACE_MS)
     // In one array, because PostgreSQL guesses that each job has hundreds of slugs: for so many it makes no hash table, and each proof would
     // be compared with each of them.
@@ -36,7 +37,7 @@ export async function enqueueMissing(
         ) as named
       ),
       missing as (
-        select slug from attestations
+        select slug from proofs
         where status = 'pending_pin' and created_at < ${before}::timestamptz
           and slug not in (select unnest(slugs) from live)
         order by created_at limit ${MAX_FOUND}
@@ -57,7 +58,7 @@ export async function enqueueMissing(
     await jobs.insert(transaction, POLICY_QUEUE, policies)
     const { rows: found } = await sql<{ has_due: boolean; has_open: boolean }>`
       select
-        exists (select from attestations where status = 'pending_onchain' and publication_id is null) as has_due,
+        exists (select from proofs where status = 'pending_onchain' and publication_id is null) as has_due,
         exists (select from publications where status in ('pending', 'confirmed')) as has_open`.execute(transaction)
     const hasDue = found[0]?.has_due === true
     const hasOpen = found[0]?.has_open === true
@@ -66,4 +67,6 @@ export async function enqueueMissing(
     if (hasOpen) await jobs.insert(transaction, CONFIRM_QUEUE, [{ data: {} }])
     return { pins: pins.length, policies: policies.length, hasDue, hasOpen }
   })
+  await createPartitions(db)
+  return swept
 }

@@ -1,13 +1,8 @@
 import type {
   AnyWitness,
-  Approval,
   EnclaveSettings,
   ProofStatus,
   SignatureKind,
-  Signed,
-  Statement,
-  StatementV2,
-  TxMetadata,
   WebhookData,
   WebhookType,
 } from '@countersign/protocol'
@@ -105,58 +100,56 @@ export type Tables = {
     quote_verified: boolean
     tcb_status: string
     created_at: Date
+    /** Of its release, where there is one. */
+    coordinator_key: Bytes | null
     /** Where the statements were released by a log's note. */
     log_note: Bytes | null
+    /** Texts that several of its signings have, packed. */
+    shared: Bytes
   }
   logs: { id: GeneratedAlways<number>; hash: Bytes; origin: string; key: string; created_at: Date }
   log_notes: { hash: Bytes; log_id: number; size: BigInteger; note: string; created_at: Date }
-  pending_transactions: {
-    id: Generated<BigInteger>
+  signing_lookups: { signing_id: BigInteger; slug: string; request: string; sample: string | null }
+  signings: {
+    id: BigInteger
     wallet_id: string
-    kind: Generated<SignatureKind>
+    verification_id: BigInteger
+    chain_id: BigInteger
+    created_at: Date
+    /** Of its entry, where there is a log. */
+    log_index: BigInteger | null
+    version: 1 | 2
+    kind: SignatureKind
+    /** What the event names. */
+    tx_hash: Bytes
     /** Not of a kind that is off the chain. */
     digest: Bytes | null
     signature: Bytes | null
-    /** What the event names. */
-    tx_hash: Bytes
-    chain_id: BigInteger
-    /** Of version 1. */
-    tx_metadata: Json<TxMetadata> | null
-    /** Of version 2. */
-    subject: Json<Signed['subject']> | null
-    created_at: Date
-  }
-  attestations: {
-    pending_transaction_id: BigInteger
-    slug: string
-    verification_id: BigInteger
-    version: Generated<1 | 2>
-    statement: Json<Statement | StatementV2>
-    leaf_index: number
-    path: Bytes
-    witness: Json<AnyWitness>
-    /** Null for a round of a beacon. */
-    entropy_hash: Bytes | null
+    /** Of a transaction. */
+    data: Bytes | null
+    /** Packed: of version 1 the transaction's metadata. Null of a kind that is off the chain. */
+    subject: Bytes | null
+    /** Packed `SigningFacts`. */
+    facts: Bytes
     /** Of version 1. */
     release: Bytes | null
+  }
+  proofs: {
+    signing_id: BigInteger
+    slug: string
     status: ProofStatus
-    receipt_bytes: Bytes | null
-    /** How many bytes the receipt took here, once it is on IPFS alone. */
-    receipt_dropped: number | null
     ipfs_cid: string | null
-    onchain_tx_hash: Bytes | null
-    onchain_block_number: BigInteger | null
     created_at: Date
-    pin_attempts: Generated<number>
-    failure: string | null
     pinned_at: Date | null
     publication_id: BigInteger | null
+    pin_attempts: Generated<number>
+    failure: string | null
     publish_limit: Generated<number>
-    /** Of a vault's transaction. */
-    approvals: Json<readonly Approval[]> | null
-    /** Of its entry, where there is a log. */
-    log_index: BigInteger | null
+    /** How many bytes the receipt took here, once it is on IPFS alone. */
+    receipt_dropped: number | null
   }
+  /** Packed. */
+  receipts: { signing_id: BigInteger; bytes: Bytes }
   publications: {
     id: GeneratedAlways<BigInteger>
     chain_id: BigInteger

@@ -10,6 +10,16 @@ export function toDigits(hex: string): string {
   return (hex.startsWith('0x') ? hex.slice(2) : hex).toLowerCase()
 }
 
+/** The proof with this slug; null, and so none, where there is none. */
+export const bySlug = (slug: string) => sql<string>`(select signing_id from signing_lookups where slug = ${slug})`
+
+/** As an array, which the planner cannot turn into a join with all proofs. */
+export const idsOf = (slugs: readonly string[]) =>
+  sql`array(select signing_id from signing_lookups where slug = any(${[...slugs]}::text[]))`
+
+/** Written so that the planner does not take it for the condition of an index, and reads all open proofs instead of one. */
+export const isOpen = (status: 'pending_pin' | 'pending_onchain') => sql<boolean>`status is not distinct from ${status}`
+
 /** Copies the bytes, because the driver returns slices of larger buffers. */
 export function toOwnBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(bytes)

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { completeRow, pinRows } from '../../test/store/rows.ts'
 import {
   createTestBatch,
   createTestSession,
@@ -105,20 +106,23 @@ describe('webhooks', () => {
     const { slug, statement } = createTestSigning(wallet)
     const signing = { ...createTestSigning(wallet), slug, statement }
     await subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })
-    const set = (text: string) => subject.query(`update attestations set ${text} where slug = '${slug}'`)
-    const pinned = `receipt_bytes = '{}', ipfs_cid = 'bafkcid'`
+    const set = (text: string) => subject.query(`update proofs set ${text} where slug = '${slug}'`)
     if (status === 'pin_failed') await set(`status = 'pin_failed', failure = 'pin_refused'`)
     else {
-      await set(`status = 'pending_onchain', ${pinned}`)
+      await pinRows(subject.database.db, [slug], { toCid: () => 'bafkcid' })
       expect(await claim(id)).toEqual([])
-      const made = `status = '${status}', failure = 'publish_reverted', onchain_tx_hash = decode(repeat('ab', 32), 'hex'), onchain_block_number = 7`
+      const finish = async (db: TestStore['database']['db']) => {
+        if (status === 'complete') await completeRow(db, slug)
+        else
+          await sql`update proofs set status = ${status}, failure = 'publish_reverted' where slug = ${slug}`.execute(db)
+      }
       const undone = subject.database.db.transaction().execute(async (transaction) => {
-        await sql.raw(`update attestations set ${made} where slug = '${slug}'`).execute(transaction)
+        await finish(transaction)
         throw new Error('undone')
       })
       await expect(undone).rejects.toThrow('undone')
       expect(await claim(id)).toEqual([])
-      await set(made)
+      await finish(subject.database.db)
       await set('pin_attempts = 3')
     }
     expect(await claim(id)).toMatchObject([

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Hex, ProofStatus } from '@countersign/protocol'
 import type { Log, LogLine } from '@countersign/service'
 import { type FakeChain, type StartFakeChainParameters, startFakeChain } from '@countersign/testing'
@@ -10,6 +11,7 @@ import { type ConfirmDeps, createSightings, HOLDING_MS } from '../../src/publish
 import { createOutages, publishDue } from '../../src/publish/publish.ts'
 import { createPublicationStore, type PublicationStore } from '../../src/store/publications.ts'
 import type { Wallet } from '../../src/store/wallets.ts'
+import { pinRows } from '../store/rows.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -75,7 +77,7 @@ export async function createScene(
   { confirmations = 6, ...chainOptions }: StartFakeChainParameters & { confirmations?: number } = {},
 ) {
   const { db } = subject.database
-  await sql`truncate attestations, pending_transactions, publication_transactions, publications`.execute(db)
+  await sql`truncate proofs, receipts, signings, signing_lookups, publication_transactions, publications`.execute(db)
   await sql`delete from pgboss.job`.execute(db)
   let now = NOW
   const clock = { now: () => now }
@@ -108,26 +110,24 @@ export async function createScene(
     const signings = Array.from({ length: count }, () => createTestSigning(wallet))
     await subject.store.insertSignings({ batch: createTestBatch(), signings, now })
     const slugs = signings.map(({ slug }) => slug)
-    await sql`update attestations set status = 'pending_onchain', receipt_bytes = '{}', pinned_at = ${new Date(now)},
-      ipfs_cid = 'bafkrei' || substr(encode(sha256(slug::bytea), 'hex'), 1, 52)
-      where slug = any(${slugs}::text[])`.execute(db)
+    await pinRows(db, slugs, { toCid: (slug) => `bafkrei${hash('sha256', slug).slice(0, 52)}`, now })
     return (await proofs()).filter(({ slug }) => slugs.includes(slug))
   }
 
   async function proofs(): Promise<ProofRow[]> {
     const { rows } = await sql<ProofRow>`
-      select slug, '0x' || encode(w.address, 'hex') as wallet, '0x' || encode(p.tx_hash, 'hex') as "txHash", status, failure,
-        ipfs_cid as cid, '0x' || encode(onchain_tx_hash, 'hex') as "onchainTxHash", publication_id::int as "publicationId",
-        onchain_block_number::int as "onchainBlockNumber", publish_limit::int as "publishLimit"
-      from attestations as a join pending_transactions as p on p.id = a.pending_transaction_id
-        join wallets as w on w.id = p.wallet_id
-      order by a.pending_transaction_id`.execute(db)
+      select slug, '0x' || encode(w.address, 'hex') as wallet, '0x' || encode(p.tx_hash, 'hex') as "txHash", a.status, failure,
+        ipfs_cid as cid, '0x' || encode(b.tx_hash, 'hex') as "onchainTxHash", publication_id::int as "publicationId",
+        b.block_number::int as "onchainBlockNumber", publish_limit::int as "publishLimit"
+      from proofs as a join signings as p on p.id = a.signing_id join wallets as w on w.id = p.wallet_id
+        left join publications as b on b.id = a.publication_id and a.status = 'complete'
+      order by a.signing_id`.execute(db)
     return rows
   }
 
   async function publications(): Promise<PublicationRow[]> {
     const { rows } = await sql<Omit<PublicationRow, 'transactions'>>`
-      select id::int, nonce::int, status, (select count(*)::int from attestations where publication_id = p.id) as proofs
+      select id::int, nonce::int, status, (select count(*)::int from proofs where publication_id = p.id) as proofs
       from publications as p order by p.nonce`.execute(db)
     const { rows: transactions } = await sql<{ id: number; hash: Hex; kind: string; fee: string; isSent: boolean }>`
       select publication_id::int as id, '0x' || encode(tx_hash, 'hex') as hash, kind, max_fee_per_gas::text as fee,
@@ -212,7 +212,7 @@ export async function createScene(
   async function hasWork(): Promise<boolean> {
     const { rows } = await sql<{ has_work: boolean }>`
       select exists (select from publications where status in ('pending', 'confirmed'))
-        or exists (select from attestations where status = 'pending_onchain') as has_work`.execute(db)
+        or exists (select from proofs where status = 'pending_onchain') as has_work`.execute(db)
     return rows[0]?.has_work === true
   }
 

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { toCid } from '@countersign/receipt'
-import { type Kysely, sql } from 'kysely'
 import { assembleReceipt } from '../../src/publish/assembleReceipt.ts'
 import { findPins } from '../../src/store/findPins.ts'
 import { createPublicationStore } from '../../src/store/publications.ts'
-import type { Tables } from '../../src/store/tables.ts'
+import { pinRows } from './rows.ts'
 import { createTestBatch, createTestSigning, createTestWallet, randomHex, type TestStore } from './store.ts'
 
 const CHAIN = 84_532
@@ -30,7 +29,7 @@ export async function createCompleteProofs(
         : assembleReceipt(work).receipt.bytes
     return { slug, bytes, cid: toCid(bytes), userId: wallet.userId }
   })
-  for (const { slug, bytes, cid } of proofs) await pin(database.db, { slug, bytes, cid, now })
+  for (const { slug, bytes, cid } of proofs) await pinRows(database.db, [slug], { bytes, toCid: () => cid, now })
   const publications = createPublicationStore({ db: database.db, jobs })
   const account = `0x${randomHex(20)}` as const
   const hash = `0x${randomHex(32)}` as const
@@ -48,12 +47,4 @@ export async function createCompleteProofs(
   await publications.confirm({ id, txHash: hash, blockNumber: 7 })
   if (isFinal) await publications.finish({ id })
   return proofs
-}
-
-async function pin(
-  db: Kysely<Tables>,
-  { slug, bytes, cid, now }: { slug: string; bytes: Uint8Array; cid: string; now: number },
-) {
-  await sql`update attestations set status = 'pending_onchain', receipt_bytes = ${bytes}, ipfs_cid = ${cid},
-    pinned_at = ${new Date(now)} where slug = ${slug}`.execute(db)
 }

@@ -27,7 +27,9 @@ describe('whether a database has all that its proofs need', () => {
   })
   afterAll(() => subject.stop())
   // Rows are kept from deletion; this is none.
-  beforeEach(() => sql`truncate pending_transactions, attestations, publications cascade`.execute(subject.database.db))
+  beforeEach(() =>
+    sql`truncate signings, signing_lookups, proofs, receipts, publications cascade`.execute(subject.database.db),
+  )
 
   const check = (earlier?: ListedProof[]) => checkProofs(subject.database.db, earlier && { earlier })
   async function sign(): Promise<string> {
@@ -43,17 +45,19 @@ describe('whether a database has all that its proofs need', () => {
   }
   /** As a fault of disks or hands would: past the rules of the database. */
   async function damage(statement: string) {
-    await subject.query('alter table attestations disable trigger user')
+    const tables = ['proofs', 'receipts', 'signings']
+    for (const table of tables) await subject.query(`alter table ${table} disable trigger user`)
     await subject.query(statement)
-    await subject.query('alter table attestations enable trigger user')
+    for (const table of tables) await subject.query(`alter table ${table} enable trigger user`)
   }
   async function publish(slug: string, status: 'confirmed' | 'final') {
     await sql`insert into publications (chain_id, account, nonce, contract, calldata, status, tx_hash, block_number, created_at)
       values (1, ${Buffer.alloc(20)}, 1, ${Buffer.alloc(20)}, '', ${status}, ${Buffer.alloc(32)}, 1, now())`.execute(
       subject.database.db,
     )
-    await damage(`update attestations set status = 'complete', onchain_tx_hash = decode('${'00'.repeat(32)}', 'hex'),
-      onchain_block_number = 1, publication_id = (select max(id) from publications) where slug = '${slug}'`)
+    await damage(
+      `update proofs set status = 'complete', publication_id = (select max(id) from publications) where slug = '${slug}'`,
+    )
   }
 
   test('an empty one has', async () => {
@@ -98,20 +102,20 @@ describe('whether a database has all that its proofs need', () => {
   })
 
   test('a receipt with one byte changed', async () => {
-    const slug = await pin()
-    await damage(`update attestations set receipt_bytes = set_byte(receipt_bytes, 0, 0) where slug = '${slug}'`)
+    await pin()
+    await damage(`update receipts set bytes = set_byte(bytes, 1, 0)`)
     expect(await check()).toMatchObject({ matching: 0, faults: [expect.stringContaining('are not those of')] })
   })
 
   test('a receipt that cannot be made, since what it shares is missing', async () => {
-    const slug = await sign()
-    await damage(`update attestations set release = null, version = 2 where slug = '${slug}'`)
+    await sign()
+    await damage(`update signings set release = null, version = 2`)
     expect(await check()).toMatchObject({ makeable: 0, faults: [expect.stringMatching(/cannot be made/)] })
   })
 
   test('a signature without a proof', async () => {
     await sign()
-    await damage('delete from attestations')
+    await damage('delete from proofs')
     expect((await check()).faults).toEqual([expect.stringMatching(/^signature \d+ has no proof$/)])
   })
 
@@ -119,12 +123,12 @@ describe('whether a database has all that its proofs need', () => {
     const slug = await pin()
     await publish(slug, 'confirmed')
     expect((await check()).faults).toEqual([])
-    await sql`alter table attestations drop constraint attestations_pinned`.execute(subject.database.db)
-    await damage('update attestations set receipt_bytes = null')
+    await damage('delete from receipts')
     expect((await check()).faults).toEqual([expect.stringContaining('are missing')])
-    await damage('update attestations set receipt_dropped = 1')
+    await damage('update proofs set receipt_dropped = 1')
     expect(await check()).toMatchObject({ dropped: 1, faults: [] })
-    await damage('update attestations set publication_id = null')
+    await sql`alter table proofs drop constraint proofs_published`.execute(subject.database.db)
+    await damage('update proofs set publication_id = null')
     expect((await check()).faults.join()).toMatch(/its publication is not/)
   })
 })

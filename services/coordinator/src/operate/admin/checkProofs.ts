@@ -3,6 +3,7 @@ import { toCid } from '@countersign/receipt'
 import { type Kysely, sql } from 'kysely'
 import { assembleReceipt } from '../../publish/assembleReceipt.ts'
 import { findPins } from '../../store/findPins.ts'
+import { unpackReceipt } from '../../store/packReceipt.ts'
 import type { Tables } from '../../store/tables.ts'
 import { toReason } from '../../toReason.ts'
 
@@ -68,12 +69,13 @@ export async function checkProofs(
 
 function readPage(db: Kysely<Tables>, after: string) {
   return db
-    .selectFrom('attestations as a')
+    .selectFrom('proofs as a')
     .leftJoin('publications as p', 'p.id', 'a.publication_id')
-    .where('a.pending_transaction_id', '>', after)
-    .orderBy('a.pending_transaction_id')
+    .leftJoin('receipts as r', 'r.signing_id', 'a.signing_id')
+    .where('a.signing_id', '>', after)
+    .orderBy('a.signing_id')
     .limit(PAGE)
-    .select(['a.pending_transaction_id as id', 'a.slug', 'a.status', 'a.receipt_bytes as bytes', 'a.ipfs_cid as cid'])
+    .select(['a.signing_id as id', 'a.slug', 'a.status', 'r.bytes', 'a.ipfs_cid as cid'])
     .select(['a.receipt_dropped as dropped', 'p.status as publication'])
     .execute()
 }
@@ -83,7 +85,7 @@ function checkRow({ slug, status, bytes, dropped, cid, publication }: Row, resul
   if (status === 'complete' && !isPublished) result.faults.push(`${slug} is complete, and its publication is not`)
   if (cid === null) return
   if (bytes !== null) {
-    if (toCid(bytes) === cid) result.matching += 1
+    if (toCid(unpackReceipt(bytes)) === cid) result.matching += 1
     else result.faults.push(`${slug}: the bytes of its receipt are not those of ${cid}`)
   } else if (dropped !== null) result.dropped += 1
   else result.faults.push(`${slug}: the bytes of its receipt are missing`)
@@ -108,8 +110,8 @@ async function findOrphans(db: Kysely<Tables>): Promise<string[]> {
   let after = '0'
   while (orphans.length < MAX_ORPHANS) {
     const { rows } = await sql<{ id: string; isOrphan: boolean }>`
-      select p.id, not exists (select from attestations as a where a.pending_transaction_id = p.id) as "isOrphan"
-      from pending_transactions as p where p.id > ${after} order by p.id limit ${ORPHANS_PAGE}`.execute(db)
+      select p.id, not exists (select from proofs as a where a.signing_id = p.id) as "isOrphan"
+      from signings as p where p.id > ${after} order by p.id limit ${ORPHANS_PAGE}`.execute(db)
     const last = rows.at(-1)
     if (last === undefined) break
     after = String(last.id)

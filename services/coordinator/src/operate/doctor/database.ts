@@ -94,10 +94,10 @@ export function createDatabaseChecks(context: Context): { checks: Check[]; view:
       },
       async findPinnedCid() {
         const row = await opened?.db
-          .selectFrom('attestations')
+          .selectFrom('proofs')
           .where('ipfs_cid', 'is not', null)
           .where('pinned_at', 'is not', null)
-          .orderBy('pending_transaction_id', 'desc')
+          .orderBy('signing_id', 'desc')
           .select('ipfs_cid')
           .limit(1)
           .executeTakeFirst()

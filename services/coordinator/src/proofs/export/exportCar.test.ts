@@ -117,7 +117,7 @@ describe('exports', () => {
   test('a position is before the first of a time', async () => {
     const start = NOW + 2_000 * HOUR
     const { proofs } = await create(3, start)
-    const { rows } = await sql<{ id: string }>`select pending_transaction_id::text as id from attestations
+    const { rows } = await sql<{ id: string }>`select signing_id::text as id from proofs
       where slug = ${proofs[0]?.slug ?? ''}`.execute(subject.database.db)
     expect(await findPosition(subject.database.db, start)).toBe(String(Number(rows[0]?.id) - 1))
     const last = await findPosition(subject.database.db, start + 1)
@@ -216,9 +216,12 @@ describe('exports', () => {
   test('a page of signatures without a proof does not end the list', async () => {
     const now = NOW + 7_000 * HOUR
     const { proofs, userId } = await create(1, now)
-    await sql`insert into pending_transactions (wallet_id, digest, signature, tx_hash, chain_id, tx_metadata, kind, subject, created_at)
-      select p.wallet_id, sha256(('lone' || n)::bytea), p.signature, p.tx_hash, p.chain_id, p.tx_metadata, p.kind, p.subject, p.created_at
-      from pending_transactions as p join attestations as a on a.pending_transaction_id = p.id, generate_series(1, 1001) as n
+    const columns = sql.raw(
+      'wallet_id, verification_id, version, signature, tx_hash, chain_id, data, kind, subject, facts, release',
+    )
+    await sql`insert into signings (id, created_at, digest, ${columns})
+      select nextval('signings_id'), p.created_at, sha256(('lone' || n)::bytea), ${columns}
+      from signings as p join proofs as a on a.signing_id = p.id, generate_series(1, 1001) as n
       where a.slug = ${proofs[0]?.slug ?? ''}`.execute(subject.database.db)
     // Before the user's own proof, which is older; and before this one, which is younger.
     await create(1, now)

@@ -1,0 +1,26 @@
+import { equalBytes, toCanonicalJson } from '@countersign/protocol'
+import { packJson, unpackJson } from './packJson.ts'
+
+type Bytes = Uint8Array<ArrayBuffer>
+
+/** How a receipt is stored: the first byte says whether it is packed. What packing would not give again is stored as it is. */
+export function packReceipt(bytes: Uint8Array): Buffer {
+  const packed = pack(bytes)
+  return packed === undefined ? Buffer.concat([Buffer.of(0), bytes]) : Buffer.concat([Buffer.of(1), packed])
+}
+
+export function unpackReceipt(stored: Uint8Array): Bytes {
+  const content = stored.subarray(1)
+  return stored[0] === 1 ? toCanonicalBytes(unpackJson(content)) : new Uint8Array(content)
+}
+
+function pack(bytes: Uint8Array): Buffer | undefined {
+  try {
+    const packed = packJson(JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()))
+    return equalBytes(toCanonicalBytes(unpackJson(packed)), bytes) ? packed : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const toCanonicalBytes = (value: unknown): Bytes => new Uint8Array(Buffer.from(toCanonicalJson(value)))

@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto'
+import { type Kysely, sql } from 'kysely'
+import { packReceipt, unpackReceipt } from '../../src/store/packReceipt.ts'
+import type { Tables } from '../../src/store/tables.ts'
+
+/** A proof's rows, with its receipt as it was frozen. */
+export async function findProofRow(db: Kysely<Tables>, slug: string) {
+  const { bytes, ...row } = await db
+    .selectFrom('proofs')
+    .leftJoin('receipts', 'receipts.signing_id', 'proofs.signing_id')
+    .where('slug', '=', slug)
+    .select(['status', 'ipfs_cid', 'pin_attempts', 'failure', 'pinned_at', 'bytes'])
+    .executeTakeFirstOrThrow()
+  return { ...row, receipt: bytes && unpackReceipt(bytes) }
+}
+
+export async function freezeRow(db: Kysely<Tables>, slug: string, bytes: Uint8Array = Buffer.from('{}')) {
+  await sql`insert into receipts (signing_id, bytes) select signing_id, ${packReceipt(bytes)} from proofs
+    where slug = ${slug} on conflict do nothing`.execute(db)
+}
+
+/** As the pin stage leaves them, behind its back. */
+export async function pinRows(
+  db: Kysely<Tables>,
+  slugs: readonly string[],
+  {
+    bytes,
+    toCid = (slug) => `bafk${slug}`,
+    now,
+  }: { bytes?: Uint8Array; toCid?: (slug: string) => string; now?: number } = {},
+) {
+  for (const slug of slugs) {
+    await freezeRow(db, slug, bytes)
+    await sql`update proofs set status = 'pending_onchain', ipfs_cid = ${toCid(slug)},
+      pinned_at = ${now === undefined ? null : new Date(now)} where slug = ${slug}`.execute(db)
+  }
+}
+
+/** As the confirm stage leaves it, in block 7 of a publication that is not stored otherwise: its id. */
+export async function completeRow(db: Kysely<Tables>, slug: string): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    with made as (
+      insert into publications (chain_id, account, nonce, contract, calldata, status, tx_hash, block_number, created_at)
+      values (1, ${randomBytes(20)}, 0, ${randomBytes(20)}, '', 'confirmed', decode(repeat('ab', 32), 'hex'), 7, now()) returning id
+    ) update proofs set publication_id = made.id, status = 'complete' from made where slug = ${slug} returning made.id::int`.execute(
+    db,
+  )
+  return rows[0]?.id ?? 0
+}
