@@ -41,6 +41,7 @@ test('the exports of the package', () => {
       "encodeCarHeader",
       "encodeCarSection",
       "encodeReceiptCar",
+      "fromCidHash",
       "hashPart",
       "isCid",
       "isStepOf",

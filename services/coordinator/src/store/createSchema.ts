@@ -250,7 +250,7 @@ const statements = [
   )`,
   // By digest, or by the commitment of what is signed off the chain. A wallet would have to find a collision of 128 bits to lose a request
   // of its own: signings have the whole digest.
-  `create function to_request(wallet_id uuid, signed bytea) returns uuid language sql immutable strict parallel safe as $$
+  `create function to_request(wallet_id uuid, signed bytea) returns uuid language sql immutable as $$
     select encode(substr(sha256(uuid_send(wallet_id) || signed), 1, 16), 'hex')::uuid
   $$`,
 
@@ -298,8 +298,9 @@ const statements = [
   `create index signings_of on signings (wallet_id, id desc)`,
 
   // Creates the partition of the next id and the one after that, where they are missing. Attached, because creating one in its place would
-  // wait for every statement that reads or writes signings, and make later ones wait.
-  `create function create_signing_partitions() returns integer language plpgsql as $$
+  // wait for every statement that reads or writes signings, and make later ones wait. Attaching waits only for those that write wallets or
+  // verifications, and not for long: the next call tries again.
+  `create function create_signing_partitions() returns integer language plpgsql set lock_timeout = '1s' as $$
   declare
     size constant bigint := ${SIGNINGS_OF_PARTITION};
     created integer := 0;
@@ -321,6 +322,8 @@ const statements = [
       end if;
     end loop;
     return created;
+  exception when lock_not_available then
+    return 0;
   end $$`,
 
   // One nonce of the publisher's account, with every transaction that was ever signed for it: what is not stored here was never sent.

@@ -168,9 +168,7 @@ async function claim(
           order by signing_id for update
         )
         update proofs as a set publication_id = ${Number(publication.id)}::bigint from wanted
-        where a.signing_id = wanted.signing_id`.execute(
-        transaction,
-      )
+        where a.signing_id = wanted.signing_id`.execute(transaction)
       if (Number(numAffectedRows) !== slugs.length) throw new NotClaimedError()
       await transaction
         .insertInto('publication_transactions')
