@@ -20,6 +20,7 @@ import { createBatchSigner } from './sign/batchSigner.ts'
 import { createBatchVerifier, createReleaser } from './sign/checkBatch.ts'
 import { createSignatureChecker } from './sign/checkSignatures.ts'
 import { createCommitter } from './sign/commit.ts'
+import { ENCLAVE_SLOTS } from './sign/enclave/endpointLoads.ts'
 import { createHttpEnclave } from './sign/enclave/httpEnclave.ts'
 import { createBeaconEntropy } from './sign/entropy/beaconEntropy.ts'
 import { createEntropySource } from './sign/entropy/createEntropySource.ts'
@@ -30,8 +31,6 @@ import { guard } from './store/databaseError.ts'
 import { openStores } from './store/openStore.ts'
 import { systemClock, systemRandom, systemSchedule } from './system.ts'
 
-/** Calls that wait for the enclave at one time; requests that come meanwhile gather. */
-const ENCLAVE_SLOTS = 8
 const PIPELINE_START_MS = 200
 
 /** Builds everything from the environment, and serves. The only function that knows every part. */
@@ -139,7 +138,6 @@ export async function startCoordinator(
     log,
     metrics,
     batchLimit: config.batchLimit,
-    enclaveSlots: ENCLAVE_SLOTS,
   })
   const app = createApp({
     ...(pipelineConfig?.pinner.kind === 'helia'

@@ -131,6 +131,8 @@ export function createFakeEnclave({ clock, ttlMs = 43_200_000 }: { clock: { now(
     },
     getTerms: async () => Promise.reject(new CoordinatorError('enclave_unavailable', 'the fake has no terms')),
     signItems: async () => Promise.reject(new CoordinatorError('enclave_unavailable', 'the fake signs nothing')),
+    countSlots: () => 8,
+    avoid() {},
     release: async () => Promise.reject(new CoordinatorError('enclave_unavailable', 'the fake signs nothing')),
     logs: [],
     check: async () => [],

@@ -37,7 +37,7 @@ function setUp(
       },
       takeVerified: unused,
     },
-    enclave: { signItems, getTerms },
+    enclave: { signItems, getTerms, countSlots: () => 8 },
     selfReport: { publicKey: 'dd'.repeat(32) },
     signatures: { check: unused },
     verifyBatch: unused,
@@ -53,7 +53,6 @@ function setUp(
     receiptVersion: 1,
     log: createFakeLog(),
     batchLimit: 256,
-    enclaveSlots: 8,
   })
   return { signer, batches, codes, drawn }
 }

@@ -52,12 +52,10 @@ export type SignDeps = {
 }
 
 export type BatchSignerDeps = SignDeps & {
-  enclave: Pick<KeyEnclave, 'getTerms'>
+  enclave: Pick<KeyEnclave, 'getTerms' | 'countSlots'>
   metrics: SigningMetrics
   /** Requests in one batch, at most. */
   batchLimit: number
-  /** Batches that wait for the enclave at one time; requests that come meanwhile gather. */
-  enclaveSlots: number
 }
 
 export type BatchSigner = {
@@ -83,7 +81,7 @@ export function createBatchSigner(deps: BatchSignerDeps): BatchSigner {
     limit: deps.batchLimit,
     // So that large ones of some callers do not make a call that the enclave refuses for all.
     weight: { of: countBytes, limit: MAX_CALL_BYTES },
-    slots: deps.enclaveSlots,
+    slots: deps.enclave.countSlots,
   })
   return {
     async sign(job) {

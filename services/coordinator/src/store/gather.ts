@@ -27,7 +27,7 @@ export type GathererParameters<Request, Result> = {
   /** What each counts, and how much one batch may hold: more only of a single request. */
   weight?: { of(request: Request): number; limit: number }
   /** Batches under way at one time. */
-  slots: number
+  slots: number | (() => number)
 }
 
 type Waiting<Request, Result> = {
@@ -44,7 +44,8 @@ type Waiting<Request, Result> = {
 export function createGatherer<Request, Result>(
   parameters: GathererParameters<Request, Result>,
 ): Gatherer<Request, Result> {
-  const { run, keyOf, limit, weight, slots } = parameters
+  const { run, keyOf, limit, weight } = parameters
+  const isFull = () => busy >= (typeof parameters.slots === 'number' ? parameters.slots : parameters.slots())
   const underWay = new Map<unknown, Promise<Result>>()
   const queue: Waiting<Request, Result>[] = []
   let busy = 0
@@ -52,11 +53,11 @@ export function createGatherer<Request, Result>(
   let stopped: Error | undefined
 
   function schedule() {
-    if (isScheduled || queue.length === 0 || busy >= slots) return
+    if (isScheduled || queue.length === 0 || isFull()) return
     isScheduled = true
     setImmediate(() => {
       isScheduled = false
-      while (queue.length > 0 && busy < slots) void send(queue.splice(0, countNext()))
+      while (queue.length > 0 && !isFull()) void send(queue.splice(0, countNext()))
     })
   }
 

@@ -55,6 +55,43 @@ describe('failures of an enclave', () => {
     expect(await sign(3)).toEqual([5, 6])
   })
 
+  test('calls under way at the same time are spread over all enclaves', async () => {
+    const [first, second] = await startTwo()
+    const { enclave } = setUp([first.url, second.url])
+    await Promise.all(Array.from({ length: 8 }, () => enclave.signItems(items)))
+    for (const { paths } of [first, second]) expect(paths).toContain('/sign')
+    expect(enclave.countSlots()).toBe(16)
+  })
+
+  test('one whose log is not open is tried again after a second', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const [first, second] = await startTwo()
+    const { enclave } = setUp([first.url, second.url])
+    first.handlers['/sign'] = refuse(503, 'log_unavailable')
+    for (let call = 0; call < 3; call++) await enclave.signItems(items)
+    expect(first.paths.filter((path) => path === '/sign')).toHaveLength(1)
+    delete first.handlers['/sign']
+    vi.advanceTimersByTime(1_001)
+    await enclave.signItems(items)
+    expect(second.paths.filter((path) => path === '/sign')).toHaveLength(3)
+  })
+
+  test('one that is to be avoided is asked last; other boots, and a user’s bad token, change nothing', async () => {
+    const [first, second] = await startTwo()
+    second.bootId = 'b1'.repeat(16)
+    const { enclave } = setUp([first.url, second.url])
+    await enclave.signItems(items)
+    enclave.avoid('b1'.repeat(16))
+    for (const { handlers } of [first, second]) handlers['/open-session'] = refuse(401, 'id_token_invalid')
+    await expect(enclave.openSession(token)).rejects.toEqual(withCode('oauth_exchange_failed'))
+    await enclave.signItems(items)
+    expect(second.paths).not.toContain('/sign')
+    enclave.avoid(first.bootId)
+    await enclave.signItems(items)
+    expect(second.paths).toContain('/sign')
+  })
+
   test('slow: the next one is asked when the time is over', async () => {
     const [slow, good] = await startTwo()
     const limits = holdTimeLimits()

@@ -14,20 +14,21 @@ import {
   type EnclaveEndpointDeps,
   EndpointError,
 } from './enclaveEndpoint.ts'
+import { createEndpointLoads } from './endpointLoads.ts'
 import type { KeyEnclave } from './keyEnclave.ts'
 import { createLogCalls, logUnavailable } from './logCalls.ts'
 import { parseAnswer, parseSignItemsResponse } from './parseAnswers.ts'
 import { createRootSecrets } from './rootSecrets.ts'
 
 export type HttpEnclaveDeps = Omit<EnclaveEndpointDeps, 'rootSecrets'> & {
-  /** The first that answers is used. */
+  /** All of them are used; the first ones when little is to do. */
   urls: readonly string[]
   /** How long an enclave may keep silent before another is asked as well. */
   patienceMs?: number
 }
 
-/** How long another enclave than the first is preferred after the first has failed. */
-const RETURN_MS = 60_000
+/** An enclave's log may open at any moment, or its witnesses may catch up. */
+const LOG_RETURN_MS = 1_000
 
 /**
  * The key enclave behind one or several addresses. Calls may be repeated at another enclave, since all share one root secret, which is
@@ -41,15 +42,13 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
   if (deps.urls.length === 0) throw new TypeError('an enclave’s address is required')
   const rootSecrets = createRootSecrets(log)
   const endpoints = deps.urls.map((url) => createEnclaveEndpoint({ ...deps, rootSecrets }, url))
-  /** Where calls go first, and since when. */
-  let preferred = { index: 0, since: 0 }
+  const loads = createEndpointLoads(endpoints.length)
   let isStopped = false
 
-  /** At the enclave that answered last, then at the others: when it fails, or as well when it keeps silent. */
-  async function ask<Result>({ path, isUseless, at: askOne }: Question<Result>): Promise<Result> {
-    // Back to the first after a while: the operator's order spreads the load.
-    const first = performance.now() - preferred.since > RETURN_MS ? 0 : preferred.index
-    const order = endpoints.map((_, step) => (first + step) % endpoints.length)
+  /** At the enclave whose quote is expected first, then at the others: when it fails, or as well when it keeps silent. */
+  async function ask<Result>({ path, items = 0, isUseless, onAnswer, at: askOne }: Question<Result>): Promise<Result> {
+    const order = loads.order()
+    const silent = new Set<number>()
     let staleCollateral: CoordinatorError | undefined
     let useless: { result: Result } | undefined
     let judgement: unknown
@@ -59,15 +58,20 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
       if (isStopped) throw new CoordinatorError('shutting_down', 'the coordinator is stopping')
       const endpoint = endpoints[index] as EnclaveEndpoint
       try {
-        const result = await askOne(endpoint)
-        if (!isUseless?.(result)) return { index, result }
-        useless = { result }
-        throw new EndpointError('refused', 'the enclave cannot be used', { details: 'of no use' })
+        const result = await loads.run(index, items, async (beganAt) => {
+          const answer = await askOne(endpoint)
+          onAnswer?.(answer, { index, beganAt })
+          if (!isUseless?.(answer)) return answer
+          useless = { result: answer }
+          throw new EndpointError('refused', 'the enclave cannot be used', { details: 'of no use' })
+        })
+        return { index, result }
       } catch (error) {
         if (isFinal(error)) throw error
         warn('Could not use an enclave', endpoint, toReason(error))
         if (error instanceof CoordinatorError && error.code === 'collateral_stale') staleCollateral = error
         if (isJudgement(error)) judgement = error
+        else loads.avoid(index, isLogUnavailable(error) ? LOG_RETURN_MS : undefined)
         if (error instanceof EndpointError && error.code === 'refused') refusals.add(error.details ?? '')
         throw error
       }
@@ -83,10 +87,13 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
           patienceMs,
           isSilent: (step) => at(step).isSilentFor(patienceMs),
           isFinal,
-          onSilence: (step) => warn('An enclave keeps silent', at(step)),
+          onSilence(step) {
+            warn('An enclave keeps silent', at(step))
+            silent.add(order[step] ?? 0)
+          },
         },
       )
-      if (answer.index !== first) preferred = { index: answer.index, since: performance.now() }
+      for (const index of silent) if (index !== answer.index) loads.avoid(index)
       return answer.result
     } catch (error) {
       if (isJudgement(error)) judgement = error
@@ -103,11 +110,11 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
     }
   }
 
-  const call = <Raw, Result>({
-    isUseless,
-    ...parameters
-  }: EnclaveCall<Raw, Result> & Pick<Question<Result>, 'isUseless'>) =>
-    ask({ path: parameters.path, isUseless, at: (endpoint) => endpoint.call(parameters) })
+  const call = <Raw, Result>(parameters: EnclaveCall<Raw, Result>) =>
+    ask({ path: parameters.path, at: (endpoint) => endpoint.call(parameters) })
+
+  const logCalls = createLogCalls({ endpoints, log, isStopped: () => isStopped })
+  const findBoot = (bootId: string) => endpoints.findIndex((endpoint) => endpoint.isBoot(bootId))
 
   return {
     getTerms: () => ask({ path: enclavePaths.attest, at: (endpoint) => endpoint.getTerms() }),
@@ -134,26 +141,46 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
       }),
 
     signItems: (items, policies) =>
-      call({
+      ask({
         path: enclavePaths.sign,
-        request: { items, ...(policies && { policies }) },
-        parse: (body) => parseSignItemsResponse(body, items.length),
-        isRepeatable: true,
-        bootIdOf: ({ batches }) => batches[0]?.bootId,
+        items: items.length,
         isUseless: ({ results }) => results.every((result) => 'error' in result && OWN_FAULTS.has(result.error)),
-        finish(response, { config, settings, logs }) {
-          // Else it gives away what no witness has seen, or hides what it attested.
-          const isLogged = 'log' in response
-          const isOwn = !isLogged || response.log === null || logs?.own.includes(response.log.origin) === true
-          if (isLogged !== (settings.log !== null) || !isOwn) throw notOfItsTerms()
-          return { ...response, config, settings, ...(logs && { logs }) }
-        },
+        onAnswer: (answer, { index, beganAt }) => loads.observe(index, beganAt, answer),
+        at: (endpoint) =>
+          endpoint.call({
+            path: enclavePaths.sign,
+            request: { items, ...(policies && { policies }) },
+            parse: (body) => parseSignItemsResponse(body, items.length),
+            isRepeatable: true,
+            bootIdOf: ({ batches }) => batches[0]?.bootId,
+            finish(response, { config, settings, logs }) {
+              // Else it gives away what no witness has seen, or hides what it attested.
+              const isLogged = 'log' in response
+              const isOwn = !isLogged || response.log === null || logs?.own.includes(response.log.origin) === true
+              if (isLogged !== (settings.log !== null) || !isOwn) throw notOfItsTerms()
+              return { ...response, config, settings, ...(logs && { logs }) }
+            },
+          }),
       }),
+
+    countSlots: loads.countSlots,
+
+    avoid(bootId) {
+      const index = findBoot(bootId)
+      if (index >= 0) loads.avoid(index)
+    },
+
+    async release(request) {
+      const response = await logCalls.release(request)
+      const index = findBoot(request.bootId)
+      if (index >= 0) loads.observeRelease(index, request.leaves)
+      return response
+    },
+
+    logs: logCalls.logs,
 
     check: () =>
       Promise.all(endpoints.map(async (endpoint) => ({ address: endpoint.origin, isUp: await endpoint.isUp() }))),
-
-    ...createLogCalls({ endpoints, log, isStopped: () => isStopped }),
 
     async stop() {
       isStopped = true
@@ -172,7 +199,11 @@ const OWN_FAULTS: ReadonlySet<SignItemError['error']> = new Set(['quote_unavaila
 type Question<Result> = {
   /** For the log. */
   path: string
+  /** How many items wait for a quote. */
+  items?: number
   at(endpoint: EnclaveEndpoint): Promise<Result>
+  /** Also called for answers that come too late to be used. */
+  onAnswer?(result: Result, call: { index: number; beganAt: number }): void
   /** Whether another enclave may have a better answer. */
   isUseless?: ((result: Result) => boolean) | undefined
 }
@@ -180,6 +211,10 @@ type Question<Result> = {
 /** A judgement on the user's token, which is no fault of the enclave. One that has just started refuses tokens from before. */
 function isJudgement(error: unknown): boolean {
   return error instanceof EndpointError && error.code === 'refused' && error.details?.startsWith('id_token_') === true
+}
+
+function isLogUnavailable(error: unknown): boolean {
+  return error instanceof EndpointError && error.code === 'refused' && error.details === 'log_unavailable'
 }
 
 function issuerUnavailable(): CoordinatorError {

@@ -27,7 +27,7 @@ export type EnclaveTerms = {
 export type KeyEnclave = {
   /** Throws `oauth_exchange_failed` and `provider_unavailable` too. */
   openSession(request: OpenSessionRequest): Promise<OpenSessionResponse>
-  /** What the enclave that calls go to has attested. */
+  /** What an enclave that calls go to has attested. */
   getTerms(): Promise<EnclaveTerms>
   /** Throws `invalid_policy`, `grant_invalid` and `session_expired` too. */
   deriveVault(request: VaultRequest): Promise<VaultResponse>
@@ -39,6 +39,10 @@ export type KeyEnclave = {
     items: readonly SignItem[],
     policies?: readonly string[],
   ): Promise<(SignItemsResponse | LoggedItemsResponse) & EnclaveTerms>
+  /** How many calls of `signItems` may be under way. */
+  countSlots(): number
+  /** Prefers other enclaves to this boot for a while: its quotes failed. */
+  avoid(bootId: string): void
   /** At the enclave whose boot it names. Throws `log_unavailable` where that boot is over or cannot be reached. */
   release(request: ReleaseRequest): Promise<ReleaseResponse>
   /** One for each address: a log is an enclave's own. */

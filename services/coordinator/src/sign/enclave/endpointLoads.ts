@@ -1,0 +1,155 @@
+import type { OpenBatch, SignedBatch } from '@countersign/protocol'
+
+/** How long other endpoints are preferred after one has failed. */
+const RETURN_MS = 60_000
+/** Calls in flight at one enclave that signs for no other coordinator. Requests that come meanwhile gather. */
+export const ENCLAVE_SLOTS = 8
+/** How long a measured quote time counts. Later the endpoint is tried, in case it was only slow for a while. */
+const MEASURED_MS = 10_000
+/** Smaller differences between quotes are ignored, so that the operator's order decides. */
+const STEP_MS = 10
+/** Batches that releases may still come for. */
+const MAX_BATCHES = 4
+
+type Batch = Pick<SignedBatch, 'bootId' | 'sequence' | 'leaves'>
+/** `own` counts this coordinator's leaves. The quote began at `from`, unless the answer came after it. */
+type SeenBatch = { batch: Batch; own: number; from: number | undefined }
+
+type Load = {
+  /** Items under way. */
+  work: number
+  failedAt: number
+  /** Until then the others are preferred. Undefined if the endpoint works. */
+  avoidedUntil: number | undefined
+  /** When the current quote began, as far as this coordinator can tell. */
+  quoteFrom: number
+  quoteMs: number
+  measuredAt: number
+  /** The newest is the last. */
+  seen: SeenBatch[]
+  slots: number
+}
+
+const createLoad = (): Load => ({
+  work: 0,
+  failedAt: 0,
+  avoidedUntil: undefined,
+  quoteFrom: 0,
+  quoteMs: 0,
+  measuredAt: Number.NEGATIVE_INFINITY,
+  seen: [],
+  slots: ENCLAVE_SLOTS,
+})
+
+/**
+ * Chooses among the endpoints of several enclaves, by when a new item would have its quote. An enclave makes one quote at a time, so equal
+ * numbers of items would still wait for two quotes each. Remembers which endpoints failed. Endpoints are named by their index.
+ */
+export function createEndpointLoads(count: number) {
+  const loads = Array.from({ length: count }, createLoad)
+  const of = (index: number) => loads[index] as Load
+  const now = () => performance.now()
+  const isAvoided = ({ avoidedUntil = 0 }: Load) => now() < avoidedUntil
+
+  function avoid(index: number, ms = RETURN_MS) {
+    const load = of(index)
+    load.failedAt = now()
+    load.avoidedUntil = load.failedAt + ms
+  }
+
+  function measure(load: Load, ms: number) {
+    load.quoteMs = isMeasured(load) ? load.quoteMs + (ms - load.quoteMs) / 4 : ms
+    load.measuredAt = now()
+  }
+
+  const isMeasured = ({ measuredAt }: Load) => now() - measuredAt < MEASURED_MS
+  /** An endpoint that was not measured lately is expected to be as fast as the fastest. */
+  function readQuoteMs(load: Load): number {
+    const measured = (isMeasured(load) ? [load] : loads.filter(isMeasured)).map(({ quoteMs }) => quoteMs)
+    return measured.length === 0 ? 0 : Math.min(...measured)
+  }
+
+  /** What is left of the current quote. An enclave that is late is expected to take as long again. */
+  function readLeftMs(load: Load): number {
+    const leftMs = load.quoteFrom + readQuoteMs(load) - now()
+    // With a log, calls are answered when their quotes begin.
+    const isQuoting = load.seen.at(-1)?.from !== undefined && leftMs > 0
+    return load.work > 0 || isQuoting ? Math.abs(leftMs) : 0
+  }
+
+  return {
+    avoid,
+    /** The best endpoint first. Endpoints that failed lately come last, and ties are in the operator's order. */
+    order(): number[] {
+      const order = loads
+        .map((load, index) => {
+          const steps = Math.round((readLeftMs(load) + readQuoteMs(load)) / STEP_MS)
+          return { index, isAvoided: Number(isAvoided(load)), steps, work: load.work }
+        })
+        .sort((left, right) => left.isAvoided - right.isAvoided || left.steps - right.steps || left.work - right.work)
+        .map(({ index }) => index)
+      // One call tries an endpoint that failed. The others wait for its outcome.
+      const [first] = order
+      if (first !== undefined && of(first).avoidedUntil !== undefined) avoid(first)
+      return order
+    },
+    /**
+     * Counts the items of one call while it runs. If a call succeeds that began after the endpoint's last failure, the endpoint works again.
+     */
+    async run<Result>(index: number, items: number, call: (beganAt: number) => Promise<Result>): Promise<Result> {
+      const load = of(index)
+      const beganAt = now()
+      if (items > 0 && readLeftMs(load) === 0) load.quoteFrom = beganAt
+      load.work += items
+      try {
+        const result = await call(beganAt)
+        if (beganAt >= load.failedAt) load.avoidedUntil = undefined
+        return result
+      } finally {
+        load.work -= items
+      }
+    },
+    /** Reads from an answer to `sign` when the quote ended or, with a log, began, and how many of its leaves are this coordinator's. */
+    observe(
+      index: number,
+      beganAt: number,
+      answer: { batches: readonly (OpenBatch | SignedBatch)[]; results: readonly object[] },
+    ) {
+      const load = of(index)
+      for (const [place, batch] of answer.batches.entries()) {
+        const own = answer.results.filter((result) => 'batch' in result && result.batch === place).length
+        const last = load.seen.at(-1)
+        if (last !== undefined && isSame(last.batch, batch)) {
+          last.own += own
+          continue
+        }
+        if (last !== undefined) load.slots = toSlots(last)
+        const isOpen = !('quote' in batch)
+        if (!isOpen) measure(load, now() - Math.max(beganAt, load.quoteFrom))
+        load.quoteFrom = now()
+        load.seen = [...load.seen, { batch, own, from: isOpen ? load.quoteFrom : undefined }].slice(-MAX_BATCHES)
+      }
+    },
+    /** With a log, statements are released when their quote has ended. */
+    observeRelease(index: number, [leaf = '']: readonly string[] = []) {
+      const load = of(index)
+      const released = load.seen.find(({ batch, from }) => from !== undefined && batch.leaves.includes(leaf))
+      if (released?.from !== undefined) measure(load, now() - released.from)
+    },
+    /** How many calls may be in flight at all endpoints that work. */
+    countSlots(): number {
+      const working = loads.filter(({ avoidedUntil }) => avoidedUntil === undefined)
+      return working.reduce((sum, { slots }) => sum + slots, 0) || ENCLAVE_SLOTS
+    },
+  }
+}
+
+const isSame = (left: Batch, right: Batch) => left.bootId === right.bootId && left.sequence === right.sequence
+
+/**
+ * Coordinators share the calls as they share the leaves, so that several make calls and batches as large as one does. Two at least: one in
+ * the current quote, and one that waits for the next.
+ */
+function toSlots({ own, batch }: SeenBatch): number {
+  return Math.min(ENCLAVE_SLOTS, Math.max(2, Math.round((ENCLAVE_SLOTS * own) / batch.leaves.length)))
+}
