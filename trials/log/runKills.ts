@@ -9,8 +9,8 @@ import { settleLog, startWitnessed } from './settleLog.ts'
 
 /** Who is killed, and when: coordinators by points in their own code, the others by what passes between them. */
 const killPoints = {
-  'coordinator: after the enclave signed': { crashAt: 'after the enclave' },
-  'coordinator: after the entries are written': { crashAt: 'after the entries are written' },
+  'coordinator: after the enclave signed, before its quote': { crashAt: 'after the enclave' },
+  'coordinator: after the entries are written, before the quote': { crashAt: 'after the entries are written' },
   'coordinator: after one witness answered': { coordinatorAt: 'witness' },
   'coordinator: after the witnesses': { crashAt: 'after the witnesses' },
   'coordinator: before the release': { crashAt: 'before the release' },
@@ -18,8 +18,8 @@ const killPoints = {
   'coordinator: before the commit': { crashAt: 'before the commit' },
   'coordinator: after the commit': { crashAt: 'after the commit, before the answer' },
   'coordinator: after the acknowledgement': { crashAt: 'after the acknowledgement' },
-  'enclave: signed, before its answer': { enclaveAt: { path: enclavePaths.sign, when: 'after' } },
-  'enclave: before the release': { enclaveAt: { path: enclavePaths.release, when: 'before' } },
+  'enclave: appended, before its answer and its quote': { enclaveAt: { path: enclavePaths.sign, when: 'after' } },
+  'enclave: before the release and the quote': { enclaveAt: { path: enclavePaths.release, when: 'before' } },
   'enclave: released, before its answer': { enclaveAt: { path: enclavePaths.release, when: 'after' } },
   'witness: before it records': { witnessAt: 'before' },
   'witness: recorded, before its answer': { witnessAt: 'after' },
@@ -35,6 +35,8 @@ type EnclaveMoment = { path: string; when: 'before' | 'after' }
 type KillPointName = keyof typeof killPoints
 
 const SIGNINGS = 3
+/** Long enough that the entries are written and cosigned while the quote is made. */
+const QUOTE_MS = 200
 /** A point that is not reached in this time is a fault of the trial. */
 const REACH_MS = 60_000
 /** A claim of somebody who died falls after 90 seconds at the latest. */
@@ -60,7 +62,7 @@ one history, and nothing that was answered is lost or answered in another way.`,
  */
 export async function runKills({ scope, say }: TrialDeps, { rounds, only }: Options): Promise<Outcome> {
   const names = selectNames(Object.keys(killPoints) as KillPointName[], only)
-  const { backend, witnessed } = await startWitnessed(scope, () => ({ random: () => 0 }))
+  const { backend, witnessed } = await startWitnessed(scope, () => ({ random: () => 0 }), { quoteLatencyMs: QUOTE_MS })
   const { witnesses } = backend
   let moment: (EnclaveMoment & { act(): Promise<void> }) | undefined
   const wire = await startInterceptor(backend.enclaveUrl, async ({ path, body }, forward) => {
