@@ -147,7 +147,7 @@ const HEALTH_PATH = '/health'
  * attested one. The address is `http://` on loopback, `unix:/path`, or `https://` with an attested key.
  */
 export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): EnclaveEndpoint {
-  const { caller, rootSecrets, clock, random, log, timeoutMs = 10_000, checkMs = 3_000, connections = 8 } = deps
+  const { caller, rootSecrets, clock, random, log, timeoutMs = 10_000, checkMs = 3_000, connections = 16 } = deps
   const { commitments } = deps.policy
   const address = parseAddress(url)
   const closing = new Set<Promise<unknown>>()
