@@ -4,7 +4,7 @@ import { evaluateBalance, evaluateHead } from './chain.ts'
 import type { Finding } from './check.ts'
 import { createTimes, evaluateTimes } from './clock.ts'
 import { evaluateSchema } from './database.ts'
-import { compareTerms, evaluateDates } from './enclave.ts'
+import { compareTerms, evaluateDates, evaluateQuoteTime } from './enclave.ts'
 import { evaluateWitness } from './log.ts'
 import { describeError, findCode, toShownUrl } from './reasons.ts'
 import { checkNode, evaluatePolicy, evaluateSpace } from './settings.ts'
@@ -34,6 +34,19 @@ test.each([
 ])('collateral for %i days more: %s', (days, state) =>
   expect(evaluateDates({ notBefore: 0, notAfter: days * DAY, now: 0 }).state).toBe(state),
 )
+
+test.each([
+  [39, false, 'ok', undefined],
+  [200, false, 'ok', undefined],
+  [201, false, 'warning', /network/],
+  [1_015, false, 'warning', /once a second/],
+  [1_015, true, 'ok', undefined],
+])('a quote of %i ms, simulated %s: %s', (ms, isMock, state, mend) => {
+  const found = evaluateQuoteTime('attested', { ms, isMock })
+  expect(found.state).toBe(state)
+  expect(found.text).toContain(`${ms} ms`)
+  if (mend !== undefined) expect(found.mend).toMatch(mend)
+})
 
 test.each([
   [59_000, false, 'ok'],
