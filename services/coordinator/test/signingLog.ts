@@ -68,6 +68,9 @@ export function addLog(enclave: ReturnType<typeof createSigningEnclave>) {
     /** What was asked for, over all calls. */
     asked: () => fake.requests.flatMap(({ leaves = [] }) => leaves),
     acknowledged: () => [...held].filter(([, { state }]) => state === 'acknowledged').map(([leaf]) => leaf),
+    /** Boots that are not to be asked for a while. */
+    avoided: [] as string[],
+    avoid: (bootId: string) => void fake.avoided.push(bootId),
     signItems,
     release,
   }

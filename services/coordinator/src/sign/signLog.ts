@@ -68,12 +68,12 @@ const MAX_TOGETHER_BYTES = 2_000_000
 /** The steps of signing that an enclave with a log needs. */
 export function createSignLog(deps: {
   keeper: LogRecorder
-  enclave: Pick<KeyEnclave, 'release'>
+  enclave: Pick<KeyEnclave, 'release' | 'avoid'>
   findSigner: FindSigner
   schedule: Schedule
   log: Pick<Log, 'warn'>
 }) {
-  const { keeper, findSigner, schedule, log } = deps
+  const { keeper, enclave, findSigner, schedule, log } = deps
   const releases = createReleases(deps)
 
   async function giveUpClaims(bootId: string, jobs: readonly LeafJob[]): Promise<void> {
@@ -140,6 +140,8 @@ export function createSignLog(deps: {
         const quote = quotes.find(({ sequence }) => sequence === batch.sequence)
         if (quote !== undefined) return { statements, batch: { ...batch, ...quote } }
         if (statements.some((statement) => statement !== null)) throw invalidAnswer('the quote is missing')
+        // Its quote failed.
+        enclave.avoid(bootId)
         throw logUnavailable('the statements were erased')
       },
       /** Reports to the enclave that the job is stored. */
