@@ -191,6 +191,7 @@ export { type TcbStatus, tcbStatuses } from './tcbStatus.ts'
 export {
   encodeSignedTransaction,
   encodeUnsignedTransaction,
+  hashParsedTransaction,
   hashSignedTransaction,
   hashUnsignedTransaction,
 } from './transaction.ts'

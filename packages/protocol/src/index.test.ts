@@ -71,6 +71,7 @@ test('exports', () => {
       "hashEntropy",
       "hashLeaf",
       "hashMessage",
+      "hashParsedTransaction",
       "hashRootSecretPolicy",
       "hashShare",
       "hashSignedAuthorization",

@@ -30,9 +30,11 @@ function listTags() {
 
 export type Tag = Tags[keyof Tags]
 
+const encoder = new TextEncoder()
+
 /** The tag in UTF-8, ended by a zero byte, so that no tag with what follows it can read as a longer tag. */
 export function toTagBytes(tag: Tag): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(`${tag}\0`)
+  return encoder.encode(`${tag}\0`)
 }
 
 /**
@@ -45,8 +47,9 @@ export function toPreimage<Row extends Filled & { tag: Tag }>(
   { tag, fields }: Row,
   values: Values<Row['fields']>,
 ): Uint8Array<ArrayBuffer> {
-  const parts = Object.entries(fields).map(([key, field]) => encode(key, field, values[key as never]))
-  return concatBytes(toTagBytes(tag), ...parts)
+  const parts: Uint8Array[] = [toTagBytes(tag)]
+  for (const key in fields) parts.push(encode(key, fields[key] as Field, values[key as never]))
+  return concatBytes(...parts)
 }
 
 function encode(name: string, field: Field, value: number | Uint8Array): Uint8Array {

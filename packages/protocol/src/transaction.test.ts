@@ -14,6 +14,7 @@ import { recoverPublicKey, toAddress } from './signature.ts'
 import {
   encodeSignedTransaction,
   encodeUnsignedTransaction,
+  hashParsedTransaction,
   hashSignedTransaction,
   hashUnsignedTransaction,
 } from './transaction.ts'
@@ -111,6 +112,8 @@ describe('EIP-1559 transaction', () => {
         const signed = serializeTransaction(toViem(one), rAndS)
         expect(toPrefixedHex(encodeSignedTransaction(one, toBytes(mark)))).toBe(signed)
         expect(toPrefixedHex(hashSignedTransaction(one, toBytes(mark)))).toBe(keccak256(signed))
+        const parsed = [hashParsedTransaction(one), hashParsedTransaction(one, mark)].map(toPrefixedHex)
+        expect(parsed).toEqual([keccak256(unsigned), keccak256(signed)])
       }),
       { numRuns: 500 },
     )

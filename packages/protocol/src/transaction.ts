@@ -1,7 +1,7 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { fromHex } from './hex.ts'
 import { encodeRlp, type RlpItem, toScalar } from './rlp.ts'
-import { parseSignature } from './signature.ts'
+import { type EcdsaSignature, parseSignature } from './signature.ts'
 import { assertTxMetadata, type TxMetadata } from './txMetadata.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -11,7 +11,8 @@ const DYNAMIC_FEE = '02'
 
 /** `0x02 ‖ RLP([chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gas, to, value, data, []])`: EIP-1559. */
 export function encodeUnsignedTransaction(metadata: TxMetadata): Bytes {
-  return encode(toFields(metadata))
+  assertTxMetadata(metadata)
+  return encode(metadata)
 }
 
 /**
@@ -26,8 +27,9 @@ export function hashUnsignedTransaction(metadata: TxMetadata): Bytes {
 
 /** The raw transaction as it is broadcast: the unsigned fields, then yParity, r and s. `signature` is r ‖ s ‖ v, 65 bytes. */
 export function encodeSignedTransaction(metadata: TxMetadata, signature: Uint8Array): Bytes {
-  const { r, s, yParity } = parseSignature(signature)
-  return encode([...toFields(metadata), toScalar(yParity), toScalar(r), toScalar(s)])
+  const parsed = parseSignature(signature)
+  assertTxMetadata(metadata)
+  return encode(metadata, parsed)
 }
 
 /** The hash by which a chain knows the signed transaction. */
@@ -35,10 +37,17 @@ export function hashSignedTransaction(metadata: TxMetadata, signature: Uint8Arra
   return keccak_256(encodeSignedTransaction(metadata, signature))
 }
 
-function toFields(metadata: TxMetadata): RlpItem[] {
-  assertTxMetadata(metadata)
+/**
+ * `hashUnsignedTransaction`, or `hashSignedTransaction` if there is a signature, of metadata that was parsed, and without checking it again:
+ * for hot paths.
+ */
+export function hashParsedTransaction(metadata: TxMetadata, signature?: EcdsaSignature): Bytes {
+  return keccak_256(encode(metadata, signature))
+}
+
+function encode(metadata: TxMetadata, signature?: EcdsaSignature): Bytes {
   const { chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gas, to, value, data } = metadata
-  return [
+  const fields: RlpItem[] = [
     toScalar(chainId),
     toScalar(nonce),
     toScalar(BigInt(maxPriorityFeePerGas)),
@@ -49,8 +58,6 @@ function toFields(metadata: TxMetadata): RlpItem[] {
     data.slice(2).toLowerCase(),
     [],
   ]
-}
-
-function encode(fields: readonly RlpItem[]): Bytes {
+  if (signature !== undefined) fields.push(...[signature.yParity, signature.r, signature.s].map(toScalar))
   return fromHex(DYNAMIC_FEE + encodeRlp(fields))
 }

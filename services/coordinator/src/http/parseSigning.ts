@@ -5,7 +5,7 @@ import {
   type Hex,
   hashAuthorization,
   hashContent,
-  hashUnsignedTransaction,
+  hashParsedTransaction,
   isAddress,
   isPrefixedHex,
   type OffChainContent,
@@ -51,7 +51,7 @@ export function toTransaction(request: SignDigestRequest, limits: ChainLimits): 
   const { to, data, ...rest } = request.txMetadata
   const txMetadata = { ...rest, to: to.toLowerCase() as Hex, data: data.toLowerCase() as Hex }
   const digest = request.digest.toLowerCase() as Hex
-  if (toPrefixedHex(hashUnsignedTransaction(txMetadata)) !== digest) {
+  if (toPrefixedHex(hashParsedTransaction(txMetadata)) !== digest) {
     throw new CoordinatorError('digest_mismatch', 'the digest is not that of the transaction')
   }
   assertChainAllowed(BigInt(txMetadata.chainId), limits)

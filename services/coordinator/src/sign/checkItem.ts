@@ -102,7 +102,7 @@ function hashSubjectFast(subject: Signed['subject']): string {
 }
 
 /** The protocol's `hashWitness`, likewise: a sample was checked before it was sent. Rounds of a beacon are few. */
-function hashWitnessFast(witness: SignItem['witness']): string {
+export function hashWitnessFast(witness: SignItem['witness']): string {
   if ('kind' in witness) return hash('sha256', toCanonicalJson(witness), 'hex')
   const { publicKey, sequence, signatureHex, source, timestamp, valueHex } = witness
   return hash('sha256', JSON.stringify({ publicKey, sequence, signatureHex, source, timestamp, valueHex }), 'hex')

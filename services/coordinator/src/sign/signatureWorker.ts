@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads'
 import {
   equalBytes,
   type Hex,
-  hashSignedTransaction,
+  hashParsedTransaction,
   parseSignature,
   ServiceError,
   toAddress,
@@ -32,14 +32,14 @@ function addressOf(publicKey: string, bytes: Uint8Array): Hex {
 function isGood({ digest, signature, publicKey, address, transaction }: SignatureClaim): boolean {
   try {
     const bytes = new Uint8Array(Buffer.from(signature.slice(2), 'hex'))
-    const { yParity } = parseSignature(bytes)
-    const key = recover(Buffer.from(digest.slice(2), 'hex'), bytes.subarray(0, 64), yParity)
+    const parsed = parseSignature(bytes)
+    const key = recover(Buffer.from(digest.slice(2), 'hex'), bytes.subarray(0, 64), parsed.yParity)
     return (
       key !== undefined &&
       equalBytes(key, Buffer.from(publicKey, 'hex')) &&
       addressOf(publicKey, key) === address &&
       (transaction === undefined ||
-        toPrefixedHex(hashSignedTransaction(transaction.txMetadata, bytes)) === transaction.txHash)
+        toPrefixedHex(hashParsedTransaction(transaction.txMetadata, parsed)) === transaction.txHash)
     )
   } catch (error) {
     if (error instanceof ServiceError) return false

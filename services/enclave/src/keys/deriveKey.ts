@@ -15,6 +15,7 @@ import {
 } from '@countersign/protocol/core'
 import { expand, extract, hmacSha256 } from '@countersign/root-secret/sealing'
 import { pointFromScalar } from 'tiny-secp256k1'
+import type { Grants } from '../grant/grant.ts'
 import type { Identity } from '../ports.ts'
 
 /** The order of secp256k1, less one: wallet keys are a number below it, plus one, so none is zero. */
@@ -28,9 +29,7 @@ export type WalletKey = { keyId: string; address: Hex; publicKey: string }
 type KeyName = string | { owner: string; policy: string }
 
 /** All that is derived from the root secret. With `sign/`, the only code that touches a private key. */
-export type Keyring = {
-  /** Authenticates grants. */
-  grantKey: Uint8Array
+export type Keyring = Grants & {
   describe(name: KeyName): WalletKey
   /** Lends a private key for the time of a call, then overwrites it. */
   withPrivateKey<Result>(name: KeyName, use: (privateKey: Uint8Array) => Result): Result
@@ -69,6 +68,7 @@ export function createKeyring(rootSecret: Uint8Array, configHash: Uint8Array): K
 
   return {
     grantKey: expand(extracted, toPreimage(preimages.grant, { content: configHash }), 32),
+    grants: new Map(),
     withPrivateKey,
     deriveLogKey: (origin) => deriveLogKey(extracted, origin),
     describe(name) {

@@ -44,7 +44,7 @@ function perform(task: KeyWorkerTask): KeyWorkerAnswer {
       return signItem({ keyring, now: task.now, random, implementations, chainIds, ...vaultDeps }, task.item, task)
     }
     if (task.kind === 'describeVault') {
-      const grant = checkGrant(keyring.grantKey, task)
+      const grant = checkGrant(keyring, task)
       return 'fault' in grant ? grant : keyring.describe({ owner: grant.owner, policy: task.policy })
     }
     if (task.kind === 'getCommitment') return { bytes: commitment }

@@ -4,7 +4,6 @@ import {
   type EntropyWitness,
   fromHex,
   type Hex,
-  isDrandWitness,
   MAX_SAMPLE_AGE_MS,
   parseTimestamp,
   type SignItemError,
@@ -112,14 +111,14 @@ export function createSamples(deps: {
 
   return {
     findSource(witness) {
-      if (isDrandWitness(witness)) return findBeacon(witness)
+      if ('kind' in witness) return findBeacon(witness)
       return satellites.find(({ key }) => key === witness.publicKey) ?? unsigned
     },
 
     use(witness, use) {
       const timestampMs = parseTimestamp(witness.timestamp)
       if (timestampMs === undefined) return 'entropy_refused'
-      if (isDrandWitness(witness)) return useRound(witness, timestampMs)
+      if ('kind' in witness) return useRound(witness, timestampMs)
       const { valueHex, publicKey, signatureHex, sequence } = witness
       const key = keys.get(publicKey)
       if (key === undefined && !(unsigned !== undefined && publicKey === UNSIGNED_KEY)) return 'entropy_refused'

@@ -176,6 +176,20 @@ describe('chains, where only some may be signed for', () => {
   })
 })
 
+test('a grant is authenticated once, and each use of it still needs its session secret and its time', () => {
+  const own = createKeyring(rootSecret, configHash)
+  const signAt = (time: number, changes: Partial<TransactionItem> = {}) =>
+    signItem({ keyring: own, now: time, random, implementations, ...vaultDeps }, toItem(changes), { coordinatorKey })
+  const [payload = '', mac = ''] = alice.grant.split('.')
+  expect(signAt(now, { grant: `${payload}.${mac.slice(0, -1)}` })).toEqual({ error: 'grant_invalid' })
+  expect(own.grants.size).toBe(0)
+  for (const _ of [1, 2]) expect(signAt(now)).toHaveProperty('statement')
+  expect([...own.grants.keys()]).toEqual([alice.grant])
+  expect(signAt(now, { sid: 'ac'.repeat(32) })).toEqual({ error: 'grant_invalid' })
+  expect(signAt(now + 1)).toEqual({ error: 'session_expired' })
+  expect(signAt(now, { grant: `${payload}.` })).toEqual({ error: 'grant_invalid' })
+})
+
 describe('grant table: no signature', () => {
   const bob = openSession('bob')
   const [payload = '', mac = ''] = alice.grant.split('.')

@@ -10,13 +10,13 @@ import {
   type Hex,
   hashAuthorization,
   hashContent,
-  hashSignedTransaction,
-  hashUnsignedTransaction,
+  hashParsedTransaction,
   isOffChain,
   type OffChainItem,
   type Opening,
   type OpeningContent,
   parseAuthorization,
+  parseSignature,
   parseTxMetadata,
   ServiceError,
   type Signed,
@@ -81,7 +81,7 @@ export function signItem(
   { coordinatorKey, rules }: { coordinatorKey: string; rules?: VaultRules | undefined },
 ): SignedItem | SignItemError {
   const { keyring, now } = deps
-  const grant = checkGrant(keyring.grantKey, { grant: item.grant, sid: item.sid, now })
+  const grant = checkGrant(keyring, { grant: item.grant, sid: item.sid, now })
   if ('fault' in grant) return { error: grant.fault }
   const wallet = keyring.describe(grant.owner)
   if (grant.keyId !== wallet.keyId || grant.address !== wallet.address) return { error: 'key_binding_mismatch' }
@@ -161,7 +161,7 @@ function toStatement({ item, signature, facts }: Made<TransactionItem>): Stateme
     digest: item.digest,
     entropyHash: hash('sha256', Buffer.from(item.witness.valueHex, 'hex'), 'hex'),
     signature: toPrefixedHex(signature),
-    txHash: toPrefixedHex(hashSignedTransaction(item.txMetadata, signature)),
+    txHash: toPrefixedHex(hashParsedTransaction(item.txMetadata, parseSignature(signature))),
     type: tags.signing,
   }
 }
@@ -198,7 +198,7 @@ function toTransactionSubject({ item, signature, facts }: Made<TransactionItem>)
     signature: toPrefixedHex(signature),
     signedAt: facts.signedAt,
     to,
-    txHash: toPrefixedHex(hashSignedTransaction(item.txMetadata, signature)),
+    txHash: toPrefixedHex(hashParsedTransaction(item.txMetadata, parseSignature(signature))),
     value,
   }
 }
@@ -230,7 +230,7 @@ function readItem(item: SigningItem, implementations: readonly Hex[]): Read<Sign
     }
     // EIP-1559 only: any other type has fields that do not exist here.
     const txMetadata = parseTxMetadata(item.txMetadata)
-    const digest = hashUnsignedTransaction(txMetadata)
+    const digest = hashParsedTransaction(txMetadata)
     if (toPrefixedHex(digest) !== item.digest) return { error: 'digest_mismatch' }
     return { item: { ...item, txMetadata }, digest }
   } catch (error) {

@@ -2,7 +2,6 @@ import { setImmediate } from 'node:timers/promises'
 import type { TimedSample } from '@countersign/policy/core'
 import {
   hashAuthorization,
-  isDrandWitness,
   type LoggedItemsResponse,
   type Placed,
   parseTimestamp,
@@ -145,7 +144,7 @@ function signWithSample(
   if (use === undefined) return { error: 'invalid_request' }
   // Receipts of version 1 have no place for it, so nobody could check it there.
   const isForVersion1 = item.kind === 'transaction' && item.statementVersion === 1
-  if (isForVersion1 && isDrandWitness(item.witness)) return { error: 'entropy_refused' }
+  if (isForVersion1 && 'kind' in item.witness) return { error: 'entropy_refused' }
   // Nor for a proof that they are in the log.
   if (isForVersion1 && statementLog !== undefined) return { error: 'invalid_request' }
   const error = samples.use(item.witness, use)
