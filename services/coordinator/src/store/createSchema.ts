@@ -206,11 +206,11 @@ const statements = [
   )`,
   `create index log_notes_newest on log_notes (log_id, size, created_at)`,
 
-  // Which of several statements about one digest gets a receipt, by halves of SHA-256 of wallet and digest, and of the leaf. Deleted together,
+  // Which of several statements about one digest gets a receipt: request as `to_request` computes it, and half of the leaf. Deleted together,
   // when their time is over. Only an index of the claims in log_appends, so it needs no log of its own: a crash of PostgreSQL empties both of
   // these tables, and a standby has them empty, and then the claims are loaded again.
   `create unlogged table claims (
-    key bytea primary key check (length(key) = 16),
+    request uuid primary key,
     leaf bytea not null check (length(leaf) = 16),
     log_id integer not null,
     boot_id bytea not null check (length(boot_id) = 16),
@@ -546,34 +546,32 @@ const statements = [
   $$`,
 
   // Side by side, 80 bytes each: wallet, digest, leaf.
-  `create function read_claims(
-    claimed bytea, out place integer, out wallet_id uuid, out digest bytea, out leaf bytea, out key bytea, out half bytea
-  ) returns setof record language sql immutable as $$
-    select place, encode(substr(claimed, 80 * place + 1, 16), 'hex')::uuid, substr(claimed, 80 * place + 17, 32),
-      substr(claimed, 80 * place + 49, 32), substr(sha256(substr(claimed, 80 * place + 1, 48)), 1, 16),
-      substr(claimed, 80 * place + 49, 16)
+  `create function read_claims(claimed bytea, out place integer, out request uuid, out leaf bytea, out half bytea)
+  returns setof record language sql immutable as $$
+    select place, to_request(encode(substr(claimed, 80 * place + 1, 16), 'hex')::uuid, substr(claimed, 80 * place + 17, 32)),
+      substr(claimed, 80 * place + 49, 32), substr(claimed, 80 * place + 49, 16)
     from generate_series(0, length(claimed) / 80 - 1) as place
   $$`,
 
-  // What appends of the last seconds claimed. Of several claims of a key the last took it over.
+  // What appends of the last seconds claimed. Of several claims of a request the last took it over.
   `create function load_claims(expired_before timestamptz, at timestamptz) returns void language plpgsql as $$
   begin
     perform pg_advisory_xact_lock(${0x6c_6f_67_03});
     if exists (select from claims_loaded) then
       return;
     end if;
-    insert into claims (key, leaf, log_id, boot_id, created_at)
-    select distinct on (key) key, leaf, log_id, boot_id, created_at
+    insert into claims (request, leaf, log_id, boot_id, created_at)
+    select distinct on (request) request, leaf, log_id, boot_id, created_at
     from log_appends cross join lateral (
-      select place, substr(claims, 32 * place + 1, 16) as key, substr(claims, 32 * place + 17, 16) as leaf
+      select place, encode(substr(claims, 32 * place + 1, 16), 'hex')::uuid as request, substr(claims, 32 * place + 17, 16) as leaf
       from generate_series(0, length(claims) / 32 - 1) as place
     ) as claimed
     where created_at >= expired_before
-    order by key, created_at desc, size desc, place desc;
+    order by request, created_at desc, size desc, place desc;
     insert into claims_loaded values (at);
   end $$`,
 
-  // Claims are written by wallet and digest, so that no coordinators wait for each other in a circle. Subqueries for a value
+  // Claims are written in the order of requests, so that no coordinators wait for each other in a circle. Subqueries for a value
   // are found by their index for each row; `exists` the planner may answer from a hash table of all signings. One plan is as good for any
   // number of claims. newest_boot: of the log, once what comes with these claims is appended. taken: side by side, 32 bytes each.
   `create function take_claims(
@@ -590,10 +588,9 @@ const statements = [
     if not exists (select from claims_loaded) then
       perform load_claims(expired_before, at);
     end if;
-    insert into claims (key, leaf, log_id, boot_id, created_at)
-    select distinct on (wallet_id, digest) key, half, the_log, the_boot, at from read_claims(claimed)
-    order by wallet_id, digest, place
-    on conflict (key) do update
+    insert into claims (request, leaf, log_id, boot_id, created_at)
+    select distinct on (request) request, half, the_log, the_boot, at from read_claims(claimed) order by request, place
+    on conflict (request) do update
     set leaf = excluded.leaf, log_id = excluded.log_id, boot_id = excluded.boot_id, created_at = excluded.created_at
     where claims.leaf <> excluded.leaf and (
       claims.created_at < expired_before
@@ -607,21 +604,21 @@ const statements = [
     lost := array(
       select encode(asked.leaf, 'hex') from read_claims(claimed) as asked
       where (
-        select true from signing_lookups where request = to_request(asked.wallet_id, asked.digest) limit 1
+        select true from signing_lookups where request = asked.request limit 1
       ) or (written < count and (
-        select true from claims as c where c.key = asked.key and c.leaf = asked.half
+        select true from claims as c where c.request = asked.request and c.leaf = asked.half
       ) is null)
     );
     if cardinality(lost) > 0 then
       -- By key too, whatever the planner takes the table for.
       delete from claims where ctid = any (array(
-        select (select c.ctid from claims as c where c.key = asked.key and c.leaf = asked.half)
+        select (select c.ctid from claims as c where c.request = asked.request and c.leaf = asked.half)
         from read_claims(claimed) as asked
         where encode(asked.leaf, 'hex') = any (lost)
       ));
     end if;
     taken := (
-      select string_agg(key || half, ''::bytea order by place) from read_claims(claimed)
+      select string_agg(uuid_send(request) || half, ''::bytea order by place) from read_claims(claimed)
       where encode(leaf, 'hex') <> all (lost)
     );
   end $$`,

@@ -106,9 +106,9 @@ async function giveUpClaims(db: Kysely<Tables>, claims: readonly Claim[]): Promi
   if (claims.length === 0) return
   await sql`delete from claims where ctid = any (array(
     select c.ctid
-    from (select key, half from read_claims(${encodeClaims(claims)}::bytea) order by wallet_id, digest) as given
+    from (select request, half from read_claims(${encodeClaims(claims)}::bytea) order by request) as given
     cross join lateral (
-      select ctid from claims as c where c.key = given.key and c.leaf = given.half
+      select ctid from claims as c where c.request = given.request and c.leaf = given.half
       offset 0 for update
     ) as c
   ))`.execute(db)
