@@ -124,7 +124,13 @@ export async function startCoordinator(
           createLogKeeper({ ...logDeps, store: opened.logStore, witnesses: config.witnesses, metrics }),
         )
   const releaser = createReleaser(selfReport)
-  const signers = createSignerFinder({ store, clock, sessionIdleMs: config.app.sessionIdleMs })
+  const signers = createSignerFinder({
+    store,
+    clock,
+    sessionIdleMs: config.app.sessionIdleMs,
+    // One at a time if other coordinators have much of the enclave's work, so that they are as large as those of one coordinator.
+    slots: () => (enclave.countSlots() < ENCLAVE_SLOTS ? 1 : 2),
+  })
   const signer = createBatchSigner({
     entropy,
     enclave,

@@ -16,7 +16,7 @@ const signer = {
 } as const
 
 function create(findSigners: Store['findSigners']) {
-  return createSignerFinder({ store: { findSigners }, clock: { now: () => 5 }, sessionIdleMs: 7 })
+  return createSignerFinder({ store: { findSigners }, clock: { now: () => 5 }, sessionIdleMs: 7, slots: () => 2 })
 }
 
 test('requests of one turn are one lookup, of the hashes of their secrets', async () => {

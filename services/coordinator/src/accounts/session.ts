@@ -51,18 +51,18 @@ export type SignerFinder = {
 }
 
 const LIMIT = 256
-const SLOTS = 2
 
 /**
- * Step 1 of signing: whose session it is, and which key. Requests that come while two lookups are under way share the next. Unlike
+ * Step 1 of signing: whose session it is, and which key. Requests that come while `slots` lookups are under way share the next. Unlike
  * signings, equal ones do not share an answer that is already on its way: it could be older than a sign-out.
  */
 export function createSignerFinder(deps: {
   store: Pick<Store, 'findSigners'>
   clock: Clock
   sessionIdleMs: number
+  slots: () => number
 }): SignerFinder {
-  const { store, clock, sessionIdleMs: idleMs } = deps
+  const { store, clock, sessionIdleMs: idleMs, slots } = deps
   const gatherer = createGatherer<AskedSigner, Signer>({
     async run(asked, { answer }) {
       const found = await store.findSigners({ asked, now: clock.now(), idleMs })
@@ -73,7 +73,7 @@ export function createSignerFinder(deps: {
       }
     },
     limit: LIMIT,
-    slots: SLOTS,
+    slots,
   })
   return {
     async find({ sid, ...asked }) {

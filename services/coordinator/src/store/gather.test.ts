@@ -51,6 +51,29 @@ test('requests of one turn go out together; those that come meanwhile share the 
   await Promise.all(second)
 })
 
+test('where slots become fewer, nothing more goes out until enough batches are over', async () => {
+  let slots = 2
+  const { gatherer, batches } = createManual({ slots: () => slots })
+  const answers: Promise<string>[] = []
+  const addNext = async () => {
+    answers.push(gatherer.add(answers.length))
+    await turn()
+  }
+  await addNext()
+  await addNext()
+  slots = 1
+  await addNext()
+  batches[0]?.finish()
+  await addNext()
+  expect(batches.map(({ requests }) => requests)).toEqual([[0], [1]])
+  batches[1]?.finish()
+  await turn()
+  await turn()
+  expect(batches[2]?.requests).toEqual([2, 3])
+  batches[2]?.finish()
+  await Promise.all(answers)
+})
+
 test('a slot is free as soon as the enclave has answered, once', async () => {
   const { gatherer, batches } = createManual()
   const first = gatherer.add(1)

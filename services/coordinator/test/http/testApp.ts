@@ -97,7 +97,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
   const { sessionIdleMs } = config
   const { answerRequest, stop } = createApp({
     store,
-    signers: createSignerFinder({ store: changes.deps?.store ?? store, clock, sessionIdleMs }),
+    signers: createSignerFinder({ store: changes.deps?.store ?? store, clock, sessionIdleMs, slots: () => 2 }),
     logStore: emptyLogStore,
     getWebhookKeys: () => [],
     warnOf: async (type, data) => void warnings.push({ type, data }),
