@@ -61,7 +61,7 @@ function readLength(received: string): number | undefined {
 }
 
 /** Where each connection takes its next request from. */
-export type Requests = (connection: number) => Buffer
+type Requests = (connection: number) => Buffer
 
 /**
  * How long answers took, and how many there were. The rate is that of callers that always wait for one answer, by their mean wait
@@ -74,7 +74,7 @@ export type Answered = { rate: number; latencies: number[]; count: number }
 const CONNECT_TOGETHER = 128
 
 /** Each connection asks again as soon as it is answered, until the time is over. Then all wait for their last answer. */
-export async function applyLoad(parameters: {
+async function applyLoad(parameters: {
   /** Connections take turns. */
   urls: readonly string[]
   connections: number
@@ -138,7 +138,7 @@ export type Load = { urls: readonly string[] } & (
 )
 
 /** Requests made before the clock runs, each for a transaction that was never signed before. */
-export function prepareSignings(parameters: {
+function prepareSignings(parameters: {
   cookies: readonly string[]
   /** Of the same users, in their order. */
   vaults?: readonly LoadedVault[] | undefined

@@ -47,7 +47,7 @@ export type Lane = {
 }
 
 /** Turns in a round. */
-export const TURNS = 4
+const TURNS = 4
 
 /**
  * All lanes at each number of connections, in turns, back and forth: slow changes of the machine affect all alike. Columns are `@64`,
@@ -120,7 +120,7 @@ export function toReportTable({ suite, columns: wanted, rows, ratios = [] }: Rep
 }
 
 /** Turn by turn. */
-export function divide(top: readonly number[] = [], bottom: readonly number[] = []): number[] {
+function divide(top: readonly number[] = [], bottom: readonly number[] = []): number[] {
   return top.flatMap((value, turn) => (bottom[turn] === undefined ? [] : [value / bottom[turn]]))
 }
 

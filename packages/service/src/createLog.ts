@@ -7,7 +7,7 @@ import type { Log, LogLine } from './log.ts'
 export function createLog(write: (line: string) => void, now: () => number): Log {
   const writeLine = (level: string) => (line: LogLine) => {
     try {
-      write(`${JSON.stringify({ level, time: new Date(now()).toISOString(), ...line })}\n`)
+      write(`{"level":"${level}","time":"${new Date(now()).toISOString()}",${JSON.stringify(line).slice(1)}\n`)
     } catch {
       // The next may get through.
     }

@@ -62,6 +62,7 @@ export function createLog({ write, flush }: Output = createTurnWriter(process)):
 }
 
 function pick(line: LogLine): LogLine {
+  if (Object.keys(line).every((name) => FIELDS.has(name))) return line
   const picked: LogLine = { msg: line.msg }
   for (const name of Object.keys(line)) if (FIELDS.has(name)) picked[name] = line[name]
   return picked

@@ -2,7 +2,8 @@ import { type MediaRange, parseMediaRanges } from '../parseMediaRanges.ts'
 
 /** Whether an `Accept` header would rather have a page than JSON. Who does not care gets JSON: that is what programs send. */
 export function prefersHtml(accept: string | undefined): boolean {
-  const ranges = parseMediaRanges(accept ?? '')
+  if (accept === undefined || accept === '*/*') return false
+  const ranges = parseMediaRanges(accept)
   const json = Math.max(qualityOf(ranges, 'application/problem+json'), qualityOf(ranges, 'application/json'))
   return qualityOf(ranges, 'text/html') > json
 }

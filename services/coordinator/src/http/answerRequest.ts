@@ -12,8 +12,10 @@ import { toMarkedPage } from './markMock.ts'
 import { type OriginRules, toPreflightHeaders } from './origin.ts'
 import { readTarget } from './readTarget.ts'
 
-/** Answers any request. `getSignal` returns a signal that aborts when the caller disconnects. */
-export type AnswerRequest = (incoming: Incoming, getSignal: () => AbortSignal) => Promise<Answer & { headers: Headers }>
+export type Answered = Answer & { headers: Headers }
+
+/** Answers any request, at once where nothing has to be waited for. `getSignal` returns a signal that aborts when the caller disconnects. */
+export type AnswerRequest = (incoming: Incoming, getSignal: () => AbortSignal) => Answered | Promise<Answered>
 
 type Deps = {
   guards: Guards
@@ -38,7 +40,7 @@ export function createAnswerRequest({ guards, origins, isMock, route, onError }:
     return { status: 204, body: null }
   }
 
-  return async (incoming, getSignal) => {
+  return (incoming, getSignal) => {
     const target = readTarget(incoming)
     const { path, rawPath, search } = target ?? UNREADABLE
     const req: RequestHead = {
@@ -53,22 +55,24 @@ export function createAnswerRequest({ guards, origins, isMock, route, onError }:
       },
     }
     const begun = guards.begin(req, incoming)
-    const { requestId, clientAddress } = begun
-    const c = createContext({ req, incoming, getSignal, requestId, clientAddress })
-    let answer: Answer
+    const c = createContext({ req, incoming, getSignal, ...begun })
+    const end = (answer: Answer): Answered => {
+      guards.end(c, { status: answer.status, startedAt: begun.startedAt })
+      const { headers } = c
+      const { status, body, encoding } = isMock ? toMarkedPage(answer, headers) : answer
+      headers.vary = headers.vary === undefined ? 'Origin' : `${headers.vary}, Origin`
+      return { status, body, encoding, headers }
+    }
+    const fail = (error: unknown) => end(onError(error, c))
+    let answer: Answer | Promise<Answer>
     try {
       if (target === undefined) throw unreadable()
       guards.admit(c, incoming)
-      answer = answerPreflight(c) ?? (await route(c))
+      answer = answerPreflight(c) ?? route(c)
     } catch (error) {
-      answer = onError(error, c)
+      return fail(error)
     }
-    guards.leave()
-    if (isMock) answer = toMarkedPage(answer, c.headers)
-    const { status, body, encoding } = answer
-    const { defaults, fixed } = guards.end(req, begun, { route: c.route, status, failure: c.failure })
-    const vary = c.headers.vary === undefined ? 'Origin' : `${c.headers.vary}, Origin`
-    return { status, body, encoding, headers: { ...defaults, ...c.headers, ...fixed, vary } }
+    return answer instanceof Promise ? answer.then(end, fail) : end(answer)
   }
 }
 

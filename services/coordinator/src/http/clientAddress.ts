@@ -25,6 +25,7 @@ export function toClientAddress({ socketAddress, forwardedFor, isTrusted }: Clie
 
 /** An address in one spelling, without port, zone or IPv4-in-IPv6 prefix. */
 function parseAddress(text: string): string | undefined {
+  if (isIPv4(text)) return text
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text
   const address = bare.replace(/%.*$/, '')
   if (isIPv4(address)) return address
@@ -35,7 +36,7 @@ function parseAddress(text: string): string | undefined {
 
 /** Who is counted together: an IPv4 address, or an IPv6 /64, since the owner of one address there has them all. */
 export function toAddressGroup(address: string): string {
-  if (!isIPv6(address)) return address
+  if (!address.includes(':')) return address
   const [head = '', tail] = address.split('::')
   const left = head === '' ? [] : head.split(':')
   const right = tail === undefined || tail === '' ? [] : tail.split(':')

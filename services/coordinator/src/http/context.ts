@@ -51,15 +51,15 @@ export type AppContext = RequestContext & {
   redirect(location: string, status?: number): Answer
 }
 
-type ContextParameters = Pick<AppContext, 'incoming' | 'req' | 'requestId' | 'clientAddress' | 'getSignal'>
+type ContextParameters = Pick<AppContext, 'incoming' | 'req' | 'requestId' | 'clientAddress' | 'getSignal' | 'headers'>
 
 export const toQuery = ({ search }: RequestHead) => new URLSearchParams(search)
 
 const NO_PARAMS = {}
 
 /** Without spreads: one is made for every request. */
-export function createContext({ incoming, req, requestId, clientAddress, getSignal }: ContextParameters): AppContext {
-  const headers: Headers = {}
+export function createContext(parameters: ContextParameters): AppContext {
+  const { incoming, req, requestId, clientAddress, getSignal, headers } = parameters
   return {
     incoming,
     req,

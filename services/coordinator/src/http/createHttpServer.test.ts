@@ -16,11 +16,22 @@ const LARGE = new Uint8Array(32 * 1024 * 1024)
 /** Limits that a test can wait for. */
 const SHORT: ServerLimits = { headersMs: 100, requestMs: 200, answerMs: 200, checkMs: 20 }
 
+/** Answers that no handler may give. */
+const broken: Readonly<Record<string, AnswerRequest>> = {
+  '/throws': () => {
+    throw new Error('at once')
+  },
+  '/rejects': () => Promise.reject(new Error('later')),
+  '/bad-header': () => ({ status: 200, headers: { 'x-bad': 'two\r\nlines' }, body: '' }),
+  '/bad-header-later': async () => ({ status: 200, headers: { 'x-bad': 'two\r\nlines' }, body: '' }),
+}
+
 async function listen(limits?: ServerLimits) {
   const { answerRequest, log } = createTestApp()
   const answer: AnswerRequest = async (incoming, getSignal) =>
     incoming.url === '/large' ? { status: 200, headers: {}, body: LARGE } : answerRequest(incoming, getSignal)
-  const server = createHttpServer(answer, limits).listen(0, '127.0.0.1')
+  const answerAny: AnswerRequest = (incoming, getSignal) => (broken[incoming.url ?? ''] ?? answer)(incoming, getSignal)
+  const server = createHttpServer(answerAny, limits).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   const sockets: Socket[] = []
@@ -108,4 +119,11 @@ test('two Hosts are refused (RFC 9112 §3.2), in whatever case, and one is not',
 test('headers beyond 16 KiB are refused before any route', async () => {
   const { open, readToEnd } = await listen()
   expect(await readToEnd(open(get('/health', `X-A: ${'a'.repeat(17_000)}\r\n`)))).toMatch(/^HTTP\/1\.1 431 /)
+})
+
+test.each(Object.keys(broken))('a fault in an answer ends its connection only: %s', async (path) => {
+  const { server, open, readToEnd } = await listen()
+  expect(await readToEnd(open(get(path)))).toBe('')
+  expect(await readToEnd(open(get('/health')))).toMatch(/^HTTP\/1\.1 200 /)
+  expect(server.answers.size).toBe(0)
 })

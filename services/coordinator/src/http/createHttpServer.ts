@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AnswerRequest } from './answerRequest.ts'
+import type { Answered, AnswerRequest } from './answerRequest.ts'
 
 /** How long a connection may keep its place without getting anywhere. */
 export type ServerLimits = {
@@ -35,34 +35,45 @@ export function createHttpServer(answerRequest: AnswerRequest, limits: ServerLim
   const { headersMs: headersTimeout, requestMs: requestTimeout, checkMs: connectionsCheckingInterval } = limits
   const options = { headersTimeout, requestTimeout, connectionsCheckingInterval, maxHeaderSize: MAX_HEADER_BYTES }
   const answers = new Set<ServerResponse>()
+  // Shared by all requests.
+  function onClose(this: ServerResponse) {
+    answers.delete(this)
+  }
+  function onPrefinish(this: ServerResponse) {
+    // The system has taken all of it.
+    if (this.socket?.writableLength === 0) return
+    const timer = setTimeout(() => this.destroy(), limits.answerMs).unref()
+    this.once('close', () => clearTimeout(timer))
+  }
   const server = createServer(options, (incoming, outgoing) => {
     answers.add(outgoing)
-    outgoing.once('close', () => answers.delete(outgoing))
-    outgoing.on('prefinish', () => {
-      // The system has taken all of it.
-      if (outgoing.socket?.writableLength === 0) return
-      const timer = setTimeout(() => outgoing.destroy(), limits.answerMs).unref()
-      outgoing.once('close', () => clearTimeout(timer))
-    })
-    answer(answerRequest, incoming, outgoing).catch(() => outgoing.destroy())
+    outgoing.on('close', onClose)
+    outgoing.on('prefinish', onPrefinish)
+    const end = () => void outgoing.destroy()
+    try {
+      const answered = answerRequest(incoming, () => toSignal(outgoing))
+      if (answered instanceof Promise) answered.then((answer) => send(answer, incoming, outgoing)).catch(end)
+      else send(answered, incoming, outgoing)
+    } catch {
+      end()
+    }
   })
   server.keepAliveTimeout = KEEP_ALIVE_MS
   server.timeout = SILENCE_MS
   return Object.assign(server, { answers })
 }
 
-async function answer(answerRequest: AnswerRequest, incoming: IncomingMessage, outgoing: ServerResponse) {
-  const { status, headers, body, encoding = 'utf8' } = await answerRequest(incoming, () => toSignal(outgoing))
+function send({ status, headers, body, encoding }: Answered, incoming: IncomingMessage, outgoing: ServerResponse) {
   if (!incoming.complete) outgoing.once('finish', () => endUnread(incoming))
   if (body === null || incoming.method === 'HEAD') {
-    if (body instanceof ReadableStream) await body.cancel()
+    if (body instanceof ReadableStream) void body.cancel().catch(() => {})
     outgoing.writeHead(status, headers).end()
   } else if (body instanceof ReadableStream) {
     outgoing.writeHead(status, headers).flushHeaders()
     writeStream(body, outgoing)
   } else {
     headers['content-length'] = String(typeof body === 'string' ? Buffer.byteLength(body, encoding) : body.length)
-    outgoing.writeHead(status, headers).end(body, encoding)
+    outgoing.writeHead(status, headers).end(body, encoding ?? 'utf8')
   }
 }
 

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import { createTrustedProxies, type Log } from '@countersign/service'
-import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
+import { CoordinatorError } from '../errors.ts'
 import type { Clock, Random } from '../system.ts'
 import { toAddressGroup, toClientAddress } from './clientAddress.ts'
-import type { Incoming, RequestContext, RequestHead } from './context.ts'
+import type { AppContext, Headers, Incoming, RequestContext, RequestHead } from './context.ts'
 import { toSiliconHeaders } from './markMock.ts'
 import { assertNotPlanted, assertOrigin, isProviderForm, toCorsHeaders } from './origin.ts'
 import { toRequestId } from './requestId.ts'
@@ -15,22 +15,17 @@ type Begun = {
   /** The one address that rate limits count. */
   clientAddress: string
   startedAt: number
+  /** Those that an answer has unless it sets its own. */
+  headers: Headers
 }
-
-/** How a request was answered, for the log. */
-type Outcome = { route: string | undefined; status: number; failure: CoordinatorErrorCode | undefined }
-
-type Headers = Readonly<Record<string, string>>
 
 /** What every request passes before and after its route. */
 export type Guards = {
   begin(head: RequestHead, incoming: Incoming): Begun
   /** Throws for requests once it has stopped, and for those of foreign pages. */
   admit(c: RequestContext, incoming: Incoming): void
-  /** Once for each that has begun, however it ended. */
-  leave(): void
-  /** Writes the log line. Returns the headers that an answer has unless it set its own, and those that every answer has. */
-  end(head: RequestHead, begun: Begun, outcome: Outcome): { defaults: Headers; fixed: Headers }
+  /** Once for each that has begun, however it ended: writes the log line, and sets the headers that every answer has. */
+  end(c: AppContext, outcome: { status: number; startedAt: number }): void
   /**
    * From now on it is not ready, and each answer ends its connection. Resolves when all requests have been answered, those too that
    * arrive meanwhile: a balancer may have sent them just before it could know. Later ones are refused with `shutting_down`.
@@ -63,7 +58,7 @@ export function createGuards(deps: {
       const forwardedFor = head.header('x-forwarded-for')
       const clientAddress = toAddressGroup(toClientAddress({ socketAddress, forwardedFor, isTrusted }))
       underWay += 1
-      return { requestId, clientAddress, startedAt }
+      return { requestId, clientAddress, startedAt, headers: securityHeaders(head.path) }
     },
     admit(c, incoming) {
       const { req: head } = c
@@ -84,23 +79,14 @@ export function createGuards(deps: {
         assertOrigin(config, { origin: head.header('origin'), fetchSite: head.header('sec-fetch-site'), hasCookie })
       }
     },
-    leave() {
+    end({ req: { method, path, header }, requestId, route, failure, headers }, { status, startedAt }) {
       underWay -= 1
       if (underWay === 0) onIdle?.()
-    },
-    end(head, { requestId, startedAt }, { route, status, failure }) {
-      const { method, path } = head
       const durationMs = clock.now() - startedAt
       log.info({ msg: 'Answered', requestId, method, route, status, code: failure, durationMs })
-      return {
-        defaults: securityHeaders(path),
-        fixed: {
-          ...toCorsHeaders(config, { origin: head.header('origin'), path, method }),
-          'x-request-id': requestId,
-          ...siliconHeaders,
-          ...(isStopping && { connection: 'close' }),
-        },
-      }
+      Object.assign(headers, toCorsHeaders(config, { origin: header('origin'), path, method }), siliconHeaders)
+      headers['x-request-id'] = requestId
+      if (isStopping) headers.connection = 'close'
     },
     async stop() {
       isStopping = true

@@ -1,6 +1,7 @@
 import { isSlug } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { ProofReader } from '../proofs/proofReader.ts'
+import type { ProofView } from '../proofs/proofView.ts'
 import { prefersHtml } from './accept.ts'
 import type { RequestContext } from './context.ts'
 import { type Limiters, limit } from './limiters.ts'
@@ -29,25 +30,29 @@ export function registerProofRoutes(handlers: Handlers, deps: ProofRoutesDeps): 
     }
     throw error
   }
-  const read = (c: RequestContext, slug: string) =>
-    proofReader.read(slug).catch((error: unknown) => retryLater(c, error))
+  /** At once where the proof is at hand: most reads are of those. */
+  function read<Result>(c: RequestContext, slug: string, then: (view: ProofView) => Result): Result | Promise<Result> {
+    const view = proofReader.read(slug)
+    return view instanceof Promise ? view.then(then, (error: unknown) => retryLater(c, error)) : then(view)
+  }
 
-  handlers.set('GET /proof/:slug', async (c) => {
+  handlers.set('GET /proof/:slug', (c) => {
     const { slug = '' } = c.params
     limit(c, limiters.proof)
-    c.header('vary', 'Accept')
+    c.headers.vary = 'Accept'
     if (pageOrigin !== undefined && isSlug(slug) && prefersHtml(c.req.header('accept'))) {
       c.header('cache-control', 'no-cache')
       return c.redirect(`${pageOrigin}/proof/${slug}`)
     }
-    const { isFinal, latin1, version } = await read(c, slug)
-    const etag = `"${version}"`
-    c.header('etag', etag)
-    // Until its event is final, a reorganisation may move a complete proof: a cache has to ask each time.
-    c.header('cache-control', isFinal ? 'public, max-age=3600' : 'no-cache')
-    if (isMatch(c.req.header('if-none-match'), etag)) return { status: 304, body: null }
-    c.header('content-type', 'application/json')
-    return { status: 200, body: latin1, encoding: 'latin1' }
+    return read(c, slug, ({ isFinal, latin1, version }) => {
+      const etag = `"${version}"`
+      c.headers.etag = etag
+      // Until its event is final, a reorganisation may move a complete proof: a cache has to ask each time.
+      c.headers['cache-control'] = isFinal ? 'public, max-age=3600' : 'no-cache'
+      if (isMatch(c.req.header('if-none-match'), etag)) return { status: 304, body: null }
+      c.headers['content-type'] = 'application/json'
+      return { status: 200, body: latin1, encoding: 'latin1' }
+    })
   })
 
   handlers.set('GET /proof/:slug/events', async (c) => {
@@ -55,7 +60,7 @@ export function registerProofRoutes(handlers: Handlers, deps: ProofRoutesDeps): 
     const { slug = '' } = params
     limit(c, limiters.proof)
     if (c.req.method === 'HEAD') {
-      await read(c, slug)
+      await read(c, slug, () => {})
       Object.assign(c.headers, EVENT_HEADERS)
       return { status: 200, body: null }
     }

@@ -6,7 +6,13 @@ type Handle = (c: AppContext) => Answer | Promise<Answer>
 
 export type Handlers = Map<RouteName, Handle>
 
-type PathRoutes = { path: string; names: readonly string[]; pattern: RegExp; byMethod: Map<string, Handle> }
+type PathRoutes = {
+  path: string
+  prefix: string
+  names: readonly string[]
+  pattern: RegExp
+  byMethod: Map<string, Handle>
+}
 
 /** Calls the handler of a request. Paths without parameters match first. If the matching path lacks the method, no other path is tried. */
 export function createRouter(handlers: Handlers): Handle {
@@ -21,6 +27,7 @@ export function createRouter(handlers: Handlers): Handle {
 
   function findPattern(c: AppContext): PathRoutes | undefined {
     for (const one of patterns) {
+      if (!c.req.path.startsWith(one.prefix)) continue
       const values = one.pattern.exec(c.req.path)
       if (values === null) continue
       const params: Record<string, string> = {}
@@ -52,6 +59,7 @@ function toPathRoutes(path: string): PathRoutes {
   const source = parameters.reduce((text, [all, , more]) => text.replace(all, more ? '(.+)' : '([^/]+)'), path)
   return {
     path,
+    prefix: path.split(':', 1).join(),
     names: parameters.map(([, name = '']) => name),
     pattern: new RegExp(`^${source}$`),
     byMethod: new Map(),

@@ -1,6 +1,6 @@
 import { isPublicPath } from './origin.ts'
 
-/** The headers of every answer that did not set its own, by its path. */
+/** The headers of every answer that does not set its own, by its path; a new object each time. */
 export function createSecurityHeaders({ isHttps }: { isHttps: boolean }): (path: string) => Record<string, string> {
   const shared = {
     'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -12,5 +12,5 @@ export function createSecurityHeaders({ isHttps }: { isHttps: boolean }): (path:
   }
   const publicOnes = { ...shared, 'cross-origin-resource-policy': 'cross-origin' }
   const others = { ...shared, 'cross-origin-resource-policy': 'same-origin' }
-  return (path) => (isPublicPath(path) ? publicOnes : others)
+  return (path) => ({ ...(isPublicPath(path) ? publicOnes : others) })
 }

@@ -35,6 +35,14 @@ describe('reading proofs', () => {
     expect([await read(), await read(), counts()]).toEqual([5, 5, [2, 3]])
   })
 
+  test('a final one that is kept is answered at once', async () => {
+    const { store, set } = create()
+    set(final)
+    const reader = createProofReader({ store, ipfsGatewayUrl: undefined })
+    const first = await reader.read(slug)
+    expect(reader.read(slug)).toBe(first)
+  })
+
   test('after a reorganisation nobody is answered what was, also by another coordinator', async () => {
     const { read: one, createReader, set } = create()
     const another = createReader()

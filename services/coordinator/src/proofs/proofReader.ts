@@ -5,8 +5,8 @@ import type { ProofState } from '../store/proofs.ts'
 import { type ProofView, proofNotFound, toProofView, toStateKey } from './proofView.ts'
 
 export type ProofReader = {
-  /** `GET /proof/:slug`. Throws `proof_not_found`, alike for what is no slug and what is no proof. */
-  read(slug: string): Promise<ProofView>
+  /** `GET /proof/:slug`: at once if it is kept and final. Rejects with `proof_not_found`, alike for what is no slug and what is no proof. */
+  read(slug: string): ProofView | Promise<ProofView>
 }
 
 /** By the slug as the database has it. That of a caller may be a piece of a long address, all of which it would keep. */
@@ -62,14 +62,9 @@ export function createProofReader(deps: {
     keptBytes -= sizeOf(one)
   }
 
-  async function findKept(slug: string): Promise<ProofView | undefined> {
-    const one = kept.get(slug)
-    if (one === undefined) return undefined
-    kept.delete(slug)
-    kept.set(one.slug, one)
-    if (one.view.isFinal) return one.view
-    const state = await states.add({ slug })
-    return state !== undefined && toStateKey(state) === one.state ? one.view : undefined
+  async function isCurrent({ slug, state }: Kept): Promise<boolean> {
+    const found = await states.add({ slug })
+    return found !== undefined && toStateKey(found) === state
   }
 
   async function load(slug: string): Promise<ProofView> {
@@ -80,7 +75,15 @@ export function createProofReader(deps: {
     return view
   }
 
-  return { read: async (slug) => (await findKept(slug)) ?? load(slug) }
+  return {
+    read(slug) {
+      const one = kept.get(slug)
+      if (one === undefined) return load(slug)
+      kept.delete(slug)
+      kept.set(one.slug, one)
+      return one.view.isFinal ? one.view : isCurrent(one).then((isIt) => (isIt ? one.view : load(slug)))
+    },
+  }
 }
 
 const sizeOf = ({ view }: Kept) => view.latin1.length + OVERHEAD_BYTES
