@@ -5,7 +5,7 @@ import { privateKeyToAccount, publicKeyToAddress, sign } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
 import { withCode } from '../test/withCode.ts'
 import { fromHex, type Hex, toHex } from './hex.ts'
-import { parseSignature, recoverPublicKey, toAddress } from './signature.ts'
+import { isSignatureHex, parseSignature, recoverPublicKey, toAddress } from './signature.ts'
 
 const n = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 const word = (value: bigint) => value.toString(16).padStart(64, '0')
@@ -18,6 +18,24 @@ describe('signature', () => {
     expect(parseSignature(make(1n, 2n, 27))).toEqual({ r: 1n, s: 2n, yParity: 0 })
     expect(parseSignature(make(2n, 1n, 28))).toEqual({ r: 2n, s: 1n, yParity: 1 })
     expect(parseSignature(make(n - 1n, n >> 1n, 28))).toEqual({ r: n - 1n, s: n >> 1n, yParity: 1 })
+  })
+
+  test('in hex, the same are read', () => {
+    const edges = [0n, 1n, n >> 1n, (n >> 1n) + 1n, n - 1n, n, n + 1n, 2n ** 256n - 1n].map((edge) => fc.constant(edge))
+    const number = fc.oneof(...edges, fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }))
+    fc.assert(
+      fc.property(number, number, fc.constantFrom(0, 26, 27, 28, 29, 255), (r, s, v) => {
+        const bytes = make(r, s, v)
+        let isRead = true
+        try {
+          parseSignature(bytes)
+        } catch {
+          isRead = false
+        }
+        expect(isSignatureHex(toHex(bytes))).toBe(isRead)
+      }),
+      { numRuns: 1_000 },
+    )
   })
 
   test.each([

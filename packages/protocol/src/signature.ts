@@ -26,6 +26,15 @@ export function parseSignature(signature: Uint8Array): EcdsaSignature {
   return { r, s, yParity: v === 28 ? 1 : 0 }
 }
 
+const toWord = (value: bigint) => value.toString(16).padStart(64, '0')
+const [ONE, ORDER, HALF_ORDER] = [1n, n, n >> 1n].map(toWord) as [string, string, string]
+
+/** Whether `parseSignature` reads these 65 bytes of lower-case hex. Words of one length compare as their numbers do. */
+export function isSignatureHex(text: string): boolean {
+  const [r, s, v] = [text.slice(0, 64), text.slice(64, 128), text.slice(128)]
+  return (v === '1b' || v === '1c') && r >= ONE && r < ORDER && s >= ONE && s <= HALF_ORDER
+}
+
 /**
  * The key that made a signature over a digest: 65 bytes, uncompressed. With v of 27 or 28 the x coordinate of R is r itself;
  * the other case (x = r + n, one in 2^127) has no place in an Ethereum transaction.

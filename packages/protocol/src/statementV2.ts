@@ -33,12 +33,18 @@ export type StatementV2 = {
 }
 
 /** Bytes of each member that is hex without `0x`. */
-const HEX_MEMBERS = { keyId: 16, publicKey: 65, subject: 32, witness: 32, coordinatorKey: 32 } as const
-/** Of each that may be null instead. */
-const OPTIONAL_HEX_MEMBERS = { policy: 32, approvals: 32 } as const
+const HEX_MEMBERS = [
+  ['keyId', 16],
+  ['publicKey', 65],
+  ['subject', 32],
+  ['witness', 32],
+  ['coordinatorKey', 32],
+] as const
+/** Of 32 bytes, or null. */
+const OPTIONAL_HEX_MEMBERS = ['policy', 'approvals'] as const
 const MEMBERS = [
-  ...(Object.keys(HEX_MEMBERS) as (keyof typeof HEX_MEMBERS)[]),
-  ...(Object.keys(OPTIONAL_HEX_MEMBERS) as (keyof typeof OPTIONAL_HEX_MEMBERS)[]),
+  ...HEX_MEMBERS.map(([name]) => name),
+  ...OPTIONAL_HEX_MEMBERS,
   'type',
   'kind',
   'address',
@@ -55,13 +61,8 @@ export function assertStatementV2(value: unknown): asserts value is StatementV2 
   if (!(signatureKinds as unknown[]).includes(value.kind)) throw malformed('kind')
   const { address, publicKey, signedAt } = value
   if (!isLowerPrefixedHex(address, 20)) throw malformed('address')
-  for (const [name, length] of Object.entries(HEX_MEMBERS)) {
-    if (!isHex(value[name as keyof typeof HEX_MEMBERS], length)) throw malformed(name)
-  }
-  for (const [name, length] of Object.entries(OPTIONAL_HEX_MEMBERS)) {
-    const member = value[name as keyof typeof OPTIONAL_HEX_MEMBERS]
-    if (member !== null && !isHex(member, length)) throw malformed(name)
-  }
+  for (const [name, length] of HEX_MEMBERS) if (!isHex(value[name], length)) throw malformed(name)
+  for (const name of OPTIONAL_HEX_MEMBERS) if (value[name] !== null && !isHex(value[name], 32)) throw malformed(name)
   // SEC 1 §2.3.3: 04 marks an uncompressed point.
   if (!(publicKey as string).startsWith('04')) throw malformed('publicKey')
   if (typeof signedAt !== 'string' || parseTimestamp(signedAt) === undefined) throw malformed('signedAt')
