@@ -231,7 +231,7 @@ async function finish(deps: SignDeps, terms: Terms, jobs: readonly EnclaveJob[],
   const { bootId } = first.leaf.batch
   let step: LogStep | undefined
   try {
-    step = beginLogStep(deps, terms, { bootId, answer })
+    step = beginLogStep(deps, terms, { bootId, progress })
   } catch (reason) {
     for (const job of jobs) answer(job, failed(reason))
     return
@@ -248,16 +248,16 @@ async function finish(deps: SignDeps, terms: Terms, jobs: readonly EnclaveJob[],
 function beginLogStep(
   { signLog, log }: SignDeps,
   terms: Terms,
-  rest: { bootId: string; answer: SignProgress['answer'] },
+  { bootId, progress }: { bootId: string; progress: SignProgress },
 ): LogStep | undefined {
   if (!('log' in terms)) return undefined
   if (signLog === undefined) {
     const msg = 'Refused what an enclave with a log signed: this coordinator has no LOG_WITNESSES'
-    log.warn({ msg, bootId: rest.bootId })
+    log.warn({ msg, bootId })
     throw logUnavailable('no witnesses are set')
   }
   if (terms.log === null) throw invalidAnswer('no log')
-  return signLog.begin({ appended: terms.log, ...rest })
+  return signLog.begin({ appended: terms.log, bootId }, progress)
 }
 
 /** Before the statement is released: what the enclave has given away cannot be dropped, and readers of the log would always miss it. */
@@ -278,6 +278,8 @@ async function finishTimed(run: Run, jobs: readonly TimedJob[]): Promise<void> {
   } catch (reason) {
     return fail(run, toFailures(jobs, reason))
   }
+  // Nobody gathers for the answers to other requests.
+  if (owned.length === 0) run.onSent()
   await Promise.all([
     ...lost.map((job) => step?.answerWinner(job)),
     ...groupJobs(owned).map((group) => finishGroup(run, group)),

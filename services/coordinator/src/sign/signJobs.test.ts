@@ -621,6 +621,30 @@ describe('signing with a log', () => {
     expect(service.enclave.requests).toEqual([])
   })
 
+  test.each<[string, (service: SignService, never: Promise<never>) => void]>([
+    ['a database that hangs', ({ keeper }, never) => (keeper.beforeRecord = () => never)],
+    ['witnesses that hang', ({ keeper }, never) => (keeper.beforeCosign = () => never)],
+    ['an enclave or a quote that hangs', ({ enclave }, never) => (enclave.beforeRelease = () => never)],
+  ])('%s: the call keeps its slot for two seconds', async (_, hang) => {
+    const service = createLoggedService()
+    hang(service, new Promise(() => {}))
+    service.start([createTransfer(0)])
+    await settleDown()
+    service.time.pass(1_999)
+    expect(service.sent.times).toBe(0)
+    service.time.pass(1)
+    expect(service.sent.times).toBe(1)
+  })
+
+  test('requests that others have claimed wait for their answers without a slot', async () => {
+    const service = createLoggedService()
+    const { walletId, asked } = createTransfer(0)
+    service.keeper.claims.set(`${walletId} ${asked.digest}`, '00'.repeat(32))
+    const { outcomes } = service.start([createTransfer(0)])
+    await expect.poll(() => service.sent.times).toBe(1)
+    expect(outcomes()).toEqual([undefined])
+  })
+
   test('no witness is asked before entries and claims are written', async () => {
     const service = createLoggedService()
     const writing = Promise.withResolvers<void>()

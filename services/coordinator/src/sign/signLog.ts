@@ -52,6 +52,8 @@ type LogPlace = { index: number; timeMs: number }
 /** The longest time from the enclave's answer until the coordinator asks for the statement. The enclave erases statements after 30 s. */
 const LIMIT_MS = 10_000
 const GIVE_UP_MS = 1_000
+/** How long a call keeps its slot after the enclave's answer. Then others go on, perhaps at other enclaves. */
+const SLOT_MS = 2_000
 /** How often and how long to poll for the signature if another request was first. */
 const POLL_MS = 50
 const PATIENCE_MS = 3_000
@@ -89,18 +91,14 @@ export function createSignLog(deps: {
   }
 
   /** The log's steps for one answer of an enclave. */
-  function begin({
-    appended,
-    bootId,
-    answer,
-  }: {
-    appended: AppendedEntries
-    bootId: string
-    answer: SignProgress['answer']
-  }) {
+  function begin(
+    { appended, bootId }: { appended: AppendedEntries; bootId: string },
+    { answer, onSent }: SignProgress,
+  ) {
     const { origin } = appended
     const places = readPlaces(appended)
     const limit = createLimit(schedule, LIMIT_MS)
+    const cancelSlot = schedule(onSent, SLOT_MS)
     return {
       /** Finds the job's log entry. Throws `attestation_invalid` without one, because no inclusion proof would be possible. */
       findEntry({ keyId, leaf }: LeafJob): LogPlace {
@@ -156,8 +154,11 @@ export function createSignLog(deps: {
         const [winner] = await Promise.allSettled([findWinner(job)])
         answer(job, winner)
       },
-      /** Cancels the timer. */
-      end: limit.end,
+      /** Cancels the timers. */
+      end() {
+        limit.end()
+        cancelSlot()
+      },
     }
   }
 
