@@ -100,7 +100,7 @@ export function toBatch(items: readonly SignedItem[], quoting: Promise<unknown> 
 export const toPlacements = (batch: BegunBatch) => batch.leaves.map((_, leafIndex) => ({ batch, leafIndex }))
 
 export const toLeaf = ({ leaf }: SignedItem) => toHex(leaf)
-const noItem = { kind: 'message', content: { message: '0x' } } as unknown as SignItem
+export const noItem = { kind: 'message', content: { message: '0x' } } as unknown as SignItem
 
 /** Room for so many, held and appended as one batch, as a call of `sign` does it. */
 export async function sign(

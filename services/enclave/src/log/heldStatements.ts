@@ -42,6 +42,9 @@ export type HeldLimits = {
   ended: number
 }
 
+/** A quote in hex with its event log, roughly. */
+const QUOTE_BYTES = 32_768
+
 /** Stores statements until they end. An ended statement is never accepted again. */
 export function createHeldStatements(deps: {
   limits: HeldLimits
@@ -51,6 +54,8 @@ export function createHeldStatements(deps: {
   const { limits, elapsedMs, appendEnd } = deps
   const held = new Map<string, HeldStatement>()
   const ended = createEndedLeaves(limits.ended)
+  /** How many held statements each batch has. Its quote is stored as long as there is one. */
+  const batches = new Map<BegunBatch, number>()
   const used = { statements: 0, bytes: 0 }
   const settling: (() => void)[] = []
 
@@ -59,12 +64,24 @@ export function createHeldStatements(deps: {
     used.bytes -= bytes
   }
 
+  function countIn(batch: BegunBatch, change: 1 | -1) {
+    const before = batches.get(batch) ?? 0
+    const count = before + change
+    if (count === 0) batches.delete(batch)
+    else batches.set(batch, count)
+    if (before === 0) giveBack(0, -QUOTE_BYTES)
+    if (count === 0) giveBack(0, QUOTE_BYTES)
+  }
+
   /** Appends `entry` to the log only if the log has the signature of the statement. */
   function end(statement: HeldStatement, entry?: EndEntry) {
     held.delete(statement.leaf)
     ended.add(statement.leaf, statement.signedAtMs)
     giveBack(1, statement.bytes)
-    if (entry !== undefined && statement.state.kind !== 'signed') appendEnd(entry, statement)
+    if (statement.state.kind !== 'signed') {
+      countIn(statement.state.batch, -1)
+      if (entry !== undefined) appendEnd(entry, statement)
+    }
     if (held.size === 0) for (const resolve of settling.splice(0)) resolve()
   }
 
@@ -81,6 +98,15 @@ export function createHeldStatements(deps: {
     end,
     get: (leaf: string) => held.get(leaf),
     isLogged: (leaf: string) => (held.get(leaf)?.state.kind ?? 'signed') !== 'signed',
+
+    /** The quote of a batch begins, and the log has an entry of the statement. A repeated call adds an entry, and the first batch counts. */
+    enter(statement: HeldStatement, place: { index: number; batch: BegunBatch }) {
+      const { state } = statement
+      if (state.kind === 'signed') {
+        countIn(place.batch, 1)
+        statement.state = { kind: 'logged', ...place, sinceMs: elapsedMs() }
+      } else statement.state = { ...state, index: place.index }
+    },
 
     /** The statement, if it belongs to this coordinator and has not timed out. */
     find(leaf: string, coordinatorKey: string): HeldStatement | undefined {

@@ -15,6 +15,7 @@ import {
   keyOf,
   kindsOf,
   NOW,
+  noItem,
   origins,
   readEntries,
   release,
@@ -333,6 +334,31 @@ describe('before the quote is made', () => {
     quoting.reject(new Error('no quote'))
     expect(await release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })).toEqual([given])
   })
+})
+
+test('a quote takes room until the last statement of its batch ends', async () => {
+  const log = await createOpenLog({ limits: { bytes: 100_000 } })
+  const [one, two] = [createSignedItem(), createSignedItem()]
+  /** How many more statements there is room for. */
+  const countRoom = () => {
+    for (let count = 0; ; count++) {
+      try {
+        log.statementLog.reserve(Array(count + 1).fill(noItem)).close()
+      } catch {
+        return count
+      }
+    }
+  }
+  const most = countRoom()
+  await sign(log, [one, two])
+  // 32 KiB are those of 15.7 statements.
+  expect(most - countRoom()).toBe(2 + 15)
+  await sign(log, [one])
+  expect(most - countRoom()).toBe(2 + 15)
+  await release(log.statementLog, { drop: [toLeaf(one)] })
+  expect(most - countRoom()).toBe(1 + 15)
+  await release(log.statementLog, { drop: [toLeaf(two)] })
+  expect(countRoom()).toBe(most)
 })
 
 describe('what nobody fetches', () => {

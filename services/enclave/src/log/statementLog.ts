@@ -235,10 +235,8 @@ export function createStatementLog(deps: StatementLogDeps) {
       const known = batch.leaves.flatMap((leaf) => held.get(leaf) ?? [])
       if (tree === undefined || known.length === 0) return
       for (const statement of known) {
-        const { keyId, leaf, signedAtMs, state } = statement
-        const index = tree.append({ kind: 'signature', keyId, leaf, timeMs: signedAtMs })
-        statement.state =
-          state.kind === 'signed' ? { kind: 'logged', index, batch, sinceMs: elapsedMs() } : { ...state, index }
+        const { keyId, leaf, signedAtMs } = statement
+        held.enter(statement, { index: tree.append({ kind: 'signature', keyId, leaf, timeMs: signedAtMs }), batch })
       }
       const checkpoint = tree.head()
       appended.set(batch, { tree, ...tree.takeNew(), checkpoint })
