@@ -1,4 +1,3 @@
-import { isHex } from '@countersign/protocol'
 import { fromCidHash, toCidHash } from '@countersign/receipt'
 
 /** Long texts that writer and reader both have. */
@@ -81,31 +80,47 @@ function write(writer: Writer, value: unknown): void {
 
 function writeNumber(writer: Writer, value: number) {
   if (Number.isSafeInteger(value) && value >= 0 && !Object.is(value, -0)) putTagged(writer, tags.integer, value)
-  else putBytes(writer, tags.number, Buffer.from(JSON.stringify(value)))
+  else {
+    const text = JSON.stringify(value)
+    putTagged(writer, tags.number, text.length)
+    reserve(writer, text.length)
+    writer.length += writer.bytes.write(text, writer.length)
+  }
 }
 
 function writeText(writer: Writer, text: string) {
   const place = placeOf.get(text)
   if (place !== undefined) return putByte(writer, FIRST_WORD + place)
-  const { places } = writer.shared
-  const before = places.get(text) ?? writer.seen.get(text)
-  if (before !== undefined) return putTagged(writer, SEEN, places.has(text) ? before : places.size + before)
-  remember(writer.seen, text)
-  const [, digits, zeros = ''] = /^([1-9]\d{0,14}?|0)(0{0,60})$/.exec(text) ?? []
+  if (text.length >= LEAST_REPEATED) {
+    const { places } = writer.shared
+    const before = places.get(text) ?? writer.seen.get(text)
+    if (before !== undefined) return putTagged(writer, SEEN, places.has(text) ? before : places.size + before)
+    writer.seen.set(text, writer.seen.size)
+  }
+  const [, digits, zeros = ''] = (text.length < 80 && DECIMALS.exec(text)) || []
   if (digits !== undefined) {
     putTagged(writer, DECIMAL, Number(digits))
     return putByte(writer, zeros.length)
   }
-  if (/^0x([0-9a-f]{2})*$/.test(text)) return putBytes(writer, PREFIXED, Buffer.from(text.slice(2), 'hex'))
-  if (text !== '' && isHex(text)) return putBytes(writer, tags.hex, Buffer.from(text, 'hex'))
+  if (text.length % 2 === 0 && HEX.test(text)) {
+    if (text.startsWith('0x')) return putHex(writer, PREFIXED, text.slice(2))
+    return putHex(writer, tags.hex, text)
+  }
   const time = text.length === 24 && text.endsWith('Z') ? new Date(text) : undefined
   if (time !== undefined && time.getTime() >= 0 && time.toISOString() === text) {
     return putTagged(writer, TIME, time.getTime())
   }
   const hash = toCidHash(text)
-  if (hash !== undefined) return putBytes(writer, CID, Buffer.from(hash, 'hex'))
-  return putBytes(writer, tags.text, Buffer.from(text))
+  if (hash !== undefined) return putHex(writer, CID, hash)
+  const bytes = Buffer.from(text)
+  putTagged(writer, tags.text, bytes.length)
+  reserve(writer, bytes.length)
+  writer.length += bytes.copy(writer.bytes, writer.length)
 }
+
+/** Fifteen digits, which are exact as a number, and zeros. */
+const DECIMALS = /^([1-9]\d{0,14}?|0)(0{0,60})$/
+const HEX = /^(?:0x)?[0-9a-f]+$/
 
 function putByte(writer: Writer, byte: number) {
   reserve(writer, 1)
@@ -121,11 +136,10 @@ function putTagged(writer: Writer, tag: number, value: number) {
   writer.bytes[writer.length++] = rest
 }
 
-function putBytes(writer: Writer, tag: number, bytes: Uint8Array) {
-  putTagged(writer, tag, bytes.length)
-  reserve(writer, bytes.length)
-  writer.bytes.set(bytes, writer.length)
-  writer.length += bytes.length
+function putHex(writer: Writer, tag: number, digits: string) {
+  putTagged(writer, tag, digits.length / 2)
+  reserve(writer, digits.length / 2)
+  writer.length += writer.bytes.write(digits, writer.length, 'hex')
 }
 
 function reserve(writer: Writer, count: number) {
