@@ -37,14 +37,16 @@ export async function clearProofs({ database: { db } }: TestStore): Promise<void
 }
 
 export async function readSnapshot({ database: { db } }: TestStore): Promise<Snapshot> {
-  const { rows } = await sql<{ snapshot: Snapshot }>`
+  type Stored = Omit<ProofRow, 'receiptHash'> & { receiptHash: readonly (string | null)[] | null }
+  const { rows } = await sql<{ snapshot: Omit<Snapshot, 'proofs'> & { proofs: Stored[] } }>`
     select json_build_object(
       'proofs', coalesce((
         select json_agg(json_build_object(
           'slug', a.slug, 'walletId', p.wallet_id, 'wallet', '0x' || encode(w.address, 'hex'),
           'digest', '0x' || encode(p.digest, 'hex'), 'txHash', '0x' || encode(p.tx_hash, 'hex'),
           'status', a.status, 'failure', a.failure, 'cid', a.ipfs_cid,
-          'receiptHash', encode(r.bytes, 'hex'),
+          'receiptHash', case when r.bytes is not null then
+            json_build_array(encode(r.bytes, 'hex'), encode(p.tx_hash, 'hex'), encode(p.digest, 'hex'), encode(p.signature, 'hex')) end,
           'onchain', '0x' || encode(b.tx_hash, 'hex') || '/' || b.block_number,
           'publicationId', a.publication_id, 'attempts', a.pin_attempts,
           'createdAt', (extract(epoch from a.created_at) * 1000)::bigint,
@@ -66,10 +68,13 @@ export async function readSnapshot({ database: { db } }: TestStore): Promise<Sna
     ) as snapshot`.execute(db)
   const snapshot = rows[0]?.snapshot
   if (snapshot === undefined) throw new Error('no snapshot')
-  const proofs = snapshot.proofs.map(({ receiptHash: bytes, ...proof }) => ({
-    ...proof,
-    receiptHash: bytes === null ? null : hash('sha256', unpackReceipt(Buffer.from(bytes, 'hex'))),
-  }))
+  const proofs = snapshot.proofs.map(({ receiptHash: stored, ...proof }) => {
+    const [bytes, txHash, digest, signature] =
+      stored?.map((hex) => (hex === null ? null : Buffer.from(hex, 'hex'))) ?? []
+    if (!bytes || !txHash) return { ...proof, receiptHash: null }
+    const signing = { tx_hash: txHash, digest: digest ?? null, signature: signature ?? null }
+    return { ...proof, receiptHash: hash('sha256', unpackReceipt(bytes, signing)) }
+  })
   return { ...snapshot, proofs }
 }
 

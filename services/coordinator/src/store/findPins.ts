@@ -77,7 +77,7 @@ export async function findPins(
         slug: proof.slug,
         status: proof.status,
         records: proof.version === 1 ? toRecordsV1(proof, found) : await toRecordsV2(proof, found, fetchNodes),
-        receiptBytes: proof.receipt && unpackReceipt(proof.receipt),
+        receiptBytes: proof.receipt && unpackReceipt(proof.receipt, proof),
         attempts: proof.pin_attempts,
         createdAt: proof.created_at.getTime(),
       }

@@ -109,13 +109,23 @@ describe('packed JSON', () => {
   })
 })
 
+const SIGNING = { tx_hash: randomBytes(32), digest: randomBytes(32), signature: randomBytes(65) }
+
 describe('a stored receipt', () => {
   const receipt = { version: 'countersign-attestation/2', quote: hex(1_000), at: '2025-01-02T03:04:05.678Z' }
   test('that is canonical JSON takes about half, and is the same bytes again', () => {
     const bytes = Buffer.from(toCanonicalJson(receipt))
-    const stored = packReceipt(bytes)
+    const stored = packReceipt(bytes, SIGNING)
     expect(stored.length).toBeLessThan(0.55 * bytes.length)
-    expect(bytes.equals(unpackReceipt(stored))).toBe(true)
+    expect(bytes.equals(unpackReceipt(stored, SIGNING))).toBe(true)
+  })
+
+  test('leaves out what the row of its signing has', () => {
+    const [digest, signature] = [SIGNING.digest, SIGNING.signature].map((bytes) => `0x${bytes.toString('hex')}`)
+    const bytes = Buffer.from(toCanonicalJson({ digest, signature, of: SIGNING.tx_hash.toString('hex') }))
+    const stored = packReceipt(bytes, SIGNING)
+    expect(stored.length).toBeLessThan(50)
+    expect(bytes.equals(unpackReceipt(stored, SIGNING))).toBe(true)
   })
 
   test.each([
@@ -126,6 +136,6 @@ describe('a stored receipt', () => {
     ['empty', ''],
   ])('that is %s is the same bytes again too', (_, text) => {
     const bytes = Buffer.from(text, 'latin1')
-    expect(bytes.equals(unpackReceipt(packReceipt(bytes)))).toBe(true)
+    expect(bytes.equals(unpackReceipt(packReceipt(bytes, SIGNING), SIGNING))).toBe(true)
   })
 })

@@ -438,6 +438,7 @@ describe('pinning', () => {
       const { rows } = await subject.database.db.executeQuery<{ 'QUERY PLAN': [{ Plan: Plan }] }>(explain)
       const scans = findScans(rows[0]?.['QUERY PLAN'][0].Plan)
       // One is about what the signing has stored once for all.
+      if (text.includes('insert into receipts')) continue
       const key = text.includes('"verifications"') ? 'verifications_pkey' : 'signing_lookups_slug_key'
       expect(scans.map(({ 'Index Name': name }) => name)).toContain(key)
       for (const scan of scans) expect(scan).toHaveProperty('Index Cond')

@@ -6,6 +6,7 @@ import { gatherCalls } from './gather.ts'
 import { type Jobs, PIN_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
 import { createNodeReader } from './logTiles.ts'
 import { packReceipt, unpackReceipt } from './packReceipt.ts'
+import type { KnownColumns } from './signings.ts'
 import type { Tables } from './tables.ts'
 import { bySlug, idsOf, isOpen, toBytes, toOwnBytes } from './values.ts'
 
@@ -101,27 +102,37 @@ function recordPinFailure(
 async function freezeReceipts(db: Kysely<Tables>, receipts: readonly FrozenReceipt[]): Promise<Bytes[]> {
   const given = takeFirsts(receipts)
   const slugs = given.map(({ slug }) => slug)
-  const { rows: frozen } = await sql<{ signing_id: string }>`
-    insert into receipts (signing_id, bytes)
-    select l.signing_id, decode(given.bytes, 'hex')
-    from unnest(${slugs}::text[], ${given.map(({ bytes }) => toHex(packReceipt(bytes)))}::text[]) as given (slug, bytes)
-    join lateral (select signing_id from signing_lookups where slug = given.slug offset 0) as l on true
-    where not exists (select from receipts where signing_id = l.signing_id)
-    order by l.signing_id on conflict do nothing returning signing_id`.execute(db)
-  const kept = new Map<string, Uint8Array>()
-  if (frozen.length === given.length) for (const { slug, bytes } of given) kept.set(slug, bytes)
-  else {
-    const { rows } = await sql<{ slug: string; bytes: Uint8Array }>`
-      select l.slug, r.bytes from signing_lookups as l
-      join lateral (select bytes from receipts where signing_id = l.signing_id offset 0) as r on true
-      where l.slug = any(${slugs}::text[])`.execute(db)
-    for (const row of rows) kept.set(row.slug, unpackReceipt(row.bytes))
-  }
+  const rows = await readFrozen(db, slugs)
+  const missing = given.flatMap(({ slug, bytes }) => {
+    const row = rows.get(slug)
+    return row?.bytes === null ? [{ slug, bytes, id: row.signing_id, packed: toHex(packReceipt(bytes, row)) }] : []
+  })
+  const kept = new Map<string, Uint8Array>(missing.map(({ slug, bytes }) => [slug, bytes]))
+  const { numAffectedRows = 0n } =
+    missing.length === 0
+      ? {}
+      : await sql`
+    insert into receipts (signing_id, bytes) select id, decode(packed, 'hex')
+    from unnest(${missing.map(({ id }) => id)}::bigint[], ${missing.map(({ packed }) => packed)}::text[]) as given (id, packed)
+    order by id on conflict do nothing`.execute(db)
+  const others = Number(numAffectedRows) < missing.length ? await readFrozen(db, slugs) : rows
+  for (const [slug, row] of others) if (row.bytes !== null) kept.set(slug, unpackReceipt(row.bytes, row))
   return receipts.map(({ slug }) => {
     const bytes = kept.get(slug)
     if (bytes === undefined) throw new Error('there is no proof whose receipt could be frozen')
     return toOwnBytes(bytes)
   })
+}
+
+type FrozenRow = KnownColumns & { slug: string; signing_id: string; bytes: Uint8Array | null }
+
+async function readFrozen(db: Kysely<Tables>, slugs: readonly string[]): Promise<Map<string, FrozenRow>> {
+  const { rows } = await sql<FrozenRow>`
+    select l.slug, l.signing_id, s.tx_hash, s.digest, s.signature, r.bytes from signing_lookups as l
+    join lateral (select tx_hash, digest, signature from signings where id = l.signing_id offset 0) as s on true
+    left join lateral (select bytes from receipts where signing_id = l.signing_id offset 0) as r on true
+    where l.slug = any(${slugs}::text[])`.execute(db)
+  return new Map(rows.map((row) => [row.slug, row]))
 }
 
 /** `pending_pin` → `pending_onchain`, with a job to publish it. False where another worker has moved it before. */

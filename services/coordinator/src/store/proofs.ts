@@ -54,7 +54,7 @@ type StateRow = Pick<Tables['proofs'], 'slug' | 'status' | 'ipfs_cid'> & {
 }
 
 type ProofRow = StateRow &
-  Pick<Tables['signings'], 'tx_hash'> &
+  Pick<Tables['signings'], 'tx_hash' | 'digest' | 'signature'> &
   Pick<Tables['wallets'], 'address'> &
   Pick<Tables['verifications'], 'quote_verified'> &
   Pick<Tables['proofs'], 'created_at' | 'receipt_dropped'> & {
@@ -73,11 +73,11 @@ const PUBLICATION = sql.raw(`left join lateral (
 export async function findProof(db: Kysely<Tables>, slug: string): Promise<Proof | undefined> {
   const { rows } = await sql<ProofRow>`${sql.raw(PREPARED)}
     select a.slug, a.status, a.ipfs_cid, a.created_at, ${ONCHAIN}, r.bytes as receipt, a.receipt_dropped, p.kind, p.tx_hash,
-      p.chain_id, w.address, v.quote_verified, coalesce(b.status = 'final', false) as is_final
+      p.chain_id, p.digest, p.signature, w.address, v.quote_verified, coalesce(b.status = 'final', false) as is_final
     from signing_lookups as l
     join lateral (select * from proofs where signing_id = l.signing_id offset 0) as a on true
     join lateral (
-      select wallet_id, verification_id, kind, tx_hash, chain_id from signings where id = l.signing_id offset 0
+      select wallet_id, verification_id, kind, tx_hash, chain_id, digest, signature from signings where id = l.signing_id offset 0
     ) as p on true
     join lateral (select address from wallets where id = p.wallet_id offset 0) as w on true
     join lateral (select quote_verified from verifications where id = p.verification_id offset 0) as v on true
@@ -94,7 +94,7 @@ export async function findProof(db: Kysely<Tables>, slug: string): Promise<Proof
       walletAddress: toPrefixedHex(row.address),
       kmsQuoteVerified: row.quote_verified,
       // Its bytes are frozen before the pin; specification §2 shows them once the pin is done.
-      receipt: row.ipfs_cid === null || row.receipt === null ? null : unpackReceipt(row.receipt),
+      receipt: row.ipfs_cid === null || row.receipt === null ? null : unpackReceipt(row.receipt, row),
       ...(row.receipt_dropped === null ? {} : { isDropped: true }),
       createdAt: row.created_at.getTime(),
       isFinal: row.is_final,

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { type Kysely, type QueryResult, sql } from 'kysely'
 import { bind } from './databaseError.ts'
 import { unpackReceipt } from './packReceipt.ts'
+import type { KnownColumns } from './signings.ts'
 import type { Tables } from './tables.ts'
 import { idsOf } from './values.ts'
 
@@ -15,7 +16,13 @@ export const createRetentionStore = (db: Kysely<Tables>) => bind(db, { listHeld,
 
 export type RetentionStore = ReturnType<typeof createRetentionStore>
 
-type HeldRow = { id: string; slug: string | null; ipfs_cid: string | null; is_old: boolean; bytes: Uint8Array | null }
+type HeldRow = KnownColumns & {
+  id: string
+  slug: string | null
+  ipfs_cid: string | null
+  is_old: boolean
+  bytes: Uint8Array | null
+}
 
 /**
  * Receipts of final proofs from before that time, in the order of signing, from the first after that position. The order of signing is that
@@ -27,7 +34,8 @@ async function listHeld(
 ): Promise<HeldPage> {
   const { rows } = await sql<HeldRow>`
     select r.signing_id::text as id, p.slug, p.ipfs_cid, coalesce(p.created_at < ${new Date(before)}, true) as is_old,
-      case when b.status = 'final' and p.created_at < ${new Date(before)} then r.bytes end as bytes
+      case when b.status = 'final' and p.created_at < ${new Date(before)} and s.tx_hash is not null then r.bytes end as bytes,
+      s.tx_hash, s.digest, s.signature
     from (
       select signing_id, bytes from receipts where signing_id > ${after}::bigint order by signing_id limit ${limit}::integer
     ) as r
@@ -35,13 +43,14 @@ async function listHeld(
       select slug, ipfs_cid, created_at, publication_id from proofs where signing_id = r.signing_id and status = 'complete' offset 0
     ) as p on true
     left join lateral (select status from publications where id = p.publication_id offset 0) as b on true
+    left join lateral (select tx_hash, digest, signature from signings where id = r.signing_id offset 0) as s on true
     order by r.signing_id`.execute(db)
   return {
-    receipts: rows.flatMap(({ slug, ipfs_cid: cid, bytes }) =>
-      slug === null || cid === null || bytes === null
-        ? []
-        : [{ slug, cid, hash: hash('sha256', unpackReceipt(bytes)) }],
-    ),
+    receipts: rows.flatMap((row) => {
+      const { slug, ipfs_cid: cid, bytes } = row
+      if (slug === null || cid === null || bytes === null) return []
+      return [{ slug, cid, hash: hash('sha256', unpackReceipt(bytes, row)) }]
+    }),
     last: rows.findLast(({ is_old }) => is_old)?.id ?? after,
     isOver: rows.length < limit || rows.at(-1)?.is_old === false,
   }

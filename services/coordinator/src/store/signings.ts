@@ -13,6 +13,7 @@ import {
   toCanonicalJson,
   toEventHash,
   toHex,
+  toPrefixedHex,
   toSignedDigest,
 } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
@@ -187,21 +188,21 @@ function toRow(signing: Signing): Row {
   }
 }
 
-/** Columns of a signing whose texts its packed ones leave out. */
-type KnownColumns = { tx_hash: Uint8Array; digest: Uint8Array | null; signature: Uint8Array | null }
+/** Columns of a signing that its packed ones, and its receipt, leave out. */
+export type KnownColumns = { tx_hash: Uint8Array; digest: Uint8Array | null; signature: Uint8Array | null }
 
-const toKnown = (columns: readonly (Uint8Array | null)[]) =>
-  columns.flatMap((bytes) => (bytes === null ? [] : `0x${toHex(bytes)}`))
+export const toKnown = ({ tx_hash: txHash, digest, signature }: KnownColumns): string[] =>
+  [txHash, digest, signature].flatMap((bytes) => (bytes === null ? [] : toPrefixedHex(bytes)))
 
 /** The subject of a signing, or the metadata of its transaction. With the first bytes of the data only, those are the data. */
 export function unpackSubject(row: KnownColumns & { data: Uint8Array | null; subject: Uint8Array | null }): unknown {
-  const { tx_hash: txHash, digest, signature, data, subject } = row
+  const { tx_hash: txHash, data, subject } = row
   if (subject === null) return { commitment: toHex(txHash) }
-  return unpackJson(subject, toKnown([txHash, digest, signature, data]))
+  return unpackJson(subject, data === null ? toKnown(row) : [...toKnown(row), toPrefixedHex(data)])
 }
 
 export function unpackFacts(row: KnownColumns & { facts: Uint8Array }, shared: Shared): SigningFacts {
-  return unpackJson(row.facts, toKnown([row.tx_hash, row.digest, row.signature]), shared) as SigningFacts
+  return unpackJson(row.facts, toKnown(row), shared) as SigningFacts
 }
 
 /** Long texts that several signings have: the nodes of their paths, the coordinator's key, the names and keys of sources. */

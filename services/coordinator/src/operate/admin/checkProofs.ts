@@ -4,6 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import { assembleReceipt } from '../../publish/assembleReceipt.ts'
 import { findPins } from '../../store/findPins.ts'
 import { unpackReceipt } from '../../store/packReceipt.ts'
+import type { KnownColumns } from '../../store/signings.ts'
 import type { Tables } from '../../store/tables.ts'
 import { toReason } from '../../toReason.ts'
 
@@ -72,23 +73,34 @@ function readPage(db: Kysely<Tables>, after: string) {
     .selectFrom('proofs as a')
     .leftJoin('publications as p', 'p.id', 'a.publication_id')
     .leftJoin('receipts as r', 'r.signing_id', 'a.signing_id')
+    .leftJoin('signings as s', 's.id', 'a.signing_id')
     .where('a.signing_id', '>', after)
     .orderBy('a.signing_id')
     .limit(PAGE)
     .select(['a.signing_id as id', 'a.slug', 'a.status', 'r.bytes', 'a.ipfs_cid as cid'])
-    .select(['a.receipt_dropped as dropped', 'p.status as publication'])
+    .select(['a.receipt_dropped as dropped', 'p.status as publication', 's.tx_hash', 's.digest', 's.signature'])
     .execute()
 }
 
-function checkRow({ slug, status, bytes, dropped, cid, publication }: Row, result: CheckedProofs) {
+function checkRow(row: Row, result: CheckedProofs) {
+  const { slug, status, bytes, dropped, cid, publication, tx_hash } = row
   const isPublished = publication === 'confirmed' || publication === 'final'
   if (status === 'complete' && !isPublished) result.faults.push(`${slug} is complete, and its publication is not`)
-  if (cid === null) return
+  if (tx_hash === null) result.faults.push(`${slug}: its signing is missing`)
+  if (cid === null || tx_hash === null) return
   if (bytes !== null) {
-    if (toCid(unpackReceipt(bytes)) === cid) result.matching += 1
+    if (isReceiptOf(cid, bytes, { ...row, tx_hash })) result.matching += 1
     else result.faults.push(`${slug}: the bytes of its receipt are not those of ${cid}`)
   } else if (dropped !== null) result.dropped += 1
   else result.faults.push(`${slug}: the bytes of its receipt are missing`)
+}
+
+function isReceiptOf(cid: string, bytes: Uint8Array, signing: KnownColumns): boolean {
+  try {
+    return toCid(unpackReceipt(bytes, signing)) === cid
+  } catch {
+    return false
+  }
 }
 
 /** What is shared by many proofs is in tables of its own, and some of it no rule of the database ties to them. */
