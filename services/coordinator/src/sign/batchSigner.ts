@@ -150,8 +150,8 @@ function addSamples(
 type Retry = 'policy' | 'sample'
 
 /**
- * One call, and another one for jobs that the enclave may sign after all: with the text of a policy, if it has just started and does not know
- * that, or with a sample verified here, if it refused the first.
+ * Calls the enclave, and calls it again for jobs that it may sign after all: with the text of a policy that it does not know, or with a verified
+ * sample if it refused the first one.
  */
 async function callEnclave(
   deps: SignDeps,
@@ -260,7 +260,7 @@ function beginLogStep(
   return signLog.begin({ appended: terms.log, bootId }, progress)
 }
 
-/** Before the statement is released: what the enclave has given away cannot be dropped, and readers of the log would always miss it. */
+/** Runs before the release: a released statement can't be dropped, so a job that fails later leaves an entry without a receipt. */
 function readTime(job: EnclaveJob, step: LogStep | undefined) {
   const entry = step?.findEntry(job)
   const signedAtMs = entry?.timeMs ?? Date.parse(job.leaf.statement?.statement.signedAt ?? '')
@@ -278,7 +278,7 @@ async function finishTimed(run: Run, jobs: readonly TimedJob[]): Promise<void> {
   } catch (reason) {
     return fail(run, toFailures(jobs, reason))
   }
-  // Nobody gathers for the answers to other requests.
+  // These jobs wait only for other requests.
   if (owned.length === 0) run.onSent()
   await Promise.all([
     ...lost.map((job) => step?.answerWinner(job)),
@@ -306,7 +306,7 @@ async function finishGroup(run: Run, { batch, need, jobs }: Group): Promise<void
   let statements: readonly (SignedStatement | null | undefined)[]
   let verified: Promise<VerifiedBatch>
   try {
-    // Until then others gather. Nobody gathers for witnesses of a vault's choice, which may be missing.
+    // Other requests gather until the release. They don't wait for witnesses that a vault has chosen, which may be missing.
     if (need !== undefined) run.onSent()
     const released = await step?.release(jobs, { batch, need })
     run.onSent()

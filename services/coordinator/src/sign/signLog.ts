@@ -52,7 +52,7 @@ type LogPlace = { index: number; timeMs: number }
 /** The longest time from the enclave's answer until the coordinator asks for the statement. The enclave erases statements after 30 s. */
 const LIMIT_MS = 10_000
 const GIVE_UP_MS = 1_000
-/** How long a call keeps its slot after the enclave's answer. Then others go on, perhaps at other enclaves. */
+/** How long a call may keep its slot after the enclave's answer. A log, quote or enclave that hangs must not block the other enclaves. */
 const SLOT_MS = 2_000
 /** How often and how long to poll for the signature if another request was first. */
 const POLL_MS = 50

@@ -101,7 +101,7 @@ async function deleteClaims(db: Kysely<Tables>, before: number): Promise<void> {
   }
 }
 
-/** In the order of all coordinators, as in `append_log`. After a crash of PostgreSQL they are back until their time is over. */
+/** Locks claims in the same order as `append_log`. A crash of PostgreSQL brings these claims back until they expire. */
 async function giveUpClaims(db: Kysely<Tables>, claims: readonly Claim[]): Promise<void> {
   if (claims.length === 0) return
   await sql`delete from claims where ctid = any (array(

@@ -76,8 +76,8 @@ export function createStatementLog(deps: StatementLogDeps) {
   const bootId = toHex(deps.bootId)
   const limits = { ...LIMITS, ...deps.limits }
   /**
-   * So much later than its date a quorum may see a statement. One that is older was signed while the clock stood still, and the host has put
-   * it right since: its session and approvals were judged by a time that was over. For its batch a statement may wait as long as after it.
+   * How long after its date a quorum may cosign a statement. A later statement was signed while the host's clock stood still, so its session
+   * and approvals may have expired by then: the enclave drops it. A statement may wait for `releaseMs` before its quote begins, and again after.
    */
   const maxLateMs = MAX_SAMPLE_AGE_MS + 2 * limits.releaseMs
   const findCosigners = createFindCosigners(setting.witnesses)
@@ -158,7 +158,7 @@ export function createStatementLog(deps: StatementLogDeps) {
     return { size, cosigners, shownMs }
   }
 
-  /** The batch of a statement that may be released once the quote is there, to a coordinator with this many cosigned entries. */
+  /** The batch of a statement that may be released with the batch's quote. Undefined if the note in the request is not enough. */
   function findBatch(statement: HeldStatement | undefined, { size, cosigners, shownMs }: ReturnType<typeof judge>) {
     if (statement === undefined) return undefined
     const { state, needs, signedAtMs } = statement
@@ -171,7 +171,7 @@ export function createStatementLog(deps: StatementLogDeps) {
     return needs === null || isSatisfied(needs, cosigners) ? state.batch : undefined
   }
 
-  /** Drops what is still waiting for a quote that failed. */
+  /** Drops the statements that wait for a quote that failed. */
   function dropUnquoted(batch: BegunBatch) {
     for (const leaf of batch.leaves) {
       const statement = held.get(leaf)
@@ -243,7 +243,7 @@ export function createStatementLog(deps: StatementLogDeps) {
       batch.signed.catch(() => dropUnquoted(batch))
     },
 
-    /** The second step: waits for the quotes. Statements are answered to the coordinator that they name. */
+    /** The second step. Waits for the quotes, and returns each statement only to the coordinator that it names. */
     async release(request: ReleaseRequest, coordinatorKey: string): Promise<ReleaseResponse> {
       const { leaves = [], drop = [], acknowledge = [] } = request
       if (request.bootId !== bootId) throw new EnclaveError('boot_unknown', 'this is another boot')
@@ -270,7 +270,7 @@ export function createStatementLog(deps: StatementLogDeps) {
       const statements = leaves.map((leaf, index): SignedStatement | null => {
         const batch = batches[index]
         const signed = batch && quoted.get(batch)
-        // It may have ended meanwhile.
+        // The statement may have ended while this call waited.
         const statement = held.find(leaf, coordinatorKey)
         if (signed === undefined || statement === undefined || statement.state.kind === 'signed') return null
         if (statement.state.kind === 'logged')

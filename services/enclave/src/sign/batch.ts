@@ -11,7 +11,7 @@ import {
 import type { Log } from '@countersign/service'
 import { createTreeEdge } from '@countersign/service/hexTree'
 
-/** A batch whose quote has begun. `signed` is the same with the quote; it rejects if there is none. */
+/** A batch whose quote has begun. `signed` resolves to the same batch with its quote, and rejects if the quote fails. */
 export type BegunBatch = OpenBatch & { signed: Promise<SignedBatch> }
 
 /** Where a leaf is. */
@@ -37,7 +37,7 @@ export type BatcherParameters = {
   /** Leaves that one quote may cover. */
   limit: number
   log: Log
-  /** Called when the quote of a batch begins, before anybody has it. */
+  /** Called when the quote of a batch begins, before any caller gets the batch. */
   onBegun?(batch: BegunBatch): void
 }
 
@@ -74,7 +74,7 @@ export function createBatcher(parameters: BatcherParameters): Batcher {
           size: taken.length,
           reason: error instanceof Error ? error.name : '',
         })
-        // Of no use to those who have their placements.
+        // Callers with a placement see the failure through `signed`.
         for (const { reject } of taken) reject(error)
       }
     }
@@ -105,7 +105,7 @@ export function createBatcher(parameters: BatcherParameters): Batcher {
     })
     const open = { bootId: toHex(bootId), sequence, previous: toHex(previous), leaves }
     const signed = sign(open, reportData)
-    // Who has a placement is told.
+    // Callers see the rejection through their placements. There may be none.
     signed.catch(() => undefined)
     const batch = { ...open, signed }
     onBegun?.(batch)

@@ -59,8 +59,8 @@ export async function signItems(deps: SignItemsDeps, parameters: SignItemsParame
 }
 
 /**
- * The same with a log, answered when the quotes begin: nothing of a statement but where its leaf is, in the batches and in the log. So
- * witnesses cosign while the quotes are being made.
+ * The same with a log. It answers when the quotes begin, so that witnesses cosign meanwhile. Of each statement the answer has only the place of
+ * its leaf, in a batch and in the log.
  */
 export async function signLoggedItems(
   deps: SignItemsDeps & { statementLog: StatementLog },

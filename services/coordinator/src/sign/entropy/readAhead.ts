@@ -7,11 +7,11 @@ import { type BuyerStats, createSampleBuyer, type SampleBuyerParameters } from '
 /** A sample for each signature: each used once, or a round of a beacon for all. Throws `entropy_unavailable`. */
 export type Entropy = {
   /**
-   * So many, or as many as there are: at least one, unless none was asked for. The enclave verifies their signatures before it signs with
-   * them, and here nobody does.
+   * Returns `count` samples, or fewer if there are no more: at least one unless `count` is 0. Their signatures are not verified here: the
+   * enclave verifies them before it signs.
    */
   take(count: number): Promise<AnyWitness[]>
-  /** The same with their signatures verified: for what no enclave sees, and for what it sees again. */
+  /** The same with verified signatures: for uses without an enclave, and to retry what an enclave refused. */
   takeVerified(count: number): Promise<AnyWitness[]>
   /** Counts samples that the enclave refused. Absent for a beacon, whose next round is the same for a while. */
   refuse?(samples: readonly AnyWitness[]): void
@@ -260,7 +260,7 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
         const forged = taken.filter((sample) => !buyer.isGenuine(sample))
         verified.push(...taken.filter((sample) => !forged.includes(sample)))
         refuse(forged)
-        // Those bought along with a forged one are suspect: nobody is to fail for each of them.
+        // After one forged sample the buffered ones are suspect. Forged ones are removed now, so that later calls don't fail because of them.
         if (forged.length > 0) buyer.refuse(buffer.removeBad(buyer.isGenuine))
       }
       if (verified.length === 0 && count > 0) throw unavailable(undefined)
