@@ -15,7 +15,7 @@ export type SampleFault = 'malformed' | 'unsigned' | 'foreign_key' | 'wrong_sign
 /** Pinned keys of a source, hex. */
 export type EntropyKeys = ReadonlySet<string>
 
-export type CheckSampleOptions = {
+type CheckSampleOptions = {
   publicKeys: EntropyKeys
   now: number
   maxAgeMs: number
