@@ -92,6 +92,14 @@ describe('which endpoint is asked first', () => {
     expect(loads.order()).toEqual([0, 1])
   })
 
+  test('one that was never asked is tried when the first is slow', async () => {
+    const { loads, sign } = setUp(2)
+    await sign(0, { quoteMs: 1_015 })
+    expect(loads.order()).toEqual([1, 0])
+    await sign(1)
+    expect(loads.order()).toEqual([1, 0])
+  })
+
   test('one that keeps silent gets no more calls than the other takes', async () => {
     const { loads, begin, sign } = setUp(2)
     await sign(0)

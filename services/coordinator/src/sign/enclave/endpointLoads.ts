@@ -6,6 +6,7 @@ const RETURN_MS = 60_000
 export const ENCLAVE_SLOTS = 8
 /** How long a measured quote time counts. Later the endpoint is tried, in case it was only slow for a while. */
 const MEASURED_MS = 10_000
+const UNMEASURED_MS = 100
 /** Smaller differences between quotes are ignored, so that the operator's order decides. */
 const STEP_MS = 10
 /** Batches that releases may still come for. */
@@ -63,10 +64,10 @@ export function createEndpointLoads(count: number) {
   }
 
   const isMeasured = ({ measuredAt }: Load) => now() - measuredAt < MEASURED_MS
-  /** An endpoint that was not measured lately is expected to be as fast as the fastest. */
+  /** An endpoint that was not measured lately is expected to be as fast as the fastest, and not to be slow. */
   function readQuoteMs(load: Load): number {
-    const measured = (isMeasured(load) ? [load] : loads.filter(isMeasured)).map(({ quoteMs }) => quoteMs)
-    return measured.length === 0 ? 0 : Math.min(...measured)
+    if (isMeasured(load)) return load.quoteMs
+    return Math.min(UNMEASURED_MS, ...loads.filter(isMeasured).map(({ quoteMs }) => quoteMs))
   }
 
   /** What is left of the current quote. An enclave that is late is expected to take as long again. */
