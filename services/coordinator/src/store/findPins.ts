@@ -90,27 +90,32 @@ export async function findPins(
 type ProofRow = Awaited<ReturnType<typeof readProofs>>[number]
 
 function readProofs(db: Kysely<Tables>, slugs: readonly string[]) {
-  return db
-    .selectFrom('proofs as a')
-    .innerJoin('signings as p', 'p.id', 'a.signing_id')
-    .innerJoin('wallets as w', 'w.id', 'p.wallet_id')
-    .leftJoin('policies as y', 'y.hash', 'w.policy_hash')
-    .leftJoin('receipts as r', 'r.signing_id', 'a.signing_id')
-    .where(sql<boolean>`a.signing_id = any(${idsOf(slugs)})`)
-    .select(['a.slug', 'a.status', 'r.bytes as receipt', 'a.pin_attempts', 'a.created_at', 'p.verification_id'])
-    .select([
-      'p.version',
-      'p.kind',
-      'p.subject',
-      'p.data',
-      'p.facts',
-      'p.digest',
-      'p.signature',
-      'p.tx_hash',
-      'p.release',
-    ])
-    .select(['p.log_index', 'y.hash as policy_hash', 'y.bytes as policy'])
-    .execute()
+  return (
+    db
+      .selectFrom('proofs as a')
+      .innerJoin('signings as p', 'p.id', 'a.signing_id')
+      .innerJoin('wallets as w', 'w.id', 'p.wallet_id')
+      .where(sql<boolean>`a.signing_id = any(${idsOf(slugs)})`)
+      .select(['a.slug', 'a.status', 'a.pin_attempts', 'a.created_at', 'p.verification_id'])
+      .select([
+        'p.version',
+        'p.kind',
+        'p.subject',
+        'p.data',
+        'p.facts',
+        'p.digest',
+        'p.signature',
+        'p.tx_hash',
+        'p.release',
+      ])
+      .select(['p.log_index', 'w.policy_hash'])
+      // By key, whatever the planner takes these tables for.
+      .select([
+        sql<Uint8Array | null>`(select bytes from receipts where signing_id = a.signing_id)`.as('receipt'),
+        sql<Uint8Array | null>`(select bytes from policies where hash = w.policy_hash)`.as('policy'),
+      ])
+      .execute()
+  )
 }
 
 type SharedRow = Awaited<ReturnType<typeof selectShared>>[number]

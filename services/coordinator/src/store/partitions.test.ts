@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { explain } from '../../test/store/explain.ts'
 import {
   createTestBatch,
   createTestRelease,
@@ -10,6 +11,8 @@ import {
   type TestStore,
 } from '../../test/store/store.ts'
 import { findPins } from './findPins.ts'
+import { findProof } from './proofs.ts'
+import { findSigned } from './signings.ts'
 import type { Wallet } from './wallets.ts'
 
 const SIZE = 1_048_576
@@ -86,6 +89,19 @@ describe('partitions of signings', () => {
       expect(await create()).toEqual([{ count: 0 }])
     })
     expect(await create()).toEqual([{ count: 2 }])
+  })
+
+  test('signings of an empty one are planned by their key too, since plans are kept while it fills', async () => {
+    await skipTo(3)
+    await create()
+    const { plans, db } = explain(subject.database.db)
+    await findProof(db, 'AAAAAAAAAAAAAAAAAAAAAA')
+    await findSigned(db, [{ walletId: wallet.id, digest: `0x${'00'.repeat(32)}` }])
+    await findPins(db, ['AAAAAAAAAAAAAAAAAAAAAA'])
+    for (const plan of plans) {
+      expect(plan).toContain(`using signings_${partition + 1}_pkey`)
+      expect(plan).not.toMatch(/wallet_id_id_idx/)
+    }
   })
 
   test('rules hold in each: a signing neither changes nor goes', async () => {
