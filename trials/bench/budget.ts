@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
-import type { Query } from '../openQuery.ts'
+import type { PostgresClient } from '@countersign/testing'
 import type { Bench, Measured } from './stack.ts'
 
 /** Linux counts in hundredths of a second. */
@@ -20,7 +20,7 @@ export const BUDGET = [
  * What a service has used up so far: processor time of its processes (not of clients, satellite and witnesses), by the names that
  * Node gives its threads, and bytes of PostgreSQL's write-ahead log.
  */
-export async function readBudget(deps: Pick<Bench, 'postgres'> & { query: Query }, { stack }: Measured) {
+export async function readBudget(deps: Pick<Bench, 'postgres'> & Pick<PostgresClient, 'query'>, { stack }: Measured) {
   const pids = stack.pids()
   const coordinator = await readNode(pids.coordinator)
   const enclave = await readNode(pids.enclave)

@@ -1,6 +1,6 @@
+import { askPostgres } from '@countersign/testing'
 import { withScope } from '@countersign/testing/stack'
 import { startContract } from '../../contracts/startContract.ts'
-import { openQuery } from '../openQuery.ts'
 import { until } from '../until.ts'
 import { connectCaller, signMany, toRequest } from './load.ts'
 import { readCommit } from './page.ts'
@@ -43,9 +43,10 @@ function measure({ say }: Run, prefix: string, checkout: string | undefined, { b
     const { chain, env } = await startContract()
     scope.add(chain, ({ stop }) => stop())
     const service = await (await openBench(scope)).start({ receipts: 2, ...(checkout && { checkout }) })
-    const { query } = scope.add(await openQuery(service.databaseUrl), ({ close }) => close())
     const readSizes = async () => {
-      const [row] = await query<{ all: string; tables: string }>(
+      // Not by the store, which takes no schema but its own.
+      const [row] = await askPostgres<{ all: string; tables: string }>(
+        service.databaseUrl,
         `select pg_database_size(current_database()) as all, (select sum(pg_total_relation_size(oid)) from pg_class
            where relnamespace = 'public'::regnamespace and relkind = 'r') as tables`,
       )

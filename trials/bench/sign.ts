@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { createPolicy } from '@countersign/policy'
 import { fromHex } from '@countersign/protocol'
-import type { BackendLog } from '@countersign/testing'
+import { type BackendLog, connectPostgres } from '@countersign/testing'
 import { createAccounts, createUser, type Scope, withScope } from '@countersign/testing/stack'
 import { createVault } from '../createVault.ts'
 import { startInterceptor } from '../interceptor.ts'
@@ -68,7 +68,7 @@ export function benchSign(run: Run): Promise<Report[]> {
     const sliceMs = isQuick ? 600 : 1_500
     // A checkpoint within the run would have whole pages written to the log again.
     const bench = await openBench(scope, { checkpoint_timeout: '1d', max_wal_size: '16GB' })
-    const { query } = scope.add(await openQuery(bench.postgres.url), ({ close }) => close())
+    const { query } = scope.add(await connectPostgres(bench.postgres.url), ({ end }) => end())
     const lanes: Lane[] = []
     const start = async (name: string, changes: Changes, { hasVaults, at }: (typeof LANES)[number]) => {
       const chosen = at?.filter((each) => connections.includes(each))
