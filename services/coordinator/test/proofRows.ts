@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Hex, ProofStatus } from '@countersign/protocol'
 import { sql } from 'kysely'
 import type { QueueName } from '../src/store/jobs.ts'
-import { unpackReceipt } from '../src/store/packReceipt.ts'
+import { unpackReceipt } from '../src/store/signings.ts'
 import type { TestStore } from './store/store.ts'
 
 /** The tables of proofs, read and changed behind the service's back. */
@@ -46,7 +46,7 @@ export async function readSnapshot({ database: { db } }: TestStore): Promise<Sna
           'digest', '0x' || encode(p.digest, 'hex'), 'txHash', '0x' || encode(p.tx_hash, 'hex'),
           'status', a.status, 'failure', a.failure, 'cid', a.ipfs_cid,
           'receiptHash', case when r.bytes is not null then
-            json_build_array(encode(r.bytes, 'hex'), encode(p.tx_hash, 'hex'), encode(p.digest, 'hex'), encode(p.signature, 'hex')) end,
+            json_build_array(encode(r.bytes, 'hex'), encode(p.tx_hash, 'hex'), encode(p.digest, 'hex'), encode(p.signature, 'hex'), encode(p.facts, 'hex')) end,
           'onchain', '0x' || encode(b.tx_hash, 'hex') || '/' || b.block_number,
           'publicationId', a.publication_id, 'attempts', a.pin_attempts,
           'createdAt', (extract(epoch from a.created_at) * 1000)::bigint,
@@ -69,10 +69,10 @@ export async function readSnapshot({ database: { db } }: TestStore): Promise<Sna
   const snapshot = rows[0]?.snapshot
   if (snapshot === undefined) throw new Error('no snapshot')
   const proofs = snapshot.proofs.map(({ receiptHash: stored, ...proof }) => {
-    const [bytes, txHash, digest, signature] =
+    const [bytes, txHash, digest, signature, facts] =
       stored?.map((hex) => (hex === null ? null : Buffer.from(hex, 'hex'))) ?? []
-    if (!bytes || !txHash) return { ...proof, receiptHash: null }
-    const signing = { tx_hash: txHash, digest: digest ?? null, signature: signature ?? null }
+    if (!bytes || !txHash || !facts) return { ...proof, receiptHash: null }
+    const signing = { tx_hash: txHash, digest: digest ?? null, signature: signature ?? null, facts }
     return { ...proof, receiptHash: hash('sha256', unpackReceipt(bytes, signing)) }
   })
   return { ...snapshot, proofs }

@@ -41,7 +41,6 @@ test('the exports of the package', () => {
       "encodeCarHeader",
       "encodeCarSection",
       "encodeReceiptCar",
-      "fromCidHash",
       "hashPart",
       "isCid",
       "isStepOf",

@@ -12,7 +12,7 @@ import {
   toReleaseMessageV2,
 } from '@countersign/protocol'
 import { assembleBatch, assertBlockSize, encodeBlock } from '@countersign/receipt'
-import { hashNode } from '@countersign/service/hexTree'
+import { createTreeEdge } from '@countersign/service/hexTree'
 import { CoordinatorError } from '../errors.ts'
 import type { Release, SigningBatch } from '../store/batches.ts'
 import type { CollateralStore, PlatformReader } from './enclave/collateral/collateralStore.ts'
@@ -30,9 +30,6 @@ export type VerifiedBatch = Omit<
   SigningBatch,
   'collateral' | 'selfAttestation' | 'coordinatorMode' | 'release' | 'log'
 > & {
-  /** The leaf hashes, and the path of each. */
-  leaves: readonly string[]
-  paths: readonly (readonly string[])[]
   collateral: { bytes: Uint8Array; hash: string }
   /** Where one was asked for. */
   begun?: BegunRelease | undefined
@@ -107,11 +104,11 @@ async function verifyBatch(
   const { config, settings } = terms
   const { leaves, eventLog, bootId, sequence, previous } = batch
   const { logKey } = use
-  const named = { bootId, sequence, previous, treeSize: leaves.length, eventLog, ...(logKey && { logKey }) }
+  const named = { bootId, sequence, previous, leaves, eventLog, ...(logKey && { logKey }) }
   const shared = { ...named, config, settings, collateral: stored }
   const begun = use.isReleased ? deps.releaser.begin({ ...shared, quote }) : undefined
   const verdict = await checkBatch({ ...deps, at: use.at }, { batch, config, collateral })
-  return { ...verdict, ...shared, leaves, begun }
+  return { ...verdict, ...shared, begun }
 }
 
 export type CheckBatchDeps = {
@@ -127,20 +124,20 @@ export type SigningTimes = { first: number; last: number }
 /**
  * Step 4 of signing: the quote is genuine and of an enclave we trust, and it covers this batch. Only after that may a signature
  * of the batch be released. The quote comes back without the zeros that quoting services put after it: nothing signs them, so
- * that whoever handles the answer could add some, and the same signature would have another receipt. With it come the paths of
- * the leaves. Throws `attestation_invalid`, or `collateral_stale` when it is the collateral that has lapsed.
+ * that whoever handles the answer could add some, and the same signature would have another receipt. Throws `attestation_invalid`, or
+ * `collateral_stale` when it is the collateral that has lapsed.
  */
 export async function checkBatch(
   { verifier, policy, at }: CheckBatchDeps,
   { batch, config, collateral }: { batch: SignedBatch; config: EnclaveConfig; collateral: Collateral },
-): Promise<Pick<SigningBatch, 'mode' | 'tcbStatus' | 'measurement' | 'quote'> & Pick<BatchTree, 'paths'>> {
+): Promise<Pick<SigningBatch, 'mode' | 'tcbStatus' | 'measurement' | 'quote'>> {
   const { configHashes, commitments: _, ...quotePolicy } = policy
   try {
     const configHash = hashEnclaveConfig(config)
     if (configHashes !== undefined && !configHashes.includes(toHex(configHash))) {
       throw new CoordinatorError('attestation_invalid', 'the enclave has another configuration')
     }
-    const { root, paths } = hashBatchTree(batch.leaves)
+    const root = hashLeaves(batch.leaves)
     const reportData = computeTdxReportData({
       treeSize: batch.leaves.length,
       root: fromHex(root),
@@ -164,7 +161,6 @@ export async function checkBatch(
       tcbStatus: verified.tcb.status,
       measurement: { mrTd: toHex(verified.body.mrTd), rtmr0, rtmr1, rtmr2, rtmr3 },
       quote: evidence.quote.subarray(0, evidence.quote.length - verified.flags.trailingBytes),
-      paths,
     }
   } catch (cause) {
     if (!(cause instanceof ServiceError) || cause instanceof CoordinatorError) throw cause
@@ -177,45 +173,21 @@ export async function checkBatch(
   }
 }
 
-/** The root of a batch's tree, and the path of each leaf: hex of 32 bytes each. */
-type BatchTree = { root: string; paths: string[][] }
-
-/**
- * The protocol's `hashTree` and `createInclusionPaths` (RFC 6962 §2.1) in one pass, with the faster SHA-256. Paths share the strings of
- * their nodes. Throws `attestation_invalid` for leaves that are none.
- */
-export function hashBatchTree(leaves: readonly string[]): BatchTree {
+/** The root of a batch's tree. Throws `attestation_invalid` for leaves that are none. */
+export function hashLeaves(leaves: readonly string[]): string {
   // An empty tree has a root in RFC 6962, but an empty batch is never quoted.
   if (leaves.length === 0 || !leaves.every((leaf) => isHex(leaf, 32))) {
     throw new CoordinatorError('attestation_invalid', 'the enclave’s quote is not accepted', { details: 'leaves' })
   }
-  const paths: string[][] = leaves.map(() => [])
-  let level = leaves
-  for (let width = 1; level.length > 1; width *= 2) {
-    for (const [leaf, path] of paths.entries()) {
-      // The last node of an odd level has no sibling: it goes up as it is.
-      const sibling = level[Math.floor(leaf / width) ^ 1]
-      if (sibling !== undefined) path.push(sibling)
-    }
-    level = hashLevel(level)
-  }
-  return { root: level[0] as string, paths }
-}
-
-function hashLevel(level: readonly string[]): string[] {
-  const above: string[] = []
-  for (let index = 0; index < level.length; index += 2) {
-    const left = level[index] as string
-    const right = level[index + 1]
-    above.push(right === undefined ? left : hashNode(left, right))
-  }
-  return above
+  const tree = createTreeEdge({ size: 0, hashes: [] })
+  for (const leaf of leaves) tree.append(leaf)
+  return tree.computeRoot()
 }
 
 /** What a release is of. */
 export type Releasable = Pick<
   SigningBatch,
-  'quote' | 'eventLog' | 'config' | 'settings' | 'bootId' | 'sequence' | 'previous' | 'treeSize' | 'logKey'
+  'quote' | 'eventLog' | 'config' | 'settings' | 'bootId' | 'sequence' | 'previous' | 'leaves' | 'logKey'
 > & { collateral: { bytes: Uint8Array; hash: string } }
 
 /** A release that nobody may have yet, and what it was made of. */
@@ -235,9 +207,9 @@ export function createReleaser(selfReport: Pick<SelfReport, 'current' | 'publicK
   const known = new WeakMap<Verified, BegunRelease>()
 
   async function make(batch: Releasable, coordinator: Uint8Array<ArrayBuffer>): Promise<Release> {
-    const { quote, eventLog, config, settings, bootId, sequence, previous, treeSize, logKey, collateral } = batch
+    const { quote, eventLog, config, settings, bootId, sequence, previous, leaves, logKey, collateral } = batch
     const quoteHex = toHex(quote)
-    const record = { quoteHex, eventLog, config, settings, bootId, sequence, previous, treeSize, logKey }
+    const record = { quoteHex, eventLog, config, settings, bootId, sequence, previous, treeSize: leaves.length, logKey }
     // The others have a codec, which refuses such a size.
     assertBlockSize(collateral.bytes)
     // The bytes of `toBlockRelease`, with the faster SHA-256 and without the way over CIDs.

@@ -72,7 +72,7 @@ async function commit(
   answer: Progress<CommitJob, Committed>['answer'],
 ) {
   try {
-    const { leaves: _leaves, paths, collateral, begun: _, ...rest } = batch
+    const { collateral, begun: _, ...rest } = batch
     const { selfAttestation, coordinator } = deps.selfReport.current()
     // Verifiers refuse a report that was made after the signature; this one may be new since the enclave was asked.
     const attestedAt = Date.parse(selfAttestation.fetchedAt)
@@ -86,7 +86,7 @@ async function commit(
     const [{ log }] = attested as [CommitJob]
     const rows = attested.map(({ walletId, checked: { stated }, leaf, sample, log }): Signing => {
       const slug = Buffer.from(deps.random(16)).toString('base64url')
-      const row = { slug, walletId, leafIndex: leaf.index, path: paths[leaf.index] ?? [] }
+      const row = { slug, walletId, leafIndex: leaf.index }
       if (stated.version === 2) return { ...row, ...stated, witness: sample, ...(log && { logIndex: log.index }) }
       // Its receipts have no place for one, and the enclave refuses to sign with it.
       if ('kind' in sample) throw new Error('a beacon for a receipt of version 1')

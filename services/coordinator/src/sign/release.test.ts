@@ -14,7 +14,7 @@ function createBatch({ zeros = 0 } = {}): Releasable {
     previous,
     config,
     eventLog: undefined,
-    treeSize: 1,
+    leaves: ['22'.repeat(32)],
     settings: createEnclaveSettings([{ kind: 'unsigned' }]),
     quote: Buffer.from(quoteHex + '00'.repeat(zeros), 'hex'),
     collateral: { bytes: collateral, hash: '11'.repeat(32) },
@@ -26,8 +26,6 @@ const toVerified = (batch: Releasable, begun?: VerifiedBatch['begun']): Verified
   ...batch,
   mode: 'mock',
   tcbStatus: 'UpToDate',
-  leaves: ['22'.repeat(32)],
-  paths: [[]],
   begun,
   measurement: { mrTd: '', rtmr0: '', rtmr1: '', rtmr2: '', rtmr3: '' },
 })

@@ -11,7 +11,8 @@ export type SigningBatch = {
   bootId: string
   sequence: number
   previous: string
-  treeSize: number
+  /** All leaf hashes, in tree order, also those of other coordinators: paths follow from them. */
+  leaves: readonly string[]
   quote: Uint8Array
   eventLog: string | undefined
   mode: 'hardware' | 'mock'

@@ -125,7 +125,7 @@ const statements = [
     sequence bigint not null check (sequence >= 0),
     content_hash bytea not null check (length(content_hash) = 32),
     previous bytea not null check (length(previous) = 32),
-    tree_size bigint not null check (tree_size between 1 and 4294967295),
+    leaves bytea not null check (length(leaves) > 0 and length(leaves) % 32 = 0),
     quote bytea not null,
     event_log text,
     mode text not null check (mode in ('hardware', 'mock')),
@@ -220,8 +220,7 @@ const statements = [
   `create index claims_by_time on claims (created_at)`,
 
   // How one coordinator judged a batch, and what it attested of itself: coordinators that share a batch may differ in both. coordinator_key:
-  // of its release, for version 2. log_note: the note by which the statements of one call were released. shared: texts that occur in
-  // several of its signings, packed.
+  // of its release, for version 2. log_note: the note by which the statements of one call were released.
   `create table verifications (
     id bigint generated always as identity primary key,
     boot_id bytea not null,
@@ -235,7 +234,6 @@ const statements = [
     created_at timestamptz not null,
     coordinator_key bytea check (length(coordinator_key) = 32),
     log_note bytea references log_notes,
-    shared bytea not null,
     constraint verifications_batch_fkey
       foreign key (boot_id, sequence, content_hash) references batches (boot_id, sequence, content_hash)
   )`,
@@ -256,8 +254,8 @@ const statements = [
 
   // tx_hash is what the event names: the transaction's hash, that of the signed authorization, or the commitment. Of a signature off the chain
   // only its commitment is stored: the database itself refuses a digest, a signature or anything else of it. A statement about an address has
-  // the hash of its subject as digest, so that there is one for each wallet. data: of a transaction. subject: the rest of what was signed, and
-  // facts: statement, entropy and place in the batch, both packed. release: of version 1; those of version 2 have their own table. log_index:
+  // the hash of its subject as digest, so that there is one for each wallet. data: of a transaction. facts:
+  // the rest of what was signed, statement, entropy and place in the batch, packed. release: of version 1; those of version 2 have their own table. log_index:
   // where in the log its entry is.
   `create sequence signings_id as bigint`,
   `create table signings (
@@ -273,16 +271,14 @@ const statements = [
     digest bytea check (length(digest) = 32),
     signature bytea check (length(signature) = 65),
     data bytea,
-    subject bytea,
     facts bytea not null,
     release bytea check (length(release) = 64),
     constraint signings_kind check (
       case kind
-        when 'off-chain' then num_nonnulls(digest, signature, data, subject) = 0 and chain_id = 0
+        when 'off-chain' then num_nonnulls(digest, signature, data) = 0 and chain_id = 0
         when 'address' then digest is not null and digest = tx_hash and num_nonnulls(signature, data) = 0 and chain_id = 0
-          and subject is not null
-        when 'authorization' then num_nulls(digest, signature, subject) = 0 and data is null and chain_id > 0
-        when 'transaction' then num_nulls(digest, signature, data, subject) = 0 and chain_id > 0
+        when 'authorization' then num_nulls(digest, signature) = 0 and data is null and chain_id > 0
+        when 'transaction' then num_nulls(digest, signature, data) = 0 and chain_id > 0
         else false
       end
     ),
@@ -813,12 +809,11 @@ const statements = [
 
   // No plan uses statistics of these, and PostgreSQL takes longest to sort documents.
   ...Object.entries({
-    batches: ['measurement', 'config'],
+    batches: ['leaves', 'measurement', 'config'],
     log_appends: ['entries', 'root', 'note', 'claims'],
     receipts: ['bytes'],
     releases: ['settings', 'ed25519'],
-    signings: ['signature', 'data', 'subject', 'facts', 'release'],
-    verifications: ['shared'],
+    signings: ['signature', 'data', 'facts', 'release'],
     wallets: ['witness'],
     webhook_events: ['data'],
   }).map(([table, columns]) => {

@@ -3,8 +3,11 @@ import { createInclusionProof, listInclusionNodes, type TlogProof } from '@count
 import {
   type Approval,
   type BatchBlock,
+  createInclusionPaths,
   type EnclaveConfig,
   type EntropyWitness,
+  hashSubject,
+  hashWitness,
   type ProofStatus,
   type Signed,
   type Statement,
@@ -15,9 +18,7 @@ import {
 import type { AttestationRecords, ReceiptRecords } from '@countersign/receipt'
 import { type Kysely, sql } from 'kysely'
 import { createNodeReader, type FetchNodes } from './logTiles.ts'
-import { type Shared, toShared, unpackJson } from './packJson.ts'
-import { unpackReceipt } from './packReceipt.ts'
-import { unpackFacts, unpackSubject } from './signings.ts'
+import { unpackFacts, unpackReceipt, unpackSubject } from './signings.ts'
 import type { Tables } from './tables.ts'
 import { idsOf, toOwnBytes } from './values.ts'
 
@@ -97,17 +98,7 @@ function readProofs(db: Kysely<Tables>, slugs: readonly string[]) {
       .innerJoin('wallets as w', 'w.id', 'p.wallet_id')
       .where(sql<boolean>`a.signing_id = any(${idsOf(slugs)})`)
       .select(['a.slug', 'a.status', 'a.pin_attempts', 'a.created_at', 'p.verification_id'])
-      .select([
-        'p.version',
-        'p.kind',
-        'p.subject',
-        'p.data',
-        'p.facts',
-        'p.digest',
-        'p.signature',
-        'p.tx_hash',
-        'p.release',
-      ])
+      .select(['p.version', 'p.kind', 'p.data', 'p.facts', 'p.digest', 'p.signature', 'p.tx_hash', 'p.release'])
       .select(['p.log_index', 'w.policy_hash'])
       // By key, whatever the planner takes these tables for.
       .select([
@@ -119,7 +110,8 @@ function readProofs(db: Kysely<Tables>, slugs: readonly string[]) {
 }
 
 type SharedRow = Awaited<ReturnType<typeof selectShared>>[number]
-type Found = { row: SharedRow; texts: Shared; release: ReleaseRecords | undefined }
+/** `paths` are those of all leaves. */
+type Found = { row: SharedRow; paths: string[][]; release: ReleaseRecords | undefined }
 
 /** What many proofs have in common, tens of kilobytes, read once for all of them. */
 async function readShared(db: Kysely<Tables>, proofs: readonly ProofRow[]): Promise<Map<string, Found>> {
@@ -131,8 +123,8 @@ async function readShared(db: Kysely<Tables>, proofs: readonly ProofRow[]): Prom
   })
   return new Map(
     rows.map((row) => {
-      const texts = toShared(unpackJson(row.shared) as string[])
-      return [`${row.id}/${row.version}`, { row, texts, release: toRelease(row) }]
+      const paths = createInclusionPaths(toLeaves(row)).map((path) => path.map(toHex))
+      return [`${row.id}/${row.version}`, { row, paths, release: toRelease(row) }]
     }),
   )
 }
@@ -169,10 +161,10 @@ function selectShared(db: Kysely<Tables>, { ids, versions }: { ids: readonly num
       )
       .leftJoin('log_notes as n', 'n.hash', 'v.log_note')
       .leftJoin('logs as l', 'l.id', 'n.log_id')
-      .select(['asked.id', 'asked.version', 'v.shared', 'c.bytes as collateral', 's.json'])
+      .select(['asked.id', 'asked.version', 'c.bytes as collateral', 's.json'])
       .select(['n.note', 'n.size as log_size', 'l.hash as log_hash', 'l.key as log_key'])
       .select(['r.settings', 'r.ed25519', 'r.ml_dsa_65', 'k.bytes as coordinator', 'b.boot_id', 'b.sequence'])
-      .select(['b.previous', 'b.tree_size', 'b.quote', 'b.event_log', 'b.mode', 'b.measurement', 'b.config'])
+      .select(['b.previous', 'b.leaves', 'b.quote', 'b.event_log', 'b.mode', 'b.measurement', 'b.config'])
       .select(['v.quote_verified', 'v.tcb_status', 'v.coordinator_mode'])
       .execute()
   )
@@ -186,7 +178,7 @@ function toRelease(row: SharedRow): ReleaseRecords | undefined {
     batch: {
       ...toBatch(row),
       settings,
-      treeSize: Number(row.tree_size),
+      treeSize: toLeaves(row).length,
       ...(row.log_key !== null && { logKey: row.log_key }),
     },
     collateral: toOwnBytes(row.collateral),
@@ -207,16 +199,21 @@ function toBatch(row: SharedRow) {
   }
 }
 
-function toRecordsV1(proof: ProofRow, { row, texts }: Found): PinRecords {
+/** The leaves of a batch, in tree order. */
+function toLeaves({ leaves }: SharedRow): Uint8Array[] {
+  return Array.from({ length: leaves.length / 32 }, (_, index) => leaves.subarray(32 * index, 32 * (index + 1)))
+}
+
+function toRecordsV1(proof: ProofRow, { row, paths }: Found): PinRecords {
   const { release } = proof
   if (release === null || row.json === null) throw new Error('a row of version 1 is not whole')
-  const { witness, leafIndex, path, ...facts } = unpackFacts(proof, texts)
+  const { witness, leafIndex, ...facts } = unpackFacts(proof)
   const statement = facts.statement as Statement
   return {
     version: 1,
     txMetadata: unpackSubject(proof) as TxMetadata,
     statement,
-    inclusion: { leafIndex, path, treeSize: Number(row.tree_size) },
+    inclusion: { leafIndex, path: paths[leafIndex] ?? [], treeSize: paths.length },
     batch: {
       ...toBatch(row),
       mode: row.mode,
@@ -236,10 +233,15 @@ function toRecordsV1(proof: ProofRow, { row, texts }: Found): PinRecords {
 }
 
 async function toRecordsV2(proof: ProofRow, found: Found, fetchNodes: FetchNodes): Promise<PinRecords> {
-  const { row, texts, release } = found
+  const { row, paths, release } = found
   if (release === undefined) throw new Error('a row of version 2 is not whole')
-  const { witness, leafIndex, path, approvals, ...facts } = unpackFacts(proof, texts)
-  const statement = facts.statement as StatementV2
+  const { witness, leafIndex, approvals, ...facts } = unpackFacts(proof)
+  const signed = { kind: proof.kind, subject: unpackSubject(proof) } as Signed
+  const statement = {
+    ...(facts.statement as StatementV2),
+    subject: toHex(hashSubject(signed.subject)),
+    witness: toHex(hashWitness(witness)),
+  }
   const policy = statement.policy === null ? null : proof.policy
   if (
     statement.policy !== null &&
@@ -251,9 +253,9 @@ async function toRecordsV2(proof: ProofRow, found: Found, fetchNodes: FetchNodes
   if (release.batch.settings.log !== null && log === undefined) throw new Error('the place in the log is missing')
   return {
     version: 2,
-    signed: { kind: proof.kind, subject: unpackSubject(proof) } as Signed,
+    signed,
     statement,
-    inclusion: { leafIndex, path },
+    inclusion: { leafIndex, path: paths[leafIndex] ?? [] },
     entropy: witness,
     release,
     ...(policy && { policy: toOwnBytes(policy) }),

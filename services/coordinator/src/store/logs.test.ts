@@ -426,7 +426,11 @@ describe('logs', () => {
 
     test('are compared with what is signed by key, and not with all of it', async () => {
       const signings = Array.from({ length: 40 }, () => createTestSigning(wallet))
-      await subject.store.insertSignings({ batch: createTestBatch({ treeSize: 40 }), signings, now: NOW })
+      await subject.store.insertSignings({
+        batch: createTestBatch({ leaves: Array.from({ length: 40 }, () => randomHex(32)) }),
+        signings,
+        now: NOW,
+      })
       const signed = createTestClaim(wallet.id, { digest: signings[0]?.statement.digest as Hex })
       const claims = [createTestClaim(wallet.id), signed, createTestClaim(wallet.id)]
       const fetched = await countRead(['signing_lookups'], async (logStore) => {

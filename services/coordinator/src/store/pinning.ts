@@ -5,8 +5,7 @@ import { findPins } from './findPins.ts'
 import { gatherCalls } from './gather.ts'
 import { type Jobs, PIN_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
 import { createNodeReader } from './logTiles.ts'
-import { packReceipt, unpackReceipt } from './packReceipt.ts'
-import type { KnownColumns } from './signings.ts'
+import { type KnownColumns, packReceipt, unpackReceipt } from './signings.ts'
 import type { Tables } from './tables.ts'
 import { bySlug, idsOf, isOpen, toBytes, toOwnBytes } from './values.ts'
 
@@ -128,8 +127,8 @@ type FrozenRow = KnownColumns & { slug: string; signing_id: string; bytes: Uint8
 
 async function readFrozen(db: Kysely<Tables>, slugs: readonly string[]): Promise<Map<string, FrozenRow>> {
   const { rows } = await sql<FrozenRow>`
-    select l.slug, l.signing_id, s.tx_hash, s.digest, s.signature, r.bytes from signing_lookups as l
-    join lateral (select tx_hash, digest, signature from signings where id = l.signing_id offset 0) as s on true
+    select l.slug, l.signing_id, s.tx_hash, s.digest, s.signature, s.facts, r.bytes from signing_lookups as l
+    join lateral (select tx_hash, digest, signature, facts from signings where id = l.signing_id offset 0) as s on true
     left join lateral (select bytes from receipts where signing_id = l.signing_id offset 0) as r on true
     where l.slug = any(${slugs}::text[])`.execute(db)
   return new Map(rows.map((row) => [row.slug, row]))

@@ -18,11 +18,11 @@ import type { Wallet } from './wallets.ts'
 
 /** Of signings that differ in nothing but their digest. */
 const COLUMNS = sql.raw(
-  '(id, wallet_id, verification_id, chain_id, created_at, version, kind, tx_hash, digest, signature, data, subject, facts)',
+  '(id, wallet_id, verification_id, chain_id, created_at, version, kind, tx_hash, digest, signature, data, facts)',
 )
 const SIGNED =
   sql.raw(`verification_id, 1, now(), 2, 'transaction', sha256(''), sha256(i::text::bytea), decode(repeat('00', 65), 'hex'),
-  '', '', ''`)
+  '', ''`)
 
 describe('proofs', () => {
   let subject: TestStore

@@ -9,8 +9,7 @@ import {
 } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { PREPARED } from './openDatabase.ts'
-import { unpackReceipt } from './packReceipt.ts'
-import { unpackSubject } from './signings.ts'
+import { type KnownColumns, unpackReceipt, unpackSubject } from './signings.ts'
 import type { Tables } from './tables.ts'
 import { bySlug, toList } from './values.ts'
 
@@ -54,7 +53,7 @@ type StateRow = Pick<Tables['proofs'], 'slug' | 'status' | 'ipfs_cid'> & {
 }
 
 type ProofRow = StateRow &
-  Pick<Tables['signings'], 'tx_hash' | 'digest' | 'signature'> &
+  KnownColumns &
   Pick<Tables['wallets'], 'address'> &
   Pick<Tables['verifications'], 'quote_verified'> &
   Pick<Tables['proofs'], 'created_at' | 'receipt_dropped'> & {
@@ -73,11 +72,11 @@ const PUBLICATION = sql.raw(`left join lateral (
 export async function findProof(db: Kysely<Tables>, slug: string): Promise<Proof | undefined> {
   const { rows } = await sql<ProofRow>`${sql.raw(PREPARED)}
     select a.slug, a.status, a.ipfs_cid, a.created_at, ${ONCHAIN}, r.bytes as receipt, a.receipt_dropped, p.kind, p.tx_hash,
-      p.chain_id, p.digest, p.signature, w.address, v.quote_verified, coalesce(b.status = 'final', false) as is_final
+      p.chain_id, p.digest, p.signature, p.facts, w.address, v.quote_verified, coalesce(b.status = 'final', false) as is_final
     from signing_lookups as l
     join lateral (select * from proofs where signing_id = l.signing_id offset 0) as a on true
     join lateral (
-      select wallet_id, verification_id, kind, tx_hash, chain_id, digest, signature from signings where id = l.signing_id offset 0
+      select wallet_id, verification_id, kind, tx_hash, chain_id, digest, signature, facts from signings where id = l.signing_id offset 0
     ) as p on true
     join lateral (select address from wallets where id = p.wallet_id offset 0) as w on true
     join lateral (select quote_verified from verifications where id = p.verification_id offset 0) as v on true
@@ -125,7 +124,7 @@ function toPublic(row: Omit<StateRow, 'is_final'>) {
 
 type TransactionRow = Pick<
   Tables['signings'],
-  'tx_hash' | 'created_at' | 'kind' | 'digest' | 'signature' | 'data' | 'subject'
+  'tx_hash' | 'created_at' | 'kind' | 'digest' | 'signature' | 'data' | 'facts'
 > &
   Pick<Tables['proofs'], 'slug' | 'status'> & { id: string; chain_id: string; vault: Uint8Array | null }
 
@@ -143,12 +142,12 @@ export async function listTransactions(
     await sql`set local enable_sort = off`.execute(transaction)
     await sql`set local enable_incremental_sort = off`.execute(transaction)
     return sql<TransactionRow>`
-      select p.id::text, p.tx_hash, p.chain_id::text, p.created_at, a.slug, a.status, p.kind, p.digest, p.signature, p.subject,
+      select p.id::text, p.tx_hash, p.chain_id::text, p.created_at, a.slug, a.status, p.kind, p.digest, p.signature, p.facts,
         substr(p.data, 1, ${SUMMARY_DATA_BYTES}::integer) as data,
         case when w.policy_hash is not null then w.address end as vault
       from wallets as w
       join lateral (
-        select id, kind, tx_hash, chain_id, created_at, digest, signature, data, subject from signings
+        select id, kind, tx_hash, chain_id, created_at, digest, signature, data, facts from signings
         where wallet_id between w.id and w.id and id < ${before ?? MAX_BIGINT}::bigint
         order by wallet_id, id desc limit ${limit}::bigint
       ) as p on true

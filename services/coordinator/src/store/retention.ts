@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto'
 import { type Kysely, type QueryResult, sql } from 'kysely'
 import { bind } from './databaseError.ts'
-import { unpackReceipt } from './packReceipt.ts'
-import type { KnownColumns } from './signings.ts'
+import { type KnownColumns, unpackReceipt } from './signings.ts'
 import type { Tables } from './tables.ts'
 import { idsOf } from './values.ts'
 
@@ -35,7 +34,7 @@ async function listHeld(
   const { rows } = await sql<HeldRow>`
     select r.signing_id::text as id, p.slug, p.ipfs_cid, coalesce(p.created_at < ${new Date(before)}, true) as is_old,
       case when b.status = 'final' and p.created_at < ${new Date(before)} and s.tx_hash is not null then r.bytes end as bytes,
-      s.tx_hash, s.digest, s.signature
+      s.tx_hash, s.digest, s.signature, s.facts
     from (
       select signing_id, bytes from receipts where signing_id > ${after}::bigint order by signing_id limit ${limit}::integer
     ) as r
@@ -43,7 +42,7 @@ async function listHeld(
       select slug, ipfs_cid, created_at, publication_id from proofs where signing_id = r.signing_id and status = 'complete' offset 0
     ) as p on true
     left join lateral (select status from publications where id = p.publication_id offset 0) as b on true
-    left join lateral (select tx_hash, digest, signature from signings where id = r.signing_id offset 0) as s on true
+    left join lateral (select tx_hash, digest, signature, facts from signings where id = r.signing_id offset 0) as s on true
     order by r.signing_id`.execute(db)
   return {
     receipts: rows.flatMap((row) => {

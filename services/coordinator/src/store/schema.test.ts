@@ -91,7 +91,7 @@ describe('the rules of the database', () => {
 
   test('a signing is of a wallet and a verification: also among others that are', async () => {
     const { slug } = await insert()
-    const columns = 'version, chain_id, created_at, kind, tx_hash, digest, signature, data, subject, facts, release'
+    const columns = 'version, chain_id, created_at, kind, tx_hash, digest, signature, data, facts, release'
     const copy = (changes: { wallet?: string; verification?: string }) =>
       subject.query(`insert into signings (id, wallet_id, verification_id, ${columns})
         select nextval('signings_id'), ${changes.wallet ?? 'wallet_id'}, ${changes.verification ?? 'verification_id'}, ${columns}
@@ -200,7 +200,7 @@ describe('the rules of the database', () => {
 
   test.each([
     [`signings set signature = decode(repeat('00', 65), 'hex')`],
-    [`signings set subject = ''`],
+    [`signings set data = '\\x01'`],
     [`signings set facts = ''`],
     [`signings set release = decode(repeat('00', 64), 'hex')`],
     [`signings set log_index = 9`],

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { toCanonicalJson } from '@countersign/protocol'
+import { toCanonicalJson, toHex } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
@@ -13,7 +13,6 @@ import {
 import { openJobs, PIN_QUEUE } from './jobs.ts'
 import { openDatabase } from './openDatabase.ts'
 import { createStore } from './openStore.ts'
-import { toShared, unpackJson } from './packJson.ts'
 import { findSigned, type Signing, unpackFacts, unpackSubject } from './signings.ts'
 import type { Wallet } from './wallets.ts'
 
@@ -109,27 +108,11 @@ describe('signings', () => {
       .innerJoin('collaterals as c', 'c.hash', 'v.collateral_hash')
       .innerJoin('self_attestations as s', 's.hash', 'v.self_attestation_hash')
       .where('a.slug', '=', signing.slug)
-      .select([
-        'p.facts',
-        'p.subject',
-        'p.data',
-        'p.digest',
-        'p.signature',
-        'p.tx_hash',
-        'v.shared',
-        'release',
-        'tcb_status',
-        'quote',
-      ])
-      .select(['event_log', 'measurement', 'config', 'previous', 'c.bytes', 's.json', 'coordinator_mode', 'tree_size'])
+      .select(['p.facts', 'p.data', 'p.digest', 'p.signature', 'p.tx_hash', 'release', 'tcb_status', 'quote'])
+      .select(['event_log', 'measurement', 'config', 'previous', 'c.bytes', 's.json', 'coordinator_mode', 'leaves'])
       .executeTakeFirstOrThrow()
-    const { statement, witness, path } = signing
-    expect(unpackFacts(row, toShared(unpackJson(row.shared) as string[]))).toEqual({
-      statement,
-      witness,
-      path,
-      leafIndex: 0,
-    })
+    const { statement, witness } = signing
+    expect(unpackFacts(row)).toMatchObject({ statement, witness, leafIndex: 0 })
     expect(Buffer.from(row.release ?? []).toString('hex')).toBe(signing.release)
     expect(unpackSubject(row)).toEqual({ ...signing.txMetadata, to: `0x${'ab'.repeat(20)}` })
     expect(row.tcb_status).toBe('UpToDate')
@@ -139,7 +122,7 @@ describe('signings', () => {
     expect(row.config).toEqual(batch.config)
     expect(Buffer.from(row.bytes)).toEqual(batch.collateral)
     expect(Buffer.from(row.json)).toEqual(Buffer.from(toCanonicalJson(batch.selfAttestation)))
-    expect(Number(row.tree_size)).toBe(300)
+    expect(toHex(row.leaves)).toBe(batch.leaves.join(''))
   })
 
   test('50 identical calls at once make one row, one slug, one signature, one job', async () => {

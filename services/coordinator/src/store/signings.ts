@@ -22,7 +22,7 @@ import type { SharedHashes, SharedRecords, SigningBatch } from './batches.ts'
 import { CHECK_VIOLATION, toErrorCode } from './databaseError.ts'
 import type { Jobs } from './jobs.ts'
 import { PREPARED } from './openDatabase.ts'
-import { packJson, type Shared, toShared, unpackJson } from './packJson.ts'
+import { packBytes, unpackBytes } from './packBytes.ts'
 import type { Tables } from './tables.ts'
 import { toBytes, toDigits, toList } from './values.ts'
 
@@ -31,7 +31,6 @@ export type Signing = {
   slug: string
   walletId: string
   leafIndex: number
-  path: readonly string[]
 } & (
   | {
       version: 1
@@ -131,7 +130,7 @@ async function insertWithShared(
   return [...inserted, ...earlier]
 }
 
-/** What the tables hold of a signing of either version. `shared` is with what the batch's verification has. */
+/** What the tables hold of a signing of either version. */
 type Row = Pick<Signing, 'slug' | 'walletId' | 'version'> & {
   kind: string
   digest: Hex | null
@@ -140,36 +139,38 @@ type Row = Pick<Signing, 'slug' | 'walletId' | 'version'> & {
   chainId: number
   /** Of a transaction. */
   data: Hex | null
-  /** Null of what is off the chain: the commitment is the hash. */
-  subject: TxMetadata | Signed['subject'] | null
   facts: SigningFacts
   entropyHash: string | null
   release: string | null
   logIndex: number | null
 }
 
-/** What of a signing only its receipt needs. */
+/** What of a signing has no column of its own. */
 export type SigningFacts = {
-  statement: Statement | StatementV2
+  /** What was signed, without data: a transaction's metadata, or the subject. Of what is off the chain the commitment is the hash. */
+  subject?: object | undefined
+  /** Of version 2 without the hashes of subject and witness. */
+  statement: Statement | Omit<StatementV2, 'subject' | 'witness'>
   witness: AnyWitness
   leafIndex: number
-  path: readonly string[]
   /** Of a vault's transaction. */
   approvals?: readonly Approval[] | undefined
 }
 
 function toRow(signing: Signing): Row {
-  const { slug, walletId, version, statement, leafIndex, path, witness } = signing
+  const { slug, walletId, version, statement, leafIndex, witness } = signing
   const shared = { slug, walletId, version }
   if (signing.version === 1) {
     const { digest, signature, txHash, chainId, entropyHash } = signing.statement
     const { release } = signing
-    const subject = toStoredTx(signing.txMetadata)
-    const signed = { kind: 'transaction', digest, signature, txHash, chainId, data: subject.data, subject, entropyHash }
-    return { ...shared, ...signed, facts: { statement, witness, leafIndex, path }, release, logIndex: null }
+    const { data, ...subject } = toStoredTx(signing.txMetadata)
+    const signed = { kind: 'transaction', digest, signature, txHash, chainId, data, entropyHash }
+    return { ...shared, ...signed, facts: { subject, statement, witness, leafIndex }, release, logIndex: null }
   }
   const { signed, approvals, logIndex = null } = signing
-  const { kind, subject } = signed
+  const { subject: _, witness: __, ...stated } = signing.statement
+  const { kind } = signed
+  const { data = null, ...subject } = signed.kind === 'transaction' ? signed.subject : { ...signed.subject, data: null }
   const { signature, chainId } = hasSignature(signed) ? signed.subject : { signature: null, chainId: 0 }
   const isBeacon = 'kind' in witness
   return {
@@ -178,9 +179,8 @@ function toRow(signing: Signing): Row {
     signature,
     chainId,
     logIndex,
-    data: signed.kind === 'transaction' ? signed.subject.data : null,
-    subject: kind === 'off-chain' ? null : subject,
-    facts: { statement, witness, leafIndex, path, approvals },
+    data,
+    facts: { ...(kind !== 'off-chain' && { subject }), statement: stated, witness, leafIndex, approvals },
     release: null,
     digest: toSignedDigest(signed),
     txHash: toEventHash(signed),
@@ -188,36 +188,34 @@ function toRow(signing: Signing): Row {
   }
 }
 
-/** Columns of a signing that its packed ones, and its receipt, leave out. */
-export type KnownColumns = { tx_hash: Uint8Array; digest: Uint8Array | null; signature: Uint8Array | null }
+/** Columns of a signing with what its receipt leaves out. */
+export type KnownColumns = {
+  tx_hash: Uint8Array
+  digest: Uint8Array | null
+  signature: Uint8Array | null
+  facts: Uint8Array
+}
 
-export const toKnown = ({ tx_hash: txHash, digest, signature }: KnownColumns): string[] =>
-  [txHash, digest, signature].flatMap((bytes) => (bytes === null ? [] : toPrefixedHex(bytes)))
+/** The JSON of the facts. The other columns are left out of their bytes. */
+function unpackText({ facts, tx_hash: txHash, digest, signature }: KnownColumns): Buffer {
+  const known = [txHash, digest, signature].flatMap((bytes) => (bytes === null ? [] : toPrefixedHex(bytes)))
+  return unpackBytes(facts, known)
+}
+
+export function unpackFacts(row: KnownColumns): SigningFacts {
+  return JSON.parse(unpackText(row).toString())
+}
+
+export const packReceipt = (bytes: Uint8Array, row: KnownColumns): Buffer => packBytes(bytes, [unpackText(row)])
+
+export const unpackReceipt = (packed: Uint8Array, row: KnownColumns): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(unpackBytes(packed, [unpackText(row)]))
 
 /** The subject of a signing, or the metadata of its transaction. With the first bytes of the data only, those are the data. */
-export function unpackSubject(row: KnownColumns & { data: Uint8Array | null; subject: Uint8Array | null }): unknown {
-  const { tx_hash: txHash, data, subject } = row
-  if (subject === null) return { commitment: toHex(txHash) }
-  return unpackJson(subject, data === null ? toKnown(row) : [...toKnown(row), toPrefixedHex(data)])
-}
-
-export function unpackFacts(row: KnownColumns & { facts: Uint8Array }, shared: Shared): SigningFacts {
-  return unpackJson(row.facts, toKnown(row), shared) as SigningFacts
-}
-
-/** Long texts that several signings have: the nodes of their paths, the coordinator's key, the names and keys of sources. */
-function findShared(rows: readonly Row[]): Shared {
-  const once = new Set<string>()
-  const repeated = new Set<string>()
-  for (const { facts } of rows) {
-    const { statement, witness, path } = facts
-    for (const text of new Set([...path, ...Object.values(statement), ...Object.values(witness)])) {
-      if (typeof text !== 'string') continue
-      if (once.has(text)) repeated.add(text)
-      else once.add(text)
-    }
-  }
-  return toShared(repeated)
+export function unpackSubject(row: KnownColumns & { data: Uint8Array | null }): unknown {
+  const { subject } = unpackFacts(row)
+  if (subject === undefined) return { commitment: toHex(row.tx_hash) }
+  return row.data === null ? subject : { ...subject, data: toPrefixedHex(row.data) }
 }
 
 /**
@@ -233,7 +231,6 @@ async function insertRows(
 ): Promise<StoredSigning[]> {
   const { batch, shared, rows: offered, now } = parameters
   const list = <T>(read: (row: Row) => T) => offered.map(read)
-  const texts = findShared(offered)
   const contentHash = hashBatchContent(batch)
   const note = batch.log && toLogNote(batch.log)
   if (offered.some(({ logIndex }) => logIndex !== null && logIndex >= (note?.size ?? 0))) {
@@ -244,7 +241,7 @@ async function insertRows(
     with input as materialized (
       select nextval('signings_id') as id, slug, wallet_id, kind, version, decode(digest, 'hex') as digest,
         decode(signature, 'hex') as signature, decode(tx_hash, 'hex') as tx_hash, chain_id, decode(data, 'hex') as data,
-        decode(subject, 'hex') as subject, decode(facts, 'hex') as facts, sample, decode(release, 'hex') as release, log_index,
+        decode(facts, 'hex') as facts, sample, decode(release, 'hex') as release, log_index,
         to_request(wallet_id, decode(coalesce(digest, tx_hash), 'hex')) as request
       from unnest(
         ${list(({ slug }) => slug)}::text[],
@@ -256,12 +253,11 @@ async function insertRows(
         ${list(({ txHash }) => toDigits(txHash))}::text[],
         ${list(({ chainId }) => chainId)}::bigint[],
         ${list(({ data }) => data && toDigits(data))}::text[],
-        ${list((row) => row.subject && packJson(row.subject, [...toTexts(row), ...toText(row.data)]).toString('hex'))}::text[],
-        ${list((row) => packJson(row.facts, toTexts(row), texts).toString('hex'))}::text[],
+        ${list((row) => packBytes(JSON.stringify(row.facts), toTexts(row)).toString('hex'))}::text[],
         ${list(({ entropyHash }) => entropyHash?.slice(0, 32))}::uuid[],
         ${list(({ release }) => release)}::text[],
         ${list(({ logIndex }) => logIndex)}::bigint[]
-      ) as r (slug, wallet_id, kind, version, digest, signature, tx_hash, chain_id, data, subject, facts, sample, release, log_index)
+      ) as r (slug, wallet_id, kind, version, digest, signature, tx_hash, chain_id, data, facts, sample, release, log_index)
     ),
     lookup as (
       insert into signing_lookups (signing_id, slug, request, sample)
@@ -271,9 +267,9 @@ async function insertRows(
     ),
     batch as (
       insert into batches
-        (boot_id, sequence, content_hash, previous, tree_size, quote, event_log, mode, measurement, config, created_at)
+        (boot_id, sequence, content_hash, previous, leaves, quote, event_log, mode, measurement, config, created_at)
       select ${toBytes(batch.bootId)}::bytea, ${batch.sequence}::bigint, ${contentHash}::bytea,
-        ${toBytes(batch.previous)}::bytea, ${batch.treeSize}::bigint, ${batch.quote}::bytea, ${batch.eventLog ?? null}::text,
+        ${toBytes(batch.previous)}::bytea, ${toBytes(batch.leaves.join(''))}::bytea, ${batch.quote}::bytea, ${batch.eventLog ?? null}::text,
         ${batch.mode}::text, ${JSON.stringify(batch.measurement)}::jsonb, ${JSON.stringify(batch.config)}::jsonb,
         ${at}::timestamptz
       where exists (select from lookup)
@@ -281,11 +277,11 @@ async function insertRows(
     ),
     verification as (
       insert into verifications (boot_id, sequence, content_hash, collateral_hash, self_attestation_hash, coordinator_mode,
-        quote_verified, tcb_status, coordinator_key, log_note, shared, created_at)
+        quote_verified, tcb_status, coordinator_key, log_note, created_at)
       select ${toBytes(batch.bootId)}::bytea, ${batch.sequence}::bigint, ${contentHash}::bytea,
         ${shared.collateralHash}::bytea, ${shared.selfAttestationHash}::bytea, ${batch.coordinatorMode}::text,
         true, ${batch.tcbStatus}::text, ${batch.release ? toBytes(batch.release.coordinatorKey) : null}::bytea,
-        ${note?.hash ?? null}::bytea, ${packJson(texts.texts)}::bytea, ${at}::timestamptz
+        ${note?.hash ?? null}::bytea, ${at}::timestamptz
       where exists (select from lookup)
       returning id
     ),
@@ -293,9 +289,9 @@ async function insertRows(
     ${noteRow({ note, logId: shared.logId, at })}
     signing as (
       insert into signings (id, wallet_id, verification_id, chain_id, created_at, log_index, version, kind, tx_hash, digest, signature,
-        data, subject, facts, release)
+        data, facts, release)
       select input.id, wallet_id, verification.id, chain_id, ${at}::timestamptz, log_index, version, kind, tx_hash, digest, signature,
-        data, subject, facts, release
+        data, facts, release
       from input cross join verification
       where (input.id in (select signing_id from lookup)) is true
     ),
@@ -352,12 +348,12 @@ function toLogNote({ origin, note: text }: NonNullable<SigningBatch['log']>): Lo
 
 /** What two coordinators must agree on when they bring the same batch. Both got it from one enclave, so they do. */
 function hashBatchContent(batch: SigningBatch): Buffer {
-  const { bootId, sequence, previous, treeSize, quote, eventLog, mode, measurement, config, logKey } = batch
+  const { bootId, sequence, previous, leaves, quote, eventLog, mode, measurement, config, logKey } = batch
   const content = {
     bootId,
     sequence,
     previous,
-    treeSize,
+    treeSize: leaves.length,
     quote: hash('sha256', quote),
     eventLog: eventLog ?? null,
     mode,

@@ -180,25 +180,23 @@ describe('signings of version 2', () => {
     const [digest, signature] = [`'\\x${hash}'`, `'\\x${'11'.repeat(65)}'`]
     const add = (values: string) =>
       subject.query(`insert into signings (id, wallet_id, verification_id, version, created_at, facts, kind, digest, signature, tx_hash,
-          chain_id, data, subject)
+          chain_id, data)
         select nextval('signings_id'), '${wallet.id}', max(id), 2, now(), '', ${values} from verifications`)
     test.each([
-      ['a digest', `'off-chain', ${digest}, null, '\\x${hash}', 0, null, null`],
-      ['a signature', `'off-chain', null, ${signature}, '\\x${hash}', 0, null, null`],
-      ['a chain', `'off-chain', null, null, '\\x${hash}', 1, null, null`],
-      ['data', `'off-chain', null, null, '\\x${hash}', 0, '', null`],
-      ['a subject', `'off-chain', null, null, '\\x${hash}', 0, null, ''`],
-      ['an unknown kind', `'message', null, null, '\\x${hash}', 0, null, null`],
+      ['a digest', `'off-chain', ${digest}, null, '\\x${hash}', 0, null`],
+      ['a signature', `'off-chain', null, ${signature}, '\\x${hash}', 0, null`],
+      ['a chain', `'off-chain', null, null, '\\x${hash}', 1, null`],
+      ['data', `'off-chain', null, null, '\\x${hash}', 0, ''`],
+      ['an unknown kind', `'message', null, null, '\\x${hash}', 0, null`],
     ])('an off-chain row with %s', async (_, values) => {
       await expect(add(values)).rejects.toThrow('signings_kind')
     })
 
     test.each([
-      ['no digest', `'transaction', null, ${signature}, '\\x${hash}', 1, '', ''`],
-      ['no signature', `'transaction', ${digest}, null, '\\x${hash}', 1, '', ''`],
-      ['no subject', `'transaction', ${digest}, ${signature}, '\\x${hash}', 1, '', null`],
-      ['no data', `'transaction', ${digest}, ${signature}, '\\x${hash}', 1, null, ''`],
-      ['chain 0', `'authorization', ${digest}, ${signature}, '\\x${hash}', 0, null, ''`],
+      ['no digest', `'transaction', null, ${signature}, '\\x${hash}', 1, ''`],
+      ['no signature', `'transaction', ${digest}, null, '\\x${hash}', 1, ''`],
+      ['no data', `'transaction', ${digest}, ${signature}, '\\x${hash}', 1, null`],
+      ['chain 0', `'authorization', ${digest}, ${signature}, '\\x${hash}', 0, null`],
     ])('a public row with %s', async (_, values) => {
       await expect(add(values)).rejects.toThrow('signings_kind')
     })

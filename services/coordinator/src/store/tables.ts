@@ -68,7 +68,7 @@ export type Tables = {
     sequence: BigInteger
     content_hash: Bytes
     previous: Bytes
-    tree_size: BigInteger
+    leaves: Bytes
     quote: Bytes
     event_log: string | null
     mode: 'hardware' | 'mock'
@@ -105,7 +105,6 @@ export type Tables = {
     /** Where the statements were released by a log's note. */
     log_note: Bytes | null
     /** Texts that several of its signings have, packed. */
-    shared: Bytes
   }
   logs: { id: GeneratedAlways<number>; hash: Bytes; origin: string; key: string; created_at: Date }
   log_notes: { hash: Bytes; log_id: number; size: BigInteger; note: string; created_at: Date }
@@ -128,7 +127,6 @@ export type Tables = {
     /** Of a transaction. */
     data: Bytes | null
     /** Packed: of version 1 the transaction's metadata. Null of a kind that is off the chain. */
-    subject: Bytes | null
     /** Packed `SigningFacts`. */
     facts: Bytes
     /** Of version 1. */

@@ -1,24 +1,40 @@
 import { randomBytes } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
-import { unpackReceipt } from '../../src/store/packReceipt.ts'
+import { packReceipt, unpackReceipt } from '../../src/store/signings.ts'
 import type { Tables } from '../../src/store/tables.ts'
 
 /** A proof's rows, with its receipt as it was frozen. */
 export async function findProofRow(db: Kysely<Tables>, slug: string) {
-  const { bytes, tx_hash, digest, signature, ...row } = await db
+  const { bytes, tx_hash, digest, signature, facts, ...row } = await db
     .selectFrom('proofs')
     .innerJoin('signings', 'signings.id', 'proofs.signing_id')
     .leftJoin('receipts', 'receipts.signing_id', 'proofs.signing_id')
     .where('slug', '=', slug)
-    .select(['status', 'ipfs_cid', 'pin_attempts', 'failure', 'pinned_at', 'bytes', 'tx_hash', 'digest', 'signature'])
+    .select([
+      'status',
+      'ipfs_cid',
+      'pin_attempts',
+      'failure',
+      'pinned_at',
+      'bytes',
+      'tx_hash',
+      'digest',
+      'signature',
+      'facts',
+    ])
     .executeTakeFirstOrThrow()
-  return { ...row, receipt: bytes && unpackReceipt(bytes, { tx_hash, digest, signature }) }
+  return { ...row, receipt: bytes && unpackReceipt(bytes, { tx_hash, digest, signature, facts }) }
 }
 
-/** Not packed. */
 export async function freezeRow(db: Kysely<Tables>, slug: string, bytes: Uint8Array = Buffer.from('{}')) {
-  await sql`insert into receipts (signing_id, bytes) select signing_id, ${Buffer.concat([Buffer.of(0), bytes])} from proofs
-    where slug = ${slug} on conflict do nothing`.execute(db)
+  const row = await db
+    .selectFrom('proofs')
+    .innerJoin('signings', 'signings.id', 'proofs.signing_id')
+    .where('slug', '=', slug)
+    .select(['signing_id', 'tx_hash', 'digest', 'signature', 'facts'])
+    .executeTakeFirstOrThrow()
+  await sql`insert into receipts (signing_id, bytes) values (${row.signing_id}::bigint, ${packReceipt(bytes, row)})
+    on conflict do nothing`.execute(db)
 }
 
 /** As the pin stage leaves them, behind its back. */

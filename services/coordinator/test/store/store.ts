@@ -127,7 +127,7 @@ export function createTestBatch(changes: Partial<SigningBatch> = {}): SigningBat
     bootId: randomHex(16),
     sequence: 3,
     previous: randomHex(32),
-    treeSize: 300,
+    leaves: Array.from({ length: 300 }, () => randomHex(32)),
     quote: randomBytes(5_000),
     eventLog: undefined,
     mode: 'mock',
@@ -193,7 +193,6 @@ export function createTestSigning(wallet: Wallet, digest: Hex = `0x${randomHex(3
     },
     statement,
     leafIndex: 0,
-    path: [randomHex(32), randomHex(32)],
     witness,
     release: randomHex(64),
   }
@@ -227,13 +226,12 @@ export function createTestSigningV2(
   wallet: Wallet,
   signed: Signed = { kind: 'off-chain', subject: { commitment: randomHex(32) } },
 ): Signing & { version: 2 } {
-  const { slug, walletId, leafIndex, path, witness, statement } = createTestSigning(wallet)
+  const { slug, walletId, leafIndex, witness, statement } = createTestSigning(wallet)
   return {
     version: 2,
     slug,
     walletId,
     leafIndex,
-    path,
     witness,
     signed,
     statement: {

@@ -3,8 +3,7 @@ import { toCid } from '@countersign/receipt'
 import { type Kysely, sql } from 'kysely'
 import { assembleReceipt } from '../../publish/assembleReceipt.ts'
 import { findPins } from '../../store/findPins.ts'
-import { unpackReceipt } from '../../store/packReceipt.ts'
-import type { KnownColumns } from '../../store/signings.ts'
+import { type KnownColumns, unpackReceipt } from '../../store/signings.ts'
 import type { Tables } from '../../store/tables.ts'
 import { toReason } from '../../toReason.ts'
 
@@ -78,18 +77,26 @@ function readPage(db: Kysely<Tables>, after: string) {
     .orderBy('a.signing_id')
     .limit(PAGE)
     .select(['a.signing_id as id', 'a.slug', 'a.status', 'r.bytes', 'a.ipfs_cid as cid'])
-    .select(['a.receipt_dropped as dropped', 'p.status as publication', 's.tx_hash', 's.digest', 's.signature'])
+    .select([
+      'a.receipt_dropped as dropped',
+      'p.status as publication',
+      's.tx_hash',
+      's.digest',
+      's.signature',
+      's.facts',
+    ])
     .execute()
 }
 
 function checkRow(row: Row, result: CheckedProofs) {
-  const { slug, status, bytes, dropped, cid, publication, tx_hash } = row
+  const { slug, status, bytes, dropped, cid, publication, tx_hash, facts } = row
   const isPublished = publication === 'confirmed' || publication === 'final'
   if (status === 'complete' && !isPublished) result.faults.push(`${slug} is complete, and its publication is not`)
-  if (tx_hash === null) result.faults.push(`${slug}: its signing is missing`)
-  if (cid === null || tx_hash === null) return
+  const isSigned = tx_hash !== null && facts !== null
+  if (!isSigned) result.faults.push(`${slug}: its signing is missing`)
+  if (cid === null || !isSigned) return
   if (bytes !== null) {
-    if (isReceiptOf(cid, bytes, { ...row, tx_hash })) result.matching += 1
+    if (isReceiptOf(cid, bytes, { ...row, tx_hash, facts })) result.matching += 1
     else result.faults.push(`${slug}: the bytes of its receipt are not those of ${cid}`)
   } else if (dropped !== null) result.dropped += 1
   else result.faults.push(`${slug}: the bytes of its receipt are missing`)

@@ -217,7 +217,7 @@ describe('exports', () => {
     const now = NOW + 7_000 * HOUR
     const { proofs, userId } = await create(1, now)
     const columns = sql.raw(
-      'wallet_id, verification_id, version, signature, tx_hash, chain_id, data, kind, subject, facts, release',
+      'wallet_id, verification_id, version, signature, tx_hash, chain_id, data, kind, facts, release',
     )
     await sql`insert into signings (id, created_at, digest, ${columns})
       select nextval('signings_id'), p.created_at, sha256(('lone' || n)::bytea), ${columns}

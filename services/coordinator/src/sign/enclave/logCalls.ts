@@ -8,7 +8,7 @@ import type { EnclaveLog, EnclaveTerms, KeyEnclave } from './keyEnclave.ts'
 import { parseLogResponse, parseReleaseResponse } from './parseAnswers.ts'
 
 /** How long the boot that signed is asked for statements, and how long one call of it may take: it waits for a quote. */
-const RELEASE_MS = 10_000
+const RELEASE_MS = 5_000
 const RELEASE_CALL_MS = 5_000
 const RELEASE_PAUSE_MS = 50
 /** The same enclave would answer the same again: also with what is too large to be read. */
