@@ -25,7 +25,7 @@ import type { SelfReport } from './enclave/health/selfReport.ts'
 import type { EnclaveTerms, KeyEnclave } from './enclave/keyEnclave.ts'
 import type { Entropy } from './entropy/readAhead.ts'
 import { type BatchLeaf, countBytes, type SignCall, type SignJob, type SignProgress, type SignResult } from './job.ts'
-import { type Failure, type LogStep, logUnavailable, type SignLog } from './signLog.ts'
+import { type Failure, type LogStep, logUnavailable, NotReleased, type SignLog } from './signLog.ts'
 import { toItemError } from './vaultRules.ts'
 
 /** What operators watch about signing. */
@@ -147,11 +147,12 @@ function addSamples(
 }
 
 /** Why a job is sent again, each at most once. */
-type Retry = 'policy' | 'sample'
+type Retry = 'policy' | 'sample' | 'release'
 
 /**
  * Calls the enclave, and calls it again for jobs that it may sign after all: with the text of a policy that it does not know, or with a verified
- * sample if it refused the first one.
+ * sample if it refused the first one. With another sample it is called too for jobs whose enclave was gone before it released them, or whose
+ * quote failed.
  */
 async function callEnclave(
   deps: SignDeps,
@@ -164,7 +165,7 @@ async function callEnclave(
   const policies = tried.includes('policy') ? readPolicies(jobs) : undefined
   const { batches, results, ...rest } = await deps.enclave.signItems(items, policies) // 3
   const call = { coordinatorKey: deps.selfReport.publicKey, beganAt, endedAt: deps.clock.now() }
-  const again: Record<Retry, SampledJob[]> = { policy: [], sample: [] }
+  const again: Record<Retry, SampledJob[]> = { policy: [], sample: [], release: [] }
   const signed: EnclaveJob[] = []
   for (const [index, job] of jobs.entries()) {
     const why = findRetry(deps, results[index])
@@ -179,7 +180,7 @@ async function callEnclave(
     }
   }
   await Promise.all([
-    finish(deps, rest, signed, progress),
+    finish(deps, rest, signed, { ...progress, tried }),
     ...(['policy', 'sample'] as const).map((why) => callAgain(deps, again[why], progress, { why, tried })),
   ])
 }
@@ -192,11 +193,13 @@ async function callAgain(
 ): Promise<void> {
   if (jobs.length === 0) return
   try {
-    if (why === 'sample') {
-      deps.entropy.refuse?.(jobs.map(({ sample }) => sample))
-      const samples = await deps.entropy.takeVerified(jobs.length)
-      await callEnclave(deps, addSamples(deps, jobs, { samples, progress }), progress, [...tried, why])
-    } else await callEnclave(deps, jobs, progress, [...tried, why])
+    let again = jobs
+    if (why === 'sample') deps.entropy.refuse?.(jobs.map(({ sample }) => sample))
+    if (why !== 'policy') {
+      const samples = await (why === 'sample' ? deps.entropy.takeVerified(jobs.length) : deps.entropy.take(jobs.length))
+      again = addSamples(deps, jobs, { samples, progress })
+    }
+    await callEnclave(deps, again, progress, [...tried, why])
   } catch (reason) {
     for (const job of jobs) progress.answer(job, failed(reason))
   }
@@ -222,9 +225,10 @@ function readLeaf(
 }
 
 /** One answer of an enclave. */
-type Run = SignDeps & SignProgress & { terms: EnclaveTerms; step: LogStep | undefined }
+type Run = SignDeps & Progress & { terms: EnclaveTerms; step: LogStep | undefined }
+type Progress = SignProgress & { tried: readonly Retry[] }
 
-async function finish(deps: SignDeps, terms: Terms, jobs: readonly EnclaveJob[], progress: SignProgress) {
+async function finish(deps: SignDeps, terms: Terms, jobs: readonly EnclaveJob[], progress: Progress) {
   const { answer } = progress
   const [first] = jobs
   if (first === undefined) return
@@ -313,7 +317,9 @@ async function finishGroup(run: Run, { batch, need, jobs }: Group): Promise<void
     statements = released?.statements ?? jobs.map(({ leaf }) => leaf.statement)
     verified = startVerifying(run, released?.batch ?? batch, jobs) // 4
   } catch (reason) {
-    return fail(run, toFailures(jobs, reason))
+    if (!(reason instanceof NotReleased) || run.tried.includes('release')) return fail(run, toFailures(jobs, reason))
+    await step?.drop(jobs)
+    return callAgain(run, jobs, run, { why: 'release', tried: run.tried })
   }
   const [checked, failures] = attempt(jobs, (job, index) =>
     Object.assign(job, { checked: checkStatement(job, statements[index]) }),

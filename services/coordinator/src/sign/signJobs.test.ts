@@ -686,7 +686,7 @@ describe('signing with a log', () => {
     expect(await service.sign(createTransfer(0), createMessage())).toEqual([code, code])
     await settleDown()
     expect([service.inserted, service.keeper.claims.size, service.enclave.acknowledged()]).toEqual([[], 0, []])
-    expect(service.enclave.avoided).toHaveLength(code === 'log_unavailable' ? 1 : 0)
+    expect(service.enclave.avoided).toHaveLength(code === 'log_unavailable' ? 2 : 0)
   })
 
   test('large ones that one note covers are asked for in several calls, so that each answer can be read', async () => {
@@ -812,16 +812,29 @@ describe('whatever fails after the enclave has signed is dropped, given up, and 
     expect(await again.sign(createTransfer(0))).toEqual(['signed'])
   })
 
-  test('the enclave cannot be asked: given up, though it may have released', async () => {
+  test('the enclave is gone before it releases: given up, though it may have released, and signed once more', async () => {
     const service = createLoggedService()
-    service.enclave.beforeRelease = async ({ leaves }) => {
-      if (leaves !== undefined) throw unavailable()
+    const down = new Set<string>()
+    service.enclave.beforeRelease = async ({ leaves = [] }) => {
+      for (const leaf of leaves) down.add(leaf)
+      if (leaves.length > 0) throw unavailable()
     }
-    expect(await service.sign(createTransfer(0))).toEqual(['log_unavailable'])
+    expect(await service.sign(createTransfer(0), createMessage())).toEqual(['log_unavailable', 'log_unavailable'])
     await settleDown()
-    expect(service.enclave.requests).toHaveLength(2)
-    expect(service.enclave.dropped).toEqual(service.keeper.givenUp)
-    expect(service.inserted).toEqual([])
+    expect(service.enclave.dropped).toEqual([...down])
+    expect([down.size, service.signing.calls, service.inserted, service.keeper.claims.size]).toEqual([4, 2, [], 0])
+
+    let isDown = true
+    service.enclave.beforeRelease = async ({ leaves = [] }) => {
+      if (leaves.length > 0 && isDown) {
+        isDown = false
+        throw unavailable()
+      }
+    }
+    expect(await service.sign(createTransfer(1), createMessage())).toEqual(['signed', 'signed'])
+    const samples = service.inserted.flatMap(({ signings }) => signings.map(({ witness }) => witness))
+    expect(new Set(samples).size).toBe(2)
+    expect(service.enclave.dropped).toHaveLength(6)
   })
 
   test('it cannot be stored: not acknowledged, so that the enclave reports it', async () => {

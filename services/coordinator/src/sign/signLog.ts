@@ -134,13 +134,17 @@ export function createSignLog(deps: {
         for (const job of jobs) job.log = { origin, note, index: job.time.entryIndex ?? 0 }
         const bytes = jobs.reduce((sum, job) => sum + countBytes(job), 0)
         const request = { bootId, ...toCosigned(note), leaves: jobs.map(toLeafHash) }
-        const { statements, quotes } = await releases.release(request, { bytes, sequence: batch.sequence })
+        const { statements, quotes } = await releases
+          .release(request, { bytes, sequence: batch.sequence })
+          .catch((cause: unknown) => {
+            throw new NotReleased('the enclave did not release', cause)
+          })
         const quote = quotes.find(({ sequence }) => sequence === batch.sequence)
         if (quote !== undefined) return { statements, batch: { ...batch, ...quote } }
         if (statements.some((statement) => statement !== null)) throw invalidAnswer('the quote is missing')
         // Its quote failed.
         enclave.avoid(bootId)
-        throw logUnavailable('the statements were erased')
+        throw new NotReleased('the statements were erased')
       },
       /** Reports to the enclave that the job is stored. */
       acknowledge: (job: LeafJob) => releases.acknowledge(bootId, toLeafHash(job)),
@@ -207,6 +211,13 @@ function createLimit(schedule: Schedule, limitMs: number) {
   over.promise.catch(() => {})
   const end = schedule(() => over.reject(logUnavailable('it took too long')), limitMs)
   return { hold: <Result>(work: Promise<Result>) => Promise.race([work, over.promise]), end }
+}
+
+/** The enclave that signed has released nothing that this coordinator knows of: another one may sign instead. */
+export class NotReleased extends CoordinatorError {
+  constructor(details: string, cause?: unknown) {
+    super('log_unavailable', 'the log is not available', { details, cause })
+  }
 }
 
 export function logUnavailable(details: string): CoordinatorError {

@@ -9,7 +9,7 @@ import { parseLogResponse, parseReleaseResponse } from './parseAnswers.ts'
 
 /** How long the boot that signed is asked for statements, and how long one call of it may take: it waits for a quote. */
 const RELEASE_MS = 5_000
-const RELEASE_CALL_MS = 5_000
+const RELEASE_CALL_MS = 2_000
 const RELEASE_PAUSE_MS = 50
 /** The same enclave would answer the same again: also with what is too large to be read. */
 const FINAL_CODES: ReadonlySet<string> = new Set(['refused', 'not_attested', 'answer_malformed'])
