@@ -11,6 +11,11 @@ export async function createSchema(db: Kysely<unknown>): Promise<void> {
 /** About a gigabyte. */
 const SIGNINGS_OF_PARTITION = 1_048_576
 
+const IMMUTABLE = [
+  ...['wallets', 'collaterals', 'self_attestations', 'coordinator_blocks', 'batches', 'releases', 'verifications'],
+  ...['signing_lookups', 'signings', 'logs', 'log_ended', 'log_nodes', 'log_notes'],
+]
+
 const statements = [
   `create function refuse_change() returns trigger language plpgsql as $$
   begin
@@ -391,32 +396,19 @@ const statements = [
     bytes bytea not null
   )`,
 
-  ...[
-    'wallets',
-    'collaterals',
-    'self_attestations',
-    'coordinator_blocks',
-    'batches',
-    'releases',
-    'logs',
-    'log_ended',
-    'log_nodes',
-    'log_notes',
-    'verifications',
-    'signing_lookups',
-    'signings',
-  ].flatMap((table) => [
-    `create trigger ${table}_immutable before update on ${table}
+  ...[...IMMUTABLE, 'receipts'].map(
+    (table) => `create trigger ${table}_immutable before update on ${table}
       for each row when (old.* is distinct from new.*) execute function refuse_change()`,
-    `create trigger ${table}_kept before delete on ${table} for each row execute function refuse_change()`,
-  ]),
+  ),
+  ...[...IMMUTABLE, 'log_appends', 'publications', 'publication_transactions', 'proofs'].map(
+    (table) => `create trigger ${table}_kept before delete on ${table} for each row execute function refuse_change()`,
+  ),
 
   // Claims are added for other callers whose statements the same checkpoint covers.
   `create trigger log_appends_immutable before update on log_appends
     for each row when ((old.log_id, old.size, old.entries, old.boot_id, old.root, old.note, old.created_at)
         is distinct from (new.log_id, new.size, new.entries, new.boot_id, new.root, new.note, new.created_at)
       or old.claims <> substr(new.claims, 1, length(old.claims))) execute function refuse_change()`,
-  `create trigger log_appends_kept before delete on log_appends for each row execute function refuse_change()`,
 
   `create function guard_publication() returns trigger language plpgsql as $$
   begin
@@ -438,9 +430,6 @@ const statements = [
   end $$`,
   `create trigger publications_guarded before update on publications
     for each row execute function guard_publication()`,
-  `create trigger publications_kept before delete on publications for each row execute function refuse_change()`,
-  `create trigger publication_transactions_kept before delete on publication_transactions
-    for each row execute function refuse_change()`,
   `create trigger publication_transactions_immutable before update on publication_transactions
     for each row when ((old.tx_hash, old.publication_id, old.kind, old.raw) is distinct from
       (new.tx_hash, new.publication_id, new.kind, new.raw)) execute function refuse_change()`,
@@ -486,7 +475,6 @@ const statements = [
     return new;
   end $$`,
   `create trigger proofs_guarded before update on proofs for each row execute function guard_proof()`,
-  `create trigger proofs_kept before delete on proofs for each row execute function refuse_change()`,
 
   // Only before the pin: what was dropped does not come back.
   `create function guard_receipt() returns trigger language plpgsql as $$
@@ -497,8 +485,6 @@ const statements = [
     return new;
   end $$`,
   `create trigger receipts_guarded before insert on receipts for each row execute function guard_receipt()`,
-  `create trigger receipts_immutable before update on receipts
-    for each row when (old.* is distinct from new.*) execute function refuse_change()`,
   // The receipt of a final proof may leave the database, permanently. A final publication stays final, so that it needs no lock.
   `create function guard_dropped_receipt() returns trigger language plpgsql as $$
   begin

@@ -71,6 +71,11 @@ export function toErrorCode(error: unknown): string {
   return readCode(error) ?? ''
 }
 
+/** The rule of the database that was broken; empty where there is none. */
+export function toConstraint(error: unknown): string {
+  return error instanceof Error && 'constraint' in error ? String(error.constraint ?? '') : ''
+}
+
 function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof CoordinatorError) return false
   if (error instanceof AggregateError && error.errors.some(isUnavailable)) return true

@@ -18,7 +18,7 @@ import {
 import type { AttestationRecords, ReceiptRecords } from '@countersign/receipt'
 import { type Kysely, sql } from 'kysely'
 import { createNodeReader, type FetchNodes } from './logTiles.ts'
-import { unpackFacts, unpackReceipt, unpackSubject } from './signings.ts'
+import { unpackFacts, unpackReceipt } from './signings.ts'
 import type { Tables } from './tables.ts'
 import { idsOf, toOwnBytes } from './values.ts'
 
@@ -117,13 +117,14 @@ type Found = { row: SharedRow; paths: string[][]; release: ReleaseRecords | unde
 async function readShared(db: Kysely<Tables>, proofs: readonly ProofRow[]): Promise<Map<string, Found>> {
   if (proofs.length === 0) return new Map()
   const asked = [...new Map(proofs.map((proof) => [toSharedKey(proof), proof])).values()]
-  const rows = await selectShared(db, {
-    ids: asked.map(({ verification_id: id }) => Number(id)),
-    versions: asked.map(({ version }) => version),
-  })
+  const rows = await selectShared(db, asked)
   return new Map(
     rows.map((row) => {
-      const paths = createInclusionPaths(toLeaves(row)).map((path) => path.map(toHex))
+      const { leaves: bytes } = row
+      const leaves = Array.from({ length: bytes.length / 32 }, (_, index) =>
+        bytes.subarray(32 * index, 32 * (index + 1)),
+      )
+      const paths = createInclusionPaths(leaves).map((path) => path.map(toHex))
       return [`${row.id}/${row.version}`, { row, paths, release: toRelease(row) }]
     }),
   )
@@ -133,7 +134,9 @@ function toSharedKey({ verification_id: id, version }: ProofRow): string {
   return `${id}/${version}`
 }
 
-function selectShared(db: Kysely<Tables>, { ids, versions }: { ids: readonly number[]; versions: readonly number[] }) {
+function selectShared(db: Kysely<Tables>, proofs: readonly ProofRow[]) {
+  const ids = proofs.map(({ verification_id: id }) => Number(id))
+  const versions = proofs.map(({ version }) => version)
   const asked = sql<{ id: string | number; version: number }>`
     (select * from unnest(${ids}::bigint[], ${versions}::integer[]) as asked (id, version))`
   return (
@@ -178,7 +181,7 @@ function toRelease(row: SharedRow): ReleaseRecords | undefined {
     batch: {
       ...toBatch(row),
       settings,
-      treeSize: toLeaves(row).length,
+      treeSize: row.leaves.length / 32,
       ...(row.log_key !== null && { logKey: row.log_key }),
     },
     collateral: toOwnBytes(row.collateral),
@@ -199,19 +202,14 @@ function toBatch(row: SharedRow) {
   }
 }
 
-/** The leaves of a batch, in tree order. */
-function toLeaves({ leaves }: SharedRow): Uint8Array[] {
-  return Array.from({ length: leaves.length / 32 }, (_, index) => leaves.subarray(32 * index, 32 * (index + 1)))
-}
-
 function toRecordsV1(proof: ProofRow, { row, paths }: Found): PinRecords {
   const { release } = proof
   if (release === null || row.json === null) throw new Error('a row of version 1 is not whole')
-  const { witness, leafIndex, ...facts } = unpackFacts(proof)
+  const { subject, witness, leafIndex, ...facts } = unpackFacts(proof)
   const statement = facts.statement as Statement
   return {
     version: 1,
-    txMetadata: unpackSubject(proof) as TxMetadata,
+    txMetadata: subject as TxMetadata,
     statement,
     inclusion: { leafIndex, path: paths[leafIndex] ?? [], treeSize: paths.length },
     batch: {
@@ -235,8 +233,8 @@ function toRecordsV1(proof: ProofRow, { row, paths }: Found): PinRecords {
 async function toRecordsV2(proof: ProofRow, found: Found, fetchNodes: FetchNodes): Promise<PinRecords> {
   const { row, paths, release } = found
   if (release === undefined) throw new Error('a row of version 2 is not whole')
-  const { witness, leafIndex, approvals, ...facts } = unpackFacts(proof)
-  const signed = { kind: proof.kind, subject: unpackSubject(proof) } as Signed
+  const { subject, witness, leafIndex, approvals, ...facts } = unpackFacts(proof)
+  const signed = { kind: proof.kind, subject } as Signed
   const statement = {
     ...(facts.statement as StatementV2),
     subject: toHex(hashSubject(signed.subject)),

@@ -3,7 +3,7 @@ import { LOG_ENTRY_BYTES, listTreeNodes } from '@countersign/log'
 import { type Hex, isHex, type LogInfo, toHex } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
-import { bind, guard, LOCK_NOT_AVAILABLE, toErrorCode } from './databaseError.ts'
+import { bind, guard, LOCK_NOT_AVAILABLE, toConstraint, toErrorCode } from './databaseError.ts'
 import { createNodeReader, type FetchNodes, readBundle, readTiles } from './logTiles.ts'
 import { type Database, PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
@@ -72,8 +72,7 @@ async function appendLog(
     const leaves = new Set(lost ?? [])
     return { lost: claims.flatMap(({ leaf }) => (leaves.has(leaf) ? [leaf] : [])) }
   } catch (error) {
-    const constraint = error instanceof Error && 'constraint' in error ? error.constraint : undefined
-    if (constraint !== 'logs_same') throw error
+    if (toConstraint(error) !== 'logs_same') throw error
     throw new CoordinatorError('attestation_invalid', 'another history of this log is recorded', { cause: error })
   }
 }

@@ -7,7 +7,7 @@ import { type Jobs, PIN_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
 import { createNodeReader } from './logTiles.ts'
 import { type KnownColumns, packReceipt, unpackReceipt } from './signings.ts'
 import type { Tables } from './tables.ts'
-import { bySlug, idsOf, isOpen, toBytes, toOwnBytes } from './values.ts'
+import { bySlug, idsOf, isOpen, takeFirsts, toBytes, toOwnBytes } from './values.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 type FrozenReceipt = { slug: string; bytes: Uint8Array }
@@ -99,7 +99,7 @@ function recordPinFailure(
  * the same proofs never wait for each other in a circle.
  */
 async function freezeReceipts(db: Kysely<Tables>, receipts: readonly FrozenReceipt[]): Promise<Bytes[]> {
-  const given = takeFirsts(receipts)
+  const given = takeFirsts(receipts, ({ slug }) => slug)
   const slugs = given.map(({ slug }) => slug)
   const rows = await readFrozen(db, slugs)
   const missing = given.flatMap(({ slug, bytes }) => {
@@ -139,7 +139,7 @@ function completePins(
   { db, jobs, publishDelayMs = 0 }: PinningDeps,
   pinned: readonly PinnedProof[],
 ): Promise<boolean[]> {
-  const given = takeFirsts(pinned)
+  const given = takeFirsts(pinned, ({ slug }) => slug)
   const slugs = given.map(({ slug }) => slug)
   return db.transaction().execute(async (transaction) => {
     const { rows } = await sql<{ slug: string }>`
@@ -159,11 +159,4 @@ function completePins(
     if (moved.size > 0) await jobs.insert(transaction, PUBLISH_QUEUE, [{ data: {}, startAfter: publishDelayMs / 1000 }])
     return pinned.map((proof) => given.includes(proof) && moved.has(proof.slug))
   })
-}
-
-/** Of those with one slug the first. */
-function takeFirsts<Item extends { slug: string }>(items: readonly Item[]): Item[] {
-  const firsts = new Map<string, Item>()
-  for (const item of items) if (!firsts.has(item.slug)) firsts.set(item.slug, item)
-  return [...firsts.values()]
 }

@@ -7,9 +7,9 @@ import {
   toPrefixedHex,
   toSignedSummary,
 } from '@countersign/protocol'
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { PREPARED } from './openDatabase.ts'
-import { type KnownColumns, unpackReceipt, unpackSubject } from './signings.ts'
+import { type KnownColumns, unpackFacts, unpackReceipt } from './signings.ts'
 import type { Tables } from './tables.ts'
 import { bySlug, toList } from './values.ts'
 
@@ -87,15 +87,11 @@ export async function findProof(db: Kysely<Tables>, slug: string): Promise<Proof
   return (
     row && {
       ...toPublic(row),
-      kind: row.kind,
-      txHash: toPrefixedHex(row.tx_hash),
-      chainId: Number(row.chain_id),
-      walletAddress: toPrefixedHex(row.address),
+      ...toSigned(row),
       kmsQuoteVerified: row.quote_verified,
       // Its bytes are frozen before the pin; specification §2 shows them once the pin is done.
       receipt: row.ipfs_cid === null || row.receipt === null ? null : unpackReceipt(row.receipt, row),
       ...(row.receipt_dropped === null ? {} : { isDropped: true }),
-      createdAt: row.created_at.getTime(),
       isFinal: row.is_final,
     }
   )
@@ -122,6 +118,26 @@ function toPublic(row: Omit<StateRow, 'is_final'>) {
   }
 }
 
+function toSigned(row: Pick<ProofRow, 'kind' | 'tx_hash' | 'chain_id' | 'address' | 'created_at'>) {
+  return {
+    kind: row.kind,
+    txHash: toPrefixedHex(row.tx_hash),
+    chainId: Number(row.chain_id),
+    walletAddress: toPrefixedHex(row.address),
+    createdAt: row.created_at.getTime(),
+  }
+}
+
+/** Keeps the planner from sorting: what it reads in the order of an index it need not read to the end. */
+async function queryUnsorted<Row>(db: Kysely<Tables>, query: RawBuilder<Row>): Promise<Row[]> {
+  const { rows } = await db.transaction().execute(async (transaction) => {
+    await sql`set local enable_sort = off`.execute(transaction)
+    await sql`set local enable_incremental_sort = off`.execute(transaction)
+    return query.execute(transaction)
+  })
+  return rows
+}
+
 type TransactionRow = Pick<
   Tables['signings'],
   'tx_hash' | 'created_at' | 'kind' | 'digest' | 'signature' | 'data' | 'facts'
@@ -138,10 +154,9 @@ export async function listTransactions(
   db: Kysely<Tables>,
   { userId, limit, before }: { userId: string; limit: number; before: string | undefined },
 ): Promise<Transaction[]> {
-  const { rows } = await db.transaction().execute(async (transaction) => {
-    await sql`set local enable_sort = off`.execute(transaction)
-    await sql`set local enable_incremental_sort = off`.execute(transaction)
-    return sql<TransactionRow>`
+  const rows = await queryUnsorted(
+    db,
+    sql<TransactionRow>`
       select p.id::text, p.tx_hash, p.chain_id::text, p.created_at, a.slug, a.status, p.kind, p.digest, p.signature, p.facts,
         substr(p.data, 1, ${SUMMARY_DATA_BYTES}::integer) as data,
         case when w.policy_hash is not null then w.address end as vault
@@ -153,8 +168,8 @@ export async function listTransactions(
       ) as p on true
       join lateral (select slug, status from proofs where signing_id = p.id offset 0) as a on true
       where w.user_id = ${userId}::uuid
-      order by p.id desc limit ${limit}::bigint`.execute(transaction)
-  })
+      order by p.id desc limit ${limit}::bigint`,
+  )
   return rows.map((row) => ({
     id: row.id,
     txHash: toPrefixedHex(row.tx_hash),
@@ -163,22 +178,14 @@ export async function listTransactions(
     status: row.status,
     createdAt: row.created_at.getTime(),
     ...(row.vault && { walletAddress: toPrefixedHex(row.vault) }),
-    ...toSignedSummary({ kind: row.kind, subject: unpackSubject(row) } as Parameters<typeof toSignedSummary>[0]),
+    ...toSignedSummary({ kind: row.kind, subject: unpackFacts(row).subject } as Parameters<typeof toSignedSummary>[0]),
   }))
 }
 
 /** A proof as an export lists it; without a CID it is not pinned. */
-export type ListedProof = { id: string; cid: string | null } & Pick<
+export type ListedProof = { id: string; cid: string | null } & Omit<
   Proof,
-  | 'slug'
-  | 'kind'
-  | 'txHash'
-  | 'chainId'
-  | 'walletAddress'
-  | 'status'
-  | 'createdAt'
-  | 'onchainTxHash'
-  | 'onchainBlockNumber'
+  'ipfsCid' | 'kmsQuoteVerified' | 'receipt' | 'isDropped' | 'isFinal'
 >
 
 /** A part of the list. Behind `last` the next one begins; without it there is nothing more, however few proofs a part has. */
@@ -194,19 +201,17 @@ type ListedRow = Pick<
   slug: string | null
 }
 
-const COLUMNS =
-  sql.raw(`p.id::text, p.created_at as signed_at, a.slug, a.ipfs_cid, p.kind, p.tx_hash, p.chain_id::text, w.address, a.status, a.created_at,
-  b.tx_hash as onchain_tx_hash, b.block_number::text as onchain_block_number`)
+const COLUMNS = sql`p.id::text, p.created_at as signed_at, a.slug, a.ipfs_cid, p.kind, p.tx_hash, p.chain_id::text, w.address, a.status,
+  a.created_at, ${ONCHAIN}`
 
 /** Of a user, newest first. By the indexes that `listTransactions` takes, and for its reasons. */
 export async function listOfUser(
   db: Kysely<Tables>,
   { userId, limit, before = MAX_BIGINT }: { userId: string; limit: number; before?: string | undefined },
 ): Promise<ListedPage> {
-  const { rows } = await db.transaction().execute(async (transaction) => {
-    await sql`set local enable_sort = off`.execute(transaction)
-    await sql`set local enable_incremental_sort = off`.execute(transaction)
-    return sql<ListedRow>`
+  const rows = await queryUnsorted(
+    db,
+    sql<ListedRow>`
       select ${COLUMNS}
       from wallets as w
       join lateral (
@@ -217,8 +222,8 @@ export async function listOfUser(
       left join lateral (select * from proofs where signing_id = p.id offset 0) as a on true
       ${PUBLICATION}
       where w.user_id = ${userId}::uuid
-      order by p.id desc limit ${limit}::bigint`.execute(transaction)
-  })
+      order by p.id desc limit ${limit}::bigint`,
+  )
   return toPage(rows)
 }
 
@@ -260,22 +265,12 @@ export async function findPosition(db: Kysely<Tables>, time: number): Promise<st
 function toPage(rows: readonly ListedRow[]): ListedPage {
   const last = rows.at(-1)
   return {
-    proofs: rows.flatMap((row) => (row.slug === null ? [] : [toListed({ ...row, slug: row.slug })])),
+    proofs: rows.flatMap(({ slug, ...row }) => {
+      if (slug === null) return []
+      const { ipfsCid: cid, ...state } = toPublic({ ...row, slug })
+      return [{ ...state, ...toSigned(row), id: row.id, cid }]
+    }),
     last: last && { id: last.id, createdAt: last.signed_at.getTime() },
-  }
-}
-
-function toListed(row: ListedRow & { slug: string }): ListedProof {
-  const { ipfsCid: cid, ...rest } = toPublic(row)
-  return {
-    ...rest,
-    id: row.id,
-    cid,
-    kind: row.kind,
-    txHash: toPrefixedHex(row.tx_hash),
-    chainId: Number(row.chain_id),
-    walletAddress: toPrefixedHex(row.address),
-    createdAt: row.created_at.getTime(),
   }
 }
 

@@ -13,7 +13,7 @@ import {
 import { openJobs, PIN_QUEUE } from './jobs.ts'
 import { openDatabase } from './openDatabase.ts'
 import { createStore } from './openStore.ts'
-import { findSigned, type Signing, unpackFacts, unpackSubject } from './signings.ts'
+import { findSigned, type Signing, unpackFacts } from './signings.ts'
 import type { Wallet } from './wallets.ts'
 
 describe('signings', () => {
@@ -112,9 +112,9 @@ describe('signings', () => {
       .select(['event_log', 'measurement', 'config', 'previous', 'c.bytes', 's.json', 'coordinator_mode', 'leaves'])
       .executeTakeFirstOrThrow()
     const { statement, witness } = signing
-    expect(unpackFacts(row)).toMatchObject({ statement, witness, leafIndex: 0 })
+    const txMetadata = { ...signing.txMetadata, to: `0x${'ab'.repeat(20)}` }
+    expect(unpackFacts(row)).toEqual({ subject: txMetadata, statement, witness, leafIndex: 0 })
     expect(Buffer.from(row.release ?? []).toString('hex')).toBe(signing.release)
-    expect(unpackSubject(row)).toEqual({ ...signing.txMetadata, to: `0x${'ab'.repeat(20)}` })
     expect(row.tcb_status).toBe('UpToDate')
     expect(Buffer.from(row.quote)).toEqual(batch.quote)
     expect(row.event_log).toBe(batch.eventLog)

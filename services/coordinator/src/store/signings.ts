@@ -19,12 +19,12 @@ import {
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
 import type { SharedHashes, SharedRecords, SigningBatch } from './batches.ts'
-import { CHECK_VIOLATION, toErrorCode } from './databaseError.ts'
+import { CHECK_VIOLATION, toConstraint, toErrorCode } from './databaseError.ts'
 import type { Jobs } from './jobs.ts'
 import { PREPARED } from './openDatabase.ts'
 import { packBytes, unpackBytes } from './packBytes.ts'
 import type { Tables } from './tables.ts'
-import { toBytes, toDigits, toList } from './values.ts'
+import { takeFirsts, toBytes, toDigits, toList } from './values.ts'
 
 export type Signing = {
   /** 128 random bits, base64url: offered, and used if this signing is the first of its (wallet, digest). */
@@ -87,19 +87,16 @@ export async function insertSignings(
   deps: InsertDeps,
   { batch, signings, now }: { batch: SigningBatch; signings: readonly Signing[]; now: number },
 ): Promise<StoredSigning[]> {
-  const first = new Map<string, Row>()
-  for (const row of signings.map(toRow)) if (!first.has(toKey(row))) first.set(toKey(row), row)
-  if (first.size === 0) return []
-  const rows = [...first.values()]
+  const rows = takeFirsts(signings.map(toRow), toKey)
+  if (rows.length === 0) return []
+  const insert = () => insertWithShared(deps, { batch, rows, now })
   try {
-    try {
-      return await insertWithShared(deps, { batch, rows, now })
-    } catch (error) {
+    return await insert().catch(async (error: unknown) => {
       if (isWithoutPartition(error)) await createPartitions(deps.db)
       else if (SHARED_CONSTRAINTS.has(toConstraint(error))) deps.sharedRecords.forget(batch)
       else throw error
-      return await insertWithShared(deps, { batch, rows, now })
-    }
+      return insert()
+    })
   } catch (error) {
     if (toConstraint(error) === CHECKPOINT_CONSTRAINT) deps.sharedRecords.forget(batch)
     throw toSigningError(error)
@@ -189,12 +186,7 @@ function toRow(signing: Signing): Row {
 }
 
 /** Columns of a signing with what its receipt leaves out. */
-export type KnownColumns = {
-  tx_hash: Uint8Array
-  digest: Uint8Array | null
-  signature: Uint8Array | null
-  facts: Uint8Array
-}
+export type KnownColumns = Pick<Tables['signings'], 'tx_hash' | 'digest' | 'signature' | 'facts'>
 
 /** The JSON of the facts. The other columns are left out of their bytes. */
 function unpackText({ facts, tx_hash: txHash, digest, signature }: KnownColumns): Buffer {
@@ -202,8 +194,15 @@ function unpackText({ facts, tx_hash: txHash, digest, signature }: KnownColumns)
   return unpackBytes(facts, known)
 }
 
-export function unpackFacts(row: KnownColumns): SigningFacts {
-  return JSON.parse(unpackText(row).toString())
+/**
+ * The facts with the whole subject: of a transaction its metadata, and of what is off the chain the commitment. If `data` is only the beginning
+ * of the data, the subject has only that.
+ */
+export function unpackFacts(row: KnownColumns & Pick<Tables['signings'], 'data'>): SigningFacts & { subject: object } {
+  const { subject = { commitment: toHex(row.tx_hash) }, ...facts }: SigningFacts = JSON.parse(
+    unpackText(row).toString(),
+  )
+  return { ...facts, subject: row.data === null ? subject : { ...subject, data: toPrefixedHex(row.data) } }
 }
 
 export const packReceipt = (bytes: Uint8Array, row: KnownColumns): Buffer => packBytes(bytes, [unpackText(row)])
@@ -211,19 +210,11 @@ export const packReceipt = (bytes: Uint8Array, row: KnownColumns): Buffer => pac
 export const unpackReceipt = (packed: Uint8Array, row: KnownColumns): Uint8Array<ArrayBuffer> =>
   new Uint8Array(unpackBytes(packed, [unpackText(row)]))
 
-/** The subject of a signing, or the metadata of its transaction. With the first bytes of the data only, those are the data. */
-export function unpackSubject(row: KnownColumns & { data: Uint8Array | null }): unknown {
-  const { subject } = unpackFacts(row)
-  if (subject === undefined) return { commitment: toHex(row.tx_hash) }
-  return row.data === null ? subject : { ...subject, data: toPrefixedHex(row.data) }
-}
-
 /**
- * Everything in one statement, and so in one transaction, that only inserts: its plan is good whatever the size of the tables, and kept
- * whatever that of the arrays, since nothing is found by them. (`is
- * true` makes the search for the new ones a hash table; as a join, it would compare all with all.) What
- * the signings share is written only if one of them is new. The order by request is that of all coordinators: two with
- * the same ones wait for each other, never in a circle.
+ * Everything in one statement, and so in one transaction. It only inserts: its plan is good for tables and arrays of any size, since no row
+ * is found by it. `is true` makes PostgreSQL search the new ones in a hash table; as a join, it would compare all with all. What the signings
+ * share is written only if one of them is new. All coordinators insert in the order of requests: two with the same ones wait for each other,
+ * never in a circle.
  */
 async function insertRows(
   { db, jobs }: { db: Kysely<Tables>; jobs: Jobs },
@@ -365,7 +356,7 @@ function hashBatchContent(batch: SigningBatch): Buffer {
 }
 
 const toText = (hex: Hex | null) => (hex === null ? [] : [`0x${toDigits(hex)}`])
-/** Those that `unpackSubject` and `unpackFacts` know, in their order. */
+/** Those that `unpackText` knows, in the same order. */
 const toTexts = ({ txHash, digest, signature }: Row) => [txHash, digest, signature].flatMap(toText)
 
 /** The form that goes into receipts. What it says was checked before it was signed. */
@@ -400,10 +391,6 @@ const SHARED_CONSTRAINTS: ReadonlySet<string> = new Set([
  * another tree of this size.
  */
 const CHECKPOINT_CONSTRAINT = 'log_notes_checkpoint_fkey'
-
-function toConstraint(error: unknown): string {
-  return error instanceof Error && 'constraint' in error ? String(error.constraint ?? '') : ''
-}
 
 /** The ids have reached a partition that nobody has created ahead. */
 function isWithoutPartition(error: unknown): boolean {

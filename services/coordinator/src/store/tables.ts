@@ -104,7 +104,6 @@ export type Tables = {
     coordinator_key: Bytes | null
     /** Where the statements were released by a log's note. */
     log_note: Bytes | null
-    /** Texts that several of its signings have, packed. */
   }
   logs: { id: GeneratedAlways<number>; hash: Bytes; origin: string; key: string; created_at: Date }
   log_notes: { hash: Bytes; log_id: number; size: BigInteger; note: string; created_at: Date }
@@ -126,7 +125,6 @@ export type Tables = {
     signature: Bytes | null
     /** Of a transaction. */
     data: Bytes | null
-    /** Packed: of version 1 the transaction's metadata. Null of a kind that is off the chain. */
     /** Packed `SigningFacts`. */
     facts: Bytes
     /** Of version 1. */

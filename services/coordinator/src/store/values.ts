@@ -20,6 +20,13 @@ export const idsOf = (slugs: readonly string[]) =>
 /** Written so that the planner does not take it for the condition of an index, and reads all open proofs instead of one. */
 export const isOpen = (status: 'pending_pin' | 'pending_onchain') => sql<boolean>`status is not distinct from ${status}`
 
+/** The first of each key. */
+export function takeFirsts<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[] {
+  const firsts = new Map<string, Item>()
+  for (const item of items) if (!firsts.has(keyOf(item))) firsts.set(keyOf(item), item)
+  return [...firsts.values()]
+}
+
 /** Copies the bytes, because the driver returns slices of larger buffers. */
 export function toOwnBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(bytes)

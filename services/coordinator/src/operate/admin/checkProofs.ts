@@ -77,14 +77,8 @@ function readPage(db: Kysely<Tables>, after: string) {
     .orderBy('a.signing_id')
     .limit(PAGE)
     .select(['a.signing_id as id', 'a.slug', 'a.status', 'r.bytes', 'a.ipfs_cid as cid'])
-    .select([
-      'a.receipt_dropped as dropped',
-      'p.status as publication',
-      's.tx_hash',
-      's.digest',
-      's.signature',
-      's.facts',
-    ])
+    .select(['a.receipt_dropped as dropped', 'p.status as publication'])
+    .select(['s.tx_hash', 's.digest', 's.signature', 's.facts'])
     .execute()
 }
 
