@@ -121,9 +121,8 @@ const PART = 32
 
 /**
  * `POST /sign/digest` and its like, for the jobs gathered into one batch. The numbers are the steps of the specification; the first,
- * finding the signer, is `findSigner`. Where the enclave has a log, its statements come in the order of decision 23: while the quote is made,
- * entries and claims are written and witnesses cosign; then the enclave releases. A job that fails before that is dropped there and never
- * released later.
+ * finding the signer, is `findSigner`. With a log, decision 23 gives the order: while the quote is made, entries and claims are written and
+ * witnesses cosign; then the enclave releases the statements. If a job fails before that, the enclave drops its statement and never releases it.
  */
 export async function signJobs(deps: SignDeps, jobs: readonly SignJob[], progress: SignProgress): Promise<void> {
   const samples = await deps.entropy.take(jobs.length) // 2
@@ -140,8 +139,10 @@ function addSamples(
   const sampled: SampledJob[] = []
   for (const [index, job] of jobs.entries()) {
     const sample = samples[index]
-    if (sample === undefined) progress.answer(job, failed(noSample()))
-    else sampled.push(Object.assign(job, { sample, item: toSignItem(job, { sample, receiptVersion }) }))
+    if (sample === undefined) {
+      const reason = new CoordinatorError('entropy_unavailable', 'no entropy sample is available')
+      progress.answer(job, failed(reason))
+    } else sampled.push(Object.assign(job, { sample, item: toSignItem(job, { sample, receiptVersion }) }))
   }
   return sampled
 }
@@ -150,9 +151,8 @@ function addSamples(
 type Retry = 'policy' | 'sample' | 'release'
 
 /**
- * Calls the enclave, and calls it again for jobs that it may sign after all: with the text of a policy that it does not know, or with a verified
- * sample if it refused the first one. With another sample it is called too for jobs whose enclave was gone before it released them, or whose
- * quote failed.
+ * Calls the enclave, and calls again for jobs that can still be signed: with the text of a policy that the enclave does not know, with a verified
+ * sample if it refused the first one, or with another sample if the enclave was gone before the release or its quote failed.
  */
 async function callEnclave(
   deps: SignDeps,
@@ -162,7 +162,8 @@ async function callEnclave(
 ): Promise<void> {
   const beganAt = deps.clock.now()
   const items = jobs.map(({ item }) => item)
-  const policies = tried.includes('policy') ? readPolicies(jobs) : undefined
+  const texts = jobs.flatMap(({ vault }) => vault?.policy.text ?? [])
+  const policies = tried.includes('policy') ? [...new Set(texts)] : undefined
   const { batches, results, ...rest } = await deps.enclave.signItems(items, policies) // 3
   const call = { coordinatorKey: deps.selfReport.publicKey, beganAt, endedAt: deps.clock.now() }
   const again: Record<Retry, SampledJob[]> = { policy: [], sample: [], release: [] }
@@ -417,15 +418,6 @@ function findRetry({ entropy }: SignDeps, result: SignItemResult | Placed | unde
   return isRefused && entropy.refuse !== undefined ? 'sample' : undefined
 }
 
-/** Each once, however many jobs name it. */
-function readPolicies(jobs: readonly SignJob[]): string[] {
-  return [...new Set(jobs.flatMap(({ vault }) => vault?.policy.text ?? []))]
-}
-
 function failed(reason: unknown): PromiseRejectedResult {
   return { status: 'rejected', reason }
-}
-
-function noSample() {
-  return new CoordinatorError('entropy_unavailable', 'no entropy sample is available')
 }

@@ -213,7 +213,7 @@ function createLimit(schedule: Schedule, limitMs: number) {
   return { hold: <Result>(work: Promise<Result>) => Promise.race([work, over.promise]), end }
 }
 
-/** The enclave that signed has released nothing that this coordinator knows of: another one may sign instead. */
+/** As far as this coordinator knows, the enclave that signed has released nothing: another one may sign instead. */
 export class NotReleased extends CoordinatorError {
   constructor(details: string, cause?: unknown) {
     super('log_unavailable', 'the log is not available', { details, cause })
@@ -248,7 +248,7 @@ export function createReleases(deps: {
     async run(asked, { onSent, answer }) {
       // The next batch doesn't wait for this answer.
       onSent()
-      // By batch too: nobody waits for another's quote.
+      // By batch too, so that no call waits for another batch's quote.
       const toKey = ({ request: { leaves: _, ...note }, sequence }: Call) => JSON.stringify({ ...note, sequence })
       const groups = Map.groupBy(asked, toKey)
       await Promise.all([...groups.values()].map((group) => releaseTogether(group, answer)))
@@ -262,11 +262,10 @@ export function createReleases(deps: {
     for (const call of asked) {
       const end = start + (call.request.leaves ?? []).length
       if (released.status === 'rejected') answer(call, released)
-      else
-        answer(call, {
-          ...released,
-          value: { ...released.value, statements: released.value.statements.slice(start, end) },
-        })
+      else {
+        const statements = released.value.statements.slice(start, end)
+        answer(call, { ...released, value: { ...released.value, statements } })
+      }
       start = end
     }
   }

@@ -69,11 +69,8 @@ export function createBatcher(parameters: BatcherParameters): Batcher {
       try {
         await quoteBatch(taken)
       } catch (error) {
-        log.error({
-          msg: 'Could not quote a batch',
-          size: taken.length,
-          reason: error instanceof Error ? error.name : '',
-        })
+        const reason = error instanceof Error ? error.name : ''
+        log.error({ msg: 'Could not quote a batch', size: taken.length, reason })
         // Callers with a placement see the failure through `signed`.
         for (const { reject } of taken) reject(error)
       }
@@ -122,10 +119,7 @@ export function createBatcher(parameters: BatcherParameters): Batcher {
 
   return {
     expect(count) {
-      let onArrived = () => {}
-      const arrived = new Promise<void>((resolve) => {
-        onArrived = resolve
-      })
+      const { promise: arrived, resolve: onArrived } = Promise.withResolvers<void>()
       const one = { count, arrived }
       expected.add(one)
       return () => {

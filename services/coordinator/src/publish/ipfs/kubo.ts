@@ -139,14 +139,14 @@ export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParam
 /** Aborts when no caller waits any more. */
 function toCommonSignal(calls: readonly PinCall[]): AbortSignal {
   const controller = new AbortController()
-  const waiting = new Set(calls)
-  for (const call of calls) {
-    const leave = () => {
-      waiting.delete(call)
-      if (waiting.size === 0) controller.abort()
-    }
-    if (call.signal.aborted) leave()
-    else call.signal.addEventListener('abort', leave, { once: true })
+  let waiting = calls.length
+  const leave = () => {
+    waiting -= 1
+    if (waiting === 0) controller.abort()
+  }
+  for (const { signal } of calls) {
+    if (signal.aborted) leave()
+    else signal.addEventListener('abort', leave, { once: true })
   }
   return controller.signal
 }

@@ -16,29 +16,20 @@ type Batch = Pick<SignedBatch, 'bootId' | 'sequence' | 'leaves'>
 /** `own` counts this coordinator's leaves. The quote began at `from`, unless the answer came after it. */
 type SeenBatch = { batch: Batch; own: number; from: number | undefined }
 
-type Load = {
-  /** Items under way. */
-  work: number
-  failedAt: number
-  /** Until then the others are preferred. Undefined if the endpoint works. */
-  avoidedUntil: number | undefined
-  /** When the current quote began, as far as this coordinator can tell. */
-  quoteFrom: number
-  quoteMs: number
-  measuredAt: number
-  /** The newest is the last. */
-  seen: SeenBatch[]
-  slots: number
-}
+type Load = ReturnType<typeof createLoad>
 
-const createLoad = (): Load => ({
+const createLoad = () => ({
+  /** Items under way. */
   work: 0,
   failedAt: 0,
-  avoidedUntil: undefined,
+  /** Until then the others are preferred. Undefined if the endpoint works. */
+  avoidedUntil: undefined as number | undefined,
+  /** When the current quote began, as far as this coordinator can tell. */
   quoteFrom: 0,
   quoteMs: 0,
   measuredAt: Number.NEGATIVE_INFINITY,
-  seen: [],
+  /** The newest is the last. */
+  seen: [] as SeenBatch[],
   slots: ENCLAVE_SLOTS,
 })
 
@@ -120,7 +111,7 @@ export function createEndpointLoads(count: number) {
       for (const [place, batch] of answer.batches.entries()) {
         const own = answer.results.filter((result) => 'batch' in result && result.batch === place).length
         const last = load.seen.at(-1)
-        if (last !== undefined && isSame(last.batch, batch)) {
+        if (last?.batch.bootId === batch.bootId && last.batch.sequence === batch.sequence) {
           last.own += own
           continue
         }
@@ -145,11 +136,9 @@ export function createEndpointLoads(count: number) {
   }
 }
 
-const isSame = (left: Batch, right: Batch) => left.bootId === right.bootId && left.sequence === right.sequence
-
 /**
- * Coordinators share the calls as they share the leaves, so that several make calls and batches as large as one does. Two at least: one in
- * the current quote, and one that waits for the next.
+ * Coordinators share the calls as they share the leaves: then several make calls and batches as large as one does. Each has at least two calls:
+ * one in the current quote, and one that waits for the next.
  */
 function toSlots({ own, batch }: SeenBatch): number {
   return Math.min(ENCLAVE_SLOTS, Math.max(2, Math.round((ENCLAVE_SLOTS * own) / batch.leaves.length)))

@@ -21,7 +21,7 @@ import { parseAnswer, parseSignItemsResponse } from './parseAnswers.ts'
 import { createRootSecrets } from './rootSecrets.ts'
 
 export type HttpEnclaveDeps = Omit<EnclaveEndpointDeps, 'rootSecrets'> & {
-  /** All of them are used; the first ones when little is to do. */
+  /** All are used. With little work, only the first ones. */
   urls: readonly string[]
   /** How long an enclave may keep silent before another is asked as well. */
   patienceMs?: number
@@ -45,7 +45,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
   const loads = createEndpointLoads(endpoints.length)
   let isStopped = false
 
-  /** At the enclave whose quote is expected first, then at the others: when it fails, or as well when it keeps silent. */
+  /** Asks the enclave whose quote is expected first. If it fails or keeps silent, asks the others too. */
   async function ask<Result>({ path, items = 0, isUseless, onAnswer, at: askOne }: Question<Result>): Promise<Result> {
     const order = loads.order()
     const silent = new Set<number>()
@@ -68,11 +68,12 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         return { index, result }
       } catch (error) {
         if (isFinal(error)) throw error
+        const refusal = toRefusal(error)
         warn('Could not use an enclave', endpoint, toReason(error))
         if (error instanceof CoordinatorError && error.code === 'collateral_stale') staleCollateral = error
         if (isJudgement(error)) judgement = error
-        else loads.avoid(index, isLogUnavailable(error) ? LOG_RETURN_MS : undefined)
-        if (error instanceof EndpointError && error.code === 'refused') refusals.add(error.details ?? '')
+        else loads.avoid(index, refusal === 'log_unavailable' ? LOG_RETURN_MS : undefined)
+        if (refusal !== undefined) refusals.add(refusal)
         throw error
       }
     }
@@ -154,7 +155,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
             isRepeatable: true,
             bootIdOf: ({ batches }) => batches[0]?.bootId,
             finish(response, { config, settings, logs }) {
-              // Else it gives away what no witness has seen, or hides what it attested.
+              // Otherwise it would give away what no witness has seen, or hide what it attested.
               const isLogged = 'log' in response
               const isOwn = !isLogged || response.log === null || logs?.own.includes(response.log.origin) === true
               if (isLogged !== (settings.log !== null) || !isOwn) throw notOfItsTerms()
@@ -208,14 +209,12 @@ type Question<Result> = {
   isUseless?: ((result: Result) => boolean) | undefined
 }
 
-/** A judgement on the user's token, which is no fault of the enclave. One that has just started refuses tokens from before. */
-function isJudgement(error: unknown): boolean {
-  return error instanceof EndpointError && error.code === 'refused' && error.details?.startsWith('id_token_') === true
-}
+/** The enclave's own code. */
+const toRefusal = (error: unknown) =>
+  error instanceof EndpointError && error.code === 'refused' ? error.details : undefined
 
-function isLogUnavailable(error: unknown): boolean {
-  return error instanceof EndpointError && error.code === 'refused' && error.details === 'log_unavailable'
-}
+/** A judgement on the user's token, which is no fault of the enclave. One that has just started refuses tokens from before. */
+const isJudgement = (error: unknown) => toRefusal(error)?.startsWith('id_token_') === true
 
 function issuerUnavailable(): CoordinatorError {
   const details = 'no enclave can fetch the keys of the provider'
@@ -231,7 +230,7 @@ const VAULT_ERRORS: Readonly<Record<string, CoordinatorErrorCode>> = {
 }
 
 function toVaultError(error: unknown): CoordinatorError | undefined {
-  const refusal = error instanceof EndpointError && error.code === 'refused' ? error.details : undefined
+  const refusal = toRefusal(error)
   const code = refusal !== undefined && Object.hasOwn(VAULT_ERRORS, refusal) ? VAULT_ERRORS[refusal] : undefined
   return code && new CoordinatorError(code, 'the enclave refused the vault', { details: refusal })
 }
