@@ -128,7 +128,7 @@ export async function startCoordinator(
     store,
     clock,
     sessionIdleMs: config.app.sessionIdleMs,
-    // One at a time if other coordinators have much of the enclave's work, so that they are as large as those of one coordinator.
+    // If other coordinators share the enclave: one lookup at a time, so that each serves as many requests as with one coordinator.
     slots: () => (enclave.countSlots() < ENCLAVE_SLOTS ? 1 : 2),
   })
   const signer = createBatchSigner({

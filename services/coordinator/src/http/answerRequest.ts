@@ -14,7 +14,7 @@ import { readTarget } from './readTarget.ts'
 
 export type Answered = Answer & { headers: Headers }
 
-/** Answers any request, at once where nothing has to be waited for. `getSignal` returns a signal that aborts when the caller disconnects. */
+/** Answers any request, without a promise if there is nothing to wait for. `getSignal` returns a signal that aborts when the caller disconnects. */
 export type AnswerRequest = (incoming: Incoming, getSignal: () => AbortSignal) => Answered | Promise<Answered>
 
 type Deps = {

@@ -15,7 +15,7 @@ type Begun = {
   /** The one address that rate limits count. */
   clientAddress: string
   startedAt: number
-  /** Those that an answer has unless it sets its own. */
+  /** Defaults, which an answer may replace. */
   headers: Headers
 }
 

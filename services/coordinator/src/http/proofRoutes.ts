@@ -23,14 +23,14 @@ const RECEIPT_RETRY_S = 5
 export function registerProofRoutes(handlers: Handlers, deps: ProofRoutesDeps): void {
   const { proofReader, proofEvents, limiters, pageOrigin } = deps
 
-  /** One that is on IPFS alone may be readable again in a moment. */
+  /** A receipt that is only on IPFS may be readable again in a moment. */
   function retryLater(c: RequestContext, error: unknown): never {
     if (error instanceof CoordinatorError && error.code === 'receipt_unavailable') {
       c.header('retry-after', String(RECEIPT_RETRY_S))
     }
     throw error
   }
-  /** At once where the proof is at hand: most reads are of those. */
+  /** Answers without waiting if the reader has the proof, which is the usual case. */
   function read<Result>(c: RequestContext, slug: string, then: (view: ProofView) => Result): Result | Promise<Result> {
     const view = proofReader.read(slug)
     return view instanceof Promise ? view.then(then, (error: unknown) => retryLater(c, error)) : then(view)

@@ -1,6 +1,6 @@
 import { isPublicPath } from './origin.ts'
 
-/** The headers of every answer that does not set its own, by its path; a new object each time. */
+/** The default headers of an answer, by its path. Each call returns a new object. */
 export function createSecurityHeaders({ isHttps }: { isHttps: boolean }): (path: string) => Record<string, string> {
   const shared = {
     'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

@@ -5,7 +5,7 @@ import type { ProofState } from '../store/proofs.ts'
 import { type ProofView, proofNotFound, toProofView, toStateKey } from './proofView.ts'
 
 export type ProofReader = {
-  /** `GET /proof/:slug`: at once if it is kept and final. Rejects with `proof_not_found`, alike for what is no slug and what is no proof. */
+  /** `GET /proof/:slug`. Returns a kept, final proof without a promise. Rejects with `proof_not_found` if the slug is malformed or has no proof. */
   read(slug: string): ProofView | Promise<ProofView>
 }
 

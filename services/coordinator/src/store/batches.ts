@@ -11,7 +11,7 @@ export type SigningBatch = {
   bootId: string
   sequence: number
   previous: string
-  /** All leaf hashes, in tree order, also those of other coordinators: paths follow from them. */
+  /** All leaf hashes in tree order, also those of other coordinators. Paths are computed from them. */
   leaves: readonly string[]
   quote: Uint8Array
   eventLog: string | undefined

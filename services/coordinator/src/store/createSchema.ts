@@ -166,9 +166,9 @@ const statements = [
     created_at timestamptz not null
   )`,
 
-  // One row per append: its entries side by side, 57 bytes each, up to the size of the tree. A row is cut where a tile ends; only the last part
-  // has the checkpoint, as the enclave signed it. A row without entries is another checkpoint of what was there. claims: as
-  // `take_claims` returns them. Without a foreign key, which would cost as much as a small row: only append_log writes to these tables.
+  // One row per append: its entries side by side, 57 bytes each, up to the size of the tree. An append that crosses the end of a tile has
+  // several rows, and only the last has the checkpoint, as the enclave signed it. A row without entries has a further checkpoint, of entries in
+  // other rows. claims: as `take_claims` returns them. A foreign key would cost as much as a small row, and only append_log writes to these tables.
   `create table log_appends (
     log_id integer not null,
     size bigint not null check (size >= 0),
@@ -181,7 +181,7 @@ const statements = [
     primary key (log_id, size),
     check (case when note is null then size % 256 = 0 and root is null else root is not null end)
   )`,
-  // Read only where claims are loaded. It takes no write for most rows.
+  // Used only to load claims. For most rows, nothing is written to it.
   `create index log_appends_by_time on log_appends using brin (created_at)`,
 
   // The first halves of leaves that an entry reports as dropped, or as not acknowledged.
@@ -211,9 +211,9 @@ const statements = [
   )`,
   `create index log_notes_newest on log_notes (log_id, size, created_at)`,
 
-  // Which of several statements about one digest gets a receipt: request as `to_request` computes it, and half of the leaf. Deleted together,
-  // when their time is over. Only an index of the claims in log_appends, so it needs no log of its own: a crash of PostgreSQL empties both of
-  // these tables, and a standby has them empty, and then the claims are loaded again.
+  // Which of several statements about one digest gets a receipt. request: as `to_request` computes it. leaf: half of the hash. Rows whose time is
+  // over are deleted together. Only an index of the claims in log_appends, so it is unlogged: after a crash of PostgreSQL both of these tables
+  // are empty, on a standby too, and then the claims are loaded again.
   `create unlogged table claims (
     request uuid primary key,
     leaf bytea not null check (length(leaf) = 16),
@@ -243,25 +243,25 @@ const statements = [
       foreign key (boot_id, sequence, content_hash) references batches (boot_id, sequence, content_hash)
   )`,
 
-  // By what a signing is found, and what only one may ever have. Separate from the signings, since each of these must be unique over all of
-  // their partitions. request: what was asked for. sample: of the entropy; a round of a beacon serves many.
+  // Keys by which a signing is found, or which only one signing may have. Each must be unique over all partitions of signings, so they have a
+  // separate table. request: as `to_request` computes it. sample: half of the hash of the entropy; null for a beacon, whose rounds serve many.
   `create table signing_lookups (
     signing_id bigint not null,
     slug text not null unique,
     request uuid not null unique,
     sample uuid unique
   )`,
-  // By digest, or by the commitment of what is signed off the chain. A wallet would have to find a collision of 128 bits to lose a request
-  // of its own: signings have the whole digest.
+  // signed: the digest, or off the chain the commitment. A wallet that finds a collision of 128 bits only loses a request of its own, because
+  // signings have the whole digest.
   `create function to_request(wallet_id uuid, signed bytea) returns uuid language sql immutable as $$
     select encode(substr(sha256(uuid_send(wallet_id) || signed), 1, 16), 'hex')::uuid
   $$`,
 
   // tx_hash is what the event names: the transaction's hash, that of the signed authorization, or the commitment. Of a signature off the chain
   // only its commitment is stored: the database itself refuses a digest, a signature or anything else of it. A statement about an address has
-  // the hash of its subject as digest, so that there is one for each wallet. data: of a transaction. facts:
-  // the rest of what was signed, statement, entropy and place in the batch, packed. release: of version 1; those of version 2 have their own table. log_index:
-  // where in the log its entry is.
+  // the hash of its subject as digest, so that there is one for each wallet. data: of a transaction. facts: packed `SigningFacts`, the rest of
+  // what was signed, statement, entropy and place in the batch. release: of version 1; those of version 2 have their own table. log_index: of its
+  // entry in the log.
   `create sequence signings_id as bigint`,
   `create table signings (
     id bigint primary key,
@@ -298,9 +298,9 @@ const statements = [
   // For a user's list, newest first.
   `create index signings_of on signings (wallet_id, id desc)`,
 
-  // Creates the partition of the next id and the one after that, where they are missing. Attached, because creating one in its place would
-  // wait for every statement that reads or writes signings, and make later ones wait. Attaching waits only for those that write wallets or
-  // verifications, and not for long: the next call tries again.
+  // Creates the partition of the next id and the one after it, if they are missing. A partition is created as a table and then attached:
+  // otherwise this would wait for every statement that reads or writes signings, and later ones would wait for it. Attaching waits only for
+  // statements that write wallets or verifications. If that takes too long, it gives up, and the next call tries again.
   `create function create_signing_partitions() returns integer language plpgsql set lock_timeout = '1s' as $$
   declare
     size constant bigint := ${SIGNINGS_OF_PARTITION};
@@ -317,7 +317,7 @@ const statements = [
       name := format('signings_%s', number);
       if to_regclass(name) is null then
         execute format('create table %I (like signings including all excluding indexes)', name);
-        -- The primary key last: of two indexes of an empty table the planner takes the younger, and would keep that plan.
+        -- The primary key last: of two indexes of an empty table the planner prefers the newer, and would keep that plan.
         execute format('create index on %I (wallet_id, id desc)', name);
         execute format('alter table %I add primary key (id)', name);
         execute format('alter table %I add check (id >= %s and id < %s)', name, number * size, (number + 1) * size);
@@ -366,7 +366,7 @@ const statements = [
   )`,
   `create index publication_transactions_of on publication_transactions (publication_id)`,
 
-  // All of a proof that changes. receipt_dropped: how many bytes the receipt took here, before the bytes of a final proof were deleted.
+  // Everything of a proof that changes. receipt_dropped: how many bytes the receipt took here, before the bytes of a final proof were deleted.
   `create table proofs (
     signing_id bigint primary key,
     slug text not null,
@@ -404,7 +404,7 @@ const statements = [
     (table) => `create trigger ${table}_kept before delete on ${table} for each row execute function refuse_change()`,
   ),
 
-  // Claims are added for other callers whose statements the same checkpoint covers.
+  // Later calls may add claims, for statements that the same checkpoint covers.
   `create trigger log_appends_immutable before update on log_appends
     for each row when ((old.log_id, old.size, old.entries, old.boot_id, old.root, old.note, old.created_at)
         is distinct from (new.log_id, new.size, new.entries, new.boot_id, new.root, new.note, new.created_at)
@@ -510,7 +510,7 @@ const statements = [
     return hashes;
   end $$`,
 
-  // Entries side by side, from the rows that have them. Null, or fewer, where they are not all there.
+  // Entries side by side, from the rows that have them. If some are missing: null, or fewer.
   `create function read_log_entries(the_log integer, first_index bigint, width bigint) returns bytea
   language plpgsql stable set plan_cache_mode = force_generic_plan as $$
   declare
@@ -538,7 +538,7 @@ const statements = [
     from generate_series(0, length(claimed) / 80 - 1) as place
   $$`,
 
-  // What appends of the last seconds claimed. Of several claims of a request the last took it over.
+  // Loads what recent appends claimed. Of several claims of a request the last counts, since it took the request over.
   `create function load_claims(expired_before timestamptz, at timestamptz) returns void language plpgsql as $$
   begin
     perform pg_advisory_xact_lock(${0x6c_6f_67_03});
@@ -556,9 +556,9 @@ const statements = [
     insert into claims_loaded values (at);
   end $$`,
 
-  // Claims are written in the order of requests, so that no coordinators wait for each other in a circle. Subqueries for a value
-  // are found by their index for each row; `exists` the planner may answer from a hash table of all signings. One plan is as good for any
-  // number of claims. newest_boot: of the log, once what comes with these claims is appended. taken: side by side, 32 bytes each.
+  // Claims are written in the order of requests, so that coordinators never wait for each other in a circle. A subquery for a value finds its
+  // row by an index; for `exists` the planner may read all signings into a hash table. One plan suits any number of claims. newest_boot: of the
+  // log, once the entries that come with these claims are appended. taken: side by side, 32 bytes each.
   `create function take_claims(
     the_log integer, the_boot bytea, newest_boot bytea, claimed bytea, expired_before timestamptz, at timestamptz,
     out lost text[], out taken bytea

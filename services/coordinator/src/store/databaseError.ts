@@ -22,7 +22,7 @@ const NETWORK_CODES = new Set([
 const SQL_STATES = /^(?:08...|25006|28...|3D000|53...|57014|57P0[1-5]|58...)$/
 /** PostgreSQL's, of a statement that waited for a lock as long as it may. */
 export const LOCK_NOT_AVAILABLE = '55P03'
-/** Without the name of a constraint: there is no partition for a row. */
+/** PostgreSQL's. If the error names no constraint, there is no partition for a row. */
 export const CHECK_VIOLATION = '23514'
 /** What the drivers say without a code when a connection is gone, or was closed by us. */
 const MESSAGES =

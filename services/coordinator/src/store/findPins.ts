@@ -100,7 +100,7 @@ function readProofs(db: Kysely<Tables>, slugs: readonly string[]) {
       .select(['a.slug', 'a.status', 'a.pin_attempts', 'a.created_at', 'p.verification_id'])
       .select(['p.version', 'p.kind', 'p.data', 'p.facts', 'p.digest', 'p.signature', 'p.tx_hash', 'p.release'])
       .select(['p.log_index', 'w.policy_hash'])
-      // By key, whatever the planner takes these tables for.
+      // Subqueries, so that rows are found by key whatever the planner expects of these tables.
       .select([
         sql<Uint8Array | null>`(select bytes from receipts where signing_id = a.signing_id)`.as('receipt'),
         sql<Uint8Array | null>`(select bytes from policies where hash = w.policy_hash)`.as('policy'),

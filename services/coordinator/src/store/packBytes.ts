@@ -1,6 +1,6 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 
-/** Parts of nearly all that is packed, the most frequent ones last. What is stored cannot be read without it, so it never changes. */
+/** Texts that nearly all packed bytes have, the most frequent ones last. It must never change: stored bytes cannot be read without it. */
 const COMMON = Buffer.from(
   '"revocations":"certificates":{"ek":"","ask":"","ark":""},"measurement":{"mrTd":"","rtmr0":"","rtmr1":"","rtmr2":"","rtmr3":"' +
     '"intent":{"proof":{"kms":{"quoteHex":"","eventLog":"UpToDate"mock"hardware"' +
@@ -17,7 +17,7 @@ const COMMON = Buffer.from(
 )
 const OPTIONS = { level: 4, windowBits: 13, memLevel: 6 }
 
-/** What the reader has too, such as other columns of the row. */
+/** What the reader also has, such as other columns of the row. */
 type Known = readonly (string | Uint8Array)[]
 
 const toDictionary = (known: Known) =>

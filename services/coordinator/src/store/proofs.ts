@@ -62,7 +62,7 @@ type ProofRow = StateRow &
     chain_id: string
   }
 
-/** Where a complete proof is on the chain: what its publication says. */
+/** A complete proof is on the chain where its publication is. */
 const ONCHAIN = sql.raw('b.tx_hash as onchain_tx_hash, b.block_number::text as onchain_block_number')
 const PUBLICATION = sql.raw(`left join lateral (
       select status, tx_hash, block_number from publications where id = a.publication_id and a.status = 'complete' offset 0

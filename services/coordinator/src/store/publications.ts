@@ -427,7 +427,7 @@ type ProofChanges = {
   publish_limit?: number
 }
 
-/** Those that are to be on the chain. */
+/** Changes only proofs that are `pending_onchain`. */
 async function updateProofs(transaction: Transaction<Tables>, id: number, changes: ProofChanges): Promise<void> {
   await transaction
     .updateTable('proofs')

@@ -103,7 +103,7 @@ export async function insertSignings(
   }
 }
 
-/** For the next millions of signings, before they come. */
+/** Creates partitions for the next million signings ahead of time. */
 export async function createPartitions(db: Kysely<Tables>): Promise<void> {
   await sql`select create_signing_partitions()`.execute(db)
 }
@@ -144,7 +144,7 @@ type Row = Pick<Signing, 'slug' | 'walletId' | 'version'> & {
 
 /** What of a signing has no column of its own. */
 export type SigningFacts = {
-  /** What was signed, without data: a transaction's metadata, or the subject. Of what is off the chain the commitment is the hash. */
+  /** What was signed, without `data`: a transaction's metadata, or the subject. Unset off the chain, where the subject is only `tx_hash`. */
   subject?: object | undefined
   /** Of version 2 without the hashes of subject and witness. */
   statement: Statement | Omit<StatementV2, 'subject' | 'witness'>
@@ -185,10 +185,10 @@ function toRow(signing: Signing): Row {
   }
 }
 
-/** Columns of a signing with what its receipt leaves out. */
+/** The columns of a signing that its receipt is packed and unpacked with. */
 export type KnownColumns = Pick<Tables['signings'], 'tx_hash' | 'digest' | 'signature' | 'facts'>
 
-/** The JSON of the facts. The other columns are left out of their bytes. */
+/** The JSON of the facts, which was packed with the other columns. */
 function unpackText({ facts, tx_hash: txHash, digest, signature }: KnownColumns): Buffer {
   const known = [txHash, digest, signature].flatMap((bytes) => (bytes === null ? [] : toPrefixedHex(bytes)))
   return unpackBytes(facts, known)

@@ -10,14 +10,14 @@ export function toDigits(hex: string): string {
   return (hex.startsWith('0x') ? hex.slice(2) : hex).toLowerCase()
 }
 
-/** The proof with this slug; null, and so none, where there is none. */
+/** The id of the proof with this slug. Null if there is none, so that no row matches. */
 export const bySlug = (slug: string) => sql<string>`(select signing_id from signing_lookups where slug = ${slug})`
 
 /** As an array, which the planner cannot turn into a join with all proofs. */
 export const idsOf = (slugs: readonly string[]) =>
   sql`array(select signing_id from signing_lookups where slug = any(${[...slugs]}::text[]))`
 
-/** Written so that the planner does not take it for the condition of an index, and reads all open proofs instead of one. */
+/** Written so that the planner does not see the condition of a partial index in it: it would read all open proofs instead of one. */
 export const isOpen = (status: 'pending_pin' | 'pending_onchain') => sql<boolean>`status is not distinct from ${status}`
 
 /** The first of each key. */

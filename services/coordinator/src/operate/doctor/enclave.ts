@@ -20,10 +20,10 @@ export type EnclaveView = { terms(): readonly EnclaveTerms[] }
 const SETTINGS =
   /^(OIDC_.*|ENCLAVE_.*|ENTROPY_.*|MOCK_ATTESTATION|REPORT_SOURCE|RECEIPTS|SNP_CERTS_FILE|COLLATERAL_URL)$/
 const DAY_MS = 86_400_000
-/** Attestations of each enclave, each with a quote. The first also loads code and collateral. */
+/** How often each enclave attests itself here, each time with a quote. The first time also loads code and collateral. */
 const QUOTES = 2
 const SLOW_QUOTE_MS = 200
-/** The guest driver of a stock kernel looks for its quote once in this time. */
+/** How often the guest driver of a stock kernel polls for its quote. */
 const DRIVER_POLL_MS = 1_000
 
 /** The coordinator's own report, then every enclave of the settings, each with the client that the coordinator calls it with. */

@@ -31,7 +31,7 @@ const failure = z.object({ Message: z.string() })
 /** The CID of no bytes. */
 const EMPTY_BLOCK = toCid(new Uint8Array())
 
-/** Blocks in one upload, at most; a single block may be larger than the limit in bytes. */
+/** Blocks and bytes in one upload, at most. A single block may have more bytes. */
 const MAX_TOGETHER = 32
 const MAX_TOGETHER_BYTES = 2_000_000
 /** Uploads under way at one time. */
@@ -59,8 +59,7 @@ export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParam
     )
 
   /**
-   * Throws unless each has its own pin. With several CIDs, Kubo may name the wrong one of those that are not pinned like that, so all of them
-   * must be.
+   * Throws unless each block has its own pin. If one of several has none, Kubo may name the wrong one, so one missing pin fails all of them.
    */
   async function assertPinned(cids: readonly string[], signal: AbortSignal): Promise<void> {
     const listed = await call('pin/ls', cids.map((cid) => `arg=${cid}`).join('&'), { signal })

@@ -34,8 +34,8 @@ const createLoad = () => ({
 })
 
 /**
- * Chooses among the endpoints of several enclaves, by when a new item would have its quote. An enclave makes one quote at a time, so equal
- * numbers of items would still wait for two quotes each. Remembers which endpoints failed. Endpoints are named by their index.
+ * Orders the endpoints of several enclaves by when a new item would have its quote. Equal numbers of items would not help: each enclave makes
+ * one quote at a time, so each item would still wait for two. Remembers which endpoints failed. Endpoints are named by their index.
  */
 export function createEndpointLoads(count: number) {
   const loads = Array.from({ length: count }, createLoad)

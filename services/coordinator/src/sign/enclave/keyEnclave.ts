@@ -27,7 +27,7 @@ export type EnclaveTerms = {
 export type KeyEnclave = {
   /** Throws `oauth_exchange_failed` and `provider_unavailable` too. */
   openSession(request: OpenSessionRequest): Promise<OpenSessionResponse>
-  /** What an enclave that calls go to has attested. */
+  /** What an enclave in use has attested. */
   getTerms(): Promise<EnclaveTerms>
   /** Throws `invalid_policy`, `grant_invalid` and `session_expired` too. */
   deriveVault(request: VaultRequest): Promise<VaultResponse>

@@ -7,7 +7,7 @@ import { type EnclaveEndpoint, EndpointError } from './enclaveEndpoint.ts'
 import type { EnclaveLog, EnclaveTerms, KeyEnclave } from './keyEnclave.ts'
 import { parseLogResponse, parseReleaseResponse } from './parseAnswers.ts'
 
-/** How long the boot that signed is asked for statements, and how long one call of it may take: it waits for a quote. */
+/** How long statements are asked for at the boot that signed, and how long one of these calls may take. Each waits for a quote. */
 const RELEASE_MS = 5_000
 const RELEASE_CALL_MS = 2_000
 const RELEASE_PAUSE_MS = 50
