@@ -6,11 +6,10 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   if (typeof value !== 'object' || value === null) return false
   // By a member that only Object.prototypes own, not by identity: a literal of another realm, such as a frame's, has another one.
   if (!Object.hasOwn(Object.getPrototypeOf(value) ?? Object.prototype, 'isPrototypeOf')) return false
-  for (const key of Reflect.ownKeys(value)) {
+  return Reflect.ownKeys(value).every((key) => {
     const member = Object.getOwnPropertyDescriptor(value, key)
-    if (typeof key !== 'string' || member?.enumerable !== true || !('value' in member)) return false
-  }
-  return true
+    return typeof key === 'string' && member?.enumerable === true && 'value' in member
+  })
 }
 
 /** A plain object with these members, all of them, and no other. */

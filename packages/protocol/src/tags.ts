@@ -30,11 +30,9 @@ function listTags() {
 
 export type Tag = Tags[keyof Tags]
 
-const encoder = new TextEncoder()
-
 /** The tag in UTF-8, ended by a zero byte, so that no tag with what follows it can read as a longer tag. */
 export function toTagBytes(tag: Tag): Uint8Array<ArrayBuffer> {
-  return encoder.encode(`${tag}\0`)
+  return new TextEncoder().encode(`${tag}\0`)
 }
 
 /**
@@ -47,9 +45,8 @@ export function toPreimage<Row extends Filled & { tag: Tag }>(
   { tag, fields }: Row,
   values: Values<Row['fields']>,
 ): Uint8Array<ArrayBuffer> {
-  const parts: Uint8Array[] = [toTagBytes(tag)]
-  for (const key in fields) parts.push(encode(key, fields[key] as Field, values[key as never]))
-  return concatBytes(...parts)
+  const parts = Object.entries(fields).map(([key, field]) => encode(key, field, values[key as never]))
+  return concatBytes(toTagBytes(tag), ...parts)
 }
 
 function encode(name: string, field: Field, value: number | Uint8Array): Uint8Array {
