@@ -6,6 +6,7 @@ import {
   createInclusionPaths,
   type EnclaveConfig,
   type EntropyWitness,
+  HASH_BYTES,
   hashSubject,
   hashWitness,
   type ProofStatus,
@@ -20,7 +21,7 @@ import { type Kysely, sql } from 'kysely'
 import { createNodeReader, type FetchNodes } from './logTiles.ts'
 import { unpackFacts, unpackReceipt } from './signings.ts'
 import type { Tables } from './tables.ts'
-import { idsOf, toOwnBytes } from './values.ts'
+import { idsOf, splitBytes, toOwnBytes } from './values.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
@@ -120,11 +121,7 @@ async function readShared(db: Kysely<Tables>, proofs: readonly ProofRow[]): Prom
   const rows = await selectShared(db, asked)
   return new Map(
     rows.map((row) => {
-      const { leaves: bytes } = row
-      const leaves = Array.from({ length: bytes.length / 32 }, (_, index) =>
-        bytes.subarray(32 * index, 32 * (index + 1)),
-      )
-      const paths = createInclusionPaths(leaves).map((path) => path.map(toHex))
+      const paths = createInclusionPaths(splitBytes(row.leaves, HASH_BYTES)).map((path) => path.map(toHex))
       return [`${row.id}/${row.version}`, { row, paths, release: toRelease(row) }]
     }),
   )
@@ -181,7 +178,7 @@ function toRelease(row: SharedRow): ReleaseRecords | undefined {
     batch: {
       ...toBatch(row),
       settings,
-      treeSize: row.leaves.length / 32,
+      treeSize: row.leaves.length / HASH_BYTES,
       ...(row.log_key !== null && { logKey: row.log_key }),
     },
     collateral: toOwnBytes(row.collateral),

@@ -13,7 +13,7 @@ import { HASH_BYTES, hashTree } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
-import { toBytes, toList } from './values.ts'
+import { splitBytes, toBytes, toList } from './values.ts'
 
 const MAX_NODES = 16_384
 
@@ -40,11 +40,7 @@ export async function readBundle(
     from logs where hash = ${toBytes(hash)}::bytea`.execute(db)
   const entries = rows[0]?.entries
   if (entries?.length !== LOG_ENTRY_BYTES * width) return undefined
-  return encodeBundle(
-    Array.from({ length: width }, (_, place) =>
-      entries.subarray(LOG_ENTRY_BYTES * place, LOG_ENTRY_BYTES * (place + 1)),
-    ),
-  )
+  return encodeBundle(splitBytes(entries, LOG_ENTRY_BYTES))
 }
 
 /** Fetches these nodes of a log's tree, and returns what reads them. */

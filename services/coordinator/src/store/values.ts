@@ -20,6 +20,13 @@ export const idsOf = (slugs: readonly string[]) =>
 /** Written so that the planner does not see the condition of a partial index in it: it would read all open proofs instead of one. */
 export const isOpen = (status: 'pending_pin' | 'pending_onchain') => sql<boolean>`status is not distinct from ${status}`
 
+/** Cuts bytes into pieces of that length, without copying them. */
+export function splitBytes(bytes: Uint8Array, length: number): Uint8Array[] {
+  return Array.from({ length: bytes.length / length }, (_, place) =>
+    bytes.subarray(length * place, length * (place + 1)),
+  )
+}
+
 /** The first of each key. */
 export function takeFirsts<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[] {
   const firsts = new Map<string, Item>()

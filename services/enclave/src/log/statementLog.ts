@@ -256,20 +256,12 @@ export function createStatementLog(deps: StatementLogDeps) {
         const statement = held.find(leaf, coordinatorKey)
         if (statement !== undefined && statement.state.kind !== 'released') held.end(statement, 'dropped')
       }
-      const batches = leaves.map((leaf) => findBatch(held.find(leaf, coordinatorKey), cosigned))
-      const quoted = new Map<BegunBatch, SignedBatch>()
-      await Promise.all(
-        [...new Set(batches)].map((batch) =>
-          batch?.signed.then(
-            (signed) => quoted.set(batch, signed),
-            () => undefined,
-          ),
-        ),
+      const quoted = await Promise.all(
+        leaves.map((leaf) => findBatch(held.find(leaf, coordinatorKey), cosigned)?.signed.catch(() => undefined)),
       )
       const used = new Set<SignedBatch>()
       const statements = leaves.map((leaf, index): SignedStatement | null => {
-        const batch = batches[index]
-        const signed = batch && quoted.get(batch)
+        const signed = quoted[index]
         // The statement may have ended while this call waited.
         const statement = held.find(leaf, coordinatorKey)
         if (signed === undefined || statement === undefined || statement.state.kind === 'signed') return null
