@@ -33,7 +33,7 @@ export async function readBudget(deps: Pick<Bench, 'postgres'> & Pick<PostgresCl
   return { ...Object.fromEntries(BUDGET.map((name, index) => [name, values[index] ?? 0])), 'WAL B': Number(wal?.bytes) }
 }
 
-/** Processor time of a process that may have ended: its main thread, its workers and all others. */
+/** Processor time of a process that may have ended, by thread: main, workers and all others. */
 async function readNode(pid: number | undefined): Promise<[number, number, number]> {
   const all = await readTime(`${pid}`)
   const main = await readTime(`${pid}/task/${pid}`)

@@ -119,7 +119,7 @@ async function openSide({ databaseUrl }: Side): Promise<Stores> {
   return { ...(await openStores({ databaseUrl })), heavyUser: heavy?.id ?? '' }
 }
 
-/** What each statement takes on each database, in turns, in ms; and which is the slowest on the last. */
+/** Measures each statement on each database, in turns, in ms. Adds the times of the one that is slowest on the last database. */
 async function timePeriodic(sides: readonly Stores[]): Promise<Record<string, number[]>[]> {
   const found = sides.map(() => ({}) as Record<string, number[]>)
   for (const [name, run] of Object.entries(periodic)) {

@@ -26,7 +26,7 @@ export async function readCommit(folder: string): Promise<string> {
   }
 }
 
-/** A page with the report in its place, if it has one, and when and on what it was measured. The text around it stays. */
+/** Puts a report into its place in a page, if the page has one, with its date and machine. The rest of the page stays. */
 export function fillPage(page: string, report: Report, machine: string): string {
   const start = `<!-- bench ${report.suite} -->`
   const from = page.indexOf(start)
@@ -49,7 +49,7 @@ const FIGURES: readonly (readonly [label: string, suite: string, row: string, co
   ['Milliseconds to verify a quote again', 'verification', 'countersign, warm', 'ms'],
 ]
 
-/** The main figures of reports, where all of them are there. */
+/** The main figures of reports, as one report. None if a figure is missing. */
 export function toSummary(reports: readonly Report[]): Report[] {
   const rows = FIGURES.flatMap(([name, suite, row, column]) => {
     const found = reports.find((report) => report.suite === suite)?.rows.find((each) => each.name === row)

@@ -11,7 +11,7 @@ const BACKLOG = 5_000
 const ONE_BY_ONE = 40
 const POLL_MS = 20
 const LIMIT_MS = 600_000
-/** One in so many is asked for while the clock runs. */
+/** One proof in so many is polled while the clock runs. */
 const STEP = 25
 /** On top of the newest one. */
 const FINAL_BLOCKS = 100

@@ -11,7 +11,7 @@ export type Report = {
   suite: string
   /** What was measured on what, in a sentence or two. */
   setting: string
-  /** Those that the table shows. The rows may have more. */
+  /** The columns that the table shows. The rows may have more. */
   columns: readonly string[]
   rows: readonly Row[]
   /** Names of two rows: the first divided by the second, turn by turn. */
@@ -20,7 +20,7 @@ export type Report = {
 
 /** How a suite is run. */
 export type Run = {
-  /** Each has `TURNS` turns of all candidates. */
+  /** Each round has `TURNS` turns of all candidates. */
   rounds: number
   /** Small sizes, to try a suite out: the figures mean little. */
   isQuick: boolean
@@ -40,7 +40,7 @@ export type Suite = (run: Run) => Promise<readonly Report[]>
 export type Lane = {
   name: string
   load: Load
-  /** Measured at these only. At more, its figures are those at the most of these: further callers would only wait longer. */
+  /** Measured at these only. The figures for more connections are those for the largest of these: further callers would only wait longer. */
   connections?: readonly number[]
   /** Counters that only grow. Read around each slice at the most connections, and divided by its answers. */
   count?(): Promise<Readonly<Record<string, number>>>
@@ -119,12 +119,12 @@ export function toReportTable({ suite, columns: wanted, rows, ratios = [] }: Rep
   }
 }
 
-/** Turn by turn. */
+/** Divides turn by turn. */
 function divide(top: readonly number[] = [], bottom: readonly number[] = []): number[] {
   return top.flatMap((value, turn) => (bottom[turn] === undefined ? [] : [value / bottom[turn]]))
 }
 
-/** Rising numbers, as `--connections` has them. */
+/** Parses `--connections`. Returns the numbers in rising order. */
 export function readConnections(text: string): number[] {
   const all = text.split(',').map(Number)
   if (all.every((each) => Number.isSafeInteger(each) && each > 0 && each <= 1024)) return all.toSorted((a, b) => a - b)

@@ -17,7 +17,7 @@ const suites: Readonly<Record<string, Suite>> = {
   growth: benchGrowth,
 }
 
-/** The tables are put into their places there. */
+/** The pages that have places for the tables. */
 const PAGES = ['docs/performance.md', 'README.md']
 
 const options = {

@@ -106,7 +106,7 @@ function isOfVersion2(statement: Statement | StatementV2): statement is Statemen
   return statement?.type === tags.signingV2
 }
 
-/** Date rolls over the 31st of a short month, and 24 o'clock. */
+/** `Date` turns the 31st of a short month, and 24 o'clock, into the next day. */
 function isTime(value: unknown): boolean {
   if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)) return false
   return new Date(value).getUTCDate() === Number(value.slice(8, 10))

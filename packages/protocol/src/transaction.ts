@@ -38,8 +38,8 @@ export function hashSignedTransaction(metadata: TxMetadata, signature: Uint8Arra
 }
 
 /**
- * `hashUnsignedTransaction`, or `hashSignedTransaction` if there is a signature, of metadata that was parsed, and without checking it again:
- * for hot paths.
+ * Returns what `hashUnsignedTransaction` returns, or with a signature `hashSignedTransaction`. The metadata must be parsed already: for hot
+ * paths, it is not checked again.
  */
 export function hashParsedTransaction(metadata: TxMetadata, signature?: EcdsaSignature): Bytes {
   return keccak_256(encode(metadata, signature))

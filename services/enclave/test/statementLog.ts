@@ -90,13 +90,13 @@ export function createSignedItem(changes: { needs?: PolicyLog; signedAtMs?: numb
   return { statement, subject: {}, leaf, ...(needs === undefined ? {} : { needs }) } as never
 }
 
-/** A batch that is quoted at once, or when and as `quoting` says. */
+/** A batch whose quote ends, or fails, with `quoting`. */
 export function toBatch(items: readonly SignedItem[], quoting: Promise<unknown> = Promise.resolve()): BegunBatch {
   const open = { bootId: toHex(bootId), sequence: 0, previous: '', leaves: items.map(toLeaf) }
   return { ...open, signed: quoting.then(() => ({ ...open, quote: 'aa' })) }
 }
 
-/** All of it. */
+/** The placements of all leaves. */
 export const toPlacements = (batch: BegunBatch) => batch.leaves.map((_, leafIndex) => ({ batch, leafIndex }))
 
 export const toLeaf = ({ leaf }: SignedItem) => toHex(leaf)

@@ -13,7 +13,7 @@ export type Grant = {
   exp: number
 }
 
-/** The key that authenticates grants, and those that it has authenticated: a session signs with the same one many times. */
+/** The key that authenticates grants, and the grants that it has authenticated, because a session signs with the same grant many times. */
 export type Grants = { grantKey: Uint8Array; grants: Map<string, Grant> }
 
 export type GrantFault = 'grant_invalid' | 'session_expired'

@@ -99,7 +99,7 @@ export function createHeldStatements(deps: {
     get: (leaf: string) => held.get(leaf),
     isLogged: (leaf: string) => (held.get(leaf)?.state.kind ?? 'signed') !== 'signed',
 
-    /** The quote of a batch begins, and the log has an entry of the statement. A repeated call adds an entry, and the first batch counts. */
+    /** Call this when a statement's quote begins and the log has its entry. A repeated call adds an entry, but the first batch counts. */
     enter(statement: HeldStatement, place: { index: number; batch: BegunBatch }) {
       const { state } = statement
       if (state.kind === 'signed') {

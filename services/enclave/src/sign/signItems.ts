@@ -59,8 +59,8 @@ export async function signItems(deps: SignItemsDeps, parameters: SignItemsParame
 }
 
 /**
- * The same with a log. It answers when the quotes begin, so that witnesses cosign meanwhile. Of each statement the answer has only the place of
- * its leaf, in a batch and in the log.
+ * The same with a log. It answers when the quotes begin, so that witnesses cosign while they are made. Of each statement the answer has only
+ * the places of its leaf in a batch and in the log.
  */
 export async function signLoggedItems(
   deps: SignItemsDeps & { statementLog: StatementLog },
@@ -174,7 +174,7 @@ function toSampleUse(item: SignItem): SampleUse | undefined {
   }
 }
 
-/** In which batches the items are, and where in them, once their quotes have begun. */
+/** Once the quotes have begun: the batches of the items, and the place of each item. */
 async function place(batcher: Batcher, outcomes: readonly Outcome[]) {
   const signed = outcomes.filter((outcome): outcome is SignedItem => !('error' in outcome))
   const settled = await Promise.allSettled(signed.map(({ leaf }) => batcher.add(leaf)))
