@@ -107,7 +107,6 @@ export type Tables = {
   }
   logs: { id: GeneratedAlways<number>; hash: Bytes; origin: string; key: string; created_at: Date }
   log_notes: { hash: Bytes; log_id: number; size: BigInteger; note: string; created_at: Date }
-  signing_lookups: { signing_id: BigInteger; slug: string; request: string; sample: string | null }
   signings: {
     id: BigInteger
     wallet_id: string
