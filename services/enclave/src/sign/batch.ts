@@ -119,7 +119,10 @@ export function createBatcher(parameters: BatcherParameters): Batcher {
 
   return {
     expect(count) {
-      const { promise: arrived, resolve: onArrived } = Promise.withResolvers<void>()
+      let onArrived = () => {}
+      const arrived = new Promise<void>((resolve) => {
+        onArrived = resolve
+      })
       const one = { count, arrived }
       expected.add(one)
       return () => {
