@@ -8,8 +8,6 @@ export type StrictJsonErrorCode =
   | 'json_too_deep'
   | 'json_duplicate_member'
 
-const BACKSLASH = 0x5c
-
 export type StrictJsonLimits = { maxLength?: number; maxDepth?: number }
 
 /**
@@ -68,16 +66,9 @@ function scanMembers(text: string, maxDepth: number): void {
 
 /** The index after the closing quote. */
 function findStringEnd(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1)
-  while (isEscaped(text, end)) end = text.indexOf('"', end + 1)
-  return end + 1
-}
-
-/** After an odd number of backslashes. */
-function isEscaped(text: string, index: number): boolean {
-  let first = index
-  while (text.charCodeAt(first - 1) === BACKSLASH) first -= 1
-  return (index - first) % 2 === 1
+  let index = start + 1
+  while (text.charAt(index) !== '"') index += text.charAt(index) === '\\' ? 2 : 1
+  return index + 1
 }
 
 function isColonNext(text: string, start: number): boolean {

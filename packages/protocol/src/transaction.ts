@@ -27,9 +27,8 @@ export function hashUnsignedTransaction(metadata: TxMetadata): Bytes {
 
 /** The raw transaction as it is broadcast: the unsigned fields, then yParity, r and s. `signature` is r ‖ s ‖ v, 65 bytes. */
 export function encodeSignedTransaction(metadata: TxMetadata, signature: Uint8Array): Bytes {
-  const parsed = parseSignature(signature)
   assertTxMetadata(metadata)
-  return encode(metadata, parsed)
+  return encode(metadata, toScalars(parseSignature(signature)))
 }
 
 /** The hash by which a chain knows the signed transaction. */
@@ -42,10 +41,12 @@ export function hashSignedTransaction(metadata: TxMetadata, signature: Uint8Arra
  * paths, it is not checked again.
  */
 export function hashParsedTransaction(metadata: TxMetadata, signature?: EcdsaSignature): Bytes {
-  return keccak_256(encode(metadata, signature))
+  return keccak_256(encode(metadata, signature && toScalars(signature)))
 }
 
-function encode(metadata: TxMetadata, signature?: EcdsaSignature): Bytes {
+const toScalars = ({ yParity, r, s }: EcdsaSignature): string[] => [toScalar(yParity), toScalar(r), toScalar(s)]
+
+function encode(metadata: TxMetadata, signature: readonly string[] = []): Bytes {
   const { chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gas, to, value, data } = metadata
   const fields: RlpItem[] = [
     toScalar(chainId),
@@ -57,7 +58,7 @@ function encode(metadata: TxMetadata, signature?: EcdsaSignature): Bytes {
     toScalar(BigInt(value)),
     data.slice(2).toLowerCase(),
     [],
+    ...signature,
   ]
-  if (signature !== undefined) fields.push(...[signature.yParity, signature.r, signature.s].map(toScalar))
   return fromHex(DYNAMIC_FEE + encodeRlp(fields))
 }
