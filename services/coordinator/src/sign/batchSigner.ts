@@ -147,8 +147,10 @@ function addSamples(
   return sampled
 }
 
+/** What of a job the enclave refused, so that it is sent again. */
+type Refusal = 'policy' | 'sample'
 /** Why a job is sent again, each at most once. */
-type Retry = 'policy' | 'sample' | 'release'
+type Retry = Refusal | 'release'
 
 /**
  * Calls the enclave, and calls again for jobs that can still be signed: with the text of a policy that the enclave does not know, with a verified
@@ -166,7 +168,7 @@ async function callEnclave(
   const policies = tried.includes('policy') ? [...new Set(texts)] : undefined
   const { batches, results, ...rest } = await deps.enclave.signItems(items, policies) // 3
   const call = { coordinatorKey: deps.selfReport.publicKey, beganAt, endedAt: deps.clock.now() }
-  const again: Record<Retry, SampledJob[]> = { policy: [], sample: [], release: [] }
+  const again: Record<Refusal, SampledJob[]> = { policy: [], sample: [] }
   const signed: EnclaveJob[] = []
   for (const [index, job] of jobs.entries()) {
     const why = findRetry(deps, results[index])
@@ -411,7 +413,7 @@ async function fail({ step, answer }: Run, failures: readonly Failure[]): Promis
 
 const toFailures = (jobs: readonly EnclaveJob[], reason: unknown): Failure[] => jobs.map((job) => ({ job, reason }))
 
-function findRetry({ entropy }: SignDeps, result: SignItemResult | Placed | undefined): Retry | undefined {
+function findRetry({ entropy }: SignDeps, result: SignItemResult | Placed | undefined): Refusal | undefined {
   if (result === undefined || !('error' in result)) return undefined
   if (result.error === 'policy_unknown') return 'policy'
   const isRefused = result.error === 'entropy_refused' || result.error === 'entropy_used'
