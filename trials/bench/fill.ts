@@ -34,8 +34,7 @@ const COPIES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   signings: {
     id: toNumber('id'),
     verification_id: toNumber('verification_id'),
-    digest: toHash('digest'),
-    tx_hash: toHash('tx_hash'),
+    // The same digest and hash, with which the facts are packed. No index has them.
     created_at: time,
     wallet_id: `case when k % 100 = 0 then ${heavyWallet} else ${toUuid('wallet_id', '(1 + k % $people)')} end`,
   },
