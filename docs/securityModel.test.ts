@@ -26,21 +26,18 @@ function hasTest(file: string, code: string, name: string): boolean {
 
 /** Cells without a test, labels without a test or a use, and tests that are not in their file. */
 function checkModel(markdown: string, read: (path: string) => string | undefined): string[] {
-  const [model = '', tests = ''] = markdown.split(/^## Tests$/m)
-  const files = new Map([...markdown.matchAll(RegExp(`^\\[(${LABEL})\\]: (\\S+)$`, 'gm'))].map(([, a, b]) => [a, b]))
-  const names = [...tests.matchAll(RegExp(`^\\| \\[(${LABEL})\\] +\\| (.+?) +\\|$`, 'gm'))].map(([, a, b]) => [a, b])
+  const [model = ''] = markdown.split(/^## Tests$/m)
+  const tests = [...markdown.matchAll(RegExp(`^\\[(${LABEL})\\]: (\\S+) "(.+)"$`, 'gm'))].map(
+    ([, label = '', file = '', name = '']) => ({ label, path: posix.join('docs', file), name }),
+  )
   const used = new Set([...model.matchAll(RegExp(`\\[(${LABEL})\\]`, 'g'))].map(([, label]) => label))
-  const listed = new Set(names.map(([label]) => label))
+  const listed = new Set(tests.map(({ label }) => label))
   const faults = [
-    ...[...used].filter((label) => !listed.has(label)).map((label) => `${label} is not in the table of tests`),
+    ...[...used].filter((label = '') => !listed.has(label)).map((label) => `${label} is not in the list of tests`),
     ...[...listed].filter((label) => !used.has(label)).map((label) => `${label} is not used`),
-    ...[...files.keys()]
-      .filter((label) => !listed.has(label))
-      .map((label) => `${label} leads to a file, but names no test`),
   ]
-  for (const [label, name = ''] of names) {
-    const path = posix.join('docs', files.get(label) ?? '')
-    const code = files.has(label) ? read(path) : undefined
+  for (const { label, path, name } of tests) {
+    const code = read(path)
     if (code === undefined) faults.push(`${label}: no such file`)
     else if (!hasTest(path, code, name)) faults.push(`${label}: ${path} has no test “${name}”`)
   }
