@@ -1,8 +1,8 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { toTable } from '../table.ts'
 import { count, flag, type Outcome, type Trial, type TrialDeps, type Values, word } from '../trial.ts'
+import { describeMachine } from './describeMachine.ts'
 import { benchGrowth } from './growth.ts'
-import { describeMachine, fillPage, toSummary } from './page.ts'
 import { benchPipeline } from './pipeline.ts'
 import { benchReads } from './reads.ts'
 import { type Report, readConnections, type Suite, toReportTable } from './report.ts'
@@ -17,16 +17,12 @@ const suites: Readonly<Record<string, Suite>> = {
   growth: benchGrowth,
 }
 
-/** The pages that have places for the tables. */
-const PAGES = ['docs/performance.md', 'README.md']
-
 const options = {
   rounds: count(3, 'rounds of four turns each', { most: 999 }),
   connections: { ...word('N,N', 'at which signing is measured (default 1,16,64,256)'), default: '1,16,64,256' },
   lanes: word('WORD', 'of signing, only the lanes with this word in their names'),
   against: word('DIR', 'another checkout, ready to run, whose service sign and pipeline measure along with this one'),
   json: word('FILE', 'writes every turn of the result, with what the machine is'),
-  pages: flag(`puts the tables of the suites that ran into ${PAGES.join(' and ')}`),
   quick: flag('small sizes, to try it out: the figures mean little'),
   fixtures: {
     ...word('DIR', 'evidence to measure on; simulated evidence if it is not there'),
@@ -45,7 +41,7 @@ export const bench: Trial = {
 
 /** Measures one suite after the other. The results of the others stand if one fails. */
 export async function runBench({ say }: TrialDeps, options: Options, names: readonly string[]): Promise<Outcome> {
-  const { rounds, json, pages, quick, fixtures, against, lanes } = options
+  const { rounds, json, quick, fixtures, against, lanes } = options
   const connections = readConnections(options.connections)
   const machine = await describeMachine(new Date())
   const reports: Report[] = []
@@ -62,13 +58,5 @@ export async function runBench({ say }: TrialDeps, options: Options, names: read
   }
   console.log(machine)
   for (const report of reports) console.log(`\n${report.setting}\n${toTable(toReportTable(report))}`)
-  const all = [...reports, ...toSummary(reports)]
-  for (const page of pages ? PAGES : []) {
-    const text = await readFile(page, 'utf8')
-    await writeFile(
-      page,
-      all.reduce((filled, report) => fillPage(filled, report, machine), text),
-    )
-  }
   return { faults }
 }

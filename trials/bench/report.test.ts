@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { WrongArgumentError } from '../trial.ts'
+import { type Report, readConnections, toReportTable } from './report.ts'
+
+const report: Report = {
+  suite: 'sign',
+  setting: 'What was measured.',
+  columns: ['@1', '@64'],
+  rows: [
+    { name: 'new', cells: { '@1': [1, 2, 30], '@64': [10], 'p50@1': [7] } },
+    { name: 'old', cells: { '@1': [1, 1, 60] } },
+  ],
+  ratios: [
+    ['new', 'old'],
+    ['new', 'not measured'],
+  ],
+}
+
+test('a table has medians of turns, and of the ratios of each turn', () => {
+  expect(toReportTable(report)).toEqual({
+    head: ['sign', '@1', '@64'],
+    rows: [
+      ['new', '2', '10'],
+      ['old', '1', ''],
+      ['new ÷ old', '1', ''],
+    ],
+  })
+})
+
+test.each(['', '1,x', '0', '1.5', '2000'])('refuses %j as numbers of connections', (text) => {
+  expect(() => readConnections(text)).toThrow(WrongArgumentError)
+})
+
+test('measures fewer connections first', () => {
+  expect(readConnections('64,1')).toEqual([1, 64])
+})
