@@ -4,26 +4,31 @@ import { errorCodes } from '@countersign/protocol/errorCodes'
 import { expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '..')
+const page = await readFile(join(root, 'docs/errors.md'), 'utf8')
 
-/** Besides the table of HTTP codes, codes are in the unions and tables of `errors.ts` files, and where an error is created. */
+/** Codes outside the HTTP API are in the unions and tables of `errors.ts` files, and in calls that create errors. */
 const LISTED = [/^\s*\| '([a-z0-9_]+)'$/gm, /^ {2}([a-z0-9_]+): (?:true|\d{3}),/gm]
-const MADE = [/(?:new Service|create\w*)Error\(\s*'([a-z0-9_]+)'/g]
+const CREATED = [/(?:new Service|create\w*)Error\(\s*'([a-z0-9_]+)'/g]
 
-test('every error code has its heading in docs/errors.md, and every heading is a code', async () => {
+test('docs/errors.md has one heading per error code, and no others', async () => {
   const codes = new Set<string>(Object.keys(errorCodes))
   for await (const path of glob('{packages,services,apps}/*/src/**/*.ts', { cwd: root })) {
     if (/\.(test|fake)\.ts$/.test(path)) continue
     const source = await readFile(join(root, path), 'utf8')
-    const patterns = path.endsWith('rrors.ts') ? [...LISTED, ...MADE] : MADE
+    const patterns = path.endsWith('rrors.ts') ? [...LISTED, ...CREATED] : CREATED
     for (const pattern of patterns) for (const [, code] of source.matchAll(pattern)) codes.add(code ?? '')
   }
-  const page = await readFile(join(root, 'docs/errors.md'), 'utf8')
   const headings = [...page.matchAll(/^### (\S+)$/gm)].map(([, heading]) => heading)
   expect(headings.toSorted()).toEqual([...codes].toSorted())
 })
 
-test('the page says retry for the codes that can be retried, and for no other of the HTTP interface', async () => {
-  const page = await readFile(join(root, 'docs/errors.md'), 'utf8')
-  const saysRetry = Object.keys(errorCodes).filter((code) => new RegExp(`^### ${code}\n\nRetry\\b`, 'm').test(page))
-  expect(saysRetry).toEqual(Object.entries(errorCodes).flatMap(([code, { retryable }]) => (retryable ? [code] : [])))
+// After a change to the table, run `node scripts/bootstrap.mjs vitest run --project unit docs -u`.
+test('the HTTP API section of docs/errors.md matches the table of codes', async () => {
+  const entries = Object.entries(errorCodes).map(
+    ([code, { status, retryable, title, advice }]) =>
+      `### ${code}\n\n${status}${retryable ? ', retryable' : ''}. ${title}. ${advice}\n`,
+  )
+  const [before = '', section = '', after = ''] = page.split(/(?=^## (?:HTTP API|SDK)$)/m)
+  const [intro = ''] = section.split(/^(?=### )/m)
+  await expect([before, intro, entries.join('\n'), '\n', after].join('')).toMatchFileSnapshot('errors.md')
 })

@@ -1,140 +1,171 @@
 /**
- * Every error code of the coordinator’s HTTP interface: its status, whether a retry may succeed, its title, and advice for the caller.
- * `docs/errors.md` explains each code. This is a separate package entry, so that apps load it only where they show errors.
+ * Every error code of the coordinator’s HTTP API: its status, whether a retry may succeed, its title, and advice for the caller.
+ * `docs/errors.md` repeats this table. A separate package entry, so that apps load it only where they show errors.
  */
 export const errorCodes = {
   invalid_json: {
     status: 400,
     retryable: false,
-    title: 'The body is not JSON',
-    advice: 'Fix the call: send one JSON object in UTF-8.',
+    title: 'The body is not valid JSON',
+    advice: 'Send one JSON object in UTF-8.',
   },
   invalid_request: {
     status: 400,
     retryable: false,
-    title: 'The request is not valid',
-    advice: 'Fix the call; `detail` names what is wrong.',
+    title: 'The request is invalid',
+    advice: 'A member or parameter is missing, unknown or malformed. The detail says which one.',
   },
   invalid_digest: {
     status: 400,
     retryable: false,
-    title: 'The digest is not valid',
-    advice: 'Fix the call: `digest` is 0x and 64 hex digits.',
+    title: 'The digest is invalid',
+    advice: 'Send `digest` as `0x` and 64 hex digits.',
   },
   invalid_tx_metadata: {
     status: 400,
     retryable: false,
-    title: 'The transaction metadata is not valid',
-    advice: 'Fix the call; `detail` names the field. `txMetadata` has exactly the members that this page shows.',
+    title: 'The transaction metadata is invalid',
+    advice: '`txMetadata` must have exactly the documented members. The detail names the wrong one.',
   },
   invalid_message: {
     status: 400,
     retryable: false,
-    title: 'The message is not valid',
-    advice: 'Fix the call: `message` is 0x and the hex of whole bytes.',
+    title: 'The message is invalid',
+    advice:
+      'Send `message` as `0x` and an even number of hex digits. The SDK also accepts text without unpaired surrogates, bytes, and hex in `{ raw }`.',
   },
   invalid_typed_data: {
     status: 400,
     retryable: false,
-    title: 'The typed data is not valid',
-    advice: 'Fix the call; `detail` names what is wrong. Only what EIP-712 reads in exactly one way is signed.',
+    title: 'The typed data is invalid',
+    advice: 'The service signs only typed data with exactly one reading in EIP-712. The detail says what is wrong.',
   },
   invalid_policy: {
     status: 400,
     retryable: false,
-    title: 'The policy is not valid',
-    advice: 'Fix the call; `detail` names what is wrong. A policy has one spelling: every list is in its order.',
+    title: 'The policy is invalid',
+    advice:
+      'The detail says what is wrong. Use `createPolicy`: it sorts lists and writes addresses in lower case. A vault that already exists can be restored with its policy and `address`.',
   },
   oauth_state_invalid: {
     status: 400,
     retryable: false,
-    title: 'The sign-in is unknown or over',
-    advice:
-      'Start the sign-in again, in the browser that is to be signed in. Each sign-in can be finished once, within 10 minutes.',
+    title: 'This sign-in has expired or is unknown',
+    advice: 'Sign in again in the same browser. Each sign-in works once, within 10 minutes.',
   },
   oauth_exchange_failed: {
     status: 400,
     retryable: false,
-    title: 'The identity provider did not sign the user in',
+    title: 'The identity provider did not complete the sign-in',
     advice:
-      'Start the sign-in again. If this persists: the provider must answer with an ID token and an e-mail address.',
+      'Sign in again. If it keeps failing, the operator should check the provider’s settings: it must return an ID token and an e-mail address.',
   },
   oauth_refused: {
     status: 400,
     retryable: false,
-    title: 'The identity provider refused the sign-in',
+    title: 'The identity provider rejected the sign-in',
     advice:
-      'Start the sign-in again. If this persists, tell the operator the detail: the provider may not accept the configuration of this service.',
+      'Sign in again. If it keeps failing, the operator should check the redirect URI, the scopes and the prompt.',
   },
-  not_authenticated: { status: 401, retryable: false, title: 'Not signed in', advice: 'Sign in.' },
-  session_expired: { status: 401, retryable: false, title: 'The session is over', advice: 'Sign in again.' },
+  not_authenticated: {
+    status: 401,
+    retryable: false,
+    title: 'Not signed in',
+    advice: 'Sign in. The session cookie is missing or unknown.',
+  },
+  session_expired: {
+    status: 401,
+    retryable: false,
+    title: 'The session has expired',
+    advice: 'Sign in again.',
+  },
   origin_not_allowed: {
     status: 403,
     retryable: false,
     title: 'The origin is not allowed',
-    advice: 'Call from a page whose origin the operator has put on the allow-list.',
+    advice: 'Send `Origin`, and call from a page that the operator lists in `ALLOWED_ORIGINS`.',
   },
-  grant_invalid: { status: 403, retryable: false, title: 'The enclave refused the session', advice: 'Sign in again.' },
+  grant_invalid: {
+    status: 403,
+    retryable: false,
+    title: 'The enclave rejected the session',
+    advice: 'Sign in again.',
+  },
   key_binding_mismatch: {
     status: 403,
     retryable: false,
     title: 'The key does not belong to this user',
-    advice: 'Sign in again. If this persists, tell the operator: database and enclave disagree.',
+    advice:
+      'Sign in again. If it keeps failing, tell the operator: the database and the enclave disagree about who owns the key.',
   },
   policy_refused: {
     status: 403,
     retryable: false,
-    title: 'The rules of the vault do not allow this',
+    title: 'The vault’s rules do not allow this',
     advice:
-      'Change the request so that a rule allows it. `detail` explains the refusal of the nearest rule, `refusal` that of each rule. Nothing was signed.',
+      'Change the request to match a rule. `detail` explains the nearest rule, `refusal` every rule. Nothing was signed.',
   },
   approvals_missing: {
     status: 403,
     retryable: false,
     title: 'The vault needs more approvals',
-    advice:
-      'Have as many passkeys approve as the rule asks for, then sign with all approvals at once. Nothing was signed.',
+    advice: 'Collect the missing passkey approvals, then sign with all of them in one call. Nothing was signed.',
   },
   approval_invalid: {
     status: 403,
     retryable: false,
-    title: 'An approval does not hold',
-    advice: 'Approve again: an approval is for one vault, digest and kind, and ends in 24 hours. Nothing was signed.',
+    title: 'An approval is invalid',
+    advice:
+      'Approve again: an approval covers one vault, digest and kind, for at most 24 hours. If the page showed something else for approval, don’t trust it. Nothing was signed.',
   },
   wallet_not_found: {
     status: 404,
     retryable: false,
     title: 'The user has no wallet',
-    advice: 'Provision one with `POST /wallet/provision`.',
+    advice: 'Create one with `POST /wallet/provision`.',
   },
   vault_not_found: {
     status: 404,
     retryable: false,
-    title: 'There is no such vault',
+    title: 'The vault does not exist',
     advice:
-      'Use an address that `GET /vaults` lists. To bring a vault back, sign in as its owner, and send its own policy and address.',
+      'Use an address from `GET /vaults`. To restore a vault, sign in as its owner and send its exact policy and address.',
   },
-  proof_not_found: { status: 404, retryable: false, title: 'There is no such proof', advice: 'Check the slug.' },
-  not_found: { status: 404, retryable: false, title: 'There is nothing here', advice: 'Check the path.' },
+  proof_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'The proof does not exist',
+    advice: 'Check the slug, and whether this is the right service.',
+  },
+  not_found: {
+    status: 404,
+    retryable: false,
+    title: 'Not found',
+    advice: 'Check the path, the name of the identity provider, or the CID.',
+  },
   method_not_allowed: {
     status: 405,
     retryable: false,
-    title: 'The method is not allowed here',
-    advice: 'Use a method that `Allow` names.',
+    title: 'The method is not allowed',
+    advice: 'Use a method from the `Allow` header.',
   },
   not_acceptable: {
     status: 406,
     retryable: false,
     title: 'The format is not available',
-    advice: 'Ask for JSON, `application/vnd.ipld.raw` or `application/vnd.ipld.car`, by `Accept` or `?format=`.',
+    advice: 'Request JSON, `application/vnd.ipld.raw` or `application/vnd.ipld.car`, with `Accept` or `?format=`.',
   },
-  body_too_large: { status: 413, retryable: false, title: 'The body is too large', advice: 'Send at most 128 KiB.' },
+  body_too_large: {
+    status: 413,
+    retryable: false,
+    title: 'The body is too large',
+    advice: 'Send at most 128 KiB.',
+  },
   message_too_large: {
     status: 413,
     retryable: false,
-    title: 'The message is too large to be signed',
-    advice:
-      'Sign less: `details` names the limit, of canonical JSON in UTF-8. A message in hex has half as many bytes.',
+    title: 'The message is too large to sign',
+    advice: 'Sign at most 32 KiB of canonical JSON. Hex takes two characters per byte.',
   },
   unsupported_media_type: {
     status: 415,
@@ -146,108 +177,130 @@ export const errorCodes = {
     status: 409,
     retryable: false,
     title: 'The user has no wallet to sign with',
-    advice: 'Provision one with `POST /wallet/provision`, then sign.',
+    advice: 'Create one with `POST /wallet/provision`, then sign.',
   },
   too_many_vaults: {
     status: 409,
     retryable: false,
     title: 'The user has too many vaults',
-    advice: 'Use one of those that are there: a user can have 100, and none is ever removed.',
+    advice:
+      'Use an existing vault: a user can have 100, and vaults cannot be deleted. Restoring an unlisted vault does not count.',
   },
   digest_mismatch: {
     status: 422,
     retryable: false,
-    title: 'The digest is not that of the transaction',
-    advice: 'Fix the call: `digest` is the keccak256 of the unsigned EIP-1559 transaction that `txMetadata` describes.',
+    title: 'The digest does not match the transaction',
+    advice: 'Send the keccak256 of the unsigned EIP-1559 transaction that `txMetadata` describes.',
   },
   unsupported_transaction: {
     status: 422,
     retryable: false,
     title: 'This kind of transaction is not supported',
-    advice: 'Use an EIP-1559 transaction with a recipient and without an access list.',
+    advice: 'Use an EIP-1559 transaction with a recipient and no access list.',
   },
   chain_not_allowed: {
     status: 422,
     retryable: false,
     title: 'The service does not sign for this chain',
-    advice: 'Use a chain that the operator allows.',
+    advice:
+      'Use a chain that the operator allows. Test services also reject 32-byte messages, and typed data without a chain.',
   },
   authorization_not_allowed: {
     status: 422,
     retryable: false,
     title: 'The wallet may not delegate to this code',
-    advice: 'Delegate on one chain, to an implementation that the operator allows. Nothing was signed.',
+    advice: 'Delegate on one chain, to a contract on the operator’s `IMPLEMENTATIONS` list. Nothing was signed.',
   },
   rate_limited: {
     status: 429,
     retryable: true,
     title: 'Too many requests',
-    advice: 'Retry after the seconds that `Retry-After` names.',
+    advice: 'Wait the number of seconds in `Retry-After`, then retry.',
   },
   quota_spent: {
     status: 429,
     retryable: true,
-    title: 'The quota of signatures is spent',
-    advice: 'Retry after the seconds that `Retry-After` names, or ask the operator for more. Nothing was signed.',
+    title: 'The user has reached the signing limit',
+    advice: 'Wait the number of seconds in `Retry-After`, or ask the operator for a higher limit. Nothing was signed.',
   },
   attestation_invalid: {
     status: 502,
     retryable: true,
-    title: 'The evidence of the hardware did not hold',
-    advice: 'Retry. Nothing was released; if this persists, distrust the service and tell the operator.',
+    title: 'The enclave’s attestation failed verification',
+    advice:
+      'Retry. The service did not release the signature. If this keeps happening, don’t trust this service, and tell the operator.',
   },
   signature_invalid: {
     status: 502,
     retryable: true,
-    title: 'The enclave’s signature did not hold',
-    advice: 'Retry. Nothing was released; if this persists, distrust the service and tell the operator.',
+    title: 'The enclave’s signature is not the wallet’s',
+    advice:
+      'Retry. The service did not release the signature. If this keeps happening, don’t trust this service, and tell the operator.',
   },
   provider_unavailable: {
     status: 503,
     retryable: true,
-    title: 'The identity provider cannot be reached',
-    advice: 'Retry in a moment, or sign in another way.',
+    title: 'The identity provider is unavailable',
+    advice: 'Try again in a moment, or sign in with another provider.',
   },
   entropy_unavailable: {
     status: 503,
     retryable: true,
     title: 'No entropy sample is available',
-    advice: 'Retry. Nothing was signed.',
+    advice:
+      'Retry. Nothing was signed. For a vault payment that just became due, wait for a sample later than the due time.',
   },
   policy_not_pinned: {
     status: 503,
     retryable: true,
-    title: 'The rules are not stored safely yet',
-    advice: 'Retry: the address is answered once its rules were read back from IPFS.',
+    title: 'The vault’s rules are not stored yet',
+    advice:
+      'Retry. The service returns a vault’s address after reading its rules back from IPFS. If this keeps happening, tell the operator.',
   },
   receipt_unavailable: {
     status: 503,
     retryable: true,
     title: 'The receipt cannot be rebuilt now',
     advice:
-      'Retry after the seconds that `Retry-After` names. The proof is not lost: its CID is in its on-chain event.',
+      'Wait the number of seconds in `Retry-After`, then retry. The receipt is still on IPFS: its CID is in the proof’s on-chain event.',
   },
-  enclave_unavailable: { status: 503, retryable: true, title: 'The key enclave cannot be reached', advice: 'Retry.' },
+  enclave_unavailable: {
+    status: 503,
+    retryable: true,
+    title: 'The key enclave is unavailable',
+    advice: 'Retry in a moment, with the same digest.',
+  },
   collateral_stale: {
     status: 503,
     retryable: true,
-    title: 'The vendor’s collateral is out of date',
-    advice: 'Retry later. Nothing was signed.',
+    title: 'Intel’s collateral is out of date',
+    advice: 'Retry later. Nothing was signed. Operator: check `COLLATERAL_URL`.',
   },
   log_unavailable: {
     status: 503,
     retryable: true,
-    title: 'The public log or its witnesses cannot be reached',
+    title: 'The transparency log is unavailable',
     advice:
-      'Retry. No signature of this attempt comes out later, and none leaves the enclave before witnesses have seen it in the log.',
+      'Retry with the same digest. This attempt’s signature will not be released. Operator: `/health/ready` names the witnesses that don’t respond.',
   },
-  database_unavailable: { status: 503, retryable: true, title: 'The database cannot be reached', advice: 'Retry.' },
-  shutting_down: { status: 503, retryable: true, title: 'The service is stopping', advice: 'Retry.' },
+  database_unavailable: {
+    status: 503,
+    retryable: true,
+    title: 'The database is unavailable',
+    advice:
+      'Retry with the same digest, in case the first signature was stored. A message or typed data is signed a second time.',
+  },
+  shutting_down: {
+    status: 503,
+    retryable: true,
+    title: 'The service is shutting down',
+    advice: 'Retry in a moment.',
+  },
   internal: {
     status: 500,
     retryable: false,
-    title: 'Something went wrong here',
-    advice: 'Tell the operator the `requestId`.',
+    title: 'Internal error',
+    advice: 'Give the operator the request ID.',
   },
 } as const satisfies Record<string, { status: number; retryable: boolean; title: string; advice: string }>
 
