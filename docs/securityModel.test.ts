@@ -7,7 +7,7 @@ import { inspectConfig } from '../services/coordinator/src/config.ts'
 import { readConfig } from '../services/enclave/src/config.ts'
 
 const LABEL = '[A-Z]\\d+'
-const SHOWN = RegExp(`\\[${LABEL}\\]|\\(said|\\]\\(`)
+const SHOWN = RegExp(`\\[${LABEL}\\]|\\(not tested|\\]\\(`)
 
 /** A text of code, quoted in any way, which is all of a string. */
 function holdsText(code: string, text: string, before = ''): boolean {
@@ -24,7 +24,7 @@ function hasTest(file: string, code: string, name: string): boolean {
   return holdsText(code, name, '(?:\\b(?:test|describe)|\\))\\(\\s*')
 }
 
-/** Cells without a test, labels without a test or a use, and tests that are not in their file. */
+/** Finds claims without a test, labels without a test or a use, and tests that their file does not have. */
 function checkModel(markdown: string, read: (path: string) => string | undefined): string[] {
   const [model = ''] = markdown.split(/^## Tests$/m)
   const tests = [...markdown.matchAll(RegExp(`^\\[(${LABEL})\\]: (\\S+) "(.+)"$`, 'gm'))].map(
@@ -41,22 +41,28 @@ function checkModel(markdown: string, read: (path: string) => string | undefined
     if (code === undefined) faults.push(`${label}: no such file`)
     else if (!hasTest(path, code, name)) faults.push(`${label}: ${path} has no test “${name}”`)
   }
-  const [, parties = ''] = /^\| Party .*\n\| -.*\n((?:\|.*\n)+)/m.exec(model) ?? []
-  for (const row of parties.split('\n').filter((line) => line !== '')) {
-    const [party = '', ...cells] = row.split('|').slice(1, -1)
-    if (cells.length !== 2) faults.push(`${party.trim()}: not one cell for what it can and one for what it cannot`)
-    // Each sentence names its test, says that there is none, or leads to a page that explains it.
-    const bare = cells.flatMap((cell) => cell.trim().split(/\.\s+/)).filter((text) => !SHOWN.test(text))
-    faults.push(...bare.map((text) => `${party.trim()}: nothing shows “${text}”`))
+  const parties = model
+    .split(/^## /m)
+    .filter((section) => /^(Parties|Vaults)\n/.test(section))
+    .flatMap((section) => section.split(/^### /m).slice(1))
+  for (const section of parties) {
+    const party = section.slice(0, section.indexOf('\n'))
+    for (const list of ['Can', 'Cannot']) {
+      if (!RegExp(`^${list}\\b[^\n]*:\n\n- `, 'm').test(section)) faults.push(`${party}: no list of what it ${list}`)
+    }
+    const items = section.match(/^- .*(?:\n {2}.*)*/gm) ?? []
+    // Each sentence names its test, states that there is none, or links to a page.
+    const bare = items.flatMap((item) => item.slice(2).split(/\.\s+/)).filter((text) => !SHOWN.test(text))
+    faults.push(...bare.map((text) => `${party}: no test for “${text}”`))
   }
-  return parties === '' ? [...faults, 'there is no table of parties'] : faults
+  return parties.length < 20 ? [...faults, `expected at least 20 parties, found ${parties.length}`] : faults
 }
 
 const root = join(import.meta.dirname, '..')
 
 const page = readFileSync(join(root, 'docs/security-model.md'), 'utf8')
 
-test('every sentence of the table of parties has a test, and every test that the page names exists', () => {
+test('every claim about a party names a test, and every named test exists', () => {
   const read = (path: string) => (existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : undefined)
   expect(checkModel(page, read)).toEqual([])
 })
