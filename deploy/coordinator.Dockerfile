@@ -1,6 +1,6 @@
 # The coordinator, the worker and the operator's view: one image, three commands. From the root of the repository:
 #   docker build -f deploy/coordinator.Dockerfile --build-arg NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:… -t countersign-coordinator .
-# docs/operations.md says what is pinned here, and what you have to fill in.
+# docs/run/deploy.md says what is pinned here, and what you have to fill in.
 
 # Builds, and lends its C library. Name its digest: a tag can be moved.
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim

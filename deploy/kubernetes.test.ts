@@ -93,7 +93,7 @@ describe('the Kubernetes manifests', () => {
 
   test('what the operator has to create is in the instructions', () => {
     for (const name of ['coordinator', 'worker', 'postgres', 'coordinator-policies', 'enclave-policies', 'root-backup'])
-      expect(read('docs/operations.md')).toMatch(new RegExp(`(secret generic|configmap) ${name} `))
+      expect(read('docs/run/deploy.md')).toMatch(new RegExp(`(secret generic|configmap) ${name} `))
   })
 
   test('metrics on loopback are handed on by the sidecar', async () => {

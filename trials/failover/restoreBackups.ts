@@ -9,8 +9,8 @@ import type { PostgresPair } from './postgresPair.ts'
 const AFTER_MS = 2_000
 
 /**
- * Takes both kinds of backups under load, as docs/operations.md says it, restores them into an empty database and an empty server, and
- * looks for every proof. Gives the faults.
+ * Takes both kinds of backups under load, as docs/run/upgrade-and-backup.md describes, restores them into an empty database
+ * and an empty server, and checks that every proof is there. Returns the faults.
  */
 export async function restoreBackups(
   pair: PostgresPair,

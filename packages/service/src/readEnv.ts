@@ -24,7 +24,7 @@ export function describeFault({ setting, problem }: SettingFault): string {
   return `${setting}: ${problem}`
 }
 
-export const PRODUCTION_FIX = 'See docs/operations.md#production-refuses-shortcuts for what production needs.'
+export const PRODUCTION_FIX = 'See docs/run/production.md for what production needs.'
 
 /** For a file that is missing, empty or not readable. */
 export function fileFix(setting: string): string {

@@ -74,7 +74,7 @@ export type Config = {
 }
 
 const MAX_ENCLAVE_POLICY_BYTES = 262_144
-const POLICY_FIX = 'Write the policy as docs/operations.md#policies shows it.'
+const POLICY_FIX = 'Write the policy as docs/run/deploy.md#policies shows it.'
 
 type ReadConfigDeps = { readFile(path: string): string; version: string }
 

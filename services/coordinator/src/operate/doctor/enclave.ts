@@ -159,7 +159,7 @@ export function evaluateQuoteTime(text: string, { ms, isMock }: { ms: number; is
   if (isMock || ms <= SLOW_QUOTE_MS) return ok(timed)
   const cause =
     ms < DRIVER_POLL_MS ? 'The network may be slow, or the enclave busy' : 'Its guest driver may poll once a second'
-  return warning(timed, `${cause}: see docs/operations.md#quote-times.`)
+  return warning(timed, `${cause}: see docs/run/deploy.md#quote-times.`)
 }
 
 export function evaluateDates({
@@ -331,11 +331,11 @@ function toJudgement(details: string): readonly [text: string, mend: string] {
 
 function toReportMend(code: string): string {
   if (code === 'configfs_unavailable') {
-    return 'Run it in an SEV-SNP guest, as root, with /sys/kernel/config writable (docs/operations.md#real-guests).'
+    return 'Run it in an SEV-SNP guest, as root, with /sys/kernel/config writable (docs/run/deploy.md#hardware).'
   }
   if (code === 'certificates_missing' || code.startsWith('vendor_')) {
     return 'Let this machine reach AMD’s service, or put the certificates into SNP_CERTS_FILE.'
   }
   if (code === 'certificate_revoked') return 'AMD has revoked this machine’s certificates: move to another machine.'
-  return 'See docs/operations.md#real-guests for what the guest needs.'
+  return 'See docs/run/deploy.md#hardware for what the guest needs.'
 }

@@ -138,7 +138,7 @@ async function findExisting(folder: string): Promise<{ path: string; isThere: bo
   }
 }
 
-const MEND = 'Measure your own build, and write what was measured, as docs/operations.md#policies shows.'
+const MEND = 'Measure your own build, and write what was measured, as docs/run/deploy.md#policies shows.'
 
 export function evaluatePolicy(policy: EnclavePolicy): Finding | Finding[] {
   const { measurements = [], configHashes = [], events } = policy
