@@ -1,3 +1,4 @@
+import { equalBytes } from '@countersign/protocol/core'
 import { inOrder } from '../crypto.ts'
 import { QuoteError } from '../errors.ts'
 import type { TrustedRoot } from '../roots.ts'
@@ -45,14 +46,14 @@ export async function verifyCollateral(context: Context, collateral: Collateral)
     verifyChain(reader, { ...context, chain: [pckCa, root] }),
     verifyCrl(reader, { crl: rootCrl, issuer: root, at }),
     verifyCrl(reader, { crl: pckCrl, issuer: pckCa, at }),
-    verifySignedText(context, rootCrl, {
+    verifySignedText(context, root, rootCrl, {
       text: collateral.tcb_info,
       signature: parseHexSignature(collateral.tcb_info_signature, 'tcb_info_signature_invalid'),
       chain: collateral.tcb_info_issuer_chain,
       code: 'tcb_info_signature_invalid',
       message: 'TCB info signature invalid',
     }),
-    verifySignedText(context, rootCrl, {
+    verifySignedText(context, root, rootCrl, {
       text: collateral.qe_identity,
       signature: parseHexSignature(collateral.qe_identity_signature, 'qe_identity_signature_invalid'),
       chain: collateral.qe_identity_issuer_chain,
@@ -73,6 +74,7 @@ export async function verifyCollateral(context: Context, collateral: Collateral)
 /** An Intel JSON document: signed by a TCB signing certificate that the root issued and has not revoked. */
 async function verifySignedText(
   context: Context,
+  root: Certificate,
   rootCrl: Crl,
   document: {
     text: string
@@ -84,7 +86,11 @@ async function verifySignedText(
 ): Promise<Certificate> {
   const { reader } = context
   // Any certificate under the root could sign otherwise: a platform's own PCK certificate, for example.
-  const [signer, root] = readPair(reader, document.chain, /^Intel SGX TCB Signing$/)
+  const [signer, signerRoot] = readPair(reader, document.chain, /^Intel SGX TCB Signing$/)
+  // A reader may trust simulated roots too, whose keys are public: they must not sign for real hardware.
+  if (!equalBytes(signerRoot.der, root.der)) {
+    throw new QuoteError('root_not_trusted', 'the chains of the collateral have different roots')
+  }
   if (signer.isCa || signer.keyUsage?.digitalSignature !== true) {
     throw new QuoteError('certificate_chain_invalid', 'certificate chain invalid', { details: signer.commonName })
   }

@@ -96,6 +96,20 @@ const quoteFaults: Record<keyof SimulatedQuoteFaults, QuoteErrorCode> = {
   chainWithoutRoot: 'certificate_chain_invalid',
 }
 
+test.each([
+  ['TCB info', ['tcb_info', 'tcb_info_signature', 'tcb_info_issuer_chain']],
+  ['a QE identity', ['qe_identity', 'qe_identity_signature', 'qe_identity_issuer_chain']],
+] as const)('rejects %s under another trusted root than that of the quote', async (_, members) => {
+  const other = createSimulator({ seed: 'another', at })
+  const foreign = other.collateral()
+  const collateral = { ...simulator.collateral() }
+  for (const member of members) collateral[member] = foreign[member]
+  const verifier = createVerifier({ roots: [simulator.intelRoot, other.intelRoot] })
+  await expect(verifier.verifyQuote({ quote: simulator.quote({ reportData }), collateral, at })).rejects.toMatchObject({
+    code: 'root_not_trusted',
+  })
+})
+
 describe('a quote that is not genuine', () => {
   test.each(Object.entries(quoteFaults))('%s is refused with %s', async (fault, code) => {
     await expect(verify({ faults: { [fault]: true } })).rejects.toMatchObject({ name: 'QuoteError', code })

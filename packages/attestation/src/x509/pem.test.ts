@@ -15,6 +15,7 @@ test.each([
   ['text before', ` ${block(lines)}`],
   ['text between', `${block(lines)}\n${block(lines)}`],
   ['text after', `${block(lines)}x`],
+  ['blank line before the end', block(`${lines.slice(0, 64)}\n`)],
   ['blank line after', `${block(lines)}\n`],
   ['no end', block(lines).slice(0, -10)],
   ['carriage returns', block(lines).replaceAll('\n', '\r\n')],

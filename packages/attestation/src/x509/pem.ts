@@ -23,6 +23,7 @@ export function splitPem(text: string): string[] {
     const end = text.indexOf(END, start)
     if (end === start) throw malformed('empty certificate')
     if (end < 0) throw malformed('certificate without an end')
+    if (text[end - 1] === '\n') throw malformed('blank line before the end of a certificate')
     blocks.push(text.slice(start, end))
     offset = end + END.length
     if (offset < text.length && text[offset] !== '\n') throw malformed('no line feed after a certificate')
