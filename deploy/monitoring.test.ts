@@ -10,14 +10,14 @@ import { healthy, type World, wrong, wrongAtOnce } from './monitoring/worlds.ts'
 import { compose, documents, read } from './test/manifests.ts'
 import { type Alert, alerts, alertsPath, dashboard, findSelectors, panelExpressions } from './test/promql.ts'
 
-const RUNBOOKS = 'https://github.com/countersign/countersign/blob/main/docs/runbooks.md#'
+const RUNBOOKS = 'https://github.com/countersign/countersign/blob/main/docs/run/monitoring-and-runbooks.md#'
 const names = alerts.map(({ alert }) => alert)
 const metricsOf = (expressions: readonly string[]) =>
   new Set(expressions.flatMap(findSelectors).map(({ metric }) => metric))
 
 describe('an alert', () => {
   test.each(alerts.map((alert) => [alert.alert, alert] as const))(
-    '%s says how grave it is, what is wrong, and what to do',
+    '%s has a severity, a summary, a description and a runbook',
     (_, alert) => {
       expect(alert).toEqual({
         alert: expect.stringMatching(/^Countersign[A-Z][A-Za-z]+$/),
@@ -33,26 +33,22 @@ describe('an alert', () => {
     },
   )
 
-  test('has a name of its own, and a runbook that says all of it; no runbook is of none', () => {
+  test('has a unique name and exactly one runbook, which says what to check and what to do', () => {
     expect(new Set(names).size).toBe(names.length)
-    const sections = read('docs/runbooks.md').split(/^### /m).slice(1)
+    const sections = read('docs/run/monitoring-and-runbooks.md')
+      .split(/^##+ /m)
+      .filter((section) => section.startsWith('Countersign'))
     expect(sections.map((section) => section.split('\n', 1)[0])).toEqual(names)
     for (const section of sections) {
-      const told = [...section.matchAll(/^- \*\*(.+?):\*\* \S/gm)].map(([, word]) => word)
-      expect([section.split('\n', 1)[0], ...told]).toEqual([
-        expect.any(String),
-        'Users notice',
-        'Look at',
-        'Do',
-        'Over when',
-      ])
+      const labels = [...section.matchAll(/^- \*\*(.+?):\*\* \S/gm)].map(([, label]) => label)
+      expect([section.split('\n', 1)[0], ...labels]).toEqual([expect.any(String), 'Check', 'Do'])
     }
   })
 
-  test('about signings counts every failure that is ours, but for a process that stops, and for receipts, which no signing reads', () => {
-    const others = ['shutting_down', 'receipt_unavailable']
+  test('about signing counts every 5xx code except shutting_down and receipt_unavailable', () => {
+    const exceptions = ['shutting_down', 'receipt_unavailable']
     const faults = Object.entries(errorCodes).flatMap(([code, { status }]) =>
-      status >= 500 && !others.includes(code) ? [code] : [],
+      status >= 500 && !exceptions.includes(code) ? [code] : [],
     )
     for (const name of ['CountersignNothingSigned', 'CountersignSigningFails']) {
       const [first] = findSelectors(alerts.find(({ alert }) => alert === name)?.expr ?? '')
@@ -60,18 +56,18 @@ describe('an alert', () => {
     }
   })
 
-  test('goes by the jobs of the files that come with it', () => {
-    const asked = alerts.flatMap(({ expr }) => findSelectors(expr).flatMap(({ labels }) => labels.job ?? []))
+  test('uses only jobs that the scrape configurations define', () => {
+    const used = alerts.flatMap(({ expr }) => findSelectors(expr).flatMap(({ labels }) => labels.job ?? []))
     const jobsOf = (path: string) =>
       (parse(read(path)) as { scrape_configs: { job_name: string }[] }).scrape_configs.map(({ job_name }) => job_name)
     for (const path of ['deploy/compose/prometheus.yml', 'deploy/monitoring/scrape.kubernetes.yaml']) {
-      expect([...new Set(asked)].toSorted()).toEqual([...jobsOf(path), 'witnesses'].toSorted())
+      expect([...new Set(used)].toSorted()).toEqual([...jobsOf(path), 'witnesses'].toSorted())
     }
   })
 })
 
 describe('the dashboard', () => {
-  test('has one id for each panel, and a question in each', () => {
+  test('gives each panel a unique id and at least one query', () => {
     const ids = dashboard.panels.map(({ id }) => id)
     expect(new Set(ids).size).toBe(ids.length)
     for (const { type, title, targets = [] } of dashboard.panels) {
@@ -80,15 +76,15 @@ describe('the dashboard', () => {
     }
   })
 
-  test('shows every metric of ours that an alert names', () => {
+  test('shows every Countersign metric that an alert uses', () => {
     const shown = metricsOf(panelExpressions)
     const ours = [...metricsOf(alerts.map(({ expr }) => expr))].filter((metric) => metric.startsWith('countersign_'))
     expect(ours.filter((metric) => !shown.has(metric))).toEqual([])
   })
 })
 
-describe('where it runs', () => {
-  test('Compose mounts the rules where its Prometheus looks for them', () => {
+describe('deployment', () => {
+  test('Compose mounts the rules where its Prometheus reads them', () => {
     const { rule_files } = parse(read('deploy/compose/prometheus.yml')) as { rule_files: string[] }
     const mounts = (compose.services.metrics?.volumes ?? []) as string[]
     expect(rule_files.map((path) => `./monitoring/alerts.yaml:${path}:ro`)).toEqual([
@@ -96,7 +92,7 @@ describe('where it runs', () => {
     ])
   })
 
-  test('the jobs of a cluster keep exactly the pods that have metrics', () => {
+  test('the Kubernetes jobs select exactly the pods with metrics', () => {
     type Relabel = { source_labels: string[]; regex?: string }
     const { scrape_configs } = parse(read('deploy/monitoring/scrape.kubernetes.yaml')) as {
       scrape_configs: { relabel_configs: Relabel[] }[]
@@ -110,7 +106,7 @@ describe('where it runs', () => {
     expect(kept).toEqual(pods)
   })
 
-  test('the ConfigMaps hold the files of this folder', () => {
+  test('the ConfigMaps contain the rules and the dashboard', () => {
     const { configMapGenerator } = parse(read('deploy/monitoring/kustomization.yaml')) as {
       configMapGenerator: { files: string[] }[]
     }
@@ -119,8 +115,8 @@ describe('where it runs', () => {
   })
 })
 
-describe('the worlds', () => {
-  test('there is one for each alert, and the healthy one has every metric that rules name', () => {
+describe('worlds.ts', () => {
+  test('has a world for each alert, and the healthy world has every metric that the rules use', () => {
     expect(Object.keys(wrong)).toEqual(names)
     const known = new Set(Object.keys(healthy).map((series) => series.replace(/\{.*/, '')))
     expect([...metricsOf(alerts.map(({ expr }) => expr))].filter((metric) => !known.has(metric))).toEqual([])
@@ -128,20 +124,19 @@ describe('the worlds', () => {
 })
 
 const promtool = findProgram('promtool')
-if (promtool === undefined)
-  console.log('rules were not fired: no promtool found (Debian has it in the package prometheus)')
+if (promtool === undefined) console.log('skipped the alert rules: promtool not found (Debian package prometheus)')
 
 describe.runIf(promtool !== undefined)('promtool', () => {
   const run = (...args: string[]) => spawnSync(promtool ?? '', args, { encoding: 'utf8' })
 
-  test('finds the rules in order', () => {
+  test('accepts the rules', () => {
     expect(run('check', 'rules', alertsPath)).toMatchObject({
       status: 0,
       stdout: expect.stringContaining(`${names.length} rules`),
     })
   })
 
-  test('every alert fires in its world, and none in the healthy one', () => {
+  test('every alert fires in its world, and none fires in the healthy world', () => {
     const cases = [...Object.entries(wrong), ...Object.entries(wrongAtOnce)].map(([alert, world]) =>
       toCase(alert, { ...healthy, ...world }, [`alertname="${alert}", alertstate="firing"`, 1]),
     )
@@ -149,23 +144,23 @@ describe.runIf(promtool !== undefined)('promtool', () => {
     expect({ status, output: stdout + stderr }).toMatchObject({ status: 0 })
   })
 
-  test('where witnesses alone are watched, no alert fires but the one that the README leaves out', () => {
-    const left = 'CountersignNoCoordinator'
-    expect(read('deploy/monitoring/README.md')).toContain(`the rules without \`${left}\``)
+  test('where only witnesses are watched, no alert fires except the one that the README says to remove', () => {
+    const removed = 'CountersignNoCoordinator'
+    expect(read('deploy/monitoring/README.md')).toContain(`the rules without \`${removed}\``)
     const ofWitnesses = Object.entries(healthy).filter(([series]) => series.includes('job="witnesses"'))
     const world = Object.fromEntries(ofWitnesses)
     const { status, stdout, stderr } = fire([
-      toCase('witnesses', world, [`alertname!="${left}"`, 0]),
-      toCase(left, world, [`alertname="${left}", alertstate="firing"`, 1]),
+      toCase('witnesses', world, [`alertname!="${removed}"`, 0]),
+      toCase(removed, world, [`alertname="${removed}", alertstate="firing"`, 1]),
     ])
     expect({ status, output: stdout + stderr }).toMatchObject({ status: 0 })
   })
 
-  test('would notice an alert that does not fire', () => {
+  test('fails when an alert does not fire', () => {
     expect(fire([toCase('healthy', healthy, ['alertname="CountersignNoEnclave"', 1])]).status).toBe(1)
   })
 
-  /** One case: how many alerts of a kind there are after 100 minutes. */
+  /** Expects a number of alerts after 100 minutes. */
   function toCase(name: string, world: World, [selector, count]: readonly [string, number]) {
     return {
       name,
@@ -185,7 +180,7 @@ describe.runIf(promtool !== undefined)('promtool', () => {
     const folder = mkdtempSync(join(tmpdir(), 'countersign-alerts-'))
     try {
       const path = join(folder, 'tests.yaml')
-      // Every five minutes: an alert needs two of them at most, and a hundred minutes are looked at 47 times.
+      // An alert needs at most two evaluations, so five minutes suffice.
       writeFileSync(path, JSON.stringify({ rule_files: [alertsPath], evaluation_interval: '5m', tests }))
       return run('test', 'rules', path)
     } finally {

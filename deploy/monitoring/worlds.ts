@@ -1,4 +1,4 @@
-/** Series of metrics, in the notation of promtool: a value each minute. */
+/** Metric series in promtool's notation, one value per minute. */
 export type World = Readonly<Record<string, string>>
 
 const C1 = 'job="coordinators", instance="c1"'
@@ -10,12 +10,12 @@ const ORIGIN = 'origin="log.example/1"'
 
 const ALWAYS = 'x120'
 const steady = (value: number) => `${value}${ALWAYS}`
-/** A counter that goes on. */
+/** A counter that grows every minute. */
 const growing = (step: number) => `0+${step}${ALWAYS}`
-/** A counter that has waited for an hour and a half. */
+/** A counter that starts to grow after 90 minutes. */
 const lately = (step: number) => `0x90 0+${step}x30`
 
-/** All is well: no alert may fire. Every metric that rules name is in it. */
+/** Has every metric that the rules use. No alert may fire. */
 export const healthy: World = {
   [`up{${C1}}`]: steady(1),
   [`up{${C2}}`]: steady(1),
@@ -34,7 +34,7 @@ export const healthy: World = {
   [`countersign_enclave_up{${C1}, enclave="https://e1"}`]: steady(1),
   [`countersign_enclave_up{${C1}, enclave="https://e2"}`]: steady(1),
   [`countersign_sign_seconds_count{${C1}, code="ok"}`]: growing(60),
-  // A caller's own fault is no fault of ours.
+  // A client error doesn't count as a failure of the service.
   [`countersign_sign_seconds_count{${C1}, code="session_expired"}`]: growing(60),
   [`countersign_sign_seconds_count{${C1}, code="enclave_unavailable"}`]: steady(0),
   [`countersign_sign_seconds_count{${C1}, code="entropy_unavailable"}`]: steady(0),
@@ -62,13 +62,13 @@ export const healthy: World = {
   [`countersign_open_proofs{${W1}, status="pending_pin"}`]: steady(20),
   [`countersign_open_proofs{${W1}, status="pending_onchain"}`]: steady(200),
   [`countersign_stage_attempts_total{${W1}, stage="pin", outcome="pinned"}`]: growing(60),
-  // Now and then a pin needs a second attempt, and the chain too.
+  // Occasional retries of pins and of the chain are normal.
   [`countersign_stage_attempts_total{${W1}, stage="pin", outcome="retried"}`]: growing(1),
   [`countersign_stage_attempts_total{${W1}, stage="pin", outcome="failed"}`]: steady(0),
   [`countersign_stage_attempts_total{${W1}, stage="publish", outcome="ok"}`]: growing(6),
   [`countersign_stage_attempts_total{${W1}, stage="publish", outcome="chain_unavailable"}`]: growing(1),
   [`countersign_stage_attempts_total{${W1}, stage="publish", outcome="failed"}`]: steady(0),
-  // Long ago; and once its metrics could not be read.
+  // Old failures, with one failed scrape in between.
   [`countersign_stage_attempts_total{${W1}, stage="confirm", outcome="failed"}`]: '3x84 stale 3x34',
   [`countersign_stage_attempts_total{${W1}, stage="retention", outcome="dropped"}`]: growing(60),
   [`countersign_stage_attempts_total{${W1}, stage="retention", outcome="kept"}`]: steady(0),
@@ -81,7 +81,7 @@ export const healthy: World = {
   [`countersign_log_witnesses{${C1}, ${ORIGIN}, state="quorum"}`]: steady(2),
   [`countersign_log_size{${C1}, ${ORIGIN}, state="written"}`]: `8+60${ALWAYS}`,
   [`countersign_log_size{${C1}, ${ORIGIN}, state="cosigned"}`]: growing(60),
-  // Of a log that was left: nobody cosigns what it has.
+  // An abandoned log: witnesses no longer cosign its entries.
   [`countersign_log_size{${C1}, origin="log.example/0", state="written"}`]: steady(9),
   [`countersign_log_size{${C1}, origin="log.example/0", state="cosigned"}`]: steady(8),
   [`countersign_log_witness_answers_total{${C1}, witness="w1", outcome="cosigned"}`]: growing(60),
@@ -99,7 +99,7 @@ const attempts = (stage: string, outcome: string) =>
 const signings = (code: string) => `countersign_sign_seconds_count{${C1}, code="${code}"}`
 const witnesses = (state: string) => `countersign_log_witnesses{${C1}, ${ORIGIN}, state="${state}"}`
 
-/** For each alert what is wrong, over the healthy world. */
+/** For each alert, the series that differ from the healthy world and fire it. */
 export const wrong: Readonly<Record<string, World>> = {
   CountersignNoCoordinator: { [`up{${C1}}`]: steady(0), [`up{${C2}}`]: steady(0) },
   CountersignCoordinatorDown: { [`up{${C2}}`]: '1x90 0x30' },
@@ -161,7 +161,7 @@ export const wrong: Readonly<Record<string, World>> = {
   CountersignLogQuorumAtRisk: { [witnesses('missing')]: steady(1) },
   CountersignWitnessMissing: { [witnesses('missing')]: steady(1), [witnesses('named')]: steady(5) },
   CountersignLogStuck: { [`countersign_log_size{${C1}, ${ORIGIN}, state="cosigned"}`]: steady(9) },
-  // Twice, and then the log is left.
+  // The coordinator abandons the log after the second contradiction.
   CountersignWitnessDisagrees: {
     [`countersign_log_witness_answers_total{${C1}, witness="w1", outcome="contradicts"}`]: '0x95 2x25',
   },
@@ -170,7 +170,7 @@ export const wrong: Readonly<Record<string, World>> = {
   CountersignWitnessFails: { [`countersign_witness_answers_total{${X1}, status="500"}`]: '0x95 1x25' },
 }
 
-/** The same for processes that have just started, where it happens before anybody has read their metrics. */
+/** The same, for processes that fail between their start and the first scrape. */
 export const wrongAtOnce: Readonly<Record<string, World>> = {
   CountersignProofsFailed: {
     'process_start_time_seconds{job="workers", instance="w2"}': '_x95 5700x25',
