@@ -71,6 +71,8 @@ describe('event-log replay', () => {
     ['a missing member', [{ imr: 3 }], 'event_log_malformed'],
     ['null', [null], 'event_log_malformed'],
     ['upper-case hex', [{ ...bootEvent, digest: 'AB'.repeat(48) }], 'event_log_malformed'],
+    ['a lone surrogate in a name', [runtimeEvent('\ud800', '')], 'event_log_malformed'],
+    ['a member twice', JSON.stringify(log).replace('"imr":0', '"imr":3,"imr":0'), 'event_log_malformed'],
     ['no list', {}, 'event_log_malformed'],
     ['no JSON', '[', 'event_log_malformed'],
   ])('%s is refused', async (_, entries, code) => {

@@ -3,7 +3,7 @@ import {
   equalBytes,
   fromHex,
   isPlainObject,
-  parseJson,
+  parseStrictJson,
   ServiceError,
   toHex,
 } from '@countersign/protocol/core'
@@ -14,8 +14,8 @@ import type { TdReport } from './parseQuote.ts'
 type Bytes = Uint8Array<ArrayBuffer>
 
 /**
- * What a guest recorded at run time, by event name, each payload as lower-case hex: for dstack `compose-hash`,
- * `key-provider`, and others. An application can add events of any name later, so a name may have several payloads.
+ * Payloads of a guest's run-time events by name, as lower-case hex: for dstack `compose-hash`, `key-provider` and others. The
+ * application can record more events under any name, so a name may have several payloads.
  */
 export type RuntimeEvents = ReadonlyMap<string, readonly string[]>
 
@@ -28,9 +28,8 @@ const RUNTIME_REGISTER = 3
 const RUNTIME_EVENT = 0x08000001
 
 /**
- * Replays a dstack event log into RTMRs (`RTMR = SHA-384(RTMR ‖ digest)`, from zeros) and holds them against the quote. RTMR3
- * must be explained by the log; another register must be as soon as the log has an entry for it. Runtime events are hashed
- * from their name and payload, never believed by the digest beside them.
+ * Replays a dstack event log and compares it with the quote: RTMR = SHA-384(RTMR ‖ digest), from zeros (evidence.md, section 8).
+ * RTMR3 must equal the quote's, and so must each other register that has an entry.
  */
 export async function verifyEventLog(body: TdReport, log: string): Promise<RuntimeEvents> {
   const registers = new Map<number, Bytes>([[RUNTIME_REGISTER, new Uint8Array(48)]])
@@ -54,22 +53,24 @@ export async function verifyEventLog(body: TdReport, log: string): Promise<Runti
 }
 
 /**
- * The log is anybody's text; only what it hashes to is measured. So what is in RTMR3 must have one reading: an entry given by its
- * digest alone would hide a runtime event, and a name with a colon could take bytes from the payload, or give it some.
+ * Anyone can write a log; the quote only covers its hashes. So RTMR3 must have one reading: an entry given by its digest could
+ * hide a run-time event, and a colon in a name could move bytes between name and payload.
  */
 function assertUnambiguous({ register, type, name }: LogEntry) {
-  if (register === RUNTIME_REGISTER && type !== RUNTIME_EVENT) throw malformed('a foreign entry in RTMR3')
+  if (register === RUNTIME_REGISTER && type !== RUNTIME_EVENT) throw malformed('an entry of RTMR3 is no run-time event')
   if (type === RUNTIME_EVENT && name.includes(':')) throw malformed('a colon in the name of an event')
+  // Every lone surrogate is U+FFFD in UTF-8, so two names would have one hash.
+  if (/\p{Surrogate}/u.test(name)) throw malformed('a lone surrogate in the name of an event')
 }
 
-/** SHA-384(u32le type ‖ ":" ‖ name ‖ ":" ‖ payload), as dstack's `cc-eventlog` has it. */
+/** SHA-384(u32le type ‖ ":" ‖ name ‖ ":" ‖ payload), as in dstack's `cc-eventlog`. */
 async function hashRuntimeEvent({ type, digest: stated, name, payload }: LogEntry): Promise<Bytes> {
   const separator = new Uint8Array([0x3a])
   const prefix = new Uint8Array(4)
   new DataView(prefix.buffer).setUint32(0, type, true)
   const parts = [prefix, separator, new TextEncoder().encode(name), separator, payload]
   const computed = await digest('SHA-384', concatBytes(...parts))
-  // dstack leaves the digest of runtime events out; where it is there, it must be right.
+  // dstack omits the digest of run-time events.
   if (stated.length > 0 && !equalBytes(stated, computed)) throw malformed(`digest of ${name}`)
   return computed
 }
@@ -78,8 +79,11 @@ function parseEventLog(log: string): LogEntry[] {
   if (log.length > MAX_LOG_CHARACTERS) throw malformed('too large')
   let entries: unknown
   try {
-    entries = parseJson(log)
-  } catch {
+    const bytes = new TextEncoder().encode(log)
+    entries = parseStrictJson(bytes, { maxLength: bytes.length })
+  } catch (cause) {
+    if (!(cause instanceof ServiceError)) throw cause
+    if (cause.code === 'json_duplicate_member') throw malformed('a member occurs twice')
     throw malformed('not JSON')
   }
   if (!Array.isArray(entries) || entries.length > MAX_ENTRIES) throw malformed('not a list of entries')
