@@ -47,13 +47,13 @@ async function signIn(page: Page, { button, name }: { button: string; name: stri
   await page.waitForURL((url) => url.origin === origin)
 }
 
-/** Signs in, takes an ether and pays. */
+/** Signs in, gets test ETH and pays. */
 async function pay(page: Page): Promise<void> {
   await signIn(page, { button: 'Sign in', name: 'alice' })
   const funded = page.waitForResponse((response) => response.url().endsWith('/faucet'))
-  await press(page, 'Take an ether')
+  await press(page, 'Get test ETH')
   assert.equal((await funded).status(), 200)
-  await press(page, 'Pay 0.001 ether')
+  await press(page, 'Pay 0.001 ETH')
 }
 
 export function driveVite(example: Example): Promise<void> {
@@ -69,7 +69,7 @@ export function driveVite(example: Example): Promise<void> {
 export function driveNext(example: Example): Promise<void> {
   return withPage(example, async (page) => {
     const html = await (await fetch(example.url)).text()
-    assert.match(html, /<h1>Pay with Countersign<\/h1><p>One moment …<\/p>/)
+    assert.match(html, /<h1>Pay with Countersign<\/h1><p>Loading…<\/p>/)
     await pay(page)
     const link = page.getByRole('link', { name: /^Proof of 0x/ })
     const txHash = (await link.textContent(WAIT))?.slice('Proof of '.length) ?? ''

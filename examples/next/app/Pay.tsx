@@ -9,7 +9,7 @@ export function Pay() {
   const { signAndSend, pending, error, lastResult } = useSign()
 
   // What the server renders, and the browser first.
-  if (!ready) return <p>One moment …</p>
+  if (!ready) return <p>Loading…</p>
   if (!user)
     return (
       <>
@@ -21,7 +21,7 @@ export function Pay() {
     )
   if (!wallet) return <p>{serviceError?.message ?? 'Creating your wallet…'}</p>
 
-  const takeEther = () =>
+  const getTestEth = () =>
     fetch(`${config.rpcUrl}/faucet`, { method: 'POST', body: JSON.stringify({ address: wallet.address }) })
   const pay = () => signAndSend({ to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', value: '0.001' })
   return (
@@ -29,11 +29,11 @@ export function Pay() {
       <p>
         {user.name}: {wallet.address}
       </p>
-      <button type="button" onClick={() => takeEther().catch(() => {})}>
-        Take an ether
+      <button type="button" onClick={() => getTestEth().catch(() => {})}>
+        Get test ETH
       </button>
       <button type="button" disabled={pending} onClick={() => pay().catch(() => {})}>
-        Pay 0.001 ether
+        Pay 0.001 ETH
       </button>
       <button type="button" onClick={() => logout().catch(() => {})}>
         Sign out

@@ -15,7 +15,7 @@ function Pay() {
   const { signAndSend, pending, error, lastResult } = useSign()
   const { proof } = useAttestation(lastResult?.attestationSlug)
 
-  if (!ready) return <p>One moment …</p>
+  if (!ready) return <p>Loading…</p>
   if (!user)
     return (
       <>
@@ -27,7 +27,7 @@ function Pay() {
     )
   if (!wallet) return <p>{serviceError?.message ?? 'Creating your wallet…'}</p>
 
-  const takeEther = () =>
+  const getTestEth = () =>
     fetch(`${config.rpcUrl}/faucet`, { method: 'POST', body: JSON.stringify({ address: wallet.address }) })
   const pay = () => signAndSend({ to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', value: '0.001' })
   return (
@@ -35,11 +35,11 @@ function Pay() {
       <p>
         {user.name}: {wallet.address}
       </p>
-      <button type="button" onClick={() => takeEther().catch(() => {})}>
-        Take an ether
+      <button type="button" onClick={() => getTestEth().catch(() => {})}>
+        Get test ETH
       </button>
       <button type="button" disabled={pending} onClick={() => pay().catch(() => {})}>
-        Pay 0.001 ether
+        Pay 0.001 ETH
       </button>
       <button type="button" onClick={() => logout().catch(() => {})}>
         Sign out
@@ -47,7 +47,7 @@ function Pay() {
       {error && <p role="alert">{error.message}</p>}
       {lastResult && (
         <p role="status">
-          {lastResult.txHash}: proof {proof?.status ?? 'is on its way'}
+          {lastResult.txHash}: proof {proof?.status ?? 'pending'}
         </p>
       )}
     </>

@@ -5,22 +5,19 @@ import { expect, test } from 'vitest'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 
-/** The code of each section that has some; the blocks of one section belong together. */
+/** The samples of a page with the heading above each. A sample that is not a complete module is marked `fragment`. */
 function readExamples(path: string): { title: string; code: string }[] {
   const text = readFileSync(new URL(path, import.meta.url), 'utf8')
-  return text
-    .split(/^## /m)
-    .slice(1)
-    .map((section) => ({
-      title: section.slice(0, section.indexOf('\n')),
-      code: [...section.matchAll(/^```tsx?\n(.*?)^```$/gms)].map(([, block]) => block).join('\n'),
-    }))
-    .filter(({ code }) => code !== '')
+  return text.split(/^##+ /m).flatMap((section) => {
+    const title = section.slice(0, section.indexOf('\n'))
+    return [...section.matchAll(/^```tsx?\n(.*?)^```$/gms)].map(([, code = '']) => ({ title, code }))
+  })
 }
 
-test('the examples of README and reference compile as they stand', () => {
-  const examples = [...readExamples('../README.md'), ...readExamples('../../../docs/sdk.md')]
-  expect(examples.length).toBeGreaterThanOrEqual(14)
+test('the examples of the pages for app developers compile', () => {
+  const pages = ['sdk', 'testing-your-app', 'vaults', 'webhooks'].map((page) => `../../../docs/build/${page}.md`)
+  const examples = [...pages, '../README.md'].flatMap(readExamples)
+  expect(examples.length).toBeGreaterThanOrEqual(8)
   // Within the package, where its own name and its peers resolve.
   const folder = mkdtempSync(`${here}examples-`)
   try {
@@ -40,14 +37,14 @@ test('the examples of README and reference compile as they stand', () => {
   }
 })
 
-test('five minutes of the reference is the app of examples/vite, letter by letter', () => {
-  const [five] = readExamples('../../../docs/sdk.md')
-  expect(five?.title).toBe('Five minutes')
-  expect(five?.code).toBe(readFileSync(new URL('../../../examples/vite/src/App.tsx', import.meta.url), 'utf8'))
+test('the quick start is the app of examples/vite', () => {
+  const [first] = readExamples('../../../docs/build/sdk.md')
+  expect(first?.title).toBe('Quick start')
+  expect(first?.code).toBe(readFileSync(new URL('../../../examples/vite/src/App.tsx', import.meta.url), 'utf8'))
 })
 
 test('the reference names every function that is exported', async () => {
-  const reference = readFileSync(new URL('../../../docs/sdk.md', import.meta.url), 'utf8')
+  const reference = readFileSync(new URL('../../../docs/build/sdk.md', import.meta.url), 'utf8')
   const modules = await Promise.all([
     import('../src/index.ts'),
     import('../src/viem/toServiceAccount.ts'),
