@@ -1,8 +1,8 @@
-# The coordinator, the worker and the operator's view: one image, three commands. From the root of the repository:
+# The coordinator, the worker, admin and doctor in one image. Run from the root of the repository:
 #   docker build -f deploy/coordinator.Dockerfile --build-arg NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:… -t countersign-coordinator .
-# docs/run/deploy.md says what is pinned here, and what you have to fill in.
+# docs/run/deploy.md lists the pinned inputs and those that you pass.
 
-# Builds, and lends its C library. Name its digest: a tag can be moved.
+# The build stage, which also provides the C library. Pass a digest, because tags can move.
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
@@ -18,7 +18,7 @@ COPY packages/receipt/package.json packages/receipt/
 COPY packages/service/package.json packages/service/
 COPY packages/testing/package.json packages/testing/
 COPY services/coordinator/package.json services/coordinator/
-# The Node that will run comes from npm, under the hash in its lockfile. No package runs a script of its own.
+# The runtime Node comes from npm, pinned by the hash in its lockfile. No package runs install scripts.
 RUN npm ci --prefix scripts/runtime --ignore-scripts \
   && npm install --no-save --omit=dev --ignore-scripts --workspace @countersign/coordinator
 COPY packages/attestation/src packages/attestation/src
@@ -36,7 +36,7 @@ COPY deploy/programs deploy/programs
 RUN scripts/runtime/node_modules/node-linux-*/bin/node -C source deploy/measure.ts \
   --image coordinator --libraries --stage out/root --out out/manifest.json
 
-# docker build --target manifest --output . writes the list of everything that is in the image.
+# docker build --target manifest --output . writes the list of all files in the image.
 FROM scratch AS manifest
 COPY --from=build /src/out/manifest.json /
 
@@ -49,10 +49,9 @@ COPY --from=build /src/out/root/ /
 WORKDIR /app
 USER 65532:65532
 EXPOSE 8080
-# The worker serves nothing: give it `--no-healthcheck`, and let its process be its health.
+# Run the worker with `--no-healthcheck`: it serves no health endpoint.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["/bin/launch", "health"]
-# Linked with nothing: before it no code runs that the environment of the container could steer, and after it none gets more of that than
-# the names in deploy/launcher.
+# The launcher is static, so no loader reads the environment before it runs. It passes on only the variables that deploy/launcher lists.
 ENTRYPOINT ["/bin/launch"]
 CMD ["coordinator"]

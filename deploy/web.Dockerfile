@@ -1,8 +1,8 @@
-# The web app behind a small server. From the root of the repository:
+# The web app and a small server. Run from the root of the repository:
 #   docker build -f deploy/web.Dockerfile --build-arg NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:… -t countersign-web .
-# It needs a config.json, mounted where WEB_CONFIG_FILE says: apps/web/README.md.
+# Mount a config.json at WEB_CONFIG_FILE: see apps/web/README.md.
 
-# Builds, and lends its C library. Name its digest: a tag can be moved.
+# The build stage, which also provides the C library. Pass a digest, because tags can move.
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
@@ -18,7 +18,7 @@ COPY packages/sdk/package.json packages/sdk/
 COPY packages/service/package.json packages/service/
 COPY packages/verify/package.json packages/verify/
 COPY apps/web/package.json apps/web/
-# With the tools that build: none of it gets into the image.
+# Installs the build tools too. None of them is copied into the image.
 RUN npm ci --prefix scripts/runtime --ignore-scripts \
   && npm install --no-save --ignore-scripts --workspace @countersign/web --workspace @countersign/service --include-workspace-root
 COPY tsconfig.base.json ./
@@ -49,7 +49,7 @@ COPY deploy/web deploy/web
 RUN scripts/runtime/node_modules/node-linux-*/bin/node -C source deploy/measure.ts \
   --image web --libraries --stage out/root --out out/manifest.json
 
-# docker build --target manifest --output . writes the list of everything that is in the image.
+# docker build --target manifest --output . writes the list of all files in the image.
 FROM scratch AS manifest
 COPY --from=build /src/out/manifest.json /
 
@@ -64,7 +64,6 @@ USER 65532:65532
 EXPOSE 8088
 HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 \
   CMD ["/bin/launch", "health"]
-# Linked with nothing: before it no code runs that the environment of the container could steer, and after it none gets more of that than
-# the names in deploy/launcher.
+# The launcher is static, so no loader reads the environment before it runs. It passes on only the variables that deploy/launcher lists.
 ENTRYPOINT ["/bin/launch"]
 CMD ["web"]
