@@ -35,19 +35,47 @@ export type ApiDocument = {
   paths: Record<string, Record<string, Operation>>
 }
 
-/** `GET /docs`: the OpenAPI document as a page. */
-export function renderDocsPage(document: ApiDocument): string {
+/** The HTTP API as HTML, and its headings in order. */
+export function renderApiReference(document: ApiDocument) {
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, operation]) => renderOperation(method, path, operation)),
+    Object.entries(item).map(([method, operation]) => ({ method, path, operation })),
   )
   const schemas = Object.entries(document.components.schemas).map(
     ([name, schema]) =>
-      `<h2 id="schema-${escapeHtml(name)}">${escapeHtml(name)}</h2><pre>${escapeHtml(JSON.stringify(schema, null, 2))}</pre>`,
+      `<h3 id="schema-${escapeHtml(name)}">${escapeHtml(name)}</h3><pre>${escapeHtml(JSON.stringify(schema, null, 2))}</pre>`,
   )
-  const { title, version, description } = document.info
-  const head = `<h1>${escapeHtml(title)} <small>${escapeHtml(version)}</small></h1><p>${escapeHtml(description)}</p>`
-  const links = '<p><a href="/openapi.json">openapi.json</a> · <a href="/docs/errors">error codes</a></p>'
-  return renderPage(title, [head, links, ...operations, '<h1>Schemas</h1>', ...schemas].join('\n'))
+  const headings = [
+    ...operations.map(({ method, path, operation: { summary, description = '' } }) => {
+      return {
+        level: 2,
+        id: `${method}-${path}`,
+        text: `${method.toUpperCase()} ${path}`,
+        words: `${summary}. ${description}`,
+      }
+    }),
+    { level: 2, id: 'schemas', text: 'Schemas', words: '' },
+    ...Object.keys(document.components.schemas).map((name) => ({
+      level: 3,
+      id: `schema-${name}`,
+      text: name,
+      words: '',
+    })),
+  ]
+  const parts = [
+    `<p>${escapeHtml(document.info.description)}</p>`,
+    '<p><a href="/openapi.json">openapi.json</a> · <a href="/docs/errors">error codes</a></p>',
+    ...operations.map(({ method, path, operation }) => renderOperation(method, path, operation)),
+    '<h2 id="schemas">Schemas</h2>',
+    ...schemas,
+  ]
+  return { html: parts.join('\n'), headings }
+}
+
+/** `GET /docs/api`, where the documentation site is not built. */
+export function renderApiPage(document: ApiDocument): string {
+  const { title, version } = document.info
+  const head = `<h1>${escapeHtml(title)} <small>${escapeHtml(version)}</small></h1>`
+  return renderPage(title, `${head}\n${renderApiReference(document).html}`)
 }
 
 /** `GET /docs/errors`: where the `type` of every problem points. */
@@ -65,13 +93,13 @@ function renderOperation(method: string, path: string, operation: Operation): st
   const { summary, description = '', security, parameters = [], requestBody, responses } = operation
   const parts = [
     `<h2 id="${escapeHtml(`${method}-${path}`)}"><span class="method">${escapeHtml(method)}</span> <code>${escapeHtml(path)}</code></h2>`,
-    `<p>${escapeHtml(summary)}. ${escapeHtml(description)}${security === undefined ? '' : ' Needs a session.'}</p>`,
+    `<p>${renderWords(`${summary}. ${description}`)}${security === undefined ? '' : ' Needs a session.'}</p>`,
   ]
   if (parameters.length > 0) {
     const rows = parameters.map((parameter) => [
       `<code>${escapeHtml(parameter.name)}</code>`,
       escapeHtml(parameter.in + (parameter.required ? '' : ', optional')),
-      escapeHtml(parameter.description ?? ''),
+      renderWords(parameter.description ?? ''),
     ])
     parts.push(renderTable(['Parameter', 'In', 'Meaning'], rows))
   }
@@ -80,12 +108,15 @@ function renderOperation(method: string, path: string, operation: Operation): st
   }
   const rows = Object.entries(responses).map(([status, response]) => [
     escapeHtml(status),
-    escapeHtml(response.description),
+    renderWords(response.description),
     renderContent(response.content ?? {}),
   ])
   parts.push(renderTable(['Status', 'Meaning', 'Body'], rows))
   return parts.join('\n')
 }
+
+/** Descriptions are Markdown; ours have code spans only. */
+const renderWords = (text: string) => escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>')
 
 function renderContent(content: Content): string {
   return Object.entries(content)
@@ -102,7 +133,7 @@ function renderContent(content: Content): string {
 function renderTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const cells = (tag: string, row: readonly string[]) => row.map((cell) => `<${tag}>${cell}</${tag}>`).join('')
   const body = rows.map((row) => `<tr>${cells('td', row)}</tr>`).join('')
-  return `<table><thead><tr>${cells('th', head)}</tr></thead><tbody>${body}</tbody></table>`
+  return `<div class="scroll"><table><thead><tr>${cells('th', head)}</tr></thead><tbody>${body}</tbody></table></div>`
 }
 
 /** A page of its own, to be sent with `DOCS_CSP`. */

@@ -1,5 +1,5 @@
 import { createDocument } from './apiDocument.ts'
-import { DOCS_CSP, renderDocsPage, renderErrorsPage } from './docsPage.ts'
+import { DOCS_CSP, renderApiPage, renderErrorsPage } from './docsPage.ts'
 import type { Handlers } from './router.ts'
 
 export type DocsRoutesDeps = { publicUrl: string; version: string; sessionCookie: string }
@@ -18,7 +18,7 @@ export function registerDocsRoutes(handlers: Handlers, deps: DocsRoutesDeps): vo
 
   handlers.set('GET /docs', (c) => {
     c.header('content-security-policy', DOCS_CSP)
-    docsPage ??= renderDocsPage(createDocument(deps))
+    docsPage ??= renderApiPage(createDocument(deps))
     return c.html(docsPage)
   })
 

@@ -1,0 +1,170 @@
+/** What the pages do beyond links: the theme, the search, and small comforts. Nothing here writes HTML. */
+
+const root = document.documentElement
+const base = root.dataset.base ?? ''
+
+function find(selector) {
+  const element = document.querySelector(selector)
+  if (element === null) throw new Error(`no ${selector} on this page`)
+  return element
+}
+
+function create(name, className, text = '') {
+  const element = document.createElement(name)
+  element.className = className
+  element.textContent = text
+  return element
+}
+
+// The theme: `theme.js` applies the stored choice before the first paint.
+const themeButton = find('.theme-button')
+themeButton.hidden = false
+themeButton.addEventListener('click', () => {
+  const isDark = root.dataset.theme ? root.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches
+  root.dataset.theme = isDark ? 'light' : 'dark'
+  try {
+    localStorage.setItem('countersign:theme', root.dataset.theme)
+  } catch {
+    // Storage is blocked. The choice holds for this page.
+  }
+})
+
+// The search. Its code and index load when it is first opened.
+const dialog = find('dialog.search')
+const input = find('dialog.search input')
+const results = find('.search-results')
+const status = find('.search-status')
+const searchButton = find('.search-button')
+let loading
+
+async function loadIndex() {
+  const [module, response] = await Promise.all([
+    import(`${base}/assets/minisearch.js`),
+    fetch(`${base}/assets/search.json`),
+  ])
+  // The fields are those of `createSearchIndex` in `build.ts`.
+  const options = { fields: ['title', 'heading', 'text'], storeFields: ['title', 'heading', 'text'] }
+  return module.default.loadJSON(await response.text(), options)
+}
+
+function openSearch() {
+  if (dialog.open) return
+  dialog.showModal()
+  input.select()
+  loading ??= loadIndex()
+}
+
+async function search() {
+  const query = input.value.trim()
+  loading ??= loadIndex()
+  let index
+  try {
+    index = await loading
+  } catch {
+    loading = undefined
+    status.textContent = 'The search index could not be loaded. Check your connection and try again.'
+    return
+  }
+  if (query !== input.value.trim()) return
+  const boost = { title: 4, heading: 3 }
+  const found = query === '' ? [] : index.search(query, { prefix: true, fuzzy: 0.15, boost, combineWith: 'AND' })
+  const hits = found.slice(0, 12)
+  results.replaceChildren(...hits.map(createResult))
+  status.textContent = query === '' ? '' : hits.length === 0 ? 'No results.' : `${found.length} results`
+}
+
+function createResult({ id, title, heading, text, terms }) {
+  const link = create('a', '')
+  link.href = `${base}/${id}`
+  link.append(create('strong', '', heading || title))
+  if (heading !== '') link.append(create('span', 'search-page', title))
+  const snippet = create('span', 'search-text')
+  snippet.append(...markTerms(cutSnippet(text, terms), terms))
+  link.append(snippet)
+  link.addEventListener('click', () => dialog.close())
+  const item = create('li', '')
+  item.append(link)
+  return item
+}
+
+/** About 150 characters of the text, around the first term. */
+function cutSnippet(text, terms) {
+  const places = terms.map((term) => text.toLowerCase().indexOf(term)).filter((place) => place >= 0)
+  const start = Math.max(0, Math.min(...(places.length > 0 ? places : [0])) - 50)
+  const cut = text.slice(start, start + 150)
+  return `${start > 0 ? '…' : ''}${cut}${start + 150 < text.length ? '…' : ''}`
+}
+
+function markTerms(text, terms) {
+  const escaped = terms.map((term) => term.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'))
+  const parts = escaped.length === 0 ? [text] : text.split(new RegExp(`(${escaped.join('|')})`, 'giu'))
+  return parts.map((part, place) => (place % 2 === 1 ? create('mark', '', part) : new Text(part)))
+}
+
+function moveInResults(step) {
+  const links = [input, ...results.querySelectorAll('a')]
+  const place = links.indexOf(document.activeElement)
+  links[Math.min(links.length - 1, Math.max(0, place + step))]?.focus()
+}
+
+searchButton.hidden = false
+searchButton.addEventListener('click', openSearch)
+input.addEventListener('input', () => void search())
+dialog.addEventListener('click', (event) => {
+  if (event.target === dialog) dialog.close()
+})
+dialog.addEventListener('keydown', (event) => {
+  if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+    event.preventDefault()
+    moveInResults(event.key === 'ArrowDown' ? 1 : -1)
+  }
+  // In a search field Escape would only clear the text.
+  if (event.key === 'Escape') dialog.close()
+  if (event.key === 'Enter' && event.target === input) results.querySelector('a')?.click()
+})
+document.addEventListener('keydown', (event) => {
+  const isTyping = event.target instanceof Element && event.target.closest('input, textarea') !== null
+  const isShortcut = (event.key === '/' && !isTyping) || (event.key === 'k' && (event.ctrlKey || event.metaKey))
+  if (!isShortcut) return
+  event.preventDefault()
+  openSearch()
+})
+
+// The link to this page is in view, also in a long list.
+const side = find('#navigation')
+const current = side.querySelector('[aria-current]')
+if (current !== null && current.offsetTop > side.clientHeight)
+  side.scrollTop = current.offsetTop - side.clientHeight / 2
+
+// Blocks that scroll sideways can be reached by keyboard.
+for (const block of document.querySelectorAll('pre, .scroll')) {
+  if (block.scrollWidth > block.clientWidth) block.tabIndex = 0
+}
+
+for (const block of document.querySelectorAll('article pre')) {
+  const button = create('button', 'copy', 'Copy')
+  button.type = 'button'
+  button.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(block.querySelector('code')?.textContent ?? block.textContent ?? '')
+    button.textContent = 'Copied'
+    setTimeout(() => (button.textContent = 'Copy'), 1500)
+  })
+  const frame = create('div', 'code')
+  block.replaceWith(frame)
+  frame.append(block, button)
+}
+
+// On this page: marks the section that is being read.
+const marks = [...document.querySelectorAll('.contents a')].flatMap((link) => {
+  const heading = document.getElementById(decodeURIComponent(link.hash.slice(1)))
+  return heading ? [{ link, heading }] : []
+})
+function markSection() {
+  const current = marks.findLast(({ heading }) => heading.getBoundingClientRect().top < 120) ?? marks[0]
+  for (const mark of marks) {
+    if (mark === current) mark.link.setAttribute('aria-current', 'location')
+    else mark.link.removeAttribute('aria-current')
+  }
+}
+document.addEventListener('scroll', markSection, { passive: true })
+markSection()
