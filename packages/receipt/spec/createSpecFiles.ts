@@ -11,7 +11,7 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { z } from 'zod'
 import { goldenVaults } from '../test/vaults.ts'
 import { createTamperings } from './tampered.ts'
-import { createEvidenceTamperings } from './tamperedEvidence.ts'
+import { createEvidenceTamperings, createVariants } from './tamperedEvidence.ts'
 import { createLogTamperings, goldenLog } from './tamperedLog.ts'
 import { createTamperingsV2, type GoldenBlocks } from './tamperedV2.ts'
 import { createVaultTamperings } from './tamperedVault.ts'
@@ -41,6 +41,7 @@ export async function createSpecFiles(): Promise<Map<string, string>> {
       toJson({ cid, anchors, roots: service.roots, mockEntropyKeys: service.mockEntropyKeys, verdict: 'mock' }),
     ],
     ['golden/tampered.json', toJson(tamperings)],
+    ['golden/variants.json', toJson(await createVariants(service, receipt, golden))],
     ...(await createSpecFilesV2()),
   ])
 }

@@ -8,6 +8,7 @@ import { ServiceError, toCanonicalJson } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createSpecFiles, GOLDEN_SIGNED_AT, readSpecFile } from '../../spec/createSpecFiles.ts'
 import { type Tampering, tamper } from '../../spec/tampered.ts'
+import type { Variant } from '../../spec/tamperedEvidence.ts'
 import { failures, service, statusOf } from '../../test/checkReceipt.ts'
 import { anchorSteps, requiredSteps, type Step, type StepId } from '../check/steps.ts'
 import { type CheckReceiptOptions, checkReceipt } from '../checkReceipt.ts'
@@ -93,6 +94,15 @@ describe('the golden files', () => {
       expect(failures(result)[0]).toBe(step)
     },
   )
+})
+
+const variants: Variant[] = JSON.parse(readSpecFile('golden/variants.json'))
+
+test.each(variants.map((variant) => [variant.name, variant] as const))('accepts %s', async (_, variant) => {
+  const anchors = { ...honest.anchors, ...variant.anchors }
+  const result = await check({ anchors }, toCanonicalJson(tamper(honest.receipt, variant)))
+  expect([failures(result), result.verdict]).toEqual([[], 'mock'])
+  expect(result.isKnownCode).toBe(true)
 })
 
 describe('a stranger’s anchors come from the stranger', () => {
