@@ -11,7 +11,7 @@ const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 export function assertApprover(path: string, value: unknown): asserts value is Approver {
   const names = { required: ['publicKey', 'rpId', 'origins'] } as const
   const { publicKey, rpId, origins } = readMembers(value, names, (details) => malformed(`${path}: ${details}`))
-  if (!isP256Key(publicKey)) throw malformed(`${path}.publicKey is not an uncompressed point of P-256 in hex`)
+  if (!isP256Key(publicKey)) throw malformed(`${path}.publicKey is not an uncompressed P-256 point`)
   if (!isDomain(rpId)) throw malformed(`${path}.rpId is not a domain in lower case`)
   assertList(`${path}.origins`, origins, (one, origin) => assertOrigin(one, origin, rpId))
 }
@@ -21,11 +21,14 @@ function isP256Key(value: unknown): value is string {
   return isHex(value, 65) && value.startsWith('04') && p256.utils.isValidPublicKey(fromHex(value), false)
 }
 
-/** WebAuthn §5.1.2: a relying party is named by a domain, in ASCII, never by an IP address. */
+/**
+ * WebAuthn §5.1.2: a relying party has an ASCII domain as its id, never an IP address. Browsers read a host as IPv4 if its last label is a
+ * decimal or hex number (WHATWG URL, "ends in a number checker").
+ */
 function isDomain(value: unknown): value is string {
   if (typeof value !== 'string' || value.length > MAX_DOMAIN_LENGTH) return false
   const labels = value.split('.')
-  return labels.every((label) => LABEL.test(label)) && !/^\d+$/.test(labels.at(-1) ?? '')
+  return labels.every((label) => LABEL.test(label)) && !/^(?:\d+|0x[\da-f]*)$/.test(labels.at(-1) ?? '')
 }
 
 /**
@@ -39,6 +42,6 @@ function assertOrigin(path: string, value: unknown, rpId: string): asserts value
   const isLocal = host === 'localhost' || host.endsWith('.localhost')
   if (scheme === 'http' && !isLocal) throw malformed(`${path} is not https`)
   const isPort = port === undefined || (Number(port) <= 65_535 && port !== (scheme === 'https' ? '443' : '80'))
-  if (!isPort) throw malformed(`${path} has a port that no browser writes`)
+  if (!isPort) throw malformed(`${path} has an invalid port`)
   if (host !== rpId && !host.endsWith(`.${rpId}`)) throw malformed(`${path} is not in the domain of rpId`)
 }

@@ -5,6 +5,7 @@ import {
   isEntropySetting,
   isHex,
   isMajority,
+  MAX_WITNESSES,
   parseCanonicalJson,
   readMembers,
   ServiceError,
@@ -56,11 +57,11 @@ export function assertPolicyForm(value: unknown): asserts value is Policy {
   if (log !== null) assertLog(log)
   assertItems('approvers', approvers, assertApprover)
   if (new Set(approvers.map(({ publicKey }) => publicKey)).size !== approvers.length) {
-    throw malformed('approvers: a key is there twice')
+    throw malformed('approvers: repeated key')
   }
   assertList('rules', rules, assertRule)
   for (const [index, { approvals }] of rules.entries()) {
-    if (approvals > approvers.length) throw malformed(`rules[${index}].approvals is more than there are approvers`)
+    if (approvals > approvers.length) throw malformed(`rules[${index}].approvals is above the number of approvers`)
   }
   assertTiming({ time, schedule, rules })
 }
@@ -128,6 +129,7 @@ function assertLog(value: unknown): void {
   const names = { required: ['witnesses', 'quorum'] } as const
   const { witnesses, quorum } = readMembers(value, names, (details) => malformed(`log: ${details}`))
   assertList('log.witnesses', witnesses, assertWitness)
+  if (witnesses.length > MAX_WITNESSES) throw malformed('log has more than 32 witnesses')
   assertNatural('log.quorum', quorum, 1)
   // With half of them or fewer, two histories could each have their quorum.
   if (!isMajority(quorum, witnesses.length)) throw malformed('log.quorum is not a majority of the witnesses')
@@ -154,7 +156,7 @@ function assertFewSources({ time = [] }: Policy): void {
 
 function assertTiming({ time, schedule, rules }: { time: unknown; schedule: unknown; rules: readonly Rule[] }): void {
   if (schedule === undefined) {
-    if (time !== undefined) throw malformed('time is only for policies with a schedule')
+    if (time !== undefined) throw malformed('time needs a schedule')
     return
   }
   const names = { required: ['startsAtMs', 'everyS', 'count'] } as const
@@ -164,7 +166,7 @@ function assertTiming({ time, schedule, rules }: { time: unknown; schedule: unkn
   assertNatural('schedule.count', count, 1)
   assertList('time', time, assertTimeSource)
   // A schedule counts nonces. What has none would escape it.
-  if (rules.some(({ kind }) => kind !== 'transaction')) throw malformed('with a schedule, rules are for transactions')
+  if (rules.some(({ kind }) => kind !== 'transaction')) throw malformed('a schedule allows only transaction rules')
 }
 
 function assertTimeSource(path: string, value: unknown): asserts value is TimeSource {

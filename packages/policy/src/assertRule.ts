@@ -43,7 +43,7 @@ function assertTransactionRule(path: string, value: unknown): void {
   assertNatural(`${path}.approvals`, rule.approvals)
   if (rule.selectors === undefined) {
     const isAlone = rule.words === undefined && rule.arguments === undefined
-    if (!isAlone) throw malformed(`${path}: words and arguments are only for rules with selectors`)
+    if (!isAlone) throw malformed(`${path}: words and arguments need selectors`)
     return
   }
   const { words } = rule
@@ -59,9 +59,9 @@ function assertSelector(path: string, value: unknown): asserts value is Hex {
 
 function assertArguments(path: string, value: unknown, words: number): void {
   assertList(path, value, assertArgument)
-  if (value.some(({ at }) => at >= words)) throw malformed(`${path}: a word is not among those of the rule`)
+  if (value.some(({ at }) => at >= words)) throw malformed(`${path}: a word is out of range`)
   // Two readings of one word would leave its reader to combine them.
-  if (new Set(value.map(({ at }) => at)).size !== value.length) throw malformed(`${path}: a word is there twice`)
+  if (new Set(value.map(({ at }) => at)).size !== value.length) throw malformed(`${path}: repeated word`)
 }
 
 function assertArgument(path: string, value: unknown): asserts value is ArgumentRule {
@@ -99,7 +99,7 @@ function assertDomain(path: string, value: unknown): asserts value is DomainRule
   const fail = (details: string) => malformed(`${path}: ${details}`)
   const optional = ['name', 'version', 'chainId', 'verifyingContract'] as const
   const { name, version, chainId, verifyingContract } = readMembers(value, { required: [], optional }, fail)
-  if (Object.keys(value as object).length === 0) throw fail('a domain has at least one member')
+  if (Object.keys(value as object).length === 0) throw fail('empty domain')
   if (name !== undefined && typeof name !== 'string') throw fail('name is not a text')
   if (version !== undefined && typeof version !== 'string') throw fail('version is not a text')
   if (chainId !== undefined) assertChainId(`${path}.chainId`, chainId)
@@ -108,5 +108,5 @@ function assertDomain(path: string, value: unknown): asserts value is DomainRule
 
 /** A name that EIP-712 lets a struct have: none other could ever match. */
 function assertIdentifier(path: string, value: unknown): asserts value is string {
-  if (typeof value !== 'string' || !IDENTIFIER.test(value)) throw malformed(`${path} is not a name of a struct`)
+  if (typeof value !== 'string' || !IDENTIFIER.test(value)) throw malformed(`${path} is not a struct name`)
 }

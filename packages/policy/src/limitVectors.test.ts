@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs'
+import { fromHex } from '@countersign/protocol'
+import { expect, test } from 'vitest'
+import { createLimitVectors, judgePolicy, toLimitVectorFile } from '../vectors/createLimitVectors.ts'
+import vectors from '../vectors/policy-v1.vectors.json' with { type: 'json' }
+import { checkApprovals, type Policy, verifyEs256 } from './index.ts'
+
+const file = readFileSync(new URL('../vectors/limits-v1.vectors.json', import.meta.url), 'utf8')
+const { policies, approvals } = JSON.parse(file) as ReturnType<typeof createLimitVectors>
+
+test('the file is what the script makes, to the byte', () => {
+  expect(file).toBe(toLimitVectorFile(createLimitVectors()))
+})
+
+test('policies at the limits are accepted or rejected as the file states', () => {
+  for (const { name, code, json } of policies) expect([name, judgePolicy(json)]).toEqual([name, code])
+})
+
+test('approvals at the limits are valid or invalid as the file states', () => {
+  const policy = vectors.policies[1]?.policy as Policy
+  for (const { name, digest, reason, ...vector } of approvals) {
+    const given = { ...vector, policy, digest: fromHex(digest.slice(2)) }
+    const verdict = checkApprovals({ verifyEs256 }, given)
+    expect([name, verdict]).toEqual([name, reason === null ? { valid: true } : { valid: false, reason, index: 0 }])
+  }
+})
+
+// Not the code under test: the URL parser decides what browsers take for a domain.
+test('an accepted origin is what a browser writes, and an accepted rpId is no IP address', () => {
+  for (const { name, code, json } of policies) {
+    if (code !== null || !name.startsWith('rpId')) continue
+    for (const { rpId, origins } of (JSON.parse(json) as Policy).approvers) {
+      expect(new URL(`https://${rpId}`).hostname).toBe(rpId)
+      for (const origin of origins) expect(new URL(origin).origin).toBe(origin)
+    }
+  }
+})
