@@ -34,7 +34,7 @@ export type VerifyWebhookParameters = {
   body: Uint8Array | string
   /** Those you trust, `whpk_…`, from `GET /health/attestation`. Never those that came with the request. */
   keys: readonly string[]
-  /** Whether you have acted on this id before. Write ids down with what you did, in one transaction; forget them after a week. */
+  /** Whether you have acted on this id before. Write ids down with what you did, in one transaction; keep them for 30 days. */
   seen?: (id: string) => boolean | Promise<boolean>
   /** How far the time of the webhook may be from yours (300). */
   toleranceS?: number

@@ -21,8 +21,11 @@ type Settings = { env: Env; name(part: string): string; get(part: string): strin
  * Any number of them, side by side.
  */
 export function readProviders(env: Env, readFile: ReadFile, report: Fault): ProviderConfig[] {
-  const fault: Fault = (setting, problem, fix = `Set ${setting} as docs/sign-in.md explains for your provider.`) =>
-    report(setting, problem, fix)
+  const fault: Fault = (
+    setting,
+    problem,
+    fix = `Set ${setting} as docs/build/sign-in.md explains for your provider.`,
+  ) => report(setting, problem, fix)
   const isOfProvider = (name: string) => /^OIDC_/i.test(name) && name !== 'OIDC_ISSUERS' && env[name] !== undefined
   const names = Object.keys(env).filter(isOfProvider)
   const ids = new Set<string>()
