@@ -51,20 +51,20 @@ export function parseRootSecretPolicy(
   try {
     value = parseStrictJson(new TextEncoder().encode(text), { maxLength: MAX_BYTES })
   } catch {
-    return { faults: ['is not JSON, or has a member twice'] }
+    return { faults: ['expected JSON without duplicate members'] }
   }
-  if (!isPlainObject(value)) return { faults: ['is not an object'] }
+  if (!isPlainObject(value)) return { faults: ['expected an object'] }
   // A misspelt member would silently let more enclaves in than was meant.
   const faults = Object.keys(value)
     .filter((name) => !Object.hasOwn(MEMBERS, name))
-    .map((name) => `${name} is unknown`)
+    .map((name) => `unknown member ${name}`)
   for (const [name, { isValid, isRequired = false }] of Object.entries(MEMBERS)) {
     if ((isRequired || Object.hasOwn(value, name)) && !isValid(value[name])) {
-      faults.push(`${name} is not what it should be, or empty`)
+      faults.push(`invalid ${name}: malformed or empty`)
     }
   }
   if (requirePlatforms && !Object.hasOwn(value, 'platforms')) {
-    faults.push('platforms is required: list the machines that may hold the root secret')
+    faults.push('missing platforms: list the machines that may hold the root secret')
   }
   if (faults.length === 0) faults.push(...findOpenMeasurements(value as RootSecretPolicy))
   if (faults.length > 0) return { faults }
@@ -80,7 +80,7 @@ export function toQuotePolicy({ custodians: _, ...policy }: RootSecretPolicy): Q
 function findOpenMeasurements({ measurements }: RootSecretPolicy): string[] {
   return measurements.flatMap((measurement, index) => {
     const open = findOpenRegisters(measurement)
-    return open.length === 0 ? [] : [`measurements[${index}] leaves out ${open.join(', ')}`]
+    return open.length === 0 ? [] : [`measurements[${index}] lacks ${open.join(', ')}`]
   })
 }
 

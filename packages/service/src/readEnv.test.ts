@@ -104,7 +104,7 @@ describe('readSecret', () => {
   })
 
   test.each<[Record<string, string>, string]>([
-    [{ NAME: 'given', NAME_FILE: 'secret.txt' }, 'NAME, NAME_FILE: expected one of the two'],
+    [{ NAME: 'given', NAME_FILE: 'secret.txt' }, 'NAME, NAME_FILE: both are set, expected only one'],
     [{ NAME_FILE: 'gone.txt' }, 'NAME_FILE: cannot be read'],
     [{ NAME_FILE: 'empty.txt' }, 'NAME_FILE: is empty'],
   ])('%j is a fault', (env, fault) => {

@@ -3,13 +3,13 @@ import { countEdits } from './countEdits.ts'
 /** Settings by name, as `process.env` has them. */
 export type Env = Readonly<Record<string, string | undefined>>
 
-/** `setting` is the name, or several names with `, ` between them. None of the texts holds a secret. */
+/** `setting` is one name, or several separated by `, `. The texts never contain secrets. */
 export type SettingFault = { setting: string; problem: string; fix: string }
 
-/** Collects what is wrong with a setting, so that all faults are reported at once. */
+/** Collects a fault, so that the process can report all faults at once. */
 export type Fault = (setting: string, problem: string, fix?: string) => void
 
-/** Without `fix`, a fault points to the template of all settings. */
+/** Faults without `fix` point to `.env.example`. */
 export function collectFaults(): { faults: SettingFault[]; fault: Fault } {
   const faults: SettingFault[] = []
   return {
@@ -31,7 +31,7 @@ export function fileFix(setting: string): string {
   return `Put the file that ${setting} names where user ${process.getuid?.() ?? 'of this process'} can read it.`
 }
 
-/** Everything that is wrong with the configuration, at once. */
+/** All faults of the configuration. */
 export class ConfigError extends Error {
   override name = 'ConfigError'
   readonly faults: readonly SettingFault[]
@@ -41,7 +41,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** `true` or `false`; false where it is not set. */
+/** `true` or `false`; false if unset. */
 export function readBoolean(env: Env, name: string, fault: Fault): boolean {
   const value = env[name]
   if (value === undefined || value === '' || value === 'false') return false
@@ -51,7 +51,7 @@ export function readBoolean(env: Env, name: string, fault: Fault): boolean {
 
 export type IntegerBounds<Fallback> = { fallback: Fallback; min: number; max: number }
 
-/** A whole number in decimal digits; the fallback where it is not set. */
+/** A whole number in decimal digits; the fallback if unset. */
 export function readInteger<Fallback extends number | undefined>(
   env: Env,
   name: string,
@@ -67,8 +67,8 @@ export function readInteger<Fallback extends number | undefined>(
 }
 
 /**
- * A secret by its value, `NAME`, or in a file, `NAME_FILE`, without white space around it; empty where it is not set, undefined
- * after a fault. A fault never holds its text.
+ * Reads a secret from `NAME`, or from the file `NAME_FILE` without surrounding white space. Empty if unset, undefined after a fault.
+ * Faults never contain the secret.
  */
 export function readSecret(
   env: Env,
@@ -79,7 +79,7 @@ export function readSecret(
   const value = env[name] ?? ''
   const path = env[`${name}_FILE`] ?? ''
   if (path === '') return value
-  if (value !== '') return void fault(`${name}, ${name}_FILE`, 'expected one of the two')
+  if (value !== '') return void fault(`${name}, ${name}_FILE`, 'both are set, expected only one')
   let text: string
   try {
     text = readFile(path).trim()
@@ -90,8 +90,8 @@ export function readSecret(
 }
 
 /**
- * Variables by which code, or whom a process trusts, comes in from outside of what is measured: those that the loader, Node, OpenSSL, npm and
- * the packages' loaders of native code obey. An image's launcher drops them before any code runs; this is for a process that was started without.
+ * Finds variables that could load unmeasured code or change trusted certificates: those read by the dynamic loader, Node, OpenSSL, npm and
+ * packages with native code. An image's launcher drops them before any code runs; this check covers processes started without it.
  */
 export function findUnmeasured(env: Env): string[] {
   return Object.keys(env).filter((name) => UNMEASURED.test(name) && env[name] !== undefined)
@@ -100,7 +100,7 @@ export function findUnmeasured(env: Env): string[] {
 const UNMEASURED =
   /^(LD_.*|GLIBC_TUNABLES|SSL_CERT_.*|OPENSSL_.*|NODE_(?!ENV$|EXTRA_CA_CERTS$).*|npm_config_(arch|platform)|SECP256K1_PREBUILD|PREBUILDS_ONLY|LIBC|ARM_VERSION)$/
 
-/** The items between commas, without white space around them and without empty ones. */
+/** Comma-separated items, trimmed, without empty ones. */
 export function readList(text: string | undefined): string[] {
   return (text ?? '')
     .split(',')
@@ -108,7 +108,7 @@ export function readList(text: string | undefined): string[] {
     .filter((item) => item !== '')
 }
 
-/** An http or https URL without a slash at the end; the fallback where it is not set. */
+/** An http or https URL without a slash at the end; the fallback if unset. */
 export function readUrl(env: Env, name: string, fallback: string, fault: Fault): string {
   const text = (env[name] || fallback).replace(/\/+$/, '')
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) fault(name, 'expected an http or https URL')
@@ -116,8 +116,8 @@ export function readUrl(env: Env, name: string, fallback: string, fault: Fault):
 }
 
 /**
- * Reports each variable that is nearly one of `names`: a misspelt setting would be ignored without a word, and its default used.
- * Other variables are none of ours. Short names are left out, because too much is near them.
+ * Reports each variable that resembles one of `names`: a misspelled setting would be ignored silently, and its default used.
+ * Ignores other variables. Skips short names, because too many words resemble them.
  *
  * @example
  * refuseMisspelt(process.env, ['DATABASE_URL'], fault) // DATABASE_URI: unknown; did you mean DATABASE_URL?
@@ -134,13 +134,13 @@ export function refuseMisspelt(env: Env, names: readonly string[], fault: Fault)
 
 const MIN_LENGTH = 7
 
-/** One letter more, less or other, or two that changed places; in long names two such faults. */
+/** One inserted, deleted, changed or swapped letter; two in long names. */
 function isNear(text: string, known: string): boolean {
   const most = known.length < 12 ? 1 : 2
   return Math.abs(text.length - known.length) <= most && countEdits(text, known) <= most
 }
 
-/** Its first words, two or more, perhaps in the plural; or a file for what is not read from files. */
+/** The first two or more words of a name, possibly plural, or `_FILE` after a name that has no file. */
 function isPartly(text: string, known: string): boolean {
   const isStart = (words: string) => words.includes('_') && known.startsWith(`${words}_`)
   return isStart(text) || isStart(text.replace(/S$/, '')) || text === `${known}_FILE`

@@ -1,8 +1,8 @@
 import type { Env } from './readEnv.ts'
 
 /**
- * How strict a service is about its settings. In an image the launcher sets `production`, and nothing outside of the image can change it. Any other
- * value of `NODE_ENV`, or none, is development.
+ * How strictly a service checks its settings. An image's launcher always sets `production`. Unknown values of `NODE_ENV`, or
+ * none, mean development.
  */
 export type Mode = 'development' | 'staging' | 'production'
 

@@ -49,23 +49,23 @@ describe('the settings of a service', () => {
   })
 
   test.each([
-    ['no equals sign', 'PORT', 'expected NAME=VALUE, or # before a remark'],
-    ['a colon', 'PORT: 8080', 'expected NAME=VALUE, or # before a remark'],
-    ['an export', 'export PORT=8080', 'expected NAME=VALUE, or # before a remark'],
-    ['a space before the name', ' PORT=8080', 'expected NAME=VALUE, or # before a remark'],
-    ['a space after the name', 'PORT =8080', 'expected NAME=VALUE, or # before a remark'],
-    ['no name', '=8080', 'expected NAME=VALUE, or # before a remark'],
-    ['white space alone', '  ', 'expected NAME=VALUE, or # before a remark'],
-    ['an unknown name', 'PROT=8080', 'PROT is unknown'],
-    ['a name in lower case', 'port=8080', 'port is unknown'],
-    ['what only Node reads', 'NODE_ENV=production', 'NODE_ENV is unknown'],
-    ['what loads code', 'NODE_OPTIONS=--import=x', 'NODE_OPTIONS is unknown'],
-    ['a member of every object', '__proto__=1', '__proto__ is unknown'],
-    ['no provider', 'OIDC_=1', 'OIDC_ is unknown'],
-    ['a space before the value', 'PORT= 8080', 'PORT has white space before or after its value'],
-    ['a space after the value', 'PORT=8080 ', 'PORT has white space before or after its value'],
-    ['quotes', 'PORT="8080"', 'PORT is in quotes, which would be part of its value'],
-    ['single quotes', "PORT='8080'", 'PORT is in quotes, which would be part of its value'],
+    ['no equals sign', 'PORT', 'expected NAME=VALUE or a # comment'],
+    ['a colon', 'PORT: 8080', 'expected NAME=VALUE or a # comment'],
+    ['an export', 'export PORT=8080', 'expected NAME=VALUE or a # comment'],
+    ['a space before the name', ' PORT=8080', 'expected NAME=VALUE or a # comment'],
+    ['a space after the name', 'PORT =8080', 'expected NAME=VALUE or a # comment'],
+    ['no name', '=8080', 'expected NAME=VALUE or a # comment'],
+    ['white space alone', '  ', 'expected NAME=VALUE or a # comment'],
+    ['an unknown name', 'PROT=8080', 'unknown setting PROT'],
+    ['a name in lower case', 'port=8080', 'unknown setting port'],
+    ['what only Node reads', 'NODE_ENV=production', 'unknown setting NODE_ENV'],
+    ['what loads code', 'NODE_OPTIONS=--import=x', 'unknown setting NODE_OPTIONS'],
+    ['a member of every object', '__proto__=1', 'unknown setting __proto__'],
+    ['no provider', 'OIDC_=1', 'unknown setting OIDC_'],
+    ['a space before the value', 'PORT= 8080', 'unexpected white space around the value of PORT'],
+    ['a space after the value', 'PORT=8080 ', 'unexpected white space around the value of PORT'],
+    ['quotes', 'PORT="8080"', 'unexpected quotes around the value of PORT'],
+    ['single quotes', "PORT='8080'", 'unexpected quotes around the value of PORT'],
   ])('%s: the line is named', (_, line, fault) => {
     expect(faultsOf(() => read(`HOST=a\n${line}\n`))).toEqual([`line 2: ${fault}`])
   })
@@ -73,17 +73,17 @@ describe('the settings of a service', () => {
   test('a name twice is refused, with the same value too; all faults are told at once, and no value is', () => {
     const faults = faultsOf(() => read('HOST=secret\nHOST=secret\nPROT=secret\nsecret\nPORT="secret"'))
     expect(faults.map((fault) => fault.slice(0, 6))).toEqual(['line 2', 'line 3', 'line 4', 'line 5'])
-    expect(faults[0]).toBe('line 2: HOST stands there twice')
+    expect(faults[0]).toBe('line 2: duplicate setting HOST')
     expect(faults.join()).not.toContain('secret')
   })
 
   test('a setting in the environment and in the file is refused, also where both say the same; in one of them it counts', () => {
     const env = { PORT: '1', OIDC_MINE_ISSUER: 'x', HOST: '' }
     expect(faultsOf(() => read('PORT=1\nHOST=a\nOIDC_MINE_ISSUER=y', env))).toEqual([
-      'PORT: is in the environment and in settings',
-      'OIDC_MINE_ISSUER: is in the environment and in settings',
+      'PORT: set in the environment and in settings',
+      'OIDC_MINE_ISSUER: set in the environment and in settings',
     ])
-    expect(faultsOf(() => read('PORT=', env))).toEqual(['PORT: is in the environment and in settings'])
+    expect(faultsOf(() => read('PORT=', env))).toEqual(['PORT: set in the environment and in settings'])
     // Empty counts as unset, as everywhere.
     expect(read('HOST=a', env)).toEqual({ ...env, HOST: 'a' })
   })
@@ -92,7 +92,7 @@ describe('the settings of a service', () => {
     const readFile = () => expect.fail('read a file')
     const env = { NODE_ENV: 'production' }
     expect(faultsOf(() => readSettings({ env, configFile: 'settings', readFile }))).toEqual([
-      '--config: refused in production, where settings come from the environment alone',
+      '--config: rejected in production: settings come only from the environment',
     ])
   })
 

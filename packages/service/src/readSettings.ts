@@ -4,14 +4,13 @@ import { settingNames } from './settingNames.ts'
 export type ReadSettingsParameters = { env: Env; configFile: string | undefined; readFile(path: string): string }
 
 /**
- * A service's settings: those of its environment, and those of a file. None may be in both, so that neither wins over the other unseen;
- * what processes that share a file do not share (`PORT`) is in their environments. In production there is no file: an image's launcher passes what is measured, and a file beside it
- * would be a way round.
+ * Reads a service's settings from its environment and a file. A setting in both is a fault, so that neither silently overrides the other.
+ * Production rejects the file, because it could bypass the measured settings that the image's launcher passes.
  */
 export function readSettings({ env, configFile, readFile }: ReadSettingsParameters): Env {
   if (configFile === undefined) return env
   if (env.NODE_ENV === 'production') {
-    const problem = 'refused in production, where settings come from the environment alone'
+    const problem = 'rejected in production: settings come only from the environment'
     throw new ConfigError([{ setting: '--config', problem, fix: 'Set the environment of the process.' }])
   }
   let text: string
@@ -22,16 +21,15 @@ export function readSettings({ env, configFile, readFile }: ReadSettingsParamete
   }
   const settings = parseSettings(text)
   const both = Object.keys(settings).filter((name) => (env[name] ?? '') !== '')
-  const problem = `is in the environment and in ${configFile}`
+  const problem = `set in the environment and in ${configFile}`
   const fix = 'Remove one of the two.'
   if (both.length > 0) throw new ConfigError(both.map((setting) => ({ setting, problem, fix })))
   return { ...env, ...settings }
 }
 
 /**
- * Settings in a file: `NAME=VALUE` lines, as they stand; empty lines and lines that begin with `#` say nothing. Strict, because a line
- * that is read otherwise than it was meant would be a setting that nobody notices: no quotes, no spaces at the ends, no name twice, and none
- * that no service knows. Throws a `ConfigError`, whose faults name the lines and never a value.
+ * Parses `NAME=VALUE` lines, empty lines and `#` comments. Rejects quotes, surrounding spaces, duplicates and unknown names, so that
+ * no line has a silent other meaning. Throws a `ConfigError` whose faults name lines, never values.
  */
 function parseSettings(text: string): Record<string, string> {
   const { faults, fault: collect } = collectFaults()
@@ -39,20 +37,20 @@ function parseSettings(text: string): Record<string, string> {
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     if (line === '' || line.startsWith('#')) continue
     const fault = (problem: string) =>
-      collect(`line ${index + 1}`, problem, 'Correct the file; .env.example is a template of it.')
+      collect(`line ${index + 1}`, problem, 'Correct the line; .env.example shows the format.')
     const [, name = '', value = ''] = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s.exec(line) ?? []
-    if (name === '') fault('expected NAME=VALUE, or # before a remark')
-    else if (!isSettingName(name)) fault(`${name} is unknown`)
-    else if (settings.has(name)) fault(`${name} stands there twice`)
-    else if (value !== value.trim()) fault(`${name} has white space before or after its value`)
-    else if (/^["'`]/.test(value)) fault(`${name} is in quotes, which would be part of its value`)
+    if (name === '') fault('expected NAME=VALUE or a # comment')
+    else if (!isSettingName(name)) fault(`unknown setting ${name}`)
+    else if (settings.has(name)) fault(`duplicate setting ${name}`)
+    else if (value !== value.trim()) fault(`unexpected white space around the value of ${name}`)
+    else if (/^["'`]/.test(value)) fault(`unexpected quotes around the value of ${name}`)
     else settings.set(name, value)
   }
   if (faults.length > 0) throw new ConfigError(faults)
   return Object.fromEntries(settings)
 }
 
-/** Those of identity providers are found by the names that operators give them. */
+/** Operators choose the ids in `OIDC_<ID>_…`. */
 function isSettingName(name: string): boolean {
   return settingNames.includes(name) || /^OIDC_[A-Z0-9]+_[A-Z0-9_]+$/.test(name)
 }

@@ -66,7 +66,7 @@ test('--config FILE: it runs with the settings of the file; faults in it are log
   expect(await run(['--config', path], { PATH: '/bin' })).toMatchObject({ started: { PORT: '8080', PATH: '/bin' } })
   writeFileSync(path, 'PROT=1\nHOST\n')
   const { lines, exitCode, started } = await run(['--config', path])
-  expect(lines.map(({ fault }) => fault)).toEqual(['line 1: PROT is unknown', expect.stringContaining('line 2: ')])
+  expect(lines.map(({ fault }) => fault)).toEqual(['line 1: unknown setting PROT', expect.stringContaining('line 2: ')])
   expect([exitCode, started]).toEqual([1, undefined])
   expect(await run(['--config', path], { NODE_ENV: 'production' })).toMatchObject({ exitCode: 1, started: undefined })
 })

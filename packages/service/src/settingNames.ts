@@ -1,5 +1,5 @@
 /**
- * Every setting of the services, apart from `OIDC_<ID>_…`: one file of settings serves all processes, so each of them meets the
+ * Every setting of the services, except `OIDC_<ID>_…`. All processes can share one file, so each accepts the
  * names of the others.
  */
 export const settingNames: readonly string[] = [

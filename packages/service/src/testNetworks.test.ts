@@ -18,7 +18,5 @@ test.each([1, 10, 56, 137, 8453, 42161, 0, -1, 1.5])('%s is not', (id) => {
 test('each real chain of a setting is a fault that names those that will do', () => {
   const faults = toFaults([31337, 1, 8453])
   expect(faults).toHaveLength(2)
-  expect(faults[0]).toContain(
-    `CHAIN_ID: 1 is not one of the test networks that staging may use: ${testChainIds.join(', ')}`,
-  )
+  expect(faults[0]).toContain(`CHAIN_ID: expected a test network in staging (${testChainIds.join(', ')}), got 1`)
 })

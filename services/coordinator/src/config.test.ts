@@ -74,7 +74,7 @@ test.each<[string, Env]>([
   ['PUBLISHER_PRIVATE_KEY', { PUBLISHER_PRIVATE_KEY: `0x${'22'.repeat(32)}` }],
   ['PUBLISHER_PRIVATE_KEY_FILE', { PUBLISHER_PRIVATE_KEY_FILE: '/key', RPC_URL: '' }],
 ])('%s without a chain: proofs would wait for ever', (name, env) => {
-  expect(faultsOf({ ...mock, ...env })).toEqual([`RPC_URL: missing, though ${name} is set`])
+  expect(faultsOf({ ...mock, ...env })).toEqual([`RPC_URL: required with ${name}`])
   expect(faultsOf({ ...mock, ...env, WORKER: 'off' })).toEqual([])
 })
 
@@ -423,7 +423,7 @@ describe('a policy that would accept more than was meant', () => {
     ['more than a policy can hold', JSON.stringify(policy) + ' '.repeat(262_144)],
   ])('%s', (_, text) => {
     expect(faultsOf(production, { 'policy.json': text })).toEqual([
-      'ENCLAVE_POLICY_FILE: cannot be read as JSON, or has a member twice',
+      'ENCLAVE_POLICY_FILE: expected JSON without duplicate members',
     ])
   })
 
@@ -447,15 +447,15 @@ describe('registers that a policy leaves out could hold anybody’s code', () =>
   const dstack = { 'compose-hash': ['33'.repeat(32)], 'app-id': ['44'.repeat(20)], 'key-provider': ['55'] }
   const withoutRtmr3 = { ...measurement, rtmr3: undefined }
 
-  test('MRTD alone is refused in production, and the message names what is missing', () => {
+  test('MRTD alone is rejected in production, and the message names what is missing', () => {
     expect(faultsWith({ measurements: [{ mrTd: measurement[mrTd] }] })).toEqual([
-      `ENCLAVE_POLICY_FILE: measurements[0] leaves out ${others.join(', ')}, which production needs (for rtmr3 the events compose-hash, app-id, key-provider will do)`,
+      `ENCLAVE_POLICY_FILE: measurements[0] lacks ${others.join(', ')}, required in production (the events compose-hash, app-id, key-provider can replace rtmr3)`,
     ])
   })
 
   test.each(others)('one without %s is refused, beside a whole one', (name) => {
     const [fault, ...rest] = faultsWith({ measurements: [measurement, { ...measurement, [name]: undefined }] })
-    expect(fault).toMatch(`ENCLAVE_POLICY_FILE: measurements[1] leaves out ${name}, which production needs`)
+    expect(fault).toMatch(`ENCLAVE_POLICY_FILE: measurements[1] lacks ${name}, required in production`)
     expect(rest).toEqual([])
   })
 
@@ -463,7 +463,7 @@ describe('registers that a policy leaves out could hold anybody’s code', () =>
     expect(faultsWith({ measurements: [withoutRtmr3], events: dstack })).toEqual([])
     for (const name of Object.keys(dstack)) {
       const [fault] = faultsWith({ measurements: [withoutRtmr3], events: { ...dstack, [name]: undefined } })
-      expect(fault).toContain('leaves out rtmr3')
+      expect(fault).toContain('lacks rtmr3')
     }
   })
 
@@ -494,8 +494,8 @@ describe('secrets in files', () => {
       'DATABASE_URL_FILE: cannot be read',
     ])
     expect(faultsOf({ ...production, ...named }, files)).toEqual([
-      'OIDC_GOOGLE_CLIENT_SECRET, OIDC_GOOGLE_CLIENT_SECRET_FILE: expected one of the two',
-      'DATABASE_URL, DATABASE_URL_FILE: expected one of the two',
+      'OIDC_GOOGLE_CLIENT_SECRET, OIDC_GOOGLE_CLIENT_SECRET_FILE: both are set, expected only one',
+      'DATABASE_URL, DATABASE_URL_FILE: both are set, expected only one',
     ])
   })
 })
@@ -504,7 +504,7 @@ test.each(['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'LD_PRELOAD', 'LD_AUDIT', 'NOD
   '%s is refused on real hardware: no report would show it',
   (name) => {
     expect(faultsOf({ ...production, [name]: 'x' })).toEqual([
-      `${name}: refused on real hardware, since no report would show it`,
+      `${name}: rejected on real hardware, because reports don’t cover it`,
     ])
     expect(faultsOf({ ...mock, [name]: 'x' })).toEqual([])
   },

@@ -43,7 +43,6 @@ import { type PipelineConfig, readDatabaseUrl, readMetricsPort, readPipeline } f
 import type { EnclavePolicy } from './sign/enclave/keyEnclave.ts'
 import type { EntropySourceConfig } from './sign/entropy/createEntropySource.ts'
 
-/** Rounds of a public beacon as samples. */
 type BeaconConfig = { kind: 'drand'; url: string; beacon: DrandBeacon }
 
 export type Config = {
@@ -61,15 +60,15 @@ export type Config = {
   snpCertsFile: string | undefined
   collateralUrl: string
   entropy: (EntropySourceConfig | BeaconConfig) & { maxAgeMs: number; allowUnsigned: boolean }
-  /** Of the receipts of transactions. Everything else has receipts of version 2. */
+  /** For transactions. All other kinds have receipts of version 2. */
   receiptVersion: 1 | 2
-  /** Of the logs of enclaves; none where those have no log. */
+  /** Witnesses of the enclaves' logs; empty if the enclaves have no log. */
   witnesses: readonly WitnessSite[]
   batchLimit: number
   pipelineDelayMs: number
-  /** Undefined where this process does not publish: another one works on the proofs, or none. */
+  /** Undefined if this process does not publish. */
   pipeline: PipelineConfig | undefined
-  /** SHA-256 of what decides about signing, for the coordinator's own report. */
+  /** SHA-256 of the settings that affect signing, for the coordinator's own report. */
   configHash: string
 }
 
@@ -85,7 +84,7 @@ export function readConfig(env: Env, deps: ReadConfigDeps): Config {
   return config
 }
 
-/** The same, with what could be read beside the faults: the settings that the faults name have no meaning. */
+/** Like `readConfig`, but also returns the settings when there are faults. Settings named by a fault have no meaning. */
 export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config; faults: readonly SettingFault[] } {
   const { faults, fault } = collectFaults()
   refuseMisspelt(env, settingNames, fault)
@@ -99,7 +98,8 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
   const allowedOrigins = readOrigins(env, fault)
   const reportSource = env.REPORT_SOURCE || (isMock ? 'mock' : 'configfs')
   if (reportSource !== 'mock' && reportSource !== 'configfs') fault('REPORT_SOURCE', 'expected mock or configfs')
-  if ((reportSource === 'mock') !== isMock) fault('MOCK_ATTESTATION, REPORT_SOURCE', 'do not agree')
+  if ((reportSource === 'mock') !== isMock)
+    fault('MOCK_ATTESTATION, REPORT_SOURCE', 'expected mock exactly if MOCK_ATTESTATION=true')
   const enclaveUrls = readEnclaveUrls(env, fault)
   const enclavePolicy = readEnclavePolicy(env, { isMock, isProduction, readFile: deps.readFile }, fault)
   const entropy = readEntropy(env, deps.readFile, fault)
@@ -112,27 +112,28 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
   if (!isMock) {
     const certificates = env.NODE_EXTRA_CA_CERTS === undefined ? [] : ['NODE_EXTRA_CA_CERTS']
     for (const name of [...findUnmeasured(env), ...certificates]) {
-      fault(name, 'refused on real hardware, since no report would show it', `Remove ${name} from the environment.`)
+      fault(name, 'rejected on real hardware, because reports don’t cover it', `Remove ${name} from the environment.`)
     }
   }
   if (isStaging) {
-    if (!isMock) fault('MOCK_ATTESTATION', 'staging is for simulated silicon alone; real silicon is for production')
-    if (!isSafeUrl(publicUrl)) fault('PUBLIC_URL', 'staging needs https, or http on loopback')
+    if (!isMock) fault('MOCK_ATTESTATION', 'staging supports only simulated hardware; use production for real hardware')
+    if (!isSafeUrl(publicUrl)) fault('PUBLIC_URL', 'expected https, or http on loopback')
   } else if (isMock) {
-    if (isProduction) fault('MOCK_ATTESTATION', 'refused in production', PRODUCTION_FIX)
-    if (!isLoopbackHost(host)) fault('HOST', 'mock attestation is for loopback only')
-    if (!isLoopbackUrl(publicUrl)) fault('PUBLIC_URL', 'mock attestation is for loopback only')
+    if (isProduction) fault('MOCK_ATTESTATION', 'rejected in production', PRODUCTION_FIX)
+    if (!isLoopbackHost(host)) fault('HOST', 'expected loopback with MOCK_ATTESTATION=true')
+    if (!isLoopbackUrl(publicUrl)) fault('PUBLIC_URL', 'expected loopback with MOCK_ATTESTATION=true')
   }
   if (witnesses.length > 0) {
-    if (receipts !== 2) fault('RECEIPTS', 'LOG_WITNESSES needs receipts of version 2')
+    if (receipts !== 2) fault('RECEIPTS', 'expected 2 with LOG_WITNESSES')
   }
-  if (isProduction && !publicUrl.startsWith('https://')) fault('PUBLIC_URL', 'production needs https', PRODUCTION_FIX)
+  if (isProduction && !publicUrl.startsWith('https://'))
+    fault('PUBLIC_URL', 'expected https in production', PRODUCTION_FIX)
   // Staging follows production's rules, except for simulated silicon.
   if (mode !== 'development') {
     for (const url of enclaveUrls)
-      if (!url.startsWith('https://')) fault('ENCLAVE_URL', `${mode} needs attested https`, PRODUCTION_FIX)
+      if (!url.startsWith('https://')) fault('ENCLAVE_URL', `expected https in ${mode}`, PRODUCTION_FIX)
     if (entropy.allowUnsigned && entropy.kind !== 'orbitport') {
-      fault('ENTROPY_ALLOW_UNSIGNED', `${mode} accepts it for ENTROPY_SOURCE=orbitport only`, PRODUCTION_FIX)
+      fault('ENTROPY_ALLOW_UNSIGNED', `${mode} allows it only with ENTROPY_SOURCE=orbitport`, PRODUCTION_FIX)
     }
   }
   const cookieSameSite = env.COOKIE_SAMESITE || 'none'
@@ -140,7 +141,7 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
     fault('COOKIE_SAMESITE', 'expected none, lax or strict')
   }
   if (cookieSameSite === 'none' && !publicUrl.startsWith('https://')) {
-    fault('COOKIE_SAMESITE', 'none needs an https PUBLIC_URL; browsers refuse such cookies otherwise')
+    fault('COOKIE_SAMESITE', 'none requires an https PUBLIC_URL: browsers reject such cookies otherwise')
   }
   const seconds = (name: string, fallback: number) =>
     1000 * readInteger(env, name, { fallback, min: 1, max: MAX_SESSION_S }, fault)
@@ -189,7 +190,7 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
     pipelineDelayMs: readInteger(env, 'PIPELINE_DELAY_MS', { fallback: 1000, min: 0, max: 3_600_000 }, fault),
     pipeline,
   }
-  // What has faults may have no hash.
+  // A configuration with faults may not be hashable.
   const configHash = faults.length > 0 ? tryToHash(config, deps.version) : hashConfig(config, deps.version)
   return { config: Object.freeze({ ...config, configHash }), faults }
 }
@@ -203,10 +204,9 @@ function tryToHash(config: Omit<Config, 'configHash'>, version: string): string 
 }
 
 /**
- * What a stranger may want to hold a coordinator to: whose quotes, whose entropy and whose users it believes. Not the enclave's
- * configuration hashes: that hash covers which coordinators the enclave serves, by this one, and neither could be known first. Nor commitments to root
- * secrets: a secret is made under such a configuration, later still. Nor witnesses: the enclave's settings have their keys, and here is only where they
- * are asked.
+ * Covers which enclaves, entropy sources and identity providers the coordinator trusts, so that third parties can check them. It omits the
+ * enclaves' configuration hashes, because those cover this hash; commitments to root secrets, which are created later; and witnesses, whose keys
+ * are in the enclave's settings.
  */
 function hashConfig(config: Omit<Config, 'configHash'>, version: string): string {
   const { providers, entropy } = config
@@ -218,7 +218,7 @@ function hashConfig(config: Omit<Config, 'configHash'>, version: string): string
     entropy: {
       kind: entropy.kind,
       keys: entropy.kind === 'satellite' ? entropy.publicKeys : [],
-      // All of it: from genesis and period follows the time of a round.
+      // Genesis and period determine the time of a round.
       ...(entropy.kind === 'drand' && { beacon: entropy.beacon }),
       maxAgeMs: entropy.maxAgeMs,
       allowUnsigned: entropy.allowUnsigned,
@@ -229,9 +229,10 @@ function hashConfig(config: Omit<Config, 'configHash'>, version: string): string
 
 function readOrigins(env: Env, fault: Fault): string[] {
   const origins = readList(env.ALLOWED_ORIGINS)
-  if (origins.length === 0) fault('ALLOWED_ORIGINS', 'at least one origin is needed; sign-in returns to the first')
+  if (origins.length === 0) fault('ALLOWED_ORIGINS', 'expected at least one origin')
   for (const origin of origins) {
-    if (!URL.canParse(origin) || new URL(origin).origin !== origin) fault('ALLOWED_ORIGINS', 'not exact origins')
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin)
+      fault('ALLOWED_ORIGINS', 'expected exact origins, such as https://app.example.com')
   }
   return origins
 }
@@ -246,7 +247,7 @@ function readEnclaveUrls(env: Env, fault: Fault): string[] {
   return urls
 }
 
-/** Which enclaves are believed. Required unless mock; empty lists refuse to start. Production must name all code. */
+/** Which enclaves to trust. Required unless mock; empty lists are faults. In production it must cover all code. */
 function readEnclavePolicy(
   env: Env,
   { isMock, isProduction, readFile }: { isMock: boolean; isProduction: boolean; readFile(path: string): string },
@@ -254,35 +255,35 @@ function readEnclavePolicy(
 ): EnclavePolicy {
   const path = env.ENCLAVE_POLICY_FILE
   if (path === undefined || path === '') {
-    if (!isMock) fault('ENCLAVE_POLICY_FILE', 'required unless mock', POLICY_FIX)
+    if (!isMock) fault('ENCLAVE_POLICY_FILE', 'required unless MOCK_ATTESTATION=true', POLICY_FIX)
     return {}
   }
   let value: unknown
   try {
     value = parseStrictJson(new TextEncoder().encode(readFile(path)), { maxLength: MAX_ENCLAVE_POLICY_BYTES })
   } catch {
-    fault('ENCLAVE_POLICY_FILE', 'cannot be read as JSON, or has a member twice', POLICY_FIX)
+    fault('ENCLAVE_POLICY_FILE', 'expected JSON without duplicate members', POLICY_FIX)
     return {}
   }
   if (!isPlainObject(value)) {
     fault('ENCLAVE_POLICY_FILE', 'expected an object', POLICY_FIX)
     return {}
   }
-  // A misspelt or mistyped member would silently accept more than was meant.
+  // A misspelled or mistyped member would silently accept more than intended.
   for (const name of Object.keys(value)) {
-    if (!Object.hasOwn(POLICY_MEMBERS, name)) fault('ENCLAVE_POLICY_FILE', `${name} is unknown`, POLICY_FIX)
+    if (!Object.hasOwn(POLICY_MEMBERS, name)) fault('ENCLAVE_POLICY_FILE', `unknown member ${name}`, POLICY_FIX)
   }
   for (const [name, isValid] of Object.entries(POLICY_MEMBERS)) {
     const isRequired = name === 'measurements' || name === 'configHashes'
     if ((isRequired || value[name] !== undefined) && !isValid(value[name])) {
-      fault('ENCLAVE_POLICY_FILE', `${name} is not what it should be, or empty`, POLICY_FIX)
+      fault('ENCLAVE_POLICY_FILE', `invalid ${name}: malformed or empty`, POLICY_FIX)
     }
   }
   if (isProduction) refuseOpenCode(value, fault)
   return value as EnclavePolicy
 }
 
-/** A register that is left out could hold anybody's code: MRTD alone is firmware, which everybody has. */
+/** Without all registers, a measurement accepts other code: MRTD covers only the firmware, which anyone can run. */
 function refuseOpenCode(value: Record<string, unknown>, fault: Fault) {
   const { measurements = [], ...rest } = value as EnclavePolicy
   if (!quotePolicyMembers.measurements(measurements)) return
@@ -290,10 +291,10 @@ function refuseOpenCode(value: Record<string, unknown>, fault: Fault) {
   for (const [index, measurement] of measurements.entries()) {
     const open = findOpenRegisters(measurement, events)
     if (open.length === 0) continue
-    const alternative = open.includes('rtmr3') ? ` (for rtmr3 the events ${codeEvents.join(', ')} will do)` : ''
+    const alternative = open.includes('rtmr3') ? ` (the events ${codeEvents.join(', ')} can replace rtmr3)` : ''
     fault(
       'ENCLAVE_POLICY_FILE',
-      `measurements[${index}] leaves out ${open.join(', ')}, which production needs${alternative}`,
+      `measurements[${index}] lacks ${open.join(', ')}, required in production${alternative}`,
       PRODUCTION_FIX,
     )
   }
@@ -318,8 +319,8 @@ function readEntropy(env: Env, readFile: (path: string) => string, fault: Fault)
   if (kind === 'drand') {
     const beacon = parseDrandBeacon(env.ENTROPY_DRAND || 'quicknet')
     if (beacon === undefined) fault('ENTROPY_DRAND', 'expected quicknet or CHAINHASH:KEY:GENESIS_S:PERIOD_S')
-    // Only those have a place for the signature of a beacon.
-    if (env.RECEIPTS !== '2') fault('RECEIPTS', 'ENTROPY_SOURCE=drand needs receipts of version 2')
+    // Only version 2 has room for a beacon's signature.
+    if (env.RECEIPTS !== '2') fault('RECEIPTS', 'expected 2 with ENTROPY_SOURCE=drand')
     return { kind, url, beacon: beacon ?? quicknet, ...shared }
   }
   if (kind === 'orbitport') {
@@ -328,13 +329,13 @@ function readEntropy(env: Env, readFile: (path: string) => string, fault: Fault)
     const authUrl = env.ENTROPY_AUTH_URL ?? ''
     if (clientId === '' || clientSecret === '') fault('ENTROPY_CLIENT_ID, ENTROPY_CLIENT_SECRET', 'missing')
     if (!URL.canParse(authUrl)) fault('ENTROPY_AUTH_URL', 'expected a URL')
-    if (!allowUnsigned) fault('ENTROPY_ALLOW_UNSIGNED', 'orbitport has no signature that can be checked')
+    if (!allowUnsigned) fault('ENTROPY_ALLOW_UNSIGNED', 'expected true, because orbitport does not sign its samples')
     return { kind, url, clientId, clientSecret: clientSecret ?? '', authUrl, ...shared }
   }
   if (kind !== 'satellite') fault('ENTROPY_SOURCE', 'expected satellite, orbitport or drand')
   const publicKeys = readList(env.ENTROPY_PUBLIC_KEY)
   const isValid = publicKeys.length > 0 && publicKeys.every((key) => /^[0-9a-f]{64}$/.test(key))
-  if (!isValid) fault('ENTROPY_PUBLIC_KEY', 'expected 32 bytes of hex')
+  if (!isValid) fault('ENTROPY_PUBLIC_KEY', 'expected comma-separated keys of 32 bytes in hex')
   return { kind: 'satellite', url, publicKeys, ...shared }
 }
 
@@ -345,13 +346,13 @@ function toEntropySettings(entropy: Config['entropy']): readonly EntropySetting[
     : [{ kind: 'unsigned' }]
 }
 
-/** In staging those of test networks alone: what is signed for another chain would be as good there as any signature. */
+/** Staging allows only test networks: on a real chain, its signatures would be valid too. */
 function readChainIds(env: Env, { isStaging }: { isStaging: boolean }, fault: Fault): readonly number[] | undefined {
   if (env.ALLOWED_CHAIN_IDS === undefined || env.ALLOWED_CHAIN_IDS === '') return isStaging ? testChainIds : undefined
   const texts = readList(env.ALLOWED_CHAIN_IDS)
   const isValid =
     texts.length > 0 && texts.every((text) => /^[1-9]\d*$/.test(text) && Number.isSafeInteger(Number(text)))
-  if (!isValid) fault('ALLOWED_CHAIN_IDS', 'expected chain ids')
+  if (!isValid) fault('ALLOWED_CHAIN_IDS', 'expected comma-separated chain ids')
   else if (isStaging) refuseRealChains('ALLOWED_CHAIN_IDS', texts.map(Number), fault)
   return texts.map(Number)
 }
@@ -360,12 +361,12 @@ function isWorker(env: Env, fault: Fault): boolean {
   const { WORKER: worker = '', RPC_URL: rpcUrl = '' } = env
   if (worker === 'off') return false
   if (worker !== '' && worker !== 'on') fault('WORKER', 'expected on or off')
-  // Whoever gives either of them means to publish, and the proofs would wait for ever.
+  // Without RPC_URL the proofs would wait forever, although the operator wants to publish.
   const wanted =
     worker === 'on'
       ? 'WORKER'
       : (['PUBLISHER_PRIVATE_KEY', 'PUBLISHER_PRIVATE_KEY_FILE'] as const).find((name) => env[name])
-  if (rpcUrl === '' && wanted !== undefined) fault('RPC_URL', `missing, though ${wanted} is set`)
+  if (rpcUrl === '' && wanted !== undefined) fault('RPC_URL', `required with ${wanted}`)
   return true
 }
 

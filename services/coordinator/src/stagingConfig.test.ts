@@ -65,22 +65,18 @@ test('staging allows simulated silicon on a public address, for test networks', 
 })
 
 test.each<[string, Env, string]>([
-  ['real silicon', { MOCK_ATTESTATION: undefined }, 'MOCK_ATTESTATION: staging is for simulated silicon alone'],
-  ['mainnet to publish to', { CHAIN_ID: '1' }, 'CHAIN_ID: 1 is not one of the test networks'],
+  ['real silicon', { MOCK_ATTESTATION: undefined }, 'MOCK_ATTESTATION: staging supports only simulated hardware'],
+  ['mainnet to publish to', { CHAIN_ID: '1' }, 'CHAIN_ID: expected a test network'],
   ['no chain to publish to', { CHAIN_ID: undefined }, 'CHAIN_ID: missing'],
-  ['Base to sign for', { ALLOWED_CHAIN_IDS: '31337,8453' }, 'ALLOWED_CHAIN_IDS: 8453 is not one'],
-  [
-    'plain http',
-    { PUBLIC_URL: 'http://api.staging.example', COOKIE_SAMESITE: 'lax' },
-    'PUBLIC_URL: staging needs https',
-  ],
+  ['Base to sign for', { ALLOWED_CHAIN_IDS: '31337,8453' }, 'ALLOWED_CHAIN_IDS: expected a test network'],
+  ['plain http', { PUBLIC_URL: 'http://api.staging.example', COOKIE_SAMESITE: 'lax' }, 'PUBLIC_URL: expected https'],
   [
     'an https address in other letters, by which no cookie would be secure',
     { PUBLIC_URL: 'HTTPS://api.staging.example', COOKIE_SAMESITE: 'lax' },
-    'PUBLIC_URL: staging needs https',
+    'PUBLIC_URL: expected https',
   ],
-  ['an enclave without TLS', { ENCLAVE_URL: 'http://127.0.0.1:8090' }, 'ENCLAVE_URL: staging needs attested https'],
-  ['unsigned entropy', { ENTROPY_ALLOW_UNSIGNED: 'true' }, 'ENTROPY_ALLOW_UNSIGNED: staging accepts it for'],
+  ['an enclave without TLS', { ENCLAVE_URL: 'http://127.0.0.1:8090' }, 'ENCLAVE_URL: expected https in staging'],
+  ['unsigned entropy', { ENTROPY_ALLOW_UNSIGNED: 'true' }, 'ENTROPY_ALLOW_UNSIGNED: staging allows it only'],
   ['Kubo far away', { IPFS_API_URL: 'http://kubo.example:5001' }, 'IPFS_API_URL: expected https, or http on loopback'],
 ])('refused in staging: %s', (_, changes, expected) => {
   expect(faultsOf(() => readConfig({ ...staging, ...changes }, deps)).join('\n')).toContain(expected)
@@ -92,22 +88,26 @@ test('a narrower list of test networks is kept', () => {
 
 test('production refuses what only staging allows', () => {
   const faults = faultsOf(() => readConfig({ ...staging, NODE_ENV: 'production' }, deps)).join('\n')
-  for (const text of ['MOCK_ATTESTATION: refused in production', 'HOST: mock', 'PUBLIC_URL: mock']) {
+  for (const text of [
+    'MOCK_ATTESTATION: rejected in production',
+    'HOST: expected loopback',
+    'PUBLIC_URL: expected loopback',
+  ]) {
     expect(faults).toContain(text)
   }
 })
 
 test('outside of staging, simulated silicon stays on loopback', () => {
   const faults = faultsOf(() => readConfig({ ...staging, NODE_ENV: undefined }, deps)).join()
-  expect(faults).toContain('HOST: mock attestation is for loopback only')
-  expect(faults).toContain('PUBLIC_URL: mock attestation is for loopback only')
+  expect(faults).toContain('HOST: expected loopback with MOCK_ATTESTATION=true')
+  expect(faults).toContain('PUBLIC_URL: expected loopback with MOCK_ATTESTATION=true')
 })
 
 test('a worker alone publishes to test networks too', () => {
   const worker = { ...chain, NODE_ENV: 'staging', DATABASE_URL: staging.DATABASE_URL }
   expect(faultsOf(() => readWorkerConfig(worker, deps))).toEqual([])
   expect(faultsOf(() => readWorkerConfig({ ...worker, CHAIN_ID: '1' }, deps)).join()).toContain(
-    'CHAIN_ID: 1 is not one',
+    'CHAIN_ID: expected a test network',
   )
   expect(faultsOf(() => readWorkerConfig({ ...worker, CHAIN_ID: '1', NODE_ENV: 'production' }, deps))).toEqual([])
 })

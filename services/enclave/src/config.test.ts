@@ -237,7 +237,7 @@ describe('ROOT_SECRET=attested', () => {
   test('not with a member twice, of which two readers could take another each', () => {
     files['twice.json'] = files['root.json']?.replace('"threshold":2', '"threshold":3,"threshold":2') ?? ''
     const faults = faultsOf({ ...attested, ROOT_SECRET_POLICY_FILE: 'twice.json' })
-    expect(faults).toEqual(['ROOT_SECRET_POLICY_FILE: is not JSON, or has a member twice'])
+    expect(faults).toEqual(['ROOT_SECRET_POLICY_FILE: expected JSON without duplicate members'])
   })
 
   const real = {
@@ -261,7 +261,7 @@ describe('ROOT_SECRET=attested', () => {
 
   test.each(['production', 'development'])('real silicon in %s needs platforms in its policy', (NODE_ENV) => {
     expect(faultsOf({ ...real, NODE_ENV, ROOT_SECRET_POLICY_FILE: 'root.json' })).toEqual([
-      expect.stringMatching(/^ROOT_SECRET_POLICY_FILE: platforms /),
+      expect.stringMatching(/^ROOT_SECRET_POLICY_FILE: missing platforms/),
     ])
   })
 
@@ -304,8 +304,8 @@ describe('ROOT_SECRET=attested', () => {
   test('every fault of its policy', () => {
     files['bad-root.json'] = JSON.stringify({ ...policy, measurements: [], platform: ['00906ed50000'] })
     expect(faultsOf({ ...attested, ROOT_SECRET_POLICY_FILE: 'bad-root.json' })).toEqual([
-      'ROOT_SECRET_POLICY_FILE: platform is unknown',
-      'ROOT_SECRET_POLICY_FILE: measurements is not what it should be, or empty',
+      'ROOT_SECRET_POLICY_FILE: unknown member platform',
+      'ROOT_SECRET_POLICY_FILE: invalid measurements: malformed or empty',
     ])
   })
 })
@@ -384,8 +384,8 @@ describe('faults', () => {
     expect(read(withPolicy).callerPolicy.kind).toBe('attested')
     const faults = faultsOf({ ...withPolicy, NODE_ENV: 'production' })
     expect(faults.filter((text) => text.startsWith('CALLER_POLICY_FILE'))).toEqual([
-      'CALLER_POLICY_FILE: measurements: production needs HOST_DATA with each, as MEASUREMENT:HOST_DATA',
-      'CALLER_POLICY_FILE: minimumTcb is required in production, above zero for each product',
+      'CALLER_POLICY_FILE: invalid measurements: production requires MEASUREMENT:HOST_DATA',
+      'CALLER_POLICY_FILE: invalid minimumTcb: production requires a value above zero for each product',
     ])
   })
 
@@ -398,7 +398,7 @@ describe('faults', () => {
     expect(read(withPolicy).callerPolicy.kind).toBe('attested')
     const faults = faultsOf({ ...withPolicy, NODE_ENV: 'production' })
     expect(faults.filter((text) => text.startsWith('CALLER_POLICY_FILE'))).toEqual([
-      'CALLER_POLICY_FILE: minimumTcb is required in production, above zero for each product',
+      'CALLER_POLICY_FILE: invalid minimumTcb: production requires a value above zero for each product',
     ])
   })
 

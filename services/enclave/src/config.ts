@@ -75,33 +75,34 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   const log = readLogConfig(env, fault)
   const settings = readSettings(env, log?.setting ?? null, fault)
 
-  if (isMock !== (quoteSource.kind === 'mock')) fault('MOCK_ATTESTATION, QUOTE_SOURCE', 'do not agree')
+  if (isMock !== (quoteSource.kind === 'mock'))
+    fault('MOCK_ATTESTATION, QUOTE_SOURCE', 'expected mock exactly if MOCK_ATTESTATION=true')
   if (quoteSource.kind !== 'mock') {
     for (const name of [...findUnmeasured(env), ...(env.DSTACK_SOCKET ? ['DSTACK_SOCKET'] : [])]) {
-      fault(name, 'refused on real hardware, since no quote would show it', `Remove ${name} from the environment.`)
+      fault(name, 'rejected on real hardware, because quotes don’t cover it', `Remove ${name} from the environment.`)
     }
   }
   // RTMR3 differs from guest to guest there, and a policy for the root secret has no events to tell them apart.
   if (rootSecret.kind === 'attested' && quoteSource.kind === 'dstack') {
-    fault('ROOT_SECRET', 'attested needs QUOTE_SOURCE=configfs; with dstack take ROOT_SECRET=dstack')
+    fault('ROOT_SECRET', 'attested requires QUOTE_SOURCE=configfs; use ROOT_SECRET=dstack with dstack')
   }
   if (isProduction) {
-    if (quoteSource.kind === 'mock') fault('QUOTE_SOURCE', 'mock is refused in production', PRODUCTION_FIX)
-    if (rootSecret.kind === 'file') fault('ROOT_SECRET', 'a file is refused in production', PRODUCTION_FIX)
+    if (quoteSource.kind === 'mock') fault('QUOTE_SOURCE', 'mock is rejected in production', PRODUCTION_FIX)
+    if (rootSecret.kind === 'file') fault('ROOT_SECRET', 'file is rejected in production', PRODUCTION_FIX)
     if (callerPolicy.kind === 'any') fault('CALLER_POLICY_FILE', 'required in production', PRODUCTION_FIX)
     for (const { issuer } of issuers) {
       if (!issuer.startsWith('https://'))
-        fault('OIDC_ISSUERS', `${issuer} is not https, which production needs`, PRODUCTION_FIX)
+        fault('OIDC_ISSUERS', `expected https in production, got ${issuer}`, PRODUCTION_FIX)
     }
   }
   if (isStaging && quoteSource.kind !== 'mock') {
-    fault('QUOTE_SOURCE', 'staging is for simulated silicon alone; real silicon is for production')
+    fault('QUOTE_SOURCE', 'staging supports only simulated hardware; use production for real hardware')
   }
-  if (mode !== 'development' && listen.kind !== 'https')
-    fault('LISTEN', `only https is accepted in ${mode}`, PRODUCTION_FIX)
+  if (mode !== 'development' && listen.kind !== 'https') fault('LISTEN', `expected https in ${mode}`, PRODUCTION_FIX)
   const isLoopback = listen.kind === 'unix' || isLoopbackHost(listen.host)
-  if (!isLoopback && listen.kind === 'http') fault('HOST', 'plain http is for loopback only')
-  if (!isLoopback && quoteSource.kind === 'mock' && !isStaging) fault('HOST', 'mock attestation is for loopback only')
+  if (!isLoopback && listen.kind === 'http') fault('HOST', 'expected loopback with plain http')
+  if (!isLoopback && quoteSource.kind === 'mock' && !isStaging)
+    fault('HOST', 'expected loopback with MOCK_ATTESTATION=true')
   if (faults.length > 0) throw new ConfigError(faults)
 
   const enclave: EnclaveConfig = {
@@ -171,15 +172,15 @@ function readSettings(env: Env, log: LogSetting | null, fault: Fault): EnclaveSe
   const implementations = readList(env.IMPLEMENTATIONS).map((address) => address.toLowerCase() as Hex)
   // Each list is judged beside a source that is always right, so that the fault names the right setting.
   if (!isSettings(createEnclaveSettings([{ kind: 'unsigned' }], implementations)))
-    fault('IMPLEMENTATIONS', 'expected addresses, 20 bytes of hex with 0x, each once')
+    fault('IMPLEMENTATIONS', 'expected addresses (0x and 20 bytes of hex), without duplicates')
   if (!isSettings(createEnclaveSettings([{ kind: 'unsigned' }, ...beacons])))
-    fault('ENTROPY_DRAND', 'expected quicknet or CHAINHASH:KEY:GENESIS_S:PERIOD_S, each once')
+    fault('ENTROPY_DRAND', 'expected quicknet or CHAINHASH:KEY:GENESIS_S:PERIOD_S, without duplicates')
   const others = [...beacons, ...unsigned]
   const needsKeys = keys.length > 0 || others.length === 0
   if (needsKeys && !isSettings(createEnclaveSettings(keys)))
     fault(
       'ENTROPY_PUBLIC_KEY',
-      'expected Ed25519 keys in hex, each once; without any, ENTROPY_DRAND or ENTROPY_ALLOW_UNSIGNED=true',
+      'expected Ed25519 keys in hex without duplicates, or ENTROPY_DRAND or ENTROPY_ALLOW_UNSIGNED=true',
     )
   return createEnclaveSettings([...keys, ...others], implementations, log)
 }

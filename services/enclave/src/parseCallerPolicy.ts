@@ -21,27 +21,27 @@ export function parseCallerPolicy(
   try {
     value = parseStrictJson(new TextEncoder().encode(text), { maxLength: MAX_BYTES })
   } catch {
-    return { faults: ['cannot be read as JSON'] }
+    return { faults: ['expected JSON'] }
   }
   const policy = isPlainObject(value) ? value : {}
   const faults = Object.keys(policy)
     .filter((name) => !MEMBERS.includes(name))
-    .map((name) => `${name} is unknown`)
+    .map((name) => `unknown member ${name}`)
   const { measurements, configHashes, minimumTcb, chips, requireRevocations = false } = policy
   const code = Array.isArray(measurements) ? measurements.map(readSnpMeasurement) : []
   if (code.length === 0 || code.includes(undefined)) {
-    faults.push('measurements is not a list of 48-byte hex, each with : and the 32-byte hex of HOST_DATA')
+    faults.push('invalid measurements: expected a list of 48-byte hex, optionally with : and 32-byte HOST_DATA')
   } else if (isProduction && code.some((item) => item?.hostData === undefined)) {
-    faults.push('measurements: production needs HOST_DATA with each, as MEASUREMENT:HOST_DATA')
+    faults.push('invalid measurements: production requires MEASUREMENT:HOST_DATA')
   }
-  if (!isHexList(configHashes, 32)) faults.push('configHashes is not a list of 32-byte hex')
+  if (!isHexList(configHashes, 32)) faults.push('invalid configHashes: expected a list of 32-byte hex')
   if (minimumTcb !== undefined && !isMinimumTcb(minimumTcb)) {
-    faults.push('minimumTcb is not { product: { fmc | bl | tee | snp | ucode: 0 to 255 } }')
+    faults.push('invalid minimumTcb: expected { product: { fmc | bl | tee | snp | ucode: 0 to 255 } }')
   } else if (isProduction && !isAboveZero(minimumTcb)) {
-    faults.push('minimumTcb is required in production, above zero for each product')
+    faults.push('invalid minimumTcb: production requires a value above zero for each product')
   }
-  if (chips !== undefined && !isHexList(chips, 64)) faults.push('chips is not a list of 64-byte hex')
-  if (typeof requireRevocations !== 'boolean') faults.push('requireRevocations is neither true nor false')
+  if (chips !== undefined && !isHexList(chips, 64)) faults.push('invalid chips: expected a list of 64-byte hex')
+  if (typeof requireRevocations !== 'boolean') faults.push('invalid requireRevocations: expected true or false')
   if (faults.length > 0) return { faults }
   return {
     policy: {

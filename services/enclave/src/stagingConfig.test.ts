@@ -30,15 +30,24 @@ test('simulated silicon on any address, for test networks alone', () => {
 })
 
 test.each([
-  ['real silicon', { QUOTE_SOURCE: 'configfs', MOCK_ATTESTATION: undefined }, 'staging is for simulated silicon alone'],
-  ['plain http', { LISTEN: 'http', HOST: '127.0.0.1' }, 'LISTEN: only https is accepted in staging'],
+  [
+    'real silicon',
+    { QUOTE_SOURCE: 'configfs', MOCK_ATTESTATION: undefined },
+    'staging supports only simulated hardware',
+  ],
+  ['plain http', { LISTEN: 'http', HOST: '127.0.0.1' }, 'LISTEN: expected https in staging'],
 ])('refused in staging: %s', (_, changes, expected) => {
   expect(faultsOf({ ...staging, ...changes })).toContain(expected)
 })
 
 test('nothing that staging allows is allowed in production', () => {
   const faults = faultsOf({ ...staging, NODE_ENV: 'production' })
-  for (const text of ['QUOTE_SOURCE: mock is refused', 'ROOT_SECRET: a file', 'CALLER_POLICY_FILE', 'HOST: mock']) {
+  for (const text of [
+    'QUOTE_SOURCE: mock is rejected',
+    'ROOT_SECRET: file',
+    'CALLER_POLICY_FILE',
+    'HOST: expected loopback',
+  ]) {
     expect(faults).toContain(text)
   }
 })

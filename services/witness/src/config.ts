@@ -5,7 +5,7 @@ export type Config = {
   host: string
   port: number
   metricsPort: number | undefined
-  /** Made by `npm run witness:key`: the key, and what was cosigned with it. */
+  /** From `npm run witness:key`: the key and the cosigned checkpoints. */
   folder: string
   logs: LogList
 }
@@ -31,6 +31,6 @@ function readLogs(path: string, readFile: (path: string) => string, fault: (text
     return new Map()
   }
   const logs = parseLogList(text, fault)
-  if (logs.size === 0) fault('names no log')
+  if (logs.size === 0) fault('expected at least one log')
   return logs
 }

@@ -29,8 +29,7 @@ export function parseLogList(text: string, fault: (problem: string) => void): Lo
   for (const { key, origin = key?.name ?? '' } of logs) {
     const keys = list.get(origin) ?? []
     if (key === undefined) continue
-    if (keys.some(({ name, id }) => name === key.name && id === key.id))
-      fault(`the key ${key.name}+${key.id} stands there twice`)
+    if (keys.some(({ name, id }) => name === key.name && id === key.id)) fault(`duplicate key ${key.name}+${key.id}`)
     list.set(origin, [...keys, key])
   }
   return list

@@ -28,7 +28,7 @@ test('a witness is started again at its address, and one that knows no log does 
   if (folder === undefined) throw new Error('no witness')
   const logsFile = join(parent, 'logs')
   await writeLogList(logsFile, [])
-  await expect(startWitness({ ...folder, logsFile }).started).rejects.toThrow('names no log')
+  await expect(startWitness({ ...folder, logsFile }).started).rejects.toThrow('expected at least one log')
   // Any verifier key will do.
   await writeLogList(logsFile, [folder.vkey])
   const witness = await runWitness(folder, { logsFile })

@@ -72,7 +72,7 @@ test.each([
 })
 
 test.each(['ME', 'LOGOUT'])('a provider cannot be called %s: the path is taken', (id) => {
-  expect(read(settings(id, { ISSUER: 'https://issuer.example' })).faults[0]).toContain('is a path of the service')
+  expect(read(settings(id, { ISSUER: 'https://issuer.example' })).faults[0]).toContain('reserved: ')
 })
 
 test('an icon is the file, or drawn from the name', () => {
@@ -119,7 +119,7 @@ describe('Apple’s client secret', () => {
 
   test('is for Apple: at another issuer the key is a fault', () => {
     const { faults } = read(settings('GOOGLE', { TEAM_ID: 'TEAM', PRIVATE_KEY_FILE: '' }))
-    expect(faults).toEqual(['OIDC_GOOGLE_TEAM_ID: only Apple takes one'])
+    expect(faults).toEqual(['OIDC_GOOGLE_TEAM_ID: only for Apple'])
   })
 
   test.each<[string, Record<string, string>]>([

@@ -4,21 +4,20 @@ import { type Env, type Fault, readSecret } from '@countersign/service'
 import { defaultIssuers, getPreset, type Preset, type ProviderConfig, parseAppleKey } from './providers.ts'
 
 const PARTS = ['ISSUER', 'CLIENT_ID', 'CLIENT_SECRET', 'CLIENT_SECRET_FILE', 'NAME', 'PROMPT', 'ICON_FILE']
-/** Of a provider whose client secret is made with a key. */
+/** For providers whose client secret is derived from a key. */
 const KEY_PARTS = ['TEAM_ID', 'KEY_ID', 'PRIVATE_KEY', 'PRIVATE_KEY_FILE']
 const NAME = new RegExp(`^OIDC_([A-Z0-9]+)_(?:${[...PARTS, ...KEY_PARTS].join('|')})$`)
-/** Paths under `/auth` that are no provider's. */
+/** Paths under `/auth` with another meaning. */
 const RESERVED = ['ME', 'LOGOUT']
 const PROMPTS = ['select_account', 'login', 'off'] as const
 const MAX_ICON_LENGTH = 16_384
 
 type ReadFile = (path: string) => string
-/** One provider's settings, by the last part of their names. */
+/** Settings of one provider, by the last part of their names. */
 type Settings = { env: Env; name(part: string): string; get(part: string): string; readFile: ReadFile; fault: Fault }
 
 /**
- * `OIDC_<ID>_ISSUER`, `_CLIENT_ID` and `_CLIENT_SECRET`, or `_CLIENT_SECRET_FILE`; the id in `/auth/:provider` is in lower case.
- * Any number of them, side by side.
+ * Reads `OIDC_<ID>_ISSUER`, `_CLIENT_ID`, `_CLIENT_SECRET` and the rest for each provider. The id is in lower case in `/auth/:provider`.
  */
 export function readProviders(env: Env, readFile: ReadFile, report: Fault): ProviderConfig[] {
   const fault: Fault = (
@@ -32,10 +31,10 @@ export function readProviders(env: Env, readFile: ReadFile, report: Fault): Prov
   for (const name of names) {
     const id = NAME.exec(name)?.[1]
     if (id === undefined) fault(name, `unknown; ${suggestProviderName(name)}`)
-    else if (RESERVED.includes(id)) fault(name, `/auth/${id.toLowerCase()} is a path of the service`)
+    else if (RESERVED.includes(id)) fault(name, `reserved: /auth/${id.toLowerCase()} has another meaning`)
     else ids.add(id)
   }
-  if (names.length === 0) fault('OIDC_GOOGLE_CLIENT_ID', 'no identity provider is configured')
+  if (names.length === 0) fault('OIDC_GOOGLE_CLIENT_ID', 'expected at least one identity provider')
   return [...ids].toSorted().map((id) => {
     const name = (part: string) => `OIDC_${id}_${part}`
     return readProvider(id.toLowerCase(), { env, name, get: (part) => env[name(part)] ?? '', readFile, fault })
@@ -51,7 +50,7 @@ function readProvider(id: string, settings: Settings): ProviderConfig {
   if (clientId === '') fault(name('CLIENT_ID'), 'missing')
   const preset = getPreset(issuer)
   const clientSecret = readClientSecret(settings, preset)
-  // An id is no name: `google` may lead to a provider of one's own.
+  // The id doesn't say which provider it is: `google` may name another issuer.
   const shown = get('NAME') || preset.name || (isValid ? new URL(issuer).host : '')
   if (shown.length > 40 || /[\p{Cc}\p{Cs}]/u.test(shown)) {
     fault(name('NAME'), 'expected at most 40 characters on one line')
@@ -69,24 +68,24 @@ function readProvider(id: string, settings: Settings): ProviderConfig {
   }
 }
 
-/** A secret, or for Apple the key that makes one. */
+/** A secret, or for Apple the key that creates one. */
 function readClientSecret(settings: Settings, { hasKey = false }: Preset): ProviderConfig['clientSecret'] {
   const { env, name, get, readFile, fault } = settings
   const clientSecret = readSecret(env, name('CLIENT_SECRET'), readFile, fault)
   const given = KEY_PARTS.filter((part) => Object.hasOwn(env, name(part)) && get(part) !== '')
   if (!hasKey || given.length === 0) {
-    for (const part of given) fault(name(part), 'only Apple takes one')
+    for (const part of given) fault(name(part), 'only for Apple')
     if (clientSecret === '') fault(name('CLIENT_SECRET'), 'missing')
     return clientSecret ?? ''
   }
   const privateKey = readSecret(env, name('PRIVATE_KEY'), readFile, fault)
   const [teamId, keyId] = [get('TEAM_ID'), get('KEY_ID')]
-  if (clientSecret !== '') fault(`${name('CLIENT_SECRET')}, ${name('PRIVATE_KEY')}`, 'expected one of the two')
-  if (teamId === '' || keyId === '') fault(name('PRIVATE_KEY'), `needs ${name('TEAM_ID')} and ${name('KEY_ID')}`)
+  if (clientSecret !== '') fault(`${name('CLIENT_SECRET')}, ${name('PRIVATE_KEY')}`, 'both are set, expected only one')
+  if (teamId === '' || keyId === '') fault(name('PRIVATE_KEY'), `requires ${name('TEAM_ID')} and ${name('KEY_ID')}`)
   try {
     parseAppleKey(privateKey ?? '')
   } catch {
-    fault(name('PRIVATE_KEY'), 'expected a private key on P-256, in PEM')
+    fault(name('PRIVATE_KEY'), 'expected a P-256 private key in PEM')
   }
   return { teamId, keyId, privateKey: privateKey ?? '' }
 }
@@ -98,32 +97,32 @@ function readIcon({ name, get, readFile, fault }: Settings): string | undefined 
     const svg = readFile(path)
     if (/^\s*(?:<\?xml[^>]*>\s*)?<svg[\s>]/.test(svg) && svg.length <= MAX_ICON_LENGTH) return toIconUrl(svg)
   } catch {
-    // The same fault.
+    // An unreadable file is the same fault.
   }
   fault(name('ICON_FILE'), 'expected an SVG file of at most 16 KiB')
   return undefined
 }
 
-/** A name of three parts, as near as can be: ids have no separators, because those of the name could not be told apart. */
+/** Suggests the closest valid name. Ids have no separators, because they would be ambiguous within the name. */
 function suggestProviderName(name: string): string {
   const parts = /^OIDC_(.+?)[_-]?(ISSUER|CLIENT[_-]?ID|CLIENT[_-]?SECRET)S?$/i.exec(name)
   const id = parts?.[1]?.toUpperCase().replace(/[^A-Z0-9]/g, '') ?? ''
   const part = parts?.[2]?.toUpperCase().replace(/^CLIENT[_-]?/, 'CLIENT_')
   if (id === '' || part === undefined) return 'expected OIDC_<ID>_ISSUER, _CLIENT_ID or _CLIENT_SECRET'
-  return `an id has capital letters and digits only; did you mean OIDC_${id}_${part}?`
+  return `expected an id of capital letters and digits; did you mean OIDC_${id}_${part}?`
 }
 
-/** White letters on them can be read: at least 4.5 to 1. */
+/** White letters have a contrast of at least 4.5 to 1 on these. */
 const COLOURS = ['#2f5fd0', '#a8324a', '#1f7a4d', '#7a4bb8', '#9a5b00', '#0f7282', '#5a6472']
 
-/** A key, for names without a letter. */
+/** A key icon, for names without a letter. */
 const KEY =
   '<path d="M14.5 5a4.5 4.5 0 0 0-4.2 6.1L5 16.4V19h3v-2h2v-2h2l.9-1.3A4.5 4.5 0 1 0 14.5 5zm1 3.2a1.3 1.3 0 1 1 0 2.6 1.3 1.3 0 0 1 0-2.6z" fill="#fff"/>'
 
-/** The first letter of a name on a coloured square: our own drawing, since the marks of providers are theirs. */
+/** Draws the first letter of a name on a colored square. We don't use the providers' trademarks. */
 export function drawIcon(name: string): string {
   const letter = /[\p{L}\p{N}]/u.exec(name)?.[0]?.toUpperCase()
-  // By this byte the best-known differ, of which two begin with a G.
+  // This byte gives the best-known providers different colors: two begin with G.
   const colour = COLOURS[hash('sha256', name, 'buffer').readUInt8(3) % COLOURS.length]
   const sign =
     letter === undefined
@@ -134,7 +133,7 @@ export function drawIcon(name: string): string {
   )
 }
 
-/** An SVG document as the source of an image, where no script of it runs and nothing is loaded. */
+/** As an image source, an SVG document cannot run scripts or load anything. */
 function toIconUrl(svg: string): string {
   return `data:image/svg+xml;base64,${Buffer.from(svg).toString('base64')}`
 }

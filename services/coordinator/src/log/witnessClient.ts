@@ -128,11 +128,12 @@ export function readWitnesses(env: Env, fault: Fault): WitnessSite[] {
   const items = readList(env.LOG_WITNESSES)
   const sites = items.flatMap((item) => readSite(item) ?? [])
   if (sites.length < items.length) {
-    fault('LOG_WITNESSES', 'expected VKEY@URL, each an Ed25519 key of a witness and https, or http on loopback')
+    fault('LOG_WITNESSES', 'expected VERIFIER-KEY@URL items with Ed25519 keys, and https or http on loopback')
   }
-  if (items.length > MAX_WITNESSES) fault('LOG_WITNESSES', `at most ${MAX_WITNESSES}`)
+  if (items.length > MAX_WITNESSES)
+    fault('LOG_WITNESSES', `expected at most ${MAX_WITNESSES} witnesses, got ${items.length}`)
   const keys = new Set(sites.map(({ key }) => Buffer.from(key.publicKey).toString('hex')))
-  if (keys.size < sites.length) fault('LOG_WITNESSES', 'a key stands there twice')
+  if (keys.size < sites.length) fault('LOG_WITNESSES', 'duplicate key')
   return sites
 }
 

@@ -79,7 +79,7 @@ describe('readPipeline', () => {
 
   test('with Pinata receipts leave the database only where its list of pins can be asked', () => {
     const env = { ...chain, RECEIPT_RETENTION_D: '30', IPFS_PINNER: 'pinata', IPFS_API_TOKEN: 'token' }
-    expect(read(env).faults).toEqual([expect.stringMatching(/^RECEIPT_RETENTION_D: needs IPFS_PINS_URL/)])
+    expect(read(env).faults).toEqual([expect.stringMatching(/^RECEIPT_RETENTION_D: requires IPFS_PINS_URL/)])
     expect(read({ ...env, IPFS_PINS_URL: 'https://api.pinata.cloud/psa' }).faults).toEqual([])
     const { RECEIPT_RETENTION_D: _, ...kept } = env
     expect(read(kept).faults).toEqual([])

@@ -45,10 +45,7 @@ export function readPipeline(env: Env, context: PinnerContext, fault: Fault): Pi
   const pinner = readPinner(env, context, fault)
   const retentionMs = readRetention(env, fault)
   if (retentionMs !== undefined && pinner.kind === 'pinata' && pinner.pinsUrl === undefined) {
-    fault(
-      'RECEIPT_RETENTION_D',
-      'needs IPFS_PINS_URL with pinata, because its gateway also gives what is no longer pinned',
-    )
+    fault('RECEIPT_RETENTION_D', 'requires IPFS_PINS_URL with pinata, because its gateway also serves unpinned blocks')
   }
   return {
     pinner,
@@ -105,7 +102,7 @@ export function inspectWorkerConfig(
 export function readDatabaseUrl(env: Env, readFile: (path: string) => string, fault: Fault): string {
   const databaseUrl = readSecret(env, 'DATABASE_URL', readFile, fault)
   if (databaseUrl === '')
-    fault('DATABASE_URL', 'missing; expected a PostgreSQL address, as postgres://USER:PASSWORD@HOST:5432/DATABASE')
+    fault('DATABASE_URL', 'expected a PostgreSQL URL, such as postgres://USER:PASSWORD@HOST:5432/DATABASE')
   return databaseUrl ?? ''
 }
 

@@ -42,7 +42,7 @@ export const localCases: readonly Case[] = [
   ['configuration', /^ALLOWED_ORIGINS: at least one/, () => ({ ALLOWED_ORIGINS: '' })],
   [
     'configuration',
-    /^MOCK_ATTESTATION: refused in production/,
+    /^MOCK_ATTESTATION: rejected in production/,
     () => ({ NODE_ENV: 'production' }),
     { args: ['--only', 'configuration'] },
   ],

@@ -25,7 +25,7 @@ const KNOWN_JWKS_ORIGINS: ReadonlyMap<string, string> = new Map([
 export function parseIssuers(text: string): ParseIssuersReturnType {
   const issuers: Issuer[] = []
   const faults: string[] = []
-  if (text.trim() === '') return { issuers, faults: ['names no issuer'] }
+  if (text.trim() === '') return { issuers, faults: ['expected at least one issuer'] }
 
   for (const [index, entry] of text.split(',').entries()) {
     const fail = (fault: string) => void faults.push(`entry ${index + 1}: ${fault}`)
@@ -36,7 +36,7 @@ export function parseIssuers(text: string): ParseIssuersReturnType {
     }
     const issuerFault = findIssuerFault(issuer)
     if (issuerFault) fail(`the issuer ${issuerFault}`)
-    const audienceFault = isVisible(audience) ? undefined : 'is empty or holds spaces'
+    const audienceFault = isVisible(audience) ? undefined : 'is empty or contains spaces'
     if (audienceFault) fail(`the audience ${audienceFault}`)
     const originFault = jwksOrigin === undefined ? undefined : findOriginFault(jwksOrigin, issuer)
     if (originFault) fail(`the JWKS origin ${originFault}`)
@@ -44,10 +44,10 @@ export function parseIssuers(text: string): ParseIssuersReturnType {
 
     const parsed: Issuer = { issuer, audience, jwksOrigin: jwksOrigin ?? defaultJwksOrigin(issuer) }
     const earlier = issuers.filter((other) => other.issuer === issuer)
-    if (earlier.some((other) => other.audience === audience)) fail('the same issuer and audience as an earlier entry')
+    if (earlier.some((other) => other.audience === audience)) fail('duplicate issuer and audience')
     // One issuer has one set of keys; two places to get them would make the answer depend on the order of the entries.
     else if (earlier.some((other) => other.jwksOrigin !== parsed.jwksOrigin)) {
-      fail('another JWKS origin than an earlier entry of the same issuer')
+      fail('expected the JWKS origin of the earlier entry with this issuer')
     } else issuers.push(parsed)
   }
   issuers.sort((left, right) => compare(left.issuer, right.issuer) || compare(left.audience, right.audience))
@@ -71,7 +71,7 @@ function findOriginFault(origin: string, issuer: string): string | undefined {
   if (fault) return fault
   // Someone who can change the keys in transit can act as the issuer.
   if (issuer.startsWith('https:') && origin.startsWith('http:')) return 'is plain http for an https issuer'
-  return new URL(origin).origin === origin ? undefined : 'is more than a scheme, a host and a port, or spelt otherwise'
+  return new URL(origin).origin === origin ? undefined : 'is not exactly a scheme, a host and a port'
 }
 
 function findUrlFault(text: string): string | undefined {

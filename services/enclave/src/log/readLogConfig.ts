@@ -31,12 +31,12 @@ export function readLogConfig(env: Env, fault: Fault): LogConfig | undefined {
   const witnesses = readList(env.LOG_WITNESSES).map(toWitnessKey)
   if (!isLog({ origins: all, witnesses: [ANY_KEY], quorum: 1 })) {
     const name = named.length > 0 ? 'LOG_SERVICE_ORIGINS' : 'LOG_ORIGINS'
-    fault(name, 'expected 1 to 16 names of logs without spaces and plus signs, each once')
+    fault(name, 'expected 1 to 16 log names without spaces, plus signs or duplicates')
   }
   if (new Set(origins).size !== origins.length || !origins.every((origin) => all.includes(origin)))
-    fault('LOG_ORIGINS', 'expected some of LOG_SERVICE_ORIGINS, each once')
+    fault('LOG_ORIGINS', 'expected names from LOG_SERVICE_ORIGINS, without duplicates')
   if (!isLog({ origins: ['any'], witnesses, quorum: witnesses.length }))
-    fault('LOG_WITNESSES', 'expected 1 to 32 verifier keys for Ed25519 cosignatures, or such keys in hex, each once')
+    fault('LOG_WITNESSES', 'expected 1 to 32 Ed25519 cosignature verifier keys, or keys in hex, without duplicates')
   const most = Math.max(1, witnesses.length)
   const majority = Math.floor(most / 2) + 1
   const quorum = readInteger(env, 'LOG_QUORUM', { fallback: majority, min: majority, max: most }, fault)

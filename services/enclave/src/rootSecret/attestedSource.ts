@@ -41,7 +41,7 @@ export function readAttestedSource(
     collateralUrl: (env.COLLATERAL_URL || INTEL_PCS).replace(/\/+$/, ''),
   }
   if (!isSafeUrl(source.collateralUrl) || !isBare(source.collateralUrl)) {
-    fault('COLLATERAL_URL', 'expected https, or http on loopback, without a name, a query or a fragment')
+    fault('COLLATERAL_URL', 'expected https, or http on loopback, without credentials, query or fragment')
   }
   return source
 }
@@ -88,7 +88,8 @@ function readFrom(env: Env, fault: Fault): AttestedSource['from'] {
   }
   if (backupPath === '') fault('ROOT_SECRET_BACKUP_FILE', `required for ROOT_SECRET_FROM=${value}`)
   if (value === 'genesis') return { kind: 'genesis', backupPath }
-  if (newBackupPath !== '' && newBackupPath === backupPath) fault('ROOT_SECRET_NEW_BACKUP_FILE', 'is the old one')
+  if (newBackupPath !== '' && newBackupPath === backupPath)
+    fault('ROOT_SECRET_NEW_BACKUP_FILE', 'expected another file than ROOT_SECRET_BACKUP_FILE')
   return { kind: 'recover', backupPath, ...(newBackupPath === '' ? {} : { newBackupPath }) }
 }
 
@@ -96,7 +97,10 @@ function readDonors(text: string, fault: Fault): string[] {
   const urls = text.split(',').map((url) => url.trim())
   const isValid = urls.length <= MAX_DONORS && new Set(urls).size === urls.length && urls.every(isOrigin)
   if (!isValid)
-    fault('ROOT_SECRET_FROM', 'expected join: and enclaves, each once, as https://host:port or http on loopback')
+    fault(
+      'ROOT_SECRET_FROM',
+      'expected join: and comma-separated enclaves (https://host:port, or http on loopback), without duplicates',
+    )
   return urls
 }
 

@@ -212,14 +212,14 @@ test('on real silicon, the enclave and the custodian’s tool refuse a policy wi
     expect(code).toBe(1)
     return output.join('\n')
   }
-  expect(await faultsOf(policyPath)).toContain('ROOT_SECRET_POLICY_FILE: platforms is required')
+  expect(await faultsOf(policyPath)).toContain('ROOT_SECRET_POLICY_FILE: missing platformsis required')
   expect(await faultsOf(withPlatforms)).not.toContain('ROOT_SECRET_POLICY_FILE')
 
   const consent = ['--key', keyPaths[0] as string, '--enclave', 'https://127.0.0.1:9', '--config-hash', '00'.repeat(32)]
   const submitted = custodian('submit', backupPath, ...consent, '--policy', policyPath)
   await expect(submitted).rejects.toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('platforms is required'),
+    stderr: expect.stringContaining('missing platforms'),
   })
   const listed = custodian('submit', backupPath, ...consent, '--policy', withPlatforms, '--backup-policy', policyPath)
   await expect(listed).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('of simulated silicon') })

@@ -42,10 +42,10 @@ describe('WEBHOOK_URL', () => {
       WEBHOOK_URL: 'http://127.0.0.1:9000/hook,http://localhost:1,http://[::1]:2',
       WEBHOOK_PRIVATE_KEY: KEY,
     }
-    expect(read(env).faults).toEqual(Array.from({ length: 3 }, () => 'WEBHOOK_URL: an address that is not public'))
+    expect(read(env).faults).toEqual(Array.from({ length: 3 }, () => 'WEBHOOK_URL: expected a public address'))
     expect(read({ ...env, WEBHOOK_ALLOW_LOOPBACK: 'true' }).faults).toEqual([])
     expect(read({ ...env, WEBHOOK_ALLOW_LOOPBACK: 'true' }, { mode: 'production' }).faults).toEqual([
-      'WEBHOOK_ALLOW_LOOPBACK: refused in production',
+      'WEBHOOK_ALLOW_LOOPBACK: rejected in production',
     ])
   })
 })
@@ -53,24 +53,24 @@ describe('WEBHOOK_URL', () => {
 test.each([
   ['plain http', { WEBHOOK_URL: 'http://a.example' }, 'WEBHOOK_URL: expected https'],
   ['another scheme', { WEBHOOK_URL: 'ftp://a.example' }, 'WEBHOOK_URL: expected https'],
-  ['no URL', { WEBHOOK_URL: 'a.example' }, 'WEBHOOK_URL: expected URLs without user name and fragment'],
+  ['no URL', { WEBHOOK_URL: 'a.example' }, 'WEBHOOK_URL: expected URLs without credentials or fragment'],
   [
     'a password in it',
     { WEBHOOK_URL: 'https://u:p@a.example' },
-    'WEBHOOK_URL: expected URLs without user name and fragment',
+    'WEBHOOK_URL: expected URLs without credentials or fragment',
   ],
-  ['a fragment', { WEBHOOK_URL: 'https://a.example/#x' }, 'WEBHOOK_URL: expected URLs without user name and fragment'],
-  ['a private address', { WEBHOOK_URL: 'https://10.0.0.1/' }, 'WEBHOOK_URL: an address that is not public'],
+  ['a fragment', { WEBHOOK_URL: 'https://a.example/#x' }, 'WEBHOOK_URL: expected URLs without credentials or fragment'],
+  ['a private address', { WEBHOOK_URL: 'https://10.0.0.1/' }, 'WEBHOOK_URL: expected a public address'],
   [
     'a private address, spelt as a number',
     { WEBHOOK_URL: 'https://0xa000001/' },
-    'WEBHOOK_URL: an address that is not public',
+    'WEBHOOK_URL: expected a public address',
   ],
-  ['a mapped address', { WEBHOOK_URL: 'https://[::ffff:10.0.0.1]/' }, 'WEBHOOK_URL: an address that is not public'],
+  ['a mapped address', { WEBHOOK_URL: 'https://[::ffff:10.0.0.1]/' }, 'WEBHOOK_URL: expected a public address'],
   [
     'the metadata of a cloud',
     { WEBHOOK_URL: 'https://169.254.169.254/latest' },
-    'WEBHOOK_URL: an address that is not public',
+    'WEBHOOK_URL: expected a public address',
   ],
   [
     'one twice',
@@ -100,7 +100,7 @@ test.each([
     { WEBHOOK_DEADLINE_S: '1296001' },
     'WEBHOOK_DEADLINE_S: expected a whole number from 1 to 1296000',
   ],
-  ['a key that nothing is signed with', { WEBHOOK_URL: '' }, 'WEBHOOK_URL: missing, though WEBHOOK_PRIVATE_KEY is set'],
+  ['a key that nothing is signed with', { WEBHOOK_URL: '' }, 'WEBHOOK_URL: required with WEBHOOK_PRIVATE_KEY'],
 ])('refuses %s, without a word of the secret', (_name, changes, fault) => {
   const { faults } = read({ WEBHOOK_URL: 'https://a.example', WEBHOOK_PRIVATE_KEY: KEY, ...changes })
   expect(faults).toEqual([fault])

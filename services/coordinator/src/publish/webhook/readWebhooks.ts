@@ -36,10 +36,10 @@ export function readWebhooks(
 ): WebhookConfig | undefined {
   const texts = readList(readSecret(env, 'WEBHOOK_URL', readFile, fault))
   const allowsLoopback = readBoolean(env, 'WEBHOOK_ALLOW_LOOPBACK', fault)
-  if (allowsLoopback && mode !== 'development') fault('WEBHOOK_ALLOW_LOOPBACK', `refused in ${mode}`, PRODUCTION_FIX)
+  if (allowsLoopback && mode !== 'development') fault('WEBHOOK_ALLOW_LOOPBACK', `rejected in ${mode}`, PRODUCTION_FIX)
   const key = readSecret(env, 'WEBHOOK_PRIVATE_KEY', readFile, fault)
   if (texts.length === 0) {
-    if (key) fault('WEBHOOK_URL', 'missing, though WEBHOOK_PRIVATE_KEY is set')
+    if (key) fault('WEBHOOK_URL', 'required with WEBHOOK_PRIVATE_KEY')
     return undefined
   }
   if (new Set(texts).size !== texts.length || texts.length > MAX_URLS) {
@@ -65,13 +65,13 @@ function readReceiver(text: string, { allowsLoopback }: { allowsLoopback: boolea
     url.password !== '' ||
     url.hash !== ''
   ) {
-    fault('WEBHOOK_URL', 'expected URLs without user name and fragment')
+    fault('WEBHOOK_URL', 'expected URLs without credentials or fragment')
     return []
   }
   const host = toHost(url)
   const isLoopback = host === 'localhost' || isLoopbackAddress(host)
   const isAllowed = isLoopback ? allowsLoopback : isIP(host) === 0 || isPublicAddress(host)
-  if (!isAllowed) fault('WEBHOOK_URL', 'an address that is not public')
+  if (!isAllowed) fault('WEBHOOK_URL', 'expected a public address')
   else if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback))
     fault('WEBHOOK_URL', 'expected https')
   return [url]
