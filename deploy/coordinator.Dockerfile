@@ -18,9 +18,10 @@ COPY packages/receipt/package.json packages/receipt/
 COPY packages/service/package.json packages/service/
 COPY packages/testing/package.json packages/testing/
 COPY services/coordinator/package.json services/coordinator/
+COPY docs/site/package.json docs/site/
 # The runtime Node comes from npm, pinned by the hash in its lockfile. No package runs install scripts.
 RUN npm ci --prefix scripts/runtime --ignore-scripts \
-  && npm install --no-save --omit=dev --ignore-scripts --workspace @countersign/coordinator
+  && npm install --no-save --omit=dev --ignore-scripts --workspace @countersign/coordinator --workspace @countersign/docs
 COPY packages/attestation/src packages/attestation/src
 COPY packages/evidence/src packages/evidence/src
 COPY packages/log/src packages/log/src
@@ -29,6 +30,17 @@ COPY packages/protocol/src packages/protocol/src
 COPY packages/receipt/src packages/receipt/src
 COPY packages/service/src packages/service/src
 COPY services/coordinator/src services/coordinator/src
+# The documentation, which the coordinator serves. What builds it does not get into the image.
+COPY CONTRIBUTING.md ./
+COPY docs docs
+COPY packages/attestation/spec packages/attestation/spec
+COPY packages/log/spec packages/log/spec
+COPY packages/policy/spec packages/policy/spec
+COPY packages/protocol/spec packages/protocol/spec
+COPY packages/receipt/spec packages/receipt/spec
+COPY apps/web/public apps/web/public
+COPY scripts/readArguments.ts scripts/
+RUN scripts/runtime/node_modules/node-linux-*/bin/node -C source docs/site/main.ts
 COPY deploy/measure.ts deploy/
 COPY deploy/measure deploy/measure
 COPY deploy/launcher deploy/launcher

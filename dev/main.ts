@@ -27,7 +27,7 @@ async function run(options: Options): Promise<number> {
   // The parts in this process are supervised too.
   process.on('uncaughtException', (error) => onFault(`A part in this process failed: ${error.stack}`))
 
-  const stack = startStack({ options, voice, onFault })
+  const stack = startStack({ options, voice, onFault, hasDocs: true })
   void stack.ready.then((summary) => {
     if (summary === undefined || faults.length > 0) return
     say('dev', `Countersign is running, after ${toSeconds(performance.now())}, with simulated silicon:`)

@@ -12,6 +12,7 @@ import {
   toPath,
   toWebEnv,
 } from '@countersign/testing/launcher'
+import { buildDocs } from './docs.ts'
 import { toHumanLine } from './humanLine.ts'
 import { IMPLEMENTATION } from './implementation.ts'
 import { lockState } from './lockState.ts'
@@ -38,7 +39,7 @@ const STOP_ORDER: readonly PartName[] = [
 
 /** Where everything is. */
 type Summary = {
-  /** The web app; without one, the reference of the API. */
+  /** The web app, or the documentation if there is none. */
   openUrl: string
   /** By name. Each begins with an address or path. */
   places: Readonly<Record<string, string>>
@@ -58,10 +59,13 @@ export type StartStackParameters = {
   onFault(text: string): void
   /** The web app is built once, and changes no more: pages of it load in a third of the time. */
   isWebBuilt?: boolean
+  /** Builds the documentation site first. */
+  hasDocs?: boolean
 }
 
 /** Starts everything, side by side where one does not need the other. */
-export function startStack({ options, voice, onFault, isWebBuilt }: StartStackParameters): Stack {
+export function startStack(parameters: StartStackParameters): Stack {
+  const { options, voice, onFault, isWebBuilt, hasDocs = false } = parameters
   const { ports, quoteLatencyMs, hasWeb, origins } = options
   const stateDir = resolve(options.stateDir ?? toPath('.countersign'))
   const publicUrl = `http://localhost:${ports.coordinator}`
@@ -179,6 +183,10 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
     { log, enclave }: { log: DevLog | undefined; enclave: ReturnType<typeof beginEnclave> },
   ) {
     const databaseStarting = beginDatabase()
+    // Without the site the coordinator serves what it has.
+    const docsBuilding = hasDocs
+      ? buildDocs().catch((error: unknown) => voice.say('docs', `not built: ${toMessage(error)}`))
+      : undefined
     const witnessesStarting = log === undefined ? { routes: undefined } : beginWitnesses(log, enclave)
     // Loaded here, when the processes that need none of it are under way: it takes a second.
     const [{ startOidcProvider, startSatellite }, { startDevChain, toChainEnv }, { deployTestToken }] =
@@ -202,6 +210,7 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
     if (oidc === undefined || satellite === undefined || chain === undefined) return undefined
     if (database === undefined || witnesses === undefined) return undefined
     await deployTestToken(chain)
+    await docsBuilding
     const coordinator = await beginService('coordinator', {
       what: ', with IPFS node and worker',
       env: {
@@ -261,7 +270,7 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
       places: {
         ...(hasWeb ? { 'Demo site': `${demoUrl} (sign in to it with the wallet)` } : {}),
         'Sign in': `${publicUrl}/auth/google?return_to=${publicUrl}/docs`,
-        API: `${publicUrl}/docs`,
+        Docs: `${publicUrl}/docs`,
         Health: `${publicUrl}/health/ready`,
         Attestation: `${publicUrl}/health/attestation`,
         'Sign-in by': `${issuer.issuer} (no password: choose a user)`,

@@ -10,6 +10,7 @@ const COLOURS = {
   enclave: 'magenta',
   coordinator: 'cyan',
   web: 'blueBright',
+  docs: 'gray',
   dev: 'green',
 } as const
 

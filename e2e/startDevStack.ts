@@ -9,7 +9,7 @@ import { clearState } from '../dev/state.ts'
  * What `npm run dev` starts, on ports and with state of its own. Without the web app, another one may be served at `webUrl`; built, it is
  * the one that is deployed.
  */
-export async function startDevStack({ hasWeb = true, isWebBuilt = false } = {}) {
+export async function startDevStack({ hasWeb = true, isWebBuilt = false, hasDocs = false } = {}) {
   const stateDir = await mkdtemp(join(tmpdir(), 'countersign-e2e-'))
   const [web = 0, demo = 0, coordinator = 0, enclave = 0, oidc = 0, chain = 0] = await findFreePorts(6)
   const ports = { web, demo, coordinator, enclave, oidc, chain }
@@ -31,6 +31,7 @@ export async function startDevStack({ hasWeb = true, isWebBuilt = false } = {}) 
     voice: { say: write, detail: write, log: write },
     onFault: (text) => void faults.push(text),
     isWebBuilt,
+    hasDocs,
   })
   const stop = async () => {
     await stack.stop()

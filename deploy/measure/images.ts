@@ -49,9 +49,9 @@ export const images = {
   },
   coordinator: {
     entries: listScripts('coordinator'),
-    folders: [],
+    folders: ['docs/site/dist'],
     // The embedded IPFS node is two hundred packages, and two workers cannot share it: here it is Kubo or Pinata.
-    leftOut: [simulator, '../ipfs/helia.ts'],
+    leftOut: [simulator, './ipfs/helia.ts'],
     known: {
       ...secp256k1,
       ...sodium,

@@ -1,23 +1,11 @@
-import { hash } from 'node:crypto'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { extname, join } from 'node:path'
-import { gzipSync } from 'node:zlib'
-// Only this file: the image holds all that is imported.
+import { join } from 'node:path'
+// Only these files: the image holds all that is imported.
 import { drainServer } from '../../packages/service/src/drainServer.ts'
+import { readStaticFiles, type StaticFile, toStaticFile } from '../../packages/service/src/staticFiles.ts'
 
 /** The web app for the internet: the files of `npm run build:web`, a configuration from outside of the image, and the headers. */
-
-type File = { type: string; body: Buffer; gzipped: Buffer; etag: string; caching: string }
-
-const TYPES: Record<string, string> = {
-  '.css': 'text/css; charset=utf-8',
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.json': 'application/json',
-  '.svg': 'image/svg+xml',
-  '.wasm': 'application/wasm',
-}
 
 /** Names in assets/ carry a hash of the content. */
 const FOREVER = 'public, max-age=31536000, immutable'
@@ -30,14 +18,10 @@ const STOP_MS = 8_000
 
 /** Everything is read at the start: what is not among it, no path leads to. */
 export function createWebServer({ folder, configText }: { folder: string; configText: string }): Server {
-  const files = new Map(
-    readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      .filter((name) => statSync(join(folder, name)).isFile())
-      .map((name) => [`/${name}`, toFile(name, readFileSync(join(folder, name)))]),
-  )
-  const page = files.get('/index.html')
+  const files = readStaticFiles(folder)
+  const page = files.get('index.html')
   if (page === undefined) throw new Error(`there is no index.html in ${folder}: npm run build:web`)
-  files.set('/config.json', toFile('config.json', Buffer.from(configText)))
+  files.set('config.json', toStaticFile('config.json', Buffer.from(configText)))
   const headers = toHeaders(parseConfig(configText))
 
   const limits = { headersTimeout: 10_000, requestTimeout: 10_000, keepAliveTimeout: KEEP_ALIVE_MS }
@@ -48,20 +32,10 @@ export function createWebServer({ folder, configText }: { folder: string; config
     if (path === undefined) return refuse(response, 400)
     if (path === '/health') return void response.writeHead(200, { 'cache-control': 'no-store' }).end('ok\n')
     // The app has its own paths; but a script that is gone is gone, and a page in its place would be a riddle.
-    const file = files.get(path) ?? (path.startsWith('/assets/') ? undefined : page)
+    const file = files.get(path.slice(1)) ?? (path.startsWith('/assets/') ? undefined : page)
     if (file === undefined) return refuse(response, 404)
-    send(request, response, file)
+    void send(request, response, { file, caching: path.startsWith('/assets/') ? FOREVER : ASK_AGAIN })
   })
-}
-
-function toFile(name: string, body: Buffer): File {
-  return {
-    type: TYPES[extname(name)] ?? 'application/octet-stream',
-    body,
-    gzipped: gzipSync(body, { level: 9 }),
-    etag: `"${hash('sha256', body, 'hex').slice(0, 32)}"`,
-    caching: name.startsWith('assets/') ? FOREVER : ASK_AGAIN,
-  }
 }
 
 function toPath({ url = '' }: IncomingMessage): string | undefined {
@@ -76,11 +50,13 @@ function refuse(response: ServerResponse, status: number, headers: Record<string
   response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store', ...headers }).end()
 }
 
-function send(request: IncomingMessage, response: ServerResponse, file: File) {
-  const shared = { etag: file.etag, 'cache-control': file.caching, vary: 'accept-encoding' }
+type Sent = { file: StaticFile; caching: string }
+
+async function send(request: IncomingMessage, response: ServerResponse, { file, caching }: Sent) {
+  const shared = { etag: file.etag, 'cache-control': caching, vary: 'accept-encoding' }
   if (request.headers['if-none-match'] === file.etag) return void response.writeHead(304, shared).end()
   const isGzipped = /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))
-  const body = isGzipped ? file.gzipped : file.body
+  const body = isGzipped ? await file.compress() : file.body
   response.writeHead(200, {
     ...shared,
     'content-type': file.type,

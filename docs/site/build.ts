@@ -102,12 +102,15 @@ function readMiniSearch(): string {
 
 /** Writes next to the folder and then renames, so that a reader never sees half a site. */
 function replaceFolder(folder: string, files: ReadonlyMap<string, string | Uint8Array>): void {
-  const fresh = `${folder}.new`
-  rmSync(fresh, { recursive: true, force: true })
+  const fresh = `${folder}.${process.pid}`
   for (const [path, content] of files) {
     mkdirSync(dirname(join(fresh, path)), { recursive: true })
     writeFileSync(join(fresh, path), content)
   }
-  rmSync(folder, { recursive: true, force: true })
-  renameSync(fresh, folder)
+  try {
+    rmSync(folder, { recursive: true, force: true })
+    renameSync(fresh, folder)
+  } finally {
+    rmSync(fresh, { recursive: true, force: true })
+  }
 }

@@ -88,7 +88,9 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   '/health/attestation': toRead(200),
   '/openapi.json': toRead(200),
   '/docs': { method: 'GET', success: 200 },
+  '/docs/api': { method: 'GET', success: 200 },
   '/docs/errors': { method: 'GET', success: 200 },
+  '/docs/{path}': { method: 'GET', success: ['not_found'] },
 }
 
 /** What a rule asks of a request. */

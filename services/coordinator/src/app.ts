@@ -1,5 +1,6 @@
 import type { EntropySetting } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
+import type { StaticFile } from '@countersign/service/staticFiles'
 import type { IdentityProvider } from './accounts/oidc.ts'
 import type { SignerFinder } from './accounts/session.ts'
 import { toUnfinished } from './accounts/signIn.ts'
@@ -87,6 +88,8 @@ export type AppDeps = {
   rebuildReceipt: RebuildReceipt
   exportProofs: ExportProofs
   logStore: Pick<LogStore, 'listLogs' | 'findCosigned' | 'readTiles' | 'readBundle'>
+  /** The files of the documentation site by path, if it is built. */
+  docsSite?: ReadonlyMap<string, StaticFile> | undefined
   clock: Clock
   random: Random
   log: Log
@@ -158,6 +161,8 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
     publicUrl,
     version: config.version ?? '0.1.0',
     sessionCookie: toSessionCookieName(cookies),
+    isMock,
+    site: deps.docsSite,
   })
 
   const route = createRouter(handlers)

@@ -1,8 +1,10 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Log, RunningService } from '@countersign/service'
 import { createShutdown } from '@countersign/service'
+import { readStaticFiles } from '@countersign/service/staticFiles'
 import packageJson from '../package.json' with { type: 'json' }
 import { createProviders } from './accounts/providers.ts'
 import { createSignerFinder } from './accounts/session.ts'
@@ -32,6 +34,8 @@ import { openStores } from './store/openStore.ts'
 import { systemClock, systemRandom, systemSchedule } from './system.ts'
 
 const PIPELINE_START_MS = 200
+/** `npm run docs` writes it. */
+const DOCS_FOLDER = join(import.meta.dirname, '../../../docs/site/dist')
 
 /** Builds everything from the environment, and serves. The only function that knows every part. */
 export async function startCoordinator(
@@ -167,6 +171,7 @@ export async function startCoordinator(
     providers: createProviders(config.providers, { publicUrl: config.app.publicUrl, clock }),
     sign: signer.sign,
     ...(keeper && { keeper }),
+    docsSite: existsSync(DOCS_FOLDER) ? readStaticFiles(DOCS_FOLDER) : undefined,
     clock,
     random,
     log,

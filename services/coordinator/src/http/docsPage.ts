@@ -78,14 +78,22 @@ export function renderApiPage(document: ApiDocument): string {
   return renderPage(title, `${head}\n${renderApiReference(document).html}`)
 }
 
-/** `GET /docs/errors`: where the `type` of every problem points. */
+/** `GET /docs`, where the documentation site is not built. */
+export function renderMissingSite(): string {
+  const body = `<h1>Countersign</h1>
+<p>The documentation site is not built. Run <code>npm run docs</code> in the repository, then restart this service.</p>
+<p>Available without it: <a href="/docs/api">API</a> · <a href="/docs/errors">error codes</a> · <a href="/openapi.json">openapi.json</a></p>`
+  return renderPage('Countersign', body)
+}
+
+/** `GET /docs/errors`, where the documentation site is not built: where the `type` of every problem points. */
 export function renderErrorsPage(title: string): string {
   const entries = Object.entries(errorCodes).map(([code, { status, retryable, title, advice }]) => {
     const can = retryable ? 'The same call may succeed later.' : 'The same call will fail again.'
     return `<h2 id="${code}"><code>${code}</code> · ${status}</h2><p>${escapeHtml(title)}. ${escapeHtml(advice)} ${can}</p>`
   })
   const intro =
-    '<p>Every failure is <code>application/problem+json</code> with one of these codes. <a href="/docs">API</a></p>'
+    '<p>Every failure is <code>application/problem+json</code> with one of these codes. <a href="/docs/api">API</a></p>'
   return renderPage(`${title}: errors`, ['<h1>Error codes</h1>', intro, ...entries].join('\n'))
 }
 

@@ -1,13 +1,37 @@
+import type { StaticFile } from '@countersign/service/staticFiles'
+import { CoordinatorError } from '../errors.ts'
 import { createDocument } from './apiDocument.ts'
-import { DOCS_CSP, renderApiPage, renderErrorsPage } from './docsPage.ts'
+import type { Answer, AppContext } from './context.ts'
+import { DOCS_CSP, renderApiPage, renderErrorsPage, renderMissingSite } from './docsPage.ts'
+import { isMatch } from './proofRoutes.ts'
 import type { Handlers } from './router.ts'
 
-export type DocsRoutesDeps = { publicUrl: string; version: string; sessionCookie: string }
+export type DocsRoutesDeps = {
+  publicUrl: string
+  version: string
+  sessionCookie: string
+  isMock: boolean
+  /** The files of the documentation site by path, if it is built. */
+  site: ReadonlyMap<string, StaticFile> | undefined
+}
 
-/** Public, without a limit, and constant: each is rendered once. */
+/** Only the site's own files, and no HTML from strings: the session cookie is valid on this origin. */
+const SITE_CSP = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join('; ')
+
+/** Public, without a rate limit. */
 export function registerDocsRoutes(handlers: Handlers, deps: DocsRoutesDeps): void {
+  const { site, isMock } = deps
   let openapiText: string | undefined
-  let docsPage: string | undefined
 
   handlers.set('GET /openapi.json', (c) => {
     c.header('cache-control', 'public, max-age=300')
@@ -16,14 +40,41 @@ export function registerDocsRoutes(handlers: Handlers, deps: DocsRoutesDeps): vo
     return { status: 200, body: openapiText }
   })
 
-  handlers.set('GET /docs', (c) => {
-    c.header('content-security-policy', DOCS_CSP)
-    docsPage ??= renderApiPage(createDocument(deps))
-    return c.html(docsPage)
-  })
+  function sendFile(c: AppContext, path: string): Answer | Promise<Answer> {
+    const file = site?.get(path) ?? site?.get(`${path}.html`)
+    if (file === undefined) throw new CoordinatorError('not_found', 'there is nothing here')
+    const isPage = file.type.startsWith('text/html')
+    const etag = isMock ? file.etag.replace(/"$/, '-mock"') : file.etag
+    Object.assign(c.headers, { etag, 'cache-control': 'no-cache', vary: 'Accept-Encoding' })
+    if (isPage) c.header('content-security-policy', SITE_CSP)
+    if (isMatch(c.req.header('if-none-match'), etag)) return { status: 304, body: null }
+    // As text, so that a service with simulated silicon can mark its pages.
+    if (isPage && isMock) return c.html(file.body.toString())
+    c.header('content-type', file.type)
+    if (!/\bgzip\b/.test(c.req.header('accept-encoding') ?? '')) return { status: 200, body: file.body }
+    c.header('content-encoding', 'gzip')
+    return file.compress().then((body) => ({ status: 200, body }))
+  }
 
-  handlers.set('GET /docs/errors', (c) => {
-    c.header('content-security-policy', DOCS_CSP)
-    return c.html(renderErrorsPage('Countersign'))
-  })
+  /** A page of the site, or without the site a page that is rendered once. */
+  function createPageHandler(path: string, render: () => string) {
+    let page: string | undefined
+    return (c: AppContext) => {
+      if (site !== undefined) return sendFile(c, path)
+      c.header('content-security-policy', DOCS_CSP)
+      page ??= render()
+      return c.html(page)
+    }
+  }
+
+  handlers.set('GET /docs', createPageHandler('index', renderMissingSite))
+  handlers.set(
+    'GET /docs/api',
+    createPageHandler('api', () => renderApiPage(createDocument(deps))),
+  )
+  handlers.set(
+    'GET /docs/errors',
+    createPageHandler('errors', () => renderErrorsPage('Countersign')),
+  )
+  handlers.set('GET /docs/:path{.+}', (c) => sendFile(c, c.params.path ?? ''))
 }

@@ -26,7 +26,9 @@ describe('GET /openapi.json', () => {
       'get /auth/{provider}',
       'get /auth/{provider}/callback',
       'get /docs',
+      'get /docs/api',
       'get /docs/errors',
+      'get /docs/{path}',
       'get /health',
       'get /health/attestation',
       'get /health/ready',
@@ -117,11 +119,11 @@ describe('the harness that checks every answer against it', () => {
   })
 })
 
-describe('GET /docs', () => {
+describe('GET /docs/api', () => {
   test('shows every endpoint and schema, runs no script, loads nothing', async () => {
     const app = createTestApp()
     const { paths, components } = await getDocument(app)
-    const response = await app.request('/docs')
+    const response = await app.request('/docs/api')
     const page = await response.text()
     expect(response.headers.get('content-type')).toBe('text/html; charset=UTF-8')
     for (const path of Object.keys(paths)) expect(page).toContain(`<code>${path}</code>`)
@@ -135,7 +137,7 @@ describe('GET /docs', () => {
 
   test('all its links lead somewhere', async () => {
     const app = createTestApp()
-    const page = await (await app.request('/docs')).text()
+    const page = await (await app.request('/docs/api')).text()
     const targets = [...page.matchAll(/href="([^"]+)"/g)].map(([, target = '']) => target)
     expect(targets.length).toBeGreaterThan(10)
     for (const target of new Set(targets)) {

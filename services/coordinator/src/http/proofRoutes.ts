@@ -78,7 +78,7 @@ export function registerProofRoutes(handlers: Handlers, deps: ProofRoutesDeps): 
 }
 
 /** RFC 9110 §13.1.2: a list of tags, compared weakly, or `*`. */
-function isMatch(header: string | undefined, etag: string): boolean {
+export function isMatch(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false
   if (header.trim() === '*') return true
   return header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)

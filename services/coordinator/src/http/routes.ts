@@ -1,7 +1,7 @@
 import { type Endpoint, MAX_RETURN_TO_LENGTH } from '@countersign/protocol'
 import type { CoordinatorErrorCode } from '../errors.ts'
 
-/* The routes in words, as /openapi.json and /docs have them. Their shapes are those of the protocol, by the same names. */
+/* The routes in words, as /openapi.json and /docs/api have them. Their shapes are those of the protocol, by the same names. */
 
 /** What the document says of a route. */
 export type RouteWords = {
@@ -21,7 +21,14 @@ export type RouteWords = {
 }
 
 /** Routes that are not part of the protocol: parts of logs, whose paths have several segments, and what the service says about itself. */
-type OtherRoute = 'GET /log/:hash/tile/:path{.+}' | 'GET /' | 'GET /openapi.json' | 'GET /docs' | 'GET /docs/errors'
+type OtherRoute =
+  | 'GET /log/:hash/tile/:path{.+}'
+  | 'GET /'
+  | 'GET /openapi.json'
+  | 'GET /docs'
+  | 'GET /docs/api'
+  | 'GET /docs/errors'
+  | 'GET /docs/:path{.+}'
 
 export type RouteName = Endpoint | OtherRoute
 
@@ -58,7 +65,7 @@ const hash = { description: 'SHA-256 of the origin, in lower-case hex.' }
 
 export const routes: Readonly<Record<RouteName, RouteWords>> = {
   'GET /': {
-    summary: 'Leads to this description',
+    summary: 'Redirects to the documentation',
     answers: { 302: 'To /docs' },
     failures: ['origin_not_allowed'],
   },
@@ -333,15 +340,27 @@ export const routes: Readonly<Record<RouteName, RouteWords>> = {
     failures: [],
   },
   'GET /docs': {
+    summary: 'The documentation',
+    answers: { 200: 'A page', ...unchanged },
+    types: ['text/html'],
+    failures: ['origin_not_allowed'],
+  },
+  'GET /docs/api': {
     summary: 'This description, to read',
-    answers: { 200: 'A page' },
+    answers: { 200: 'A page', ...unchanged },
     types: ['text/html'],
     failures: ['origin_not_allowed'],
   },
   'GET /docs/errors': {
     summary: 'Every error code, and what to do about it',
-    answers: { 200: 'A page' },
+    answers: { 200: 'A page', ...unchanged },
     types: ['text/html'],
     failures: ['origin_not_allowed'],
+  },
+  'GET /docs/:path{.+}': {
+    summary: 'Any other file of the documentation',
+    answers: { 200: 'The file', ...unchanged },
+    types: ['text/html', 'text/css', 'text/javascript', 'application/json', 'image/png', 'image/svg+xml'],
+    failures: ['origin_not_allowed', 'not_found'],
   },
 }
