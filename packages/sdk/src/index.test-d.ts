@@ -32,14 +32,14 @@ import {
   type WalletInfo,
 } from './index.ts'
 
-/* Read by the type checker alone. */
+/* For the type checker only. */
 
 expectTypeOf(useService).returns.toEqualTypeOf<ServiceContextValue>()
 expectTypeOf<keyof ServiceContextValue>().toEqualTypeOf<
   'client' | 'user' | 'wallet' | 'ready' | 'error' | 'refresh' | 'login' | 'logout'
 >()
 
-// As the handler of a click it must take an event, and with options only what there is.
+// As a click handler it must accept an event, and options without unknown members.
 void ((login: ServiceContextValue['login']): ((event: { clientX: number }) => void) => login)
 void ((login: ServiceContextValue['login']) => login({ provider: 'apple' }))
 // @ts-expect-error misspelt
@@ -71,7 +71,7 @@ expectTypeOf<ReturnType<typeof useSignMessage>['signMessage']>()
   .toEqualTypeOf<{ message: string | { raw: Hex | Uint8Array } }>()
 expectTypeOf<ReturnType<typeof useSignMessage>['signMessage']>().returns.resolves.toEqualTypeOf<SignOffChainResult>()
 expectTypeOf<ReturnType<typeof useSignTypedData>['signTypedData']>().parameter(0).toEqualTypeOf<SignTypedDataRequest>()
-// What viem takes is taken here too.
+// Accepts viem's types.
 expectTypeOf<{
   domain: TypedDataDomain
   types: { A: readonly [{ name: 'a'; type: 'uint256' }] }

@@ -30,11 +30,11 @@ test('exports', () => {
   `)
 })
 
-test('@countersign/sdk/vaults has the hook beside all of its client', () => {
+test('@countersign/sdk/vaults has the hook and all of /vaults/client', () => {
   expect(Object.keys(vaults).toSorted()).toEqual([...Object.keys(vaultsClient), 'useVaults'].toSorted())
 })
 
-test('only files with hooks import React, and they say that they are for the browser', async () => {
+test('only files with hooks import React, and they have “use client”', async () => {
   for (const folder of ['client', 'react', 'vaults']) {
     for await (const name of glob('*.{ts,tsx}', { cwd: join(import.meta.dirname, folder) })) {
       if (/\.(test|fake)\./.test(name) || name === 'index.ts') continue

@@ -4,14 +4,14 @@ import { build, defaultClientConditions } from 'vite'
 import { expect, test } from 'vitest'
 
 type Measured = {
-  /** What an app loads with its page. */
+  /** Loaded with the page. */
   bytes: number
-  /** With what it loads later, when it is first used. */
+  /** Including chunks loaded at first use. */
   allBytes: number
   modules: string[]
 }
 
-/** What an app's build makes of this code, minified and gzipped, without viem and React. */
+/** Builds an app with this code, and measures it minified and gzipped, without viem and React. */
 async function measure(code: string): Promise<Measured> {
   const output = await build({
     configFile: false,
@@ -35,7 +35,7 @@ async function measure(code: string): Promise<Measured> {
   const files = (Array.isArray(output) ? output : [output]).flatMap((one) => ('output' in one ? one.output : []))
   const chunks = files.filter((file) => file.type === 'chunk')
   const sizes = new Map(chunks.map(({ fileName, code }) => [fileName, gzipSync(code).length]))
-  // Those that the page's own chunk imports come with the page; the others do not.
+  // The page loads its own chunk and the chunks that it imports.
   const first = new Set(chunks.filter(({ isEntry }) => isEntry).map(({ fileName }) => fileName))
   for (const name of first) {
     for (const other of chunks.find(({ fileName }) => fileName === name)?.imports ?? [])
@@ -49,7 +49,7 @@ async function measure(code: string): Promise<Measured> {
 const useNames = (names: string) => `import { ${names} } from '../src/index.ts'\nglobalThis.used = { ${names} }`
 const useAll = (entry: string) => `import * as all from '../src/${entry}'\nglobalThis.used = all`
 
-test('an app that imports only what the specification names loads at most 8 kB gzipped, without viem and React', async () => {
+test('an app with the specification’s imports loads at most 8 kB gzipped, without viem and React', async () => {
   const names = 'ServiceClient, ServiceProvider, useAttestation, useService, useSign, useWallet'
   const { bytes, allBytes } = await measure(useNames(names))
   console.log(
@@ -58,25 +58,25 @@ test('an app that imports only what the specification names loads at most 8 kB g
   expect(bytes).toBeLessThanOrEqual(8_000)
 })
 
-test('all of the main entry is at most 10 kB gzipped, with what is loaded later, without viem and React', async () => {
+test('the main entry is at most 10 kB gzipped, with later chunks, without viem and React', async () => {
   const { bytes, allBytes, modules } = await measure(useAll('index.ts'))
-  console.log(`@countersign/sdk: ${bytes} bytes minified and gzipped, ${allBytes} with what is loaded later`)
+  console.log(`@countersign/sdk: ${bytes} bytes minified and gzipped, ${allBytes} with later chunks`)
   expect(allBytes).toBeLessThanOrEqual(10_000)
-  // The client, the hooks and the few words of the protocol they share; no cryptography of ours.
+  // The client, the hooks and some of the protocol, but none of our cryptography.
   for (const name of ['react/useSign.ts', 'client/signOffChain.ts']) {
     expect(modules.some((path) => path.endsWith(name))).toBe(true)
   }
   expect(modules.filter((path) => /@noble|canonicalize/.test(path))).toEqual([])
 })
 
-test('the client without React is smaller, and brings no React', async () => {
+test('the client without React is smaller and does not import React', async () => {
   const { bytes, modules } = await measure(useAll('client/index.ts'))
   console.log(`@countersign/sdk/client: ${bytes} bytes minified and gzipped, without viem`)
   expect(bytes).toBeLessThanOrEqual(6_500)
   expect(modules.filter((path) => path.includes('/react/'))).toEqual([])
 })
 
-test('vaults are an entry of their own, with the rules and the passkeys: at most 61.5 kB gzipped, without viem and React', async () => {
+test('the entry for vaults is at most 61.5 kB gzipped, without viem and React', async () => {
   const { bytes, modules } = await measure(useAll('vaults/index.ts'))
   console.log(`@countersign/sdk/vaults: ${bytes} bytes minified and gzipped, without viem and React`)
   expect(bytes).toBeLessThanOrEqual(61_500)

@@ -23,11 +23,11 @@ export type LoginOptions = {
   provider?: string | undefined
 }
 
-/** 10,000 gwei: no test network comes near it, and a plain transfer at this fee costs 0.21 ether. */
+/** 10,000 gwei. A plain transfer at this fee costs 0.21 ether. */
 const MAX_FEE_PER_GAS = 10_000_000_000_000n
 
 /**
- * The service without React. It provisions nothing by itself and keeps no state of the user.
+ * The service without React. It has no state of the user, and creates a wallet only on request.
  *
  * @example
  * const client = new ServiceClient({ apiBaseUrl: 'https://api.example.com', chainId: 11155111 })
@@ -44,13 +44,13 @@ export class ServiceClient implements Connection {
     this.api = createApi(this.config.apiBaseUrl)
   }
 
-  /** A viem client of the chain, made at first use. Throws `rpc_url_missing` where the chain has no built-in RPC. */
+  /** A viem client of the chain, created at first use. Throws `rpc_url_missing` if the chain has no built-in RPC. */
   get publicClient(): PublicClient {
     this.#publicClient ??= createRpcClient(this.config)
     return this.#publicClient
   }
 
-  /** Throws `rpc_chain_mismatch` where the RPC serves another chain. It is asked until it has named the right one. */
+  /** Throws `rpc_chain_mismatch` if the RPC serves another chain. Asks the RPC until it has named the right one. */
   async verifyChain(): Promise<void> {
     if (this.#isChainVerified) return
     await verifyChainId(this.publicClient, this.config.chainId)
@@ -58,9 +58,12 @@ export class ServiceClient implements Connection {
   }
 
   /**
-   * Builds a transaction, has it signed, checks the signature and broadcasts it. Rejects with `wallet_not_ready` where the
-   * user has no wallet. An error with `signed` set came after the signing: do not call again blindly. With `wallet`, such as the
-   * one that a user has confirmed, it is that wallet which pays, or none.
+   * Builds and signs a transaction, checks the signature and broadcasts it. Rejects with `wallet_not_ready` if the user has no
+   * wallet. If an error has `signed`, the transaction was signed: look for its hash before you call again. With `wallet`, such as
+   * the one that the user confirmed, only that wallet pays.
+   *
+   * @example
+   * const { txHash, attestationSlug } = await client.signAndSend({ to: '0x…', value: '0.01' })
    */
   async signAndSend(
     request: SignRequest,
@@ -72,19 +75,22 @@ export class ServiceClient implements Connection {
   }
 
   /**
-   * Has a message signed (EIP-191), and checks the signature. Its proof is public, what it says is not: keep the opening, which is
-   * answered once.
+   * Signs a message (EIP-191) and checks the signature. The proof doesn't show the message: store the opening, which is returned
+   * once.
+   *
+   * @example
+   * const { signature, opening } = await client.signMessage({ message: 'I agree.' })
    */
   async signMessage(request: SignMessageRequest, options?: SignOffChainOptions): Promise<SignOffChainResult> {
     return (await loadOffChain()).signMessage(this, request, options)
   }
 
-  /** Has typed data signed (EIP-712, for the client's chain or for none), and checks the signature. Keep the opening, as of a message. */
+  /** Signs typed data (EIP-712, for the client's chain or for none) and checks the signature. Store the opening, as for a message. */
   async signTypedData(request: SignTypedDataRequest, options?: SignOffChainOptions): Promise<SignOffChainResult> {
     return (await loadOffChain()).signTypedData(this, request, options)
   }
 
-  /** Has an authorization signed (EIP-7702, for the client's chain), and checks the signature. All of it becomes public. */
+  /** Signs an authorization (EIP-7702, for the client's chain) and checks the signature. All of it becomes public. */
   async signAuthorization(
     request: SignAuthorizationRequest,
     options?: SignOffChainOptions,
@@ -93,8 +99,8 @@ export class ServiceClient implements Connection {
   }
 
   /**
-   * Throws `opening_mismatch` unless the opening is of this proof. The proof is what the service says of it: what is pinned and on
-   * the chain, a verifier shows.
+   * Throws `opening_mismatch` unless the opening belongs to this proof. The proof is the service's claim: only a verifier checks the
+   * receipt on IPFS and the event on the chain.
    *
    * @example
    * await client.verifyOpening(await client.api.getProof(attestationSlug), opening)
@@ -104,8 +110,8 @@ export class ServiceClient implements Connection {
   }
 
   /**
-   * Where a full-page navigation starts the sign-in; the user comes back to `returnTo`, on an origin that is allowed: without its
-   * query and fragment if it has more than 2048 characters, which the service rejects.
+   * The address that starts a sign-in by full-page navigation. The user returns to `returnTo`, on an allowed origin. An address of
+   * more than 2048 characters, which the service rejects, loses its query and fragment.
    */
   loginUrl({ provider = '', returnTo }: LoginOptions & { returnTo?: string | undefined } = {}): string {
     const url = `${this.config.apiBaseUrl}/auth${provider && `/${encodeURIComponent(provider)}`}`
@@ -115,7 +121,7 @@ export class ServiceClient implements Connection {
   }
 }
 
-/** At first use, so that apps which only send transactions stay small. A new release of the app may have taken the old file away. */
+/** Loaded at first use, so that apps that only send transactions stay small. A new release of the app may have removed the old file. */
 function loadOffChain() {
   return import('./signOffChain.ts').catch((cause: unknown) => {
     throw createError('network_unreachable', 'a part of the page is gone', { details: 'reload the page', cause })

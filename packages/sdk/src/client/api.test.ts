@@ -37,7 +37,7 @@ const txMetadata = {
   maxPriorityFeePerGas: '1',
 } as const
 
-describe('what each function asks', () => {
+describe('requests', () => {
   test.each([
     ['me', () => api.me(), 'GET', '/auth/me', undefined],
     ['getWallet', () => api.getWallet(), 'GET', '/wallet/me', undefined],
@@ -59,25 +59,25 @@ describe('what each function asks', () => {
     ])
   })
 
-  test('getProof: a slug cannot lead to another path', async () => {
+  test('getProof encodes the slug, so that it cannot change the path', async () => {
     for (const slug of ['', '.', '..', 'a/../b?c', '\ud800', 'a\udfffb']) {
       await expect(api.getProof(slug)).rejects.toEqual(withCode('invalid_request'))
     }
     expect(network.calls).toHaveLength(0)
   })
 
-  test('fetch is looked up at each call', async () => {
+  test('reads the global fetch at each call', async () => {
     vi.stubGlobal('fetch', async () => json({ ...user, name: null }))
     expect(await api.me()).toEqual({ ...user, name: null })
   })
 
-  test('§2 ServiceClientConfig: trailing slashes are stripped', async () => {
+  test('§2 strips trailing slashes from apiBaseUrl', async () => {
     const client = new ServiceClient({ ...config, apiBaseUrl: `${apiBaseUrl}///` })
     expect(client.config.apiBaseUrl).toBe(apiBaseUrl)
     expect(await client.api.me()).toEqual(user)
   })
 
-  test('DESIGN §2: the login URL sends the page to come back to', () => {
+  test('DESIGN §2: the login URL has the address to return to', () => {
     const client = new ServiceClient(config)
     expect(client.loginUrl()).toBe(`${apiBaseUrl}/auth`)
     expect(client.loginUrl({ returnTo: 'https://app.test/a?b=c&d#e' })).toBe(
@@ -85,21 +85,18 @@ describe('what each function asks', () => {
     )
   })
 
-  test.each(['?b=', '#', '?b=c#'])(
-    'a page that the service would refuse for its length goes without what follows %s',
-    (rest) => {
-      const start = `https://app.test/a${rest}`
-      const toPage = (length: number) => {
-        const url = new ServiceClient(config).loginUrl({ returnTo: start.padEnd(length, 'x') })
-        return new URL(url).searchParams.get('return_to')
-      }
-      expect(toPage(MAX_RETURN_TO_LENGTH)).toHaveLength(MAX_RETURN_TO_LENGTH)
-      expect(toPage(MAX_RETURN_TO_LENGTH + 1)).toBe('https://app.test/a')
-    },
-  )
+  test.each(['?b=', '#', '?b=c#'])('removes %s and the rest from a return address that is too long', (rest) => {
+    const start = `https://app.test/a${rest}`
+    const toPage = (length: number) => {
+      const url = new ServiceClient(config).loginUrl({ returnTo: start.padEnd(length, 'x') })
+      return new URL(url).searchParams.get('return_to')
+    }
+    expect(toPage(MAX_RETURN_TO_LENGTH)).toHaveLength(MAX_RETURN_TO_LENGTH)
+    expect(toPage(MAX_RETURN_TO_LENGTH + 1)).toBe('https://app.test/a')
+  })
 })
 
-describe('answers that are no failures', () => {
+describe('answers that are not errors', () => {
   test('§4 current-user lookup: 401 is null', async () => {
     network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
     expect(await api.me()).toBeNull()
@@ -114,19 +111,19 @@ describe('answers that are no failures', () => {
     await expect(api.getWallet()).rejects.toEqual(withCode('not_authenticated', { status: 401 }))
   })
 
-  test('logout without a session has reached its end', async () => {
+  test('logout resolves without a session', async () => {
     network.routes['POST /auth/logout'] = () => problem(401, 'not_authenticated')
     await expect(api.logout()).resolves.toBeUndefined()
   })
 
-  test('members that are not known are dropped: the interface may grow', async () => {
+  test('drops unknown members', async () => {
     network.routes['GET /auth/me'] = () => json({ ...user, isAdmin: true })
     expect(await api.me()).toEqual(user)
   })
 })
 
 describe('failures', () => {
-  test('a problem of the service keeps code, status, detail and whether to retry', async () => {
+  test('keeps code, status, detail and retryable of the service’s error', async () => {
     network.routes['POST /sign/digest'] = () =>
       problem(503, 'entropy_unavailable', { title: 'No entropy', detail: 'the satellite is silent', retryable: true })
     const failure = await api.signDigest({ digest, txMetadata }).catch((error: unknown) => error)
@@ -154,18 +151,18 @@ describe('failures', () => {
     ['a code that is none', () => problem(500, '<script>'), 500],
     ['a code that is no string', () => json({ code: 5 }, 500), 500],
     ['a problem with 200', () => problem(200, 'internal'), 200],
-  ])('%s: a typed error, never a crash', async (_, answer, status) => {
+  ])('rejects with a typed error for %s', async (_, answer, status) => {
     network.routes['GET /auth/me'] = answer
     await expect(api.me()).rejects.toEqual(withCode('response_invalid', { status }))
   })
 
-  test('the network is gone', async () => {
+  test('rejects with network_unreachable without a network', async () => {
     const cause = new TypeError('Failed to fetch')
     vi.stubGlobal('fetch', () => Promise.reject(cause))
     await expect(api.me()).rejects.toEqual(withCode('network_unreachable', { cause, status: undefined }))
   })
 
-  test('the connection breaks within the body', async () => {
+  test('rejects with network_unreachable if the connection breaks within the body', async () => {
     network.routes['GET /auth/me'] = () => {
       const body = new ReadableStream({ start: (controller) => controller.error(new TypeError('terminated')) })
       return new Response(body)
@@ -177,7 +174,7 @@ describe('failures', () => {
     ['the answer', never],
     ['the body', () => new Response(new ReadableStream())],
     ['a fetch that ignores its signal', () => new Promise<Response>(() => {})],
-  ])('%s never comes: the call ends in time', async (_, answer) => {
+  ])('times out if %s never arrives', async (_, answer) => {
     vi.useFakeTimers()
     network.routes['GET /auth/me'] = answer
     const failure = expect(api.me()).rejects.toEqual(withCode('request_timeout'))
@@ -186,19 +183,19 @@ describe('failures', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('a call that is answered leaves no timer', async () => {
+  test('an answered call leaves no timer', async () => {
     vi.useFakeTimers()
     await api.me()
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('a body that is no JSON is the caller’s mistake, and nothing is sent', async () => {
+  test('rejects a body that is not JSON before sending', async () => {
     const broken = { ...txMetadata, value: 1n } as never
     await expect(api.signDigest({ digest, txMetadata: broken })).rejects.toEqual(withCode('invalid_request'))
     expect(network.calls).toEqual([])
   })
 
-  test('an abort ends a call where there is no AbortSignal.any, and a fetch that ignores its signal', async () => {
+  test('an abort ends a call without AbortSignal.any, and with a fetch that ignores its signal', async () => {
     const { any } = AbortSignal
     Object.defineProperty(AbortSignal, 'any', { value: undefined, configurable: true, writable: true })
     try {
@@ -242,7 +239,7 @@ describe('failures', () => {
   })
 })
 
-describe('only fields of the expected shape are believed', () => {
+describe('rejects fields of an unexpected shape', () => {
   const without = (body: object, name: string) =>
     Object.fromEntries(Object.entries(body).filter(([key]) => key !== name))
 
@@ -282,7 +279,7 @@ describe('only fields of the expected shape are believed', () => {
     ['no slug', { signature }],
     ['an empty slug', { signature, slug: '' }],
     ['null', { signature: null, slug: 's' }],
-  ])('§8 the signature is 65 bytes: not %s', async (_, body) => {
+  ])('§8 rejects a signature that is %s', async (_, body) => {
     network.routes['POST /sign/digest'] = () => json(body)
     await expect(api.signDigest({ digest, txMetadata })).rejects.toEqual(withCode('response_invalid'))
   })
@@ -312,7 +309,7 @@ describe('only fields of the expected shape are believed', () => {
     }
   })
 
-  test('a receipt of a version that is not known passes through, with status and slug', async () => {
+  test('passes through a receipt of an unknown version', async () => {
     for (const version of ['countersign-attestation/3', 'countersign-attestation/10']) {
       const newer = { ...createProof('s', 'pending_onchain'), receipt: { version, kind: 'off-chain', subject: {} } }
       network.routes['GET /proof/s'] = () => json(newer)
@@ -320,7 +317,7 @@ describe('only fields of the expected shape are believed', () => {
     }
   })
 
-  test('a receipt of version 2, and the kinds that are no transactions', async () => {
+  test('accepts receipts of version 2 and other kinds than transactions', async () => {
     const receipt = { version: 'countersign-attestation/2', subject: {}, signer: {}, coordinator: {}, entropy: {} }
     for (const kind of ['off-chain', 'authorization', 'a kind of later']) {
       const signed = { ...createProof('s', 'pending_onchain'), chainId: 0, kind, receipt: { ...receipt, kind } }
@@ -359,7 +356,7 @@ describe('only fields of the expected shape are believed', () => {
     await expect(api.getProof('s')).rejects.toEqual(withCode('response_invalid'))
   })
 
-  test('ProofPayload: -0 is a second spelling of 0', async () => {
+  test('ProofPayload: rejects -0', async () => {
     const text = JSON.stringify({ ...proof, onchainBlockNumber: 0 })
     for (const [block, isTaken] of [
       ['0', true],
@@ -374,7 +371,7 @@ describe('only fields of the expected shape are believed', () => {
   })
 
   test.each(['https://ipfs.test/bafk', 'http://localhost:8080/ipfs/bafk', 'ipfs://bafk', null])(
-    'ProofPayload: the link %j is taken',
+    'ProofPayload: accepts the link %j',
     async (ipfsUrl) => {
       network.routes['GET /proof/s'] = () => json({ ...proof, ipfsUrl })
       expect((await api.getProof('s')).ipfsUrl).toBe(ipfsUrl)

@@ -23,7 +23,7 @@ import {
 import { checked, type Schema } from '@countersign/protocol/schema'
 import { type RequestOptions, request } from './request.ts'
 
-/** A page of the history. The list is the caller's own. */
+/** A page of the history. The caller may change the list. */
 export type TransactionPage = { transactions: TransactionSummary[]; nextCursor: string | null }
 
 /** The service's HTTP interface, one function for each endpoint. All reject with a `ServiceError`. */
@@ -32,19 +32,19 @@ export type ServiceApi = {
   me(): Promise<SessionUser | null>
   /** The user's wallet; null on 404. */
   getWallet(): Promise<WalletInfo | null>
-  /** Makes the wallet. Idempotent. */
+  /** Creates the wallet. Idempotent. */
   provisionWallet(): Promise<WalletInfo>
   /** Signs the digest of a transaction, with the user's own wallet or with a vault. The signature becomes public with its proof, broadcast or not. */
   signDigest(request: SignDigestRequest & WalletUse): Promise<SignDigestResponse>
   /** The public proof of a signature. An abort rejects with the signal's reason. */
   getProof(slug: string, options?: { signal?: AbortSignal | undefined }): Promise<ProofPayload>
-  /** What the user has signed, newest first. */
+  /** The user's signatures, newest first. */
   listTransactions(options?: { cursor?: string | undefined; limit?: number | undefined }): Promise<TransactionPage>
-  /** Ends the session. Resolves as well where there was none. */
+  /** Ends the session. Also resolves without a session. */
   logout(): Promise<void>
 }
 
-/** Calls of the service, by the names of its endpoints. */
+/** Calls the service by the names of its endpoints. */
 export function createCall(apiBaseUrl: string) {
   return <Name extends Endpoint>(
     endpoint: Name,
@@ -66,9 +66,9 @@ export function createApi(apiBaseUrl: string): ServiceApi {
     signDigest: (body) => call('POST /sign/digest', signDigestResponse, { body }),
 
     async getProof(slug, { signal } = {}) {
-      // The proof of another signature must never pass for this one.
-      const asked = checked(proofPayload, (proof) => proof.slug === slug)
-      return call('GET /proof/:slug', asked, { signal, credentials: 'same-origin' }, { slug })
+      // Rejects the proof of another signature.
+      const requestedProof = checked(proofPayload, (proof) => proof.slug === slug)
+      return call('GET /proof/:slug', requestedProof, { signal, credentials: 'same-origin' }, { slug })
     },
 
     listTransactions: (query = {}) =>

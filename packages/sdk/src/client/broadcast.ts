@@ -3,7 +3,7 @@ import type { PublicClient } from 'viem'
 import { createError, type SdkErrorCode } from './errors.ts'
 import { findRefusal, isKnown, toWords } from './rpc.ts'
 
-/** The words of geth, its relatives, nethermind, besu and hardhat; there is no code for them. */
+/** Messages of geth, nethermind, besu and hardhat. They have no codes. */
 const ALREADY_KNOWN = /already ?known|\bknown transaction|already imported/i
 const REFUSALS: [RegExp, SdkErrorCode, string][] = [
   [/insufficient ?(?:funds|balance)|enough funds/i, 'rpc_insufficient_funds', 'the wallet cannot pay'],
@@ -20,8 +20,8 @@ const NONCE_TOO_LOW = /nonce (?:is )?too low|noncetoolow|oldnonce|nonce has alre
 export type BroadcastParameters = { serializedTransaction: Hex; signed: SignResult }
 
 /**
- * Sends signed bytes. It sends them once and signs nothing: where the outcome is not plain, it asks the RPC for the hash. Every
- * failure carries `signed`, since the proof becomes public whatever happens here.
+ * Sends a signed transaction once. If the outcome is unclear, it asks the RPC for the hash. Every error has `signed`, because the
+ * proof becomes public anyway.
  */
 export async function broadcast(
   publicClient: PublicClient,
@@ -32,7 +32,7 @@ export async function broadcast(
     answer = await publicClient.sendRawTransaction({ serializedTransaction })
     if (!isPrefixedHex(answer, 32)) throw new Error()
   } catch (cause) {
-    return judgeFailure(publicClient, { cause, signed })
+    return resolveFailure(publicClient, { cause, signed })
   }
   if (answer.toLowerCase() !== signed.txHash) {
     const details = `sent ${signed.txHash}, the RPC answered ${answer}`
@@ -40,7 +40,7 @@ export async function broadcast(
   }
 }
 
-async function judgeFailure(
+async function resolveFailure(
   publicClient: PublicClient,
   { cause, signed }: { cause: unknown; signed: SignResult },
 ): Promise<void> {
@@ -49,15 +49,15 @@ async function judgeFailure(
   for (const [pattern, code, message] of REFUSALS) {
     if (pattern.test(words)) throw createError(code, message, { details, cause, signed })
   }
-  // The RPC has exactly these bytes, so they were sent.
+  // The RPC has exactly these bytes.
   if (ALREADY_KNOWN.test(words)) return
-  // Undefined where it did not answer, which is no "no": the transaction that took the nonce may be this one.
+  // Undefined if the RPC didn't answer: the transaction that used the nonce may be this one.
   const known = await isKnown(publicClient, signed.txHash).catch(() => undefined)
   if (known) return
   if (known === false && NONCE_TOO_LOW.test(words)) {
     throw createError('rpc_nonce_too_low', 'another transaction took this nonce', { details, cause, signed })
   }
-  // Words that are no known refusal ("internal error", "request timed out") do not say that the bytes were not taken.
+  // After other messages ("internal error", "request timed out"), the RPC may still have accepted the transaction.
   throw createError('broadcast_unknown', 'the RPC may have the transaction', {
     details: `${details}; look for ${signed.txHash}`,
     cause,

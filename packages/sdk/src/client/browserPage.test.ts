@@ -3,8 +3,8 @@ import { browserPage } from './serviceStore.ts'
 
 afterEach(() => vi.unstubAllGlobals())
 
-describe('the page we are on', () => {
-  test('address, navigation and storage are those of the window', () => {
+describe('browserPage', () => {
+  test('uses the window’s address, navigation and storage', () => {
     const items = new Map<string, string>()
     const assign = vi.fn()
     vi.stubGlobal('window', {
@@ -29,14 +29,14 @@ describe('the page we are on', () => {
     ['navigate', false],
     ['reload', false],
     [undefined, false],
-  ])('reached by %s is reached by the browser’s button: %s', (type, expected) => {
+  ])('navigation type %s: isBack is %s', (type, expected) => {
     const entries = type === undefined ? [] : [{ type } as unknown as PerformanceEntry]
     const asked = vi.spyOn(performance, 'getEntriesByType').mockReturnValue(entries)
     expect(browserPage.isBack()).toBe(expected)
     asked.mockRestore()
   })
 
-  test('storage that is forbidden, full or missing is survived', () => {
+  test('ignores storage that is blocked, full or missing', () => {
     const refuse = () => {
       throw new DOMException('no', 'SecurityError')
     }

@@ -10,15 +10,15 @@ export type ServiceClientConfig = {
   chainId: number
   /** Overrides the chain's default public RPC. Only Sepolia (11155111) and Base Sepolia (84532) have one. */
   rpcUrl?: string | undefined
-  /** The most that the RPC may have the wallet pay for a unit of gas, in wei. Unset: 10,000 gwei. Above it: `fees_absurd`. */
+  /** The highest fee per unit of gas, in wei. Defaults to 10,000 gwei. A higher fee fails with `fees_absurd`. */
   maxFeePerGas?: bigint | undefined
 }
 
-/** What the steps of a transaction use of a `ServiceClient`. */
+/** The members of a `ServiceClient` that signing needs. */
 export type Connection = {
   readonly config: ServiceClientConfig & {
     readonly maxFeePerGas: bigint
-    /** The vault that signs; without it the user's own wallet does. */
+    /** The vault that signs. Without it, the user's own wallet signs. */
     readonly wallet?: Hex
   }
   readonly api: ServiceApi
@@ -26,18 +26,18 @@ export type Connection = {
   verifyChain(): Promise<void>
 }
 
-/** What was signed, for listeners of libraries that give the caller only a signature or a hash. */
+/** A signature, for listeners of libraries that return only a signature or a hash. */
 export type SignedEvent =
   | { kind: 'transaction'; txHash: Hex; slug: string }
   | { kind: 'authorization'; slug: string }
   | {
       kind: 'off-chain'
       slug: string
-      /** As `signMessage` of the client answers it: keep it, or nobody can ever show what was signed. */
+      /** Store it: it is the only way to show what was signed. */
       opening: Opening
     }
 
-/** Called later: what a listener throws must not undo a signature that is made already, nor keep it from its caller. */
+/** Runs the listener in a microtask, so that an error in it can't keep the signature from the caller. */
 export function notifySigned(onSigned: ((signed: SignedEvent) => void) | undefined, signed: SignedEvent): void {
   if (onSigned) queueMicrotask(() => onSigned(signed))
 }

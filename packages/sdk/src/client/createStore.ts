@@ -1,10 +1,10 @@
 import type { ServiceError, SignResult } from '@countersign/protocol'
 import { toServiceError } from './errors.ts'
 
-/** A value that others can watch: the half of `useSyncExternalStore` that needs no React. */
+/** An observable value for `useSyncExternalStore`, without React. */
 export type Store<State> = {
   getSnapshot(): State
-  /** What a server renders, and the browser first: the same object always. */
+  /** The state of the server's render and the browser's first render: always the same object. */
   getServerSnapshot(): State
   subscribe(listener: () => void): () => void
 }
@@ -18,7 +18,7 @@ export function createStore<State extends object>(initial: State): WritableStore
     getSnapshot: () => state,
     getServerSnapshot: () => initial,
     subscribe(listener) {
-      // A function of its own, so that the same listener given twice is two.
+      // A new function, so that the same listener can subscribe twice.
       const entry = () => listener()
       listeners.add(entry)
       return () => listeners.delete(entry)
@@ -33,11 +33,11 @@ export function createStore<State extends object>(initial: State): WritableStore
 export type SignState<Result = SignResult> = { pending: boolean; error: ServiceError | null; lastResult: Result | null }
 
 type SignStore<Result = SignResult> = Store<SignState<Result>> & {
-  /** Runs a signing and keeps its outcome, which it also gives or rejects with. */
+  /** Runs `sign`, stores its outcome, and resolves or rejects with it. */
   run(sign: () => Promise<Result>): Promise<Result>
 }
 
-/** What the signings of one place on the page have come to: `useSign` of specification §4, without React. */
+/** The state of `useSign` of specification §4, without React. */
 export function createSignStore<Result = SignResult>(): SignStore<Result> {
   const store = createStore<SignState<Result>>({ pending: false, error: null, lastResult: null })
   let running = 0

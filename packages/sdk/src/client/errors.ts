@@ -1,70 +1,69 @@
 import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
 
 /**
- * The codes of the SDK itself, each with what the caller should do. A failure that the service reports keeps
- * the service's own code and has a `status`. One rule holds for every error with `signed`: the signature is public, anyone can
- * broadcast it, so look for `signed.txHash` before sending again.
+ * The SDK's own codes, each with what the caller should do. Errors of the service keep the service's code and have a `status`.
+ * If an error has `signed`, the signature is public and anyone can broadcast it: look for `signed.txHash` before you send again.
  */
 export type SdkErrorCode =
-  /** Wait until `useWallet().wallet` is there, or call `api.provisionWallet`; nothing was sent. */
+  /** Wait for `useWallet().wallet`, or call `api.provisionWallet`. Nothing was sent. */
   | 'wallet_not_ready'
   /**
-   * Call `refresh`: another user is signed in now, perhaps in another tab. No vault was made for this user, and nothing was signed,
-   * unless `details` says that it may have been: then as under `network_unreachable`, with the history of the user who asked.
+   * Call `refresh`: another user has signed in, perhaps in another tab. No vault was created for this user, and nothing was signed,
+   * unless `details` says that it may have been signed. Then look in `api.listTransactions` of the first user.
    */
   | 'wallet_changed'
-  /** Fix the call: a field of the request cannot be used; nothing was sent. `details` names it. */
+  /** Fix the field that `details` names. Nothing was sent. */
   | 'invalid_request'
-  /** Fix the call: it is neither text without lone surrogates, nor bytes or their hex; nothing was sent. */
+  /** Pass text without lone surrogates, or bytes or their hex. Nothing was sent. */
   | 'invalid_message'
-  /** Fix the call: EIP-712 has no one reading of it, or it is for another chain; nothing was sent. */
+  /** Fix the typed data: it is ambiguous under EIP-712, or for another chain. Nothing was sent. */
   | 'invalid_typed_data'
-  /** Fix the configuration: this chain has no built-in RPC, so `rpcUrl` is needed. */
+  /** Set `rpcUrl`: this chain has no built-in RPC. */
   | 'rpc_url_missing'
   /**
-   * Retry when the network is back; check `apiBaseUrl` and that the page's origin is on the service's allow-list. Where
-   * `details` says that it may have been signed, look in `api.listTransactions` before sending again; where it says to reload the
-   * page, a part of the app could not be loaded, and nothing was sent.
+   * Retry when the network is back. Check `apiBaseUrl` and that the service allows the page's origin. If `details` says that it may
+   * have been signed, look in `api.listTransactions` before you send again. If it says to reload the page, a part of the app could
+   * not be loaded and nothing was sent.
    */
   | 'network_unreachable'
-  /** Retry: the service did not answer in time. With "may have been signed" in `details`, as under `network_unreachable`. */
+  /** Retry: the service timed out. With "may have been signed" in `details`, act as for `network_unreachable`. */
   | 'request_timeout'
-  /** Check `apiBaseUrl`: what answered is not this service, or something on the way replaced the answer. */
+  /** Check `apiBaseUrl`: another server or a proxy answered. */
   | 'response_invalid'
-  /** Host app and service on one site: the browser kept no session cookie. */
+  /** Host app and service on one site: the browser blocked the session cookie. */
   | 'cookie_blocked'
-  /** Distrust the service: the signature is not of this wallet over this request. It was not broadcast from here. */
+  /** Don't trust the service: the signature doesn't belong to this wallet and request. The SDK did not broadcast it. */
   | 'signature_mismatch'
-  /** Distrust the service, or look for the right opening: it does not open this proof. */
+  /** Don't trust the service, or find the right opening: this one doesn't match the proof. */
   | 'opening_mismatch'
-  /** Distrust the RPC, or wait: the fees are absurd. Nothing was signed. */
+  /** Wait or use another RPC: the fees exceed the limit. Nothing was signed. */
   | 'fees_absurd'
   /** Fix `rpcUrl` or `chainId`: the RPC serves another chain. Nothing was signed. */
   | 'rpc_chain_mismatch'
-  /** Retry, or use another RPC: it refused, or answered nonsense. With `signed` set, look for `signed.txHash` first. */
+  /** Retry, or use another RPC: it failed or sent an invalid answer. With `signed`, look for `signed.txHash` first. */
   | 'rpc_failed'
-  /** Retry, or use another RPC: it did not answer in time. Nothing was signed. */
+  /** Retry, or use another RPC: it timed out. Nothing was signed. */
   | 'rpc_timeout'
-  /** Another transaction took this nonce. Send again if the payment is still wanted. */
+  /** Another transaction used this nonce. Send again if you still want the payment. */
   | 'rpc_nonce_too_low'
   /** Fund the wallet: it cannot pay value and fees. */
   | 'rpc_insufficient_funds'
-  /** Raise `gas`, or lower it below the limit of a block. */
+  /** Raise `gas`, or lower it below the block's limit. */
   | 'rpc_gas_rejected'
-  /** Wait for the pending transaction with this nonce: fees are too low to be taken, or to replace it. */
+  /** Wait for the pending transaction with this nonce: the fees are too low to be accepted or to replace it. */
   | 'rpc_underpriced'
-  /** Distrust the RPC: it named another hash than that of the transaction it was given. Look for `signed.txHash`. */
+  /** Don't trust the RPC: it returned another transaction's hash. Look for `signed.txHash`. */
   | 'rpc_hash_mismatch'
-  /** Do not send again blindly: the RPC may have taken the transaction. Look for `signed.txHash` first. */
+  /** Look for `signed.txHash` before you send again: the RPC may have accepted the transaction. */
   | 'broadcast_unknown'
   /** Send an EIP-1559 transaction of the client's chain, with a recipient and without an access list. Nothing was signed. */
   | 'unsupported_transaction'
-  /** Sign a transaction, a message or typed data (version 4): a bare hash is never signed. */
+  /** Sign a transaction, a message or typed data (version 4). The wallet never signs a bare hash. */
   | 'unsupported_method'
-  /** Report it: an unexpected failure inside the SDK; see `cause`. */
+  /** Report it: a bug in the SDK. See `cause`. */
   | 'internal'
 
-/** A failure of the SDK itself. The message is the code where the specification fixes it, else a short sentence. */
+/** The specification fixes some messages to be the code. */
 export function createError(code: SdkErrorCode, message: string, options?: ServiceErrorOptions) {
   return new ServiceError<SdkErrorCode>(code, message, options)
 }
@@ -73,18 +72,26 @@ export function walletNotReady() {
   return createError('wallet_not_ready', 'wallet_not_ready')
 }
 
-/** Any thrown thing as a `ServiceError`, so that state and rejections have one type. */
+/** Gives state and rejections one type. */
 export function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error
   return createError('internal', 'unexpected failure', { cause: error })
 }
 
-/** What transactions of other types than EIP-1559 carry. */
-const FOREIGN = ['gasPrice', 'maxFeePerBlobGas', 'blobs', 'blobVersionedHashes', 'sidecars', 'authorizationList']
+/** Fields of other transaction types than EIP-1559. */
+const UNSUPPORTED_FIELDS = [
+  'gasPrice',
+  'maxFeePerBlobGas',
+  'blobs',
+  'blobVersionedHashes',
+  'sidecars',
+  'authorizationList',
+]
 
-/** The failure of a transaction that carries what belongs to another type; undefined if it carries nothing of the kind. */
-export function findForeign(transaction: object) {
-  const [name] = Object.entries(transaction).find(([key, value]) => FOREIGN.includes(key) && value != null) ?? []
+/** The error for a transaction with a field of another type; undefined if it has none. */
+export function findUnsupportedField(transaction: object) {
+  const [name] =
+    Object.entries(transaction).find(([key, value]) => UNSUPPORTED_FIELDS.includes(key) && value != null) ?? []
   return name && unsupportedTransaction(`${name} belongs to another type of transaction than EIP-1559`)
 }
 

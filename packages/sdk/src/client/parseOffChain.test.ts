@@ -49,7 +49,7 @@ describe('messages', () => {
     ['text that looks like hex', { message: '0x1234' }, '0x307831323334'],
     ['nothing', { message: '' }, '0x'],
     ['bytes', { message: { raw: Uint8Array.of(0, 255) } }, '0x00ff'],
-    ['bytes of a class of their own', { message: { raw: Buffer.from([1]) } }, '0x01'],
+    ['bytes of a subclass', { message: { raw: Buffer.from([1]) } }, '0x01'],
     ['hex', { message: { raw: '0xABcd' } }, '0xabcd'],
   ] as const)('%s', (_name, request, message) => {
     const digest = `0x${toHex(hashMessage(message))}`
@@ -75,7 +75,7 @@ describe('messages', () => {
     ['the first half of a surrogate pair', { message: 'a\ud83d' }],
     ['the second half of a surrogate pair', { message: '\ude42b' }],
     ['halves in the wrong order', { message: '\ude42\ud83d' }],
-  ])('refuses %s', (_name, request) => {
+  ])('rejects %s', (_name, request) => {
     expect(codeOf(() => parseMessage(request as never))).toBe('invalid_message')
   })
 })
@@ -83,7 +83,7 @@ describe('messages', () => {
 describe('typed data', () => {
   const parse = (change: object) => parseTypedData({ ...order, ...change } as SignTypedDataRequest, chainId)
 
-  test('is copied as JSON has it, and hashed as the enclave hashes what is sent', () => {
+  test('copies typed data as JSON, and hashes the copy as the enclave does', () => {
     const { kind, content, digest } = parseTypedData(order, chainId)
     expect(kind).toBe('typed-data')
     expect(content).toEqual({ ...order, message: { ...order.message, amounts: [1, String(2n ** 255n), '3', '0x04'] } })
@@ -101,17 +101,17 @@ describe('typed data', () => {
     ['members that are undefined', { name: 'App', salt: undefined, chainId: undefined }],
     ['a contract', { verifyingContract: address }],
     ['members in another order', { chainId, name: 'App' }],
-  ])('a domain with %s has the digest of the enclave', (_name, domain) => {
+  ])('computes the enclave’s digest for a domain with %s', (_name, domain) => {
     const { content, digest } = parse({ domain })
     expect(digest).toBe(`0x${toHex(hashTypedData(JSON.parse(JSON.stringify(content))))}`)
   })
 
-  // As EIP-1191 has it for another chain, in capitals, and with a checksum that is wrong everywhere.
+  // An EIP-1191 checksum of another chain, capitals, and a wrong checksum.
   test.each([
     '0x70997970c51812dc3A010C7d01b50E0D17Dc79c8',
     `0x${address.slice(2).toUpperCase()}`,
     address.replace('d', 'D'),
-  ])('addresses need no checksum, and are sent as they are given: %s', (wallet) => {
+  ])('accepts an address without a valid checksum and sends it unchanged: %s', (wallet) => {
     const types = {
       Pair: [
         { name: 'wallets', type: 'address[2][]' },
@@ -126,20 +126,20 @@ describe('typed data', () => {
     expect(digest).toBe(`0x${toHex(hashTypedData(content as TypedData))}`)
   })
 
-  test.each(['interest', 'uintList', 'bytesLike'])('the name of a struct may begin as a type’s does: %s', (name) => {
+  test.each(['interest', 'uintList', 'bytesLike'])('accepts a struct whose name begins like a type’s: %s', (name) => {
     const types = { Loan: [{ name: 'one', type: name }], [name]: [{ name: 'rate', type: 'uint8' }] }
     const { content, digest } = parse({ types, primaryType: 'Loan', message: { one: { rate: 7 } } })
     expect(digest).toBe(`0x${toHex(hashTypedData(content as TypedData))}`)
   })
 
-  test('what the caller changes later is not what was asked for', () => {
+  test('copies the request, so that later changes have no effect', () => {
     const request = structuredClone(order)
     const { content } = parseTypedData(request, chainId)
     ;(request.message.buyer as { wallet: string }).wallet = `0x${'00'.repeat(20)}`
     expect(content).toMatchObject({ message: { buyer: { wallet: address } } })
   })
 
-  test('objects of another realm are taken', () => {
+  test('accepts objects of another realm', () => {
     const foreign = runInNewContext(`(${JSON.stringify({ ...order, message: { ...order.message, amounts: [] } })})`)
     expect(parseTypedData(foreign, chainId).kind).toBe('typed-data')
   })
@@ -186,11 +186,11 @@ describe('typed data', () => {
     ['another chain as text', { ...order, domain: { chainId: '0x1' } }],
     ['every chain', { ...order, domain: { chainId: 0 } }],
     ['a chain that is no number', { ...order, domain: { chainId: 'one' } }],
-  ])('refuses %s', (_name, request) => {
+  ])('rejects %s', (_name, request) => {
     expect(codeOf(() => parseTypedData(request as never, chainId))).toBe('invalid_typed_data')
   })
 
-  test('details repeat nothing of the content', () => {
+  test('details contain no part of the content', () => {
     const message = { ...order.message, buyer: { wallet: 'a secret', tags: [] } }
     try {
       parse({ message })
@@ -202,7 +202,7 @@ describe('typed data', () => {
 })
 
 describe('authorizations', () => {
-  test('the chain is the client’s, named or not', () => {
+  test('defaults to the client’s chain', () => {
     const parsed = { chainId, address: address.toLowerCase(), nonce: 0 }
     expect(parseAuthorization({ address, nonce: 0 }, chainId)).toEqual(parsed)
     expect(parseAuthorization({ chainId, address, nonce: 0 }, chainId)).toEqual(parsed)
@@ -222,7 +222,7 @@ describe('authorizations', () => {
     ['a bigint for a nonce', { address, nonce: 0n }],
     ['a nonce above 2^53', { address, nonce: 2 ** 53 }],
     ['-0', { address, nonce: -0 }],
-  ])('refuses %s', (_name, request) => {
+  ])('rejects %s', (_name, request) => {
     expect(codeOf(() => parseAuthorization(request as never, chainId))).toBe('invalid_request')
   })
 })

@@ -13,28 +13,27 @@ import { concat, getTypesForEIP712Domain, hashMessage, hashStruct, keccak256, to
 import { createError } from './errors.ts'
 import { isChecked } from './parseSignRequest.ts'
 
-/** What `signMessage` takes: text, which is signed in UTF-8, or bytes. */
+/** Text, signed in UTF-8, or bytes. */
 export type SignMessageRequest = { message: string | { raw: Hex | Uint8Array } }
 
-/** What `signTypedData` takes: EIP-712 as viem has it. Integers may be bigints. */
+/** EIP-712 typed data as viem takes it. Integers may be bigints. */
 export type SignTypedDataRequest = TypedData
 
-/** What `signAuthorization` takes: the account runs the code of `address`, on the client's chain, if its nonce is this one. */
+/** Lets the account run the code of `address` on the client's chain, if `nonce` is the account's next nonce. */
 export type SignAuthorizationRequest = Omit<Authorization, 'chainId'> & {
-  /** The client's chain: no other is signed for. */
+  /** Must be the client's chain. */
   chainId?: number | undefined
 }
 
-/** What is to be signed off the chain, as it is sent, with the digest that the signature must be over. */
+/** An off-chain request as sent to the service, with the digest that the signature must cover. */
 export type OffChain<Kind extends OffChainKind = OffChainKind> = { digest: Hex } & Extract<
   OffChainContent,
   { kind: Kind }
 >
 
-/** Half a surrogate pair: encoders replace it, so that another text would be signed than the one that was asked for. */
+/** Encoders replace half a surrogate pair, so the service would sign another text. */
 const LONE_SURROGATE = /\p{Cs}/u
 
-/** Reads a message before anything is sent. */
 export function parseMessage(request: SignMessageRequest): OffChain<'message'> {
   const given: unknown = request?.message
   const raw = (given as Partial<{ raw: unknown }> | null | undefined)?.raw
@@ -45,55 +44,58 @@ export function parseMessage(request: SignMessageRequest): OffChain<'message'> {
   return { kind: 'message', digest: hashMessage({ raw: message }), content }
 }
 
-/** Reads typed data before anything is sent. `chainId` is the client's: EIP-712 wants a domain of another chain refused. */
+/** `chainId` is the client's: EIP-712 says to reject a domain of another chain. */
 export function parseTypedData(request: SignTypedDataRequest, chainId: number): OffChain<'typed-data'> {
   try {
     const { domain, types, primaryType, message } = request
-    // A copy: what the caller changes later is neither sent nor hashed.
+    // A copy, because the caller may change the original later.
     const content = toJson({ domain, types, primaryType, message }) as TypedData
-    const asked = content.domain.chainId as number | undefined
-    if (Number(asked ?? chainId) !== chainId) {
+    const domainChainId = content.domain.chainId as number | undefined
+    if (Number(domainChainId ?? chainId) !== chainId) {
       throw invalid('invalid_typed_data', `not for chain ${chainId}`)
     }
-    // By the members that are there, as the service does. viem would leave out an empty version, and a chain that is written as a string.
-    const present = { ...content.domain, version: 'version' in content.domain, chainId: asked && chainId } as never
+    // The service hashes every member of the domain. viem would omit an empty version and a chain id written as a string.
+    const present = {
+      ...content.domain,
+      version: 'version' in content.domain,
+      chainId: domainChainId && chainId,
+    } as never
     const all: TypedData['types'] = { ...content.types, EIP712Domain: getTypesForEIP712Domain({ domain: present }) }
-    // Not viem's `hashTypedData`: it refuses structs whose names begin as those of numbers and bytes do.
+    // viem's `hashTypedData` rejects structs whose names begin like those of numbers and bytes.
     const hash = (primaryType: string, data: unknown) =>
-      hashStruct({ types: all, primaryType, data: lower(all, primaryType, data) } as never)
+      hashStruct({ types: all, primaryType, data: lowerCaseAddresses(all, primaryType, data) } as never)
     const digest = keccak256(
       concat(['0x1901', hash('EIP712Domain', content.domain), hash(primaryType, content.message)]),
     )
     return { kind: 'typed-data', digest, content }
   } catch (cause) {
-    // No details of viem's: it repeats values, and details go into logs.
+    // viem's messages repeat values, and `details` may be logged.
     throw cause instanceof ServiceError ? cause : invalid('invalid_typed_data', 'no hash by EIP-712', cause)
   }
 }
 
 /**
- * A copy with its addresses in lower case: viem would ask any other for a checksum, and the service asks for none. `type` is without
- * brackets, that of the items of a list.
+ * A copy with its addresses in lower case: viem would require a checksum, and the service doesn't. `type` is the type without
+ * brackets.
  */
-function lower<T>(types: TypedData['types'], type: string, value: T): unknown {
+function lowerCaseAddresses<T>(types: TypedData['types'], type: string, value: T): unknown {
   return Array.isArray(value)
-    ? value.map((item) => lower(types, type, item))
+    ? value.map((item) => lowerCaseAddresses(types, type, item))
     : type === 'address'
       ? (value as string).toLowerCase()
       : types[type]
         ? Object.fromEntries(
             types[type].map((one) => [
               one.name,
-              lower(types, one.type.replace(/\[.*/, ''), value[one.name as keyof T]),
+              lowerCaseAddresses(types, one.type.replace(/\[.*/, ''), value[one.name as keyof T]),
             ]),
           )
         : value
 }
 
-/** Reads an authorization before anything is sent. */
 export function parseAuthorization(request: SignAuthorizationRequest, expected: number): Authorization {
   const { chainId = expected, address, nonce } = request ?? {}
-  // Chain 0 would hold on every chain.
+  // An authorization for chain 0 would be valid on every chain.
   if (chainId !== expected || !isChecked(address) || !isNatural(nonce)) {
     throw invalid('invalid_request', `expected address and nonce, for chain ${expected}`)
   }
@@ -101,8 +103,8 @@ export function parseAuthorization(request: SignAuthorizationRequest, expected: 
 }
 
 /**
- * A copy as JSON carries it, with bigints in decimal. Members that are undefined are left out, as everywhere in JSON; whatever
- * else JSON would drop, round or convert is refused, since the service would then sign something else.
+ * A copy as JSON carries it, with bigints in decimal and without undefined members. Throws for every other value that JSON would drop,
+ * round or convert, because the service would then sign something else.
  */
 function toJson(value: unknown): unknown {
   if (typeof value === 'bigint') return String(value)

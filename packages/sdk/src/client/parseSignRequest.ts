@@ -5,13 +5,12 @@ import { createError } from './errors.ts'
 /** A `SignRequest` with its defaults and in wei. */
 export type Call = { to: Hex; value: bigint; data: Hex; gas: bigint }
 
-/** Digits with at most 18 decimals: more would be rounded, and a payment must not be. */
+/** At most 18 decimals, because more would be rounded. */
 const ETHER = /^(?:[0-9]+\.?|[0-9]*\.[0-9]{1,18})$/
-/** 2^256 wei have 60 digits of ether. The bound keeps BigInt from reading megabytes. */
+/** 2^256 wei have 60 digits of ether. Keeps BigInt from parsing megabytes. */
 const MAX_ETHER_LENGTH = 80
 const DEFAULT_GAS = 21_000n
 
-/** Reads a request before anything is sent. */
 export function parseSignRequest(request: SignRequest): Call {
   if (!isPlainObject(request)) throw invalid('not an object')
   const { to, data = '0x', gas = DEFAULT_GAS, value } = request as SignRequest
@@ -21,7 +20,7 @@ export function parseSignRequest(request: SignRequest): Call {
   return { to: to.toLowerCase() as Hex, value: parseValue(value), data, gas }
 }
 
-/** A wrong EIP-55 checksum is a typing error that nobody could take back. All in capitals there is none to be wrong. */
+/** Rejects a wrong EIP-55 checksum, which is a typing error. An address without lower-case letters has no checksum. */
 export function isChecked(address: unknown): address is Hex {
   return typeof address === 'string' && isAddress(address, { strict: /[a-f]/.test(address) })
 }

@@ -34,7 +34,7 @@ describe('§4 useAttestation, without React', () => {
     expect(POLL_INTERVAL_MS).toBe(4000)
   })
 
-  test('the first request at once; each later one 4 seconds after the previous response', async () => {
+  test('polls immediately, then 4 seconds after each response', async () => {
     const gate = createGate<Response>()
     network.routes['GET /proof/a'] = () => gate.opened
     const store = create()
@@ -60,7 +60,7 @@ describe('§4 useAttestation, without React', () => {
     expect(network.calls).toHaveLength(12)
   })
 
-  test.each(['complete', 'pin_failed', 'onchain_failed'] as const)('polling stops on %s', async (status) => {
+  test.each(['complete', 'pin_failed', 'onchain_failed'] as const)('stops polling on %s', async (status) => {
     const store = create()
     store.watch('a')
     await settle()
@@ -72,7 +72,7 @@ describe('§4 useAttestation, without React', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('§7 a fetch rejects: error is set, the proof stays, polling goes on; the next success clears it', async () => {
+  test('§7 a failed poll sets error and keeps the proof; the next success clears it', async () => {
     const store = create()
     store.watch('a')
     await settle()
@@ -92,7 +92,7 @@ describe('§4 useAttestation, without React', () => {
     expect(store.getSnapshot()).toMatchObject({ loading: false, error: null })
   })
 
-  test('keeps polling an unknown slug, every 4 seconds', async () => {
+  test('keeps polling an unknown slug', async () => {
     network.routes['GET /proof/a'] = () => problem(404, 'proof_not_found')
     const store = create()
     store.watch('a')
@@ -101,7 +101,7 @@ describe('§4 useAttestation, without React', () => {
     expect(store.getSnapshot().error).toEqual(withCode('proof_not_found'))
   })
 
-  test('stopped between polls: no more requests, and the proof keeps its last value', async () => {
+  test('stopped between polls, it sends no more requests and keeps the last proof', async () => {
     const store = create()
     const stop = store.watch('a')
     await settle()
@@ -115,7 +115,7 @@ describe('§4 useAttestation, without React', () => {
   test.each([
     ['a success', () => json(createProof('a', 'complete'))],
     ['a failure', () => html(500)],
-  ])('stopped during a request: it is aborted, and its late answer, %s, is dropped', async (_, late) => {
+  ])('stopped during a request, it aborts and drops the late answer (%s)', async (_, late) => {
     const gate = createGate<Response>()
     network.routes['GET /proof/a'] = () => gate.opened
     const store = create()
@@ -130,7 +130,7 @@ describe('§4 useAttestation, without React', () => {
     expect(network.calls).toHaveLength(1)
   })
 
-  test('another slug: proof and error of the old one are gone, its late answer too', async () => {
+  test('another slug clears proof and error, and drops the old slug’s late answer', async () => {
     const store = create()
     const stop = store.watch('a')
     await settle()
@@ -150,7 +150,7 @@ describe('§4 useAttestation, without React', () => {
     expect(store.getSnapshot().proof?.slug).toBe('b')
   })
 
-  test('with an opening that comes later: the proof that was shown before it is not shown until it is opened', async () => {
+  test('hides a proof until an opening that arrives later is verified', async () => {
     const half = '00'.repeat(32)
     const store = create()
     const stop = store.watch('a')
@@ -163,7 +163,7 @@ describe('§4 useAttestation, without React', () => {
     expect(store.getSnapshot()).toEqual({ proof: null, loading: false, error: withCode('opening_mismatch') })
   })
 
-  test('with an opening: a proof that it does not open is an error and not shown, and is asked for again', async () => {
+  test('reports a proof that the opening does not match, hides it and polls again', async () => {
     const half = '11'.repeat(32)
     const opening = { content: half, signature: half }
     const proof = { ...createProof('a'), kind: 'off-chain' as const }

@@ -3,22 +3,22 @@ import { createStore, type Store } from './createStore.ts'
 import { toServiceError } from './errors.ts'
 import type { ServiceClient } from './ServiceClient.ts'
 
-/** Specification §8: after the previous response; fixed, no backoff. */
+/** Specification §8: counted from the previous response, without backoff. */
 export const POLL_INTERVAL_MS = 4000
 
 export type ProofState = { proof: ProofPayload | null; loading: boolean; error: ServiceError | null }
 
 export type ProofStore = Store<ProofState> & {
   /**
-   * Polls until the proof is in a terminal state, or until it is stopped. One at a time: stop before watching another. A proof that
-   * an opening is given for, and that it does not open, is an error and not shown.
+   * Polls until the proof is in a terminal state or the caller stops it. Stop before you watch another proof. With an opening, a proof
+   * that doesn't match it is an error and is not shown.
    */
   watch(slug: string, opening?: Opening): () => void
 }
 
 const INITIAL: ProofState = { proof: null, loading: false, error: null }
 
-/** The progress of a proof: `useAttestation` of specification §4, without React. */
+/** The state of `useAttestation` of specification §4, without React. */
 export function createProofStore(client: ServiceClient): ProofStore {
   const store = createStore(INITIAL)
   let lastSlug: string | undefined
@@ -29,7 +29,7 @@ export function createProofStore(client: ServiceClient): ProofStore {
     let timer: ReturnType<typeof setTimeout> | undefined
 
     async function poll() {
-      // React mounts twice in development, at once: what was stopped by now asks nothing.
+      // React mounts twice in development: don't poll for the first mount.
       if (signal.aborted) return
       store.set({ loading: true })
       try {
@@ -45,7 +45,7 @@ export function createProofStore(client: ServiceClient): ProofStore {
       timer = setTimeout(poll, POLL_INTERVAL_MS)
     }
 
-    // What was shown without this opening may not be what it opens.
+    // The proof shown so far may not match this opening.
     if (opening || (lastSlug !== undefined && lastSlug !== slug)) store.set(INITIAL)
     lastSlug = slug
     void Promise.resolve().then(poll)

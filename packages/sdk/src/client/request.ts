@@ -2,33 +2,33 @@ import { ServiceError, withinTimeLimit } from '@countersign/protocol'
 import { boolean, object, optional, read, type Schema, string } from '@countersign/protocol/schema'
 import { createError } from './errors.ts'
 
-/** Longer than the service needs to sign, even when it waits for an entropy source. */
+/** Longer than the service needs to sign, even if it waits for entropy. */
 export const REQUEST_TIMEOUT_MS = 30_000
 
 export type RequestOptions = {
-  /** What stands behind the path; undefined members are left out. */
+  /** Omits undefined members. */
   query?: Readonly<Record<string, string | number | undefined>>
   /** Sent as JSON. */
   body?: unknown
   signal?: AbortSignal | undefined
-  /** Whether cookies go along: to the service (`include`, the default), or to the page's own host alone, for what anybody may read. */
+  /** `same-origin` for public data, which needs no cookie. Defaults to `include`. */
   credentials?: 'include' | 'same-origin'
 }
 
 export type RequestParameters<R> = RequestOptions & {
   method: 'GET' | 'POST'
   path: string
-  /** Of the body of a success. */
+  /** Of a successful response's body. */
   schema: Schema<R>
 }
 
-/** One call of the service. Whatever comes back, the promise gives `R` or rejects with a `ServiceError`. */
+/** Calls the service. Resolves with `R` or rejects with a `ServiceError`. */
 export async function request<R>(apiBaseUrl: string, parameters: RequestParameters<R>): Promise<R> {
   const { method, path, query, body, schema, signal, credentials = 'include' } = parameters
   const call = `${method} ${path}`
   const content = toJson(body)
   const ask = async (stop: AbortSignal) => {
-    // Looked up at each call: an app that replaces the global later replaces it here too.
+    // Read at each call, because an app may replace the global later.
     const response = await globalThis.fetch(apiBaseUrl + path + toQuery(query), {
       method,
       credentials,
@@ -47,7 +47,7 @@ export async function request<R>(apiBaseUrl: string, parameters: RequestParamete
     createError: createTimeout,
     signal,
   }).catch((cause: unknown) => {
-    // The caller's own abort is no failure of ours, and callers know it by its reason.
+    // The caller's abort rejects with the caller's reason.
     signal?.throwIfAborted()
     if (cause instanceof ServiceError) throw cause
     throw createError('network_unreachable', 'the service cannot be reached', {
@@ -71,7 +71,6 @@ export async function request<R>(apiBaseUrl: string, parameters: RequestParamete
   }
 }
 
-/** A failure with the service's own code. */
 const problem = object({
   code: string(/^[a-z][a-z0-9_]{0,63}$/),
   title: optional(string()),
@@ -79,7 +78,7 @@ const problem = object({
   retryable: optional(boolean),
 })
 
-/** JSON leaves out the members that are undefined. */
+/** JSON omits undefined members. */
 function toQuery(query: RequestOptions['query']): string {
   const text = String(new URLSearchParams(JSON.parse(toJson(query) ?? '{}')))
   return text && `?${text}`
@@ -93,7 +92,7 @@ function toJson(value: unknown): string | undefined {
   }
 }
 
-/** Undefined for what is not JSON, as from a proxy. */
+/** Undefined if it is not JSON, as from a proxy. */
 function parseText(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -3,18 +3,17 @@ import { BaseError, createPublicClient, http, type PublicClient, type RpcRequest
 import type { ServiceClientConfig } from './connection.ts'
 import { createError } from './errors.ts'
 
-/** Public endpoints of the two test networks that need no `rpcUrl`: Sepolia and Base Sepolia. */
+/** Sepolia and Base Sepolia need no `rpcUrl`. */
 const DEFAULT_RPC_URLS: Record<number, string> = {
   11155111: 'https://ethereum-sepolia-rpc.publicnode.com',
   84532: 'https://sepolia.base.org',
 }
 
-/** For one attempt. */
+/** Of one attempt. */
 export const RPC_TIMEOUT_MS = 10_000
 
-/** viem's client of the configured chain. It is made at first use, so that building a `ServiceClient` never throws. */
 export function createRpcClient({ chainId, rpcUrl }: ServiceClientConfig): PublicClient {
-  // An empty text is what an unset variable of a build leaves behind.
+  // `||`, because an unset variable of a build can leave an empty string.
   const url = rpcUrl || DEFAULT_RPC_URLS[chainId]
   if (url === undefined) {
     throw createError('rpc_url_missing', 'this chain needs an rpcUrl', {
@@ -36,7 +35,7 @@ export function createRpcClient({ chainId, rpcUrl }: ServiceClientConfig): Publi
   })
 }
 
-/** With the body inside of the time limit: viem's own ends with the head, and a node that stalls then would be read for ever. */
+/** Applies the time limit to the body too. viem's own limit ends with the headers, so a node could stall forever. */
 function fetchFn(input: string | URL | Request, init?: RequestInit): Promise<Response> {
   const ask = async (signal: AbortSignal) => {
     const response = await globalThis.fetch(input, { ...init, signal })
@@ -45,7 +44,7 @@ function fetchFn(input: string | URL | Request, init?: RequestInit): Promise<Res
   return withinTimeLimit(RPC_TIMEOUT_MS, ask, init)
 }
 
-/** Asks the RPC something that changes nothing; every failure is a `ServiceError`. */
+/** Sends a read-only request. Rejects only with a `ServiceError`. */
 export async function askRpc<R>(question: () => Promise<R>): Promise<R> {
   try {
     return await question()
@@ -62,7 +61,7 @@ export function rpcFailed(details: string, cause?: unknown) {
   return createError('rpc_failed', 'the RPC failed', { details, cause })
 }
 
-/** A transaction carries its chain id, but nonce and fees of another chain would still make a wrong one. */
+/** A transaction has its chain id, but nonce and fees of another chain would still be wrong. */
 export async function verifyChainId(publicClient: PublicClient, expected: number): Promise<void> {
   const chainId = await askRpc(() => publicClient.getChainId())
   if (chainId === expected) return
@@ -75,18 +74,18 @@ export async function isKnown(publicClient: PublicClient, hash: Hex): Promise<bo
   return found?.hash === hash
 }
 
-/** The answer with which the RPC refused, if it was the RPC that spoke and not a proxy or the network. */
+/** The RPC's own error, if the failure came from the RPC and not from a proxy or the network. */
 export function findRefusal(error: unknown): RpcRequestError | null {
   return find(error, 'RpcRequestError') as RpcRequestError | null
 }
 
-/** What the RPC said, without its address: that may carry a key of the app. */
+/** The RPC's message, without its URL, which may contain the app's key. */
 export function toWords(error: unknown): string {
   if (!(error instanceof BaseError)) return 'no usable answer'
   return (findRefusal(error)?.details || error.details || error.shortMessage).slice(0, 500)
 }
 
-/** By name: what ends an attempt is no error of viem's. */
+/** By name, because the error of a timeout is not viem's. */
 function find(error: unknown, name: string): unknown {
   return error instanceof BaseError ? error.walk((cause) => (cause as Error).name === name) : null
 }

@@ -6,7 +6,7 @@ const key = { address: '0xAbCdEf0000000000000000000000000000000001', chainId: 1 
 
 afterEach(() => vi.unstubAllGlobals())
 
-/** Web Locks as the standard has them, for one origin. */
+/** Web Locks of one origin, as in the standard. */
 function createLocks() {
   const held: string[] = []
   let tail: Promise<unknown> = Promise.resolve()
@@ -28,12 +28,12 @@ describe.each([
   ['without Web Locks', () => vi.stubGlobal('navigator', {})],
   ['without a navigator', () => vi.stubGlobal('navigator', undefined)],
   [
-    'where Web Locks refuse, as in a sandboxed frame',
+    'with Web Locks that reject, as in a sandboxed frame',
     () =>
       vi.stubGlobal('navigator', { locks: { request: () => Promise.reject(new DOMException('no', 'SecurityError')) } }),
   ],
 ])('%s', (_, prepare) => {
-  test('one task at a time, in the order of the calls; the case of the address does not matter', async () => {
+  test('runs one task at a time in the order of the calls, ignoring the case of the address', async () => {
     prepare()
     const gate = createGate()
     const seen: string[] = []
@@ -53,7 +53,7 @@ describe.each([
     expect(seen).toEqual(['first begins', 'first ends', 'second'])
   })
 
-  test('a failure goes to its own caller alone, and a task is run once', async () => {
+  test('rejects only the caller of a failed task, and runs each task once', async () => {
     prepare()
     const failing = vi.fn(async () => {
       throw new Error('first')
@@ -66,7 +66,7 @@ describe.each([
   })
 })
 
-test('another chain and another wallet do not wait', async () => {
+test('does not wait for another chain or wallet', async () => {
   vi.stubGlobal('navigator', {})
   const gate = createGate()
   const first = withSendLock(key, () => gate.opened)
@@ -76,7 +76,7 @@ test('another chain and another wallet do not wait', async () => {
   await first
 })
 
-test('the name that tabs share', async () => {
+test('uses a lock name that all tabs share', async () => {
   const locks = createLocks()
   vi.stubGlobal('navigator', { locks })
   await withSendLock(key, async () => {})

@@ -2,19 +2,18 @@ import type { Hex } from '@countersign/protocol'
 
 /** The queue of one wallet on one chain. */
 export type SendLine = {
-  /** Settles with the last task so far. */
+  /** Resolves when the last task has ended. */
   tail: Promise<unknown>
-  /** What this page sent last. An RPC of many nodes may not count it yet when it is asked for the next nonce. */
+  /** This page's last transaction. An RPC with many nodes may not count it yet. */
   last?: { nonce: number; txHash: Hex }
 }
 
-/** One for the page: two clients with the same wallet take their nonces from one account. */
+/** Shared by all clients of the page, because two clients with one wallet use the same nonces. */
 const lines = new Map<string, SendLine>()
 
 /**
- * Runs one task at a time for each wallet and chain, in the order of the calls: between reading a nonce and the answer to the
- * broadcast no other transaction may read it. Across tabs by Web Locks; where there are none (a page that is not in a secure
- * context), only on this page.
+ * Runs one task at a time for each wallet and chain, in the order of the calls, so that two transactions never use the same nonce.
+ * Works across tabs with Web Locks, and without them (outside a secure context) only on this page.
  */
 export function withSendLock<R>(
   { address, chainId }: { address: Hex; chainId: number },
@@ -28,7 +27,7 @@ export function withSendLock<R>(
   return result
 }
 
-/** For a new chain: nothing has been sent on it. */
+/** For a new test chain, on which nothing was sent. */
 export function forgetSent(): void {
   for (const line of lines.values()) delete line.last
 }
@@ -43,7 +42,7 @@ async function withWebLock<R>(name: string, task: () => Promise<R>): Promise<R> 
       return task()
     })
   } catch (error) {
-    // A sandboxed frame has the interface and may not use it. A task that ran is never run again.
+    // A sandboxed frame has Web Locks but may not use them. Never run a task twice.
     if (hasStarted) throw error
     return task()
   }

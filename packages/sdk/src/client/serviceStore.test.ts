@@ -28,12 +28,12 @@ const signedOut = { user: null, wallet: null, ready: true, error: null }
 const signedIn = { user, wallet, ready: true, error: null }
 
 describe('§4 ServiceProvider, the cycle on mount', () => {
-  test('making a store asks nothing', () => {
+  test('creating a store sends no request', () => {
     expect(create().getSnapshot()).toEqual({ user: null, wallet: null, ready: false, error: null })
     expect(network.calls).toEqual([])
   })
 
-  test('§7 wallet lookup answers 404: the provider provisions a wallet', async () => {
+  test('§7 creates a wallet if the lookup returns 404', async () => {
     network.routes['GET /wallet/me'] = () => problem(404, 'wallet_not_found')
     const store = create()
     store.start()
@@ -42,7 +42,7 @@ describe('§4 ServiceProvider, the cycle on mount', () => {
     expect(network.paths()).toEqual(['GET /auth/me', 'GET /wallet/me', 'POST /wallet/provision'])
   })
 
-  test('§3 the wallet is null until provisioning resolves, while the user is there', async () => {
+  test('§3 shows the user with a null wallet until provisioning resolves', async () => {
     const gate = createGate()
     network.routes['GET /wallet/me'] = () => problem(404, 'wallet_not_found')
     network.routes['POST /wallet/provision'] = async () => {
@@ -58,7 +58,7 @@ describe('§4 ServiceProvider, the cycle on mount', () => {
     expect(store.getSnapshot()).toEqual(signedIn)
   })
 
-  test('§7 current-user lookup answers 401: user is null, ready is true, nothing more is asked', async () => {
+  test('§7 a 401 sets user to null and ready to true, and sends no more requests', async () => {
     network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
     const store = create()
     store.start()
@@ -79,7 +79,7 @@ describe('§4 ServiceProvider, the cycle on mount', () => {
       'entropy_unavailable',
       user,
     ],
-  ])('§3 ready becomes true whatever the outcome: %s', async (_, route, answer, code, expected) => {
+  ])('§3 ready becomes true after a failure: %s', async (_, route, answer, code, expected) => {
     network.routes['GET /wallet/me'] = () => problem(404, 'wallet_not_found')
     network.routes[route] = answer
     const store = create()
@@ -88,16 +88,19 @@ describe('§4 ServiceProvider, the cycle on mount', () => {
     expect(store.getSnapshot()).toEqual({ user: expected, wallet: null, ready: true, error: withCode(code) })
   })
 
-  test.each(['GET /wallet/me', 'POST /wallet/provision'])('the session ends before %s: signed out', async (route) => {
-    network.routes['GET /wallet/me'] = () => problem(404, 'wallet_not_found')
-    network.routes[route] = () => problem(401, 'session_expired')
-    const store = create()
-    store.start()
-    await isReady(store)
-    expect(store.getSnapshot()).toEqual(signedOut)
-  })
+  test.each(['GET /wallet/me', 'POST /wallet/provision'])(
+    'is signed out if the session ends before %s',
+    async (route) => {
+      network.routes['GET /wallet/me'] = () => problem(404, 'wallet_not_found')
+      network.routes[route] = () => problem(401, 'session_expired')
+      const store = create()
+      store.start()
+      await isReady(store)
+      expect(store.getSnapshot()).toEqual(signedOut)
+    },
+  )
 
-  test('started, stopped and started again at once, as StrictMode does: one cycle', async () => {
+  test('runs one cycle if started, stopped and started again immediately, as in StrictMode', async () => {
     const store = create()
     store.start()()
     store.start()
@@ -108,7 +111,7 @@ describe('§4 ServiceProvider, the cycle on mount', () => {
     expect(network.paths()).toHaveLength(2)
   })
 
-  test('stopped during a request: nothing more is asked, and a later start begins again', async () => {
+  test('stopped during a request, it sends no more; a later start begins again', async () => {
     const gate = createGate()
     network.routes['GET /auth/me'] = async () => {
       await gate.opened
@@ -129,9 +132,9 @@ describe('§4 ServiceProvider, the cycle on mount', () => {
   })
 })
 
-test('started again at any moment after a stop, it gets ready', async () => {
+test('becomes ready if started again at any moment after a stop', async () => {
   const client = new ServiceClient(config)
-  // Every place in the queue of microtasks where the old cycle may be on its way out.
+  // Every position in the microtask queue at which the old cycle may end.
   for (let ticks = 0; ticks < 20; ticks += 1) {
     const gate = createGate<typeof user>()
     const api = { ...client.api, me: () => gate.opened, getWallet: async () => wallet }
@@ -146,7 +149,7 @@ test('started again at any moment after a stop, it gets ready', async () => {
 })
 
 describe('§4 refresh', () => {
-  test('re-runs the cycle and notifies the listeners', async () => {
+  test('runs the cycle again and notifies listeners', async () => {
     network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
     const store = create()
     const listener = vi.fn()
@@ -163,7 +166,7 @@ describe('§4 refresh', () => {
     expect(listener).toHaveBeenCalledTimes(calls)
   })
 
-  test('does not reject on other failures either: they stand in error until the next success', async () => {
+  test('never rejects; error holds a failure until the next success', async () => {
     const store = create()
     await store.refresh()
     network.routes['GET /auth/me'] = () => html(502)
@@ -174,7 +177,7 @@ describe('§4 refresh', () => {
     expect(store.getSnapshot()).toEqual(signedIn)
   })
 
-  test('the answers of an overtaken cycle are dropped, and its promise waits for the later one', async () => {
+  test('drops the answers of a replaced cycle, whose promise waits for the newer one', async () => {
     const early = createGate<Response>()
     const late = createGate<Response>()
     network.routes['GET /auth/me'] = () => early.opened
@@ -192,7 +195,7 @@ describe('§4 refresh', () => {
     expect(store.getSnapshot()).toEqual(signedIn)
   })
 
-  test('another user: the old wallet is never seen beside the new user', async () => {
+  test('never shows the old wallet with a new user', async () => {
     const store = create()
     await store.refresh()
     const other = { ...user, id: 'b' }
@@ -205,7 +208,7 @@ describe('§4 refresh', () => {
     expect(store.getSnapshot()).toMatchObject({ user: other, wallet: null })
   })
 
-  test('the server snapshot is always the first state, the same object', async () => {
+  test('the server snapshot is always the same initial object', async () => {
     const store = create()
     const before = store.getServerSnapshot()
     await store.refresh()
@@ -231,7 +234,7 @@ describe('§4 logout', () => {
     expect(network.paths().at(-1)).toBe('POST /auth/logout')
   })
 
-  test('§7 the request fails: state is cleared anyway, and the caller can see the error', async () => {
+  test('§7 clears the state and rejects if the request fails', async () => {
     const store = create()
     await store.refresh()
     network.routes['POST /auth/logout'] = () => problem(503, 'database_unavailable')
@@ -239,7 +242,7 @@ describe('§4 logout', () => {
     expect(store.getSnapshot()).toEqual(signedOut)
   })
 
-  test('a cycle under way does not bring the user back', async () => {
+  test('a pending cycle does not restore the user', async () => {
     const gate = createGate<Response>()
     network.routes['GET /wallet/me'] = () => gate.opened
     const store = create()
@@ -252,8 +255,8 @@ describe('§4 logout', () => {
   })
 })
 
-describe('login, and a browser that blocks the cookie', () => {
-  test('§4 a full-page redirect to the start URL, with the page to return to', () => {
+describe('login and a blocked cookie', () => {
+  test('§4 redirects the page to the start URL with the address to return to', () => {
     const page = createFakePage()
     create(page).login()
     expect(page.visited).toEqual([`${apiBaseUrl}/auth?return_to=https%3A%2F%2Fapp.test%2Fpay%3Fx%3D1%23here`])
@@ -261,7 +264,7 @@ describe('login, and a browser that blocks the cookie', () => {
     expect([...page.items.values()]).toEqual(['1000000'])
   })
 
-  test('a provider can be named; the event of a click names none', () => {
+  test('takes a provider, but ignores a click event', () => {
     const page = createFakePage({ url: 'https://app.test/' })
     const { login } = create(page)
     login({ provider: 'micro soft/..' })
@@ -282,7 +285,7 @@ describe('login, and a browser that blocks the cookie', () => {
     return { page, store }
   }
 
-  test('back within 10 minutes and still 401: error says so, until a success', async () => {
+  test('reports cookie_blocked after a return within 10 minutes with a 401, until a success', async () => {
     const { store, page } = await back(10)
     expect(store.getSnapshot()).toEqual({ ...signedOut, error: withCode('cookie_blocked') })
     expect(store.getSnapshot().error?.details).toContain(apiBaseUrl)
@@ -301,16 +304,16 @@ describe('login, and a browser that blocks the cookie', () => {
     ['where the clock went back', () => back(-1)],
     ['where the user cancelled', () => back(1, createFakePage(), { url: 'https://app.test/?x=1&sign_in=cancelled#y' })],
     [
-      'where the service has said why it failed',
+      'after an error page of the service',
       () => back(1, createFakePage(), { url: 'https://app.test/?sign_in=failed' }),
     ],
     ['where the user went back', () => back(1, createFakePage(), { isBackPage: true })],
-  ])('%s there is no such error', async (_, come) => {
+  ])('does not report cookie_blocked %s', async (_, come) => {
     const { store } = await come()
     expect(store.getSnapshot()).toEqual(signedOut)
   })
 
-  test('a refresh while the page is still leaving is no return', async () => {
+  test('does not report cookie_blocked while the page is leaving', async () => {
     network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
     const store = create()
     store.login()

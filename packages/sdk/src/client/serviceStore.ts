@@ -3,21 +3,19 @@ import { createStore, type Store } from './createStore.ts'
 import { createError, toServiceError } from './errors.ts'
 import type { LoginOptions, ServiceClient } from './ServiceClient.ts'
 
-/** What of the browser's page a sign-in needs. */
+/** The parts of the browser's page that a sign-in needs. */
 type Page = {
-  /** The address of the page. */
   getUrl(): string
-  /** Leaves for another address. */
   assign(url: string): void
-  /** Kept for this tab, across the sign-in. May be missing or refuse: then there is nothing to remember. */
+  /** Storage of this tab that survives the sign-in. Returns null if the browser has none or blocks it. */
   getItem(key: string): string | null
   setItem(key: string, value: string | null): void
   now(): number
-  /** Whether the user came to this page by the browser's button, and not by an answer of the service. */
+  /** Whether the user came to this page with the browser's back or forward button. */
   isBack(): boolean
 }
 
-/** The page we are on. Nothing here runs before a call, so importing and rendering on a server are safe. */
+/** Reads browser globals only when called, so that a server can import it. */
 export const browserPage: Page = {
   getUrl: () => window.location.href,
   assign: (url) => window.location.assign(url),
@@ -33,12 +31,12 @@ export const browserPage: Page = {
       if (value === null) window.sessionStorage.removeItem(key)
       else window.sessionStorage.setItem(key, value)
     } catch {
-      // Storage is full or forbidden. The sign-in works without; only its diagnosis does not.
+      // Storage is full or blocked. Only the diagnosis `cookie_blocked` needs it.
     }
   },
   now: () => Date.now(),
   isBack() {
-    // Test environments may have none.
+    // Test environments may not have navigation entries.
     const entry = performance.getEntriesByType?.('navigation')[0] as PerformanceNavigationTiming | undefined
     return entry?.type === 'back_forward'
   },
@@ -47,32 +45,32 @@ export const browserPage: Page = {
 type ServiceState = {
   user: SessionUser | null
   wallet: WalletInfo | null
-  /** True once the first cycle has settled, whatever its outcome. */
+  /** True once the first cycle has finished, even if it failed. */
   ready: boolean
-  /** Why the last cycle failed; null if it did not. Not being signed in is no failure. */
+  /** The error of the last cycle, or null. Being signed out is not an error. */
   error: ServiceError | null
 }
 
 /** The user and the wallet of a page: specification §3 and §4. */
 export type ServiceStore = Store<ServiceState> & {
-  /** Runs the first cycle, once, and lets it go on as long as someone who started it has not stopped. */
+  /** Runs the first cycle once. The cycle ends early when every caller has called the returned function. */
   start(): () => void
-  /** Runs the cycle again. Always resolves; `error` says what went wrong. */
+  /** Runs the cycle again. Always resolves; sets `error` on failure. */
   refresh(): Promise<void>
   /** Leaves the page for the sign-in. */
   login(options?: LoginOptions): void
-  /** Ends the session. The state is cleared whatever the outcome; a failed request rejects afterwards. */
+  /** Ends the session. Clears the state even if the request fails, and then rejects. */
   logout(): Promise<void>
 }
 
 const SIGNED_OUT = { user: null, wallet: null, error: null }
-/** How long a sign-in may take and still be the one that this page began. */
+/** How long a sign-in of this page may take. */
 const LOGIN_WINDOW_MS = 10 * 60_000
 
 export function createServiceStore(client: ServiceClient, page: Page = browserPage): ServiceStore {
   const store = createStore<ServiceState>({ ...SIGNED_OUT, ready: false })
   const loginKey = `countersign:login:${client.config.apiBaseUrl}`
-  /** The cycle whose answers count. A logout, or a later cycle, leaves the earlier ones without effect. */
+  /** The cycle whose answers count. A logout or a later cycle replaces it. */
   let current: { done: Promise<void> } | undefined
   let startedBy = 0
   let isLeaving = false
@@ -81,12 +79,12 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
     const cycle = { done: Promise.resolve() }
     current = cycle
     const isCurrent = () => {
-      // Dropped at once, so that a start at this moment begins a new cycle.
+      // Drop it immediately, so that a start at this moment begins a new cycle.
       if (current === cycle && !isWanted()) current = undefined
       return current === cycle
     }
     cycle.done = cycleOnce(isCurrent).then(() => {
-      // A caller that awaits a replaced cycle wants the state, so it awaits the newer one.
+      // A caller of a replaced cycle waits for the newer one, because it wants the state.
       if (current !== cycle) return current?.done
     })
     return cycle.done
@@ -96,33 +94,33 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
     try {
       const user = await client.api.me()
       if (!isCurrent()) return
-      if (user === null) return settle({ ...SIGNED_OUT, error: findBlockedCookie() })
+      if (user === null) return complete({ ...SIGNED_OUT, error: findBlockedCookie() })
       page.setItem(loginKey, null)
-      // The wallet of another user must not be seen beside this one, not even until theirs has come.
+      // Never show the new user with the previous user's wallet.
       if (store.getSnapshot().user?.id !== user.id) store.set({ user, wallet: null })
       const found = await client.api.getWallet()
       if (!isCurrent()) return
       const wallet = found ?? (await client.api.provisionWallet())
-      if (isCurrent()) settle({ user, wallet, error: null })
+      if (isCurrent()) complete({ user, wallet, error: null })
     } catch (error) {
       if (!isCurrent()) return
       // The session ended between two calls.
-      if (error instanceof ServiceError && error.status === 401) settle(SIGNED_OUT)
-      else settle({ error: toServiceError(error) })
+      if (error instanceof ServiceError && error.status === 401) complete(SIGNED_OUT)
+      else complete({ error: toServiceError(error) })
     }
   }
 
-  function settle(change: Partial<ServiceState>) {
+  function complete(change: Partial<ServiceState>) {
     store.set({ ...change, ready: true })
   }
 
-  /** Back from a sign-in that this tab began, and still nobody is signed in. */
+  /** The error if this tab has returned from a sign-in without a session. */
   function findBlockedCookie(): ServiceError | null {
     if (isLeaving) return null
-    // Where none was begun, it is as long ago as can be.
+    // Without a sign-in, `getItem` returns null and the age is longer than the window.
     const age = page.now() - Number(page.getItem(loginKey))
-    const hasGivenUp = page.isBack() || /[?&]sign_in=/.test(page.getUrl())
-    if (age >= 0 && age <= LOGIN_WINDOW_MS && !hasGivenUp) {
+    const hasCancelled = page.isBack() || /[?&]sign_in=/.test(page.getUrl())
+    if (age >= 0 && age <= LOGIN_WINDOW_MS && !hasCancelled) {
       const details = `host the app and ${client.config.apiBaseUrl} on one site`
       return createError('cookie_blocked', 'the browser kept no session cookie', { details })
     }
@@ -148,7 +146,7 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
     login(options) {
       isLeaving = true
       page.setItem(loginKey, String(page.now()))
-      // As the handler of a click it gets the event, which names no provider.
+      // As a click handler it receives the event, which has no `provider`.
       page.assign(client.loginUrl({ provider: options?.provider, returnTo: page.getUrl() }))
     },
 
@@ -158,7 +156,7 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
       } finally {
         current = undefined
         page.setItem(loginKey, null)
-        settle(SIGNED_OUT)
+        complete(SIGNED_OUT)
       }
     },
   }

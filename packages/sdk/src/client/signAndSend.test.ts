@@ -44,7 +44,7 @@ const broadcasts = () => network.rpcMethods().filter((method) => method === 'eth
 const sent = () => network.mempool.map((raw) => parseTransaction(raw))
 
 describe('§4 signAndSend', () => {
-  test('the steps in their order, and the transaction that they make', async () => {
+  test('runs the steps in order and builds the expected transaction', async () => {
     const result = await client.signAndSend({ to, value: '0.5' })
     const [raw] = network.mempool as [`0x02${string}`]
     expect(result).toEqual({ txHash: keccak256(raw), attestationSlug: 'slug-1' })
@@ -86,7 +86,7 @@ describe('§4 signAndSend', () => {
     expect(order.slice(5)).toEqual(['/wallet/me', '/sign/digest', 'eth_sendRawTransaction'])
   })
 
-  test('nonce and fees are read in parallel, and the nonce counts pending transactions', async () => {
+  test('reads nonce and fees in parallel and counts pending transactions', async () => {
     const gate = createGate()
     const asked: unknown[] = []
     for (const method of ['eth_getTransactionCount', 'eth_getBlockByNumber', 'eth_chainId']) {
@@ -112,7 +112,7 @@ describe('§4 signAndSend', () => {
     await result
   })
 
-  test('§2 SignRequest: a bigint is wei, a string is ether, data and gas go through', async () => {
+  test('§2 takes bigints as wei and strings as ether, and passes data and gas on', async () => {
     await client.signAndSend({ to, value: 5n, data: '0xabcd', gas: 90_000n })
     await client.signAndSend({ to, value: '1.000000000000000001' })
     await client.signAndSend({ to, value: '.5' })
@@ -132,14 +132,14 @@ describe('§4 signAndSend', () => {
     expect(sent()[0]?.data ?? '0x').toBe('0x')
   })
 
-  test('a checksummed address is taken, and one that fails its checksum is not', async () => {
+  test('accepts a valid checksum and rejects a wrong one', async () => {
     await client.signAndSend({ to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' })
     await expect(client.signAndSend({ to: '0x70997970C51812dc3A010C7d01b50e0d17dc79c8' })).rejects.toEqual(
       withCode('invalid_request'),
     )
   })
 
-  test('an address all in capitals, which has no checksum, is taken', async () => {
+  test('accepts an address in capitals, which has no checksum', async () => {
     await client.signAndSend({ to: '0x70997970C51812DC3A010C7D01B50E0D17DC79C8' })
     expect(sent()[0]?.to?.toLowerCase()).toBe('0x70997970c51812dc3a010c7d01b50e0d17dc79c8')
     await expect(client.signAndSend({ to: '0X70997970C51812DC3A010C7D01B50E0D17DC79C8' as Hex })).rejects.toEqual(
@@ -152,7 +152,7 @@ describe('§4 signAndSend', () => {
     ['null', null],
     ['no recipient', {}],
     [
-      'a member that is computed at each read',
+      'a getter',
       {
         get to() {
           return to
@@ -190,12 +190,12 @@ describe('§4 signAndSend', () => {
     ['no gas', { to, gas: 0n }],
     ['negative gas', { to, gas: -1n }],
     ['gas beyond 64 bits', { to, gas: 1n << 64n }],
-  ])('%s: a typed error, and nothing is sent', async (_, request) => {
+  ])('rejects %s before sending', async (_, request) => {
     await expect(client.signAndSend(request as SignRequest)).rejects.toEqual(withCode('invalid_request'))
     expect(network.calls).toEqual([])
   })
 
-  test('DESIGN §2: without a wallet it rejects with Error("wallet_not_ready") and asks for nothing more', async () => {
+  test('DESIGN §2: rejects with Error("wallet_not_ready") without a wallet and sends no more requests', async () => {
     network.routes['GET /wallet/me'] = () => problem(404, 'wallet_not_found')
     const failure = await client.signAndSend({ to }).catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(Error)
@@ -204,7 +204,7 @@ describe('§4 signAndSend', () => {
     expect(network.rpcMethods()).toEqual([])
   })
 
-  test('a refusal of the service goes through unchanged, and nothing is broadcast', async () => {
+  test('passes the service’s error on and does not broadcast', async () => {
     network.routes['POST /sign/digest'] = () => problem(422, 'chain_not_allowed', { detail: 'chain 31337' })
     await expect(client.signAndSend({ to })).rejects.toEqual(
       withCode('chain_not_allowed', { status: 422, details: 'chain 31337', signed: undefined }),
@@ -212,12 +212,12 @@ describe('§4 signAndSend', () => {
     expect(broadcasts()).toBe(0)
   })
 
-  test('two quick clicks get two nonces', async () => {
+  test('two quick clicks use two nonces', async () => {
     await Promise.all([client.signAndSend({ to, value: '1' }), client.signAndSend({ to, value: '1' })])
     expect(sent().map(({ nonce }) => nonce)).toEqual([7, 8])
   })
 
-  test('a failure does not hold up the next', async () => {
+  test('a failure does not block the next call', async () => {
     const other = new ServiceClient(config)
     const sendRaw = network.rpc.eth_sendRawTransaction
     network.rpc.eth_sendRawTransaction = () => {
@@ -231,7 +231,7 @@ describe('§4 signAndSend', () => {
     expect(sent().map(({ nonce }) => nonce)).toEqual([7])
   })
 
-  test('the chain of the RPC is asked once for each client', async () => {
+  test('asks for the RPC’s chain once per client', async () => {
     await client.signAndSend({ to })
     await client.signAndSend({ to })
     expect(network.rpcMethods().filter((method) => method === 'eth_chainId')).toHaveLength(1)
@@ -239,7 +239,7 @@ describe('§4 signAndSend', () => {
 })
 
 describe('chains and their RPC', () => {
-  test('§1.7 the two test networks have a public RPC built in', () => {
+  test('§1.7 has a built-in public RPC for two test networks', () => {
     const url = (id: number) =>
       new ServiceClient({ ...config, chainId: id, rpcUrl: undefined }).publicClient.transport.url
     expect([url(11155111), url(84532)]).toEqual([
@@ -253,14 +253,14 @@ describe('chains and their RPC', () => {
     expect(publicClient.transport.url).toBe(config.rpcUrl)
   })
 
-  test('another chain without rpcUrl: building does not throw, the first use does, before anything is signed', async () => {
+  test('without rpcUrl on another chain, the first use throws before signing', async () => {
     const bare = new ServiceClient({ apiBaseUrl: config.apiBaseUrl, chainId: 1 })
     expect(() => bare.publicClient).toThrow(withCode('rpc_url_missing'))
     await expect(bare.signAndSend({ to })).rejects.toEqual(withCode('rpc_url_missing'))
     expect(signings()).toBe(0)
   })
 
-  test('an empty rpcUrl is none', () => {
+  test('treats an empty rpcUrl as missing', () => {
     const { publicClient } = new ServiceClient({ ...config, chainId: 84532, rpcUrl: '' })
     expect(publicClient.transport.url).toBe('https://sepolia.base.org')
     expect(() => new ServiceClient({ ...config, rpcUrl: '' }).publicClient).toThrow(withCode('rpc_url_missing'))
@@ -288,7 +288,7 @@ describe('a service that lies', () => {
     const failure = await client.signAndSend({ to }).catch((error: unknown) => error)
     expect(failure).toEqual(withCode('signature_mismatch'))
     expect(broadcasts()).toBe(0)
-    // What the other wallet has signed is public all the same: hash and slug lead to its proof.
+    // The other wallet's signature is public: hash and slug lead to its proof.
     const foreign = await stranger.signTransaction({
       type: 'eip1559',
       chainId,
@@ -301,7 +301,7 @@ describe('a service that lies', () => {
     expect(failure).toMatchObject({ signed: { txHash: keccak256(foreign), attestationSlug: 's' } })
   })
 
-  test('a signature that recovers to nobody has no hash; the error names its slug', async () => {
+  test('an unrecoverable signature has no hash, and the error names its slug', async () => {
     answer(() => `0x${'00'.repeat(65)}`)
     await expect(client.signAndSend({ to })).rejects.toEqual(
       withCode('signature_mismatch', { signed: undefined, details: expect.stringContaining('slug-1') }),
@@ -314,19 +314,19 @@ describe('a service that lies', () => {
     ['with v = 29', (signature) => `${signature.slice(0, -2)}1d` as Hex],
     ['of zeros', () => `0x${'00'.repeat(65)}`],
     [
-      'with the high s, which nodes refuse',
+      'with a high s, which nodes reject',
       (signature) => {
         const s = (order - BigInt(`0x${signature.slice(66, 130)}`)).toString(16).padStart(64, '0')
         return `${signature.slice(0, 66)}${s}${signature.endsWith('1b') ? '1c' : '1b'}` as Hex
       },
     ],
-  ])('a signature %s is not broadcast', async (_, change) => {
+  ])('does not broadcast a signature %s', async (_, change) => {
     answer(change)
     await expect(client.signAndSend({ to })).rejects.toEqual(withCode('signature_mismatch'))
     expect(broadcasts()).toBe(0)
   })
 
-  test('signTransaction gives the bytes, their hash and the slug', async () => {
+  test('signTransaction returns the bytes, their hash and the slug', async () => {
     const transaction = {
       chainId,
       nonce: 0,
@@ -346,11 +346,11 @@ describe('a service that lies', () => {
   })
 })
 
-describe('an answer to the signing that is lost', () => {
+describe('a lost answer to the signing', () => {
   const digests = () =>
     network.calls.filter(({ url }) => url.endsWith('/sign/digest')).map(({ body }) => (body as { digest: Hex }).digest)
 
-  /** The service signs, and something else comes back, as often as there are answers. */
+  /** The service signs, but the client gets each of these answers in turn. */
   const lose = (...answers: ((call: Parameters<typeof never>[0]) => Response | Promise<Response>)[]) => {
     const sign = network.routes['POST /sign/digest'] ?? (() => json({}))
     network.routes['POST /sign/digest'] = async (call) => {
@@ -366,7 +366,7 @@ describe('an answer to the signing that is lost', () => {
     ['a proxy answers 200 with HTML', () => html()],
     ['a proxy answers 504 with HTML', () => html(504)],
     ['JSON is cut short', () => new Response('{"signature":"0x')],
-  ])('%s: the same digest is asked for once more, and there is one transaction', async (_, answer) => {
+  ])('requests the same digest again after %s, and sends one transaction', async (_, answer) => {
     lose(answer)
     expect(await client.signAndSend({ to })).toMatchObject({ attestationSlug: 'slug-1' })
     expect(digests()).toHaveLength(2)
@@ -378,7 +378,7 @@ describe('an answer to the signing that is lost', () => {
     ['lost again', gone],
     ['refused', () => problem(429, 'rate_limited', { retryable: true })],
     ['refused for want of a session', () => problem(401, 'session_expired')],
-  ])('the second answer is %s: the error says that it may have been signed', async (_, second) => {
+  ])('the error says that it may have been signed if the second answer is %s', async (_, second) => {
     lose(gone, second)
     const failure = await client.signAndSend({ to }).catch((error: unknown) => error)
     const [digest] = digests()
@@ -390,7 +390,7 @@ describe('an answer to the signing that is lost', () => {
     expect([digests().length, broadcasts()]).toEqual([2, 0])
   })
 
-  test('somebody else has signed in meanwhile: their key is not asked, and the error says that it may have been signed', async () => {
+  test('does not retry with the key of a user who has signed in meanwhile', async () => {
     lose(() => {
       network.routes['GET /wallet/me'] = () => json({ ...wallet, address: to })
       return gone()
@@ -407,7 +407,7 @@ describe('an answer to the signing that is lost', () => {
     expect([digests().length, broadcasts()]).toEqual([1, 0])
   })
 
-  test('the wallet cannot be looked at: nothing is asked for again, and the error is that of the lost answer', async () => {
+  test('does not retry if it cannot read the wallet, and keeps the first error', async () => {
     lose(() => {
       network.routes['GET /wallet/me'] = () => problem(401, 'session_expired')
       return html(504)
@@ -421,24 +421,24 @@ describe('an answer to the signing that is lost', () => {
   test.each([
     ['the service refuses', () => problem(503, 'entropy_unavailable', { retryable: true }), 'entropy_unavailable'],
     ['something on the way refuses', () => html(403), 'response_invalid'],
-  ])('%s: that is an answer, and is not asked for again', async (_, answer, code) => {
+  ])('does not retry after %s', async (_, answer, code) => {
     lose(answer)
     await expect(client.signAndSend({ to })).rejects.toEqual(withCode(code))
     expect(digests()).toHaveLength(1)
   })
 })
 
-describe('somebody else has signed in, in another tab', () => {
+describe('another user has signed in, in another tab', () => {
   const other = { ...wallet, address: to } as const
 
-  test('nothing is signed with their key', async () => {
+  test('does not sign with their key', async () => {
     const sending = signAndSend(client, { wallet, call: parseSignRequest({ to }) })
     network.routes['GET /wallet/me'] = () => json(other)
     await expect(sending).rejects.toEqual(withCode('wallet_changed', { signed: undefined }))
     expect([signings(), broadcasts()]).toEqual([0, 0])
   })
 
-  test('also where it happened while the call waited for its turn', async () => {
+  test('nor if it happened while the call waited in the queue', async () => {
     const gate = createGate()
     const sendRaw = network.rpc.eth_sendRawTransaction
     network.rpc.eth_sendRawTransaction = async (params, call) => {
@@ -455,7 +455,7 @@ describe('somebody else has signed in, in another tab', () => {
     expect([signings(), broadcasts()]).toEqual([1, 1])
   })
 
-  test('also where it happened while a node was thinking', async () => {
+  test('nor if it happened during a request to the node', async () => {
     const gate = createGate()
     network.rpc.eth_getTransactionCount = () => gate.opened.then(() => '0x7')
     const sending = client.signAndSend({ to })
@@ -466,14 +466,14 @@ describe('somebody else has signed in, in another tab', () => {
     expect(signings()).toBe(0)
   })
 
-  test('the wallet that is given pays, or none does', async () => {
+  test('only the given wallet pays', async () => {
     await client.signAndSend({ to }, { wallet })
     expect(network.mempool).toHaveLength(1)
     await expect(client.signAndSend({ to }, { wallet: other })).rejects.toEqual(withCode('wallet_changed'))
     expect(signings()).toBe(1)
   })
 
-  test('at the last moment: the service is told which wallet is given, and it refuses', async () => {
+  test('names the given wallet to the service, which rejects another session', async () => {
     network.routes['POST /sign/digest'] = ({ body }) => {
       expect(body).toMatchObject({ wallet: wallet.address })
       network.routes['GET /wallet/me'] = () => json(other)
@@ -485,21 +485,21 @@ describe('somebody else has signed in, in another tab', () => {
     expect([signings(), broadcasts()]).toEqual([1, 0])
   })
 
-  test('somebody without a wallet: wallet_not_ready', async () => {
+  test('rejects with wallet_not_ready for a user without a wallet', async () => {
     network.routes['GET /wallet/me'] = () => problem(404, 'wallet_not_found')
     const sending = signAndSend(client, { wallet, call: parseSignRequest({ to }) })
     await expect(sending).rejects.toEqual(withCode('wallet_not_ready'))
     expect(signings()).toBe(0)
   })
 
-  test('the case of the address does not matter', async () => {
+  test('ignores the case of the address', async () => {
     const named = { ...wallet, address: getAddress(wallet.address) }
     await signAndSend(client, { wallet: named, call: parseSignRequest({ to }) })
     expect(network.mempool).toHaveLength(1)
   })
 })
 
-describe('an RPC of many nodes that does not count our last transaction yet', () => {
+describe('an RPC that does not count the last transaction yet', () => {
   const counts = () => network.rpcMethods().filter((method) => method === 'eth_getTransactionCount').length
   const waitForIt = () => vi.advanceTimersByTimeAsync(NONCE_RETRIES * NONCE_RETRY_MS)
   beforeEach(async () => {
@@ -507,7 +507,7 @@ describe('an RPC of many nodes that does not count our last transaction yet', ()
     vi.useFakeTimers()
   })
 
-  test('it is asked again until it does, also by another client', async () => {
+  test('is asked again until it does, also by another client', async () => {
     const count = network.rpc.eth_getTransactionCount ?? (() => null)
     network.rpc.eth_getTransactionCount = () => {
       network.rpc.eth_getTransactionCount = count
@@ -525,7 +525,7 @@ describe('an RPC of many nodes that does not count our last transaction yet', ()
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('it never does, and knows the transaction: refused before anything is signed, so that none is replaced', async () => {
+  test('fails before signing if the RPC knows the last transaction but never counts it', async () => {
     network.rpc.eth_getTransactionCount = () => '0x7'
     const failure = expect(client.signAndSend({ to })).rejects.toEqual(
       withCode('rpc_failed', { details: expect.stringContaining('nonce 7'), signed: undefined }),
@@ -535,7 +535,7 @@ describe('an RPC of many nodes that does not count our last transaction yet', ()
     expect([counts(), signings()]).toEqual([1 + 1 + NONCE_RETRIES, 1])
   })
 
-  test('it never does, and does not know the transaction: that one was dropped, and its nonce is free', async () => {
+  test('reuses the nonce if the RPC does not know the last transaction', async () => {
     network.mempool.length = 0
     network.rpc.eth_getTransactionCount = () => '0x7'
     const second = client.signAndSend({ to, value: 2n })
@@ -544,7 +544,7 @@ describe('an RPC of many nodes that does not count our last transaction yet', ()
     expect(sent()).toMatchObject([{ nonce: 7, value: 2n }])
   })
 
-  test('it never does, and does not answer to the hash: nothing is signed', async () => {
+  test('fails before signing if the RPC does not answer about the last transaction', async () => {
     network.rpc.eth_getTransactionCount = () => '0x7'
     network.rpc.eth_getTransactionByHash = () => Promise.reject(new Error('busy'))
     const failure = expect(client.signAndSend({ to })).rejects.toEqual(withCode('rpc_failed', { details: 'busy' }))
@@ -553,7 +553,7 @@ describe('an RPC of many nodes that does not count our last transaction yet', ()
     expect(signings()).toBe(1)
   })
 
-  test('a broadcast that was refused is none to wait for', async () => {
+  test('does not wait for a rejected broadcast', async () => {
     vi.useRealTimers()
     const sendRaw = network.rpc.eth_sendRawTransaction ?? (() => null)
     network.rpc.eth_sendRawTransaction = () => Promise.reject(new Error('insufficient funds'))
@@ -565,7 +565,7 @@ describe('an RPC of many nodes that does not count our last transaction yet', ()
   })
 })
 
-describe('the cap of fees', () => {
+describe('the fee limit', () => {
   test.each([
     ['at the cap', { cap: (fee: bigint) => fee }, true],
     ['one wei above the cap', { cap: (fee: bigint) => fee - 1n }, false],
@@ -580,7 +580,7 @@ describe('the cap of fees', () => {
     expect(outcome).toBe(isSigned ? 'signed' : 'fees_absurd')
   })
 
-  test('the cap can be lifted above its default of 10,000 gwei, and is there to be shown', async () => {
+  test('can be raised above its default of 10,000 gwei, and read from the client', async () => {
     expect(client.config.maxFeePerGas).toBe(10n ** 13n)
     network.rpc.eth_maxPriorityFeePerGas = () => '0x9184e72a000'
     await expect(client.signAndSend({ to })).rejects.toEqual(withCode('fees_absurd'))
@@ -588,7 +588,7 @@ describe('the cap of fees', () => {
   })
 })
 
-describe('an RPC that lies or fails before anything is signed', () => {
+describe('an RPC that lies or fails before the signing', () => {
   afterEach(() => {
     expect(signings()).toBe(0)
     expect(broadcasts()).toBe(0)
@@ -606,7 +606,7 @@ describe('an RPC that lies or fails before anything is signed', () => {
       'a base fee of 2^200',
       () => (network.rpc.eth_getBlockByNumber = () => ({ baseFeePerGas: `0x1${'0'.repeat(50)}`, transactions: [] })),
     ],
-  ])('absurd fees: %s', async (_, lie) => {
+  ])('rejects absurd fees: %s', async (_, lie) => {
     lie()
     await expect(client.signAndSend({ to })).rejects.toEqual(withCode('fees_absurd'))
   })
@@ -633,12 +633,12 @@ describe('an RPC that lies or fails before anything is signed', () => {
     },
   )
 
-  test('a nonce beyond 2^53', async () => {
+  test('rejects a nonce beyond 2^53', async () => {
     network.rpc.eth_getTransactionCount = () => '0xffffffffffffffff'
     await expect(client.signAndSend({ to })).rejects.toEqual(withCode('rpc_failed'))
   })
 
-  test('the words of the RPC stand in details, and its address does not', async () => {
+  test('details contain the RPC’s message but not its URL', async () => {
     network.rpc.eth_getTransactionCount = () => Promise.reject(new Error('header not found'))
     await expect(client.signAndSend({ to })).rejects.toEqual(withCode('rpc_failed', { details: 'header not found' }))
     network.rpc.eth_getTransactionCount = () => html(403)
@@ -649,7 +649,7 @@ describe('an RPC that lies or fails before anything is signed', () => {
   test.each([
     ['the answer', (_: unknown[], call: Parameters<typeof never>[0]) => never(call)],
     ['the body', () => new Response(new ReadableStream())],
-  ])('%s never comes: the call ends in time', async (_, answer) => {
+  ])('times out if %s never arrives', async (_, answer) => {
     vi.useFakeTimers()
     network.rpc.eth_getTransactionCount = answer
     const failure = expect(client.signAndSend({ to })).rejects.toEqual(withCode('rpc_timeout', { signed: undefined }))
@@ -660,7 +660,7 @@ describe('an RPC that lies or fails before anything is signed', () => {
   test.each([
     ['the answer', (_: unknown[], call: Parameters<typeof never>[0]) => never(call)],
     ['the body', () => new Response(new ReadableStream())],
-  ])('%s never comes to an app that asks by `publicClient` itself: that ends in time too', async (_, answer) => {
+  ])('`publicClient` also times out if %s never arrives', async (_, answer) => {
     vi.useFakeTimers()
     network.rpc.eth_getBalance = answer
     const failure = expect(client.publicClient.getBalance({ address: to })).rejects.toThrow(HttpRequestError)
@@ -670,7 +670,7 @@ describe('an RPC that lies or fails before anything is signed', () => {
   })
 })
 
-describe('a broadcast that fails: nothing is signed again, and the error carries what was signed', () => {
+describe('a failed broadcast', () => {
   const signed = { txHash: expect.stringMatching(/^0x[0-9a-f]{64}$/), attestationSlug: 'slug-1' }
 
   test.each([
@@ -684,7 +684,7 @@ describe('a broadcast that fails: nothing is signed again, and the error carries
     ['nonce too low: next nonce 8, tx nonce 7', 'rpc_nonce_too_low'],
     ['Nonce too low. Expected nonce to be 8 but got 7.', 'rpc_nonce_too_low'],
     ['transaction type not supported', 'rpc_failed'],
-  ])('§7 the RPC says “%s”: %s', async (words, code) => {
+  ])('§7 the message “%s” becomes %s', async (words, code) => {
     network.rpc.eth_sendRawTransaction = () => Promise.reject(new Error(words))
     const failure = await client.signAndSend({ to }).catch((error: unknown) => error)
     expect(failure).toEqual(withCode(code, { signed }))
@@ -694,7 +694,7 @@ describe('a broadcast that fails: nothing is signed again, and the error carries
   })
 
   const vague = ['', 'request timed out', 'internal error', 'rate limit exceeded', 'daily request count exceeded']
-  test.each(vague)('the RPC says “%s”, which is no refusal: the outcome is unknown', async (words) => {
+  test.each(vague)('the outcome is unknown after the message “%s”', async (words) => {
     network.rpc.eth_sendRawTransaction = () => Promise.reject(new Error(words))
     await expect(client.signAndSend({ to })).rejects.toEqual(
       withCode('broadcast_unknown', { signed, details: expect.stringContaining(words) }),
@@ -702,7 +702,7 @@ describe('a broadcast that fails: nothing is signed again, and the error carries
     expect([signings(), broadcasts()]).toEqual([1, 1])
   })
 
-  test.each(vague)('the RPC says “%s” and knows the hash: that is success', async (words) => {
+  test.each(vague)('succeeds after the message “%s” if the RPC knows the hash', async (words) => {
     network.rpc.eth_sendRawTransaction = ([raw]) => {
       network.mempool.push(raw as Hex)
       throw new Error(words)
@@ -714,26 +714,29 @@ describe('a broadcast that fails: nothing is signed again, and the error carries
     ['answers with an error', () => Promise.reject(new Error('busy'))],
     ['limits the calls', () => html(429)],
   ]
-  test.each(silent)('nonce too low, and the RPC %s when asked for the hash: that is no “no”', async (_, answer) => {
-    network.rpc.eth_sendRawTransaction = () => Promise.reject(new Error('nonce too low'))
-    network.rpc.eth_getTransactionByHash = answer
-    await expect(client.signAndSend({ to })).rejects.toEqual(withCode('broadcast_unknown', { signed }))
-  })
+  test.each(silent)(
+    'the outcome is unknown after nonce too low if the RPC %s when asked for the hash',
+    async (_, answer) => {
+      network.rpc.eth_sendRawTransaction = () => Promise.reject(new Error('nonce too low'))
+      network.rpc.eth_getTransactionByHash = answer
+      await expect(client.signAndSend({ to })).rejects.toEqual(withCode('broadcast_unknown', { signed }))
+    },
+  )
 
-  test('an unknown type of transaction is no known transaction', async () => {
+  test('does not take “type not supported” for “already known”', async () => {
     network.rpc.eth_sendRawTransaction = () => Promise.reject(new Error('unknown transaction type'))
     await expect(client.signAndSend({ to })).rejects.toEqual(withCode('broadcast_unknown', { signed }))
   })
 
   test.each(['already known', 'ALREADY_EXISTS: already known', 'Known transaction: 0x12', 'AlreadyKnown'])(
-    'the RPC says “%s” of our own bytes: that is success',
+    'succeeds after “%s” for the same bytes',
     async (words) => {
       network.rpc.eth_sendRawTransaction = () => Promise.reject(new Error(words))
       expect(await client.signAndSend({ to })).toEqual(signed)
     },
   )
 
-  test('nonce too low because this very transaction is in: that is success', async () => {
+  test('succeeds after nonce too low if this transaction was mined', async () => {
     network.rpc.eth_sendRawTransaction = ([raw]) => {
       network.mempool.push(raw as Hex)
       throw new Error('nonce too low')
@@ -766,7 +769,7 @@ describe('a broadcast that fails: nothing is signed again, and the error carries
     expect([signings(), broadcasts()]).toEqual([1, 1])
   })
 
-  test.each(unclear)('%s, and the RPC knows the hash: that is success', async (_, answer) => {
+  test.each(unclear)('succeeds after %s if the RPC knows the hash', async (_, answer) => {
     network.rpc.eth_sendRawTransaction = ([raw]) => {
       network.mempool.push(raw as Hex)
       return answer()
@@ -775,7 +778,7 @@ describe('a broadcast that fails: nothing is signed again, and the error carries
     expect([signings(), broadcasts()]).toEqual([1, 1])
   })
 
-  test('the RPC shows another transaction for the hash: that proves nothing', async () => {
+  test('the outcome is unknown if the RPC returns another transaction for the hash', async () => {
     network.rpc.eth_sendRawTransaction = () => null
     network.rpc.eth_getTransactionByHash = () => ({ hash: `0x${'99'.repeat(32)}` })
     await expect(client.signAndSend({ to })).rejects.toEqual(withCode('broadcast_unknown', { signed }))
@@ -784,7 +787,7 @@ describe('a broadcast that fails: nothing is signed again, and the error carries
   test.each([
     ['the answer', (_: unknown[], call: Parameters<typeof never>[0]) => never(call)],
     ['the body', () => new Response(new ReadableStream())],
-  ])('%s never comes, not even to the question for the hash: it ends, and the next may send', async (_, answer) => {
+  ])('times out if %s never arrives, also for the hash, and lets the next call send', async (_, answer) => {
     vi.useFakeTimers()
     const sendRaw = network.rpc.eth_sendRawTransaction
     network.rpc.eth_sendRawTransaction = answer

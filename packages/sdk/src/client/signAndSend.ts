@@ -8,13 +8,12 @@ import { type SendLine, withSendLock } from './sendLock.ts'
 import { signTransaction, type UnsignedTransaction } from './signTransaction.ts'
 import { verifyWallet } from './verifyWallet.ts'
 
-/** How often, and how long, an RPC is waited for that does not count our last transaction yet. */
+/** Retries if the RPC doesn't count the last transaction yet. */
 export const NONCE_RETRIES = 3
 export const NONCE_RETRY_MS = 1000
 
 /**
- * What the chain says the next transaction of a wallet must have; neither can be overridden (specification §2). Meanwhile it
- * makes sure that the chain is the one that the transaction is meant for.
+ * Reads nonce and fees from the chain (specification §2: callers can't set them), and checks the RPC's chain id.
  */
 export async function readNonceAndFees(client: Connection, wallet: Pick<WalletInfo, 'address'>, line: SendLine) {
   const { publicClient } = client
@@ -27,8 +26,8 @@ export async function readNonceAndFees(client: Connection, wallet: Pick<WalletIn
 }
 
 /**
- * Behind one address there may be many nodes, and the one that answers may not have our last transaction yet. Its nonce would be
- * that one's again, and the second payment would replace the first.
+ * An RPC may have many nodes, and the one that answers may not know our last transaction yet. It would return the same nonce again,
+ * and the second payment would replace the first.
  */
 async function readNonce(publicClient: PublicClient, { address }: Pick<WalletInfo, 'address'>, { last }: SendLine) {
   for (let retries = 0; ; retries += 1) {
@@ -46,10 +45,10 @@ async function readNonce(publicClient: PublicClient, { address }: Pick<WalletInf
 
 type SignAndSendParameters = {
   wallet: WalletInfo
-  /** Whether the service is told which wallet has to sign; where it is not told, it gets exactly what specification §4 says. */
+  /** Whether the request names the wallet. Specification §4 has requests without it. */
   isNamed?: boolean | undefined
   call: Call
-  /** The last word before the signing: what it throws ends it. */
+  /** Called right before the signing. If it throws, nothing is signed. */
   assertWanted?: ((transaction: UnsignedTransaction) => void) | undefined
   /** Called between signing and broadcast. */
   onSigned?: ((signed: SignResult) => void) | undefined
@@ -63,7 +62,7 @@ export function signAndSend(
   const { chainId } = client.config
   return withSendLock({ address: wallet.address, chainId }, async (line) => {
     const transaction = { chainId, ...call, ...(await readNonceAndFees(client, wallet, line)) } // 2, 3
-    // Only now: a node can take seconds, in which somebody else may sign in.
+    // Checked after the RPC's answers, which can take seconds, because another user may have signed in meanwhile.
     await verifyWallet(client, wallet)
     assertWanted?.(transaction)
     const { serializedTransaction, signed } = await signTransaction(client, { wallet, isNamed, transaction }) // 4, 5

@@ -18,7 +18,7 @@ import { ServiceClient } from './ServiceClient.ts'
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 const to: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
-/** The second development key of hardhat. */
+/** Hardhat's second development key. */
 const stranger = privateKeyToAccount('0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d')
 const message = 'I agree.'
 const typedData = {
@@ -38,7 +38,7 @@ beforeEach(() => {
 
 type Answer = { signature: Hex; slug: string; opening: { content: object; signature: object } }
 
-/** The service answers as it does, but for what `change` makes of it. */
+/** Applies `change` to the service's answers. */
 function tamper(route: string, change: (answer: Answer) => unknown): void {
   const honest = network.routes[route]
   network.routes[route] = async (call) => {
@@ -47,8 +47,8 @@ function tamper(route: string, change: (answer: Answer) => unknown): void {
   }
 }
 
-describe('what is asked for is what is signed', () => {
-  test('a message: one look at the wallet, one call, an opening of exactly this', async () => {
+describe('signs exactly the request', () => {
+  test('signs a message with one wallet lookup and one call', async () => {
     const { signature, attestationSlug, opening } = await client.signMessage({ message })
     expect(await verifyMessage({ address: wallet.address, message, signature })).toBe(true)
     expect(attestationSlug).toBe('slug-off-chain')
@@ -57,21 +57,21 @@ describe('what is asked for is what is signed', () => {
     expect(network.paths()).toEqual(['GET /wallet/me', 'POST /sign/message'])
   })
 
-  test('typed data: bigints travel in decimal', async () => {
+  test('sends the bigints of typed data in decimal', async () => {
     const { signature, opening } = await client.signTypedData(typedData)
     expect(await verifyTypedData({ ...typedData, address: wallet.address, signature })).toBe(true)
     expect(network.calls.at(-1)?.body).toEqual({ ...typedData, message: { amount: '5' } })
     expect(opening).toMatchObject({ content: { kind: 'typed-data', content: { message: { amount: '5' } } } })
   })
 
-  test('an authorization', async () => {
+  test('signs an authorization', async () => {
     const { signature, attestationSlug } = await client.signAuthorization({ address: to, nonce: 3 })
     const authorization = { address: to, chainId, nonce: 3, ...parseSignature(signature) }
     expect(await verifyAuthorization({ address: wallet.address, authorization: authorization as never })).toBe(true)
     expect(attestationSlug).toBe('slug-authorization')
   })
 
-  test('members may have the names of an object’s own methods', async () => {
+  test('accepts members named like methods of Object', async () => {
     const names = ['toString', 'valueOf', 'toJSON', 'constructor', 'hasOwnProperty']
     const types = {
       Order: names.map((name) => ({ name, type: 'Inner' })),
@@ -83,7 +83,7 @@ describe('what is asked for is what is signed', () => {
     expect(opening.content).toMatchObject({ content: JSON.parse(JSON.stringify(odd)) })
   })
 
-  test('the members of an opening may come in any order', async () => {
+  test('accepts the members of an opening in any order', async () => {
     tamper('POST /sign/typed-data', (answer) => JSON.parse(JSON.stringify(reversed(answer))))
     const { opening } = await client.signTypedData(typedData)
     expect(Object.keys(opening.content)).toEqual(['salt', 'kind', 'digest', 'content'])
@@ -99,7 +99,7 @@ function reversed(value: unknown): unknown {
   )
 }
 
-describe('an operator that answers something else', () => {
+describe('a malicious service', () => {
   const sign = {
     'POST /sign/message': () => client.signMessage({ message }),
     'POST /sign/typed-data': () => client.signTypedData(typedData),
@@ -128,7 +128,7 @@ describe('an operator that answers something else', () => {
         const answer = (await (await honest?.(call))?.json()) as Answer
         const signature = await change(answer)
         replaced.push(signature)
-        // The opening agrees with the signature: only the signature itself can give it away.
+        // The opening matches the signature, so only the signature itself is wrong.
         const opening = answer.opening && { ...answer.opening, signature: { salt: 'b2'.repeat(32), signature } }
         return json({ ...answer, signature, opening })
       }
@@ -137,7 +137,7 @@ describe('an operator that answers something else', () => {
     },
   )
 
-  test('the proof of a signature that is another’s is named', async () => {
+  test('names the proof of another wallet’s signature', async () => {
     const signature = await stranger.signMessage({ message })
     tamper('POST /sign/message', (answer) => ({ ...answer, signature }))
     await expect(client.signMessage({ message })).rejects.toEqual(
@@ -160,7 +160,7 @@ describe('an operator that answers something else', () => {
     ['a half that is null', (opening) => ({ ...opening, content: null })],
     ['a half more', (opening) => ({ ...opening, more: {} })],
     ['nothing in it', () => ({})],
-  ])('an opening with %s', async (_name, tampered) => {
+  ])('rejects an opening with %s', async (_name, tampered) => {
     tamper('POST /sign/message', (answer) => ({ ...answer, opening: tampered(answer.opening) }))
     await expect(client.signMessage({ message })).rejects.toEqual(
       withCode('opening_mismatch', { details: 'its proof is slug-off-chain' }),
@@ -176,7 +176,7 @@ describe('an operator that answers something else', () => {
     ['an empty slug', (answer) => ({ ...answer, slug: '' })],
     ['64 bytes of signature', (answer) => ({ ...answer, signature: answer.signature.slice(0, -2) })],
     ['nothing', () => null],
-  ])('an answer with %s is none', async (_name, change) => {
+  ])('rejects an answer with %s', async (_name, change) => {
     tamper('POST /sign/message', change)
     await expect(client.signMessage({ message })).rejects.toEqual(withCode('response_invalid'))
   })
@@ -196,14 +196,14 @@ function toHighS(signature: Hex): Hex {
 }
 
 describe('sessions and failures', () => {
-  test('bad requests are refused before anything is asked', async () => {
+  test('rejects invalid requests before sending', async () => {
     await expect(client.signMessage({ message: '\ud800' })).rejects.toEqual(withCode('invalid_message'))
     await expect(client.signTypedData({} as never)).rejects.toEqual(withCode('invalid_typed_data'))
     await expect(client.signAuthorization({ address: '0x12', nonce: 0 })).rejects.toEqual(withCode('invalid_request'))
     expect(network.calls).toEqual([])
   })
 
-  test('no wallet, no session', async () => {
+  test('rejects without a wallet or a session', async () => {
     network.routes['GET /wallet/me'] = () => problem(404, 'wallet_not_found')
     await expect(client.signMessage({ message })).rejects.toEqual(withCode('wallet_not_ready'))
     network.routes['GET /wallet/me'] = () => problem(401, 'not_authenticated')
@@ -211,7 +211,7 @@ describe('sessions and failures', () => {
     expect(network.paths()).not.toContain('POST /sign/message')
   })
 
-  test('another user is signed in now: nothing is signed', async () => {
+  test('does not sign if another user has signed in', async () => {
     network.routes['GET /wallet/me'] = () => json({ ...wallet, address: to })
     await expect(client.signMessage({ message }, { wallet })).rejects.toEqual(withCode('wallet_changed'))
     await expect(client.signTypedData(typedData, { wallet })).rejects.toEqual(withCode('wallet_changed'))
@@ -221,7 +221,7 @@ describe('sessions and failures', () => {
     expect(network.paths()).toEqual(['GET /wallet/me', 'GET /wallet/me', 'GET /wallet/me'])
   })
 
-  test('the wallet that is given is named to the service, which signs with no other; no wallet is named by itself', async () => {
+  test('names a given wallet to the service, and no wallet by default', async () => {
     await client.signMessage({ message })
     await client.signMessage({ message }, { wallet })
     await client.signTypedData(typedData, { wallet })
@@ -233,7 +233,7 @@ describe('sessions and failures', () => {
     ])
   })
 
-  test('another user signs in at the last moment: the service refuses the wallet that is named', async () => {
+  test('the service rejects the named wallet if another user signs in at the last moment', async () => {
     network.routes['POST /sign/message'] = () => {
       network.routes['GET /wallet/me'] = () => json({ ...wallet, address: to })
       return problem(404, 'vault_not_found')
@@ -243,7 +243,7 @@ describe('sessions and failures', () => {
     )
   })
 
-  test('the last word before the signing ends it', async () => {
+  test('does not sign if assertWanted throws', async () => {
     const assertWanted = () => {
       throw new Error('not any more')
     }
@@ -255,7 +255,7 @@ describe('sessions and failures', () => {
     ['the network is gone', () => Promise.reject(new TypeError('fetch failed')), 'network_unreachable'],
     ['something else answered', () => html(), 'response_invalid'],
     ['the service failed', () => problem(503, 'enclave_unavailable', { retryable: true }), 'enclave_unavailable'],
-  ])('%s: it is asked once, since each call makes a proof of its own', async (_name, answer, code) => {
+  ])('does not retry after %s, because each call creates a proof', async (_name, answer, code) => {
     network.routes['POST /sign/message'] = answer
     await expect(client.signMessage({ message })).rejects.toEqual(withCode(code))
     expect(network.paths().filter((path) => path === 'POST /sign/message')).toHaveLength(1)
@@ -266,17 +266,17 @@ describe('sessions and failures', () => {
     ['nothing was signed', 'GET /wallet/me', () => html()],
     ['it may have been signed', 'POST /sign/message', () => Promise.reject(new TypeError('fetch failed'))],
     ['it may have been signed', 'POST /sign/message', () => html()],
-  ])('details tell whether %s: they begin with the call that was lost, %s', async (_name, route, answer) => {
+  ])('details show whether %s: they begin with the lost call, %s', async (_name, route, answer) => {
     network.routes[route] = answer
     const details = expect.stringMatching(new RegExp(`^${route}`))
     await expect(client.signMessage({ message })).rejects.toMatchObject({ details })
   })
 
-  describe('an answer to an authorization that is lost', () => {
+  describe('a lost answer to an authorization', () => {
     const asked = () => network.calls.filter(({ url }) => url.endsWith('/sign/authorization')).map(({ body }) => body)
     const gone = () => Promise.reject(new TypeError('Failed to fetch'))
 
-    /** The service signs, and something else comes back, as often as there are answers. */
+    /** The service signs, but the client gets each of these answers in turn. */
     function lose(...answers: (() => Response | Promise<Response>)[]): void {
       const sign = network.routes['POST /sign/authorization'] ?? (() => json({}))
       network.routes['POST /sign/authorization'] = (call) => (answers.shift() ?? (() => sign(call)))()
@@ -285,7 +285,7 @@ describe('sessions and failures', () => {
     test.each([
       ['the network is gone', gone],
       ['a proxy answers with HTML', () => html(504)],
-    ])('%s: the same authorization is asked for once more', async (_name, answer) => {
+    ])('requests the same authorization again after %s', async (_name, answer) => {
       lose(answer)
       expect(await client.signAuthorization({ address: to, nonce: 3 })).toMatchObject({
         attestationSlug: 'slug-authorization',
@@ -294,7 +294,7 @@ describe('sessions and failures', () => {
       expect(asked()[0]).toEqual(asked()[1])
     })
 
-    test('a refusal is an answer', async () => {
+    test('does not retry after an error of the service', async () => {
       lose(() => problem(403, 'authorization_not_allowed'))
       await expect(client.signAuthorization({ address: to, nonce: 3 })).rejects.toEqual(
         withCode('authorization_not_allowed'),
@@ -303,7 +303,7 @@ describe('sessions and failures', () => {
     })
   })
 
-  test('a part of the app that cannot be loaded: the error says to reload, and nothing is asked', async () => {
+  test('the error says to reload if a part of the app cannot be loaded', async () => {
     vi.resetModules()
     vi.doMock('./signOffChain.ts', () => {
       throw new TypeError('Failed to fetch dynamically imported module')

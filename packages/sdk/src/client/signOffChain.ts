@@ -17,17 +17,16 @@ import { askForSignature, verifyWallet } from './verifyWallet.ts'
 export { verifyOpening } from './verifyOffChain.ts'
 
 /*
- * What a client signs beside transactions. `ServiceClient` loads this file when it is first needed: an app that only sends
- * transactions does not pay for it.
+ * Signs messages, typed data and authorizations. `ServiceClient` loads this file at first use, so that apps that only send
+ * transactions stay small.
  */
 
-/** What `signAuthorization` answers. */
 export type SignAuthorizationResult = { signature: Hex; attestationSlug: string }
 
 export type SignOffChainOptions = {
-  /** Signs with this wallet or not at all: `wallet_changed` where another user is signed in now. */
+  /** Signs only with this wallet. Fails with `wallet_changed` if another user has signed in. */
   wallet?: WalletInfo | undefined
-  /** The last word before the signing: what it throws ends it. */
+  /** Called right before the signing. If it throws, nothing is signed. */
   assertWanted?: (() => void) | undefined
 }
 
@@ -55,7 +54,7 @@ export async function signAuthorization(
   return { signature, attestationSlug: slug }
 }
 
-/** It never asks again by itself: each call makes a proof of its own. */
+/** Never retries, because each call creates another proof. */
 async function signOffChain(
   client: Connection,
   asked: OffChain,
@@ -69,7 +68,6 @@ async function signOffChain(
   return verifyOffChain({ wallet, asked, answer })
 }
 
-/** The wallet that the session has. The service signs with that one, whichever the caller has in mind. */
 async function prepare(client: Connection, { wallet, assertWanted }: SignOffChainOptions = {}): Promise<WalletInfo> {
   const found = await verifyWallet(client, wallet)
   assertWanted?.()

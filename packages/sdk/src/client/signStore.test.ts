@@ -7,7 +7,7 @@ const one: SignResult = { txHash: '0x01', attestationSlug: 'one' }
 const two: SignResult = { txHash: '0x02', attestationSlug: 'two' }
 
 describe('§4 useSign, without React', () => {
-  test('pending from invocation until resolve; lastResult is the latest success', async () => {
+  test('is pending until the call resolves; lastResult is the latest success', async () => {
     const store = createSignStore()
     expect(store.getSnapshot()).toEqual({ pending: false, error: null, lastResult: null })
     const gate = createGate<SignResult>()
@@ -18,7 +18,7 @@ describe('§4 useSign, without React', () => {
     expect(store.getSnapshot()).toEqual({ pending: false, error: null, lastResult: one })
   })
 
-  test('it rejects and sets error, which the next invocation clears; lastResult stays', async () => {
+  test('rejects and sets error until the next call; keeps lastResult', async () => {
     const store = createSignStore()
     await store.run(async () => one)
     const error = new ServiceError('rpc_failed', 'no')
@@ -32,7 +32,7 @@ describe('§4 useSign, without React', () => {
     expect(store.getSnapshot().lastResult).toEqual(two)
   })
 
-  test('calls at the same time: pending until the last has settled', async () => {
+  test('is pending until the last of concurrent calls ends', async () => {
     const store = createSignStore()
     const first = createGate<SignResult>()
     const second = createGate<SignResult>()
@@ -45,7 +45,7 @@ describe('§4 useSign, without React', () => {
     expect(store.getSnapshot()).toMatchObject({ pending: false, lastResult: one })
   })
 
-  test('whatever is thrown, error and rejection are one ServiceError', async () => {
+  test('turns any thrown value into one ServiceError for error and rejection', async () => {
     const store = createSignStore()
     const cause = new TypeError('surprise')
     const rejected = await store.run(() => Promise.reject(cause)).catch((error: unknown) => error)

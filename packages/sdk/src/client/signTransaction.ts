@@ -18,7 +18,7 @@ export type UnsignedTransaction = {
 
 type SignTransactionParameters = {
   wallet: Pick<WalletInfo, 'address'>
-  /** Has the service refuse where the session is not that of the wallet: whatever is asked before, it may change until then. */
+  /** Names the wallet in the request. The service then rejects the request if another user has signed in. */
   isNamed?: boolean | undefined
   transaction: UnsignedTransaction
 }
@@ -26,15 +26,14 @@ type SignTransactionParameters = {
 export type SignTransactionReturnType = { serializedTransaction: Hex; signed: SignResult }
 
 /**
- * Has a transaction signed, and checks the answer before anyone can broadcast it: the signature must be the wallet's, over
- * exactly this transaction.
+ * Signs a transaction. Throws unless the signature is the wallet's over exactly this transaction.
  */
 export async function signTransaction(
   client: Connection,
   { wallet, isNamed, transaction }: SignTransactionParameters,
 ): Promise<SignTransactionReturnType> {
   const { maxFeePerGas, maxPriorityFeePerGas } = transaction
-  // Not `>`: a cap that is no number must not let everything through.
+  // Not `>`, which would accept every fee if the cap is not a number.
   if (!(maxFeePerGas <= client.config.maxFeePerGas) || maxPriorityFeePerGas > maxFeePerGas) {
     const details = `${maxFeePerGas}, priority ${maxPriorityFeePerGas} wei`
     throw createError('fees_absurd', 'absurd fees', { details })
@@ -50,7 +49,7 @@ export async function signTransaction(
   return { serializedTransaction: toRaw(parts), signed: toSigned(parts) }
 }
 
-/** With amounts in decimal, as JSON carries them. */
+/** With amounts in decimal. */
 export function toTxMetadata(transaction: UnsignedTransaction): TxMetadata {
   const toText = (_name: string, member: unknown) => (typeof member === 'bigint' ? String(member) : member)
   return JSON.parse(JSON.stringify(transaction, toText))
@@ -60,13 +59,12 @@ function serialize(unsigned: Parameters<typeof serializeTransaction>[0]): Hex {
   try {
     return serializeTransaction(unsigned)
   } catch (cause) {
-    // viem throws nothing but errors.
     const details = (cause as Error).message
     throw createError('invalid_request', 'the transaction cannot be built', { details, cause })
   }
 }
 
-/** EIP-2: half the order of secp256k1. Nodes refuse a signature above it. Written as viem writes `s`: texts of one length compare as their numbers do. */
+/** EIP-2: half the order of secp256k1. Nodes reject a higher `s`. In viem's format, where the strings compare as the numbers do. */
 const MAX_S = '0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0'
 
 export type VerifySignatureParameters = {
@@ -74,11 +72,11 @@ export type VerifySignatureParameters = {
   digest: Hex
   signature: Hex
   slug: string
-  /** What a failure says was signed. */
+  /** The transaction that an error reports as signed. */
   toSigned?: ((parts: Signature) => SignResult) | undefined
 }
 
-/** Throws `signature_mismatch` unless the signature is the wallet's, over exactly this digest. */
+/** Throws `signature_mismatch` unless the signature is the wallet's over this digest. */
 export async function verifySignature(parameters: VerifySignatureParameters): Promise<Signature> {
   const { wallet, digest, signature, slug, toSigned } = parameters
   let parts: Signature

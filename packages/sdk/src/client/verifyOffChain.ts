@@ -15,30 +15,30 @@ import { createError } from './errors.ts'
 import type { OffChain } from './parseOffChain.ts'
 import { mismatch, type VerifySignatureParameters, verifySignature } from './signTransaction.ts'
 
-/** What `signMessage` and `signTypedData` answer. */
+/** The result of `signMessage` and `signTypedData`. */
 export type SignOffChainResult = {
   /** r ‖ s ‖ v, with v = 27 or 28. */
   signature: Hex
   attestationSlug: string
-  /** Opens the proof, in which there is nothing but a commitment. Nobody else has it: once it is lost, nobody can open the proof. */
+  /** Reveals what the proof commits to. The service keeps no copy, so store it. */
   opening: Opening
 }
 
 type VerifyOffChainParameters = {
   wallet: Pick<WalletInfo, 'address'>
-  /** With the approvals of a vault, where there are some. */
+  /** With the approvals, if a vault signs. */
   asked: OffChain & { approvals?: readonly Approval[] }
   answer: SignOffChainResponse
 }
 
-/** What the opening must say is known here, so it is compared whole. */
+/** The opening is only checked to be an object, because `verifyOffChain` compares all of it. */
 export const offChainAnswer = object({ ...signDigestResponse.members, opening: leaf<Opening>(isPlainObject) })
 
-/** The signature must be the wallet's over exactly what was asked for, and the opening must show exactly that. */
+/** Throws unless the signature is the wallet's over exactly this request, and the opening shows exactly that. */
 export async function verifyOffChain({ wallet, asked, answer }: VerifyOffChainParameters): Promise<SignOffChainResult> {
   const { signature, slug } = answer
   await verifyExact({ wallet, digest: asked.digest, ...answer })
-  // Only the salts are news.
+  // Only the salts come from the service.
   const given = answer.opening as Record<keyof Opening, { salt?: string } | null | undefined>
   const opening = {
     content: { salt: given.content?.salt, ...asked },
@@ -48,7 +48,7 @@ export async function verifyOffChain({ wallet, asked, answer }: VerifyOffChainPa
   return { signature, attestationSlug: slug, opening }
 }
 
-/** Contracts recover a signer only with v = 27 or 28, and a commitment is to one spelling. */
+/** Requires v = 27 or 28, as contracts do, and the one spelling that the commitment covers. */
 export async function verifyExact(parameters: VerifySignatureParameters): Promise<void> {
   const parts = await verifySignature(parameters)
   if (serializeSignature(parts) !== parameters.signature) throw mismatch('its v or spelling is unusual')
@@ -66,36 +66,36 @@ function openingMismatch(slug: string): ServiceError {
 }
 
 /**
- * As the protocol's `computeCommitment`, with viem's SHA-256: the protocol's own functions would bring twice as much code as there is
- * in this package. Undefined for what is no opening.
+ * The protocol's `computeCommitment` with viem's SHA-256, because the protocol's own functions would triple the size of this package.
+ * Undefined for an invalid opening.
  */
 function commitOpening({ content, signature }: Opening): Hex | undefined {
   try {
     return hash('', commit('-content', content, toHex), commit('-signature', signature, readSignature))
   } catch {
-    // What was thrown could show some of it.
+    // The error could show a part of the opening.
     return undefined
   }
 }
 
-/** A half that is withheld is there as its commitment. */
+/** A withheld half is a string: its commitment. */
 function commit(tag: string, half: Half, encode: (json: string) => Hex): Hex {
   if (typeof half === 'string') return toBytes(half)
   const { salt, ...shown } = half
   return hash(tag, toBytes(salt), encode(toSortedJson(shown)))
 }
 
-/** 32 bytes, in their one spelling: a longer salt would hold the beginning of what is hashed after it. */
+/** Exactly 32 bytes: a longer salt could contain the start of the data hashed after it. */
 function toBytes(text: string): Hex {
   return find(text, /^([0-9a-f]{64})$/)
 }
 
-/** Of its one member: what stood beside it would be in no hash. */
+/** Rejects other members, because the hash wouldn't cover them. */
 function readSignature(json: string): Hex {
   return find(json, /^{"signature":"0x([0-9a-f]{130})"}$/)
 }
 
-/** The digits in brackets. Throws a TypeError for what is no text, or another. */
+/** The first group of the match. Throws a TypeError if there is no match. */
 function find(text: string, pattern: RegExp): Hex {
   return `0x${(text.match(pattern) as RegExpMatchArray)[1]}`
 }
@@ -105,8 +105,7 @@ function hash(tag: string, ...parts: Hex[]): Hex {
 }
 
 /**
- * One text for each value, whatever the order of its members: that of RFC 8785 for what an opening can hold, where no number has a
- * fraction and no name begins with a digit.
+ * Canonical JSON. Equals RFC 8785 for the values of an opening, where no number has a fraction and no name begins with a digit.
  */
 function toSortedJson(value: unknown): string {
   return JSON.stringify(value, (_name, member: unknown) =>

@@ -21,7 +21,7 @@ const message: OpeningContent = {
   kind: 'message',
   content: { message: '0x00ff' },
 }
-/** Names whose order differs by code unit and by code point, escapes, and what JSON writes in more than one way. */
+/** Names that sort differently by code unit and by code point, escapes, and values with several JSON spellings. */
 const typedData: OpeningContent = {
   ...message,
   kind: 'typed-data',
@@ -49,14 +49,14 @@ const toProof = (opening: Opening) => ({
 })
 const mismatch = expect.objectContaining({ name: 'ServiceError', code: 'opening_mismatch', details: 'its proof is s' })
 
-describe('an opening is of a proof by the protocol’s commitment', () => {
+describe('computes the protocol’s commitment', () => {
   test.each<[string, Opening]>([
     ['a message', open(message)],
     ['typed data', open(typedData)],
     ['an empty message', open({ ...message, kind: 'message', content: { message: '0x' } })],
     ['approvals', open({ ...message, approvals: [{ approver: 1 }] })],
     ...vectors.openings.map(({ opening }, index): [string, Opening] => [`vector ${index}`, opening as Opening]),
-  ])('%s, whole, in any order, or a half of it', (_, opening) => {
+  ])('opens with %s: whole, in any order, or half', (_, opening) => {
     const proof = toProof(opening)
     const { content, signature } = opening
     const reversed = Object.fromEntries(Object.entries(content).toReversed()) as OpeningContent
@@ -88,10 +88,10 @@ describe('an opening is of a proof by the protocol’s commitment', () => {
     ['a content that JSON cannot write', { content: { ...message, content: { message: 5n } }, signature: half }],
     ['the halves exchanged', { content: half, signature: message }],
     [
-      'another message, with the bytes of the true one beside it as a signature',
+      'another message, with the bytes of the true one as an additional signature',
       { content: { ...message, content: { message: '0x00fe' }, signature: trueBytes }, signature: half },
     ],
-    ['a member beside the signature', { content: message, signature: { ...half, content: { message: '0x00fe' } } }],
+    ['another member with the signature', { content: message, signature: { ...half, content: { message: '0x00fe' } } }],
     [
       'a byte moved from the signature to its salt',
       { content: message, signature: { salt: `${half.salt}11`, signature: `0x${half.signature.slice(4)}` } },
@@ -107,11 +107,11 @@ describe('an opening is of a proof by the protocol’s commitment', () => {
       { content: message, signature: { ...half, signature: half.signature.replace('b', 'B') } },
     ],
     ['a withheld half in capitals', { content: toHex(commitContent(message)).toUpperCase(), signature: half }],
-  ])('%s: opening_mismatch', (_, opening) => {
+  ])('rejects %s with opening_mismatch', (_, opening) => {
     expect(() => verifyOpening(toProof(open(message)), opening as Opening)).toThrow(mismatch)
   })
 
-  test('a proof of a transaction is opened by nothing, whatever its hash', () => {
+  test('rejects a proof of a transaction, even with the right hash', () => {
     const { kind: _, ...proof } = toProof(open(message))
     expect(() => verifyOpening(proof, open(message))).toThrow(mismatch)
     expect(() => verifyOpening({ ...proof, kind: 'authorization' }, open(message))).toThrow(mismatch)
@@ -121,7 +121,7 @@ describe('an opening is of a proof by the protocol’s commitment', () => {
 describe('through the client', () => {
   afterEach(() => void vi.unstubAllGlobals())
 
-  test('what a service answers opens the proof that it makes, and not the next one', async () => {
+  test('an opening of the service opens its own proof and not the next one', async () => {
     const service = createTestService()
     vi.stubGlobal('fetch', service.fetch)
     const client = new ServiceClient(service.config)

@@ -3,8 +3,8 @@ import type { Connection } from './connection.ts'
 import { createError, walletNotReady } from './errors.ts'
 
 /**
- * The wallet that the session has. Where one is given it makes sure, before something is signed, that it is still that one: another
- * tab may have signed in another user, all tabs share the cookie, and the service would sign with that user's key.
+ * The session's wallet. Throws `wallet_changed` unless it is `wallet`: all tabs share the cookie, so another tab may have signed in
+ * another user, and the service would sign with that user's key.
  */
 export async function verifyWallet(client: Connection, wallet?: Pick<WalletInfo, 'address'>): Promise<WalletInfo> {
   const found = await client.api.getWallet()
@@ -18,25 +18,24 @@ export async function verifyWallet(client: Connection, wallet?: Pick<WalletInfo,
 type AskForSignatureParameters<R> = {
   wallet: Pick<WalletInfo, 'address'>
   ask: () => Promise<R>
-  /** By which the service knows what it has signed before. What is signed off the chain has none: each call makes a proof of its own. */
+  /** The service returns the same signature for the same digest. Off-chain requests have none: each call creates another proof. */
   digest?: Hex
 }
 
 /**
- * Asks again, once, where the answer was lost: the same digest gets the same signature and the same slug (one proof for each).
- * A transaction that is built again would be a second one, with other fees. Not without another look at the wallet: somebody else
- * may have signed in during the half minute in which no answer came.
+ * Retries once if the answer was lost: the service returns the same signature and slug for the same digest. A transaction built again
+ * would be a second one, with other fees. Checks the wallet before the retry, because another user may have signed in meanwhile.
  */
 export async function askForSignature<R>(
   client: Connection,
   { wallet, ask, digest }: AskForSignatureParameters<R>,
 ): Promise<R> {
   return ask().catch(async (lost: ServiceError) => {
-    const look = () => verifyWallet(client, wallet)
-    // The service's word for a wallet that is none of this user's.
-    if (lost.code === 'vault_not_found') await look()
+    const verify = () => verifyWallet(client, wallet)
+    // The service returns this code for another user's wallet.
+    if (lost.code === 'vault_not_found') await verify()
     if (!digest || !isLost(lost)) throw lost
-    return look()
+    return verify()
       .then(ask)
       .catch((cause: ServiceError) => {
         const { code, message } = cause.code === 'wallet_changed' ? cause : lost
@@ -46,7 +45,7 @@ export async function askForSignature<R>(
   })
 }
 
-/** No answer, or something on the way put its own in the place of it. A refusal is an answer, the SDK's own before it asks too. */
+/** No answer, or a proxy replaced it. An error that the service or the SDK returned is an answer. */
 function isLost({ code, status = 0 }: ServiceError): boolean {
   return (status < 400 || status >= 500) && /^(network_unreachable|request_timeout|response_invalid)$/.test(code)
 }

@@ -24,7 +24,7 @@ describe('with a window', () => {
     vi.unstubAllGlobals()
   })
 
-  test('announces at once and whenever it is asked, until it is stopped', () => {
+  test('announces immediately and on request, until stopped', () => {
     const stop = announceProvider({ provider, info })
     expect(seen).toHaveBeenCalledExactlyOnceWith({ info, provider })
     page.dispatchEvent(new Event('eip6963:requestProvider'))
@@ -34,7 +34,7 @@ describe('with a window', () => {
     expect(seen).toHaveBeenCalledTimes(2)
   })
 
-  test('a listener cannot put another provider in its place', () => {
+  test('a listener cannot replace the provider', () => {
     announceProvider({ provider, info })
     const detail = seen.mock.calls[0]?.[0]
     expect(() => {
@@ -46,6 +46,6 @@ describe('with a window', () => {
   })
 })
 
-test('without a window it does nothing', () => {
+test('does nothing without a window', () => {
   expect(() => announceProvider({ provider, info })()).not.toThrow()
 })

@@ -1,6 +1,6 @@
 import type { EIP1193Provider } from 'viem'
 
-/** EIP-6963: how a wallet presents itself in a list of wallets. */
+/** EIP-6963: the wallet's entry in a list of wallets. */
 export type Eip6963ProviderInfo = {
   /** A version 4 UUID, new for each page. */
   uuid: string
@@ -12,8 +12,8 @@ export type Eip6963ProviderInfo = {
 }
 
 /**
- * Announces the provider to the libraries of this page (EIP-6963), at once and whenever one asks. The returned function ends it.
- * Any script of the page can then use the wallet, so only the app itself should call it. Without a `window` it does nothing.
+ * Announces the provider to the libraries of this page (EIP-6963), immediately and on request, until the returned function is called.
+ * Any script of the page can then use the wallet. Without a `window` it does nothing.
  *
  * @example
  * const info = { uuid: crypto.randomUUID(), name: 'Countersign', icon: 'data:image/svg+xml,…', rdns: 'com.example.wallet' } as const
@@ -28,7 +28,7 @@ export function announceProvider({
 }): () => void {
   const { window } = globalThis
   if (window === undefined) return () => {}
-  // Frozen, as the EIP asks: no library may pass off another provider under this name.
+  // Frozen, as the EIP requires, so that no library can replace the provider.
   const detail = Object.freeze({ info: Object.freeze({ ...info }), provider })
   const announce = () => {
     window.dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail }))

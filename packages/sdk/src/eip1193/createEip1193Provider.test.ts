@@ -10,7 +10,7 @@ import { createEip1193Provider, type Eip1193ProviderOptions } from './createEip1
 import type { Eip1193Error } from './errors.ts'
 
 const to: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
-const nobody: Hex = `0x${'00'.repeat(20)}`
+const unknownAddress: Hex = `0x${'00'.repeat(20)}`
 
 let service: TestService
 beforeEach(() => {
@@ -36,7 +36,7 @@ function causeOf({ cause }: Eip1193Error): string {
 }
 
 describe('accounts', () => {
-  test('a user who is signed in has one', async () => {
+  test('returns the signed-in user’s account', async () => {
     const { ask, events } = createProvider()
     expect(await ask('eth_accounts')).toEqual([service.wallet.address])
     expect(await ask('eth_requestAccounts')).toEqual([service.wallet.address])
@@ -46,7 +46,7 @@ describe('accounts', () => {
     ])
   })
 
-  test('a stranger has none, and the error says to sign in', async () => {
+  test('returns none without a session, and the error says to sign in', async () => {
     service = installTestService({ signedIn: false })
     const { ask, events } = createProvider()
     expect(await ask('eth_accounts')).toEqual([])
@@ -55,7 +55,7 @@ describe('accounts', () => {
     expect(events).toEqual([])
   })
 
-  test('onLogin gets the address of the sign-in; who is signed in afterwards has an account', async () => {
+  test('onLogin gets the sign-in URL; returns the account if the user signs in', async () => {
     service = installTestService({ signedIn: false })
     const onLogin = vi.fn(() => service.signIn())
     const { ask } = createProvider({ onLogin })
@@ -63,7 +63,7 @@ describe('accounts', () => {
     expect(onLogin).toHaveBeenCalledExactlyOnceWith('https://service.test/auth')
   })
 
-  test('onLogin that only starts a redirect: 4100, and it is called once for each request', async () => {
+  test('rejects with 4100 if onLogin only redirects, and calls it once per request', async () => {
     service = installTestService({ signedIn: false })
     const onLogin = vi.fn()
     const { ask } = createProvider({ onLogin })
@@ -73,7 +73,7 @@ describe('accounts', () => {
     expect(onLogin).toHaveBeenCalledTimes(1)
   })
 
-  test('onLogin is for strangers: a service that is down is 4900', async () => {
+  test('rejects with 4900 and does not call onLogin if the service is down', async () => {
     const onLogin = vi.fn()
     const { ask } = createProvider({ onLogin })
     service.failNext('GET /wallet/me', 'network')
@@ -84,7 +84,7 @@ describe('accounts', () => {
     expect(onLogin).not.toHaveBeenCalled()
   })
 
-  test('a user without a wallet: asking makes it, looking does not', async () => {
+  test('eth_requestAccounts creates a missing wallet, eth_accounts does not', async () => {
     service = installTestService({ provisioned: false })
     const { ask } = createProvider()
     expect(await ask('eth_accounts')).toEqual([])
@@ -93,7 +93,7 @@ describe('accounts', () => {
     expect(await ask('eth_accounts')).toEqual([service.wallet.address])
   })
 
-  test('the session ends: accountsChanged and disconnect are emitted once', async () => {
+  test('emits accountsChanged and disconnect once when the session ends', async () => {
     const { ask, events } = createProvider()
     await ask('eth_requestAccounts')
     events.length = 0
@@ -106,7 +106,7 @@ describe('accounts', () => {
     ])
   })
 
-  test('listeners can be removed, and one that is not there may be', async () => {
+  test('removes listeners, and ignores unknown ones', async () => {
     const { provider, ask } = createProvider()
     const listener = vi.fn()
     provider.on('accountsChanged', listener)
@@ -118,7 +118,7 @@ describe('accounts', () => {
 })
 
 describe('permissions', () => {
-  test('requested, read and revoked; the session is kept', async () => {
+  test('can be requested, read and revoked without ending the session', async () => {
     const { ask, events } = createProvider()
     const permission = {
       parentCapability: 'eth_accounts',
@@ -136,7 +136,7 @@ describe('permissions', () => {
     expect(await ask('eth_requestAccounts')).toEqual([service.wallet.address])
   })
 
-  test('revoked while accounts are looked up: none is returned, and the revocation stays', async () => {
+  test('returns no account if the permission is revoked during the lookup', async () => {
     const { ask, events } = createProvider()
     const looking = ask('eth_accounts')
     const asking = ask('eth_requestAccounts').catch((error: Eip1193Error) => error.code)
@@ -148,7 +148,7 @@ describe('permissions', () => {
   })
 
   test.each([[[]], [[{}]], [[{ eth_accounts: {}, snap: {} }]], [['eth_accounts']], [undefined]])(
-    'refuses the permission %j',
+    'rejects the permission %j',
     async (params) => {
       const { request } = createProvider()
       expect((await failureOf(request({ method: 'wallet_requestPermissions', params }))).code).toBe(-32602)
@@ -156,23 +156,23 @@ describe('permissions', () => {
     },
   )
 
-  test('capabilities: none, for the account alone', async () => {
+  test('has no capabilities, and reports them only for its account', async () => {
     const { ask } = createProvider()
     const none = { '0x7a69': { atomic: { status: 'unsupported' } } }
     expect(await ask('wallet_getCapabilities', getAddress(service.wallet.address))).toEqual(none)
-    expect((await failureOf(ask('wallet_getCapabilities', nobody))).code).toBe(4100)
+    expect((await failureOf(ask('wallet_getCapabilities', unknownAddress))).code).toBe(4100)
   })
 })
 
 describe('the chain', () => {
-  test('is that of the client, without asking anyone', async () => {
+  test('is the client’s, without a request', async () => {
     const { ask } = createProvider()
     expect(await ask('eth_chainId')).toBe('0x7a69')
     expect(await ask('net_version')).toBe('31337')
     expect(service.requests).toEqual([])
   })
 
-  test('switching: to itself only', async () => {
+  test('switches only to itself', async () => {
     const { ask } = createProvider()
     expect(await ask('wallet_switchEthereumChain', { chainId: '0x7a69' })).toBeNull()
     expect((await failureOf(ask('wallet_switchEthereumChain', { chainId: '0x1' }))).code).toBe(4902)
@@ -182,7 +182,7 @@ describe('the chain', () => {
     }
   })
 
-  test('questions go to the RPC, and its refusals come back word for word', async () => {
+  test('passes read-only requests to the RPC and returns its errors unchanged', async () => {
     service = installTestService({
       rpc: {
         eth_call: () => {
@@ -198,9 +198,9 @@ describe('the chain', () => {
     expect((await failureOf(ask('eth_getCode', to))).code).toBe(-32601)
   })
 
-  test('an RPC that cannot be reached is 4901', async () => {
+  test('rejects with 4901 if the RPC is unreachable', async () => {
     const { ask } = createProvider()
-    // viem asks twice.
+    // viem retries once.
     service.failNext('eth_blockNumber', 'network')
     service.failNext('eth_blockNumber', 'network')
     expect((await failureOf(ask('eth_blockNumber'))).code).toBe(4901)
@@ -210,14 +210,14 @@ describe('the chain', () => {
   })
 })
 
-describe('what the wallet does not do is 4200', () => {
+describe('unsupported methods reject with 4200', () => {
   test.each([
     ['eth_sign', 'personal_sign'],
     ['eth_signTypedData', 'eth_signTypedData_v4'],
     ['eth_signTypedData_v1', 'eth_signTypedData_v4'],
     ['eth_signTypedData_v3', 'eth_signTypedData_v4'],
     ['eth_signTransaction', 'eth_sendTransaction'],
-  ])('%s: the error names %s instead', async (method, other) => {
+  ])('%s: the error suggests %s', async (method, other) => {
     const onConfirm = vi.fn(() => true)
     const error = await failureOf(
       createProvider({ onConfirm }).ask(method, service.wallet.address, `0x${'ab'.repeat(32)}`),
@@ -241,13 +241,13 @@ describe('what the wallet does not do is 4200', () => {
     expect(service.requests).toEqual([])
   })
 
-  test.each([undefined, null, 'eth_accounts', {}, { method: 1 }, []])('%j is no request', async (parameters) => {
+  test.each([undefined, null, 'eth_accounts', {}, { method: 1 }, []])('rejects the request %j', async (parameters) => {
     expect((await failureOf(createProvider().request(parameters as never))).code).toBe(-32602)
   })
 })
 
 describe('eth_sendTransaction', () => {
-  test('fills in gas, nonce and fees, and reports the slug', async () => {
+  test('adds gas, nonce and fees, and reports the slug', async () => {
     const onSigned = vi.fn()
     const { ask } = createProvider({ onSigned })
     const from = getAddress(service.wallet.address)
@@ -260,7 +260,7 @@ describe('eth_sendTransaction', () => {
     })
   })
 
-  test('keeps the gas that is given, and takes input for data', async () => {
+  test('keeps the given gas, and accepts input as data', async () => {
     const { ask } = createProvider()
     await ask('eth_sendTransaction', {
       to,
@@ -283,7 +283,7 @@ describe('eth_sendTransaction', () => {
     ['an access list', { accessList: [{ address: to, storageKeys: [] }] }],
     ['blobs', { blobVersionedHashes: [] }],
     ['authorizations', { authorizationList: [] }],
-  ])('refuses %s with -32602 and unsupported_transaction', async (_name, change) => {
+  ])('rejects %s with -32602 and unsupported_transaction', async (_name, change) => {
     const error = await failureOf(createProvider().ask('eth_sendTransaction', { to, ...change }))
     expect([error.code, causeOf(error)]).toEqual([-32602, 'unsupported_transaction'])
     expect(service.requests).toEqual([])
@@ -301,13 +301,13 @@ describe('eth_sendTransaction', () => {
     ['data and input that differ', { data: '0x01', input: '0x02' }],
     ['a sender that is no address', { from: 'me' }],
     ['gas in words', { gas: 'much' }],
-  ])('refuses %s with -32602', async (_name, change) => {
+  ])('rejects %s with -32602', async (_name, change) => {
     const error = await failureOf(createProvider().ask('eth_sendTransaction', { to, ...change }))
     expect(error.code).toBe(-32602)
     expect(service.requests).toEqual([])
   })
 
-  test('takes requests of another realm and of a class, and all that they carry counts', async () => {
+  test('accepts requests of another realm or class and reads all their members', async () => {
     const { request } = createProvider()
     const foreign = runInNewContext(`({ method: 'eth_sendTransaction', params: [{ to: '${to}' }] })`)
     expect(await request(foreign)).toMatch(/^0x[0-9a-f]{64}$/)
@@ -324,13 +324,13 @@ describe('eth_sendTransaction', () => {
     expect(causeOf(await failureOf(request(legacy)))).toBe('unsupported_transaction')
   })
 
-  test.each([[[]], [undefined], [['0x']], [{ to }]])('refuses the parameters %j', async (params) => {
+  test.each([[[]], [undefined], [['0x']], [{ to }]])('rejects the parameters %j', async (params) => {
     expect((await failureOf(createProvider().request({ method: 'eth_sendTransaction', params }))).code).toBe(-32602)
   })
 
-  test('refuses another sender, another chain, and strangers', async () => {
+  test('rejects another sender, another chain and a missing session', async () => {
     const { ask } = createProvider()
-    expect((await failureOf(ask('eth_sendTransaction', { from: nobody, to }))).code).toBe(4100)
+    expect((await failureOf(ask('eth_sendTransaction', { from: unknownAddress, to }))).code).toBe(4100)
     expect((await failureOf(ask('eth_sendTransaction', { to, chainId: '0x1' }))).code).toBe(4901)
     service.signOut()
     expect((await failureOf(ask('eth_sendTransaction', { to }))).code).toBe(4100)
@@ -339,9 +339,9 @@ describe('eth_sendTransaction', () => {
     expect(service.proofs).toEqual([])
   })
 
-  test('a nonce or fee that is given is kept, or refused, never passed over', async () => {
+  test('applies or rejects a given nonce or fee, and never ignores it', async () => {
     const { ask } = createProvider()
-    // Base fee 1 gwei and priority fee 1 gwei: viem asks for 2.2 gwei.
+    // Base fee 1 gwei and priority fee 1 gwei: viem uses 2.2 gwei.
     const fees = { maxFeePerGas: numberToHex(2_200_000_000n), maxPriorityFeePerGas: numberToHex(1_000_000_000n) }
     await ask('eth_sendTransaction', { to, nonce: '0x0', ...fees })
     expect(service.transactions).toMatchObject([{ nonce: 0, maxFeePerGas: 2_200_000_000n }])
@@ -358,7 +358,7 @@ describe('eth_sendTransaction', () => {
     expect(service.proofs).toHaveLength(1)
   })
 
-  test('the user is asked, and may say no', async () => {
+  test('asks the user, who can refuse', async () => {
     const onConfirm = vi.fn(() => false)
     const { ask } = createProvider({ onConfirm })
     expect((await failureOf(ask('eth_sendTransaction', { to, value: '0x1' }))).code).toBe(4001)
@@ -370,7 +370,7 @@ describe('eth_sendTransaction', () => {
     expect(service.transactions).toHaveLength(1)
   })
 
-  test('a call that would revert is not signed, and the data of the revert comes back', async () => {
+  test('does not sign a call that reverts, and returns the revert’s data', async () => {
     service = installTestService({
       rpc: {
         eth_estimateGas: () => {
@@ -383,7 +383,7 @@ describe('eth_sendTransaction', () => {
     expect(service.proofs).toEqual([])
   })
 
-  test('what the service refuses has its code in the cause', async () => {
+  test('the cause has the code of the service’s error', async () => {
     const { ask } = createProvider()
     service.failNext('POST /sign/digest', { code: 'rate_limited', retryAfterS: 1 })
     const limited = await failureOf(ask('eth_sendTransaction', { to }))
@@ -393,7 +393,7 @@ describe('eth_sendTransaction', () => {
     expect([expired.code, causeOf(expired)]).toEqual([4100, 'session_expired'])
   })
 
-  test('once it is signed every failure is -32003 and carries what was signed', async () => {
+  test('after the signing, every error is -32003 and has `signed`', async () => {
     const { ask } = createProvider()
     service.failNext('eth_sendRawTransaction', { code: -32000, message: 'transaction underpriced' })
     const error = await failureOf(ask('eth_sendTransaction', { to }))
@@ -401,7 +401,7 @@ describe('eth_sendTransaction', () => {
     expect((error.cause as ServiceError).signed?.attestationSlug).toBe(service.proofs[0]?.slug)
   })
 
-  test('what may be signed is -32003 too, also where the service then says that there is no session', async () => {
+  test('rejects with -32003 if it may have been signed, even if the session has ended', async () => {
     const { ask, events } = createProvider()
     await ask('eth_requestAccounts')
     service.failNext('POST /sign/digest', 'network')
@@ -412,7 +412,7 @@ describe('eth_sendTransaction', () => {
     expect(events.map(([name]) => name)).toEqual(['connect', 'accountsChanged'])
   })
 
-  test('somebody else has signed in meanwhile: -32003, and nothing is signed', async () => {
+  test('rejects with -32003 before signing if another user has signed in', async () => {
     const { ask } = createProvider({ onConfirm: () => switchUser() })
     let isOther = false
     const switchUser = () => (isOther = true)
@@ -420,7 +420,7 @@ describe('eth_sendTransaction', () => {
     globalThis.fetch = async (input, init) => {
       const response = await fetch(input, init)
       if (!isOther || !String(input).endsWith('/wallet/me')) return response
-      return Response.json({ ...(await response.json()), address: nobody })
+      return Response.json({ ...(await response.json()), address: unknownAddress })
     }
     try {
       const error = await failureOf(ask('eth_sendTransaction', { to }))
@@ -431,7 +431,7 @@ describe('eth_sendTransaction', () => {
     }
   })
 
-  test('the service is told which wallet was confirmed', async () => {
+  test('names the confirmed wallet to the service', async () => {
     const { ask } = createProvider()
     const { fetch } = globalThis
     let body: unknown
@@ -447,12 +447,12 @@ describe('eth_sendTransaction', () => {
     expect(body).toMatchObject({ wallet: service.wallet.address })
   })
 
-  test('a question to the user that fails is -32003: they may have seen it', async () => {
+  test('rejects with -32003 if onConfirm fails, because the user may have seen it', async () => {
     const onConfirm = () => Promise.reject(new Error('closed'))
     expect((await failureOf(createProvider({ onConfirm }).ask('eth_sendTransaction', { to }))).code).toBe(-32003)
   })
 
-  test('permission that is revoked while the user is asked: 4100, and nothing is signed', async () => {
+  test('rejects with 4100 if the permission is revoked while the user is asked', async () => {
     const { ask } = createProvider({
       async onConfirm() {
         await ask('wallet_revokePermissions', { eth_accounts: {} })
@@ -470,14 +470,14 @@ describe('with viem', () => {
     return createWalletClient({ transport: custom(createProvider(options).provider) })
   }
 
-  test('a wallet client on the provider sends', async () => {
+  test('sends with a wallet client', async () => {
     const wallet = createWallet()
-    const [account = nobody] = await wallet.requestAddresses()
+    const [account = unknownAddress] = await wallet.requestAddresses()
     const hash = await wallet.sendTransaction({ account, to, value: 3n, chain: null })
     expect(service.transactions).toMatchObject([{ hash, value: 3n }])
   })
 
-  test('a failed broadcast is not repeated', async () => {
+  test('does not repeat a failed broadcast', async () => {
     service.failNext('eth_sendRawTransaction', { code: -32000, message: 'insufficient funds for transfer' })
     const send = createWallet().sendTransaction({ account: service.wallet.address, to, chain: null })
     await expect(send).rejects.toThrow(/insufficient funds|cannot pay/i)
@@ -486,7 +486,7 @@ describe('with viem', () => {
   })
 
   test.each(['eth_sendTransaction', 'wallet_sendTransaction'] as const)(
-    'a failed broadcast is not repeated by request(%s) either, whose transport tries again',
+    'does not repeat a failed broadcast in request(%s), whose transport retries',
     async (method) => {
       for (let time = 0; time < 4; time++) {
         service.failNext('eth_sendRawTransaction', { code: -32000, message: 'transaction underpriced' })
@@ -503,7 +503,7 @@ describe('with viem', () => {
     ['chain_not_allowed', 'sendTransaction'],
     ['internal', 'request'],
     ['attestation_invalid', 'request'],
-  ] as const)('what the service refuses with %s is asked of the user and the service once', async (code, how) => {
+  ] as const)('asks the user and the service once if the service rejects with %s', async (code, how) => {
     for (let time = 0; time < 4; time++) service.failNext('POST /sign/digest', { code })
     const onConfirm = vi.fn(() => true)
     const wallet = createWallet({ onConfirm })

@@ -15,26 +15,25 @@ import { type ConfirmRequest, type Signing, sendTransaction, signContent } from 
 
 export type Eip1193ProviderOptions = {
   /**
-   * Called by `eth_requestAccounts` where nobody is signed in: the place for the full-page redirect to `url`. Whether somebody
-   * is then is asked once more; without it, or if nobody is, the request rejects with 4100.
+   * Called by `eth_requestAccounts` without a session: redirect the page to `url`. The provider then checks the session again. Without a
+   * session, the request rejects with 4100.
    */
   onLogin?: ((url: string) => void | Promise<void>) | undefined
   /**
-   * Asks the user before a signature; false rejects with 4001. Without it everything that the page asks for is signed. `kind` says what
-   * it is. Of a transaction fees are read after the answer, so that they are fresh, and are none of what is asked: they are below
-   * 10,000 gwei, and below the dapp's maximum.
+   * Asks the user before a signature. False rejects with 4001. **Without it, the provider signs everything that the page requests.** A
+   * transaction's fees are read afterwards. They never exceed the client's `maxFeePerGas` or the dapp's maximum.
    */
   onConfirm?: ((request: ConfirmRequest) => boolean | Promise<boolean>) | undefined
   /**
-   * Called after each signature; the slug leads to its proof. It is the only way to the opening of a message or of typed data, since
-   * the request answers nothing but the signature.
+   * Called after each signature with the slug of its proof. The only way to get the opening of a message or typed data, because the
+   * request returns only the signature.
    */
   onSigned?: ((signed: SignedEvent) => void) | undefined
 }
 
-/** Methods of wallets that hold their keys; each with why it is refused. */
+/** Unsupported methods, with the reason. */
 const REFUSED_SIGNATURES: ReadonlyMap<string, string> = new Map([
-  ['eth_sign', 'nobody could tell what a bare hash is of; use personal_sign'],
+  ['eth_sign', 'a bare hash hides its content; use personal_sign'],
   ['eth_signTypedData', 'use eth_signTypedData_v4'],
   ['eth_signTypedData_v1', 'use eth_signTypedData_v4'],
   ['eth_signTypedData_v3', 'use eth_signTypedData_v4'],
@@ -42,10 +41,9 @@ const REFUSED_SIGNATURES: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * The wallet as an EIP-1193 provider: for libraries that expect `window.ethereum`. It sends transactions (nonce and fees come
- * from the chain; a conflicting wish is refused with -32003), signs messages and typed data, answers questions about the chain, and
- * signs nothing else.
- * Where a signed-in user has no wallet yet, `eth_requestAccounts` makes it.
+ * The wallet as an EIP-1193 provider, for libraries that expect `window.ethereum`. It sends transactions, signs messages and typed data,
+ * and passes read-only requests to the RPC. Nonce and fees come from the chain. A request for others fails with -32003.
+ * `eth_requestAccounts` creates the wallet if the user has none.
  *
  * @example
  * const provider = createEip1193Provider(client, { onLogin: (url) => location.assign(url) })
@@ -59,7 +57,7 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
   let isRevoked = false
   let revocations = 0
 
-  /** The account as last seen; changes are emitted. */
+  /** Stores the current account and emits changes. */
   function remember(accounts: readonly Hex[]): Hex[] {
     const [before, after] = [known[0], accounts[0]]
     known = accounts
@@ -73,14 +71,13 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
     remember([])
   }
 
-  /** The failure as an EIP-1193 error. If nobody is signed in, there is no account any more. */
+  /** Throws an EIP-1193 error. Clears the account if the session has ended. */
   function fail(error: unknown): never {
     const failure = toEip1193Error(error)
     if (failure.cause instanceof ServiceError && failure.cause.status === 401) forget(disconnected(failure.cause))
     throw failure
   }
 
-  /** Null where the user has none. */
   const findWallet = (): Promise<WalletInfo | null> => client.api.getWallet().catch(fail)
   const provision = (): Promise<WalletInfo> => client.api.provisionWallet().catch(fail)
 
@@ -88,7 +85,7 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
     if (isRevoked) return []
     try {
       const wallet = await findWallet()
-      // Permission may have been revoked meanwhile.
+      // The app may have revoked the permission meanwhile.
       if (isRevoked) return []
       return remember(wallet === null ? [] : [wallet.address])
     } catch (error) {
@@ -136,11 +133,11 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
   const signOffChain = (requested: RequestedContent) => sign((signing) => signContent(client, signing, requested))
 
   function switchChain(params: unknown): null {
-    const asked = toFirst(params)?.chainId
-    if (typeof asked !== 'string' || !/^0x[0-9a-fA-F]{1,16}$/.test(asked))
+    const requested = toFirst(params)?.chainId
+    if (typeof requested !== 'string' || !/^0x[0-9a-fA-F]{1,16}$/.test(requested))
       throw invalidParams('expected a chainId in hex')
-    if (BigInt(asked) === BigInt(chainId)) return null
-    const message = `the wallet is only on chain ${chainId}, not on ${BigInt(asked)}`
+    if (BigInt(requested) === BigInt(chainId)) return null
+    const message = `the wallet is only on chain ${chainId}, not on ${BigInt(requested)}`
     throw new Eip1193Error(eip1193Codes.unrecognizedChain, message)
   }
 
@@ -165,7 +162,7 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
     eth_chainId: () => chainIdHex,
     net_version: () => String(chainId),
     eth_sendTransaction: send,
-    // viem asks again under this name where the other is refused; the same answer keeps the reason.
+    // viem retries with this name after an error. The same handler keeps the reason.
     wallet_sendTransaction: send,
     personal_sign: (params) => signOffChain(parsePersonalSign(params)),
     eth_signTypedData_v4: (params) => signOffChain(parseSignTypedData(params, chainId)),
@@ -182,7 +179,7 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
   async function request({ method, params }: { method: string; params?: unknown }): Promise<unknown> {
     const handle = Object.hasOwn(methods, method) ? methods[method] : undefined
     if (handle !== undefined) return handle(params)
-    // The dapp's own words: what they may be is for the node to judge.
+    // Passed to the node as they are.
     if (READ_METHODS.has(method)) return askNode(() => client.publicClient.request({ method, params } as never))
     const reason = REFUSED_SIGNATURES.get(method)
     const message = `the wallet does not support ${method}${reason === undefined ? '' : `: ${reason}`}`
@@ -194,7 +191,7 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
     on: emitter.on,
     removeListener: emitter.removeListener,
     async request(parameters: { method?: unknown; params?: unknown } | null | undefined) {
-      // Of any realm and class: read once, and what was read is what is used.
+      // Read once, because `parameters` may be any object, with getters.
       const { method, params } = parameters ?? {}
       if (typeof method !== 'string') throw invalidParams('expected { method, params }')
       try {
@@ -211,7 +208,7 @@ function toFirst(params: unknown): Record<string, unknown> | undefined {
   return isObject(first) ? first : undefined
 }
 
-/** EIP-2255: the one permission that there is. */
+/** EIP-2255: `eth_accounts` is the only permission. */
 function assertAccountsPermission(params: unknown): void {
   const names = Object.keys(toFirst(params) ?? {})
   if (names.length !== 1 || names[0] !== 'eth_accounts') throw invalidParams('expected [{ eth_accounts: {} }]')
@@ -238,7 +235,7 @@ type Emitter = {
   emit<Name extends EventName>(name: Name, ...parameters: Parameters<EIP1193EventMap[Name]>): void
 }
 
-/** Listeners are called in order, after the work that is under way; one that throws disturbs neither it nor the others. */
+/** Calls listeners in order, in microtasks, so that an error in one affects no other code. */
 function createEmitter(): Emitter {
   const listeners = new Map<EventName, unknown[]>()
   const listed = (name: EventName) => listeners.get(name) ?? []
@@ -258,7 +255,7 @@ function createEmitter(): Emitter {
   }
 }
 
-/** Questions that change nothing and need no key. The RPC answers them; whatever is not here is refused. */
+/** Read-only methods that the RPC answers. */
 const READ_METHODS: ReadonlySet<string> = new Set([
   'eth_blobBaseFee',
   'eth_blockNumber',

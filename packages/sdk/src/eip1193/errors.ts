@@ -1,7 +1,7 @@
 import { ServiceError } from '@countersign/protocol'
 import { askRpc, findRefusal } from '../client/rpc.ts'
 
-/** The codes of EIP-1193, EIP-1474, EIP-3326 and JSON-RPC that the provider itself gives; a node's refusal keeps the node's code. */
+/** The provider's own codes, from EIP-1193, EIP-1474, EIP-3326 and JSON-RPC. A node's error keeps its code. */
 export const eip1193Codes = {
   userRejected: 4001,
   unauthorized: 4100,
@@ -15,7 +15,7 @@ export const eip1193Codes = {
 } as const
 
 /**
- * What a request of the provider rejects with: EIP-1193's `ProviderRpcError`. The cause is the `ServiceError`, where there is one.
+ * The error of a provider's request: EIP-1193's `ProviderRpcError`. `cause` may be a `ServiceError`.
  *
  * @example
  * if (error instanceof Eip1193Error && error.code === 4100) location.assign(client.loginUrl())
@@ -36,7 +36,6 @@ export function invalidParams(message: string, cause?: unknown) {
   return new Eip1193Error(eip1193Codes.invalidParams, message, { cause })
 }
 
-/** Codes of failures after which nobody knows whether the service was reached: it was not the caller's fault. */
 const UNREACHABLE = ['network_unreachable', 'request_timeout']
 const RPC_UNREACHABLE = ['rpc_timeout', 'rpc_url_missing', 'rpc_chain_mismatch']
 const INVALID = [
@@ -48,7 +47,6 @@ const INVALID = [
   'chain_not_allowed',
 ]
 
-/** Any failure of a request as an EIP-1193 error. */
 export function toEip1193Error(error: unknown): Eip1193Error {
   if (error instanceof Eip1193Error) return error
   if (error instanceof ServiceError) {
@@ -66,9 +64,8 @@ function toCode({ code, status }: ServiceError): number {
 }
 
 /**
- * A failure once the user has been asked, or something may be signed: -32003, unless it is the user's own refusal or there is
- * no session. viem repeats a request that failed with -32603, and sends under another name what failed with -32602; either
- * would ask, or sign, a second time.
+ * The error after the user was asked: -32003, except for the user's refusal and a missing session. viem repeats a request that failed
+ * with -32603, and retries under another name after -32602. Either would ask or sign a second time.
  */
 export function toRejection(error: unknown): Eip1193Error {
   const failure = toEip1193Error(error)
@@ -76,14 +73,13 @@ export function toRejection(error: unknown): Eip1193Error {
   return new Eip1193Error(eip1193Codes.transactionRejected, failure.message, { cause: failure.cause })
 }
 
-/** Asks the node something that changes nothing. */
 export async function askNode<R>(question: () => Promise<R>): Promise<R> {
   return askRpc(question).catch((error: unknown) => {
     throw toNodeError(error)
   })
 }
 
-/** A failure of a question to the node: its own refusal word for word, with the data of a revert. */
+/** Keeps the node's own message, and the data of a revert. */
 function toNodeError(error: unknown): Eip1193Error {
   const cause = error instanceof ServiceError ? error.cause : error
   const refusal = findRefusal(cause)

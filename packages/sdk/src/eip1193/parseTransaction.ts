@@ -1,10 +1,10 @@
 import { type Hex, isPrefixedHex } from '@countersign/protocol'
-import { findForeign, unsupportedTransaction } from '../client/errors.ts'
+import { findUnsupportedField, unsupportedTransaction } from '../client/errors.ts'
 import { type OffChain, parseMessage, parseTypedData, type SignTypedDataRequest } from '../client/parseOffChain.ts'
 import { type Call, parseSignRequest } from '../client/parseSignRequest.ts'
 import { Eip1193Error, eip1193Codes, invalidParams } from './errors.ts'
 
-/** A transaction that a dapp asks for. What stands under `limits` the chain decides; the dapp's word is kept or refused. */
+/** A dapp's transaction. The chain decides the values of `limits`: the dapp's values must match or the request fails. */
 export type RequestedTransaction = {
   from: Hex | undefined
   call: Omit<Call, 'gas'>
@@ -16,23 +16,26 @@ export type RequestedTransaction = {
   }
 }
 
-/** Reads the parameters of `eth_sendTransaction`, before anything is sent. */
+/** Parses the parameters of `eth_sendTransaction`. */
 export function parseTransaction(params: unknown, chainId: number): RequestedTransaction {
   const [given] = Array.isArray(params) ? (params as unknown[]) : []
   if (!isObject(given)) throw invalidParams('expected one transaction')
   const request = copyMembers(given)
   const type = toQuantity(request, 'type')
   if (type !== undefined && type !== 2n) throw unsupportedTransaction(`type ${request.type} is not that of EIP-1559`)
-  const foreign = findForeign(request)
-  if (foreign) throw foreign
+  const unsupported = findUnsupportedField(request)
+  if (unsupported) throw unsupported
   const { accessList } = request
   if (isGiven(accessList) && !(Array.isArray(accessList) && accessList.length === 0)) {
     throw unsupportedTransaction('access lists are not signed')
   }
   if (!isGiven(request.to)) throw unsupportedTransaction('it creates a contract: there is no recipient')
-  const asked = toQuantity(request, 'chainId')
-  if (asked !== undefined && asked !== BigInt(chainId)) {
-    throw new Eip1193Error(eip1193Codes.chainDisconnected, `the wallet is on chain ${chainId}, not on ${asked}`)
+  const requestedChain = toQuantity(request, 'chainId')
+  if (requestedChain !== undefined && requestedChain !== BigInt(chainId)) {
+    throw new Eip1193Error(
+      eip1193Codes.chainDisconnected,
+      `the wallet is on chain ${chainId}, not on ${requestedChain}`,
+    )
   }
   const { from } = request
   if (isGiven(from) && !isPrefixedHex(from, 20)) throw invalidParams('from is not an address')
@@ -50,7 +53,7 @@ export function parseTransaction(params: unknown, chainId: number): RequestedTra
   }
 }
 
-/** Hex, as JSON-RPC writes numbers. A plain number is taken too; a decimal string is not, since it could be meant as hex. */
+/** JSON-RPC writes quantities in hex. Also accepts numbers, but no decimal string, which could be meant as hex. */
 function toQuantity(request: Record<string, unknown>, name: string): bigint | undefined {
   const value = request[name]
   if (!isGiven(value)) return undefined
@@ -73,12 +76,12 @@ function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
 }
 
-/** Of any realm and class: a dapp in a frame makes its requests there. */
+/** Accepts objects of any realm, because a dapp may run in a frame. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** All members, those of its class too, read once: a getter could show one value to a check and another to the signer. */
+/** Reads every member once, inherited ones too: a getter could return one value to a check and another to the signer. */
 function copyMembers(given: Record<string, unknown>): Record<string, unknown> {
   const names = new Set<string>()
   for (let object: object | null = given; object !== null; object = Object.getPrototypeOf(object)) {
@@ -87,28 +90,28 @@ function copyMembers(given: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries([...names].map((name) => [name, given[name]]))
 }
 
-/** What a dapp asks to have signed off the chain, and with which account. */
-export type RequestedContent = { from: Hex; asked: OffChain<'message' | 'typed-data'> }
+/** A dapp's message or typed data, and the account that should sign it. */
+export type RequestedContent = { from: Hex; request: OffChain<'message' | 'typed-data'> }
 
 /**
- * Reads the parameters of `personal_sign`: the message, then the account. Some dapps have them the other way round, as in `eth_sign`;
- * that is taken only where it cannot be meant otherwise.
+ * Parses the parameters of `personal_sign`: the message, then the account. Accepts the reverse order of `eth_sign` only if it is
+ * unambiguous.
  */
 export function parsePersonalSign(params: unknown): RequestedContent {
   const [first, second] = toList(params)
   const [message, from] = isPrefixedHex(first, 20) && !isPrefixedHex(second, 20) ? [second, first] : [first, second]
   if (typeof message !== 'string' || !isPrefixedHex(from, 20)) throw invalidParams('expected a message and an account')
-  // In hex, as the method has it. Plain text is taken too, unless it could be meant as hex that is cut off or misspelt.
+  // The method has hex. Also accepts plain text, unless it looks like malformed hex.
   if (!isPrefixedHex(message) && /^0x/i.test(message)) throw invalidParams('the message is not hex of whole bytes')
-  return { from, asked: parseMessage({ message: isPrefixedHex(message) ? { raw: message } : message }) }
+  return { from, request: parseMessage({ message: isPrefixedHex(message) ? { raw: message } : message }) }
 }
 
-/** Reads the parameters of `eth_signTypedData_v4`: the account, then the typed data, as an object or as JSON. */
+/** Parses the parameters of `eth_signTypedData_v4`: the account, then the typed data as an object or JSON. */
 export function parseSignTypedData(params: unknown, chainId: number): RequestedContent {
   const [from, given] = toList(params)
   if (!isPrefixedHex(from, 20)) throw invalidParams('expected an account and typed data')
   const typedData = typeof given === 'string' ? parseText(given) : given
-  return { from, asked: parseTypedData(typedData as SignTypedDataRequest, chainId) }
+  return { from, request: parseTypedData(typedData as SignTypedDataRequest, chainId) }
 }
 
 function toList(params: unknown): unknown[] {

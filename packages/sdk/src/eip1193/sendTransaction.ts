@@ -7,7 +7,7 @@ import { signAndSend } from '../client/signAndSend.ts'
 import { askNode, Eip1193Error, eip1193Codes, toRejection } from './errors.ts'
 import type { RequestedContent, RequestedTransaction } from './parseTransaction.ts'
 
-/** What a user is asked to sign. */
+/** The request that `onConfirm` shows to the user. */
 export type ConfirmRequest =
   | ({ kind: 'transaction'; from: Hex } & Call)
   | { kind: 'message'; from: Hex; message: Hex }
@@ -18,7 +18,7 @@ type ConfirmOptions = {
   onSigned?: ((signed: SignedEvent) => void) | undefined
 }
 
-/** Throws 4001 unless the user agrees. The listener gets a copy: what it changes is not what is signed. */
+/** Throws 4001 unless the user agrees. The listener gets a copy, so that it can't change the signed request. */
 async function confirm(onConfirm: ConfirmOptions['onConfirm'], request: ConfirmRequest): Promise<void> {
   if (onConfirm && !(await onConfirm(structuredClone(request)))) {
     throw new Eip1193Error(eip1193Codes.userRejected, `the user rejected the ${WORDS[request.kind]}`)
@@ -33,26 +33,25 @@ function assertOwn(wallet: WalletInfo, from: Hex | undefined): void {
   }
 }
 
-/** How the app signs with a wallet. */
 export type Signing = ConfirmOptions & {
   wallet: WalletInfo
-  /** Throws where the app may not use the wallet any more. */
+  /** Throws if the app has lost its permission. */
   assertAllowed: () => void
 }
 
-/** `eth_sendTransaction`: nonce and fees come from the RPC, the gas too where the dapp names none. */
+/** `eth_sendTransaction`. Nonce and fees come from the RPC, and the gas too if the dapp sets none. */
 export async function sendTransaction(
   client: ServiceClient,
   { wallet, assertAllowed, onConfirm, onSigned }: Signing,
   requested: RequestedTransaction,
 ): Promise<Hex> {
   assertOwn(wallet, requested.from)
-  const { call: asked, limits } = requested
+  const { call: withoutGas, limits } = requested
   const gas =
-    requested.gas ?? (await askNode(() => client.publicClient.estimateGas({ ...asked, account: wallet.address })))
-  const call = { ...asked, gas }
+    requested.gas ?? (await askNode(() => client.publicClient.estimateGas({ ...withoutGas, account: wallet.address })))
+  const call = { ...withoutGas, gas }
   return orReject(async () => {
-    // Before the queue: a person who thinks it over must not hold up what is sent elsewhere.
+    // Outside the queue, because a waiting user must not delay other transactions.
     await confirm(onConfirm, { kind: 'transaction', ...call, from: wallet.address })
     const { txHash } = await signAndSend(client, {
       wallet,
@@ -68,7 +67,6 @@ export async function sendTransaction(
   })
 }
 
-/** What fails once the user has been asked is a rejection. */
 function orReject(sign: () => Promise<Hex>): Promise<Hex> {
   return sign().catch((error: unknown) => {
     throw toRejection(error)
@@ -76,8 +74,8 @@ function orReject(sign: () => Promise<Hex>): Promise<Hex> {
 }
 
 /**
- * Nonce and fees cannot be overridden, and what a dapp names must not be passed over in silence: a nonce has to be the next one,
- * and a maximum is kept, or the transaction is refused. Paying less than the maximum is what a maximum allows.
+ * Callers can't set nonce and fees, but the provider must not ignore them either: it rejects a nonce that is not the next one, and a
+ * maximum below the chain's fees.
  */
 function assertWithinLimits(
   transaction: { nonce: number; maxFeePerGas: bigint; maxPriorityFeePerGas: bigint },
@@ -102,9 +100,9 @@ function conflict(details: string) {
 export async function signContent(
   client: ServiceClient,
   { wallet, assertAllowed, onConfirm, onSigned }: Signing,
-  { from: asked, asked: { kind, content } }: RequestedContent,
+  { from: account, request: { kind, content } }: RequestedContent,
 ): Promise<Hex> {
-  assertOwn(wallet, asked)
+  assertOwn(wallet, account)
   return orReject(async () => {
     const from = wallet.address
     const options = { wallet, assertWanted: assertAllowed }

@@ -66,7 +66,7 @@ describe('personal_sign', () => {
     ['half a surrogate pair', (address) => ['a\ud800', address], -32602],
     ['an account that is text', () => ['0x6869', 'me'], -32602],
     ['half an account', (address) => ['0x6869', address.slice(0, 20)], -32602],
-  ])('refuses %s, and signs nothing', async (_name, toParams, code) => {
+  ])('rejects %s before signing', async (_name, toParams, code) => {
     const onConfirm = vi.fn(() => true)
     const { ask } = createProvider({ onConfirm })
     expect((await failureOf(ask('personal_sign', ...toParams(own)))).code).toBe(code)
@@ -74,7 +74,7 @@ describe('personal_sign', () => {
     expect(signings()).toEqual([])
   })
 
-  test.each([undefined, null, {}, 'hello', { 0: '0x6869' }])('%j are no parameters', async (params) => {
+  test.each([undefined, null, {}, 'hello', { 0: '0x6869' }])('rejects the parameters %j', async (params) => {
     const { provider } = createProvider()
     const request = provider.request as (parameters: object) => Promise<unknown>
     expect((await failureOf(request({ method: 'personal_sign', params }))).code).toBe(-32602)
@@ -83,7 +83,7 @@ describe('personal_sign', () => {
 })
 
 describe('eth_signTypedData_v4', () => {
-  test('as JSON, as an object, and with the type of its domain, as viem sends it', async () => {
+  test('accepts JSON, an object, and the domain’s type, which viem sends', async () => {
     const { ask } = createProvider()
     const EIP712Domain = [
       { name: 'name', type: 'string' },
@@ -106,12 +106,12 @@ describe('eth_signTypedData_v4', () => {
     ['a list of version 1', (address) => [address, [{ type: 'string', name: 'a', value: 'b' }]], -32602],
     ['another chain', (address) => [address, { ...typedData, domain: { chainId: 1 } }], -32602],
     [
-      'a number that JSON has rounded',
+      'a number that JSON rounds',
       (address) => [address, JSON.stringify(typedData).replace('"5"', '9007199254740993')],
       -32602,
     ],
     ['a nesting that no stack holds', (address) => [address, '['.repeat(200_000) + ']'.repeat(200_000)], -32602],
-  ])('refuses %s, and signs nothing', async (_name, toParams, code) => {
+  ])('rejects %s before signing', async (_name, toParams, code) => {
     const onConfirm = vi.fn(() => true)
     const { ask } = createProvider({ onConfirm })
     expect((await failureOf(ask('eth_signTypedData_v4', ...toParams(own)))).code).toBe(code)
@@ -119,7 +119,7 @@ describe('eth_signTypedData_v4', () => {
     expect(signings()).toEqual([])
   })
 
-  test('what only the service refuses is -32003 with its code, and is asked once', async () => {
+  test('rejects with -32003 and the service’s code, and asks once', async () => {
     const { ask } = createProvider()
     const more = { ...typedData, message: { amount: '5', foreign: 1 } }
     const error = await failureOf(ask('eth_signTypedData_v4', own, more))
@@ -130,7 +130,7 @@ describe('eth_signTypedData_v4', () => {
 })
 
 describe('the user and the app', () => {
-  test('the user sees what is signed, and may say no', async () => {
+  test('shows the content to the user, who can refuse', async () => {
     const onConfirm = vi.fn(() => false)
     const { ask } = createProvider({ onConfirm })
     expect((await failureOf(ask('personal_sign', stringToHex('hi'), own))).code).toBe(4001)
@@ -142,7 +142,7 @@ describe('the user and the app', () => {
     expect(signings()).toEqual([])
   })
 
-  test('what a listener changes is not what is signed', async () => {
+  test('ignores changes by a listener', async () => {
     const { ask } = createProvider({
       onConfirm(request) {
         if (request.kind === 'typed-data') request.typedData.message.amount = '6'
@@ -153,7 +153,7 @@ describe('the user and the app', () => {
     expect(await verifyTypedData({ ...typedData, message: { amount: 5n }, address: own, signature })).toBe(true)
   })
 
-  test('what a dapp changes while the user is asked is not signed', async () => {
+  test('ignores changes by the dapp while the user is asked', async () => {
     const request = structuredClone(typedData) as unknown as { message: { amount: string } }
     const { ask } = createProvider({
       onConfirm() {
@@ -165,7 +165,7 @@ describe('the user and the app', () => {
     expect(await verifyTypedData({ ...typedData, message: { amount: 5n }, address: own, signature })).toBe(true)
   })
 
-  test('the opening reaches the app once, and opens the proof', async () => {
+  test('passes the opening to the app once, and it opens the proof', async () => {
     const onSigned = vi.fn()
     await createProvider({ onSigned }).ask('personal_sign', '0x6869', own)
     expect(onSigned).toHaveBeenCalledTimes(1)
@@ -175,7 +175,7 @@ describe('the user and the app', () => {
     expect(hexToString(opening.content.content.message)).toBe('hi')
   })
 
-  test('permission that is revoked while the user is asked: 4100, and nothing is signed', async () => {
+  test('rejects with 4100 if the permission is revoked while the user is asked', async () => {
     const { ask } = createProvider({
       async onConfirm() {
         await ask('wallet_revokePermissions', { eth_accounts: {} })
@@ -188,7 +188,7 @@ describe('the user and the app', () => {
     expect(signings()).toEqual([])
   })
 
-  test('without a session or a wallet it is 4100', async () => {
+  test('rejects with 4100 without a session or a wallet', async () => {
     start({ signedIn: false })
     expect((await failureOf(createProvider().ask('personal_sign', '0x6869', own))).code).toBe(4100)
     start({ provisioned: false })

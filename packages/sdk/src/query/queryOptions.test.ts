@@ -36,7 +36,7 @@ import {
 const SETTLE_MS = 50
 const to: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
 
-// TanStack polls in browsers alone.
+// TanStack polls only in browsers.
 environmentManager.setIsServer(() => false)
 
 let service: TestService
@@ -62,13 +62,13 @@ function countOf(request: string): number {
 }
 
 describe('me and wallet', () => {
-  test('a user with a wallet', async () => {
+  test('return the user and the wallet', async () => {
     expect(await queryClient.fetchQuery(meQueryOptions(client))).toEqual(service.user)
     expect(await queryClient.fetchQuery(walletQueryOptions(client))).toEqual(service.wallet)
     expect(queryClient.getQueryData(meQueryOptions(client).queryKey)).toEqual(service.user)
   })
 
-  test('vaults: none, then the one that was made; as the wallet of a client it is kept apart from the user’s own', async () => {
+  test('vaults: returns a created vault, and caches it apart from the user’s own wallet', async () => {
     expect(await queryClient.fetchQuery(vaultsQueryOptions(client))).toEqual([])
     const vault = await createVault(client, { version: 1, log: null, approvers: [], rules: [rule] })
     await queryClient.invalidateQueries({ queryKey: serviceKeys.vaults(client) })
@@ -80,7 +80,7 @@ describe('me and wallet', () => {
     expect(queryClient.getQueryData(vaultsQueryOptions(client).queryKey)).toBeUndefined()
   })
 
-  test('a stranger is null; a user without a wallet has none, and none is made', async () => {
+  test('return null without a session or a wallet, and create no wallet', async () => {
     start({ signedIn: false })
     expect(await queryClient.fetchQuery(meQueryOptions(client))).toBeNull()
     await expect(queryClient.fetchQuery(walletQueryOptions(client))).rejects.toMatchObject({ status: 401 })
@@ -89,7 +89,7 @@ describe('me and wallet', () => {
     expect(service.requests).toEqual(['GET /wallet/me'])
   })
 
-  test('a refusal is not asked again; what may pass is, three times', async () => {
+  test('retry only retryable errors, three times', async () => {
     vi.useFakeTimers()
     const observe = () => {
       const observer = new QueryObserver(queryClient, walletQueryOptions(client))
@@ -117,7 +117,7 @@ describe('proof', () => {
     return (await client.signAndSend({ to })).attestationSlug
   }
 
-  test('is asked for every 4 seconds until it is complete, and then no more', async () => {
+  test('polls every 4 seconds until the proof is complete', async () => {
     const slug = await sign()
     vi.useFakeTimers()
     const observer = new QueryObserver(queryClient, proofQueryOptions(client, slug))
@@ -138,7 +138,7 @@ describe('proof', () => {
     stop()
   })
 
-  test('a failure is reported, and the next poll clears it', async () => {
+  test('reports a failure until the next poll', async () => {
     const slug = await sign()
     service.failNext('GET /proof/:slug', { code: 'database_unavailable' })
     vi.useFakeTimers()
@@ -152,7 +152,7 @@ describe('proof', () => {
     stop()
   })
 
-  test.each([null, undefined, ''])('without a slug (%j) nothing is asked', async (slug) => {
+  test.each([null, undefined, ''])('does not poll without a slug (%j)', async (slug) => {
     vi.useFakeTimers()
     const observer = new QueryObserver(queryClient, proofQueryOptions(client, slug))
     const stop = observer.subscribe(() => {})
@@ -162,7 +162,7 @@ describe('proof', () => {
     stop()
   })
 
-  test('a cancelled query aborts its request', async () => {
+  test('aborts the request of a cancelled query', async () => {
     const slug = await sign()
     const key = proofQueryOptions(client, slug).queryKey
     const fetching = queryClient.fetchQuery(proofQueryOptions(client, slug))
@@ -173,7 +173,7 @@ describe('proof', () => {
 })
 
 describe('transactions', () => {
-  test('come page by page until the last', async () => {
+  test('loads page by page until the last', async () => {
     for (let time = 0; time < 3; time++) await client.signAndSend({ to })
     const options = transactionsInfiniteQueryOptions(client, { limit: 2 })
     const { pages } = await queryClient.fetchInfiniteQuery({ ...options, pages: 5 })
@@ -184,7 +184,7 @@ describe('transactions', () => {
 })
 
 describe('signAndSend', () => {
-  test('the wallet that is given pays, or none does', async () => {
+  test('only the given wallet pays', async () => {
     const other = { ...service.wallet, address: to }
     const mutation = new MutationObserver(queryClient, signAndSendMutationOptions(client, { wallet: other }))
     await expect(mutation.mutate({ to })).rejects.toMatchObject({ code: 'wallet_changed' })
@@ -194,7 +194,7 @@ describe('signAndSend', () => {
     expect(service.transactions).toHaveLength(1)
   })
 
-  test('is tried once, whatever the app’s default', async () => {
+  test('never retries, even if the app’s default does', async () => {
     queryClient.setDefaultOptions({ mutations: { retry: 5, retryDelay: 0 } })
     service.failNext('POST /sign/digest', { code: 'entropy_unavailable' })
     const mutation = new MutationObserver(queryClient, signAndSendMutationOptions(client))
@@ -202,7 +202,7 @@ describe('signAndSend', () => {
     expect(countOf('POST /sign/digest')).toBe(1)
   })
 
-  test('does not wait until the network is back', async () => {
+  test('does not wait for the network', async () => {
     onlineManager.setOnline(false)
     service.failNext('GET /wallet/me', 'network')
     const mutation = new MutationObserver(queryClient, signAndSendMutationOptions(client))
@@ -214,7 +214,7 @@ describe('signAndSend', () => {
 })
 
 describe('keys', () => {
-  test('differ by service and chain, and all are under one', () => {
+  test('differ by service and chain, under one prefix', () => {
     const base = { apiBaseUrl: 'https://a.test', chainId: 1 }
     const clients = [base, { ...base, chainId: 2 }, { ...base, apiBaseUrl: 'https://b.test' }].map(
       (config) => new ServiceClient(config),
@@ -233,13 +233,13 @@ describe('keys', () => {
     const texts = keys.map((key) => JSON.stringify(key))
     expect(new Set(texts).size).toBe(keys.length)
     expect(texts.every((text) => text.startsWith(`${all},`))).toBe(true)
-    // One cache entry, however the address was spelt.
+    // One cache entry for every spelling of the address.
     expect(serviceKeys.me(new ServiceClient({ ...base, apiBaseUrl: 'https://a.test/' }))).toEqual(
       me(new ServiceClient(base)),
     )
   })
 
-  test('transactions without a limit are those of every limit', async () => {
+  test('transactions without a limit match every limit', async () => {
     const all = [undefined, 20, 50].map((limit) => transactionsInfiniteQueryOptions(client, { limit }))
     for (const options of all) await queryClient.fetchInfiniteQuery(options)
     await queryClient.invalidateQueries({ queryKey: serviceKeys.transactions(client) })

@@ -16,8 +16,8 @@ import type { Vault } from '../vaults/vault.ts'
 import { listVaults } from '../vaults/vaultCalls.ts'
 
 /**
- * The keys of everything that is cached here. They hold what the answers depend on, so that two services, chains or vaults in
- * one app are kept apart. The user is not part of them: after a sign-out remove `serviceKeys.all(client)`.
+ * The query keys. They contain service, chain and vault, so that one app can use several. They don't contain the user: after a
+ * sign-out, remove `serviceKeys.all(client)`.
  *
  * @example
  * queryClient.removeQueries({ queryKey: serviceKeys.all(client) })
@@ -30,7 +30,7 @@ export const serviceKeys = {
   vaults: (client: ServiceClient) => [...serviceKeys.all(client), 'vaults'] as const,
   proof: (client: ServiceClient, slug: string | null | undefined) =>
     [...serviceKeys.all(client), 'proof', slug ?? null] as const,
-  /** Without a limit, of the pages of every size: for invalidation. */
+  /** Without a limit, the key covers pages of every size, for invalidation. */
   transactions: (client: ServiceClient, limit?: number | undefined) => {
     const key = [...serviceKeys.all(client), 'transactions'] as const
     return limit === undefined ? key : ([...key, { limit }] as const)
@@ -45,13 +45,13 @@ function tag<Data>() {
   return <const Key extends readonly unknown[]>(key: Key) => key as DataTag<Key, Data, ServiceError>
 }
 
-/** Only what may go better later is asked again: a refusal stays one. */
+/** Retries only errors that are marked retryable. */
 function retry(failureCount: number, error: ServiceError): boolean {
   return error.retryable === true && failureCount < MAX_RETRIES
 }
 
 /**
- * The user who is signed in; null for nobody.
+ * The signed-in user, or null.
  *
  * @example
  * const { data: user } = useQuery(meQueryOptions(client))
@@ -65,7 +65,7 @@ export function meQueryOptions(client: ServiceClient) {
 }
 
 /**
- * The wallet of the user; null where there is none yet. It makes none: that is for `client.api.provisionWallet()`.
+ * The user's wallet, or null. To create one, call `client.api.provisionWallet()`.
  *
  * @example
  * const { data: wallet } = useQuery({ ...walletQueryOptions(client), enabled: user != null })
@@ -79,7 +79,7 @@ export function walletQueryOptions(client: ServiceClient) {
 }
 
 /**
- * The vaults of the user.
+ * The user's vaults.
  *
  * @example
  * const { data: vaults } = useQuery({ ...vaultsQueryOptions(client), enabled: user != null })
@@ -93,7 +93,7 @@ export function vaultsQueryOptions(client: ServiceClient) {
 }
 
 /**
- * The proof of a signature, asked for every 4 seconds until it has come to an end. Without a slug nothing is asked.
+ * The proof of a signature, polled every 4 seconds until it is complete or has failed. Disabled without a slug.
  *
  * @example
  * const { data: proof } = useQuery(proofQueryOptions(client, lastResult?.attestationSlug))
@@ -112,7 +112,7 @@ export function proofQueryOptions(client: ServiceClient, slug: string | null | u
 }
 
 /**
- * What the user has signed, newest first, page by page.
+ * The user's signatures, newest first, page by page.
  *
  * @example
  * const { data, fetchNextPage } = useInfiniteQuery(transactionsInfiniteQueryOptions(client))
@@ -133,9 +133,8 @@ export function transactionsInfiniteQueryOptions(
 }
 
 /**
- * Signs and broadcasts a transaction. It is tried once, and at once: an app's default of retrying, or of waiting until the
- * network is back, could pay twice, or when nobody expects it any more. Name the wallet that is shown: another tab may sign in
- * another user, whose wallet would pay.
+ * Signs and broadcasts a transaction, once and immediately: a retry could pay twice, and a wait for the network could pay when the
+ * user no longer expects it. Pass the wallet that the page shows: if another tab signs in another user, their wallet would pay.
  *
  * @example
  * const { mutate, data } = useMutation(signAndSendMutationOptions(client, { wallet }))

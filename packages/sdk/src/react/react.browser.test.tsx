@@ -20,7 +20,7 @@ import { POLL_INTERVAL_MS } from '../client/proofStore.ts'
 import { browserPage } from '../client/serviceStore.ts'
 import { type ServiceClient, ServiceProvider, useAttestation, useService, useSign, useWallet } from '../index.ts'
 
-// Every test runs as development does: effects are mounted, unmounted and mounted again.
+// Every test runs in StrictMode: effects are mounted, unmounted and mounted again.
 configure({ reactStrictMode: true })
 
 let network: FakeNetwork
@@ -39,7 +39,7 @@ const signedOut = () => {
 
 function Wallet() {
   const { user, wallet, ready } = useWallet()
-  return <p>{`${user?.email ?? 'nobody'} ${wallet?.address ?? 'no wallet'} ${ready ? 'ready' : 'waiting'}`}</p>
+  return <p>{`${user?.email ?? 'signed out'} ${wallet?.address ?? 'no wallet'} ${ready ? 'ready' : 'waiting'}`}</p>
 }
 
 function CollectClient({ clients }: { clients: Set<ServiceClient> }) {
@@ -84,7 +84,7 @@ describe('§4 ServiceProvider', () => {
     expect(network.calls).toHaveLength(2)
   })
 
-  test('hydration takes over what the server rendered, without a complaint', async () => {
+  test('hydrates the server’s output without a warning', async () => {
     const app = (
       <StrictMode>
         <Provided>
@@ -95,7 +95,7 @@ describe('§4 ServiceProvider', () => {
     const container = document.createElement('div')
     document.body.append(container)
     container.innerHTML = renderToString(app)
-    expect(container.textContent).toBe('nobody no wallet waiting')
+    expect(container.textContent).toBe('signed out no wallet waiting')
     expect(network.calls).toEqual([])
     const complaints: unknown[] = []
     const root = hydrateRoot(container, app, { onRecoverableError: (error) => complaints.push(error) })
@@ -106,7 +106,7 @@ describe('§4 ServiceProvider', () => {
     container.remove()
   })
 
-  test('unmounted during a request: nothing more is asked, nothing complains', async () => {
+  test('unmounted during a request, it sends no more requests and logs no warning', async () => {
     const complain = vi.spyOn(console, 'error')
     const gate = createGate<Response>()
     network.routes['GET /auth/me'] = () => gate.opened
@@ -141,7 +141,7 @@ describe('§4 ServiceProvider', () => {
   test.each([
     ['apiBaseUrl', { ...config, apiBaseUrl: 'https://api.test/v2' }, '/v2'],
     ['chainId', { ...config, chainId: chainId + 1 }, ''],
-  ])('another %s rebuilds the client and starts again; old answers are dropped', async (_, changed, prefix) => {
+  ])('another %s creates a new client and drops old answers', async (_, changed, prefix) => {
     const gate = createGate<Response>()
     network.routes['GET /auth/me'] = () => gate.opened
     const screen = await render(
@@ -161,7 +161,7 @@ describe('§4 ServiceProvider', () => {
     expect(network.paths()).toEqual(['GET /auth/me', `GET ${prefix}/auth/me`, `GET ${prefix}/wallet/me`])
   })
 
-  test('two providers on a page know nothing of each other', async () => {
+  test('two providers on a page are independent', async () => {
     network.routes['GET /other/auth/me'] = () => problem(401, 'not_authenticated')
     const screen = await render(
       <>
@@ -174,12 +174,12 @@ describe('§4 ServiceProvider', () => {
       </>,
     )
     await expect.element(screen.getByText(ready)).toBeInTheDocument()
-    await expect.element(screen.getByText('nobody no wallet ready')).toBeInTheDocument()
+    await expect.element(screen.getByText('signed out no wallet ready')).toBeInTheDocument()
   })
 })
 
 describe('§4 useService and useWallet', () => {
-  test('their members, and functions that stay the same', async () => {
+  test('return stable functions', async () => {
     const hook = await renderHook(() => ({ service: useService(), wallet: useWallet() }), { wrapper: Provided })
     const first = hook.result.current
     expect(Object.keys(first.wallet).sort()).toEqual(['login', 'logout', 'ready', 'refresh', 'user', 'wallet'])
@@ -198,7 +198,7 @@ describe('§4 useService and useWallet', () => {
     expect([login, logout, refresh]).toEqual([first.wallet.login, first.wallet.logout, first.wallet.refresh])
   })
 
-  test('refresh reports a failure, then finds the user; login leaves the page; logout clears even if it fails', async () => {
+  test('refresh reports a failure; login leaves the page; logout clears the state even if it fails', async () => {
     signedOut()
     const hook = await renderHook(useService, { wrapper: Provided })
     await expect.poll(() => hook.result.current.ready).toBe(true)
@@ -223,7 +223,7 @@ describe('§4 useService and useWallet', () => {
 })
 
 describe('§4 useSign', () => {
-  test('signs and sends with the wallet that is known, and asks whether it still is the user’s', async () => {
+  test('signs with the known wallet after checking that it is still the user’s', async () => {
     const hook = await renderHook(useBoth, { wrapper: Provided })
     await expect.poll(() => hook.result.current.wallet.ready).toBe(true)
     const { signAndSend } = hook.result.current.sign
@@ -238,7 +238,7 @@ describe('§4 useSign', () => {
     expect(network.paths()).toEqual(['GET /auth/me', 'GET /wallet/me', 'GET /wallet/me', 'POST /sign/digest'])
   })
 
-  test('pending is true from invocation until it settles', async () => {
+  test('is pending until the call ends', async () => {
     const gate = createGate<Response>()
     network.routes['POST /sign/digest'] = () => gate.opened
     const hook = await renderHook(useBoth, { wrapper: Provided })
@@ -253,7 +253,7 @@ describe('§4 useSign', () => {
     await expect.poll(() => hook.result.current.sign).toMatchObject({ pending: false, error, lastResult: null })
   })
 
-  test('another tab has signed in somebody else: wallet_changed, nothing is signed, and a refresh finds them', async () => {
+  test('fails with wallet_changed before signing if another tab has signed in another user', async () => {
     const hook = await renderHook(useBoth, { wrapper: Provided })
     await expect.poll(() => hook.result.current.wallet.ready).toBe(true)
     const other = { ...wallet, address: to } as const
@@ -270,7 +270,7 @@ describe('§4 useSign', () => {
     expect(hook.result.current.wallet.wallet).toEqual(other)
   })
 
-  test('§7 while wallet is null it rejects with Error("wallet_not_ready"), with no request at all', async () => {
+  test('§7 rejects with Error("wallet_not_ready") without a request while wallet is null', async () => {
     signedOut()
     const hook = await renderHook(useBoth, { wrapper: Provided })
     await expect.poll(() => hook.result.current.wallet.ready).toBe(true)
@@ -285,7 +285,7 @@ describe('§4 useSign', () => {
     expect(network.calls).toHaveLength(before)
   })
 
-  test('a wallet that came after the last render counts: refresh, then sign, in one handler', async () => {
+  test('uses a wallet that arrived after the last render', async () => {
     signedOut()
     const hook = await renderHook(useBoth, { wrapper: Provided })
     await expect.poll(() => hook.result.current.wallet.ready).toBe(true)
@@ -298,7 +298,7 @@ describe('§4 useSign', () => {
     expect(network.mempool).toHaveLength(1)
   })
 
-  test('two quick clicks get two nonces, under the Web Locks of the browser', async () => {
+  test('two quick clicks use two nonces, with the browser’s Web Locks', async () => {
     expect(navigator.locks).toBeDefined()
     const hook = await renderHook(useBoth, { wrapper: Provided })
     await expect.poll(() => hook.result.current.wallet.ready).toBe(true)
@@ -309,7 +309,7 @@ describe('§4 useSign', () => {
     expect(new Set(network.mempool).size).toBe(2)
   })
 
-  test('after a change of config it signs with the new client', async () => {
+  test('signs with the new client after a change of config', async () => {
     const sign: { current?: ReturnType<typeof useSign> } = {}
     const app = (apiBaseUrl: string) => (
       <ServiceProvider config={{ ...config, apiBaseUrl }}>
@@ -331,7 +331,7 @@ describe('§4 useSign', () => {
     ])
   })
 
-  test('unmounted during a signing: it goes on to its end, and nothing complains', async () => {
+  test('finishes signing after an unmount, without a warning', async () => {
     const complain = vi.spyOn(console, 'error')
     const hook = await renderHook(useBoth, { wrapper: Provided })
     await expect.poll(() => hook.result.current.wallet.ready).toBe(true)
@@ -363,7 +363,7 @@ describe('§4 useAttestation', () => {
       wrapper,
     })
 
-  test('StrictMode: the first request fires at once, and once; the next 4 seconds later', async () => {
+  test('StrictMode: sends one request immediately, and the next 4 seconds later', async () => {
     const hook = await watch('a')
     await advance(hook, 0)
     expect(proofCalls()).toEqual(['GET /proof/a'])
@@ -374,14 +374,14 @@ describe('§4 useAttestation', () => {
     expect(proofCalls()).toHaveLength(2)
   })
 
-  test.each([null, undefined, ''])('a slug of %j: inert', async (slug) => {
+  test.each([null, undefined, ''])('does nothing with the slug %j', async (slug) => {
     const hook = await watch(slug)
     await advance(hook, 60_000)
     expect(hook.result.current).toEqual({ proof: null, loading: false, error: null })
     expect(proofCalls()).toEqual([])
   })
 
-  test('the slug becomes falsy: no more requests, loading is false, and proof keeps its last value', async () => {
+  test('stops and keeps the last proof if the slug becomes falsy', async () => {
     const hook = await watch('a')
     await advance(hook, 0)
     network.routes['GET /proof/a'] = () => new Promise(() => {})
@@ -393,7 +393,7 @@ describe('§4 useAttestation', () => {
     expect(proofCalls()).toHaveLength(2)
   })
 
-  test('§7 error is set when a fetch rejects, and cleared on the next success', async () => {
+  test('§7 sets error on a failed request and clears it on the next success', async () => {
     network.routes['GET /proof/a'] = () => problem(503, 'database_unavailable')
     const hook = await watch('a')
     await advance(hook, 0)
@@ -406,7 +406,7 @@ describe('§4 useAttestation', () => {
     expect(hook.result.current).toMatchObject({ proof: createProof('a'), error: { code: 'database_unavailable' } })
   })
 
-  test('no render shows the proof of one slug for another', async () => {
+  test('never renders the proof of another slug', async () => {
     const seen: [string, string | undefined][] = []
     const hook = await renderHook(
       (props?: { slug: string }) => {

@@ -54,7 +54,7 @@ async function renderReady() {
 }
 
 describe('useSignMessage and useSignTypedData', () => {
-  test('sign with the wallet that is shown; result and opening are in the state, each hook has its own', async () => {
+  test('sign with the shown wallet; each hook has its own result and opening', async () => {
     const hook = await renderReady()
     const { signMessage } = hook.result.current.message
     const { signTypedData } = hook.result.current.typedData
@@ -80,7 +80,7 @@ describe('useSignMessage and useSignTypedData', () => {
     ])
   })
 
-  test('signed out during the call: its caller gets the signature, the page does not show it any more', async () => {
+  test('a sign-out during the call hides the result, but the caller gets it', async () => {
     const gate = createGate()
     const honest = network.routes['POST /sign/message']
     network.routes['POST /sign/message'] = async (call) => {
@@ -99,7 +99,7 @@ describe('useSignMessage and useSignTypedData', () => {
     expect(hook.result.current.message.lastResult).toBeNull()
   })
 
-  test('a signature is not shown beside the wallet of another user', async () => {
+  test('hides a signature when another user’s wallet is shown', async () => {
     const hook = await renderReady()
     await hook.act(async () => {
       await hook.result.current.message.signMessage({ message })
@@ -111,7 +111,7 @@ describe('useSignMessage and useSignTypedData', () => {
     expect(hook.result.current.message.lastResult).toBeNull()
   })
 
-  test('a wallet that came after the last render counts: refresh, then sign, in one handler', async () => {
+  test('uses a wallet that arrived after the last render', async () => {
     network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
     const hook = await renderReady()
     network.routes['GET /auth/me'] = () => json(user)
@@ -124,7 +124,7 @@ describe('useSignMessage and useSignTypedData', () => {
   })
 })
 
-test('useAttestation with the opening shows the proof that it opens, and no other', async () => {
+test('useAttestation with an opening shows only a matching proof', async () => {
   const hook = await renderReady()
   await hook.act(() => hook.result.current.message.signMessage({ message }))
   const { attestationSlug: slug, opening } = hook.result.current.message.lastResult as SignOffChainResult
@@ -144,7 +144,7 @@ test('useAttestation with the opening shows the proof that it opens, and no othe
   }
 })
 
-test('useAttestation asks once for a proof that is final, also where each render has a new copy of the opening', async () => {
+test('useAttestation requests a final proof once, even if each render has a new copy of the opening', async () => {
   const hook = await renderReady()
   await hook.act(() => hook.result.current.message.signMessage({ message }))
   const { attestationSlug: slug, opening } = hook.result.current.message.lastResult as SignOffChainResult

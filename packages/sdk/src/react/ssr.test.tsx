@@ -26,7 +26,7 @@ function Page() {
 const Run = ({ useHook }: { useHook: () => unknown }) => String(useHook())
 
 describe('on a server', () => {
-  test('the first render is the state that is not ready, and asks nothing', () => {
+  test('the first render is not ready and sends no request', () => {
     const fetch = vi.fn()
     vi.stubGlobal('fetch', fetch)
     const page = renderToString(
@@ -38,7 +38,7 @@ describe('on a server', () => {
     expect(fetch).not.toHaveBeenCalled()
   })
 
-  test('import and first render touch no global of a browser', async () => {
+  test('import and first render use no browser global', async () => {
     for (const name of ['window', 'document', 'navigator', 'location', 'sessionStorage', 'localStorage', 'fetch']) {
       vi.stubGlobal(name, undefined)
     }

@@ -10,8 +10,8 @@ export type UseAttestationOptions = { opening?: Opening | undefined }
 export type UseAttestationReturnType = ProofState
 
 /**
- * Follows a proof until it is complete or has failed. Inert without a slug. With the opening of a message or of typed data, a proof
- * that it does not open is the error `opening_mismatch`, and not shown.
+ * Follows a proof until it is complete or has failed. Does nothing without a slug. With the opening of a message or typed data, a
+ * proof that doesn't match is the error `opening_mismatch`, and not shown.
  *
  * @example
  * const { proof, loading, error } = useAttestation(lastResult?.attestationSlug)
@@ -23,10 +23,10 @@ export function useAttestation(
   const { client } = useServiceContext()
   const store = useMemo(() => createProofStore(client), [client])
   const state = useStore(store)
-  // By what it says: an app that parses it while it renders has a new object each time.
+  // Compared by content, because an app may parse it at each render.
   const json = JSON.stringify(opening)
   useEffect(() => (slug ? store.watch(slug, json && JSON.parse(json)) : undefined), [store, slug, json])
-  // In the render between a change of slug and its effect, the proof at hand is still of the old one.
+  // In the render between a change of the slug and its effect, the state still has the old proof.
   const isOfSlug = !slug || state.proof?.slug === slug
   return isOfSlug ? state : { ...state, proof: null }
 }

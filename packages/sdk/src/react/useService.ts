@@ -20,13 +20,13 @@ type Service = { client: ServiceClient; store: ServiceStore }
 const ServiceContext = createContext<Service | null>(null)
 
 export type ServiceProviderProps = {
-  /** A change of `apiBaseUrl` or `chainId` makes a new client, a change of `rpcUrl` alone does not. */
+  /** A change of `apiBaseUrl` or `chainId` creates a new client. A change of only `rpcUrl` doesn't. */
   config: ServiceClientConfig
   children?: ReactNode
 }
 
 /**
- * Gives the hooks below it a client, and finds out once who is signed in. A user without a wallet gets one.
+ * Gives the hooks below it a client, and looks up the user and the wallet once. Creates a wallet for a user without one.
  *
  * @example
  * <ServiceProvider config={{ apiBaseUrl: 'https://api.example.com', chainId: 11155111 }}>…</ServiceProvider>
@@ -39,11 +39,11 @@ export function ServiceProvider({ config, children }: ServiceProviderProps) {
     return { client, store: createServiceStore(client) }
   }, [apiBaseUrl, chainId])
   useEffect(() => service.store.start(), [service])
-  // One element is no reason to bring the JSX runtime along.
+  // Avoids loading the JSX runtime for one element.
   return createElement(ServiceContext, { value: service }, children)
 }
 
-/** The client and the store of the provider above; hooks that show no state of the user need no more. */
+/** The provider's client and store, without a subscription to its state. */
 export function useServiceContext(): Service {
   const service = useContext(ServiceContext)
   if (service === null) throw new Error('useService must be used inside <ServiceProvider>')
@@ -54,25 +54,25 @@ export function useStore<State>({ subscribe, getSnapshot, getServerSnapshot }: S
   return useSyncExternalStore(subscribe, getSnapshot, getServerSnapshot)
 }
 
-/** What `useService` returns. It may grow; the named hooks are the stable contracts. */
+/** The return value of `useService`. New members may be added; the other hooks are stable. */
 export type ServiceContextValue = {
   client: ServiceClient
   user: SessionUser | null
   wallet: WalletInfo | null
-  /** True once the first fetch cycle has settled, whatever its outcome. */
+  /** True once the first lookup has finished, even if it failed. */
   ready: boolean
-  /** Why the last cycle could not find out who is signed in, or has no wallet for them. Being signed out is no error. */
+  /** The error of the last lookup, or null. Being signed out is not an error. */
   error: ServiceError | null
-  /** Runs the fetch cycle again; never rejects. */
+  /** Repeats the lookup. Never rejects. */
   refresh: () => Promise<void>
-  /** Leaves the page to sign in at a provider from `GET /auth`, by default the first. Works as a click handler too. */
+  /** Leaves the page to sign in at a provider from `GET /auth`, by default the first. Also works as a click handler. */
   login: { (): void; (options: LoginOptions): void }
-  /** Ends the session. User and wallet are cleared even if the request fails; it rejects then. */
+  /** Ends the session. If the request fails, it clears user and wallet and rejects. */
   logout: () => Promise<void>
 }
 
 /**
- * Everything that the provider knows.
+ * Everything that `ServiceProvider` offers.
  *
  * @example
  * const { client, error } = useService()
@@ -86,14 +86,14 @@ export function useService(): ServiceContextValue {
   )
 }
 
-/** `useService().login` can name a provider. */
+/** Without the option of `login`: use `useService` to name a provider. */
 export type UseWalletReturnType = Pick<
   Omit<ServiceContextValue, 'login'> & { login: () => void },
   'user' | 'wallet' | 'ready' | 'login' | 'logout' | 'refresh'
 >
 
 /**
- * The user, the wallet, and how to sign in and out.
+ * The user, the wallet, and functions to sign in and out.
  *
  * @example
  * const { user, wallet, ready, login } = useWallet()

@@ -11,7 +11,7 @@ import { signAndSend } from '../client/signAndSend.ts'
 import type { SignOffChainResult } from '../client/verifyOffChain.ts'
 import { useServiceContext, useStore } from './useService.ts'
 
-/** The state of one place that signs, and how to sign with the wallet as it is then, which may be newer than the last render. */
+/** Signs with the store's current wallet, which may be newer than the last render's. */
 function useSigning<Result>() {
   const { client, store } = useServiceContext()
   const [signStore] = useState(createSignStore<Result>)
@@ -56,10 +56,9 @@ export type UseSignTypedDataReturnType = SignOffChainState & {
   signTypedData: (request: SignTypedDataRequest) => Promise<SignOffChainResult>
 }
 
-type Returned = { signMessage: UseSignMessageReturnType; signTypedData: UseSignTypedDataReturnType }
+type SignOffChainHooks = { signMessage: UseSignMessageReturnType; signTypedData: UseSignTypedDataReturnType }
 
-/** The state of signing by one method of the client. */
-function useSignOffChain<Method extends keyof Returned>(method: Method): Returned[Method] {
+function useSignOffChain<Method extends keyof SignOffChainHooks>(method: Method): SignOffChainHooks[Method] {
   const { wallet: shown } = useStore(useServiceContext().store)
   const { run, state } = useSigning<{ address: string; result: SignOffChainResult }>()
   const sign = useCallback(
@@ -73,13 +72,13 @@ function useSignOffChain<Method extends keyof Returned>(method: Method): Returne
     [run, method],
   )
   const { lastResult: last } = state
-  // Whoever holds such a signature can use it, so it is not shown beside another wallet, nor once its user has signed out.
+  // Anyone with such a signature can use it, so hide it after a sign-out or a change of wallet.
   const lastResult = last && last.address === shown?.address ? last.result : null
-  return { [method]: sign, ...state, lastResult } as unknown as Returned[Method]
+  return { [method]: sign, ...state, lastResult } as unknown as SignOffChainHooks[Method]
 }
 
 /**
- * Signs a message (EIP-191) with the user's wallet. The opening is answered once: without it nobody can open the proof.
+ * Signs a message (EIP-191) with the user's wallet. Store the opening: it is the only way to show what was signed.
  *
  * @example
  * const { signMessage, pending, error, lastResult } = useSignMessage()
@@ -90,7 +89,7 @@ export function useSignMessage(): UseSignMessageReturnType {
 }
 
 /**
- * Signs typed data (EIP-712) with the user's wallet. The opening is answered once: without it nobody can open the proof.
+ * Signs typed data (EIP-712) with the user's wallet. Store the opening: it is the only way to show what was signed.
  *
  * @example
  * const { signTypedData, pending, error, lastResult } = useSignTypedData()

@@ -6,7 +6,7 @@ import { createTestService } from './createTestService.ts'
 import type { TestService } from './testService.ts'
 
 const to: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
-/** The second development key of hardhat. */
+/** Hardhat's second development key. */
 const stranger = privateKeyToAccount('0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d')
 const api = 'https://service.test'
 const rpcUrl = 'https://rpc.test'
@@ -81,7 +81,7 @@ afterEach(() => {
 })
 
 describe('sessions and wallets', () => {
-  test('a user who is signed in has a name and a wallet', async () => {
+  test('the signed-in user has a name and a wallet', async () => {
     const service = createTestService()
     expect((await get(service, '/auth/me')).body).toEqual(service.user)
     expect((await get(service, '/wallet/me')).body).toEqual(service.wallet)
@@ -94,7 +94,7 @@ describe('sessions and wallets', () => {
     'POST /auth/logout',
     'POST /wallet/provision',
     'GET /wallet/transactions',
-  ])('%s answers strangers 401 not_authenticated, as problem+json', async (route) => {
+  ])('%s returns 401 not_authenticated as problem+json without a session', async (route) => {
     const service = createTestService({ signedIn: false })
     const [method = '', path = ''] = route.split(' ')
     const { response, status, body } = await get(service, path, { method })
@@ -105,7 +105,7 @@ describe('sessions and wallets', () => {
     expect(body.requestId).toBe(response.headers.get('x-request-id'))
   })
 
-  test('sign-out by the app and by the test; sign-in again', async () => {
+  test('the app and the test can sign out; the test can sign in', async () => {
     const service = createTestService()
     expect((await post(service, '/auth/logout')).body).toEqual({ ok: true })
     expect((await post(service, '/auth/logout')).status).toBe(401)
@@ -115,7 +115,7 @@ describe('sessions and wallets', () => {
     expect((await get(service, '/auth/me')).status).toBe(401)
   })
 
-  test('without a wallet: 404, no signature, then provisioning gives the same one every time', async () => {
+  test('without a wallet, returns 404 and no signature; provisioning always creates the same wallet', async () => {
     const service = createTestService({ provisioned: false })
     expect((await get(service, '/wallet/me')).body.code).toBe('wallet_not_found')
     const refused = await post(service, '/sign/digest', { digest: digestOf(txMetadata), txMetadata })
@@ -127,7 +127,7 @@ describe('sessions and wallets', () => {
 })
 
 describe('POST /sign/digest', () => {
-  test('signs for real: the signature recovers the wallet', async () => {
+  test('makes a real signature of the wallet', async () => {
     const service = createTestService()
     const { signature, slug } = await sign(service)
     expect(signature).toMatch(/^0x[0-9a-f]{128}1[bc]$/)
@@ -159,13 +159,13 @@ describe('POST /sign/digest', () => {
     ],
     ['a foreign member', 400, 'invalid_request', { digest: digestOf(txMetadata), txMetadata, more: 1 }],
     ['a list', 400, 'invalid_request', []],
-  ])('refuses %s with %i %s', async (_name, status, code, body) => {
+  ])('rejects %s with %i %s', async (_name, status, code, body) => {
     const service = createTestService()
     const answer = await post(service, '/sign/digest', body)
     expect([answer.status, answer.body.code]).toEqual([status, code])
     expect(service.proofs).toEqual([])
     service.signOut()
-    // A stranger learns nothing else, whatever the body was.
+    // Without a session, the caller learns nothing about the body.
     expect((await post(service, '/sign/digest', body)).status).toBe(401)
   })
 
@@ -173,14 +173,14 @@ describe('POST /sign/digest', () => {
     [415, 'unsupported_media_type', { body: '{}', headers: { 'content-type': 'text/plain' } }],
     [400, 'invalid_json', { body: '{', headers: { 'content-type': 'application/json' } }],
     [413, 'body_too_large', { body: ' '.repeat(131_073), headers: { 'content-type': 'application/json' } }],
-  ])('refuses the body with %i %s', async (status, code, init) => {
+  ])('rejects the body with %i %s', async (status, code, init) => {
     const answer = await post(createTestService(), '/sign/digest', undefined, init)
     expect([answer.status, answer.body.code]).toEqual([status, code])
   })
 })
 
 describe('proofs', () => {
-  test('a proof moves by explicit steps, and each state has the nulls of the specification', async () => {
+  test('a proof advances by explicit steps, with the specification’s nulls', async () => {
     const service = createTestService()
     const { slug } = await sign(service)
     const read = async () => (await get(service, `/proof/${slug}`, { credentials: 'omit' })).body
@@ -203,7 +203,7 @@ describe('proofs', () => {
     expect(service.proofs).toEqual([await read()])
   })
 
-  test('autoComplete: each read moves it on', async () => {
+  test('autoComplete: each read advances it', async () => {
     const service = createTestService({ autoComplete: true })
     const { slug } = await sign(service)
     const statuses = []
@@ -211,7 +211,7 @@ describe('proofs', () => {
     expect(statuses).toEqual(['pending_pin', 'pending_onchain', 'complete', 'complete'])
   })
 
-  test('an unknown slug is 404, for the reader and for the test', async () => {
+  test('an unknown slug is 404 for the app and an error for the test', async () => {
     const service = createTestService()
     const { status, body } = await get(service, '/proof/AAAAAAAAAAAAAAAAAAAAAA')
     expect([status, body.code]).toEqual([404, 'proof_not_found'])
@@ -257,14 +257,14 @@ describe('GET /wallet/transactions', () => {
     'cursor=AAAAAAAAAAA',
     'cursor=..........!',
     'cursor=__________8',
-  ])('refuses %s', async (query) => {
+  ])('rejects %s', async (query) => {
     const { status, body } = await get(createTestService(), `/wallet/transactions?${query}`)
     expect([status, body.code]).toEqual([400, 'invalid_request'])
   })
 })
 
 describe('routes', () => {
-  test('what is not there is 404, another method 405 with Allow', async () => {
+  test('an unknown path is 404, another method 405 with Allow', async () => {
     const service = createTestService()
     expect((await get(service, '/wallets')).body.code).toBe('not_found')
     const { response, status, body } = await get(service, '/sign/digest')
@@ -282,7 +282,7 @@ const legacy = await stranger.signTransaction({
 })
 
 describe('the chain', () => {
-  test('a signed transaction is mined at once and moves the money', async () => {
+  test('mines a signed transaction immediately and transfers its value', async () => {
     const service = createTestService({ balance: parseEther('1') })
     const raw = await signRaw(service)
     const { result: hash } = await call(service, 'eth_sendRawTransaction', [raw])
@@ -295,7 +295,7 @@ describe('the chain', () => {
     expect((await call(service, 'eth_blockNumber')).result).toBe('0x1')
   })
 
-  test('viem reads it', async () => {
+  test('answers viem’s requests', async () => {
     const service = createTestService()
     service.install()
     const client = createPublicClient({ transport: http(rpcUrl, { batch: true }) })
@@ -351,7 +351,7 @@ describe('the chain', () => {
     ],
     ['21000 gas for a call with data', { data: '0x00' }, /intrinsic gas too low/],
     ['more than the wallet holds', { value: parseEther('10000').toString() }, /insufficient funds/],
-  ])('refuses %s', async (_name, change, message) => {
+  ])('rejects %s', async (_name, change, message) => {
     const service = createTestService()
     const { error } = await call(service, 'eth_sendRawTransaction', [
       await signRaw(service, { ...txMetadata, ...change }),
@@ -360,7 +360,7 @@ describe('the chain', () => {
     expect(service.transactions).toEqual([])
   })
 
-  test('refuses a nonce that is used, and the same bytes again', async () => {
+  test('rejects a used nonce, and the same bytes again', async () => {
     const service = createTestService()
     const raw = await signRaw(service)
     await call(service, 'eth_sendRawTransaction', [raw])
@@ -375,12 +375,12 @@ describe('the chain', () => {
     ['a legacy transaction', legacy],
     ['no hex', 'raw'],
     ['nothing', undefined],
-  ])('refuses %s', async (_name, raw) => {
+  ])('rejects %s', async (_name, raw) => {
     const { error } = await call(createTestService(), 'eth_sendRawTransaction', [raw])
     expect([-32000, -32602]).toContain(error?.code)
   })
 
-  test('an app answers for its own contracts', async () => {
+  test('a test answers for its contracts', async () => {
     const service = createTestService({
       rpc: {
         eth_call: ([request]) => (request as { data: Hex }).data,
@@ -396,7 +396,7 @@ describe('the chain', () => {
 })
 
 describe('failNext', () => {
-  test('the next request fails so, and the one after it does not', async () => {
+  test('only the next request fails', async () => {
     const service = createTestService()
     service.failNext('GET /auth/me', { code: 'rate_limited', retryAfterS: 3, detail: 'slow down' })
     service.failNext('GET /auth/me', 'network')
@@ -407,7 +407,7 @@ describe('failNext', () => {
     expect((await get(service, '/auth/me')).status).toBe(200)
   })
 
-  test('a JSON-RPC method fails with its own kind of error', async () => {
+  test('a JSON-RPC method fails with an RPC error', async () => {
     const service = createTestService()
     service.failNext('eth_chainId', { code: -32005, message: 'limit exceeded' })
     expect((await call(service, 'eth_chainId')).error).toEqual({ code: -32005, message: 'limit exceeded' })
@@ -416,7 +416,7 @@ describe('failNext', () => {
     expect((await call(service, 'eth_chainId')).result).toBe('0x7a69')
   })
 
-  test('a name or code that does not exist is refused at once', () => {
+  test('rejects an unknown name or code immediately', () => {
     const service = createTestService()
     // @ts-expect-error no such route
     expect(() => service.failNext('GET /me', { code: 'internal' })).toThrow(/no such route/)
@@ -430,7 +430,7 @@ describe('failNext', () => {
 })
 
 describe('fetch and install', () => {
-  test('takes its two origins and passes everything else on, until it is taken out', async () => {
+  test('answers its two origins and passes other requests on, until uninstalled', async () => {
     const other = vi.fn(async () => new Response('other'))
     globalThis.fetch = other
     const service = createTestService()
@@ -450,7 +450,7 @@ describe('fetch and install', () => {
     expect(globalThis.fetch).toBe(other)
   })
 
-  test('fetch itself rejects a foreign origin, and an aborted request', async () => {
+  test('fetch rejects another origin and an aborted request', async () => {
     const service = createTestService()
     await expect(service.fetch('https://example.test')).rejects.toThrow(/not an origin of this test service/)
     await expect(service.fetch(api, { signal: AbortSignal.abort() })).rejects.toThrow(/aborted/)

@@ -50,12 +50,12 @@ import { assertVaultAllows, createTestVaults } from './testVaults.ts'
 
 const API_ORIGIN = 'https://service.test'
 const RPC_ORIGIN = 'https://rpc.test'
-/** The first development key of hardhat, known to everyone: it holds nothing anywhere. */
+/** Hardhat's first development key, which is public. */
 const PRIVATE_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
 
 /**
- * A Countersign service and a chain in memory, for the tests of an app. It signs for real, refuses what the service refuses,
- * and needs no network, process or browser.
+ * A Countersign service and a chain in memory, for an app's tests. It makes real signatures and returns the service's errors, without a
+ * network, process or browser.
  *
  * @example
  * const service = createTestService({ autoComplete: true })
@@ -83,7 +83,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
       satelliteSource: 'test-satellite',
     },
   }
-  // The page may have sent on the chain of another test service, which had the same wallet.
+  // Another test service had the same wallet on another chain.
   forgetSent()
   const chain = createTestChain({ chainId, baseFeePerGas, balances: new Map([[address, balance]]), handlers: rpc })
   const signings = createTestSignings({ mine: chain.mine })
@@ -97,29 +97,29 @@ export function createTestService(options: TestServiceOptions = {}): TestService
   function takeFailure(request: TestRequest) {
     requests.push(request)
     const failure = failures.get(request)?.shift()
-    // What a browser says of a connection that could not be made.
+    // The browser's message for a failed connection.
     if (failure === 'network') throw new TypeError('Failed to fetch')
     return failure
   }
 
   function assertSession(request: Request): void {
-    // The service is on another origin than the app: without this a browser would not send the cookie.
+    // The service has another origin than the app, so a browser sends the cookie only with `include`.
     if (!isSignedIn || request.credentials !== 'include') throw new ProblemFailure({ code: 'not_authenticated' })
   }
 
-  /** The body, where somebody who is signed in sent it. */
+  /** Parses the body. Throws first if there is no session. */
   async function readSigning<R>(request: Request, parse: (body: unknown) => R): Promise<R> {
     const [parsed] = await Promise.allSettled([readJsonBody(request).then(parse)])
-    // A stranger learns nothing else, whatever the body was.
+    // Without a session, the caller learns nothing about the body.
     assertSession(request)
     if (parsed.status === 'rejected') throw parsed.reason
     return parsed.value
   }
 
-  /** The key that is asked for, and the hash of its approvals, where its rules allow the signing. */
-  function findKey({ wallet: asked, approvals }: WalletUse, digest: Hex, content: PolicyRequest) {
-    if (asked !== undefined && asked !== address) {
-      const vault = vaults.find(asked)
+  /** The requested key and the hash of its approvals. Throws if the vault's rules don't allow the request. */
+  function findKey({ wallet: requested, approvals }: WalletUse, digest: Hex, content: PolicyRequest) {
+    if (requested !== undefined && requested !== address) {
+      const vault = vaults.find(requested)
       return { ...vault, approvals: assertVaultAllows(vault, { request: content, digest, approvals }) }
     }
     if (approvals !== undefined) throw invalidRequest('approvals are for a vault')
@@ -267,7 +267,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
   const rpcDeps = { chain, takeFailure: (method: string) => takeFailure(method) as TestRpcError | undefined }
 
   async function fetchFromService(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
-    // A signal of jsdom is none of Node's, whose `Request` refuses it.
+    // Node's `Request` rejects a signal of jsdom.
     const { signal = input instanceof Request ? input.signal : undefined, ...rest } = init ?? {}
     signal?.throwIfAborted()
     const request = new Request(input, rest)
@@ -280,7 +280,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
 
   function failNext(request: TestRequest, failure: TestProblem | TestRpcError | 'network'): void {
     const isRoute = (testRoutes as readonly string[]).includes(request)
-    // A misspelt name would wait for ever, and the test would prove nothing.
+    // With a misspelt name, the failure would never happen and the test would prove nothing.
     if (!isRoute && !/^[a-z0-9]+_[A-Za-z0-9_]+$/.test(request)) throw new Error(`no such route: ${request}`)
     if (failure !== 'network') {
       const isProblem = typeof failure.code === 'string'
@@ -300,7 +300,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
       let isInstalled = true
       const installed: typeof globalThis.fetch = (input, init) => {
         const url = toUrl(input)
-        // If something has wrapped this function meanwhile, it cannot be taken out; then it passes everything on.
+        // If other code has wrapped this function, it can't be removed. It then passes everything on.
         return isInstalled && url !== undefined && isOurs(url) ? fetchFromService(input, init) : previous(input, init)
       }
       globalThis.fetch = installed
@@ -341,7 +341,7 @@ function isOurs({ origin }: URL): boolean {
   return origin === API_ORIGIN || origin === RPC_ORIGIN
 }
 
-/** Undefined for what only a page can resolve: that is not for us. */
+/** Undefined for a relative URL, which only a page can resolve. */
 function toUrl(input: RequestInfo | URL): URL | undefined {
   const text = typeof input === 'string' ? input : input instanceof URL ? input.href : input.url
   return URL.canParse(text) ? new URL(text) : undefined

@@ -49,7 +49,7 @@ export function invalidBody(code: TestProblemCode, detail: string) {
   return new ProblemFailure({ code, detail })
 }
 
-/** An empty list of approvals is none. */
+/** An empty list of approvals counts as none. */
 export function parseWalletUse({ wallet, approvals }: WalletUse): WalletUse {
   if (wallet === undefined && approvals !== undefined) throw invalidRequest('approvals are for a vault')
   return { wallet: toLowerCase(wallet), approvals: approvals?.length === 0 ? undefined : approvals }
@@ -84,7 +84,7 @@ export function parseAllowed(given: Authorization, implementations: readonly Hex
   })
 }
 
-/** The protocol's own refusals, as the service answers them. */
+/** The protocol's errors as the service returns them. */
 function asProblem<R>(parse: () => R): R {
   try {
     return parse()
@@ -101,12 +101,12 @@ export function parseLimit([text, ...rest]: readonly string[]): number {
   return limit
 }
 
-/** How many of the oldest signings come after the position that it names. */
+/** How many of the oldest signatures come after the cursor's position. */
 export function parseCursor([text, ...rest]: readonly string[]): number | undefined {
   if (text === undefined) return undefined
   const position = /^[A-Za-z0-9_-]{11}$/.test(text) ? fromBase64Url(text) : 0n
   if (rest.length > 0 || position < 1n || position > MAX_POSITION || toCursor(position) !== text) {
-    throw invalidRequest('cursor is none of ours')
+    throw invalidRequest('invalid cursor')
   }
   return Number(position)
 }

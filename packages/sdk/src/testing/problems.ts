@@ -2,17 +2,17 @@ import { type ErrorCode, errorCodes } from '@countersign/protocol/errorCodes'
 
 export type TestProblemCode = ErrorCode
 
-/** What a route answers instead of doing its work. */
+/** A failure that a route returns. */
 export type TestProblem = {
   code: TestProblemCode
   detail?: string | undefined
   /** Sent as `Retry-After`. */
   retryAfterS?: number | undefined
-  /** Other headers of the answer, such as `allow`. */
+  /** Other headers, such as `allow`. */
   headers?: Readonly<Record<string, string>> | undefined
 }
 
-/** RFC 9457, with the members that the real service sends. */
+/** RFC 9457, with the real service's members. */
 export function toProblemResponse(problem: TestProblem, parameters: { origin: string; requestId: string }): Response {
   const { code, detail, retryAfterS } = problem
   const { status, retryable, title } = errorCodes[code]
@@ -32,7 +32,7 @@ export function toProblemResponse(problem: TestProblem, parameters: { origin: st
   return new Response(JSON.stringify(body), { status, headers })
 }
 
-/** Thrown by the routes; everything else that they throw is a fault of the test service and reaches the caller. */
+/** Thrown by the routes. Any other error is a bug in the test service and reaches the caller. */
 export class ProblemFailure extends Error {
   readonly problem: TestProblem
   constructor(problem: TestProblem) {

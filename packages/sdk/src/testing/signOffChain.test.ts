@@ -33,7 +33,7 @@ async function post(service: TestService, path: string, body: unknown) {
 }
 
 describe('POST /sign/message and /sign/typed-data', () => {
-  test('sign for real, with an opening that opens the proof', async () => {
+  test('make real signatures, with an opening that opens the proof', async () => {
     const service = createTestService()
     const { body } = await post(service, '/sign/message', { message: '0x6869' })
     const { signature, slug, opening } = body as { signature: Hex; slug: string; opening: Opening }
@@ -46,7 +46,7 @@ describe('POST /sign/message and /sign/typed-data', () => {
     expect(proof?.receipt).toMatchObject({ version: 'countersign-attestation/2', subject: { commitment } })
   })
 
-  test('the same twice is two proofs, and neither shows what it is of', async () => {
+  test('create two proofs for the same content, and neither shows it', async () => {
     const service = createTestService()
     for (let time = 0; time < 2; time++) await post(service, '/sign/message', { message: `0x${'c0ffee'.repeat(8)}` })
     const { body } = await post(service, '/sign/typed-data', typedData)
@@ -69,14 +69,14 @@ describe('POST /sign/message and /sign/typed-data', () => {
     ['/sign/authorization', { ...authorization, nonce: '2' }, 400, 'invalid_request'],
     ['/sign/authorization', { ...authorization, chainId: 0 }, 422, 'authorization_not_allowed'],
     ['/sign/authorization', { ...authorization, address: `0x${'00'.repeat(20)}` }, 422, 'authorization_not_allowed'],
-  ])('%s refuses %j', async (path, body, status, code) => {
+  ])('%s rejects %j', async (path, body, status, code) => {
     const service = createTestService({ implementations: [implementation] })
     expect(await post(service, path, body)).toMatchObject({ status, body: { code } })
     expect(service.proofs).toEqual([])
   })
 
   test.each(['/sign/message', '/sign/typed-data', '/sign/authorization'])(
-    '%s: a stranger learns nothing else, and without a wallet nothing is signed',
+    '%s checks the session first, and does not sign without a wallet',
     async (path) => {
       expect(await post(createTestService({ signedIn: false }), path, {})).toMatchObject({ status: 401 })
       const service = createTestService({ provisioned: false, implementations: [implementation] })
@@ -87,7 +87,7 @@ describe('POST /sign/message and /sign/typed-data', () => {
 })
 
 describe('POST /sign/authorization', () => {
-  test('signs for code on the list, one proof for each authorization', async () => {
+  test('signs for listed code, with one proof for each authorization', async () => {
     const service = createTestService({ implementations: [implementation] })
     const { body } = await post(service, '/sign/authorization', authorization)
     expect(await post(service, '/sign/authorization', authorization)).toMatchObject({ body })
@@ -103,7 +103,7 @@ describe('POST /sign/authorization', () => {
     expect(() => assertStatementV2(receipt.signer.statement)).not.toThrow()
   })
 
-  test('by default no code is on the list', async () => {
+  test('lists no code by default', async () => {
     const service = createTestService()
     expect(await post(service, '/sign/authorization', authorization)).toMatchObject({
       status: 422,
@@ -121,7 +121,7 @@ const toListed = ({ kind, txHash, chainId, slug, status, createdAt }: ProofPaylo
   createdAt,
 })
 
-test('the history has the kinds; of a message, that and no more', async () => {
+test('the history has each kind, and only the kind of a message', async () => {
   const service = createTestService({ implementations: [implementation] })
   await post(service, '/sign/message', { message: '0x' })
   await post(service, '/sign/authorization', authorization)

@@ -9,7 +9,7 @@ import {
   type TransactionSerialized,
 } from 'viem'
 
-/** A transaction that the chain of a test service has taken into a block. */
+/** A mined transaction of a test service's chain. */
 export type TestTransaction = {
   hash: Hex
   from: Hex
@@ -23,10 +23,10 @@ export type TestTransaction = {
   blockNumber: bigint
 }
 
-/** What a JSON-RPC method answers instead of a result. */
+/** An error of a JSON-RPC method. */
 export type TestRpcError = { code: number; message: string; data?: unknown }
 
-/** Answers of the app's own, by method. They come before those of the chain; `eth_call` is the usual one. */
+/** The test's own answers by method, such as `eth_call`. They override the chain's. */
 export type TestRpcHandlers = Readonly<Record<string, (params: readonly unknown[]) => unknown>>
 
 type TestChain = {
@@ -59,7 +59,7 @@ const NOBODY: Hex = `0x${'00'.repeat(20)}`
 const NO_BLOOM: Hex = `0x${'00'.repeat(256)}`
 const MAX_HISTORY = 1024n
 
-/** Thrown by methods; everything else that they throw is -32603. */
+/** Thrown by methods. Any other error becomes -32603. */
 class RpcFailure extends Error {
   readonly error: TestRpcError
   constructor(error: TestRpcError) {
@@ -114,7 +114,7 @@ export function createTestChain({ chainId, baseFeePerGas, balances: given, handl
     const maxPriorityFeePerGas = transaction.maxPriorityFeePerGas ?? 0n
     const next = nonces.get(from) ?? 0
     if (nonce < next) throw rejected(`nonce too low: next nonce ${next}, tx nonce ${nonce}`)
-    // Real pools keep it for later; here nothing would ever fill the gap.
+    // Real pools store it, but here nothing would fill the gap.
     if (nonce > next) throw rejected(`nonce too high: next nonce ${next}, tx nonce ${nonce}`)
     if (maxFeePerGas < baseFeePerGas) throw rejected('max fee per gas less than block base fee')
     const needed = toIntrinsicGas(data)
@@ -279,7 +279,7 @@ export function createTestChain({ chainId, baseFeePerGas, balances: given, handl
   }
 }
 
-/** The error of a JSON-RPC answer. An app's own handler can throw `{ code, message, data }` to say which. */
+/** The error of a JSON-RPC answer. A test's handler can throw `{ code, message, data }`. */
 function toRpcError(error: unknown): TestRpcError {
   if (error instanceof RpcFailure) return error.error
   if (typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'number') {
@@ -301,11 +301,11 @@ async function parseSigned(serialized: Hex) {
     return { transaction, from: from.toLowerCase() as Hex }
   } catch (error) {
     if (error instanceof RpcFailure) throw error
-    throw rejected('rlp: the transaction cannot be read, or its signature recovers nobody')
+    throw rejected('rlp: the transaction cannot be read, or its signature recovers no address')
   }
 }
 
-/** What a transfer with this data costs before any code runs (EIP-2028). */
+/** The intrinsic gas of a transfer with this data (EIP-2028). */
 function toIntrinsicGas(data: Hex): bigint {
   let gas = 21_000n
   for (let index = 2; index < data.length; index += 2) gas += data.slice(index, index + 2) === '00' ? 4n : 16n
@@ -344,14 +344,14 @@ function invalidParams(message: string) {
   return new RpcFailure({ code: -32602, message: `invalid params: ${message}` })
 }
 
-/** The words of geth, since clients look for them. */
+/** Uses geth's messages, which clients search for. */
 function rejected(message: string) {
   return new RpcFailure({ code: -32000, message })
 }
 
 type AnswerRpcDeps = {
   chain: TestChain
-  /** Notes the call, and answers with the failure that the test has put in its way. */
+  /** Records the call and returns the failure that the test has queued. */
   takeFailure(method: string): TestRpcError | undefined
 }
 

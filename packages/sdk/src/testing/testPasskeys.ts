@@ -1,38 +1,38 @@
 import { toBase64Url } from './testReceipt.ts'
 
 export type TestPasskeysOptions = {
-  /** Of the page that asks for passkeys, where there is no browser to say so (`http://localhost`). */
+  /** The page's origin if there is no browser. Defaults to `http://localhost`. */
   origin?: string | undefined
 }
 
 export type TestPasskeys = {
-  /** Puts the authenticator in the place of the browser's; the returned function takes it out. */
+  /** Replaces the browser's authenticator. The returned function restores it. */
   install(): () => void
-  /** The next time somebody is asked for a passkey, they close the dialog. */
+  /** Makes the next request for a passkey fail, as if the user closed the dialog. */
   cancelNext(): void
-  /** The ids of the passkeys that it holds, in the order of their making. */
+  /** The ids of its passkeys, oldest first. */
   readonly credentialIds: readonly string[]
 }
 
-type HeldPasskey = { id: string; rawId: Uint8Array<ArrayBuffer>; rpId: string; keys: CryptoKeyPair }
+type StoredPasskey = { id: string; rawId: Uint8Array<ArrayBuffer>; rpId: string; keys: CryptoKeyPair }
 
 /** User present and verified, backed up. */
 const FLAGS = 0x01 | 0x04 | 0x08 | 0x10
 
 /**
- * An authenticator in memory, for the tests of an app without a browser, or without its dialogs. It makes passkeys of ES256, approves
- * with the one that is asked for or the last one made, and asks nobody.
+ * An authenticator in memory, for tests without a browser or its dialogs. It creates ES256 passkeys, and approves with the requested
+ * passkey or the newest one.
  *
  * @example
  * const uninstall = createTestPasskeys().install()
  * const { approver } = await createPasskey({ name: 'ada@example.com' })
  */
 export function createTestPasskeys({ origin: given = 'http://localhost' }: TestPasskeysOptions = {}): TestPasskeys {
-  const passkeys: HeldPasskey[] = []
+  const passkeys: StoredPasskey[] = []
   let isCancelled = false
 
-  /** WebAuthn §5.1.3 and §5.1.4: what a browser checks before it asks anybody. */
-  function begin(rpId: string | undefined): { origin: string; rpId: string } {
+  /** WebAuthn §5.1.3 and §5.1.4: the browser's checks before the dialog. */
+  function checkPage(rpId: string | undefined): { origin: string; rpId: string } {
     const { origin } = globalThis.location
     const host = new URL(origin).hostname
     const domain = rpId ?? host
@@ -50,9 +50,9 @@ export function createTestPasskeys({ origin: given = 'http://localhost' }: TestP
     )
 
   const credentials: Pick<CredentialsContainer, 'create' | 'get'> = {
-    async create({ publicKey: asked } = {}) {
-      const { rpId } = begin(asked?.rp.id)
-      const excluded = asked?.excludeCredentials ?? []
+    async create({ publicKey: options } = {}) {
+      const { rpId } = checkPage(options?.rp.id)
+      const excluded = options?.excludeCredentials ?? []
       if (excluded.length > 0 && find(rpId, excluded)) throw new DOMException('it is here', 'InvalidStateError')
       const keys = await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, ['sign', 'verify'])
       const rawId = crypto.getRandomValues(new Uint8Array(16))
@@ -66,11 +66,11 @@ export function createTestPasskeys({ origin: given = 'http://localhost' }: TestP
       })
     },
 
-    async get({ publicKey: asked } = {}) {
-      const { origin, rpId } = begin(asked?.rpId)
-      const passkey = find(rpId, asked?.allowCredentials)
-      if (asked === undefined || passkey === undefined) throw new DOMException('no passkey', 'NotAllowedError')
-      const challenge = toBase64Url(toBytes(asked.challenge))
+    async get({ publicKey: options } = {}) {
+      const { origin, rpId } = checkPage(options?.rpId)
+      const passkey = find(rpId, options?.allowCredentials)
+      if (options === undefined || passkey === undefined) throw new DOMException('no passkey', 'NotAllowedError')
+      const challenge = toBase64Url(toBytes(options.challenge))
       const clientData = { type: 'webauthn.get', challenge, origin, crossOrigin: false }
       const clientDataJSON = new TextEncoder().encode(JSON.stringify(clientData))
       const authenticatorData = join([await hash(new TextEncoder().encode(rpId)), Uint8Array.of(FLAGS, 0, 0, 0, 0)])
@@ -104,7 +104,7 @@ export function createTestPasskeys({ origin: given = 'http://localhost' }: TestP
   }
 }
 
-/** Gives the function that puts back what was there. */
+/** Returns a function that restores the previous value. */
 function define(target: object, name: string, value: unknown): () => void {
   const before = Object.getOwnPropertyDescriptor(target, name)
   Object.defineProperty(target, name, { configurable: true, writable: true, value })
@@ -114,7 +114,7 @@ function define(target: object, name: string, value: unknown): () => void {
   }
 }
 
-function toCredential({ id, rawId }: HeldPasskey, response: object): Credential {
+function toCredential({ id, rawId }: StoredPasskey, response: object): Credential {
   return { id, rawId: rawId.buffer, type: 'public-key', response } as Credential
 }
 

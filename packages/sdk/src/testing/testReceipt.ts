@@ -23,7 +23,7 @@ export type TestReceiptParameters = {
   sequence: number
 }
 
-/** A receipt in the shape of v1. Its evidence is filler, and no verifier accepts it: tests of an app need only the shape. */
+/** A receipt in the shape of v1, with filler as evidence. No verifier accepts it. */
 export function createTestReceipt(parameters: TestReceiptParameters): AttestationReceiptV1 {
   const { txMetadata, from, publicKey, digest, signature, txHash, signedAt, sequence } = parameters
   const { chainId } = txMetadata
@@ -104,12 +104,12 @@ export function createTestReceipt(parameters: TestReceiptParameters): Attestatio
 }
 
 export type TestReceiptV2Parameters = Pick<TestReceiptParameters, 'from' | 'publicKey' | 'signedAt' | 'sequence'> & {
-  /** Of a vault: the hashes of its policy, and of the approvals where there are some. */
+  /** The hashes of a vault's policy and of the approvals, if any. */
   policy: string | null
   approvals: string | null
 }
 
-/** The same in the shape of version 2, which everything but a transaction of the user's own wallet has here. */
+/** The same in the shape of version 2, for everything except transactions of the user's own wallet. */
 export function createTestReceiptV2(
   signed: Signed,
   { from, publicKey, signedAt, sequence, policy, approvals }: TestReceiptV2Parameters,
@@ -149,7 +149,7 @@ export function createTestReceiptV2(
   }
 }
 
-/** Bytes that differ by name and are the same in every run, as hex without a prefix. */
+/** Deterministic bytes by name, as hex without a prefix. */
 export function filler(name: string, length: number): string {
   let text = ''
   for (let part = 0; text.length < 2 * length; part++) text += keccak256(stringToHex(`${name} ${part}`)).slice(2)

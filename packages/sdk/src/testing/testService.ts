@@ -5,51 +5,50 @@ import type { TestProblem } from './problems.ts'
 import type { TestRpcError, TestRpcHandlers, TestTransaction } from './testChain.ts'
 
 export type TestServiceOptions = {
-  /** Whether a session is there from the start (true). */
+  /** Whether the user starts with a session. Defaults to true. */
   signedIn?: boolean | undefined
-  /** Whether the user has a wallet from the start (true); without, `POST /wallet/provision` makes it. */
+  /** Whether the user starts with a wallet. Defaults to true. Otherwise `POST /wallet/provision` creates it. */
   provisioned?: boolean | undefined
   user?: SessionUser | undefined
-  /** 31337. */
+  /** Defaults to 31337. */
   chainId?: number | undefined
-  /** What the wallet holds, in wei (10,000 ether). */
+  /** The wallet's balance in wei. Defaults to 10,000 ether. */
   balance?: bigint | undefined
-  /** In wei (1 gwei). */
+  /** In wei. Defaults to 1 gwei. */
   baseFeePerGas?: bigint | undefined
-  /** Each read of a proof moves it on by a step, from the second read on. Without it proofs move only by `advanceProof`. */
+  /** Each read of a proof advances it one step, from the second read on. Without it, only `advanceProof` does. */
   autoComplete?: boolean | undefined
-  /** Code that the wallet may delegate to (EIP-7702), as the operator lists it; none, as by default there. */
+  /** Code that the wallet may delegate to (EIP-7702). Defaults to none. */
   implementations?: readonly Hex[] | undefined
-  /** JSON-RPC methods that the app answers itself, such as `eth_call` for its contracts. */
+  /** JSON-RPC methods that the test answers, such as `eth_call` for its contracts. */
   rpc?: TestRpcHandlers | undefined
 }
 
-/** The routes that a test service has. */
 export type TestRoute = (typeof testRoutes)[number]
 
-/** A request that reached the service (`POST /sign/digest`) or its chain (`eth_sendRawTransaction`). */
+/** A route of the service (`POST /sign/digest`) or a method of its chain (`eth_sendRawTransaction`). */
 export type TestRequest = TestRoute | (string & {})
 
 export type TestService = {
   /** For `new ServiceClient(config)` or `<ServiceProvider config={config}>`. */
   readonly config: ServiceClientConfig
   readonly user: SessionUser
-  /** The wallet that the user has, or will have once it is provisioned. */
+  /** The user's wallet, also before it is provisioned. */
   readonly wallet: WalletInfo
-  /** Answers requests to the two origins of the service; it rejects any other. */
+  /** Answers requests to the service's two origins and rejects others. */
   fetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response>
-  /** Puts `fetch` in the place of `globalThis.fetch` for the service's origins only; the returned function takes it out. */
+  /** Replaces `globalThis.fetch` for the service's origins. The returned function restores it. */
   install(): () => void
   signIn(): void
   signOut(): void
-  /** Moves a proof to its next state, or to the given one if the specification lets it go there. */
+  /** Moves a proof to its next state, or to `to` if the specification allows it. */
   advanceProof(slug: string, to?: ProofStatus): ProofPayload
-  /** Moves every proof that is under way to `complete`. */
+  /** Moves every pending proof to `complete`. */
   completeProofs(): void
-  /** The next request of this kind fails so; several are used in turn. */
+  /** Makes the next such request fail. Several failures are used in turn. */
   failNext(route: TestRoute, failure: TestProblem | 'network'): void
   failNext(rpcMethod: `${'eth' | 'net' | 'web3'}_${string}`, failure: TestRpcError | 'network'): void
-  /** What was broadcast, in order. */
+  /** The broadcast transactions, in order. */
   readonly transactions: readonly TestTransaction[]
   /** One for each signature, in order. */
   readonly proofs: readonly ProofPayload[]

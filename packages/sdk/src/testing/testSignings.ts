@@ -22,15 +22,15 @@ import { toRawCid } from '../vaults/vault.ts'
 import { toCursor } from './parseRequest.ts'
 import { createTestReceipt, createTestReceiptV2, filler, toBase64Url } from './testReceipt.ts'
 
-/** Whose key has signed. */
+/** The key that signed. */
 export type TestSigner = {
   address: Hex
   publicKey: Hex
-  /** Of a vault; null for the user's own wallet. */
+  /** The vault's, or null for the user's own wallet. */
   policyHash: string | null
 }
 
-/** What a signing is, whatever becomes of its proof. */
+/** A signature without its proof's state. */
 type SignedContent = {
   readonly signer: TestSigner
   readonly summary: SignedSummary
@@ -41,7 +41,7 @@ type SignedContent = {
   toReceipt(parameters: { signedAt: string; sequence: number }): AttestationReceiptV1 | AttestationReceiptV2
 }
 
-/** One signature, and how far its proof has come. */
+/** A signature and its proof's state. */
 type TestSigning = SignedContent & {
   readonly slug: string
   readonly createdAt: string
@@ -53,31 +53,31 @@ type SignedTransaction = {
   digest: Hex
   txMetadata: TxMetadata
   signature: Hex
-  /** Their hash, where a vault has some. */
+  /** The approvals' hash, if a vault signed with some. */
   approvals: string | null
 }
 
 export type TestSignings = {
-  /** One for each transaction, however often it is added. */
+  /** One for each transaction, even if added again. */
   addTransaction(signer: TestSigner, signed: SignedTransaction): TestSigning
-  /** One for each authorization or address; one more for each off-chain signature, whose commitment no other has. */
+  /** One for each authorization, address or off-chain signature. Each off-chain signature has its own commitment. */
   add(signer: TestSigner, signed: Exclude<Signed, { kind: 'transaction' }>, approvals?: string | null): TestSigning
   /** In the order in which they were added. */
   readonly all: readonly TestSigning[]
   find(slug: string): TestSigning | undefined
-  /** Moves its proof to the next state, or to the given one if the specification lets it go there. */
+  /** Moves its proof to the next state, or to `to` if the specification allows it. */
   advance(signing: TestSigning, to?: ProofStatus): void
   toProof(signing: TestSigning): ProofPayload
-  /** Newest first, from the position of the cursor on. */
+  /** Newest first, from the cursor on. */
   toPage(parameters: { limit: number; cursor: number | undefined }): TransactionPage
 }
 
 export type TestSigningsDeps = {
-  /** Mines the block in which a proof is published, and answers its number. */
+  /** Mines the block with a proof's event and returns its number. */
   mine(): bigint
 }
 
-/** What a test service has signed. */
+/** The signatures of a test service. */
 export function createTestSignings({ mine }: TestSigningsDeps): TestSignings {
   const signings: TestSigning[] = []
 
@@ -103,7 +103,7 @@ export function createTestSignings({ mine }: TestSigningsDeps): TestSignings {
     }
   }
 
-  /** The service makes one proof for each transaction or authorization, whose hashes are those of exactly one signature. */
+  /** The service creates one proof for each transaction or authorization. */
   function findOrAdd(content: SignedContent): TestSigning {
     const earlier = signings.find(({ txHash }) => txHash === content.txHash)
     if (earlier !== undefined) return earlier

@@ -39,7 +39,7 @@ async function post(path: string, body?: unknown) {
 
 const create = async (given: unknown = policy) => (await post('/vaults', { policy: given })).rest as VaultInfo
 
-describe('the test service refuses what the service refuses', () => {
+describe('the test service returns the service’s errors', () => {
   test.each([
     ['no policy', {}, 'invalid_request'],
     ['a member too many', { policy, name: 'savings' }, 'invalid_request'],
@@ -53,9 +53,9 @@ describe('the test service refuses what the service refuses', () => {
   test('the hundred and first vault', async () => {
     for (let max = 0; max < 100; max += 1) await create({ ...policy, rules: [{ ...rule, maxValueWei: String(max) }] })
     expect(await post('/vaults', { policy })).toMatchObject({ status: 409, code: 'too_many_vaults' })
-    // One that is there already is no new one.
+    // An existing vault is not a new one.
     expect((await post('/vaults', { policy: { ...policy, rules: [{ ...rule, maxValueWei: '7' }] } })).status).toBe(201)
-    // Nor is one that another service of the same keys has answered.
+    // Nor is a vault of another service with the same keys.
     const full = service
     service = createTestService()
     const { address } = await create()
@@ -67,12 +67,12 @@ describe('the test service refuses what the service refuses', () => {
     ['approvals without a vault', { approvals: [] }, 400, 'invalid_request'],
     ['a wallet that is no address', { wallet: '0x12' }, 400, 'invalid_request'],
     ['approvals that are none', { wallet: alice, approvals: [{}] }, 400, 'invalid_request'],
-    ['a vault of nobody', { wallet: alice }, 404, 'vault_not_found'],
+    ['an unknown vault', { wallet: alice }, 404, 'vault_not_found'],
   ])('POST /sign/digest: %s', async (_name, use, status, code) => {
     expect(await post('/sign/digest', { ...toBody(txMetadata), ...use })).toMatchObject({ status, code })
   })
 
-  test('what the rules do not allow, in the service’s words; what they do, by the vault’s key', async () => {
+  test('rejects what the rules forbid with the service’s message, and signs the rest with the vault’s key', async () => {
     const { address: wallet } = await create()
     const above = { ...txMetadata, value: String(10n ** 18n) }
     const refused = await post('/sign/digest', { ...toBody(above), wallet })
@@ -87,7 +87,7 @@ describe('the test service refuses what the service refuses', () => {
     ])
   })
 
-  test('the user’s own wallet by its address; with approvals it is no vault', async () => {
+  test('accepts the user’s own wallet by its address, but without approvals', async () => {
     const { address: wallet } = service.wallet
     expect((await post('/sign/digest', { ...toBody(txMetadata), wallet })).status).toBe(200)
     const approval = {
@@ -101,7 +101,7 @@ describe('the test service refuses what the service refuses', () => {
     expect(refused).toMatchObject({ status: 400, code: 'invalid_request', detail: 'approvals are for a vault' })
   })
 
-  test('a stranger makes, lists and attests nothing', async () => {
+  test('rejects creating, listing and attesting without a session', async () => {
     const { address } = await create()
     service.signOut()
     for (const path of ['/vaults', `/vaults/${address}/attest`, '/wallet/attest']) {
@@ -109,7 +109,7 @@ describe('the test service refuses what the service refuses', () => {
     }
   })
 
-  test('rejects an attestation with a body, of a malformed address, of nobody’s vault, and without a wallet', async () => {
+  test('rejects an attestation with a body, of a malformed address, of an unknown vault, and without a wallet', async () => {
     const { address } = await create()
     expect(await post(`/vaults/${address}/attest`, { now: true })).toMatchObject({ code: 'invalid_request' })
     expect(await post('/vaults/0x12/attest')).toMatchObject({ code: 'invalid_request' })
@@ -119,7 +119,7 @@ describe('the test service refuses what the service refuses', () => {
   })
 })
 
-test('test passkeys leave nothing behind', () => {
+test('test passkeys restore the globals', () => {
   const before = ['credentials' in navigator, 'PublicKeyCredential' in globalThis, 'location' in globalThis]
   createTestPasskeys().install()()
   expect(['credentials' in navigator, 'PublicKeyCredential' in globalThis, 'location' in globalThis]).toEqual(before)

@@ -21,9 +21,9 @@ import type { TestSigner } from './testSignings.ts'
 export type TestVault = { info: VaultInfo; account: PrivateKeyAccount; signer: TestSigner }
 
 export type TestVaults = {
-  /** In the order of their making. */
+  /** Oldest first. */
   list(): readonly VaultInfo[]
-  /** Throws `invalid_policy`, `too_many_vaults` and `vault_not_found`. The same policy is the same vault; with its address it is no new one. */
+  /** Throws `invalid_policy`, `too_many_vaults` and `vault_not_found`. The same policy is the same vault. With an address, it restores a vault. */
   create(request: { policy: unknown; address: Hex | undefined }): VaultInfo
   /** Throws `vault_not_found`. */
   find(address: Hex): TestVault
@@ -31,7 +31,7 @@ export type TestVaults = {
 
 const MAX_VAULTS = 100
 
-/** The vaults of a test service. Their keys follow from their policies, as the real ones do, and from nothing secret. */
+/** The vaults of a test service. Their keys derive from their policies without a secret. */
 export function createTestVaults(): TestVaults {
   const vaults = new Map<Hex, TestVault>()
 
@@ -83,8 +83,8 @@ function readPolicy(value: unknown): Uint8Array {
 export type VaultAsked = { request: PolicyRequest; digest: Hex; approvals: readonly Approval[] | undefined }
 
 /**
- * What the enclave decides, with the same code. Its clock is the sample that tells the time. Throws `policy_refused`,
- * `approvals_missing` and `approval_invalid`; gives the hash of the approvals.
+ * Decides like the enclave, with the same code. Takes the time from the sample. Throws `policy_refused`, `approvals_missing` and
+ * `approval_invalid`, and returns the hash of the approvals.
  */
 export function assertVaultAllows({ info }: TestVault, { request, digest, approvals = [] }: VaultAsked): string | null {
   const policy = info.policy as Policy

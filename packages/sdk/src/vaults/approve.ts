@@ -12,16 +12,16 @@ import { createVaultError } from './errors.ts'
 import { assertInTime, type Prepared, parsePrepared } from './prepared.ts'
 
 export type ApproveOptions = {
-  /** Which passkeys to offer, as the app has kept them. Without it the user chooses among all of this site. */
+  /** The passkeys to offer, as the app stored them. By default the user chooses among all of this site. */
   credentials?: readonly (Pick<PasskeyCredential, 'credentialId'> & Partial<PasskeyCredential>)[] | undefined
-  /** Where approvers of two domains work on this page; the first of the policy if it is not given. */
+  /** For a page where approvers of two domains work. Defaults to the first in the policy. */
   rpId?: string | undefined
   signal?: AbortSignal | undefined
 }
 
 /**
- * Asks for a passkey of the vault to approve exactly this, on the device where it is called; no session is needed there. Show what is
- * approved from `content` of what `parsePrepared` gave, not from what somebody says about it. Call it in the handler of a click.
+ * Asks for a passkey to approve exactly this request. Needs no session. Show the user `content` of `parsePrepared`, not a description
+ * from elsewhere. Call it in a click handler.
  *
  * @example
  * const prepared = parsePrepared(text)
@@ -31,10 +31,10 @@ export async function approve(
   given: Prepared,
   { credentials = [], rpId: wanted, signal }: ApproveOptions = {},
 ): Promise<Approval> {
-  // The copy that was read is the one that is approved.
+  // Approves the parsed copy.
   const prepared = parsePrepared(given)
   assertInTime(prepared, Date.now())
-  const { rpId, approvers } = findHere(prepared.policy, getOrigin(), wanted)
+  const { rpId, approvers } = findApproversOfPage(prepared.policy, getOrigin(), wanted)
   const { address, policyHash, kind, digest, expiresMs } = prepared
   const challenge = computeApprovalChallenge({
     vaultAddress: fromHex(address.slice(2)),
@@ -59,8 +59,8 @@ export async function approve(
   return findApprover(prepared, response as AuthenticatorAssertionResponse, approvers)
 }
 
-/** The approvers, by index, whose passkeys work on this page: those of one domain. */
-function findHere(
+/** The indices of the approvers whose passkeys work on this page, all of one domain. */
+function findApproversOfPage(
   { approvers }: Policy,
   origin: string,
   wanted: string | undefined,
@@ -75,7 +75,7 @@ function findHere(
   })
 }
 
-/** An assertion does not say whose it is: the approver is the one whose key has signed it. */
+/** An assertion doesn't name its approver, so try each key. */
 function findApprover(
   prepared: Prepared,
   response: AuthenticatorAssertionResponse,
@@ -90,20 +90,20 @@ function findApprover(
   let fault: ApprovalsVerdict | undefined
   for (const approver of approvers) {
     const approval = { approver, authenticatorData, clientDataJSON, signature, expiresMs }
-    const verdict = judgeApprovals(prepared, [approval], { required: 1, nowMs: Date.now() })
+    const verdict = checkPreparedApprovals(prepared, [approval], { required: 1, nowMs: Date.now() })
     if (verdict.valid) return approval
-    // By another key: that says nothing about the assertion.
+    // Signed by another key, so try the next approver.
     if (verdict.reason !== 'approval_signature_invalid') fault ??= verdict
   }
   if (fault === undefined || fault.valid) {
-    throw createVaultError('passkey_not_approver', 'this passkey is no approver of the vault')
+    throw createVaultError('passkey_not_approver', 'this passkey is not an approver of the vault')
   }
   const details = describeApprovalsFault(fault)
-  throw createVaultError('approval_invalid', 'the vault would not accept this approval', { details })
+  throw createVaultError('approval_invalid', 'the vault would reject this approval', { details })
 }
 
-/** `checkApprovals` for something prepared. */
-export function judgeApprovals(
+/** `checkApprovals` for a prepared request. */
+export function checkPreparedApprovals(
   { policy, address: vaultAddress, kind, digest }: Prepared,
   approvals: readonly Approval[],
   { required, nowMs }: { required: number; nowMs: number },

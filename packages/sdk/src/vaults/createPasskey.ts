@@ -4,29 +4,29 @@ import { createError } from '../client/errors.ts'
 import { createVaultError } from './errors.ts'
 
 export type CreatePasskeyParameters = {
-  /** What the user's passkeys list shows, such as an email address. */
+  /** The name in the user's list of passkeys, such as an e-mail address. */
   name: string
-  /** The same, for people; the name if it is not given. */
+  /** Defaults to `name`. */
   displayName?: string | undefined
   /**
-   * The domain that the passkey belongs to: this page's host if it is not given, or a domain above it. A passkey of a domain that is
-   * lost can approve nothing any more.
+   * The passkey's domain: this page's host (the default) or a parent domain. If you lose the domain, the passkey can't approve any
+   * more.
    */
   rpId?: string | undefined
-  /** What some browsers show of the site; `rpId` if it is not given. */
+  /** The site's name in some browsers. Defaults to `rpId`. */
   rpName?: string | undefined
-  /** Where approving pages may be: this page's origin if it is not given. */
+  /** The origins of pages that may approve. Defaults to this page's origin. */
   origins?: readonly string[] | undefined
-  /** Ids of passkeys that exist already: their authenticators make no second one. */
+  /** Ids of existing passkeys. Their authenticators don't create another one. */
   excludeCredentialIds?: readonly string[] | undefined
   signal?: AbortSignal | undefined
 }
 
-/** How to ask for a passkey again. The policy has none of it: the app keeps it. */
+/** What the app must store to ask for the passkey again. It is not in the policy. */
 export type PasskeyCredential = {
   /** base64url. */
   credentialId: string
-  /** How the authenticator is reached, such as `internal` or `hybrid`. */
+  /** Such as `internal` or `hybrid`. */
   transports: readonly string[]
 }
 
@@ -37,11 +37,11 @@ export type Passkey = PasskeyCredential & {
 
 /** COSE: ECDSA with SHA-256, on P-256. */
 const ES256 = -7
-/** RFC 5480: SubjectPublicKeyInfo of a point of P-256; the point follows. */
+/** RFC 5480: SubjectPublicKeyInfo of P-256, before the point. */
 const SPKI_PREFIX = '3059301306072a8648ce3d020106082a8648ce3d030107034200'
 
 /**
- * Makes a passkey that can approve: discoverable, of ES256, with user verification. Call it in the handler of a click.
+ * Creates a passkey that can approve: discoverable, ES256, with user verification. Call it in a click handler.
  *
  * @example
  * const { approver, credentialId, transports } = await createPasskey({ name: 'ada@example.com' })
@@ -56,7 +56,7 @@ export async function createPasskey(parameters: CreatePasskeyParameters): Promis
       publicKey: {
         rp: { id: rpId, name: parameters.rpName ?? rpId },
         user: { id: crypto.getRandomValues(new Uint8Array(32)), name, displayName },
-        // Nobody checks it: there is no attestation, and the key counts only by what it signs later.
+        // Not checked, because there is no attestation.
         challenge: crypto.getRandomValues(new Uint8Array(32)),
         pubKeyCredParams: [{ type: 'public-key', alg: ES256 }],
         authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
@@ -82,12 +82,11 @@ function readPoint(response: AuthenticatorAttestationResponse): string {
   const point = spki.slice(SPKI_PREFIX.length)
   // Uncompressed, and nothing after it.
   if (!spki.startsWith(SPKI_PREFIX) || !/^04[0-9a-f]{128}$/.test(point)) {
-    throw createVaultError('passkey_unsuitable', 'the authenticator made a key of another kind than ES256')
+    throw createVaultError('passkey_unsuitable', 'the authenticator did not create an ES256 key')
   }
   return point
 }
 
-/** How WebAuthn names a passkey that the app has kept. */
 export function toDescriptor({
   credentialId,
   transports,
@@ -105,21 +104,20 @@ function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
   }
 }
 
-/** Longer than anybody looks for a phone. */
 export const PASSKEY_TIMEOUT_MS = 5 * 60_000
 
-/** Of the page. Throws `passkey_unsupported` where there is none. */
+/** The page's origin. Throws `passkey_unsupported` if there is none. */
 export function getOrigin(): string {
   const origin = globalThis.location?.origin
-  if (!origin || origin === 'null') throw unsupported('this is no page that could have a passkey')
+  if (!origin || origin === 'null') throw unsupported('the page has no origin')
   return origin
 }
 
-/** Runs a ceremony of WebAuthn; every failure is a `ServiceError`. */
+/** Runs a WebAuthn ceremony. Rejects only with a `ServiceError`. */
 export async function runCeremony(
   ceremony: (credentials: CredentialsContainer) => Promise<Credential | null>,
 ): Promise<PublicKeyCredential> {
-  // A page that is not secure has neither.
+  // Missing outside a secure context.
   const credentials = globalThis.PublicKeyCredential && globalThis.navigator?.credentials
   if (!credentials) throw unsupported('no WebAuthn, or the page is not secure')
   let credential: Credential | null
@@ -128,25 +126,25 @@ export async function runCeremony(
   } catch (cause) {
     throw toPasskeyError(cause)
   }
-  if (credential === null) throw createVaultError('passkey_failed', 'the browser gave no passkey')
+  if (credential === null) throw createVaultError('passkey_failed', 'the browser returned no passkey')
   return credential as PublicKeyCredential
 }
 
-/** WebAuthn §5.1.3 and §5.1.4 say which exception means what. A refusal and a timeout look the same on purpose. */
+/** The exceptions of WebAuthn §5.1.3 and §5.1.4. A refusal and a timeout are the same by design. */
 function toPasskeyError(cause: unknown) {
   const name = cause instanceof Error ? cause.name : ''
   if (name === 'NotAllowedError' || name === 'AbortError') {
     return createVaultError('passkey_cancelled', 'the passkey was not used', { cause })
   }
   if (name === 'InvalidStateError') {
-    return createVaultError('passkey_exists', 'the authenticator holds one of these passkeys already', { cause })
+    return createVaultError('passkey_exists', 'the authenticator already holds one of these passkeys', { cause })
   }
   if (name === 'NotSupportedError' || name === 'ConstraintError') {
-    return createVaultError('passkey_unsuitable', 'the authenticator makes no such key', { cause })
+    return createVaultError('passkey_unsuitable', 'the authenticator cannot create such a key', { cause })
   }
-  return createVaultError('passkey_failed', 'the browser refused', { details: name || undefined, cause })
+  return createVaultError('passkey_failed', 'the browser failed', { details: name || undefined, cause })
 }
 
 function unsupported(details: string) {
-  return createVaultError('passkey_unsupported', 'there are no passkeys here', { details })
+  return createVaultError('passkey_unsupported', 'passkeys are not available', { details })
 }

@@ -1,56 +1,56 @@
 import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
 
 /**
- * Why something about a vault did not happen, each with what the caller should do. Nothing was signed. The first seven are the
- * service's own codes: those with a `status` came from it, the others were found before it was asked.
+ * The codes of vaults, each with what the caller should do. Nothing was signed. The first seven are also codes of the service: with a
+ * `status` the service returned them, without one the SDK found the error first.
  */
 const codes = {
   /** Change the request, or use another vault: no rule allows this. `details` says why in words. */
   policy_refused: true,
-  /** Have more passkeys approve: `prepare`, `approve` on each device, then `signPrepared` with all approvals. */
+  /** Get more approvals: `prepare`, `approve` on each device, then `signPrepared` with all of them. */
   approvals_missing: true,
-  /** Approve again: one of the approvals is not for exactly this, not by an approver, or over. */
+  /** Approve again: an approval is for another request, not by an approver, or expired. */
   approval_invalid: true,
-  /** Use a vault of `listVaults`: the user who is signed in has no such vault. */
+  /** Use a vault of `listVaults`: the signed-in user has no such vault. */
   vault_not_found: true,
-  /** Use one of the vaults that are there. */
+  /** Use an existing vault. */
   too_many_vaults: true,
-  /** Call `createVault` again with the same policy: it is not read back from IPFS yet. */
+  /** Call `createVault` again with the same policy: the service couldn't read it back from IPFS yet. */
   policy_not_pinned: true,
   /** Fix the policy. */
   invalid_policy: true,
-  /** Distrust the service: it answered another vault than that of the policy. Send nothing to its address. */
+  /** Don't trust the service: it returned another vault. Send nothing to its address. */
   vault_mismatch: true,
-  /** Prepare again: what was received is not what `prepare` gives, or was cut. */
+  /** Prepare again: the text is incomplete or not the output of `prepare`. */
   prepared_malformed: true,
-  /** Do not approve, distrust the sender: digest, policy hash or number of approvals do not follow from what is shown. */
+  /** Don't approve: digest, policy hash or number of approvals don't match the content. Don't trust the sender. */
   prepared_mismatch: true,
-  /** Prepare again, and have it approved again: its time is over. */
+  /** Prepare and approve again: it has expired. */
   prepared_expired: true,
-  /** Set the clock of this device, or of the one that prepared it: by this one it would hold for more than 24 hours from now. */
+  /** Correct the clock of this device or of the one that prepared it: here, the approval would last longer than 24 hours. */
   prepared_early: true,
-  /** Prepare again: another transaction took its nonce. If this one was sent before, look in the history first. */
+  /** Prepare again: another transaction used the nonce. If this one may have been sent, look in the history first. */
   nonce_taken: true,
   /** Use a browser with WebAuthn, over https. */
   passkey_unsupported: true,
-  /** Ask again when the user wants to: the dialog was closed, or nobody answered it. */
+  /** Ask again when the user wants to: the dialog was closed or timed out. */
   passkey_cancelled: true,
-  /** Use the passkey that is there: this authenticator holds one of those that were excluded. */
+  /** Use the existing passkey: this authenticator holds an excluded one. */
   passkey_exists: true,
-  /** Use another authenticator: this one makes no discoverable key of ES256. */
+  /** Use another authenticator: this one can't create a discoverable ES256 key. */
   passkey_unsuitable: true,
-  /** Open the page of an approver: none of the vault's passkeys works on this one. `details` names the pages. */
+  /** Open an approver's page, which `details` names: none of the vault's passkeys works on this one. */
   passkey_elsewhere: true,
-  /** Choose another passkey: the one that answered is no approver of this vault. */
+  /** Choose another passkey: this one is not an approver of the vault. */
   passkey_not_approver: true,
-  /** See `cause`: the browser refused for another reason, such as an `rpId` that is not of this page. */
+  /** See `cause`: the browser failed for another reason, such as an `rpId` of another page. */
   passkey_failed: true,
 } as const
 
 export type VaultErrorCode = keyof typeof codes
 
 /**
- * Narrows to an error about a vault, by the service or by the SDK, so that its code can be switched over.
+ * Narrows an error of the service or the SDK to the codes of vaults.
  *
  * @example
  * if (isVaultError(error) && error.code === 'approvals_missing') …

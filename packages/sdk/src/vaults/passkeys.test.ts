@@ -17,13 +17,13 @@ describe('createPasskey', () => {
     authenticator = createTestPasskeys({ origin: 'https://vault.example' })
     uninstall = authenticator.install()
   })
-  // In this order: what was stubbed last goes first.
+  // In reverse order of the stubs.
   afterEach(() => {
     vi.unstubAllGlobals()
     uninstall()
   })
 
-  test('asks for a discoverable key of ES256 with user verification, of this page', async () => {
+  test('requests a discoverable ES256 key of this page with user verification', async () => {
     const create = vi.spyOn(navigator.credentials, 'create')
     const { approver, credentialId, transports } = await createPasskey({ name: 'ada@example.com' })
     expect(approver).toMatchObject({ rpId: 'vault.example', origins: ['https://vault.example'] })
@@ -38,20 +38,20 @@ describe('createPasskey', () => {
     })
   })
 
-  test('a dialog that the user closes is typed, and the next one works', async () => {
+  test('rejects with passkey_cancelled if the user closes the dialog; the next one works', async () => {
     authenticator.cancelNext()
     expect((await toFailure(createPasskey({ name: 'ada' }))).code).toBe('passkey_cancelled')
     expect((await createPasskey({ name: 'ada' })).credentialId).toBeTruthy()
   })
 
-  test('an authenticator that holds an excluded passkey makes no second one', async () => {
+  test('rejects with passkey_exists for an excluded passkey', async () => {
     const { credentialId } = await createPasskey({ name: 'ada' })
     const excludeCredentialIds = [credentialId]
     expect((await toFailure(createPasskey({ name: 'ada', excludeCredentialIds }))).code).toBe('passkey_exists')
     expect(authenticator.credentialIds).toEqual([credentialId])
   })
 
-  test('a domain that is not this page’s is the browser’s refusal', async () => {
+  test('rejects with passkey_failed for another page’s domain', async () => {
     const error = await toFailure(createPasskey({ name: 'ada', rpId: 'other.example' }))
     expect(error).toMatchObject({ code: 'passkey_failed', details: 'SecurityError' })
   })
@@ -60,7 +60,7 @@ describe('createPasskey', () => {
     ['no WebAuthn', () => vi.stubGlobal('PublicKeyCredential', undefined)],
     ['no page', () => vi.stubGlobal('location', undefined)],
     ['a page without an origin', () => vi.stubGlobal('location', { origin: 'null' })],
-  ])('%s: passkey_unsupported', async (_name, remove) => {
+  ])('rejects with passkey_unsupported: %s', async (_name, remove) => {
     remove()
     expect((await toFailure(createPasskey({ name: 'ada' }))).code).toBe('passkey_unsupported')
   })
@@ -70,7 +70,7 @@ describe('createPasskey', () => {
     ['ConstraintError', 'passkey_unsuitable'],
     ['AbortError', 'passkey_cancelled'],
     ['UnknownError', 'passkey_failed'],
-  ])('the browser’s %s is %s', async (name, code) => {
+  ])('the browser’s %s becomes %s', async (name, code) => {
     vi.spyOn(navigator.credentials, 'create').mockRejectedValue(new DOMException('no', name))
     expect((await toFailure(createPasskey({ name: 'ada' }))).code).toBe(code)
   })
@@ -84,7 +84,7 @@ describe('createPasskey', () => {
     ['a byte too many', -7, `${prefix}${point}00`],
     ['a byte too few', -7, `${prefix}${point.slice(2)}`],
     ['a point of another curve', -7, `${prefix.replace('0107034200', '0108034200')}${point}`],
-  ])('%s is no key that could approve', async (_name, algorithm, spki) => {
+  ])('rejects %s', async (_name, algorithm, spki) => {
     const response = {
       getPublicKeyAlgorithm: () => algorithm,
       getPublicKey: () => (spki === undefined ? null : fromHex(spki).buffer),
@@ -93,7 +93,7 @@ describe('createPasskey', () => {
     expect((await toFailure(createPasskey({ name: 'ada' }))).code).toBe('passkey_unsuitable')
   })
 
-  test('an id that is not base64url is a fault of the caller', async () => {
+  test('rejects an id that is not base64url with invalid_request', async () => {
     expect((await toFailure(createPasskey({ name: 'ada', excludeCredentialIds: ['§'] }))).code).toBe('invalid_request')
   })
 })
@@ -126,7 +126,7 @@ describe('approve', () => {
       },
     )
 
-  test('on another device: the JSON alone is enough, no session and no service', async () => {
+  test('needs only the JSON on another device, no session and no service', async () => {
     const text = JSON.stringify(prepared)
     started.service.signOut()
     const before = started.service.requests.length
@@ -137,19 +137,19 @@ describe('approve', () => {
     expect(judge(approval, { vaultAddress: bob })).toMatchObject({ valid: false })
   })
 
-  test.each([0, 1] as const)('finds out whose passkey it was, of two: %i', async (index) => {
+  test.each([0, 1] as const)('finds the approver of two: %i', async (index) => {
     const { credentialId, approver } = started.passkeys[index]
     const approval = await approve(prepared, { credentials: [{ credentialId }] })
     expect(prepared.policy.approvers[approval.approver]?.publicKey).toBe(approver.publicKey)
   })
 
-  test('a passkey of this site that is no approver is refused', async () => {
+  test('rejects a passkey of this site that is not an approver', async () => {
     const { credentialId, transports } = await createPasskey({ name: 'stranger' })
     const error = await toFailure(approve(prepared, { credentials: [{ credentialId, transports }] }))
     expect(error.code).toBe('passkey_not_approver')
   })
 
-  test('a digest that is not that of the content is refused, and nobody is asked', async () => {
+  test('rejects a digest of other content without a dialog', async () => {
     const get = vi.spyOn(navigator.credentials, 'get')
     const other = { ...prepared, digest: `0x${'ab'.repeat(32)}` } as Prepared
     expect((await toFailure(approve(other))).code).toBe('prepared_mismatch')
@@ -159,13 +159,13 @@ describe('approve', () => {
   test.each([
     ['has ended', -1, 'prepared_expired'],
     ['ends more than 24 hours from now', 86_400_000 + 60_000, 'prepared_early'],
-  ])('what %s is refused, and nobody is asked', async (_, inMs, code) => {
+  ])('rejects a request that %s without a dialog', async (_, inMs, code) => {
     const get = vi.spyOn(navigator.credentials, 'get')
     expect((await toFailure(approve({ ...prepared, expiresMs: Date.now() + inMs }))).code).toBe(code)
     expect(get).not.toHaveBeenCalled()
   })
 
-  test('on a page where no approver works, the error names the pages that it would work on', async () => {
+  test('names the approvers’ pages if none works on this page', async () => {
     vi.stubGlobal('location', { origin: 'https://elsewhere.example' })
     const error = await toFailure(approve(prepared))
     expect(error).toMatchObject({ code: 'passkey_elsewhere', details: 'open https://vault.example' })
@@ -173,7 +173,7 @@ describe('approve', () => {
     expect((await toFailure(approve(prepared, { rpId: 'other.example' }))).code).toBe('passkey_elsewhere')
   })
 
-  test('of approvers on several pages only those of this one count, and the others are no fault of the passkey', async () => {
+  test('tries only the approvers of this page', async () => {
     const [one, two] = started.passkeys
     const elsewhere = { ...one.approver, rpId: 'other.example', origins: ['https://other.example'] }
     const above = { ...one.approver, origins: ['https://sub.vault.example'] }
@@ -186,7 +186,7 @@ describe('approve', () => {
     }
   })
 
-  test('a vault without approvers has no page', async () => {
+  test('rejects a vault without approvers', async () => {
     const policy = { ...toPolicy([]), rules: toPolicy([]).rules.slice(0, 1) }
     const vault = await createVault(started.client, policy)
     const open = await prepare(started.client, vault, {
@@ -197,14 +197,14 @@ describe('approve', () => {
     expect((await toFailure(approve(open))).details).toBe('the vault has no approvers')
   })
 
-  test('a dialog that is closed, and a browser that gives nothing, are typed', async () => {
+  test('rejects with a code if the dialog is closed or the browser returns nothing', async () => {
     started.authenticator.cancelNext()
     expect((await toFailure(approve(prepared))).code).toBe('passkey_cancelled')
     vi.spyOn(navigator.credentials, 'get').mockResolvedValueOnce(null)
     expect((await toFailure(approve(prepared))).code).toBe('passkey_failed')
   })
 
-  test('an assertion that the vault would not accept is refused here: in a frame of another site', async () => {
+  test('rejects an assertion that the vault would reject: in a frame of another site', async () => {
     const { get } = navigator.credentials
     vi.spyOn(navigator.credentials, 'get').mockImplementationOnce(async (options) => {
       const { response } = (await get.call(navigator.credentials, options)) as unknown as {

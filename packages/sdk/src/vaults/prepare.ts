@@ -12,7 +12,7 @@ import { createPrepared, type Prepared, type VaultContent } from './prepared.ts'
 import { toVaultClient } from './toVaultClient.ts'
 import type { Vault } from './vault.ts'
 
-/** What a vault is to sign: as the client takes it, with its kind. */
+/** A request of the client, with its kind. */
 export type PrepareRequest =
   | ({ kind: 'transaction' } & SignRequest)
   | ({ kind: 'message' } & SignMessageRequest)
@@ -20,20 +20,20 @@ export type PrepareRequest =
 
 export type PrepareOptions = {
   /**
-   * How long its approvals hold: an hour if it is not given, at most 24, of which ten minutes are left out for clocks that differ. Keep it
-   * short: what waits can be sent later.
+   * How long approvals are valid: an hour by default, at most 24 hours minus ten minutes for clocks that differ. Keep it short, because
+   * an approved transaction can be sent until then.
    */
   validForMs?: number | undefined
 }
 
 const VALID_FOR_MS = 60 * 60 * 1000
-/** An approval that ends later than 24 hours from now counts nowhere, by a clock that may be this far behind. */
+/** Approvals that end in more than 24 hours are invalid. Other clocks may be this far behind. */
 const CLOCK_MARGIN_MS = 10 * 60 * 1000
 
 /**
- * Fixes what a vault is to sign, nonce and fees of a transaction included, so that it can be approved on other devices. `approvals` of
- * the answer is how many the vault's rules ask for; rejects with `policy_refused` where they allow it to nobody. Nothing is reserved:
- * what is sent from the vault meanwhile takes the nonce.
+ * Fixes a request with a transaction's nonce and fees, so that it can be approved on other devices. `approvals` of the result is how many
+ * the rules require. Rejects with `policy_refused` if no rule allows the request. Doesn't reserve the nonce: another transaction of the
+ * vault can use it first.
  *
  * @example
  * const prepared = await prepare(client, vault, { kind: 'transaction', to: '0x…', value: '5' })
@@ -45,19 +45,19 @@ export async function prepare(
   { validForMs = VALID_FOR_MS }: PrepareOptions = {},
 ): Promise<Prepared> {
   if (!(validForMs > 0 && validForMs <= MAX_APPROVAL_MS)) {
-    throw createError('invalid_request', 'approvals hold for at most 24 hours', { details: '`validForMs`' })
+    throw createError('invalid_request', 'approvals last at most 24 hours', { details: '`validForMs`' })
   }
-  const asked = await fix(client, vault, request)
+  const content = await createContent(client, vault, request)
   const { address, policy } = vault
   const expiresMs = Math.floor(Date.now() + Math.min(validForMs, MAX_APPROVAL_MS - CLOCK_MARGIN_MS))
-  return createPrepared(asked, { address, policy, expiresMs })
+  return createPrepared(content, { address, policy, expiresMs })
 }
 
-async function fix(client: ServiceClient, vault: Vault, request: PrepareRequest): Promise<VaultContent> {
+async function createContent(client: ServiceClient, vault: Vault, request: PrepareRequest): Promise<VaultContent> {
   const { chainId } = client.config
   if (request.kind === 'message') return withoutDigest(parseMessage(request))
   if (request.kind === 'typed-data') return withoutDigest(parseTypedData(request, chainId))
-  if (request.kind !== 'transaction') throw createError('invalid_request', 'a vault signs nothing of this kind')
+  if (request.kind !== 'transaction') throw createError('invalid_request', 'a vault does not sign this kind')
   const { kind, ...transaction } = request
   const call = parseSignRequest(transaction)
   const vaultClient = toVaultClient(client, vault)
@@ -68,6 +68,6 @@ async function fix(client: ServiceClient, vault: Vault, request: PrepareRequest)
   return { kind, content: toTxMetadata({ chainId, ...call, ...nonceAndFees }) }
 }
 
-function withoutDigest({ digest: _, ...asked }: OffChain): VaultContent {
-  return asked
+function withoutDigest({ digest: _, ...content }: OffChain): VaultContent {
+  return content
 }

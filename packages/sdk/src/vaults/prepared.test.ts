@@ -24,17 +24,16 @@ const requests: Record<string, PrepareRequest> = {
   'typed data': typedData,
 }
 
-/** `parsePrepared` throws at once. */
 const toCode = (value: unknown) => toFailure(Promise.resolve().then(() => parsePrepared(value)))
 
 describe('prepare', () => {
-  test.each(Object.entries(requests))('%s: another device reads the same from its JSON', async (_name, request) => {
+  test.each(Object.entries(requests))('another device parses the same request: %s', async (_name, request) => {
     const prepared = await prepare(started.client, started.vault, request)
     expect(parsePrepared(JSON.stringify(prepared))).toEqual(prepared)
     expect(parsePrepared(JSON.parse(JSON.stringify(prepared)))).toEqual(prepared)
   })
 
-  test('says how many approvals the rules ask for: none, one, two', async () => {
+  test('returns how many approvals the rules require: none, one, two', async () => {
     const { client, vault } = started
     const small = await prepare(client, vault, { kind: 'transaction', to: alice, value: '0.1' })
     const large = await prepare(client, vault, { kind: 'transaction', to: alice, value: '0.11' })
@@ -51,7 +50,7 @@ describe('prepare', () => {
       { ...typedData, primaryType: 'Permit', types: { Permit: typedData.types.Order } },
       /type/,
     ],
-  ])('%s is refused with the reason, before anybody is asked', async (_name, request, reason) => {
+  ])('rejects %s with the reason, before any approval', async (_name, request, reason) => {
     const { client, vault, service } = started
     const error = await toFailure(prepare(client, vault, request))
     expect(error.code).toBe('policy_refused')
@@ -64,17 +63,17 @@ describe('prepare', () => {
     ['no recipient', { kind: 'transaction' }, 'invalid_request'],
     ['half a surrogate pair', { kind: 'message', message: '\ud800' }, 'invalid_message'],
     ['typed data of another chain', { ...typedData, domain: { chainId: 1 } }, 'invalid_typed_data'],
-  ])('%s cannot be prepared', async (_name, request, code) => {
+  ])('rejects %s', async (_name, request, code) => {
     expect((await toFailure(prepare(started.client, started.vault, request as never))).code).toBe(code)
   })
 
-  test.each([0, -1, 86_400_001, Number.NaN])('approvals cannot hold for %d ms', async (validForMs) => {
+  test.each([0, -1, 86_400_001, Number.NaN])('rejects validForMs of %d', async (validForMs) => {
     const { client, vault } = started
     const error = await toFailure(prepare(client, vault, requests.message as PrepareRequest, { validForMs }))
     expect(error.code).toBe('invalid_request')
   })
 
-  test('another user who is signed in has no such vault', async () => {
+  test('rejects with vault_not_found for another user', async () => {
     const { client, vault } = started
     const error = await toFailure(
       prepare(client, { ...vault, address: `0x${'12'.repeat(20)}` }, requests.transaction as PrepareRequest),
@@ -100,7 +99,7 @@ describe('parsePrepared', () => {
     ['weaker rules', (value) => ({ ...value, policy: { ...value.policy, rules: value.policy.rules.slice(0, 2) } })],
     ['fewer approvals', (value) => ({ ...value, approvals: 0 })],
     ['approvals as a text', (value) => ({ ...value, approvals: '1' })],
-  ])('%s than the rest says: prepared_mismatch', async (_name, change) => {
+  ])('rejects %s than the content implies with prepared_mismatch', async (_name, change) => {
     expect((await toCode(change(prepared))).code).toBe('prepared_mismatch')
   })
 
@@ -123,11 +122,11 @@ describe('parsePrepared', () => {
     ['a member twice', (value) => JSON.stringify(value).replace('{', '{"version":1,')],
     ['text of a megabyte', (value) => JSON.stringify(value) + ' '.repeat(1_000_000)],
     ['nesting without end', () => '['.repeat(5_000) + ']'.repeat(5_000)],
-  ])('%s: prepared_malformed', async (_name, change) => {
+  ])('rejects with prepared_malformed: %s', async (_name, change) => {
     expect((await toCode(change(prepared))).code).toBe('prepared_malformed')
   })
 
-  test('typed data with two readings, and a message that is no hex, are malformed', async () => {
+  test('rejects ambiguous typed data and a message that is not hex', async () => {
     const { client, vault } = started
     const typed = await prepare(client, vault, typedData)
     const bare = { ...typed.content, types: { Order: [{ name: 'amount', type: 'uint' }] } }
@@ -136,7 +135,7 @@ describe('parsePrepared', () => {
     expect((await toCode({ ...message, content: { message: 'I agree.' } })).code).toBe('prepared_malformed')
   })
 
-  test('what the rules do not allow is refused with the reason, however it was made', async () => {
+  test('rejects a request that the rules forbid, even if it was not created by prepare', async () => {
     const error = await toCode({ ...prepared, content: { ...prepared.content, chainId: 1 } })
     expect(error.code).toBe('policy_refused')
     expect(error.details).toContain('chain')

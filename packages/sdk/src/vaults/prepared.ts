@@ -25,15 +25,15 @@ import {
 import { createVaultError } from './errors.ts'
 import { toPolicyHash } from './vault.ts'
 
-/** What a vault is asked to sign. */
+/** The content that a vault signs. */
 export type VaultContent = { kind: 'transaction'; content: TxMetadata } | OffChainContent
 
 /**
- * How many approvals a policy asks for; throws `policy_refused` where no rule allows the request. It is the code that decides in the
- * enclave, but for the time: when a schedule lets a nonce through, only the service's sample says.
+ * How many approvals a policy requires. Throws `policy_refused` if no rule allows the content. Uses the enclave's code, except for the
+ * time of a schedule, which only the service's sample decides.
  */
-export function checkRequest(policy: Policy, asked: VaultContent): number {
-  const verdict = checkPolicy(policy, toPolicyRequest(policy, asked))
+export function checkRequest(policy: Policy, content: VaultContent): number {
+  const verdict = checkPolicy(policy, toPolicyRequest(policy, content))
   if (verdict.allowed) return verdict.approvals
   const details = describeRefusal(policy, verdict).join(' ')
   throw createVaultError('policy_refused', 'the rules of the vault do not allow this', { details })
@@ -44,36 +44,36 @@ export function approvalsMissing(missing: number) {
   return createVaultError('approvals_missing', 'more approvals are needed', { details })
 }
 
-function toPolicyRequest({ time: [source] = [] }: Policy, asked: VaultContent): PolicyRequest {
-  if (asked.kind !== 'transaction') return asked
-  const { kind, content: txMetadata } = asked
-  // A sample at the end of all days: the clock of this device decides nothing.
+function toPolicyRequest({ time: [source] = [] }: Policy, request: VaultContent): PolicyRequest {
+  if (request.kind !== 'transaction') return request
+  const { kind, content: txMetadata } = request
+  // The latest possible time, so that this device's clock decides nothing.
   const sample: TimedSample | undefined = source && { source, timeMs: Number.MAX_SAFE_INTEGER }
   return { kind, txMetadata, ...(sample && { sample }) }
 }
 
 /**
- * What a vault is to sign, fixed to the last byte. It is plain JSON: `JSON.stringify` it, and read it on another device with
- * `parsePrepared`. Whoever gets it learns what is to be signed.
+ * The exact content that a vault signs, as plain JSON. `JSON.stringify` it and read it on another device with `parsePrepared`. It is not
+ * encrypted.
  */
 export type Prepared = VaultContent & {
   version: 1
-  /** Of the vault. */
+  /** The vault's address. */
   address: Hex
   policy: Policy
   policyHash: string
-  /** What the vault signs: the hash of `content`. */
+  /** The hash of `content`, which the vault signs. */
   digest: Hex
-  /** How many the policy asks for. */
+  /** How many the policy requires. */
   approvals: number
-  /** When the approvals of it end, in milliseconds since 1970. */
+  /** When its approvals expire, in milliseconds since 1970. */
   expiresMs: number
 }
 
-/** Policy, content and what escaping may add. */
+/** Policy and content, with escapes. */
 const MAX_BYTES = 262_144
 const MAX_DEPTH = 24
-/** ECMA-262 §21.4.1.1: a page that shows a later time than that fails instead. */
+/** ECMA-262 §21.4.1.1: the latest valid Date. */
 const MAX_DATE_MS = 8.64e15
 const MEMBERS = [
   'version',
@@ -87,26 +87,26 @@ const MEMBERS = [
   'expiresMs',
 ] as const
 
-/** Puts together what follows from content and policy. Throws `policy_refused`. */
+/** Computes the members that follow from content and policy. Throws `policy_refused`. */
 export function createPrepared(
-  asked: VaultContent,
+  content: VaultContent,
   { address, policy, expiresMs }: Pick<Prepared, 'address' | 'policy' | 'expiresMs'>,
 ): Prepared {
-  const digest = toDigest(asked)
-  const approvals = checkRequest(policy, asked)
-  return { version: 1, ...asked, address, policy, policyHash: toPolicyHash(policy), digest, approvals, expiresMs }
+  const digest = toDigest(content)
+  const approvals = checkRequest(policy, content)
+  return { version: 1, ...content, address, policy, policyHash: toPolicyHash(policy), digest, approvals, expiresMs }
 }
 
 /**
- * Reads what another device has prepared: its text, or the value of its JSON. Digest, policy hash and number of approvals are computed
- * again, so that what is approved is what is shown. Throws `prepared_malformed`, `prepared_mismatch` and `policy_refused`.
+ * Parses a prepared request of another device, as JSON text or as a value. Recomputes digest, policy hash and number of approvals, so
+ * that the approval covers what the page shows. Throws `prepared_malformed`, `prepared_mismatch` and `policy_refused`.
  *
  * @example
  * const prepared = parsePrepared(await file.text())
  */
 export function parsePrepared(given: unknown): Prepared {
   const value = typeof given === 'string' ? parseText(given) : given
-  const { version, address, policy, policyHash, digest, approvals, expiresMs, ...asked } = readMembers(
+  const { version, address, policy, policyHash, digest, approvals, expiresMs, ...content } = readMembers(
     value,
     { required: MEMBERS },
     malformed,
@@ -116,7 +116,7 @@ export function parsePrepared(given: unknown): Prepared {
   if (!isNatural(expiresMs) || expiresMs > MAX_DATE_MS) throw malformed('expiresMs')
   const prepared = read(() => {
     assertPolicy(policy)
-    return createPrepared(parseContent(asked), { address, policy, expiresMs })
+    return createPrepared(parseContent(content), { address, policy, expiresMs })
   })
   for (const [name, claimed] of Object.entries({ policyHash, digest, approvals })) {
     if (prepared[name as 'digest'] !== claimed) throw mismatch(name)
@@ -124,10 +124,10 @@ export function parsePrepared(given: unknown): Prepared {
   return prepared
 }
 
-/** Throws `prepared_expired` where an approval of it would count no more, and `prepared_early` where it would not yet. */
+/** Throws `prepared_expired` or `prepared_early` if an approval is no longer or not yet valid. */
 export function assertInTime({ expiresMs }: Prepared, nowMs: number): void {
   if (expiresMs <= nowMs) {
-    throw createVaultError('prepared_expired', 'this cannot be approved any more', { details: 'it has ended' })
+    throw createVaultError('prepared_expired', 'this can no longer be approved', { details: 'it has expired' })
   }
   if (expiresMs <= nowMs + MAX_APPROVAL_MS) return
   const details = 'it ends more than 24 hours from now'
@@ -144,12 +144,12 @@ function parseContent({ kind, content }: { kind: unknown; content: unknown }): V
   return parseOffChainContent(kind, content, malformed)
 }
 
-/** As the enclave hashes it. Refuses what has no one reading. */
-function toDigest(asked: VaultContent): Hex {
-  return toPrefixedHex(asked.kind === 'transaction' ? hashUnsignedTransaction(asked.content) : hashContent(asked))
+/** As the enclave computes it. Throws for ambiguous content. */
+function toDigest(request: VaultContent): Hex {
+  return toPrefixedHex(request.kind === 'transaction' ? hashUnsignedTransaction(request.content) : hashContent(request))
 }
 
-/** What cannot be read at all is malformed. A refusal by the policy stays one. */
+/** Turns errors of parsing into `prepared_malformed`, except `policy_refused`. */
 function read<R>(parse: () => R): R {
   try {
     return parse()
@@ -161,13 +161,13 @@ function read<R>(parse: () => R): R {
 }
 
 function malformed(details: string, cause?: unknown) {
-  return createVaultError('prepared_malformed', 'this is nothing that a vault could be asked to sign', {
+  return createVaultError('prepared_malformed', 'malformed prepared request', {
     details,
     cause,
   })
 }
 
 function mismatch(name: string) {
-  const details = `${name} does not follow from what is shown`
-  return createVaultError('prepared_mismatch', 'this was tampered with', { details })
+  const details = `${name} does not match the content`
+  return createVaultError('prepared_mismatch', 'the prepared request was changed', { details })
 }

@@ -28,7 +28,7 @@ const typedData = {
 const ask = (request: PrepareRequest, validForMs?: number) =>
   prepare(started.client, started.vault, request, { validForMs })
 
-/** As each of the owners would, on a device of their own. */
+/** Approves as each owner would on their device. */
 const approveWith = (prepared: Prepared, index: 0 | 1) => {
   const { credentialId } = started.passkeys[index]
   return approve(parsePrepared(JSON.stringify(prepared)), { credentials: [{ credentialId }] })
@@ -40,7 +40,7 @@ describe('sendPrepared', () => {
   beforeEach(start)
   afterEach(stop)
 
-  test('sends exactly what was approved, from the vault, with a proof of the vault', async () => {
+  test('sends exactly the approved transaction from the vault, with its proof', async () => {
     const { client, service, vault } = started
     const prepared = await ask(large)
     const { txHash, attestationSlug } = await sendPrepared(client, prepared, [await approveWith(prepared, 1)])
@@ -50,7 +50,7 @@ describe('sendPrepared', () => {
     expect(transactions.map(({ walletAddress }) => walletAddress)).toEqual([vault.address, undefined])
   })
 
-  test('a nonce that was taken meanwhile: its own error, and nothing is signed', async () => {
+  test('rejects with nonce_taken before signing if the nonce was used', async () => {
     const prepared = await ask(large)
     const approval = await approveWith(prepared, 0)
     await signAndSend(started.client, { to: alice, value: '0.01', wallet: started.vault })
@@ -64,7 +64,7 @@ describe('sendPrepared', () => {
     expect(countSigned()).toBe(before)
   })
 
-  test('the same approval pays once: the second time its nonce is taken', async () => {
+  test('the same approval pays only once', async () => {
     const prepared = await ask(large)
     const approvals = [await approveWith(prepared, 0)]
     await sendPrepared(started.client, prepared, approvals)
@@ -72,14 +72,14 @@ describe('sendPrepared', () => {
     expect(started.service.transactions).toHaveLength(2)
   })
 
-  test('two at once: one is sent, the other finds its nonce taken', async () => {
+  test('of two concurrent calls, one sends and the other fails with nonce_taken', async () => {
     const prepared = await ask(large)
     const approvals = [await approveWith(prepared, 0)]
     const results = await Promise.allSettled([1, 2].map(() => sendPrepared(started.client, prepared, approvals)))
     expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
   })
 
-  test('a failed broadcast says what was signed', async () => {
+  test('the error of a failed broadcast has `signed`', async () => {
     const prepared = await ask(large)
     const approvals = [await approveWith(prepared, 0)]
     started.service.failNext('eth_sendRawTransaction', { code: -32000, message: 'insufficient funds' })
@@ -88,7 +88,7 @@ describe('sendPrepared', () => {
     expect(error.signed?.attestationSlug).toBeTruthy()
   })
 
-  test('an RPC that answers nonsense for the nonce: nothing is signed', async () => {
+  test('does not sign if the RPC returns an invalid nonce', async () => {
     const prepared = await ask(large)
     const approvals = [await approveWith(prepared, 0)]
     const before = countSigned()
@@ -97,7 +97,7 @@ describe('sendPrepared', () => {
     expect(countSigned()).toBe(before)
   })
 
-  test('only transactions are sent, and only on the client’s chain', async () => {
+  test('sends only transactions of the client’s chain', async () => {
     const { client } = started
     const prepared = await ask(message)
     expect((await toFailure(sendPrepared(client, prepared))).code).toBe('invalid_request')
@@ -108,16 +108,16 @@ describe('sendPrepared', () => {
   })
 })
 
-/** Its last byte, of a signature that is another each time, becomes another one. */
+/** Changes the last byte, which differs in each run. */
 const changeEnd = (hex: string) => `${hex.slice(0, -2)}${hex.endsWith('00') ? '01' : '00'}`
 
 describe('signPrepared', () => {
-  // Nothing here is sent, so that no nonce is ever taken.
+  // Nothing is sent, so no nonce is used.
   beforeAll(start)
   afterAll(stop)
   afterEach(() => vi.useRealTimers())
 
-  test('gives a transaction’s bytes, and sends nothing', async () => {
+  test('returns a transaction’s bytes without sending it', async () => {
     const prepared = await ask(large)
     const signed = await signPrepared(started.client, prepared, [await approveWith(prepared, 0)])
     if (signed.kind !== 'transaction') throw new Error('another kind')
@@ -125,7 +125,7 @@ describe('signPrepared', () => {
     expect(started.service.transactions).toHaveLength(1)
   })
 
-  test('a message of two approvals, given in any order and one of them twice', async () => {
+  test('signs a message with two approvals in any order, one of them twice', async () => {
     const prepared = await ask(message)
     const [one, two] = [await approveWith(prepared, 0), await approveWith(prepared, 1)]
     for (const approvals of [
@@ -144,7 +144,7 @@ describe('signPrepared', () => {
     }
   })
 
-  test('typed data', async () => {
+  test('signs typed data', async () => {
     const prepared = await ask({ kind: 'typed-data', ...typedData })
     const signed = await signPrepared(started.client, prepared, [await approveWith(prepared, 0)])
     if (signed.kind !== 'typed-data') throw new Error('another kind')
@@ -156,7 +156,7 @@ describe('signPrepared', () => {
     )
   })
 
-  test('too few approvals: how many are missing, and nothing is asked', async () => {
+  test('reports how many approvals are missing before sending', async () => {
     const prepared = await ask(message)
     const before = countSigned()
     const none = await toFailure(signPrepared(started.client, prepared))
@@ -168,12 +168,12 @@ describe('signPrepared', () => {
 
   test.each<[string, (approval: Approval) => Approval]>([
     ['of another approver', (approval) => ({ ...approval, approver: 1 - approval.approver })],
-    ['of nobody', (approval) => ({ ...approval, approver: 2 })],
+    ['of no approver', (approval) => ({ ...approval, approver: 2 })],
     ['with another end', (approval) => ({ ...approval, expiresMs: approval.expiresMs + 1 })],
     ['with another signature', ({ signature, ...rest }) => ({ ...rest, signature: changeEnd(signature) })],
     ['in capitals', (approval) => ({ ...approval, clientDataJSON: approval.clientDataJSON.toUpperCase() })],
     ['with a member too many', (approval) => ({ ...approval, by: 'ada' }) as Approval],
-  ])('an approval %s: approval_invalid, and nothing is asked', async (_name, change) => {
+  ])('rejects an approval %s with approval_invalid before sending', async (_name, change) => {
     const prepared = await ask(large)
     const approval = change(await approveWith(prepared, 0))
     const before = countSigned()
@@ -181,14 +181,14 @@ describe('signPrepared', () => {
     expect(countSigned()).toBe(before)
   })
 
-  test('an approval of something else is none of this', async () => {
+  test('rejects an approval of another request', async () => {
     const [one, other] = [await ask(large), await ask({ ...large, value: '1.1' })]
     const error = await toFailure(signPrepared(started.client, other, [await approveWith(one, 0)]))
     expect(error.code).toBe('approval_invalid')
     expect(error.details).toContain('something else')
   })
 
-  test('approvals of 24 hours hold on a device whose clock is ten minutes behind, and not yet on one further behind', async () => {
+  test('accepts approvals of 24 hours with a clock ten minutes behind, and not further', async () => {
     const prepared = await ask(large, 86_400_000)
     const preparedMs = Date.now()
     vi.useFakeTimers({ toFake: ['Date'], now: preparedMs - 599_000 })
@@ -198,7 +198,7 @@ describe('signPrepared', () => {
     expect((await toFailure(signPrepared(started.client, prepared, [approval]))).code).toBe('prepared_early')
   })
 
-  test('an approval that has ended counts no more', async () => {
+  test('rejects an expired approval', async () => {
     const prepared = await ask(large, 60_000)
     const approval = await approveWith(prepared, 0)
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_001 })
@@ -212,14 +212,14 @@ describe('signPrepared', () => {
     ['approvals_missing', 403],
     ['approval_invalid', 403],
     ['vault_not_found', 404],
-  ] as const)('the service’s own %s keeps its code', async (code, status) => {
+  ] as const)('keeps the service’s code %s', async (code, status) => {
     const prepared = await ask(large)
     const approval = await approveWith(prepared, 0)
     started.service.failNext('POST /sign/digest', { code })
     expect(await toFailure(signPrepared(started.client, prepared, [approval]))).toMatchObject({ code, status })
   })
 
-  test('an opening that leaves an approval out is refused', async () => {
+  test('rejects an opening without an approval', async () => {
     const prepared = await ask(message)
     const approvals = [await approveWith(prepared, 0), await approveWith(prepared, 1)]
     const answer = globalThis.fetch

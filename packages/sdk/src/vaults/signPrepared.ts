@@ -9,26 +9,24 @@ import type { ServiceClient } from '../client/ServiceClient.ts'
 import { withSendLock } from '../client/sendLock.ts'
 import { type SignTransactionReturnType, signTransaction } from '../client/signTransaction.ts'
 import { offChainAnswer, type SignOffChainResult, verifyOffChain } from '../client/verifyOffChain.ts'
-import { judgeApprovals } from './approve.ts'
+import { checkPreparedApprovals } from './approve.ts'
 import { createVaultError } from './errors.ts'
 import { approvalsMissing, type Prepared, parsePrepared } from './prepared.ts'
 import { VaultClient } from './toVaultClient.ts'
 
 type PreparedTransaction = Prepared & { kind: 'transaction' }
 
-/** What `signPrepared` answers. */
 export type SignPreparedResult =
   | ({
       kind: 'transaction'
-      /** What a node takes. Anyone can broadcast it: it becomes public with its proof. */
+      /** For a node. It becomes public with its proof, and anyone can broadcast it. */
       serializedTransaction: Hex
     } & SignResult)
   | ({ kind: OffChainKind } & SignOffChainResult)
 
 /**
- * Has the vault sign what was prepared, with the approvals for it, in any order. They are checked here first, with the code that decides
- * in the enclave: `approvals_missing`, `approval_invalid`, `prepared_expired`, `prepared_early`. Rejects with `nonce_taken` where the nonce is not free any more. A transaction
- * is not broadcast: see `sendPrepared`.
+ * Signs a prepared request with its approvals, in any order, and doesn't broadcast it. Checks the approvals first, with the enclave's code:
+ * `approvals_missing`, `approval_invalid`, `prepared_expired`, `prepared_early`. Rejects with `nonce_taken` if the nonce was used.
  *
  * @example
  * const { signature, opening } = await signPrepared(client, prepared, [approval])
@@ -42,13 +40,12 @@ export async function signPrepared(
   const { kind } = prepared
   const list = toList(prepared, approvals)
   if (kind !== 'transaction') return { kind, ...(await signOffChain(client, prepared, list)) }
-  const { serializedTransaction, signed } = await signFixed(client, prepared, list)
+  const { serializedTransaction, signed } = await signPreparedTransaction(client, prepared, list)
   return { kind, serializedTransaction, ...signed }
 }
 
 /**
- * Has the vault sign a transaction that was prepared, and broadcasts it. An error with `signed` set came after the signing, as for
- * `signAndSend`.
+ * Signs a prepared transaction with its approvals and broadcasts it. If an error has `signed`, the transaction was signed.
  *
  * @example
  * const { txHash, attestationSlug } = await sendPrepared(client, prepared, approvals)
@@ -65,29 +62,29 @@ export async function sendPrepared(
   const list = toList(prepared, approvals)
   const { chainId, nonce } = prepared.content
   return withSendLock({ address: prepared.address, chainId }, async (line) => {
-    const { serializedTransaction, signed } = await signFixed(client, prepared, list)
+    const { serializedTransaction, signed } = await signPreparedTransaction(client, prepared, list)
     await broadcast(client.publicClient, { serializedTransaction, signed })
     line.last = { nonce, txHash: signed.txHash }
     return signed
   })
 }
 
-/** In the order of approvers, one of each. */
+/** Sorts the approvals by approver and removes duplicates. */
 function toList(prepared: Prepared, approvals: readonly Approval[]): readonly Approval[] {
   const byApprover = new Map(approvals.map((approval) => [approval.approver, approval]))
   const list = [...byApprover.values()].sort((left, right) => left.approver - right.approver)
-  const verdict = judgeApprovals(prepared, list, { required: prepared.approvals, nowMs: Date.now() })
+  const verdict = checkPreparedApprovals(prepared, list, { required: prepared.approvals, nowMs: Date.now() })
   if (verdict.valid) return list
   if (verdict.reason === 'approvals_missing') throw approvalsMissing(verdict.missing)
   const details = describeApprovalsFault(verdict)
   if (verdict.reason === 'approval_expired')
-    throw createVaultError('prepared_expired', 'an approval has ended', { details })
+    throw createVaultError('prepared_expired', 'an approval has expired', { details })
   if (verdict.reason === 'approval_too_long')
-    throw createVaultError('prepared_early', 'an approval does not hold yet', { details })
-  throw createVaultError('approval_invalid', 'an approval does not hold', { details })
+    throw createVaultError('prepared_early', 'an approval is not valid yet', { details })
+  throw createVaultError('approval_invalid', 'an approval is invalid', { details })
 }
 
-async function signFixed(
+async function signPreparedTransaction(
   client: ServiceClient,
   prepared: PreparedTransaction,
   approvals: readonly Approval[],
@@ -104,7 +101,7 @@ async function signFixed(
     client.verifyChain(),
   ])
   if (!isNatural(next)) throw rpcFailed(`the nonce is ${next}`)
-  // A signature would be public, and could do nothing.
+  // The signature would be useless and public.
   if (next > nonce) {
     const details = `it has nonce ${nonce}, the next one is ${next}`
     throw createVaultError('nonce_taken', 'another transaction took this nonce', { details })
@@ -125,7 +122,7 @@ async function signOffChain(
   approvals: readonly Approval[],
 ): Promise<SignOffChainResult> {
   const { address: wallet, digest, kind, content } = prepared
-  // For the client's chain or for none, as every typed data.
+  // Checks that the domain's chain is the client's or none.
   if (kind === 'typed-data') parseTypedData(content, client.config.chainId)
   const call = createCall(client.config.apiBaseUrl)
   const body = { ...content, wallet, approvals } as never

@@ -16,13 +16,13 @@ afterEach(() => started.stop())
 const countSigned = () => started.service.requests.filter((name) => name.startsWith('POST /sign/')).length
 
 describe('signAndSend with a vault', () => {
-  test('what needs no approval is signed by the vault and sent', async () => {
+  test('signs and sends a payment that needs no approval', async () => {
     const { client, service, vault } = started
     const { txHash } = await signAndSend(client, { to: alice, value: '0.1', wallet: vault })
     expect(service.transactions.at(-1)).toMatchObject({ hash: txHash, from: vault.address, to: alice })
   })
 
-  test('the vault and the user’s own wallet have nonces of their own', async () => {
+  test('the vault and the user’s own wallet have separate nonces', async () => {
     const { client, service, vault } = started
     await Promise.all([
       signAndSend(client, { to: alice, value: 1n, wallet: vault }),
@@ -37,14 +37,14 @@ describe('signAndSend with a vault', () => {
     ['more than may go without approval', { to: alice, value: '0.11' }, 'approvals_missing'],
     ['somebody else', { to: bob, value: 1n }, 'approvals_missing'],
     ['more than may go at all', { to: alice, value: '6' }, 'policy_refused'],
-  ] as const)('%s: %o is %s before anything is signed', async (_name, request, code) => {
+  ] as const)('rejects %s before signing: %o is %s', async (_name, request, code) => {
     const before = countSigned()
     const error = await toFailure(signAndSend(started.client, { ...request, wallet: started.vault }))
     expect(error).toMatchObject({ code, status: undefined, signed: undefined })
     expect(countSigned()).toBe(before)
   })
 
-  test('a refusal from before anything is signed is no lost answer: its details stay', async () => {
+  test('keeps the details of an error from before the signing', async () => {
     const { client, vault } = started
     const missing = await toFailure(signAndSend(client, { to: bob, value: 1n, wallet: vault }))
     expect(missing).toMatchObject({ details: '1 more approval is needed', retryable: undefined })
@@ -52,7 +52,7 @@ describe('signAndSend with a vault', () => {
     expect(refused.details).not.toContain('signed')
   })
 
-  test('a schedule is the service’s to judge: its refusal is the same code, with a status', async () => {
+  test('the service rejects what a schedule forbids, with the same code and a status', async () => {
     const { client } = started
     const vault = await createVault(client, {
       version: 1,
@@ -67,7 +67,7 @@ describe('signAndSend with a vault', () => {
     expect(error.details).toContain('schedule')
   })
 
-  test('a vault of nobody who is signed in', async () => {
+  test('rejects another user’s vault', async () => {
     const { client, vault, service } = started
     const wallet = { ...vault, address: bob }
     expect((await toFailure(signAndSend(client, { to: alice, wallet }))).code).toBe('vault_not_found')
@@ -75,12 +75,12 @@ describe('signAndSend with a vault', () => {
     expect((await toFailure(signAndSend(client, { to: alice, wallet: vault }))).status).toBe(401)
   })
 
-  test('a signature of another key is refused, as from any wallet', async () => {
+  test('rejects a signature of another key', async () => {
     const { client, vault } = started
     const answer = globalThis.fetch
     globalThis.fetch = (input, init) => {
       if (!String(input).endsWith('/sign/digest')) return answer(input, init)
-      // As a service would that signs with the user's own wallet.
+      // As a service that signs with the user's own wallet.
       const { wallet: _, ...body } = JSON.parse(String(init?.body))
       return answer(input, { ...init, body: JSON.stringify(body) })
     }
@@ -90,7 +90,7 @@ describe('signAndSend with a vault', () => {
 })
 
 describe('toVaultClient', () => {
-  test('messages and typed data say how many approvals they need; an authorization is never a vault’s', async () => {
+  test('rejects messages and typed data with the missing approvals, and every authorization', async () => {
     const vaultClient = toVaultClient(started.client, started.vault)
     const before = countSigned()
     const message = await toFailure(vaultClient.signMessage({ message: 'hello' }))
@@ -104,7 +104,7 @@ describe('toVaultClient', () => {
     expect(countSigned()).toBe(before)
   })
 
-  test('whether the vault is there is asked without reading the rules of all that are', async () => {
+  test('checks that the vault exists without parsing the rules of all vaults', async () => {
     const { client, vault } = started
     const answer = globalThis.fetch
     globalThis.fetch = async (input, init) => {
@@ -114,7 +114,7 @@ describe('toVaultClient', () => {
     expect(await toVaultClient(client, vault).api.getWallet()).toMatchObject({ address: vault.address })
   })
 
-  test('as an account of viem', async () => {
+  test('works as a viem account', async () => {
     const { client, service, vault } = started
     const vaultClient = toVaultClient(client, vault)
     const wallet = await vaultClient.api.getWallet()
@@ -126,7 +126,7 @@ describe('toVaultClient', () => {
     expect(service.transactions.at(-1)).toMatchObject({ hash, from: vault.address })
   })
 
-  test('as an EIP-1193 provider: the account is the vault; what needs approval is a typed refusal', async () => {
+  test('works as an EIP-1193 provider, and rejects payments that need approval', async () => {
     const { client, service, vault } = started
     const provider = createEip1193Provider(toVaultClient(client, vault))
     const accounts = await provider.request({ method: 'eth_requestAccounts' })

@@ -16,9 +16,9 @@ import type { Vault } from './vault.ts'
 import { findVaultInfo } from './vaultCalls.ts'
 
 /**
- * A client whose wallet is a vault: for `signAndSend`, and for the adapters of viem, EIP-1193, wagmi and TanStack Query. It signs what
- * the vault's rules allow without approvals, and rejects the rest with `approvals_missing` or `policy_refused` before anything is sent:
- * that is for `prepare`, `approve` and `sendPrepared`.
+ * A client whose wallet is a vault, for `signAndSend` and the adapters of viem, EIP-1193, wagmi and TanStack Query. It signs what the rules
+ * allow without approvals. It rejects the rest with `approvals_missing` or `policy_refused` before anything is sent. For requests that need
+ * approvals, use `prepare`, `approve` and `sendPrepared`.
  *
  * @example
  * const connector = serviceConnector({ client: toVaultClient(client, vault) })
@@ -27,7 +27,7 @@ export function toVaultClient(client: ServiceClient, vault: Vault): ServiceClien
   return new VaultClient(client, vault)
 }
 
-/** The same with approvals, of one transaction. */
+/** With the approvals of one transaction. */
 export class VaultClient extends ServiceClient {
   declare readonly config: Connection['config']
   declare readonly api: ServiceApi
@@ -38,7 +38,7 @@ export class VaultClient extends ServiceClient {
     const { address: wallet, policy } = vault
     this.#policy = policy
     this.config = Object.freeze({ ...client.config, wallet })
-    // Asked each time: another user may be signed in now, who has no such vault.
+    // Read each time, because another user may have signed in.
     const getWallet = async () => {
       const found = await findVaultInfo(client, wallet)
       if (found) return toWalletInfo(found)
@@ -58,13 +58,13 @@ export class VaultClient extends ServiceClient {
     }
   }
 
-  /** The rules of a vault always ask for an approval of a message. */
+  /** The rules of a vault always require an approval for a message. */
   override async signMessage(request: SignMessageRequest): Promise<never> {
-    return this.#refuse(parseMessage(request))
+    return this.#reject(parseMessage(request))
   }
 
   override async signTypedData(request: SignTypedDataRequest): Promise<never> {
-    return this.#refuse(parseTypedData(request, this.config.chainId))
+    return this.#reject(parseTypedData(request, this.config.chainId))
   }
 
   override async signAuthorization(): Promise<never> {
@@ -73,22 +73,22 @@ export class VaultClient extends ServiceClient {
     })
   }
 
-  #refuse({ digest: _, ...asked }: OffChain): never {
-    throw approvalsMissing(checkRequest(this.#policy, asked))
+  #reject({ digest: _, ...content }: OffChain): never {
+    throw approvalsMissing(checkRequest(this.#policy, content))
   }
 }
 
-/** A vault has no provenance: its key follows from its rules. */
+/** A vault has no provenance, because its key derives from its rules. */
 function toWalletInfo({ address, createdAt }: VaultInfo): WalletInfo {
   return { address, createdAt, provenance: { entropyHash: '', entropySig: '', satelliteSource: '' } }
 }
 
-/** A `SignRequest`, and the vault that is to sign it. */
+/** A `SignRequest`, and the vault that signs it. */
 export type VaultSignRequest = SignRequest & { wallet: Vault }
 
 /**
- * `client.signAndSend` by a vault, for what its rules allow without approvals. Rejects with `approvals_missing` or `policy_refused` before
- * anything is signed.
+ * Signs and broadcasts a transaction with a vault, if its rules allow it without approvals. Otherwise rejects with `approvals_missing` or
+ * `policy_refused` before anything is signed.
  *
  * @example
  * const { txHash, attestationSlug } = await signAndSend(client, { to: '0x…', value: '0.01', wallet: vault })

@@ -47,7 +47,7 @@ async function renderReady() {
   return hook
 }
 
-test('the list is read once the user is known; a vault that is made is in it, and its address can be attested', async () => {
+test('reads the list for the user, adds a created vault, and attests its address', async () => {
   const { result } = await renderReady()
   await expect.poll(() => result.current.vaults).toEqual([])
   const vault = await result.current.create(policy)
@@ -56,7 +56,7 @@ test('the list is read once the user is known; a vault that is made is in it, an
   expect(service.proofs.map(({ slug }) => slug)).toContain(attestationSlug)
 })
 
-test('nobody’s vaults are shown after a sign-out, and none are asked for', async () => {
+test('shows and requests no vaults after a sign-out', async () => {
   const { result } = await renderReady()
   await result.current.create(policy)
   await expect.poll(() => result.current.vaults).toHaveLength(1)
@@ -67,7 +67,7 @@ test('nobody’s vaults are shown after a sign-out, and none are asked for', asy
   expect(service.requests).toHaveLength(asked)
 })
 
-test('a list that cannot be read is an error beside the last list, until it can be', async () => {
+test('keeps the last list and sets error if the list cannot be read', async () => {
   const { result } = await renderReady()
   const vault = await result.current.create(policy)
   service.failNext('GET /vaults', { code: 'database_unavailable' })
@@ -78,7 +78,7 @@ test('a list that cannot be read is an error beside the last list, until it can 
   await expect.poll(() => result.current).toMatchObject({ error: null, loading: false, vaults: [vault] })
 })
 
-test('a vault that is refused rejects and changes nothing', async () => {
+test('a rejected vault leaves the list unchanged', async () => {
   const { result } = await renderReady()
   await expect.poll(() => result.current.vaults).toEqual([])
   service.failNext('POST /vaults', { code: 'too_many_vaults' })
@@ -86,7 +86,7 @@ test('a vault that is refused rejects and changes nothing', async () => {
   expect(result.current).toMatchObject({ vaults: [], error: null })
 })
 
-test('with a real browser’s passkeys: made, put into the rules, and a payment approved and sent', async () => {
+test('creates a passkey and a vault, and approves and sends a payment, in a real browser', async () => {
   const session = cdp() as unknown as WebAuthnSession
   await session.send('WebAuthn.enable')
   await session.send('WebAuthn.addVirtualAuthenticator', { options })

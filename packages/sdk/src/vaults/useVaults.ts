@@ -8,16 +8,16 @@ import { type AttestAddressResult, attestVault, type CreateVaultOptions } from '
 import { createVaultsStore, type VaultsState } from './vaultsStore.ts'
 
 export type UseVaultsReturnType = VaultsState & {
-  /** `createVault`; the new vault is in the list afterwards. */
+  /** Calls `createVault` and adds the vault to the list. */
   create: (policy: Policy, options?: CreateVaultOptions) => Promise<Vault>
-  /** `attestVault`: follow the proof with `useAttestation`. */
+  /** Calls `attestVault`. Follow the proof with `useAttestation`. */
   attest: (vault: Pick<Vault, 'address'>) => Promise<AttestAddressResult>
-  /** Reads the list again; never rejects. */
+  /** Reads the list again. Never rejects. */
   refresh: () => Promise<void>
 }
 
 /**
- * The vaults of the user who is signed in.
+ * The signed-in user's vaults.
  *
  * @example
  * const { vaults, loading, error, create, attest } = useVaults()

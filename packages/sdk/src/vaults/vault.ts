@@ -3,16 +3,16 @@ import { toCanonicalJson, toHex, type VaultInfo, vaultInfo } from '@countersign/
 import { checked } from '@countersign/protocol/schema'
 import { sha256, toBytes } from 'viem'
 
-/** A wallet whose key follows from its rules: they never change, and who loses them loses the key. */
+/** A wallet whose key derives from its rules. The rules never change, and without them the key is lost. */
 export type Vault = Omit<VaultInfo, 'policy'> & {
   /** `describePolicy` of `@countersign/policy` says it in words. */
   policy: Policy
 }
 
 /**
- * What the service says of a vault, with rules that have the form of rules, and with their hash and CID. That the address is the policy's,
- * only the proof of `attestVault` shows. Its keys are checked where it is used: a thief who had a session could have made a hundred vaults
- * with hundreds of keys, and checking all of them would hold up the page for a minute.
+ * The service's answer about a vault, with checked form, hash and CID of the rules. Only the proof of `attestVault` shows that the address
+ * belongs to the rules. Keys in rules are checked when the vault is used: a thief with the session could have created a hundred vaults with
+ * hundreds of keys, and checking all of them would block the page for a minute.
  */
 export const vault = checked(vaultInfo, ({ policy, policyHash, policyCid }) => {
   if (!isPolicyForm(policy)) return false
@@ -29,13 +29,13 @@ function isPolicyForm(value: unknown): boolean {
   }
 }
 
-/** 32 bytes, hex: what the key of a vault is derived from. */
+/** 32 bytes in hex. The enclave derives the vault's key from it. */
 export function toPolicyHash(value: Policy): string {
   return toHex(hashPolicy(value))
 }
 
 /**
- * What the owner keeps: the policy's bytes, exactly as they are hashed. The key of the vault cannot be derived without them.
+ * The file that the owner must store: the policy's bytes as they are hashed. Without them, the vault's key can't be derived.
  *
  * @example
  * const { name, bytes } = toPolicyFile(vault)

@@ -15,7 +15,7 @@ beforeEach(async () => {
 })
 afterEach(() => started.stop())
 
-/** Changes what the service answers from now on. */
+/** Changes the service's answers from now on. */
 function tamper(change: (body: Record<string, unknown>) => unknown): void {
   const answer = globalThis.fetch
   globalThis.fetch = async (input, init) => {
@@ -24,7 +24,7 @@ function tamper(change: (body: Record<string, unknown>) => unknown): void {
   }
 }
 
-test('the same rules in another order are the same vault, and the list has it once', async () => {
+test('the same rules in another order are the same vault', async () => {
   const { client, vault, passkeys } = started
   const policy = toPolicy([...passkeys].reverse())
   expect(await createVault(client, { ...policy, rules: [...policy.rules].reverse() })).toEqual(vault)
@@ -44,13 +44,13 @@ test('converts checksummed addresses in rules to lower case, and rejects a wrong
   expect(service.requests).toHaveLength(before)
 })
 
-test('the owner’s file is the policy as it is hashed', () => {
+test('the owner’s file has the hashed bytes of the policy', () => {
   const { name, bytes } = toPolicyFile(started.vault)
   expect(name).toBe(`vault-${started.vault.address}.json`)
   expect(parsePolicy(bytes)).toEqual(started.vault.policy)
 })
 
-test('a policy that is none is refused before anything is sent', async () => {
+test('rejects an invalid policy before sending', async () => {
   const { client, service, passkeys } = started
   const before = service.requests.length
   const policy = { ...toPolicy(passkeys), label: 'savings' }
@@ -59,7 +59,7 @@ test('a policy that is none is refused before anything is sent', async () => {
   expect(service.requests).toHaveLength(before)
 })
 
-test('an answer of other rules is refused, though it is a vault', async () => {
+test('rejects a vault with other rules', async () => {
   const { client, passkeys } = started
   const policy = toPolicy(passkeys)
   const weaker = await createVault(client, { ...policy, rules: policy.rules.slice(0, 1) })
@@ -69,7 +69,7 @@ test('an answer of other rules is refused, though it is a vault', async () => {
   expect(error.details).toContain(weaker.policyHash)
 })
 
-test('a vault comes back by its rules and its address, in any case; what is at another address is refused', async () => {
+test('restores a vault by its rules and address, and rejects another address', async () => {
   const { client, vault, passkeys } = started
   const policy = toPolicy(passkeys)
   const address = `0x${vault.address.slice(2).toUpperCase()}` as const
@@ -92,7 +92,7 @@ test.each([
   ['createdAt', 'yesterday'],
   ['policy', { version: 2 }],
   ['policy', null],
-])('an answer whose %s is wrong is none of this service', async (member, value) => {
+])('rejects an answer with a wrong %s', async (member, value) => {
   const { client, passkeys } = started
   tamper((body) =>
     Array.isArray(body.vaults) ? { vaults: [{ ...body.vaults[0], [member]: value }] } : { ...body, [member]: value },
@@ -101,7 +101,7 @@ test.each([
   expect((await toFailure(listVaults(client))).code).toBe('response_invalid')
 })
 
-test('a list judges no keys of witnesses and time sources, which takes long: a vault is judged where it is used', async () => {
+test('listVaults does not check keys of witnesses and time sources, which is slow', async () => {
   const { client, vault } = started
   const policy = { ...vault.policy, log: { witnesses: ['ff'.repeat(32)], quorum: 1 } }
   const bytes = toCanonicalJson(policy)
@@ -125,7 +125,7 @@ test.each([
   expect(isVaultError(error)).toBe(true)
 })
 
-test('without a session there is no list, and that is no error about a vault', async () => {
+test('listVaults rejects without a session, but not with a vault error', async () => {
   started.service.signOut()
   const error = await toFailure(listVaults(started.client))
   expect(error).toMatchObject({ code: 'not_authenticated', status: 401 })
@@ -133,7 +133,7 @@ test('without a session there is no list, and that is no error about a vault', a
   expect(isVaultError(new Error('policy_refused'))).toBe(false)
 })
 
-test('an address is attested once, under one slug; that of nobody’s vault is not', async () => {
+test('attests an address under one slug, but not an unknown vault’s', async () => {
   const { client, vault } = started
   const { attestationSlug } = await attestVault(client, vault)
   expect(await attestVault(client, vault)).toEqual({ attestationSlug })

@@ -6,19 +6,18 @@ import type { Connection } from '../client/connection.ts'
 import { createVaultError } from './errors.ts'
 import { toPolicyHash, type Vault, vault } from './vault.ts'
 
-/** What these calls use of a `ServiceClient`. */
 type Caller = Pick<Connection, 'config'>
 
 export type CreateVaultOptions = {
-  /** Of a vault that was made before: it comes back, also where the service has lost it and would make no such new one. */
+  /** Restores an existing vault with this address, even if the service has lost it and would not accept it as new. */
   address?: Vault['address'] | undefined
 }
 
-/** What attesting an address answers: the slug of its proof, the same each time. */
+/** The slug of the address's proof, the same each time. */
 export type AttestAddressResult = { attestationSlug: string }
 
 /**
- * The vaults of the user, in the order of their making.
+ * The user's vaults, oldest first.
  *
  * @example
  * const [vault] = await listVaults(client)
@@ -28,16 +27,15 @@ export async function listVaults({ config }: Caller): Promise<Vault[]> {
   return vaults as Vault[]
 }
 
-/** What the service says of a vault of the user; undefined where there is no such vault. */
+/** The service's answer about one of the user's vaults, or undefined. */
 export async function findVaultInfo({ config }: Caller, wallet: string): Promise<VaultInfo | undefined> {
   const { vaults } = await createCall(config.apiBaseUrl)('GET /vaults', vaultList)
   return vaults.find(({ address }) => address === wallet)
 }
 
 /**
- * Makes a vault. It resolves only once the service has read the policy back from IPFS, and rejects with `vault_mismatch` unless the
- * answer is of exactly this policy, and of the address if one is given. Idempotent: the same policy is the same vault. Give its owner
- * `toPolicyFile` of it.
+ * Creates a vault. Resolves once the service has read the policy back from IPFS. Rejects with `vault_mismatch` unless the answer has
+ * exactly this policy, and the address if you pass one. Idempotent: the same policy is the same vault. Give the owner `toPolicyFile`.
  *
  * @example
  * const { approver } = await createPasskey({ name: 'ada@example.com' })
@@ -48,18 +46,18 @@ export async function createVault(
   policy: Policy,
   { address }: CreateVaultOptions = {},
 ): Promise<Vault> {
-  // In its one spelling, or `vault_policy_malformed`: nothing was sent then.
+  // Throws `vault_policy_malformed` before anything is sent.
   const wanted = createPolicy(policy)
   const call = createCall(config.apiBaseUrl)
-  const made = (await call('POST /vaults', vault, { body: { policy: wanted, address } })) as Vault
-  const isOfAddress = address === undefined || made.address === address.toLowerCase()
-  if (isOfAddress && made.policyHash === toPolicyHash(wanted)) return made
-  const details = `the answer is of policy ${made.policyHash}, at ${made.address}`
-  throw createVaultError('vault_mismatch', 'the service answered another vault than that of the policy', { details })
+  const created = (await call('POST /vaults', vault, { body: { policy: wanted, address } })) as Vault
+  const isOfAddress = address === undefined || created.address === address.toLowerCase()
+  if (isOfAddress && created.policyHash === toPolicyHash(wanted)) return created
+  const details = `it has policy ${created.policyHash} and address ${created.address}`
+  throw createVaultError('vault_mismatch', 'the service returned another vault', { details })
 }
 
 /**
- * Has a public proof made that this address is that of this policy, before the first coin is sent to it.
+ * Makes a public proof that the address belongs to the policy. Call it before you fund the vault.
  *
  * @example
  * const { attestationSlug } = await attestVault(client, vault)
@@ -73,7 +71,12 @@ export async function attestVault(
   return { attestationSlug: slug }
 }
 
-/** The same for the user's own wallet, which has no policy. */
+/**
+ * Makes a public proof that the address of the user's own wallet is the service's.
+ *
+ * @example
+ * const { attestationSlug } = await attestWallet(client)
+ */
 export async function attestWallet({ config }: Caller): Promise<AttestAddressResult> {
   const { slug } = await createCall(config.apiBaseUrl)('POST /wallet/attest', slugResponse)
   return { attestationSlug: slug }

@@ -10,13 +10,13 @@ const policy: Policy = { version: 1, log: null, approvers: [], rules: [rule] }
 
 let service: TestService
 let store: VaultsStore
-/** After which request another tab signs in somebody else. */
+/** The request after which another tab signs in another user. */
 let switchAfter: string | undefined
 
 beforeEach(async () => {
   service = installTestService()
   const installed = globalThis.fetch
-  // Before the service is taken out, which leaves what is put before it. The next file in this process has the same `fetch`.
+  // Before the service is uninstalled, which leaves wrappers in place. The next file in this process shares `fetch`.
   onTestFinished(() => {
     globalThis.fetch = installed
   })
@@ -37,28 +37,28 @@ beforeEach(async () => {
 
 const makings = () => service.requests.filter((request) => request === 'POST /vaults').length
 
-test('no vault is made for somebody else who is signed in now', async () => {
+test('creates no vault for another user who has signed in', async () => {
   switchAfter = 'GET /vaults'
   await store.refresh()
   expect((await toFailure(store.create(policy))).code).toBe('wallet_changed')
   expect(makings()).toBe(0)
 })
 
-test('a vault that somebody else’s session may have made is not given out', async () => {
+test('does not return a vault that another user’s session may have created', async () => {
   switchAfter = 'POST /vaults'
   expect((await toFailure(store.create(policy))).code).toBe('wallet_changed')
   expect(makings()).toBe(1)
   expect(store.getSnapshot().vaults).toEqual([])
 })
 
-test('somebody else’s vaults are not put into the list', async () => {
+test('does not list another user’s vaults', async () => {
   const vault = await store.create(policy)
   switchAfter = 'GET /vaults'
   await store.refresh()
   expect(store.getSnapshot()).toMatchObject({ vaults: [vault], loading: false, error: { code: 'wallet_changed' } })
 })
 
-test('a session that has ended is the service’s 401', async () => {
+test('rejects with the service’s 401 if the session has ended', async () => {
   service.signOut()
   expect(await toFailure(store.create(policy))).toMatchObject({ code: 'not_authenticated', status: 401 })
 })

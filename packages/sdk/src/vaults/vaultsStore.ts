@@ -8,32 +8,32 @@ import type { Vault } from './vault.ts'
 import { type CreateVaultOptions, createVault, listVaults } from './vaultCalls.ts'
 
 export type VaultsState = {
-  /** Null until they were read, and while nobody is signed in. */
+  /** Null until the list is read, and without a session. */
   vaults: readonly Vault[] | null
   loading: boolean
-  /** Why they could not be read, the last time; null if they were. */
+  /** The error of the last read, or null. */
   error: ServiceError | null
 }
 
 export type VaultsStore = Store<VaultsState> & {
-  /** Whose vaults are shown; null for nobody's. Those of another user are forgotten at once. */
+  /** Sets the user whose vaults are shown, or null. Clears the previous user's immediately. */
   show(userId: string | null): void
-  /** Reads them again. Always resolves; `error` says what went wrong. */
+  /** Reads the list again. Always resolves; sets `error` on failure. */
   refresh(): Promise<void>
   /**
-   * Makes a vault and adds it to the list. Rejects if it was not made, and with `wallet_changed` unless it is certain to be that of the
-   * user whose vaults are shown: only its owner can ever use it.
+   * Creates a vault and adds it to the list. Rejects with `wallet_changed` unless it certainly belongs to the user whose vaults are
+   * shown, because only its owner can use it.
    */
   create(policy: Policy, options?: CreateVaultOptions): Promise<Vault>
 }
 
 const NOTHING: VaultsState = { vaults: null, loading: false, error: null }
 
-/** The vaults of a page's user: `useVaults` without React. */
+/** The state of `useVaults`, without React. */
 export function createVaultsStore(client: ServiceClient): VaultsStore {
   const store = createStore(NOTHING)
   let shown: string | null = null
-  /** The reading whose answer counts. */
+  /** The read whose answer counts. */
   let current: object | undefined
 
   async function refresh(): Promise<void> {
@@ -62,9 +62,9 @@ export function createVaultsStore(client: ServiceClient): VaultsStore {
       const owner = shown
       await verifyUser(client, owner)
       const vault = await createVault(client, policy, options)
-      // Its key follows from the user whose session made it, and nothing in the answer says who that was.
+      // The key derives from the session's user, and the answer doesn't name that user.
       await verifyUser(client, owner)
-      // A reading that is under way may not have it.
+      // A pending read may not include it.
       if (owner === shown) await refresh()
       return vault
     },
@@ -77,7 +77,7 @@ async function readVaults(client: ServiceClient, owner: string): Promise<Vault[]
   return vaults
 }
 
-/** Another tab may have signed in another user: all tabs share the cookie. Nobody signed in is the service's own error, with its 401. */
+/** All tabs share the cookie, so another tab may have signed in another user. Without a session, the service's 401 is thrown. */
 async function verifyUser({ config }: ServiceClient, userId: string | null): Promise<void> {
   const { id } = await createCall(config.apiBaseUrl)('GET /auth/me', sessionUser)
   if (id !== userId) throw createError('wallet_changed', 'another user is signed in now')

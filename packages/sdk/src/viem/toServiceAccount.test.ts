@@ -69,7 +69,7 @@ async function codeOf(promise: Promise<unknown>): Promise<string> {
 }
 
 describe('sending with a wallet client', () => {
-  test('a transfer goes through the service and onto the chain, and onSigned gets the slug before', async () => {
+  test('sends a transfer through the service, and calls onSigned with the slug before the broadcast', async () => {
     const onSigned = vi.fn()
     const hash = await createWallet({ onSigned }).sendTransaction({ to, value: 5n })
     expect(service.transactions).toMatchObject([{ hash, from: service.wallet.address, to, value: 5n, gas: 21_000n }])
@@ -82,7 +82,7 @@ describe('sending with a wallet client', () => {
     expect(requests.indexOf('POST /sign/digest')).toBeLessThan(requests.indexOf('eth_sendRawTransaction'))
   })
 
-  test('a listener that throws does not undo what is signed', async () => {
+  test('returns the signature if a listener throws', async () => {
     const uncaught = vi.fn()
     process.once('uncaughtException', uncaught)
     const listeners = process.listeners('uncaughtException').filter((listener) => listener !== uncaught)
@@ -102,13 +102,13 @@ describe('sending with a wallet client', () => {
     }
   })
 
-  test('with a nonce manager, two of the same at once are two transactions', async () => {
+  test('sends two equal concurrent transactions with a nonce manager', async () => {
     const wallet = createWallet({ nonceManager: createNonceManager({ source: jsonRpc() }) })
     await Promise.all([1, 2].map(() => wallet.sendTransaction({ to, gas: 21_000n })))
     expect(service.transactions.map(({ nonce }) => nonce)).toEqual([0, 1])
   })
 
-  test('a contract call, on a chain whose serialiser writes EIP-1559 as usual (OP stack)', async () => {
+  test('sends a contract call on a chain with a compatible serializer (OP stack)', async () => {
     const chain = toChain(chainConfig)
     expect(chain.serializers?.transaction).toBeDefined()
     const wallet = createWalletClient({ account: createAccount(), chain, transport: http() })
@@ -121,14 +121,14 @@ describe('sending with a wallet client', () => {
     ['an access list', { to, accessList: [{ address: to, storageKeys: [] }] }],
     ['a contract creation', { data: '0x00' as Hex }],
     ['another type', { to, type: 'eip2930' as const, gasPrice: 2_000_000_000n }],
-  ])('refuses %s, and signs nothing', async (_name, request) => {
+  ])('rejects %s before signing', async (_name, request) => {
     expect(await codeOf(createWallet().sendTransaction(request as never))).toBe('unsupported_transaction')
     expect(service.proofs).toEqual([])
   })
 })
 
 describe('signTransaction', () => {
-  test('gives the signed transaction', async () => {
+  test('returns the signed transaction', async () => {
     const raw = await createAccount().signTransaction({ ...complete, value: 7n })
     expect(parseTransaction(raw)).toMatchObject({ ...complete, value: 7n })
     expect(service.transactions).toEqual([])
@@ -148,32 +148,35 @@ describe('signTransaction', () => {
     ['blobs', { type: undefined, blobs: ['0x'] }],
     ['blob hashes', { blobVersionedHashes: [] }],
     ['an authorization list', { type: undefined, authorizationList: [] }],
-  ])('refuses %s', async (_name, change) => {
+  ])('rejects %s', async (_name, change) => {
     const transaction = { ...complete, ...change } as TransactionSerializable
     expect(await codeOf(createAccount().signTransaction(transaction))).toBe('unsupported_transaction')
     expect(service.requests).toEqual([])
   })
 
-  test.each(['nonce', 'gas', 'maxFeePerGas', 'maxPriorityFeePerGas'])('refuses one without %s', async (name) => {
-    const transaction = { ...complete, [name]: undefined } as TransactionSerializable
-    expect(await codeOf(createAccount().signTransaction(transaction))).toBe('invalid_request')
-    expect(service.requests).toEqual([])
-  })
+  test.each(['nonce', 'gas', 'maxFeePerGas', 'maxPriorityFeePerGas'])(
+    'rejects a transaction without %s',
+    async (name) => {
+      const transaction = { ...complete, [name]: undefined } as TransactionSerializable
+      expect(await codeOf(createAccount().signTransaction(transaction))).toBe('invalid_request')
+      expect(service.requests).toEqual([])
+    },
+  )
 
-  test('refuses a serialiser that writes something else', async () => {
+  test('rejects an incompatible serializer', async () => {
     const serializer: SerializeTransactionFn<TransactionSerializable> = () => '0x02c0' as never
     expect(await codeOf(createAccount().signTransaction(complete, { serializer }))).toBe('unsupported_transaction')
     expect(service.requests).toEqual([])
   })
 
-  test('signs nothing for somebody else who is signed in now', async () => {
+  test('does not sign for another user who has signed in', async () => {
     const wallet = { ...service.wallet, address: zeroAddress }
     const account = toServiceAccount(new ServiceClient(service.config), wallet)
     expect(await codeOf(account.signTransaction(complete))).toBe('wallet_changed')
     expect(service.proofs).toEqual([])
   })
 
-  test('nor for somebody who signs in at the last moment: the service is told which wallet it is', async () => {
+  test('names the wallet to the service, which rejects another session at the last moment', async () => {
     const client = new ServiceClient(service.config)
     const { getWallet } = client.api
     const wallet = { ...service.wallet, address: zeroAddress }
@@ -186,7 +189,7 @@ describe('signTransaction', () => {
   })
 })
 
-describe('what is signed off the chain', () => {
+describe('off-chain signatures', () => {
   const typedData = {
     domain: { name: 'App', chainId: 31337n, verifyingContract: to },
     types: { Order: [{ name: 'amount', type: 'uint256' }] },
@@ -199,7 +202,7 @@ describe('what is signed off the chain', () => {
     ['no text at all', ''],
     ['bytes', { raw: Uint8Array.of(0, 255) }],
     ['hex in capitals', { raw: '0xABCDEF' }],
-  ])('a message: %s', async (_name, message) => {
+  ])('signs a message: %s', async (_name, message) => {
     const onSigned = vi.fn()
     const signature = await createWallet({ onSigned }).signMessage({ message })
     expect(await verifyMessage({ address: service.wallet.address, message, signature })).toBe(true)
@@ -210,7 +213,7 @@ describe('what is signed off the chain', () => {
     })
   })
 
-  test('typed data with bigints, by the account and by a wallet client', async () => {
+  test('signs typed data with bigints, with the account and a wallet client', async () => {
     const { address } = service.wallet
     const signatures = [createAccount().signTypedData(typedData), createWallet().signTypedData(typedData)]
     for (const signature of await Promise.all(signatures)) {
@@ -222,7 +225,7 @@ describe('what is signed off the chain', () => {
     ])
   })
 
-  test('an authorization, under either name of its code', async () => {
+  test('signs an authorization with either name of its address', async () => {
     service = installTestService({ implementations: [getAddress(to)] })
     const onSigned = vi.fn()
     const wallet = createWallet({ onSigned })
@@ -238,12 +241,12 @@ describe('what is signed off the chain', () => {
     ['every chain', 0, 'invalid_request'],
     ['another chain', 1, 'invalid_request'],
     ['code that is not on the list', 31337, 'authorization_not_allowed'],
-  ])('refuses an authorization for %s', async (_name, chainId, code) => {
+  ])('rejects an authorization for %s', async (_name, chainId, code) => {
     expect(await codeOf(createWallet().signAuthorization({ address: to, chainId, nonce: 0 }))).toBe(code)
     expect(service.proofs).toEqual([])
   })
 
-  test('signs nothing for somebody else who is signed in now', async () => {
+  test('does not sign for another user who has signed in', async () => {
     const wallet = { ...service.wallet, address: zeroAddress }
     const account = toServiceAccount(new ServiceClient(service.config), wallet)
     expect(await codeOf(account.signMessage({ message: 'x' }))).toBe('wallet_changed')
@@ -254,7 +257,7 @@ describe('what is signed off the chain', () => {
     expect(service.requests).toEqual(['GET /wallet/me', 'GET /wallet/me', 'GET /wallet/me'])
   })
 
-  test('a bare hash is never signed', async () => {
+  test('never signs a bare hash', async () => {
     const signing = createAccount().sign?.({ hash: `0x${'ab'.repeat(32)}` })
     expect(await codeOf(Promise.resolve(signing))).toBe('unsupported_method')
     expect(service.requests).toEqual([])

@@ -10,7 +10,7 @@ import {
 } from 'viem'
 import { toAccount } from 'viem/accounts'
 import { notifySigned, type SignedEvent } from '../client/connection.ts'
-import { createError, findForeign, unsupportedTransaction } from '../client/errors.ts'
+import { createError, findUnsupportedField, unsupportedTransaction } from '../client/errors.ts'
 import type { SignTypedDataRequest } from '../client/parseOffChain.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import { signTransaction, type UnsignedTransaction } from '../client/signTransaction.ts'
@@ -19,17 +19,17 @@ import { verifyWallet } from '../client/verifyWallet.ts'
 
 export type ToServiceAccountOptions = {
   /**
-   * Called after each signature, of a transaction before the broadcast; the slug leads to its proof. It is the only way to the
-   * opening of a message or of typed data, since viem answers nothing but the signature.
+   * Called after each signature (before the broadcast) with the slug of its proof. The only way to get the opening of a message or typed
+   * data, because viem returns only the signature.
    */
   onSigned?: ((signed: SignedEvent) => void) | undefined
-  /** For transactions that are sent at the same time: viem reads their nonces itself, outside the SDK's queue. */
+  /** For transactions sent at the same time, because viem reads nonces itself, outside the SDK's queue. */
   nonceManager?: NonceManager | undefined
 }
 
 /**
- * A viem account whose key is the service's. It signs EIP-1559 transactions of the client's chain that have a recipient and no access
- * list (`unsupported_transaction` otherwise), messages, typed data, authorizations for that chain, and never a bare hash
+ * A viem account that signs through the service. For the client's chain, it signs messages, typed data, authorizations, and EIP-1559
+ * transactions with a recipient and without an access list (otherwise `unsupported_transaction`). It never signs a bare hash
  * (`unsupported_method`).
  *
  * @example
@@ -66,7 +66,7 @@ export function toServiceAccount(
       return { ...request, ...parseSignature(signature) } as SignedAuthorization
     },
     async sign() {
-      throw createError('unsupported_method', 'the wallet does not sign a bare hash: nobody could tell what it is of')
+      throw createError('unsupported_method', 'the wallet does not sign a bare hash')
     },
   })
 
@@ -79,14 +79,14 @@ export function toServiceAccount(
 function parseTransaction(transaction: TransactionSerializable, chainId: number): UnsignedTransaction {
   const { type, accessList, to, nonce, gas, maxFeePerGas, maxPriorityFeePerGas, value = 0n, data = '0x' } = transaction
   if (type !== undefined && type !== 'eip1559') throw unsupportedTransaction(`its type is ${type}, not eip1559`)
-  const foreign = findForeign(transaction)
-  if (foreign) throw foreign
+  const unsupported = findUnsupportedField(transaction)
+  if (unsupported) throw unsupported
   if (accessList !== undefined && accessList.length > 0) throw unsupportedTransaction('it has an access list')
   if (to === undefined || to === null) throw unsupportedTransaction('it creates a contract: there is no recipient')
   if (transaction.chainId !== chainId) {
     throw unsupportedTransaction(`its chain is ${transaction.chainId ?? 'not named'}, the client’s is ${chainId}`)
   }
-  // A key at hand would sign zeros here. Such a signature is of no use, and would be public.
+  // A local account would sign zeros. Here, the useless signature would become public.
   if (nonce === undefined || gas === undefined || maxFeePerGas === undefined || maxPriorityFeePerGas === undefined) {
     throw createError('invalid_request', 'the transaction is not complete: prepare it before it is signed', {
       details: 'nonce, gas, maxFeePerGas and maxPriorityFeePerGas are needed',
@@ -95,7 +95,7 @@ function parseTransaction(transaction: TransactionSerializable, chainId: number)
   return { chainId, nonce, to, value, data, gas, maxFeePerGas, maxPriorityFeePerGas }
 }
 
-/** Chains with a serialiser of their own mostly write EIP-1559 like everybody else; only then can it be signed. */
+/** Accepts a chain's custom serializer only if it serializes EIP-1559 transactions as usual. */
 function assertPlainSerializer(
   unsigned: UnsignedTransaction,
   serializer: SerializeTransactionFn<TransactionSerializable> | undefined,
@@ -103,6 +103,6 @@ function assertPlainSerializer(
   if (serializer === undefined || serializer === serializeTransaction) return
   const transaction = { ...unsigned, type: 'eip1559' } as const
   if (serializer(transaction) !== serializeTransaction(transaction)) {
-    throw unsupportedTransaction('the chain serialises it in a way of its own')
+    throw unsupportedTransaction('the chain serializes it differently')
   }
 }

@@ -31,7 +31,7 @@ beforeEach(() => {
 })
 afterEach(() => localStorage.clear())
 
-/** What an app has: it knows nothing of the service but the connector. */
+/** An app that uses the service only through the connector. */
 function Wallet() {
   const { address, status } = useConnection()
   const [connector] = useConnectors()
@@ -57,7 +57,7 @@ function Wallet() {
   )
 }
 
-/** One load of the page; its storage is the browser's own. */
+/** One page load, with the browser's storage. */
 function loadPage() {
   const config = createConfig({
     chains: [sepolia],
@@ -80,7 +80,7 @@ function loadPage() {
   )
 }
 
-test('useConnect redirects, the page that comes back is connected, and useSendTransaction sends', async () => {
+test('useConnect redirects, the next page load is connected, and useSendTransaction sends', async () => {
   const before = await loadPage()
   await before.getByRole('button', { name: 'Connect' }).click()
   await expect.poll(() => logins).toHaveLength(1)
@@ -99,7 +99,7 @@ test('useConnect redirects, the page that comes back is connected, and useSendTr
   expect(logins).toHaveLength(1)
 })
 
-test('a refusal of the service reaches the app in words', async () => {
+test('the app gets the message of the service’s error', async () => {
   service.signIn()
   const page = await loadPage()
   await page.getByRole('button', { name: 'Connect' }).click()
@@ -110,7 +110,7 @@ test('a refusal of the service reaches the app in words', async () => {
   expect(service.transactions).toEqual([])
 })
 
-test('useSignMessage signs, and the app gets the opening of the proof', async () => {
+test('useSignMessage signs, and the app gets the opening', async () => {
   service.signIn()
   const page = await loadPage()
   await page.getByRole('button', { name: 'Connect' }).click()

@@ -30,7 +30,7 @@ function start(options: TestServiceOptions): void {
 
 type Options = Omit<ServiceConnectorParameters, 'client' | 'config'>
 
-/** A page: each call is one more load of it, with the same storage. */
+/** A page: each call is another page load with the same storage. */
 function loadPage(options: Options = {}, { storage = true }: { storage?: boolean } = {}): Config {
   return createConfig({
     chains: [sepolia, mainnet],
@@ -56,7 +56,7 @@ function connectorOf(config: Config) {
 }
 
 describe('connect', () => {
-  test('a user who is signed in is connected at once', async () => {
+  test('connects a signed-in user immediately', async () => {
     const config = loadPage()
     const connected = await connect(config, { connector: connectorOf(config) })
     expect(connected).toEqual({ accounts: [account], chainId: sepolia.id })
@@ -64,7 +64,7 @@ describe('connect', () => {
     expect(connectorOf(config)).toMatchObject({ id: 'countersign', name: 'Countersign', type: 'countersign' })
   })
 
-  test('with capabilities, a name, an icon and a client of the app', async () => {
+  test('accepts a name, an icon and a client, and returns capabilities', async () => {
     const client = new ServiceClient(service.config)
     const config = createConfig({
       chains: [sepolia],
@@ -78,26 +78,26 @@ describe('connect', () => {
     expect(connected.accounts).toEqual([{ address: account, capabilities: {} }])
   })
 
-  test('a user without a wallet gets it', async () => {
+  test('creates a missing wallet', async () => {
     start({ provisioned: false })
     const config = loadPage()
     expect(await connect(config, { connector: connectorOf(config) })).toMatchObject({ accounts: [account] })
   })
 
-  test('a chain that the wallet is not on leaves it on its own', async () => {
+  test('keeps the wallet’s chain if another is requested', async () => {
     const config = loadPage()
     const connected = await connect(config, { connector: connectorOf(config), chainId: mainnet.id })
     expect(connected.chainId).toBe(sepolia.id)
   })
 
-  test('a chain that wagmi does not know is refused at once', async () => {
+  test('rejects a chain that wagmi’s config lacks', async () => {
     start({ chainId: 31337 })
     const config = loadPage()
     await expect(connect(config, { connector: connectorOf(config) })).rejects.toThrow(ChainNotConfiguredError)
     expect(service.requests).toEqual([])
   })
 
-  test('a service that is down is no reason to sign in', async () => {
+  test('does not redirect to the sign-in if the service is down', async () => {
     const onLogin = vi.fn()
     const config = loadPage({ onLogin })
     service.failNext('GET /wallet/me', 'network')
@@ -108,7 +108,7 @@ describe('connect', () => {
 })
 
 describe('sign-in by redirect', () => {
-  test('a stranger is sent away, comes back, and is connected without a question', async () => {
+  test('redirects without a session, and connects after the return', async () => {
     start({ signedIn: false })
     const assign = vi.fn()
     vi.stubGlobal('location', { href: 'https://app.test/pay?x=1', assign })
@@ -125,7 +125,7 @@ describe('sign-in by redirect', () => {
     expect(assign).toHaveBeenCalledTimes(1)
   })
 
-  test('a stranger who comes back without signing in stays disconnected, and is not sent away again', async () => {
+  test('stays disconnected and does not redirect again after a return without a session', async () => {
     start({ signedIn: false })
     const onLogin = vi.fn()
     const before = loadPage({ onLogin })
@@ -135,7 +135,7 @@ describe('sign-in by redirect', () => {
     expect(onLogin).toHaveBeenCalledTimes(1)
   })
 
-  test('it comes back before other wallets', async () => {
+  test('reconnects before other wallets', async () => {
     start({ signedIn: false })
     const other = mock({ accounts: [to], features: { defaultConnected: true, reconnect: true } })
     const load = () =>
@@ -153,7 +153,7 @@ describe('sign-in by redirect', () => {
     expect(getConnection(after).connector?.id).toBe('countersign')
   })
 
-  test('an app that signs in without leaving the page is connected', async () => {
+  test('connects if onLogin signs in without leaving the page', async () => {
     start({ signedIn: false })
     const config = loadPage({ onLogin: () => service.signIn() })
     expect(await connect(config, { connector: connectorOf(config) })).toMatchObject({ accounts: [account] })
@@ -161,7 +161,7 @@ describe('sign-in by redirect', () => {
 })
 
 describe('reconnect', () => {
-  test('after a reload, as long as the session lives', async () => {
+  test('works after a reload while the session is open', async () => {
     const first = loadPage()
     await connect(first, { connector: connectorOf(first) })
     const second = loadPage()
@@ -172,20 +172,20 @@ describe('reconnect', () => {
     expect(getConnection(third).status).toBe('disconnected')
   })
 
-  test('not where the user never connected, and then nobody is asked', async () => {
+  test('sends no request if the user never connected', async () => {
     const config = loadPage()
     expect(await reconnect(config)).toEqual([])
     expect(service.requests).toEqual([])
   })
 
-  test('a service that is down: not authorised, without a failure', async () => {
+  test('is not authorized, without an error, if the service is down', async () => {
     const first = loadPage()
     await connect(first, { connector: connectorOf(first) })
     service.failNext('GET /auth/me', 'network')
     expect(await reconnect(loadPage())).toEqual([])
   })
 
-  test('a session that ends just then: nobody is sent away without a click', async () => {
+  test('does not redirect if the session ends during the reconnect', async () => {
     const first = loadPage()
     await connect(first, { connector: connectorOf(first) })
     const onLogin = vi.fn()
@@ -194,14 +194,14 @@ describe('reconnect', () => {
     expect(onLogin).not.toHaveBeenCalled()
   })
 
-  test('without a storage the session decides', async () => {
+  test('depends only on the session without storage', async () => {
     const config = loadPage({}, { storage: false })
     expect(await reconnect(config)).toMatchObject([{ accounts: [account] }])
   })
 })
 
 describe('disconnect', () => {
-  test('leaves the session alone; a reload does not connect again, a click does, without a redirect', async () => {
+  test('keeps the session; a reload does not reconnect, a click does without a redirect', async () => {
     const onLogin = vi.fn()
     const config = loadPage({ onLogin })
     await connect(config, { connector: connectorOf(config) })
@@ -214,7 +214,7 @@ describe('disconnect', () => {
     expect(onLogin).not.toHaveBeenCalled()
   })
 
-  test('signOutOnDisconnect ends the session too', async () => {
+  test('ends the session with signOutOnDisconnect', async () => {
     const config = loadPage({ signOutOnDisconnect: true })
     await connect(config, { connector: connectorOf(config) })
     await disconnect(config)
@@ -222,7 +222,7 @@ describe('disconnect', () => {
     expect(await new ServiceClient(service.config).api.me()).toBeNull()
   })
 
-  test('a sign-out that fails is reported, and the app is disconnected all the same', async () => {
+  test('reports a failed sign-out and disconnects anyway', async () => {
     const config = loadPage({ signOutOnDisconnect: true })
     await connect(config, { connector: connectorOf(config) })
     service.failNext('POST /auth/logout', { code: 'database_unavailable' })
@@ -231,7 +231,7 @@ describe('disconnect', () => {
     expect(await reconnect(loadPage())).toEqual([])
   })
 
-  test('a session that ends meanwhile disconnects', async () => {
+  test('disconnects when the session ends', async () => {
     const config = loadPage()
     await connect(config, { connector: connectorOf(config) })
     service.signOut()
@@ -241,7 +241,7 @@ describe('disconnect', () => {
 })
 
 describe('chains', () => {
-  test('switching: to itself only', async () => {
+  test('switches only to itself', async () => {
     const config = loadPage()
     await connect(config, { connector: connectorOf(config) })
     expect(await switchChain(config, { chainId: sepolia.id })).toMatchObject({ id: sepolia.id })
@@ -252,14 +252,14 @@ describe('chains', () => {
 })
 
 describe('sending', () => {
-  test('on another chain it is refused, and nothing is signed', async () => {
+  test('rejects another chain before signing', async () => {
     const config = loadPage()
     await connect(config, { connector: connectorOf(config) })
     await expect(sendTransaction(config, { to, chainId: mainnet.id })).rejects.toThrow(/chain/i)
     expect(service.proofs).toEqual([])
   })
 
-  test('the user may say no', async () => {
+  test('lets the user refuse', async () => {
     const config = loadPage({ onConfirm: async () => false })
     await connect(config, { connector: connectorOf(config) })
     await expect(sendTransaction(config, { to })).rejects.toThrow(/user rejected/i)
@@ -268,7 +268,7 @@ describe('sending', () => {
 })
 
 describe('a vault as the account', () => {
-  /** A page with two connectors: the user's own wallet, and a vault that may send 1,000 wei to one address. */
+  /** A page with connectors for the user's own wallet and for a vault that may send 1,000 wei to one address. */
   async function loadVaultPage() {
     const client = new ServiceClient(service.config)
     const vault = await createVault(client, {
@@ -293,7 +293,7 @@ describe('a vault as the account', () => {
     return { config, connector, vault }
   }
 
-  test('sends what its rules allow; what they do not is a typed refusal, and nothing is signed', async () => {
+  test('sends what its rules allow, and rejects the rest before signing', async () => {
     const { config, connector, vault } = await loadVaultPage()
     const { accounts } = await connect(config, { connector })
     expect(accounts).toEqual([getAddress(vault.address)])

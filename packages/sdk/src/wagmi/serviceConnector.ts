@@ -10,24 +10,23 @@ export type ServiceConnectorParameters = (
   | { client: ServiceClient; config?: undefined }
   | { config: ServiceClientConfig; client?: undefined }
 ) & {
-  /** Differs where an app has several: one for the user's own wallet, one for each vault ("countersign"). */
+  /** Must differ if an app has several connectors, for example for vaults. Defaults to "countersign". */
   id?: string | undefined
-  /** What lists of wallets show ("Countersign"). */
+  /** Shown in lists of wallets. Defaults to "Countersign". */
   name?: string | undefined
-  /** A `data:` URI or an address of an image. */
+  /** A `data:` URI or URL of an image. */
   icon?: string | undefined
   /**
-   * Whether disconnecting ends the session with the service too (false). Without it the user stays signed in, and connecting
-   * again needs no redirect.
+   * Whether disconnecting also ends the session. Defaults to false: the user stays signed in and can reconnect without a redirect.
    */
   signOutOnDisconnect?: boolean | undefined
-  /** Starts the sign-in; a full-page redirect to `url` unless the app has another way. */
+  /** Starts the sign-in. Defaults to a full-page redirect to `url`. */
   onLogin?: ((url: string) => void | Promise<void>) | undefined
-  /** Asks the user before a signature; false rejects as the user's refusal. The fees are not known yet: see the reference. */
+  /** Asks the user before a signature. False rejects the request. The fees are not known yet. */
   onConfirm?: ((request: ConfirmRequest) => boolean | Promise<boolean>) | undefined
   /**
-   * Called after each signature; the slug leads to its proof. It is the only way to the opening of a message or of typed data, since
-   * wagmi answers nothing but the signature.
+   * Called after each signature with the slug of its proof. The only way to get the opening of a message or typed data, because wagmi
+   * returns only the signature.
    */
   onSigned?: ((signed: SignedEvent) => void) | undefined
 }
@@ -37,10 +36,9 @@ type StorageItems = { [key: `${string}.connected`]: true }
 serviceConnector.type = 'countersign' as const
 
 /**
- * A wagmi connector for the wallet of the service. Connecting redirects to the sign-in where nobody is signed in (and rejects
- * with 4100, since the page is left); wagmi's reconnect finds the account on the way back, and after every reload, without
- * asking anyone. The wallet has one chain, that of the client, which must be among the chains of wagmi's config.
- * With the client of `toVaultClient` the account is a vault, which signs what its rules allow without approvals.
+ * A wagmi connector for the service's wallet. Without a session, connecting redirects to the sign-in (and rejects with 4100). After the
+ * sign-in and after each reload, wagmi reconnects without a question. The client's chain must be in wagmi's config.
+ * With the client of `toVaultClient`, the account is a vault, which signs what its rules allow without approvals.
  *
  * @example
  * const config = createConfig({
@@ -54,7 +52,7 @@ export function serviceConnector(parameters: ServiceConnectorParameters) {
   const { chainId } = client.config
   const { id = 'countersign', onConfirm, onSigned, onLogin = redirect } = parameters
   const connectedKey = `${id}.connected` as const
-  // Without `onLogin`: only `connect` may send the user away, never a reconnect.
+  // No `onLogin` here: only `connect` may leave the page, never a reconnect.
   const provider = createEip1193Provider(client, { onConfirm, onSigned })
 
   return createConnector<EIP1193Provider, Record<string, unknown>, StorageItems>((config) => {
@@ -75,7 +73,7 @@ export function serviceConnector(parameters: ServiceConnectorParameters) {
     }
 
     async function login(): Promise<readonly Address[]> {
-      // Remembered before the page is left: the page that comes back is another one.
+      // Stored before the redirect, for the page that loads afterwards.
       await config.storage?.setItem(connectedKey, true)
       await config.storage?.setItem('recentConnectorId', id)
       await onLogin(client.loginUrl({ returnTo: globalThis.location?.href }))
@@ -89,7 +87,7 @@ export function serviceConnector(parameters: ServiceConnectorParameters) {
       ...(parameters.icon === undefined ? {} : { icon: parameters.icon }),
 
       async connect({ isReconnecting, withCapabilities } = {}) {
-        // Said at once: the wallet cannot go to another chain, so nothing would work later.
+        // The wallet can't switch to another chain.
         if (!config.chains.some((chain) => chain.id === chainId)) throw new ChainNotConfiguredError()
         const accounts = await requestAccounts().catch((error: unknown) => {
           if (isReconnecting === true || !isUnauthorized(error)) throw error
@@ -111,7 +109,7 @@ export function serviceConnector(parameters: ServiceConnectorParameters) {
         try {
           await client.api.logout()
         } catch (error) {
-          // The app is disconnected all the same; the caller learns that the session may live on.
+          // Disconnect the app anyway. The error tells the caller that the session may still be open.
           config.emitter.emit('disconnect')
           throw error
         }
@@ -126,7 +124,7 @@ export function serviceConnector(parameters: ServiceConnectorParameters) {
       getProvider: async () => provider,
 
       async isAuthorized() {
-        // Without a storage there is no memory of a disconnect either; then the session decides.
+        // Without storage, only the session decides.
         if (config.storage && !(await config.storage.getItem(connectedKey))) return false
         try {
           return (await client.api.me()) !== null
@@ -135,11 +133,13 @@ export function serviceConnector(parameters: ServiceConnectorParameters) {
         }
       },
 
-      async switchChain({ chainId: asked }) {
-        const chain = config.chains.find((candidate) => candidate.id === asked)
+      async switchChain({ chainId: requested }) {
+        const chain = config.chains.find((candidate) => candidate.id === requested)
         if (chain === undefined) throw new SwitchChainError(new ChainNotConfiguredError())
-        if (asked !== chainId) {
-          throw new SwitchChainError(new Error(`The wallet is only on chain ${chainId} and cannot switch to ${asked}.`))
+        if (requested !== chainId) {
+          throw new SwitchChainError(
+            new Error(`The wallet is only on chain ${chainId} and cannot switch to ${requested}.`),
+          )
         }
         return chain
       },

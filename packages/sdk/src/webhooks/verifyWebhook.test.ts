@@ -21,7 +21,7 @@ const event: WebhookEvent = {
   data: { walletAddress: `0x${'ab'.repeat(20)}` },
 }
 
-/** As a sender that follows the standard writes it, with nothing of ours. */
+/** Signs as the standard says, without the SDK's code. */
 function toRequest(changes: { id?: string; seconds?: number | string; body?: string; by?: KeyObject } = {}) {
   const { id = event.id, seconds = SECONDS, body = JSON.stringify(event), by = ours.privateKey } = changes
   const signature = sign(undefined, Buffer.from(`${id}.${seconds}.${body}`), by).toString('base64')
@@ -47,7 +47,7 @@ async function codeOf(promise: Promise<unknown>): Promise<unknown> {
   )
 }
 
-describe('a webhook is believed', () => {
+describe('accepts a webhook', () => {
   test('when a trusted key signed id, time and body', async () => {
     expect(await verify(toRequest())).toEqual(event)
   })
@@ -56,7 +56,7 @@ describe('a webhook is believed', () => {
     const upper = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]))
     expect(await verify({ headers: upper, body })).toEqual(event)
     expect(await verify({ headers: new Headers(headers), body: new TextEncoder().encode(body) })).toEqual(event)
-    // Of another realm, or of a library.
+    // From another realm or a library.
     const foreign = { get: (name: string) => headers[name] ?? null }
     expect(await verify({ headers: foreign, body })).toEqual(event)
   })
@@ -66,23 +66,23 @@ describe('a webhook is believed', () => {
     headers['webhook-signature'] = `v1,aGVsbG8= ${theirs} ${headers['webhook-signature']}`
     expect(await verify({ headers, body }, { keys: [createKey().key, ours.key] })).toEqual(event)
   })
-  test.each([-300, 300])('when its time is off by %s seconds, as far as the tolerance', async (off) => {
+  test.each([-300, 300])('when its time is off by %s seconds, the tolerance', async (off) => {
     expect(await verify(toRequest({ seconds: SECONDS + off }))).toEqual(event)
   })
-  test('when it is of a type that this version does not know', async () => {
+  test('of an unknown type', async () => {
     const later = { ...event, type: 'moon.risen', data: {} }
     expect(await verify(toRequest({ body: JSON.stringify(later) }))).toEqual(later)
   })
 })
 
-describe('a webhook is refused', () => {
+describe('rejects a webhook', () => {
   test('when another key signed it', async () => {
     expect(await codeOf(verify(toRequest({ by: other.privateKey })))).toBe('webhook_forged')
   })
   test.each([
     ['the body', { body: `${JSON.stringify(event)} ` }],
     ['the body, written again', { body: JSON.stringify(event, undefined, 2) }],
-  ])('when %s is another', async (_name, changes) => {
+  ])('with another %s', async (_name, changes) => {
     expect(await codeOf(verify({ ...toRequest(), ...changes }))).toBe('webhook_forged')
   })
   test.each([
@@ -96,7 +96,7 @@ describe('a webhook is refused', () => {
     const { headers, body } = toRequest()
     expect(await codeOf(verify({ headers: { ...headers, [name]: value }, body }))).toBe('webhook_forged')
   })
-  test('when the signature is of the scheme of shared secrets, with the public key as the secret', async () => {
+  test('signed with the shared-secret scheme and the public key as secret', async () => {
     const { headers, body } = toRequest()
     const signature = headers['webhook-signature']?.replace('v1a,', 'v1,') ?? ''
     expect(await codeOf(verify({ headers: { ...headers, 'webhook-signature': signature }, body }))).toBe(
@@ -156,7 +156,7 @@ describe('a webhook is refused', () => {
       'webhook_malformed',
     )
   })
-  test('when it was acted on before, and only after it was judged', async () => {
+  test('that was handled before, after verifying it', async () => {
     const asked: string[] = []
     const seen = async (id: string) => asked.push(id) > 0
     expect(await codeOf(verify(toRequest({ by: other.privateKey }), { seen }))).toBe('webhook_forged')
@@ -172,10 +172,10 @@ test.each([
   ['of another form', ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD']],
   ['that is too short', ['whpk_AAAA']],
   [
-    'of small order, under which one signature fits many messages',
+    'of small order, for which one signature fits many messages',
     [toWebhookKeyText(Uint8Array.of(1, ...new Uint8Array(31)))],
   ],
-  ['beside a good one', [ours.key, 'whpk_']],
-])('a key %s is a fault of the call', async (_name, keys) => {
+  ['next to a valid one', [ours.key, 'whpk_']],
+])('rejects a key %s with webhook_keys_invalid', async (_name, keys) => {
   expect(await codeOf(verify(toRequest(), { keys }))).toBe('webhook_keys_invalid')
 })

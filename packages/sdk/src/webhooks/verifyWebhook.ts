@@ -10,17 +10,17 @@ import {
 
 export { ServiceError, type WebhookData, type WebhookEvent, type WebhookType } from '@countersign/protocol'
 
-/** Why a webhook is not to be believed, or not to be acted on again. */
+/** Why `verifyWebhook` rejected a webhook. */
 export type WebhookErrorCode =
-  /** Fix the call: no key, or one that is not `whpk_` and base64. */
+  /** Pass at least one key, each `whpk_` and base64. */
   | 'webhook_keys_invalid'
-  /** Refuse it (400): a header is missing, or header or body is not in its form. */
+  /** Answer 400: a header is missing, or a header or the body is malformed. */
   | 'webhook_malformed'
-  /** Refuse it (400): it is older or newer than the tolerance. Check your clock if this happens to all. */
+  /** Answer 400: its time is outside the tolerance. If this happens to every webhook, check your clock. */
   | 'webhook_expired'
-  /** Refuse it (400): no key of yours signed this id, time and body. */
+  /** Answer 400: none of your keys signed this id, time and body. */
   | 'webhook_forged'
-  /** Answer 200 and do nothing: you have acted on this id before. */
+  /** Answer 200: you have handled this id before. */
   | 'webhook_replayed'
 
 function createError(code: WebhookErrorCode, message: string, options?: ServiceErrorOptions) {
@@ -28,29 +28,29 @@ function createError(code: WebhookErrorCode, message: string, options?: ServiceE
 }
 
 export type VerifyWebhookParameters = {
-  /** Of the request: `Headers`, or as Node has them. */
+  /** The request's headers, as `Headers` or as Node's object. */
   headers: Pick<Headers, 'get'> | Readonly<Record<string, string | readonly string[] | undefined>>
-  /** Exactly as it came. Bytes that were parsed and written again have another signature. */
+  /** The body exactly as received, not parsed and serialized again. */
   body: Uint8Array | string
-  /** Those you trust, `whpk_…`, from `GET /health/attestation`. Never those that came with the request. */
+  /** Your trusted keys (`whpk_…`), from `GET /health/attestation`. Never from the request. */
   keys: readonly string[]
-  /** Whether you have acted on this id before. Write ids down with what you did, in one transaction; keep them for 30 days. */
+  /** Whether you have handled this id before. Store ids in the transaction in which you act, for at least 30 days. */
   seen?: (id: string) => boolean | Promise<boolean>
-  /** How far the time of the webhook may be from yours (300). */
+  /** How far the webhook's time may differ from yours. Defaults to 300. */
   toleranceS?: number
-  /** Milliseconds since 1970; your clock by default. */
+  /** Milliseconds since 1970. Defaults to the system's clock. */
   now?: number
 }
 
-/** No event of the service comes near it. */
+/** Far longer than any event of the service. */
 const MAX_BODY_BYTES = 65_536
-/** Of the service it has at most as many as there are keys. Each costs a stranger nothing, and the receiver a check with each of its keys. */
+/** The service sends one signature per key, at most four. Each signature costs the receiver a check with each of its keys. */
 const MAX_SIGNATURES = 4
-/** With those of other schemes. */
+/** Including signatures of other schemes. */
 const MAX_PARTS = 16
 
 /**
- * Judges a webhook, and gives what it says. Throws a `ServiceError` with a `WebhookErrorCode`.
+ * Verifies a webhook and returns its event. Throws a `ServiceError` with a `WebhookErrorCode`.
  *
  * @example
  * const event = await verifyWebhook({ headers: request.headers, body: await request.text(), keys: [process.env.WEBHOOK_KEY] })
@@ -60,27 +60,27 @@ export async function verifyWebhook(parameters: VerifyWebhookParameters): Promis
   const { headers, keys: texts, seen, toleranceS = 300, now = Date.now() } = parameters
   const keys = texts.map(parseWebhookKey).filter((key) => key !== undefined)
   if (keys.length === 0 || keys.length !== texts.length) {
-    throw createError('webhook_keys_invalid', 'the keys are not whpk_ and base64')
+    throw createError('webhook_keys_invalid', 'invalid keys: expected whpk_ and base64')
   }
   const body = typeof parameters.body === 'string' ? new TextEncoder().encode(parameters.body) : parameters.body
   if (body.length > MAX_BODY_BYTES) throw malformed('the body is too long')
   const id = readHeader(headers, 'webhook-id')
-  // A full stop in it could move the border between what is signed.
+  // A full stop in the id could shift the boundaries of the signed fields.
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(id)) throw malformed('webhook-id')
   const timestamp = readHeader(headers, 'webhook-timestamp')
   if (!/^[1-9]\d{0,11}$/.test(timestamp)) throw malformed('webhook-timestamp')
   const isNear = Math.abs(now / 1000 - Number(timestamp)) <= toleranceS
-  if (!isNear) throw createError('webhook_expired', 'the webhook is too old, or from the future')
+  if (!isNear) throw createError('webhook_expired', 'the webhook’s time is outside the tolerance')
   const signatures = readSignatures(readHeader(headers, 'webhook-signature'))
   const message = toWebhookMessage({ id, timestamp: Number(timestamp), body })
   const isSigned = signatures.some((signature) => keys.some((key) => verifyEd25519(key, signature, message)))
   if (!isSigned) throw createError('webhook_forged', 'no trusted key signed this webhook')
   const event = parseEvent(body, id)
-  if (await seen?.(id)) throw createError('webhook_replayed', 'this webhook came before')
+  if (await seen?.(id)) throw createError('webhook_replayed', 'this webhook was handled before')
   return event
 }
 
-/** Node joins what came twice by a comma, or gives a list: both are refused by the form of a header. */
+/** Node joins repeated headers with a comma, or returns a list. The callers' patterns reject both. */
 function readHeader(headers: VerifyWebhookParameters['headers'], name: string): string {
   const value =
     typeof headers.get === 'function'
@@ -90,7 +90,7 @@ function readHeader(headers: VerifyWebhookParameters['headers'], name: string): 
   return value
 }
 
-/** Those of other schemes are left out: a service may add one. */
+/** Ignores signatures of other schemes, which a later version may add. */
 function readSignatures(text: string): Uint8Array[] {
   const parts = text.split(' ', MAX_PARTS + 1)
   const signatures = parts.flatMap((part) => {
@@ -101,7 +101,7 @@ function readSignatures(text: string): Uint8Array[] {
   return signatures
 }
 
-/** It is signed, so its form is only looked at to be sure of what the types promise. Types of later versions come through. */
+/** The body is signed, so this checks only what the types promise. Accepts event types of later versions. */
 function parseEvent(body: Uint8Array, id: string): WebhookEvent {
   let value: unknown
   try {
@@ -115,10 +115,10 @@ function parseEvent(body: Uint8Array, id: string): WebhookEvent {
     typeof value.type === 'string' &&
     typeof value.timestamp === 'string' &&
     isPlainObject(value.data)
-  if (!isEvent) throw malformed('the body is no event of this id')
+  if (!isEvent) throw malformed('the body has no event with this id')
   return value as WebhookEvent
 }
 
 function malformed(details: string) {
-  return createError('webhook_malformed', 'this is no webhook of the service', { details })
+  return createError('webhook_malformed', 'malformed webhook', { details })
 }

@@ -19,7 +19,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { onTestFinished, vi } from 'vitest'
 import { forgetSent } from '../../src/client/sendLock.ts'
 
-/** A development key of hardhat, known to everyone. */
+/** A public development key of hardhat. */
 const account = privateKeyToAccount('0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80')
 
 export const apiBaseUrl = 'https://api.test'
@@ -75,19 +75,19 @@ export const problem = (status: number, code: string, more: Record<string, unkno
 export const html = (status = 200) =>
   new Response('<!doctype html><h1>It works!</h1>', { status, headers: { 'content-type': 'text/html' } })
 
-/** An answer that never comes, unless the caller gives up. */
+/** An answer that never arrives; rejects if the caller aborts. */
 export const never = ({ init: { signal } }: Pick<Call, 'init'>) =>
   new Promise<Response>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
 
 /**
- * The service and an RPC behind one `fetch`. Routes (`GET /auth/me`) and RPC methods are replaced one by one; the ones
- * that stand are those of a user who is signed in and has a wallet.
+ * The service and an RPC behind one `fetch`. Tests replace single routes (`GET /auth/me`) and RPC methods. By default the user is signed
+ * in and has a wallet.
  */
 function createFakeNetwork() {
   forgetSent()
   const calls: Call[] = []
   const mempool: Hex[] = []
-  /** The service makes one proof for each digest, however often it is asked. */
+  /** The service creates one proof for each digest. */
   const digests: Hex[] = []
 
   const routes: Record<string, Handler> = {
@@ -101,7 +101,7 @@ function createFakeNetwork() {
       const signature = await account.sign({ hash: digest })
       return json({ signature, slug: `slug-${digests.indexOf(digest) + 1}` })
     },
-    // Hashed as the enclave does it, not as the SDK does.
+    // Hashed like in the enclave, not like in the SDK.
     'POST /sign/message': ({ body }) => {
       const { wallet: _, ...content } = body as MessageContent & WalletUse
       return signOffChain({ kind: 'message', content, digest: toPrefixedHex(hashMessage(content.message)) })
@@ -159,14 +159,14 @@ function createFakeNetwork() {
     routes,
     rpc,
     calls,
-    /** Raw transactions that the RPC has taken. */
+    /** Raw transactions that the RPC accepted. */
     mempool,
     /** The calls of the service so far, as `GET /auth/me`. */
     paths: () =>
       calls
         .filter(({ url }) => url.startsWith(apiBaseUrl))
         .map(({ method, url }) => `${method} ${url.slice(apiBaseUrl.length)}`),
-    /** The methods that the RPC was asked. */
+    /** The methods called on the RPC. */
     rpcMethods: () =>
       calls.filter(({ url }) => url.startsWith(rpcUrl)).map(({ body }) => (body as { method: string }).method),
   }
@@ -174,7 +174,7 @@ function createFakeNetwork() {
 
 export type FakeNetwork = ReturnType<typeof createFakeNetwork>
 
-/** A network in place of the global `fetch` until the test has finished. */
+/** Replaces the global `fetch` until the end of the test. */
 export function installFakeNetwork(): FakeNetwork {
   const network = createFakeNetwork()
   vi.stubGlobal('fetch', network.fetch)
@@ -185,7 +185,7 @@ export function installFakeNetwork(): FakeNetwork {
   return network
 }
 
-/** A promise to be settled by hand. */
+/** A promise with its resolve and reject functions. */
 export function createGate<R = void>() {
   let open: (value: R) => void = () => {}
   let fail: (error: unknown) => void = () => {}

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 
-/** An error of the SDK with this code, whatever its words, and with these properties. */
+/** Matches an error of the SDK with this code and these properties, and any message. */
 export function withCode(code: string, more: object = {}) {
   return expect.objectContaining({ name: 'ServiceError', code, ...more })
 }

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { Eip1193Error } from '../../src/eip1193/errors.ts'
 
-/** What a request of the provider fails with. */
+/** The error of a provider's request. */
 export async function failureOf(promise: Promise<unknown>): Promise<Eip1193Error> {
   const error = await promise.then(
     (value) => expect.fail(`resolved with ${JSON.stringify(value)}`),

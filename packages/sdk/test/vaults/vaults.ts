@@ -12,7 +12,7 @@ import { createVault } from '../../src/vaults/vaultCalls.ts'
 export const alice: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
 export const bob: Hex = '0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc'
 
-/** Up to 0.1 ether to Alice without asking, up to 5 ether to anybody with one passkey. */
+/** Up to 0.1 ether to Alice without approval, up to 5 ether to anyone with one passkey. */
 export const rule: TransactionRule = {
   kind: 'transaction',
   chainIds: [31337],
@@ -37,8 +37,8 @@ export function toPolicy(passkeys: readonly Passkey[]): Policy {
 }
 
 /**
- * A service, an authenticator with two passkeys, and a vault of both with 10 ether. `stop` takes them out again, with whatever a test has
- * put before the service.
+ * A service, an authenticator with two passkeys, and a vault of both with 10 ether. `stop` uninstalls them, with any wrapper of the
+ * service that a test added.
  */
 export async function startVault() {
   const { fetch } = globalThis
@@ -65,7 +65,7 @@ export async function startVault() {
 
 export type StartedVault = Awaited<ReturnType<typeof startVault>>
 
-/** The rejection's code, status and details. */
+/** Code, status and details of the rejection. */
 export async function toFailure(promise: Promise<unknown>): Promise<ServiceError> {
   const error = await promise.then(
     () => undefined,
