@@ -92,7 +92,7 @@ describe.skipIf(!executablePath)('the web app as it is deployed, on all else tha
       const { exitCode, stdout, stderr } = await verify(...subject)
       // Simulated: nothing failed, and nothing is proven about hardware.
       expect({ exitCode, stderr, fails: stdout.match(/✗/g) }).toEqual({ exitCode: 3, stderr: '', fails: null })
-      expect(stdout).toContain('\nWhat the receipt says was signed: A payment of 0.05 ETH\n')
+      expect(stdout).toContain('\nStated in the receipt: A payment of 0.05 ETH\n')
     }
 
     // All that the chain counts for this wallet has a proof.

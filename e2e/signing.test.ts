@@ -173,7 +173,7 @@ describe('what is signed off the chain and by vaults, on all that npm run dev st
     }
     const read = (account: Address) => stranger.readContract({ ...token, functionName: 'balanceOf', args: [account] })
     expect([await read(owner), await read(spender)]).toEqual([600n, 400n])
-    await expectVerified(page, signed, 'Permit: an allowance for tokens (EIP-2612)')
+    await expectVerified(page, signed, 'Permit: a token allowance (EIP-2612)')
   }, 180_000)
 
   test('a vault pays alone up to its limit, with the passkey of another device above it, after a lost session too; both proofs hold', async () => {

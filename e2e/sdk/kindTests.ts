@@ -40,7 +40,7 @@ export function testKinds(sdk: Harness) {
     const args = ['verify', link, '--rpc', chain.url, '--contract', contract]
     const { exitCode, stdout, stderr } = await runCli(deps, args)
     expect({ exitCode, stderr, fails: stdout.match(/✗/g) }).toEqual({ exitCode: 3, stderr: '', fails: null })
-    expect(stdout).toContain(`What the receipt says was signed: ${title}`)
+    expect(stdout).toContain(`Stated in the receipt: ${title}`)
   }
 
   test('wagmi: useSignMessage signs in with Ethereum, viem takes it for this site and no other, and the opening is of its proof', async () => {
@@ -65,7 +65,7 @@ export function testKinds(sdk: Harness) {
     // A published sign-in would be a login.
     expect(JSON.stringify(proof)).not.toContain(signature.slice(2))
     expect(JSON.stringify(proof)).not.toContain(nonce)
-    await expectVerified(slugs[0] ?? '', 'Something off the chain')
+    await expectVerified(slugs[0] ?? '', 'Off-chain signature')
   })
 
   test('EIP-7702: an account of viem delegates to code that the enclave allows, on the chain, and to no other', async () => {
@@ -97,6 +97,6 @@ export function testKinds(sdk: Harness) {
     expect(await sdk.waitForProofs(slugs)).toMatchObject([
       { status: 'complete', kind: 'authorization', chainId: chain.chainId },
     ])
-    await expectVerified(slugs[0] ?? '', 'An authorization of code')
+    await expectVerified(slugs[0] ?? '', 'Delegation to code')
   })
 }

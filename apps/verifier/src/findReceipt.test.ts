@@ -71,7 +71,7 @@ describe('a receipt by its CID', () => {
     expect(exitCode).toBe(5)
     expect(stdout).toContain('Not verified: evidence is missing')
     expect(stdout).toContain(collateralCid)
-    expect(stderr).toBe(`countersign-verifier: could not fetch: ${host} answers 404\n`)
+    expect(stderr).toBe(`countersign-verifier: could not fetch: ${host} returned 404\n`)
   })
 })
 

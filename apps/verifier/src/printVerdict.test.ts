@@ -96,7 +96,7 @@ describe('the verdict for people', () => {
     for (const verdict of ['failed', 'incomplete'] as const) {
       const text = print({ verdict })
       expect(text).toContain(
-        '\nWhat the receipt says was signed: A payment of 1 ETH\nThis is only what the receipt says: ',
+        '\nStated in the receipt: A payment of 1 ETH\nThis is not proven, only stated in the receipt: ',
       )
     }
     expect(print({ verdict: 'failed', receipt: undefined })).not.toContain('signed:')
@@ -126,7 +126,7 @@ describe('the verdict for people', () => {
     const text = print({ verdict: 'failed', steps })
     expect(text).toContain('Step 1 does not hold (and 1 more')
     expect(text).toContain('Why. [root_not_trusted]')
-    expect(text.replace(/\s+/g, ' ')).toContain('It is forged.')
+    expect(text.replace(/\s+/g, ' ')).toContain('The evidence is forged')
   })
 
   test('unknown code: the values of the evidence, with the option for each, and only the missing ones', () => {
@@ -176,9 +176,9 @@ describe('the verdict for people', () => {
 
   test('missing evidence: what, what was tried, and how to give it', () => {
     const steps = [toStep('cid', 'skip'), toStep('collateral', 'skip', 'Not given.'), toStep('quote', 'skip')]
-    const text = print({ verdict: 'incomplete', steps, problems: ['gateway.example answers 404'] })
+    const text = print({ verdict: 'incomplete', steps, problems: ['gateway.example returned 404'] })
     expect(text).toContain('Step 2 could not be judged')
-    expect(text).toContain('Tried: gateway.example answers 404.')
+    expect(text).toContain('Tried: gateway.example returned 404.')
     expect(text).toContain(honest.receipt.signer.collateral)
   })
 

@@ -33,6 +33,6 @@ describe('what the command line is asked to verify', () => {
 
   test('a link that ends like a file is a link, and its secret is not repeated', async () => {
     const link = recogniseCliSubject('https://user:secret@wallet.example/receipt.json')
-    await expect(link).rejects.toMatchObject({ code: 'invalid_arguments', details: 'this link has credentials in it' })
+    await expect(link).rejects.toMatchObject({ code: 'invalid_arguments', details: 'this link contains credentials' })
   })
 })

@@ -130,9 +130,9 @@ describe('explain', () => {
     const [implementation] = settings.implementations
     if (source === undefined || source.kind === 'unsigned') throw new Error('the simulator’s source signs')
     expect(stdout).toContain(`configuration hash         ${authorization.anchors.configHashes[0]}\n`)
-    expect(stdout).toContain(`accepts sign-ins of      ${issuer?.issuer} for ${issuer?.audience}`)
-    expect(stdout).toContain(`takes samples of         ${source.kind}, key ${source.key}\n`)
-    expect(stdout).toContain(`code it may authorize    ${implementation}\n`)
+    expect(stdout).toContain(`accepts sign-ins from    ${issuer?.issuer} for ${issuer?.audience}`)
+    expect(stdout).toContain(`entropy sources          ${source.kind}, key ${source.key}\n`)
+    expect(stdout).toContain(`allowed delegation code  ${implementation}\n`)
     expect(stdout).toContain(`version                  ${config.version}\n`)
   })
 })
@@ -148,7 +148,7 @@ describe('what was signed, for people', () => {
 
   test('off the chain: that something was signed; with an opening, what, and nothing that moves the cursor', async () => {
     expect(flat(await say(message))).toContain(
-      'signed something on 2026-06-15T12:00:00.123Z. What it was, only its owner',
+      'signed a message or typed data on 2026-06-15T12:00:00.123Z. Only its owner can show the content',
     )
     const opened = await say(message, toCanonicalJson(message.opening))
     expect(opened).toContain('Message     hi\u{fffd}[2K\n')
@@ -183,8 +183,8 @@ describe('a log', () => {
   test('is named with the entry, the tree and the witnesses, for people and for programs', async () => {
     const { stdout, exitCode } = await toRun(logged)
     expect(exitCode).toBe(7)
-    expect(stdout).toContain('Log         entry 6 of log.example/enclave-a, in a tree of 11\n')
-    expect(stdout).toContain('Witnesses   2 of 3 cosigned it; 2 are enough\n')
+    expect(stdout).toContain('Log         entry 6 of log.example/enclave-a, tree size 11\n')
+    expect(stdout).toContain('Witnesses   2 of 3 cosigned (2 required)\n')
     expect(flat(stdout)).toContain('so many had by 2026-06-15T12:00:01.000Z, by their own clocks')
     const json = JSON.parse((await toRun(logged, '--json')).stdout)
     expect(json.log).toEqual({

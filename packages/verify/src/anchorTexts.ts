@@ -10,11 +10,11 @@ import {
 import { parseWitnessKey } from '@countersign/log'
 import type { MinimumTcb } from './parseManifest.ts'
 
-/** How people write a measurement, as an option or in a form. */
+/** The text form of a measurement, in an option or a form field. */
 export const MEASUREMENT_FORM =
-  'MRTD:RTMR0:RTMR1:RTMR2:RTMR3:MRCONFIGID:MROWNER:MROWNERCONFIG (0 for a register of zeros, nothing for one left open)'
+  'MRTD:RTMR0:RTMR1:RTMR2:RTMR3:MRCONFIGID:MROWNER:MROWNERCONFIG (0 for a register of zeros, empty for an unchecked one)'
 
-/** All registers, or as older texts have it: MRTD, with or without RTMR0 to RTMR2, with or without RTMR3. */
+/** All registers, or an older form: MRTD, optionally RTMR0 to RTMR2, optionally RTMR3. */
 const COUNTS: readonly number[] = [1, 4, 5, codeRegisters.length]
 
 const ZERO = '0'.repeat(96)
@@ -28,8 +28,8 @@ export function toMeasurementText(measurement: TdMeasurement): string {
 }
 
 /**
- * The reverse; undefined where it has another number of parts. Only a text with a place for each register may leave one empty: a
- * shorter one would be a text that was cut. `toHex` judges each part.
+ * Parses a measurement; undefined if the number of parts is wrong. Only the full form may have empty registers, because a shorter text may
+ * have been cut off. `toHex` checks each part.
  */
 export function parseMeasurementText(text: string, toHex: (part: string) => string): TdMeasurement | undefined {
   const parts = text.split(':')
@@ -43,16 +43,16 @@ export function parseMeasurementText(text: string, toHex: (part: string) => stri
   return measurement
 }
 
-/** People copy hex in either case, with and without 0x; inside there is one spelling. Undefined where it is no hex. */
+/** Accepts both cases and a 0x prefix. Undefined if the text is not hex. */
 export function normaliseHex(text: string): string | undefined {
   const hex = text.replace(/^0x/, '').toLowerCase()
   return /^[0-9a-f]*$/.test(hex) ? hex : undefined
 }
 
-/** How people write the patch levels that they ask of a product, as an option or in a form. */
+/** The text form of minimum patch levels, in an option or a form field. */
 export const MINIMUM_TCB_FORM = 'PRODUCT:PART=LEVEL,…, such as Genoa:bl=10,snp=23,ucode=84'
 
-/** One text for each product. One without levels cannot be written: it would ask for nothing. */
+/** One text for each product that has levels. */
 export function toMinimumTcbTexts(minimumTcb: MinimumTcb): string[] {
   return snpProducts.flatMap((product) => {
     const levels = snpTcbParts.flatMap((part) => {
@@ -63,7 +63,7 @@ export function toMinimumTcbTexts(minimumTcb: MinimumTcb): string[] {
   })
 }
 
-/** The reverse; undefined where a text has another form, names no level or one twice, or two name one product. */
+/** Parses minimum patch levels; undefined if a text is malformed, has no levels or repeats one, or if two name the same product. */
 export function parseMinimumTcbTexts(texts: readonly string[]): MinimumTcb | undefined {
   const minimumTcb: Record<string, Record<string, number>> = {}
   for (const text of texts) {
@@ -82,7 +82,7 @@ export function parseMinimumTcbTexts(texts: readonly string[]): MinimumTcb | und
   return minimumTcb
 }
 
-/** How people write a machine, as an option or in a form. */
+/** The text form of a machine, in an option or a form field. */
 export const PLATFORM_FORM = 'fmspc:HEX of 6 bytes, or ppid:HEX or platformInstanceId:HEX of 16'
 
 /** A machine as `--platform` takes it. */
@@ -90,17 +90,17 @@ export function toPlatformText(platform: TdPlatform): string {
   return Object.entries(platform).flat().join(':')
 }
 
-/** The reverse; undefined where it is none. */
+/** Undefined if the text is malformed. */
 export function parsePlatformText(text: string): TdPlatform | undefined {
   const [name = '', ...ids] = text.split(':')
   const platform = { [name]: normaliseHex(ids.join(':')) }
   return isTdPlatform(platform) ? platform : undefined
 }
 
-/** How people write the key of a witness, as an option or in a form. */
-export const WITNESS_FORM = 'NAME+ID+KEY, as a witness states its Ed25519 key, or the 32 bytes of it in hex'
+/** The text form of a witness key, in an option or a form field. */
+export const WITNESS_FORM = 'NAME+ID+KEY, as a witness publishes its Ed25519 key, or 32 bytes of hex'
 
-/** The key in hex; undefined where the text has another form, or is a key of another kind. */
+/** The key in hex; undefined if the text is malformed or the key has another type. */
 export function parseWitnessText(text: string): string | undefined {
   if (!text.includes('+')) {
     const hex = normaliseHex(text)

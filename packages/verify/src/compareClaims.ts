@@ -3,31 +3,30 @@ import { type AnyReceipt, nameSignature, type ReceiptCheck, type StepId, toCid }
 import type { Publication } from './createChain.ts'
 import type { VerifierStep } from './steps.ts'
 
-/** Something that the service says of a proof, held against what the evidence shows. */
+/** A claim of the service about a proof, compared with the evidence. */
 export type Claim = {
   /** The member of the service's answer. */
   member: keyof ProofPayload
-  /** What the service says, as a sentence. */
+  /** The claim as a sentence. */
   text: string
-  /** `open`: nothing here can tell. */
+  /** `open`: can't be checked. */
   verdict: 'holds' | 'false' | 'open'
-  /** What was found. */
   detail: string
 }
 
-/** What the claims are compared with. */
+/** The evidence that claims are compared with. */
 export type Found = Pick<ReceiptCheck, 'cid' | 'isMock'> & {
   steps: readonly VerifierStep[]
-  /** Simulated evidence, without leave for it, is no evidence of hardware. */
+  /** The evidence is simulated, and the caller doesn't allow that. */
   isMockRefused: boolean
-  /** Undefined where the pinned bytes are no receipt. */
+  /** Undefined if the pinned bytes are not a receipt. */
   receipt: AnyReceipt | undefined
   publications: readonly Publication[] | undefined
 }
 
 /**
- * The service's answer, claim by claim. Only bytes that were fetched by their CID and a chain that was asked count against
- * it; the copy of the receipt in the answer is itself just a claim.
+ * Checks each claim in the service's response against the chain and the bytes fetched by CID. The copy of the receipt in the response is
+ * only a claim.
  */
 export function compareClaims(proof: ProofPayload, found: Found | undefined): Claim[] {
   return [
@@ -49,10 +48,10 @@ function compareReceipt(proof: ProofPayload, found: Found | undefined): Claim[] 
       isTrue: shown === undefined ? undefined : String(said).toLowerCase() === String(shown).toLowerCase(),
       holds: 'The receipt says the same.',
       lie: `The receipt says ${shown}.`,
-      open: 'There is no receipt to compare with.',
+      open: 'There is no receipt to compare it with.',
     })
   const transaction = receipt && nameSignature(receipt)
-  // Only what is not a transaction has a kind, so that one left out is a claim too.
+  // A missing kind claims that it is a transaction.
   const kind = proof.kind ?? 'transaction'
   const shownKind = receipt && ('kind' in receipt ? receipt.kind : 'transaction')
   return [
@@ -68,17 +67,17 @@ function compareReceipt(proof: ProofPayload, found: Found | undefined): Claim[] 
 function compareCopy(proof: ProofPayload, found: Found | undefined): Claim[] {
   if (proof.receipt !== null) {
     return [
-      toClaim('receipt', 'A copy of the receipt comes with the answer.', {
+      toClaim('receipt', 'The response includes a copy of the receipt.', {
         isTrue: found && isSameReceipt(proof.receipt, found.cid),
-        holds: 'It is the pinned receipt, to the byte.',
-        lie: 'It is not the pinned receipt.',
-        open: 'The pinned receipt is not at hand to compare with.',
+        holds: 'It is identical to the pinned receipt.',
+        lie: 'It differs from the pinned receipt.',
+        open: 'The pinned receipt is not available for comparison.',
       }),
     ]
   }
   if (!isPinned(proof)) return []
-  const detail = `The status is ${proof.status}, and in this state the answer holds one.`
-  return [{ member: 'receipt', text: 'No copy of the receipt comes with the answer.', verdict: 'false', detail }]
+  const detail = `With the status ${proof.status}, the response must include one.`
+  return [{ member: 'receipt', text: 'The response includes no copy of the receipt.', verdict: 'false', detail }]
 }
 
 function compareCid(ipfsCid: string, found: Found | undefined): Claim {
@@ -87,17 +86,17 @@ function compareCid(ipfsCid: string, found: Found | undefined): Claim {
   const isElsewhere = publications.length > 0 && publications.every((publication) => publication.ipfsCid !== cid)
   return toClaim('ipfsCid', `The receipt is pinned as ${ipfsCid}.`, {
     isTrue: cid === undefined ? undefined : !isOther && !isElsewhere,
-    holds: 'The bytes under this CID hash to it.',
+    holds: 'The bytes match this CID.',
     lie: isOther
       ? `The bytes have the CID ${cid}.`
       : `The chain points to another receipt: ${publications[0]?.ipfsCid}.`,
-    open: 'It could not be fetched.',
+    open: 'The receipt could not be fetched.',
   })
 }
 
 /**
- * Specification §2 and §3: which members are set in which state, and that `complete` means an event. A service that still waits for an
- * event which the chain has is behind, not false: it waits for confirmations or finality, or its worker was away.
+ * Specification §2 and §3: each status determines which members are set, and `complete` needs an event. A service that reports
+ * `pending_onchain` after the event is only late: it may be waiting for confirmations.
  */
 function compareStatus(proof: ProofPayload, found: Found | undefined): Claim {
   const { status, ipfsCid, onchainTxHash, onchainBlockNumber } = proof
@@ -108,19 +107,19 @@ function compareStatus(proof: ProofPayload, found: Found | undefined): Claim {
     detail,
   })
   if (isPinned(proof) !== (ipfsCid !== null)) {
-    const [due, named] = ipfsCid === null ? ['a CID', 'none'] : ['no CID yet', 'one']
-    return claim('false', `In this state there is ${due}, but the answer names ${named}.`)
+    const [due, named] = ipfsCid === null ? ['a CID', 'none'] : ['no CID', 'one']
+    return claim('false', `With this status there must be ${due}, but the response has ${named}.`)
   }
   if (status !== 'complete') {
     const event = found?.publications?.find((publication) => publication.ipfsCid === ipfsCid)
-    if (event === undefined) return claim('open', 'Only the service knows how far it is.')
+    if (event === undefined) return claim('open', 'Only the service knows its progress.')
     const where = `block ${event.blockNumber} of ${event.blockTime.toISOString()} points to this receipt`
     return status === 'pending_onchain'
       ? claim('open', `The service is behind the chain: ${where}.`)
       : claim('false', `The chain has the event: ${where}.`)
   }
   if (onchainTxHash === null || onchainBlockNumber === null) {
-    return claim('false', 'A complete proof has an event on the chain, but the answer names none.')
+    return claim('false', 'A complete proof has an event on the chain, but the response names none.')
   }
   const event = statusOf(found, 'event')
   if (event === 'pass') return claim('holds', 'The chain points to this receipt.')
@@ -134,7 +133,7 @@ function isPinned({ status }: ProofPayload): boolean {
 }
 
 function comparePublication({ status, ipfsCid, ...said }: ProofPayload, found: Found | undefined): Claim[] {
-  // Before it is confirmed, the publishing transaction may still be replaced.
+  // The publishing transaction may be replaced until it is confirmed.
   if (status !== 'complete') return []
   const events = found?.publications?.filter((event) => event.ipfsCid === ipfsCid) ?? []
   const compare = (
@@ -149,7 +148,7 @@ function comparePublication({ status, ipfsCid, ...said }: ProofPayload, found: F
       isTrue: shown === undefined ? undefined : events.some((event) => name(event) === String(value).toLowerCase()),
       holds: 'The chain has it there.',
       lie: `The chain has it in ${what} ${shown}.`,
-      open: 'No event was found to compare with.',
+      open: 'No event was found for comparison.',
     })
   }
   return [
@@ -162,17 +161,17 @@ function compareQuote({ kmsQuoteVerified }: ProofPayload, found: Found | undefin
   const quote = statusOf(found, 'quote')
   const isRefused = found?.isMockRefused === true
   const isGenuine = quote === undefined || quote === 'skip' ? undefined : quote === 'pass' && !isRefused
-  const mock = found?.isMock ? ' It is simulated, though.' : ''
+  const mock = found?.isMock ? ' But it is simulated.' : ''
   return toClaim(
     'kmsQuoteVerified',
     `The service ${kmsQuoteVerified ? 'verified' : 'did not verify'} the enclave’s quote.`,
     {
       isTrue: isGenuine === undefined ? undefined : isGenuine === kmsQuoteVerified,
-      holds: isGenuine ? `It verifies here too.${mock}` : 'It does not verify here either.',
+      holds: isGenuine ? `It is valid here too.${mock}` : 'It is not valid here either.',
       lie: isGenuine
-        ? `Here it does verify.${mock}`
-        : `Here it does not verify${isRefused && quote === 'pass' ? ': it is simulated' : ''}.`,
-      open: 'The quote could not be judged here.',
+        ? `It is valid here.${mock}`
+        : `It is not valid here${isRefused && quote === 'pass' ? ', because it is simulated' : ''}.`,
+      open: 'The quote could not be checked.',
     },
   )
 }

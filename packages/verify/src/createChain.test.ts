@@ -129,7 +129,7 @@ describe('a chain over JSON-RPC', () => {
     ['a transaction as text', { eth_getTransactionByHash: 'mined' }, 'is not a transaction'],
     ['another transaction', { eth_getTransactionByHash: { hash: `0x${'00'.repeat(32)}` } }, 'is another transaction'],
     ['a transaction without a block', { eth_getTransactionByHash: { hash: txHash } }, 'blockNumber is not a number'],
-    ['an error', { eth_getTransactionByHash: undefined }, 'without a result'],
+    ['an error', { eth_getTransactionByHash: undefined }, 'returned no result'],
   ])('%s cannot be used', async (_, changes, details) => {
     const { reader } = await withChain(changes)
     await expect(reader.getTransactionState({ chainId: 31337, txHash })).rejects.toThrow(
@@ -145,14 +145,14 @@ describe('a node that does not speak JSON-RPC', () => {
       response.end(text)
 
   test.each<[string, RequestListener, string]>([
-    ['a web page', answering('<html>'), 'does not answer eth_chainId with JSON'],
-    ['nothing', answering(''), 'does not answer eth_chainId with JSON'],
-    ['a list', answering('[]'), 'with JSON-RPC'],
-    ['another id', answering('{"jsonrpc":"2.0","id":2,"result":"0x1"}'), 'with JSON-RPC'],
-    ['another version', answering('{"id":1,"result":"0x1"}'), 'with JSON-RPC'],
-    ['no result', answering('{"jsonrpc":"2.0","id":1}'), 'without a result'],
-    ['a refusal', serveRpc({}), 'refuses eth_chainId: the method does not exist (-32601)'],
-    ['status 500', (_, response) => response.writeHead(500).end(), 'answers 500'],
+    ['a web page', answering('<html>'), 'returned no JSON for eth_chainId'],
+    ['nothing', answering(''), 'returned no JSON for eth_chainId'],
+    ['a list', answering('[]'), 'returned no JSON-RPC'],
+    ['another id', answering('{"jsonrpc":"2.0","id":2,"result":"0x1"}'), 'returned no JSON-RPC'],
+    ['another version', answering('{"id":1,"result":"0x1"}'), 'returned no JSON-RPC'],
+    ['no result', answering('{"jsonrpc":"2.0","id":1}'), 'returned no result'],
+    ['a refusal', serveRpc({}), 'rejected eth_chainId: the method does not exist (-32601)'],
+    ['status 500', (_, response) => response.writeHead(500).end(), 'returned 500'],
     ['a megabyte too much', answering(' '.repeat(1_048_577)), 'more than 1048576 bytes'],
   ])('%s is no answer', async (_, listener, details) => {
     const { rpc } = await read(listener)

@@ -22,32 +22,31 @@ import { VerifierError } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
 import type { Manifest } from './parseManifest.ts'
 
-/** Where an event was found. */
 export type Publication = { txHash: string; blockNumber: number; blockTime: Date; ipfsCid: string }
 
 export type Chain = {
   /** The contract's address, in lower case. */
   contract: string
-  /** The chain as `checkReceipt` asks it. */
+  /** Reads the chain for `checkReceipt`. */
   reader: ChainReader
-  /** The CID of the receipt that the contract names for a transaction, whichever wallet's it is. */
+  /** The CID of a transaction's receipt, for any wallet. */
   findReceiptCid(txHash: string): Promise<string>
-  /** The events of this wallet and transaction that `reader` has answered so far. */
+  /** The events that `reader` has returned for this wallet and transaction. */
   publications: readonly Publication[]
 }
 
 export type CreateChainParameters = {
   contract: string
-  /** Where the contract was deployed; nodes search faster from there. */
+  /** The contract's first block. It speeds up searches. */
   fromBlock: number
-  /** A node of another chain is not asked. Without it, any chain will do. */
+  /** Rejects nodes of other chains. Undefined for any chain. */
   chainId?: number | undefined
 }
 
 export type RawLog = EventLog & { address: string; blockNumber: number; blockHash: string; transactionHash: string }
 export type TimedLog = RawLog & { blockTime: Date }
 
-/** A wallet's transaction has one event; a node that sends hundreds wants to keep us busy. */
+/** A transaction usually has one event. The limit bounds the work that a node or publisher can cause. */
 const MAX_LOGS = 16
 
 export function createChain(rpc: Rpc, { contract, fromBlock, chainId }: CreateChainParameters): Chain {
@@ -60,7 +59,7 @@ export function createChain(rpc: Rpc, { contract, fromBlock, chainId }: CreateCh
     const result = await rpc.call('eth_getLogs', [filter])
     const what = `${rpc.host}: eth_getLogs`
     if (!Array.isArray(result)) throw unavailable(`${what} is not a list`)
-    if (result.length > MAX_LOGS) throw unavailable(`${what} has ${result.length} logs for one transaction`)
+    if (result.length > MAX_LOGS) throw unavailable(`${what} returned ${result.length} logs for one transaction`)
     return result.map((log) => parseLog(log, what)).filter((log) => log !== undefined)
   }
 
@@ -88,8 +87,8 @@ export function createChain(rpc: Rpc, { contract, fromBlock, chainId }: CreateCh
       const cids = new Set(events.filter((event) => event.txHash === txHash).map(({ ipfsCid }) => ipfsCid))
       const [cid, ...others] = cids
       if (cid === undefined) {
-        throw new VerifierError('event_not_found', 'no receipt is published for the transaction', {
-          details: `the contract ${contract} on ${rpc.host} has no event for ${txHash}; it may not be published yet`,
+        throw new VerifierError('event_not_found', 'the transaction has no published receipt', {
+          details: `contract ${contract} on ${rpc.host} has no event for ${txHash}; it may not be published yet`,
         })
       }
       if (others.length > 0) {
@@ -126,7 +125,7 @@ function assertReadable({ host }: Rpc, log: RawLog) {
   }
 }
 
-/** Undefined for what `checkReceipt` passes over or refuses. */
+/** Undefined for events that `checkReceipt` ignores or rejects. */
 function toPublication(log: TimedLog, topics: readonly string[]): Publication | undefined {
   if (topics.some((topic, index) => log.topics[index]?.toLowerCase() !== topic.toLowerCase())) return undefined
   const event = readAttestationPublished(log)
@@ -134,7 +133,7 @@ function toPublication(log: TimedLog, topics: readonly string[]): Publication | 
   return event && { txHash: log.transactionHash.toLowerCase(), blockNumber, blockTime, ipfsCid: event.ipfsCid }
 }
 
-/** A log that a reorganisation removed is no log. */
+/** Undefined for a log that a reorganisation removed. */
 export function parseLog(log: unknown, what: string): RawLog | undefined {
   if (!isPlainObject(log)) throw unavailable(`${what}: a log is not an object`)
   if (log.removed === true) return undefined
@@ -150,7 +149,7 @@ export function parseLog(log: unknown, what: string): RawLog | undefined {
 
 export async function withBlockTime(rpc: Rpc, log: RawLog): Promise<TimedLog> {
   const { hash, time } = await getBlock(rpc, toQuantity(log.blockNumber))
-  // Between the two questions the chain may have been reorganised; a time of another block would be worthless.
+  // The chain may have been reorganised between the two requests.
   if (hash !== log.blockHash.toLowerCase()) {
     throw unavailable(`${rpc.host}: eth_getBlockByNumber is not the block of the event`)
   }
@@ -160,16 +159,16 @@ export async function withBlockTime(rpc: Rpc, log: RawLog): Promise<TimedLog> {
 export type OpenChainParameters = {
   /** A node of the chain that has the events. */
   rpc?: string | undefined
-  /** The contract on that chain, where the reader names it apart from a manifest. */
+  /** The contract on that chain, if a manifest doesn't name it. */
   contract?: string | undefined
-  /** The chain that the node must be of. */
+  /** The chain that the node must serve. */
   chainId?: number | undefined
   manifests: readonly Manifest[]
 }
 
 /**
- * The node, and the contract on its chain: the one that the reader names, or the manifest's. A node of another chain gives a
- * chain that cannot be asked, which the steps then say. Throws only where nothing names a contract. Undefined without a node.
+ * Connects to the node and chooses the contract on its chain. If the node serves another chain, the steps that read it report that. Throws
+ * only if nothing names a contract. Undefined without a node.
  */
 export async function openChain(
   deps: { fetchBytes: FetchBytes },
@@ -180,7 +179,7 @@ export async function openChain(
   return createChain(rpc, await chooseContract(rpc, wanted))
 }
 
-/** The contract that is asked about, where it begins, and the chain that the node must be of. */
+/** Chooses the contract, its first block, and the chain that the node must serve. */
 export async function chooseContract(
   rpc: Rpc,
   { contract, manifests, chainId: wanted }: Omit<OpenChainParameters, 'rpc'>,
@@ -190,10 +189,10 @@ export async function chooseContract(
   if (last === undefined) {
     if (contract !== undefined) return { contract, fromBlock: 0, chainId: wanted }
     const details = 'no manifest names one'
-    const message = 'a node needs a contract to ask about'
+    const message = 'a node needs a contract'
     throw new VerifierError('invalid_arguments', message, { details, need: 'contract' })
   }
-  // Only where the reader does not say which chain it should be, the node's own answer chooses among the contracts.
+  // If the caller names no chain, the node's chain id selects the contract.
   const chainId = wanted ?? (await getChainId(rpc))
   const onChain = listed.filter((entry) => entry.chainId === chainId)
   const entry = contract === undefined ? onChain.at(-1) : onChain.find(({ address }) => address === contract)
@@ -201,7 +200,7 @@ export async function chooseContract(
   if (chainId !== undefined && address !== undefined) {
     return { contract: address, fromBlock: entry?.fromBlock ?? 0, chainId }
   }
-  // The steps that ask the chain say that this node does not answer, or is of another chain.
+  // The steps that read the chain report that this node is unavailable or serves another chain.
   return { contract: address ?? last.address, fromBlock: 0, chainId: last.chainId }
 }
 

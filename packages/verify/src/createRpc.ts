@@ -2,27 +2,27 @@ import { isPlainObject, isPrefixedHex, parseJson } from '@countersign/protocol'
 import { VerifierError } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
 
-/** A node of a chain, asked over JSON-RPC 2.0. */
+/** A JSON-RPC 2.0 client of a chain's node. */
 export type Rpc = {
   host: string
   call(method: string, params: readonly unknown[]): Promise<unknown>
-  /** Asked once. */
+  /** Requested once. */
   getChainId(): Promise<number>
 }
 
 const MAX_ANSWER_BYTES = 1_048_576
 
-/** The node answers, and does not do this: it lacks the method, keeps no such state, or searches fewer blocks at once. */
+/** The node rejects the request: it lacks the method or the state, or limits the block range. */
 export class RpcRefusal extends VerifierError {
   override name = 'RpcRefusal'
   constructor(details: string, cause?: unknown) {
-    super('chain_unavailable', 'the chain could not be asked', { details, cause })
+    super('chain_unavailable', 'the chain is unavailable', { details, cause })
   }
 }
 
 export type CreateRpcParameters = {
   url: string
-  /** A whole block has more than most answers. */
+  /** A full block is larger than most responses. */
   maxAnswerBytes?: number
 }
 
@@ -63,25 +63,25 @@ function readAnswer(bytes: Uint8Array, { id, host, method }: { id: number; host:
   try {
     answer = parseJson(bytes)
   } catch (cause) {
-    throw unavailable(`${host} does not answer ${method} with JSON`, cause)
+    throw unavailable(`${host} returned no JSON for ${method}`, cause)
   }
   if (!isPlainObject(answer) || answer.jsonrpc !== '2.0' || answer.id !== id) {
-    throw unavailable(`${host} does not answer ${method} with JSON-RPC`)
+    throw unavailable(`${host} returned no JSON-RPC for ${method}`)
   }
   if (isPlainObject(answer.error)) {
     const { code, message } = answer.error
-    throw new RpcRefusal(`${host} refuses ${method}: ${String(message).slice(0, 200)} (${String(code).slice(0, 20)})`)
+    throw new RpcRefusal(`${host} rejected ${method}: ${String(message).slice(0, 200)} (${String(code).slice(0, 20)})`)
   }
-  if (!Object.hasOwn(answer, 'result')) throw unavailable(`${host} answers ${method} without a result`)
+  if (!Object.hasOwn(answer, 'result')) throw unavailable(`${host} returned no result for ${method}`)
   return answer.result
 }
 
-/** Some nodes say it by the status alone. One that has too much to do may answer later. */
+/** Some nodes reject requests only by status. 429 is temporary. */
 function isRefusal({ status = 0 }: VerifierError): boolean {
   return status >= 400 && status < 500 && status !== 429
 }
 
-/** A number as JSON-RPC of Ethereum writes it: 0x and hex digits without leading zeros. */
+/** Parses an Ethereum JSON-RPC quantity: 0x and hex digits without leading zeros. */
 export function parseQuantity(value: unknown, what: string): number {
   const isQuantity = typeof value === 'string' && /^0x(?:0|[1-9a-fA-F][0-9a-fA-F]{0,13})$/.test(value)
   const number = isQuantity ? Number(value) : Number.NaN
@@ -89,7 +89,6 @@ export function parseQuantity(value: unknown, what: string): number {
   return number
 }
 
-/** The reverse. */
 export function toQuantity(value: number): string {
   return `0x${value.toString(16)}`
 }
@@ -98,7 +97,7 @@ export function isHash(value: unknown): value is string {
   return isPrefixedHex(value, 32)
 }
 
-/** A block by its number or tag; `isFull` has it list whole transactions. */
+/** Gets a block by number or tag. `isFull` includes whole transactions. */
 export async function getBlock(rpc: Rpc, tag: string, isFull = false) {
   const what = `${rpc.host}: eth_getBlockByNumber`
   const block = await rpc.call('eth_getBlockByNumber', [tag, isFull])
@@ -108,7 +107,7 @@ export async function getBlock(rpc: Rpc, tag: string, isFull = false) {
   return { hash: block.hash.toLowerCase(), time, block }
 }
 
-/** Undefined for what the node does not know. A transaction that is not mined has no block. */
+/** Undefined if the node doesn't know the transaction. `blockNumber` is undefined until it is mined. */
 export async function getTransaction(rpc: Rpc, txHash: string) {
   const what = `${rpc.host}: eth_getTransactionByHash`
   const result = await rpc.call('eth_getTransactionByHash', [txHash])
@@ -120,5 +119,5 @@ export async function getTransaction(rpc: Rpc, txHash: string) {
 }
 
 export function unavailable(details: string, cause?: unknown) {
-  return new VerifierError('chain_unavailable', 'the chain could not be asked', { details, cause })
+  return new VerifierError('chain_unavailable', 'the chain is unavailable', { details, cause })
 }

@@ -16,13 +16,13 @@ export function describeConfig(config: EnclaveConfig): ConfigLine[] {
     ['configuration hash', hashOrFault(config)],
     ...config.issuers.map(
       ({ issuer, audience, jwksOrigin }): ConfigLine => [
-        '  accepts sign-ins of',
+        '  accepts sign-ins from',
         `${issuer} for ${audience}, keys from ${jwksOrigin}`,
       ],
     ),
     ['  authorities', config.caSet],
     ['  root secret', config.rootSecret],
-    ['  quotes from', config.quoteSource],
+    ['  quote source', config.quoteSource],
     ['  caller policy', config.callerPolicy],
     ['  version', config.version],
   ]
@@ -31,13 +31,13 @@ export function describeConfig(config: EnclaveConfig): ConfigLine[] {
 /** Describes the settings, whose hash is in the `version` of a configuration. */
 export function describeSettings({ entropy, implementations, log }: EnclaveSettings): ConfigLine[] {
   return [
-    ...list('  takes samples of', entropy.map(nameSource)),
-    ...list('  code it may authorize', implementations),
-    ...list('  logs signatures in', log?.origins ?? []),
+    ...list('  entropy sources', entropy.map(nameSource)),
+    ...list('  allowed delegation code', implementations),
+    ...list('  logs', log?.origins ?? []),
     ...(log === null
       ? []
       : [
-          ['  needs cosignatures of', `${log.quorum} of ${log.witnesses.length} witnesses`] satisfies ConfigLine,
+          ['  required cosignatures', `${log.quorum} of ${log.witnesses.length} witnesses`] satisfies ConfigLine,
           ...list('  witness', log.witnesses),
         ]),
   ]
@@ -48,7 +48,7 @@ function list(name: string, values: readonly string[]): ConfigLine[] {
 }
 
 function nameSource(source: EntropySetting): string {
-  return source.kind === 'unsigned' ? 'a source that does not sign' : `${source.kind}, key ${source.key}`
+  return source.kind === 'unsigned' ? 'an unsigned source' : `${source.kind}, key ${source.key}`
 }
 
 function hashOrFault(config: EnclaveConfig): string {

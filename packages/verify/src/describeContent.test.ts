@@ -61,7 +61,7 @@ describe('a message', () => {
     const words = message(text)
     expect(words.title).toBe('Sign in with Ethereum: shop.example')
     expect(words.warnings).toEqual([
-      'Whoever has the signature can sign in to shop.example as this wallet, until 2026-07-01T00:00:00Z.',
+      'Anyone with the signature can sign in to shop.example as this wallet, until 2026-07-01T00:00:00Z.',
     ])
     expect(words.facts.map(({ name, value }) => `${name}=${value}`)).toEqual([
       'Site=shop.example',
@@ -98,28 +98,28 @@ describe('a message', () => {
     ['an end after the beginning', `${whole}\nNot Before: ${END}\nExpiration Time: ${END}`],
   ])('of EIP-4361 but for %s says that it only looks like one', (_, text) => {
     const words = message(text)
-    expect(words.warnings.join()).toContain('does not have the form of the standard')
+    expect(words.warnings.join()).toContain('doesn’t follow the standard')
     expect(readFact(words, 'Message')).toBe(text.replaceAll(/[\t\r]/g, '\u{fffd}'))
     expect(readFact(words, 'Site')).toBeUndefined()
     // A site may find no end in it, whatever a person reads.
-    expect(words.warnings[0]).toMatch(/^Whoever has the signature can sign in .*\. It may not expire\.$/)
+    expect(words.warnings[0]).toMatch(/^Anyone with the signature can sign in .*\. It may never expire\.$/)
     expect(message(whole).warnings.join()).not.toContain('form of the standard')
   })
 
   test('of EIP-4361 without a site, about to be signed, is of no page', () => {
     const words = message(whole.replace('shop.example wants', ' wants'), { host: 'shop.example', chainId: 1 })
-    expect(words.title).toBe('Sign in with Ethereum: a site that it does not name')
-    expect(words.warnings.join()).toContain('It is for a site that it does not name, which is not this page.')
+    expect(words.title).toBe('Sign in with Ethereum: an unnamed site')
+    expect(words.warnings.join()).toContain('It is for an unnamed site, not for this page.')
   })
 
   test('of EIP-4361 with a user name that looks like a site names the site', () => {
     const text = signIn({ URI: 'https://evil.example', ...REST }, wallet, 'shop.example@evil.example')
-    expect(message(text).warnings.join()).toContain('The site is evil.example:')
+    expect(message(text).warnings.join()).toContain('The site is evil.example.')
   })
 
   test('of EIP-4361 for another account or site, or without an end, says so', () => {
     const words = message(signIn({ URI: 'https://evil.example', ...REST }, spender)).warnings.join('\n')
-    expect(words).toContain('does not expire')
+    expect(words).toContain('never expires')
     expect(words).toContain(`another account than this wallet: ${spender}`)
     expect(words).toContain('another site: https://evil.example')
   })
@@ -129,18 +129,18 @@ describe('a message', () => {
     const usual = message(whole).warnings
     expect(message(whole, page).warnings).toEqual(usual)
     expect(message(whole.replace('shop.example wants', 'SHOP.example wants'), page).warnings.join()).not.toContain(
-      'not this page',
+      'not for this page',
     )
     expect(message(whole, { ...page, host: 'wallet.example' }).warnings.join()).toContain(
-      'It is for shop.example, which is not this page.',
+      'It is for shop.example, not for this page.',
     )
-    expect(message(whole, { ...page, host: 'shop.example:8080' }).warnings.join()).toContain('not this page')
+    expect(message(whole, { ...page, host: 'shop.example:8080' }).warnings.join()).toContain('not for this page')
     expect(message(whole, { ...page, chainId: 10 }).warnings.join()).toContain(
       'It is for chain 1, and this wallet is on chain 10.',
     )
     // A user name that looks like the page's site is no site.
     const disguised = signIn({ URI: 'https://evil.example', ...REST }, wallet, 'shop.example@evil.example')
-    expect(message(disguised, page).warnings.join()).toContain('It is for evil.example, which is not this page.')
+    expect(message(disguised, page).warnings.join()).toContain('It is for evil.example, not for this page.')
     const statement = whole.replace('Hello', 'Chain ID: 10')
     expect(message(statement, { ...page, chainId: 10 }).warnings.join()).toContain('It is for chain 1,')
   })
@@ -152,7 +152,7 @@ describe('a message', () => {
     )
     const words = message(whole.replace('Hello', 'Expiration Time: 2026-06-02T00:00:00Z'))
     expect(readFact(words, 'Statement')).toBe('Expiration Time: 2026-06-02T00:00:00Z')
-    expect(words.warnings.join()).toContain('does not expire')
+    expect(words.warnings.join()).toContain('never expires')
   })
 
   test('that only mentions a login is none', () => {
@@ -196,25 +196,25 @@ describe('typed data', () => {
       'Permit without limit',
       'Permit',
       { owner: wallet, spender, value: UNLIMITED, deadline: UNLIMITED },
-      ['unlimited', 'for ever'],
+      ['unlimited', 'permanently'],
     ],
     [
       'Permit of DAI, where an expiry of zero is none',
       'Permit',
       { holder: wallet, spender, nonce: 0, expiry: 0, allowed: true },
-      ['any amount', 'The signature holds for ever'],
+      ['any amount', 'The signature is valid permanently'],
     ],
     [
       'Permit of DAI with an end',
       'Permit',
       { holder: wallet, spender, nonce: 0, expiry: 16, allowed: true },
-      ['any amount', 'The signature holds until 1970-01-01T00:00:16.000Z'],
+      ['any amount', 'The signature is valid until 1970-01-01T00:00:16.000Z'],
     ],
     [
       'Permit of the standard, where a deadline of zero is long past',
       'Permit',
       { owner: wallet, spender, value: 5, nonce: 0, deadline: 0 },
-      ['5 smallest units', 'The signature holds until 1970-01-01T00:00:00.000Z'],
+      ['5 smallest units', 'The signature is valid until 1970-01-01T00:00:00.000Z'],
     ],
     [
       'Permit2 allowance',
@@ -226,7 +226,7 @@ describe('typed data', () => {
           { token: spender, amount: 2 },
         ],
       },
-      ['Permit2', 'unlimited', 'only in the block that the signature is used in', '2 smallest units'],
+      ['Permit2', 'unlimited', 'only in the block that uses the signature', '2 smallest units'],
     ],
     [
       'Permit2 transfer',
@@ -242,7 +242,7 @@ describe('typed data', () => {
     ],
   ])('%s is named, with a warning of what it gives away', (_, primaryType, content, expected) => {
     const { title, sentence, warnings } = typed(primaryType, content)
-    expect(sentence).toContain('gives away tokens')
+    expect(sentence).toContain('gives access to tokens')
     expect(warnings.join()).not.toContain('another owner')
     for (const words of expected) expect([title, ...warnings].join('\n')).toContain(words)
   })
@@ -254,7 +254,7 @@ describe('typed data', () => {
         {},
         { details: 'x', permitted: [1], value: -1, spender: {}, owner: null, deadline: 'soon' },
       ]) {
-        expect(typed(primaryType, content).warnings.join()).toContain('Whoever has the signature')
+        expect(typed(primaryType, content).warnings.join()).toContain('Anyone with the signature')
       }
     },
   )
@@ -294,8 +294,8 @@ describe('typed data', () => {
     ],
   ])('%s ends an allowance, and gives nothing away', (_, primaryType, content) => {
     const { title, sentence, warnings } = typed(primaryType, content)
-    expect(title).toContain('the end of an allowance')
-    expect(sentence).toContain('gives away nothing')
+    expect(title).toContain('removal of a token allowance')
+    expect(sentence).toContain('gives no access')
     expect(warnings).toEqual([])
   })
 
@@ -324,24 +324,24 @@ describe('typed data', () => {
     ['a batch of none', 'PermitBatch', { spender, details: [] }],
   ])('%s still warns', (_, primaryType, content) => {
     const { sentence, warnings } = typed(primaryType, content)
-    expect(sentence).toContain('gives away tokens')
-    expect(warnings.join()).toContain('Whoever has the signature')
+    expect(sentence).toContain('gives access to tokens')
+    expect(warnings.join()).toContain('Anyone with the signature')
   })
 
   test('the end of an allowance of another owner says so', () => {
     expect(typed('Permit', { owner: spender, spender, value: 0 }).warnings).toEqual([
-      `It names another owner than this wallet: ${spender}.`,
+      `It is for another owner than this wallet: ${spender}.`,
     ])
   })
 
   test('what ends an authorization gives nothing away', () => {
     const words = typed('CancelAuthorization', { authorizer: wallet, nonce: `0x${'00'.repeat(32)}` })
-    expect([words.title, words.warnings]).toEqual(['The end of a transfer of tokens (EIP-3009)', []])
+    expect([words.title, words.warnings]).toEqual(['Cancellation of a token transfer (EIP-3009)', []])
     // With a member that the standard does not have, nobody knows what it does.
     const other = typed('CancelAuthorization', { authorizer: wallet, to: spender })
     expect([other.title, other.sentence]).toEqual([
       'Typed data: CancelAuthorization',
-      expect.stringContaining('is not known here'),
+      expect.stringContaining('depends on the contract'),
     ])
   })
 })

@@ -2,47 +2,46 @@ import { fromHex, isPlainObject, type OffChainContent, type TypedData } from '@c
 import { type Grant, nameTokenGrant } from './nameTokenGrant.ts'
 import { toPrintable, toPrintableLines } from './toPrintable.ts'
 
-/** One thing that was signed: its name, and its value in printable lines. */
+/** A name and a value in printable lines. */
 export type Fact = { name: string; value: string }
 
-/** What is or was signed, for a person. Every text is printable. */
+/** Signed content in words. Every text is printable. */
 export type ContentWords = Grant & { facts: readonly Fact[] }
 
-/** Where content is shown. */
-export type Shown = {
-  /** The address that signs. */
+/** The context in which content is shown. */
+export type DisplayContext = {
   wallet: string
-  /** The page on which it is about to be signed, and its chain; left out where it was signed before. */
+  /** The signing page and its chain. Undefined after signing. */
   page?: { host: string; chainId: number }
 }
 
-/** A message or typed data, as a person is shown it before signing, or as an opening shows it after. */
+/** A message or typed data, before signing or from an opening. */
 export type ShownContent = OffChainContent
 
-const UNKNOWN_USE = 'What its contract or app lets somebody do with the signature is not known here.'
+const UNKNOWN_USE = 'The effect of the signature depends on the contract or app.'
 
 /**
- * What is signed off the chain, in words, field by field: with the name of what is known (EIP-4361, EIP-2612, Permit2, EIP-3009) and
- * a warning where the signature alone gives something away. Content that no enclave would sign is described too.
+ * Describes a message or typed data field by field. Recognises EIP-4361, EIP-2612, Permit2 and EIP-3009, and warns if the signature alone
+ * gives access to something. Also describes content that no enclave would sign.
  *
  * @example
  * const { title, warnings, facts } = describeContent({ kind: 'typed-data', content: typedData }, { wallet })
  */
-export function describeContent(shown: ShownContent, where: Shown): ContentWords {
-  return shown.kind === 'message'
-    ? describeMessage(shown.content.message, where)
-    : describeTypedData(shown.content, where.wallet)
+export function describeContent(signed: ShownContent, context: DisplayContext): ContentWords {
+  return signed.kind === 'message'
+    ? describeMessage(signed.content.message, context)
+    : describeTypedData(signed.content, context.wallet)
 }
 
-function describeMessage(message: string, where: Shown): ContentWords {
+function describeMessage(message: string, context: DisplayContext): ContentWords {
   const hex = message.slice(2).toLowerCase()
   const text = decode(hex)
   const bytes: Fact = { name: 'Bytes', value: `0x${hex}` }
   if (text === undefined) {
     return {
-      title: 'A message that is no text',
+      title: 'A message in bytes',
       sentence: `${hex.length / 2} bytes, as a personal message (EIP-191).`,
-      warnings: ['Nobody can tell from these bytes what they mean. They may be the hash of something else.'],
+      warnings: ['These bytes are not text. They may be the hash of something else.'],
       facts: [bytes],
     }
   }
@@ -50,11 +49,9 @@ function describeMessage(message: string, where: Shown): ContentWords {
   const isAltered = lines !== text
   const facts = [{ name: 'Message', value: lines }, ...(isAltered ? [bytes] : [])]
   const hidden = isAltered
-    ? [
-        'The text has invisible, control or right-to-left characters. They are shown as \u{fffd}; the bytes are below it.',
-      ]
+    ? ['The text has invisible, control or right-to-left characters, shown as \u{fffd}. The bytes are below.']
     : []
-  const signIn = describeSignIn(text, where)
+  const signIn = describeSignIn(text, context)
   if (signIn !== undefined) {
     return { ...signIn, warnings: [...signIn.warnings, ...hidden], facts: [...signIn.facts, ...facts] }
   }
@@ -64,7 +61,7 @@ function describeMessage(message: string, where: Shown): ContentWords {
 function describeTypedData(data: TypedData, wallet: string): ContentWords {
   const facts = flattenTypedData(data)
   const hidden = facts.some(({ value }) => value.includes('\u{fffd}'))
-    ? ['A text in it has invisible, control or right-to-left characters. They are shown as \u{fffd}.']
+    ? ['A field has invisible, control or right-to-left characters, shown as \u{fffd}.']
     : []
   const grant = nameTokenGrant(data, wallet)
   if (grant !== undefined) return { ...grant, warnings: [...grant.warnings, ...hidden], facts }
@@ -76,7 +73,7 @@ function describeTypedData(data: TypedData, wallet: string): ContentWords {
   }
 }
 
-/** Undefined for what is no UTF-8. */
+/** Undefined for invalid UTF-8. */
 function decode(hex: string): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(fromHex(hex))
@@ -86,17 +83,15 @@ function decode(hex: string): string | undefined {
 }
 
 /**
- * EIP-4361, "Message Format": the first two lines. The scheme is optional. White space before it, or no site at all, is taken by some
- * readers, viem's among them.
+ * EIP-4361, "Message Format": the first two lines. The scheme is optional. Some parsers, such as viem's, accept white space before it, or no
+ * site.
  */
 const HEAD = /^\s*(?:[a-z][a-z0-9+.-]*:\/\/)?(\S*) wants you to sign in with your Ethereum account:\r?\n(\S*)/i
 
 /** RFC 3339 §5.6. */
 const TIME = '\\d{4}-\\d\\d-\\d\\d[Tt]\\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?(?:[Zz]|[+-]\\d\\d:\\d\\d)'
 
-/**
- * EIP-4361, "ABNF Message Format", as a whole. The authority is ASCII (RFC 3986 §3.2): no letter only looks like another.
- */
+/** EIP-4361, "ABNF Message Format". The authority is ASCII (RFC 3986 §3.2), so it has no look-alike letters. */
 const FORM = new RegExp(
   [
     '^(?:[a-z][a-z0-9+.-]*://)?(?<domain>(?:(?![/?#])[!-~])+) wants you to sign in with your Ethereum account:',
@@ -131,30 +126,29 @@ const NAMES = {
   resources: 'Resources',
 } as const
 
-/** A message that a site takes for a login, or that begins like one. Undefined for every other. */
-function describeSignIn(text: string, { wallet, page }: Shown): ContentWords | undefined {
+/** Describes a message that is a login or starts like one. Undefined for others. */
+function describeSignIn(text: string, { wallet, page }: DisplayContext): ContentWords | undefined {
   const [, site, account] = HEAD.exec(text) ?? []
   if (site === undefined || account === undefined) return undefined
   const domain = nameSite(site)
   const fields = FORM.exec(text)?.groups
-  // Never the first line that looks like it: a statement is free text, and may look like any field. In another form a site may read
-  // no end where a person sees one.
-  const until = fields === undefined ? '. It may not expire' : toUntil(fields.ends)
+  // Uses only the strict form: the statement is free text and can imitate any field, such as an expiry time that a site ignores.
+  const until = fields === undefined ? '. It may never expire' : toUntil(fields.ends)
   const uri = fields ? fields.uri : readField(text, 'URI')
-  // RFC 3986 §3.2.1: what stands before the sign is a user name, however much it looks like a site.
+  // RFC 3986 §3.2.1: the part before @ is a user name, even if it looks like a site.
   const host = site.slice(site.lastIndexOf('@') + 1)
   return {
     title: `Sign in with Ethereum: ${domain}`,
-    sentence: `A login for ${domain} (EIP-4361).`,
+    sentence: `A sign-in request for ${domain} (EIP-4361).`,
     warnings: [
-      `Whoever has the signature can sign in to ${domain} as this wallet${until}.`,
+      `Anyone with the signature can sign in to ${domain} as this wallet${until}.`,
       ...(account.toLowerCase() === wallet.toLowerCase()
         ? []
-        : [`It names another account than this wallet: ${toPrintable(account)}.`]),
+        : [`It is for another account than this wallet: ${toPrintable(account)}.`]),
       ...(uri === undefined || readHost(uri) === host.toLowerCase()
         ? []
-        : [`Its URI is of another site: ${toPrintable(uri)}.`]),
-      ...(host === site ? [] : [`The site is ${toPrintable(host)}: what stands before it is a user name.`]),
+        : [`Its URI belongs to another site: ${toPrintable(uri)}.`]),
+      ...(host === site ? [] : [`The site is ${toPrintable(host)}. The part before @ is a user name.`]),
       ...(page === undefined
         ? []
         : warnOfPage(page, { host, chain: fields ? fields.chain : readField(text, 'Chain ID') })),
@@ -165,21 +159,24 @@ function describeSignIn(text: string, { wallet, page }: Shown): ContentWords | u
 }
 
 function nameSite(site: string): string {
-  return site === '' ? 'a site that it does not name' : toPrintable(site)
+  return site === '' ? 'an unnamed site' : toPrintable(site)
 }
 
 function toUntil(expires: string | undefined): string {
-  return expires === undefined ? '. It does not expire' : `, until ${expires}`
+  return expires === undefined ? '. It never expires' : `, until ${expires}`
 }
 
-/** A page on which somebody pastes a message cannot see who asks for it. */
-function warnOfPage(page: NonNullable<Shown['page']>, { host, chain }: { host: string; chain: string | undefined }) {
+/** A page where users paste messages can't see which site requested them. */
+function warnOfPage(
+  page: NonNullable<DisplayContext['page']>,
+  { host, chain }: { host: string; chain: string | undefined },
+) {
   const shownHost = nameSite(host)
   return [
     ...(host.toLowerCase() === page.host
       ? []
       : [
-          `It is for ${shownHost}, which is not this page. Sign it only if ${shownHost} itself gave it to you: a site that shows you the login of another can enter there as you.`,
+          `It is for ${shownHost}, not for this page. Sign it only if you got it from ${shownHost} itself. Otherwise another site can sign in there as you.`,
         ]),
     ...(chain === undefined || chain === String(page.chainId)
       ? []
@@ -187,8 +184,7 @@ function warnOfPage(page: NonNullable<Shown['page']>, { host, chain }: { host: s
   ]
 }
 
-const MALFORMED =
-  'It does not have the form of the standard (EIP-4361). A site may take it all the same: read every line.'
+const MALFORMED = 'It doesn’t follow the standard (EIP-4361), but a site may accept it. Read every line.'
 
 function toFacts(fields: Record<string, string | undefined>): Fact[] {
   return Object.entries(NAMES).flatMap(([key, name]) => {
@@ -228,7 +224,7 @@ function flattenTypedData({ domain, types, primaryType, message }: TypedData): F
   return facts
 }
 
-/** As the type has them; what it does not name comes after, since nothing that is shown may be left out. */
+/** In the order of the type, followed by undeclared members. */
 function orderMembers(value: Record<string, unknown>, types: TypedData['types'], type: string): [string, string][] {
   const declared = Object.hasOwn(types, type) ? types[type] : undefined
   const named = (Array.isArray(declared) ? declared : []).filter(

@@ -64,7 +64,7 @@ test('a call of a contract is called one, and a chain without a name has its num
     transaction: { ...one.receipt.transaction, chainId: 5, data: '0xa9059cbb' } as const,
   }
   const { title, sentence, facts } = say({ receipt })
-  expect(title).toBe('A call of a contract, with 1 of the chain’s coin')
+  expect(title).toBe('A contract call with 1 of the chain’s coin')
   expect(sentence).toMatch(/^To 0x\w{40} on Chain 5, with 4 bytes of data\. The wallet/)
   expect(facts).toContainEqual({ name: 'Chain', value: '5' })
 })
@@ -81,16 +81,16 @@ test('where it is logged is said with who cosigned it, and nothing of the origin
   }
   const { facts } = say({ receipt: transaction.receipt, logged }, { toTime: () => 'noon' })
   expect(facts.slice(-3)).toEqual([
-    { name: 'Log', value: expect.stringMatching(/^entry 6 of log\.example\/[^\u009b]+31ma, in a tree of 11$/) },
-    { name: 'Witnesses', value: '2 of 3 cosigned it; 2 are enough' },
-    { name: 'Cosigned', value: 'by noon, by the witnesses’ own clocks' },
+    { name: 'Log', value: expect.stringMatching(/^entry 6 of log\.example\/[^\u009b]+31ma, tree size 11$/) },
+    { name: 'Witnesses', value: '2 of 3 cosigned (2 required)' },
+    { name: 'Cosigned', value: 'by noon, according to the witnesses’ clocks' },
   ])
 })
 
 describe('what the evidence does not show is only what the receipt says, whatever was signed', () => {
   const allowedMock = { ...verified, verdict: 'mock' } as const
   const receipts = [one, transaction, authorization, message, address].map(({ receipt }) => receipt)
-  const reservation = 'This is only what the receipt says: '
+  const reservation = 'This is not proven, only stated in the receipt: '
 
   test.each([
     { ...verified, verdict: 'failed' },
@@ -99,7 +99,7 @@ describe('what the evidence does not show is only what the receipt says, whateve
     { ...allowedMock, isMockRefused: true },
     { ...allowedMock, isKnownCode: false },
   ] as const)('$verdict, refused: $isMockRefused, known code: $isKnownCode', (judged) => {
-    expect(nameSigned(judged)).toBe('What the receipt says was signed')
+    expect(nameSigned(judged)).toBe('Stated in the receipt')
     for (const receipt of receipts) {
       expect(say({ receipt, ...judged }).sentence).toBe(`${reservation}${say({ receipt }).sentence}`)
     }
@@ -116,23 +116,23 @@ describe('what the evidence does not show is only what the receipt says, whateve
 
 test('an authorization warns of what its code can do', () => {
   const { sentence, warnings } = say({ receipt: authorization.receipt })
-  expect(sentence).toMatch(/authorized the code at 0x(7e){20} to act for it, on Local chain \(EIP-7702\)/i)
-  expect(warnings.join()).toContain('everything')
+  expect(sentence).toMatch(/authorized the code at 0x(7e){20} to act for it on Local chain \(EIP-7702\)/i)
+  expect(warnings.join()).toContain('all of the wallet’s assets')
 })
 
 test('an authorization of the zero address ends a delegation, and warns of nothing', async () => {
   const none = { kind: 'authorization', authorization: { address: `0x${'00'.repeat(20)}` } } as const
   const { receipt } = await issueGoldenV2({ signing: none })
   const { title, sentence, warnings } = say({ receipt })
-  expect(title).toBe('An authorization of no code')
-  expect(sentence).toContain('That ends whatever delegation it had there.')
+  expect(title).toBe('Removal of a delegation')
+  expect(sentence).toContain('removes its delegation')
   expect(warnings).toEqual([])
 })
 
 test('off the chain, only an opening says what was signed', () => {
   const { content } = message.opening ?? {}
   if (typeof content !== 'object') throw new Error('the simulator shows the content')
-  expect(say({ receipt: message.receipt }).sentence).toContain('signed something on 2026-06-15')
+  expect(say({ receipt: message.receipt }).sentence).toContain('signed a message or typed data on 2026-06-15')
   expect(JSON.stringify(say({ receipt: message.receipt }))).not.toContain('hello')
   expect(say({ receipt: message.receipt, content }).facts).toContainEqual({
     name: 'Message',

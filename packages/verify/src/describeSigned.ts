@@ -15,14 +15,14 @@ import { type ContentWords, describeContent, type Fact } from './describeContent
 import { toPrintable } from './toPrintable.ts'
 import type { Outcome } from './verify.ts'
 
-/** How a reader writes a time of UTC: the command line as it is, a page in the visitor's own zone. */
+/** Formats a UTC time, such as in the visitor's time zone. */
 export type SignedReader = { toTime?: (time: string) => string }
 
 type Name = SignatureName & { time: string }
 
-type Judged = Pick<Outcome, 'verdict' | 'isMockRefused' | 'isKnownCode'>
+type CheckedOutcome = Pick<Outcome, 'verdict' | 'isMockRefused' | 'isKnownCode'>
 
-type Shown = Judged & {
+type SignedContent = CheckedOutcome & {
   receipt: AnyReceipt
   content: OpeningContent | undefined
   policy?: Policy | undefined
@@ -30,17 +30,19 @@ type Shown = Judged & {
 }
 
 /**
- * What the wallet signed, as far as the receipt and an opening show it, under which rules, where it is a vault, and where it is logged.
- * Where the evidence does not show it, the sentence says that the receipt does.
+ * Describes the signed content, the rules of a vault, and the log entry, as far as receipt and opening show them. If the evidence does not
+ * prove the content, the sentence attributes it to the receipt.
  */
-export function describeSigned(shown: Shown, { toTime = (time) => time }: SignedReader = {}): ContentWords {
-  const words = describeKind(shown, toTime)
-  const facts = [...words.facts, ...describeVault(shown), ...describeLogged(shown.logged, toTime)]
-  const sentence = isEvident(shown) ? words.sentence : `This is only what the receipt says: ${words.sentence}`
+export function describeSigned(signed: SignedContent, { toTime = (time) => time }: SignedReader = {}): ContentWords {
+  const words = describeKind(signed, toTime)
+  const facts = [...words.facts, ...describeVault(signed), ...describeLogged(signed.logged, toTime)]
+  const sentence = isEvident(signed)
+    ? words.sentence
+    : `This is not proven, only stated in the receipt: ${words.sentence}`
   return { ...words, sentence, facts }
 }
 
-function describeKind({ receipt, content }: Shown, toTime: (time: string) => string): ContentWords {
+function describeKind({ receipt, content }: SignedContent, toTime: (time: string) => string): ContentWords {
   const bare = nameSignature(receipt)
   const name = { ...bare, from: toChecksumAddress(bare.from), time: toTime(bare.signedAt) }
   if (!('kind' in receipt)) return describeTransaction(receipt.transaction, name)
@@ -56,13 +58,12 @@ function describeKind({ receipt, content }: Shown, toTime: (time: string) => str
   }
 }
 
-/** Above it. */
-export function nameSigned(judged: Judged): string {
-  return isEvident(judged) ? 'What was signed' : 'What the receipt says was signed'
+export function nameSigned(outcome: CheckedOutcome): string {
+  return isEvident(outcome) ? 'What was signed' : 'Stated in the receipt'
 }
 
-/** Anybody can write a receipt that names somebody's wallet. Mock evidence that is allowed is judged as hardware is. */
-function isEvident({ verdict, isMockRefused, isKnownCode }: Judged): boolean {
+/** Anyone can write a receipt that names someone else's wallet. Accepted mock evidence counts like hardware. */
+function isEvident({ verdict, isMockRefused, isKnownCode }: CheckedOutcome): boolean {
   if (verdict === 'mock') return isKnownCode && !isMockRefused
   return verdict === 'verified' || verdict === 'late' || verdict === 'unbounded'
 }
@@ -75,14 +76,14 @@ function describeTransaction({ to, value, data }: TxMetadata, name: Name): Conte
   const isCall = dataLength > 0
   const size = `${dataLength} ${dataLength === 1 ? 'byte' : 'bytes'}`
   return {
-    title: isCall ? `A call of a contract, with ${amount}` : `A payment of ${amount}`,
+    title: isCall ? `A contract call with ${amount}` : `A payment of ${amount}`,
     sentence: `To ${recipient} on ${nameChain(chainId)}${isCall ? `, with ${size} of data` : ''}. The wallet ${from} signed it on ${time}.`,
     warnings: [],
     facts: [
       { name: 'Amount', value: amount },
       { name: 'From', value: from },
       { name: 'To', value: recipient },
-      ...(isCall ? [{ name: 'Data', value: `${size}: it calls a contract` }] : []),
+      ...(isCall ? [{ name: 'Data', value: `${size} (contract call)` }] : []),
       toChainFact(chainId),
       toTimeFact(name),
       { name: 'Transaction', value: txHash },
@@ -103,18 +104,16 @@ function describeAuthorization({ address, chainId, nonce }: AuthorizationSubject
   // EIP-7702, "Behavior": an authorization of the zero address clears the account's code.
   if (BigInt(address) === 0n) {
     return {
-      title: 'An authorization of no code',
-      sentence: `The wallet ${from} authorized no code to act for it, on ${nameChain(chainId)} (EIP-7702). That ends whatever delegation it had there. It signed on ${time}.`,
+      title: 'Removal of a delegation',
+      sentence: `On ${time}, the wallet ${from} signed an authorization that removes its delegation on ${nameChain(chainId)} (EIP-7702).`,
       warnings: [],
       facts,
     }
   }
   return {
-    title: 'An authorization of code',
-    sentence: `The wallet ${from} authorized the code at ${code} to act for it, on ${nameChain(chainId)} (EIP-7702). It signed on ${time}.`,
-    warnings: [
-      'That code can move everything that the wallet has on this chain, until another authorization replaces it.',
-    ],
+    title: 'Delegation to code',
+    sentence: `On ${time}, the wallet ${from} authorized the code at ${code} to act for it on ${nameChain(chainId)} (EIP-7702).`,
+    warnings: ['This code can move all of the wallet’s assets on this chain until another authorization replaces it.'],
     facts,
   }
 }
@@ -122,11 +121,11 @@ function describeAuthorization({ address, chainId, nonce }: AuthorizationSubject
 function describeOffChain(name: Name, content: OpeningContent | undefined): ContentWords {
   const { from, time } = name
   const facts: Fact[] = [{ name: 'Wallet', value: from }, toTimeFact(name)]
-  const sentence = `The wallet ${from} signed something on ${time}.`
+  const sentence = `The wallet ${from} signed a message or typed data on ${time}.`
   if (content === undefined) {
     return {
-      title: 'Something off the chain',
-      sentence: `${sentence} What it was, only its owner can show, with an opening.`,
+      title: 'Off-chain signature',
+      sentence: `${sentence} Only its owner can show the content, with an opening.`,
       warnings: [],
       facts,
     }
@@ -137,37 +136,37 @@ function describeOffChain(name: Name, content: OpeningContent | undefined): Cont
 
 function describeAddress({ policy }: AddressSubject, name: Name): ContentWords {
   const { from, time } = name
-  const whose = policy === null ? 'It is a wallet without rules.' : 'It is a vault, and belongs to its rules for ever.'
+  const kind = policy === null ? 'It is a wallet without rules.' : 'It is a vault, and its rules are permanent.'
   return {
     title: policy === null ? 'The address of a wallet' : 'The address of a vault',
-    sentence: `On ${time} the enclave stated that it has the key of ${from}. ${whose} Nothing was signed with that key.`,
+    sentence: `On ${time}, the enclave stated that it has the key of ${from}. ${kind} The key itself signed nothing.`,
     warnings: [],
     facts: [{ name: 'Address', value: from }, toTimeFact(name, 'Stated')],
   }
 }
 
-/** The name is ours, and the number is what was signed. */
+/** Adds the number, because only the number was signed. */
 function toChainFact(chainId: number): Fact {
   const name = nameChain(chainId)
   const number = `chain ${chainId}`
   return { name: 'Chain', value: name.toLowerCase() === number ? String(chainId) : `${name} (${number})` }
 }
 
-/** As the receipt states it, beside what the reader makes of it. */
+/** The formatted time, with the receipt's own spelling. */
 function toTimeFact({ time, signedAt }: Name, name = 'Signed'): Fact {
   return { name, value: time === signedAt ? signedAt : `${time} (${signedAt})` }
 }
 
 /**
- * The rules of the vault that signed, and who approved; nothing for a wallet without rules. `policy` is there where it is the one in
- * the statement. Whether it allows what was signed, and the approvals hold, is for the steps to say.
+ * The rules of the vault and its approvals. `policy` is set only if it matches the statement. The verification steps check whether it allows
+ * the signature.
  */
-function describeVault(shown: {
+function describeVault(signed: {
   receipt: AnyReceipt
   content: OpeningContent | undefined
   policy?: Policy | undefined
 }): Fact[] {
-  const { receipt, content, policy } = shown
+  const { receipt, content, policy } = signed
   if (receipt.version !== ATTESTATION_V2 || receipt.signer.statement.policy === null) return []
   const hash = { name: 'Policy', value: receipt.signer.statement.policy }
   if (policy === undefined) return [hash]
@@ -181,7 +180,7 @@ function describeVault(shown: {
   ]
 }
 
-/** By their places among the approvers, from 1 on. Nothing is said of a list that cannot be read. */
+/** Names passkeys by their position, from 1. An unreadable list of approvals is empty. */
 function describeApprovers({ approvers }: Policy, approvals: readonly unknown[] = []): Fact[] {
   return readApprovals(approvals).map(({ approver }) => {
     const where = approvers[approver]?.rpId
@@ -201,13 +200,12 @@ function readApprovals(approvals: readonly unknown[]): readonly Approval[] {
   }
 }
 
-/** Where the signature is in a log, and who cosigned it; nothing where that is not proved. */
 function describeLogged(logged: Logged | undefined, toTime: (time: string) => string): Fact[] {
   if (logged === undefined) return []
   const { origin, index, size, cosigners, witnesses, quorum, cosignedAt } = logged
   return [
-    { name: 'Log', value: `entry ${index} of ${toPrintable(origin)}, in a tree of ${size}` },
-    { name: 'Witnesses', value: `${cosigners.length} of ${witnesses} cosigned it; ${quorum} are enough` },
-    { name: 'Cosigned', value: `by ${toTime(cosignedAt)}, by the witnesses’ own clocks` },
+    { name: 'Log', value: `entry ${index} of ${toPrintable(origin)}, tree size ${size}` },
+    { name: 'Witnesses', value: `${cosigners.length} of ${witnesses} cosigned (${quorum} required)` },
+    { name: 'Cosigned', value: `by ${toTime(cosignedAt)}, according to the witnesses’ clocks` },
   ]
 }

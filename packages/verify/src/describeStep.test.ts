@@ -93,7 +93,7 @@ describe('steps', () => {
   })
 
   test('an event through the operator’s node is the operator’s word', () => {
-    const word = 'By the word of the operator’s node, the public chain'
+    const word = 'According to the operator’s node, the public chain'
     for (const status of ['pass', 'fail'] as const) {
       expect(describeStep(toStep('event', status), { ...hardware, isOperatorNode: true })).toContain(word)
       expect(describeStep(toStep('event', status), hardware)).not.toContain('operator')

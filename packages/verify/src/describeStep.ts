@@ -2,29 +2,27 @@ import { DSTACK_SECRET } from '@countersign/receipt'
 import { isHardwareStep, type VerifierStep } from './steps.ts'
 import type { Outcome } from './verify.ts'
 
-/** What a step's sentence depends on beside the step. */
+/** The context of a step's sentence. */
 export type StepContext = Pick<Outcome, 'isMock' | 'isEventMissing' | 'view'> & {
-  /** Whether the chain was asked through the node that the operator names. */
+  /** Whether the chain data came from the operator's node. */
   isOperatorNode: boolean
 }
 
-/** What a failure means and what to do about it. */
 export function adviseOn({ id, code }: Pick<VerifierStep, 'id' | 'code'>): { meaning: string; action: string } {
   const words: StepWords = { ...stepWords[id], ...(code === undefined ? {} : codeWords[code]) }
   return { meaning: words.fail, action: words.action }
 }
 
-/** What a step's outcome means, in a plain sentence. */
 export function describeStep(step: VerifierStep, context: StepContext): string {
   const { id, status } = step
   if (id === 'event') return describeEvent(status, context)
-  // The time of a block is the word of the node that was asked.
-  if (id === 'time-bound' && status === 'pass') return toNodesWord(stepWords[id].pass, context)
-  if (status === 'skip') return stepWords[id].skip ?? 'Something that this step needs is missing, or failed before.'
-  if (isSimulated(step, context)) return 'Correct in itself, but simulated: it says nothing about hardware.'
+  // The verifier trusts the node for block times.
+  if (id === 'time-bound' && status === 'pass') return nameSource(stepWords[id].pass, context)
+  if (status === 'skip') return stepWords[id].skip ?? 'This step needs the result of a step that failed or was skipped.'
+  if (isSimulated(step, context)) return 'Consistent, but simulated: it says nothing about hardware.'
   const tcbStatus = context.view?.signer.tcbStatus
   if (id === 'quote-policy' && status === 'pass' && tcbStatus !== undefined && tcbStatus !== 'UpToDate') {
-    return `The enclave could not be looked into, but its processor was not up to date: Intel’s word for it is ${tcbStatus}. It passes only because the anchors accept that.`
+    return `Debug mode was off, but the enclave’s processor was not up to date: Intel rates it ${tcbStatus}. It passes only because the anchors accept that.`
   }
   if (status === 'fail') return adviseOn(step).meaning
   const isDstack = id === 'measurement' && context.view?.signer.config.rootSecret === 'dstack'
@@ -35,16 +33,16 @@ function describeEvent(status: VerifierStep['status'], context: StepContext): st
   if (status === 'skip' && !context.isEventMissing) return stepWords.event.skip ?? ''
   const sentence =
     status === 'skip'
-      ? 'The public chain does not point to this receipt. The service does not say that it should.'
+      ? 'The public chain does not point to this receipt. The service hasn’t reported it as published.'
       : stepWords.event[status]
-  return toNodesWord(sentence, context)
+  return nameSource(sentence, context)
 }
 
-function toNodesWord(sentence: string, { isOperatorNode }: StepContext): string {
-  return isOperatorNode ? sentence.replace(/^The/, 'By the word of the operator’s node, the') : sentence
+function nameSource(sentence: string, { isOperatorNode }: StepContext): string {
+  return isOperatorNode ? sentence.replace(/^The/, 'According to the operator’s node, the') : sentence
 }
 
-/** Whether a step that passed is about simulated parts: its sentence would be read as one about hardware. */
+/** Whether a passed step is about simulated evidence. Its usual sentence would claim real hardware. */
 export function isSimulated({ id, status, detail }: VerifierStep, { isMock }: { isMock: boolean }): boolean {
   if (status !== 'pass') return false
   return isMockStep({ detail }) || (isMock && isHardwareStep(id))
@@ -55,7 +53,7 @@ export function isMockStep({ detail }: Pick<VerifierStep, 'detail'>): boolean {
   return detail.includes('MOCK')
 }
 
-/** What each outcome of a step means, for somebody who does not know the protocol, and what to do about a failure. */
+/** What each outcome means to a reader who doesn't know the protocol, and what to do about a failure. */
 type StepWords = {
   pass: string
   fail: string
@@ -63,278 +61,276 @@ type StepWords = {
   action: string
 }
 
-const DISTRUST = 'Do not rely on this receipt.'
-const ASK_FOR_THE_ORIGINAL = `${DISTRUST} Get it again by its CID; if that one fails too, ask the service to explain.`
-const ASK_THE_RELEASE = 'If it should be a newer release, get its measurements from the release, not from the receipt.'
+const DISTRUST = 'Don’t rely on this receipt.'
+const REFETCH = `${DISTRUST} Download it again by its CID. If that fails too, ask the service.`
+const CHECK_RELEASE = 'If it should be a newer release, get its measurements from the release, not from the receipt.'
 
 const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
   format: {
-    pass: 'The file is a receipt, written in the one way in which receipts are written.',
-    fail: 'These bytes are not a receipt, or were changed after it was made.',
-    action: 'Get the receipt again, unchanged.',
+    pass: 'The file is a receipt in its canonical form.',
+    fail: 'These bytes are not a receipt, or someone changed them.',
+    action: 'Download the original receipt.',
   },
   cid: {
-    pass: 'Nobody exchanged the bytes on their way here: their hash is the name they were asked for by.',
-    fail: 'These are not the bytes that the CID names: somebody changed them, or another file has its name.',
-    skip: 'There is no CID to compare the bytes with, as they came from a file.',
+    pass: 'The bytes match their CID, so nobody changed them on the way.',
+    fail: 'The bytes don’t match the CID: someone changed them, or the file has a wrong name.',
+    skip: 'The receipt came from a file, so there is no CID to compare it with.',
     action: 'Get the receipt from another source.',
   },
   blocks: {
-    pass: 'All parts of the receipt are the ones that it names, each by its hash.',
-    fail: 'A part of the receipt is not the one that it names: somebody changed or exchanged it.',
-    skip: 'A part of the receipt is missing, so that its evidence cannot be judged.',
-    action: 'Get the blocks that the receipt names from another source.',
+    pass: 'Every block of the receipt matches its CID.',
+    fail: 'A block of the receipt doesn’t match its CID: someone changed or replaced it.',
+    skip: 'A block of the receipt is missing, so its evidence can’t be checked.',
+    action: 'Get the missing blocks from another source.',
   },
   opening: {
-    pass: 'What the opening shows is what this receipt commits to, to the byte.',
-    fail: 'What was shown as the signed content or the signature belongs to another signature, or was changed.',
-    skip: 'The receipt says that this wallet signed something. What it was, only its owner can show.',
-    action: 'Ask the owner of the wallet for the opening of this signature, unchanged.',
+    pass: 'The opening matches the commitment in this receipt.',
+    fail: 'The opening belongs to another signature, or someone changed it.',
+    skip: 'The receipt says that this wallet signed something. Only its owner can show the content.',
+    action: 'Ask the owner of the wallet for the original opening of this signature.',
   },
   digest: {
-    pass: 'What you see belongs to the stated digest, to the byte.',
-    fail: 'What the receipt or the opening shows is not what was signed.',
-    skip: 'What was signed is not shown: of this kind of signature only its owner can show it.',
-    action: ASK_FOR_THE_ORIGINAL,
+    pass: 'The content matches the stated digest.',
+    fail: 'The content in the receipt or the opening is not what was signed.',
+    skip: 'The signed content is not shown. Only the wallet’s owner can show it.',
+    action: REFETCH,
   },
   signature: {
     pass: 'The wallet in the receipt made the signature.',
     fail: 'The wallet in the receipt did not make this signature.',
-    skip: 'The signature itself is not shown, or not together with what was signed.',
-    action: ASK_FOR_THE_ORIGINAL,
+    skip: 'The signature is not shown, or not together with its content.',
+    action: REFETCH,
   },
   'tx-hash': {
-    pass: 'Under this hash the chain knows exactly this signed transaction.',
-    fail: 'The receipt names another transaction than the one that was signed.',
-    action: ASK_FOR_THE_ORIGINAL,
+    pass: 'The signed transaction has the stated hash.',
+    fail: 'The receipt names another transaction than the signed one.',
+    action: REFETCH,
   },
   statement: {
-    pass: 'The enclave’s statement, as the receipt has it, is about this signature.',
-    fail: 'What the enclave wrote down is about another signature than the one that the receipt shows.',
-    action: ASK_FOR_THE_ORIGINAL,
+    pass: 'The enclave’s statement in the receipt is about this signature.',
+    fail: 'The enclave’s statement is about another signature.',
+    action: REFETCH,
   },
   log: {
-    pass: 'Enough of the witnesses that the enclave’s settings name cosigned the log with this signature in it. Whether they are independent of the service, you must know.',
+    pass: 'This signature is in a log that enough witnesses cosigned. The enclave’s settings name the witnesses. You must decide whether they are independent of the service.',
     fail: 'The enclave’s settings or your anchors require a log that witnesses cosign. Nothing proves that this signature is in it.',
-    skip: 'No log was looked at: nothing proves that there are no other signatures.',
-    action: `${DISTRUST} If you named witnesses of your own, compare their keys and how many of them you ask for.`,
+    skip: 'No log was checked, so there may be other signatures.',
+    action: `${DISTRUST} If you named witnesses, check their keys and your quorum.`,
   },
   'vault-policy': {
-    pass: 'The rules that are shown are those that the statement names.',
-    fail: 'The rules that are shown are not those that the enclave held the signature to.',
-    skip: 'The rules of the vault are missing, so that nobody can tell whether they allow this.',
-    action: 'Get the policy block that the receipt names from another source.',
+    pass: 'The rules shown are the ones that the statement names.',
+    fail: 'The rules shown are not the ones that the enclave applied.',
+    skip: 'The rules of the vault are missing, so nothing shows whether they allow this.',
+    action: 'Get the policy block of the receipt from another source.',
   },
   'vault-rule': {
-    pass: 'A rule of the vault allows what was signed.',
-    fail: 'No rule of the vault allows what was signed, so that its enclave should have refused.',
-    skip: 'What was signed is not shown, or the rules are missing: nobody can tell whether they allow it.',
+    pass: 'A rule of the vault allows this signature.',
+    fail: 'No rule of the vault allows this signature. The enclave should have refused it.',
+    skip: 'The content or the rules are missing, so nothing shows whether the rules allow it.',
     action: DISTRUST,
   },
   'vault-approvals': {
-    pass: 'Each passkey that the rule asks for approved this very signature, in time.',
-    fail: 'The rule asks for approvals that are missing, are for something else, or do not hold.',
-    skip: 'What was signed is not shown, or the rules are missing: nobody can tell who had to approve.',
+    pass: 'Every passkey that the rule requires approved this signature in time.',
+    fail: 'Required approvals are missing, invalid, or for something else.',
+    skip: 'The content or the rules are missing, so the required approvals are unknown.',
     action: DISTRUST,
   },
   inclusion: {
-    pass: 'The statement is in the batch that the hardware has to vouch for.',
-    fail: 'There is no way from the enclave’s note to what its hardware vouched for, so the quote may cover something else.',
-    action: ASK_FOR_THE_ORIGINAL,
+    pass: 'The statement is in the batch.',
+    fail: 'The statement is not in the batch, so the quote may cover something else.',
+    action: REFETCH,
   },
   collateral: {
-    pass: 'Intel’s data about the processor is the same that the service used.',
-    fail: 'What should be Intel’s data about the processor is something else.',
-    skip: 'Intel’s data about the processor is missing, so its evidence cannot be judged.',
-    action: 'Get the block that the receipt names from another source.',
+    pass: 'Intel’s data about the processor is the data that the service used.',
+    fail: 'The file is not Intel’s data about the processor that the receipt names.',
+    skip: 'Intel’s data about the processor is missing, so the quote can’t be checked.',
+    action: 'Get the collateral block of the receipt from another source.',
   },
   quote: {
-    pass: 'The hardware’s signature leads up to Intel’s own key.',
-    fail: 'The quote does not verify up to Intel’s root: no Intel hardware vouches for this signature.',
+    pass: 'The quote’s signature chain ends at Intel’s root key.',
+    fail: 'The quote’s signature chain doesn’t end at Intel’s root key, so no Intel hardware vouches for this signature.',
     action: DISTRUST,
   },
   'report-data': {
-    pass: 'The processor vouched for this very signature, not for some other.',
-    fail: 'The quote does not belong to this signature.',
+    pass: 'The processor’s quote covers this signature.',
+    fail: 'The quote covers another signature.',
     action: DISTRUST,
   },
   'quote-policy': {
-    pass: 'The enclave could not be looked into, and its processor was up to date.',
-    fail: 'The enclave was not in a state that keeps its secrets.',
-    action: 'Read the reason above; only an outdated platform can be accepted, with --tcb-status.',
+    pass: 'Debug mode was off, and the enclave’s processor was up to date.',
+    fail: 'The enclave was not in a state that protects its secrets.',
+    action: 'Read the reason above. Only an outdated platform can be accepted, with --tcb-status.',
   },
   platform: {
-    pass: 'The enclave ran on a machine, or a kind of machine, that the anchors name.',
-    fail: 'The enclave did not run on one of the machines that the anchors name.',
-    skip: 'No anchor says which machines are the right ones. None need say so: this counts for nothing.',
-    action: 'Ask the operator which machines the enclaves run on, and why this one is not among them.',
+    pass: 'The enclave ran on a machine, or a kind of machine, that the anchors list.',
+    fail: 'The enclave ran on a machine that the anchors don’t list.',
+    skip: 'The anchors list no machines. This doesn’t affect the verdict.',
+    action: 'Ask the operator which machines run the enclaves.',
   },
   measurement: {
-    pass: 'The program in the enclave is one that the anchors name.',
-    fail: 'The enclave ran other code than the anchors name.',
-    skip: 'The anchors do not say, or not for every part of it, which program is the right one.',
-    action: ASK_THE_RELEASE,
+    pass: 'The enclave ran code that the anchors list.',
+    fail: 'The enclave ran code that the anchors don’t list.',
+    skip: 'The anchors don’t name the enclave’s code, or only a part of it.',
+    action: CHECK_RELEASE,
   },
   config: {
-    pass: 'The enclave’s settings, such as whose sign-ins it accepts, are among the anchors.',
-    fail: 'The enclave ran with other settings than the anchors name: it may accept other sign-ins.',
-    skip: 'No anchor says which settings are the right ones.',
+    pass: 'The anchors list the enclave’s settings, such as its accepted sign-ins.',
+    fail: 'The enclave ran with settings that the anchors don’t list. It may accept other sign-ins.',
+    skip: 'The anchors name no settings of the enclave.',
     action:
-      'Read the configuration (explain prints it, of version 2 from a CAR file) and ask the operator why it differs.',
+      'Read the settings (explain prints them, for version 2 from a CAR file) and ask the operator why they differ.',
   },
   entropy: {
-    pass: 'The random sample was signed by its source and was used for this signature.',
-    fail: 'The random sample is not signed, is forged, or belongs to another signature.',
+    pass: 'The entropy source signed the random sample, and the enclave used it for this signature.',
+    fail: 'The random sample is unsigned, forged, or belongs to another signature.',
     action: DISTRUST,
   },
   'entropy-key': {
-    pass: 'The source of the random sample is one that the anchors name.',
-    fail: 'The random sample comes from a source that the anchors do not name.',
-    skip: 'No anchor says which source is the right one.',
+    pass: 'The anchors list the source of the random sample.',
+    fail: 'The random sample comes from a source that the anchors don’t list.',
+    skip: 'The anchors name no entropy source.',
     action: 'Compare the key with the one that the source publishes.',
   },
   'coordinator-report': {
-    pass: 'The coordinator’s evidence leads up to AMD’s own key.',
-    fail: 'The coordinator’s report does not verify up to AMD’s root: no AMD hardware vouches for it.',
+    pass: 'The signature chain of the coordinator’s report ends at AMD’s root key.',
+    fail: 'The signature chain of the coordinator’s report doesn’t end at AMD’s root key, so no AMD hardware vouches for it.',
     action: DISTRUST,
   },
   'coordinator-policy': {
-    pass: 'The coordinator’s machine could not be looked into or moved elsewhere, and its firmware is recent enough.',
-    fail: 'Its host could debug or migrate the coordinator.',
-    skip: 'Nothing says how recent the coordinator’s firmware must be, so that known weaknesses may be open in it.',
+    pass: 'The coordinator’s host could neither debug nor migrate it, and its firmware is recent enough.',
+    fail: 'The coordinator’s host could debug or migrate it.',
+    skip: 'The anchors name no minimum firmware version for the coordinator, so known weaknesses may be open.',
     action: DISTRUST,
   },
   'coordinator-chip': {
     pass: 'The coordinator ran on a chip that the anchors list.',
-    fail: 'The coordinator ran on another chip than the anchors list.',
-    skip: 'No anchor lists chips, so that any machine of this kind will do.',
-    action: 'Ask the operator which machines are theirs, and compare.',
+    fail: 'The coordinator ran on a chip that the anchors don’t list.',
+    skip: 'The anchors list no chips, so any machine of this kind is accepted.',
+    action: 'Ask the operator which machines run the coordinator.',
   },
   'coordinator-revocation': {
-    pass: 'AMD has not taken back its word for the coordinator’s hardware.',
-    fail: 'The list cannot be used to tell whether AMD has taken back its word for the coordinator’s hardware.',
-    skip: 'No revocation list was given, so that nobody looked whether the vendor has taken back its word for the coordinator.',
-    action: 'Get the list of the coordinator’s product again from AMD (kdsintf.amd.com).',
+    pass: 'AMD has not revoked the coordinator’s certificates.',
+    fail: 'The revocation list can’t show whether AMD has revoked the coordinator’s certificates.',
+    skip: 'There is no revocation list, so a revoked certificate of the coordinator would go unnoticed.',
+    action: 'Download the list for the coordinator’s product from AMD (kdsintf.amd.com).',
   },
   'coordinator-key': {
-    pass: 'The attested coordinator is the one that called the enclave.',
-    fail: 'The attested coordinator is not the one that called the enclave.',
+    pass: 'The attested coordinator called the enclave.',
+    fail: 'Another coordinator than the attested one called the enclave.',
     action: DISTRUST,
   },
   'coordinator-measurement': {
-    pass: 'The program of the coordinator, and what its host added to it, are among those that the anchors name.',
-    fail: 'The coordinator ran other code than the anchors name.',
-    skip: 'No anchor says which program of the coordinator is the right one, or what its host may add to it.',
-    action: ASK_THE_RELEASE,
+    pass: 'The anchors list the coordinator’s code and host data.',
+    fail: 'The coordinator ran code that the anchors don’t list.',
+    skip: 'The anchors don’t name the coordinator’s code, or leave out its host data.',
+    action: CHECK_RELEASE,
   },
   'coordinator-config': {
-    pass: 'The coordinator’s settings are among the anchors.',
-    fail: 'The coordinator ran with other settings than the anchors name.',
-    skip: 'No anchor says which settings of the coordinator are the right ones.',
+    pass: 'The anchors list the coordinator’s settings.',
+    fail: 'The coordinator ran with settings that the anchors don’t list.',
+    skip: 'The anchors name no settings of the coordinator.',
     action: 'Ask the operator why they differ.',
   },
   release: {
-    pass: 'The coordinator let the signature out together with this evidence; nothing was exchanged later.',
-    fail: 'The coordinator did not release this signature with this evidence; a part was exchanged later.',
+    pass: 'The coordinator released the signature with exactly this evidence.',
+    fail: 'The coordinator did not release this signature with this evidence. Someone replaced a part later.',
     action: DISTRUST,
   },
   time: {
-    pass: 'Sample, signature and event have times that can follow one another.',
+    pass: 'The times of sample, signature and event are consistent.',
     fail: 'The times in the evidence contradict each other.',
     action: DISTRUST,
   },
   'time-bound': {
-    pass: 'The public chain had this receipt soon after the time of signing that it states, so it was not dated back.',
-    fail: 'The time of signing is not bounded.',
-    skip: 'Nothing shows that the signature was made when it says: it may be younger.',
+    pass: 'The public chain had this receipt soon after the stated signing time, so the receipt isn’t back-dated.',
+    fail: 'Nothing confirms the signing time.',
+    skip: 'Nothing confirms the stated signing time. The signature may be newer.',
     action: DISTRUST,
   },
   event: {
-    pass: 'The public chain points to this very receipt, so it cannot be exchanged unnoticed.',
+    pass: 'The public chain points to this receipt, so nobody can replace it unnoticed.',
     fail: 'The public chain does not point to this receipt.',
     skip: 'The chain was not asked, or did not answer.',
-    action:
-      'Check the contract and the node. A fresh receipt may not be published yet: then try again in some minutes.',
+    action: 'Check the contract and the node. If the receipt is new, try again in a few minutes.',
   },
   transaction: {
-    pass: 'The transaction was broadcast and is in a block.',
+    pass: 'The transaction is in a block.',
     fail: 'The chain contradicts the receipt.',
-    skip: 'Not seen on the chain. A signature need not be broadcast, so this counts for nothing.',
+    skip: 'The transaction is not on the chain. This doesn’t affect the verdict, because a signed transaction may never be sent.',
     action: DISTRUST,
   },
   reevaluation: {
-    pass: 'Judged at another time, the evidence is still good.',
-    fail: 'When it was issued the evidence was as the steps above say. Judged at the time that you gave, it is not good.',
-    action:
-      'What was signed then stays signed; ask the operator whether the platform has been brought up to date since.',
+    pass: 'The evidence also passes at the other time.',
+    fail: 'The evidence doesn’t pass at the time that you gave. The steps above are about the time of issue.',
+    action: 'The signature stays valid. Ask the operator whether the platform has been updated since.',
   },
   subject: {
-    pass: 'The receipt is about the signature that was asked for.',
-    fail: 'This receipt is for another signature than the one you asked about.',
-    action: 'The pointer to it leads to the wrong receipt. Do not take it for a proof of yours.',
+    pass: 'The receipt is about the signature that you asked for.',
+    fail: 'This receipt is about another signature than the one that you asked for.',
+    action: 'The link or event points to the wrong receipt. Don’t use it as proof of your signature.',
   },
 }
 
-/** Where the code of a failure says more than its step. */
+/** Failure codes with more specific words than their step. */
 export const codeWords: Readonly<Record<string, Partial<Pick<StepWords, 'fail' | 'action'>>>> = {
   tcb_status_not_accepted: {
-    fail: 'Intel rates the processor’s firmware or settings as not up to date.',
-    action: 'If you accept that, name the status with --tcb-status.',
+    fail: 'Intel rates the processor’s firmware or settings as out of date.',
+    action: 'To accept that, name the status with --tcb-status.',
   },
   tcb_evaluation_too_old: {
-    fail: 'Intel’s data about the platform is from before the evaluation that the manifest asks for.',
+    fail: 'Intel’s data about the platform is older than the manifest requires.',
     action:
-      'Known weaknesses may be missing from it. If the receipt is older than the manifest, use that of its release.',
+      'It may not include known weaknesses. If the receipt is older than the manifest, use the manifest of its release.',
   },
   tcb_too_old: {
-    fail: 'The coordinator’s firmware is older than the manifest asks for.',
-    action: 'Known weaknesses may be open in it. If the receipt is older than the manifest, use that of its release.',
+    fail: 'The coordinator’s firmware is older than the manifest requires.',
+    action: 'It may have known weaknesses. If the receipt is older than the manifest, use the manifest of its release.',
   },
   platform_not_allowed: {
-    fail: 'The anchors do not accept this machine or kind of processor.',
+    fail: 'The anchors don’t accept this machine or kind of processor.',
   },
   alias_check_missing: {
-    fail: 'The coordinator’s firmware does not confirm that it checked its memory.',
-    action: 'Whoever has the machine in hand may read what it keeps. Ask the operator for newer firmware.',
+    fail: 'The coordinator’s firmware doesn’t confirm that it checked the memory.',
+    action: 'Someone with physical access to the machine may read its memory. Ask the operator to update the firmware.',
   },
   chip_not_listed: {
-    fail: 'The coordinator ran on a kind of chip whose secrets software can read out, and no anchor lists this one.',
-    action: 'Accept it only if you know whose chip it is: list it in a manifest or with --coordinator-chip.',
+    fail: 'Software can read the secrets of this kind of chip, and the anchors don’t list this one.',
+    action: 'Accept it only if you know its owner: list it in a manifest or with --coordinator-chip.',
   },
   chip_not_named: {
-    fail: 'Chips are listed, but the report is signed by a key of the cloud provider, which names no chip.',
+    fail: 'The anchors list chips, but a key of the cloud provider signed the report, and it names no chip.',
   },
   certificate_revoked: {
-    fail: 'The hardware vendor has revoked a certificate that this evidence rests on.',
+    fail: 'The hardware vendor has revoked a certificate of this evidence.',
     action: DISTRUST,
   },
   crl_expired: {
-    fail: 'The vendor’s revocation list was out of date at the time it was used for: later revocations are missing from it.',
-    action: 'Give one that was in date at that time.',
+    fail: 'The vendor’s revocation list had expired, so later revocations are missing from it.',
+    action: 'Provide a list that was valid at that time.',
   },
   crl_not_yet_valid: {
-    fail: 'The vendor’s revocation list is from after the time it was used for.',
-    action: 'Give one that was in date at that time, and check your clock.',
+    fail: 'The vendor’s revocation list is newer than the time it was used for.',
+    action: 'Provide a list that was valid at that time, and check your clock.',
   },
   crl_without_next_update: {
-    fail: 'The revocation list does not say until when it holds, so that it could hide every later revocation.',
+    fail: 'The revocation list has no expiry date, so it could hide every later revocation.',
   },
   crl_signature_invalid: {
-    fail: 'The revocation list is not signed by the vendor’s key that this evidence rests on: it is of another product, or forged.',
+    fail: 'The vendor’s key did not sign the revocation list: it is for another product, or forged.',
   },
   quorum_missing: {
-    fail: 'Too few of the witnesses that the enclave’s settings name cosigned the log that is shown.',
+    fail: 'Too few of the witnesses in the enclave’s settings cosigned the log.',
   },
   inclusion_invalid: {
-    fail: 'The log that is shown does not have this signature in it.',
+    fail: 'This signature is not in the log.',
   },
   receipt_version_unsupported: {
-    fail: 'These bytes are not a receipt, or one of a version that this verifier does not know.',
+    fail: 'These bytes are not a receipt, or have a version that this verifier doesn’t support.',
     action: 'This verifier reads versions 1 and 2. A newer receipt needs a newer verifier.',
   },
-  debug_enabled: { fail: 'The machine was started in debug mode: its host could read every secret.' },
+  debug_enabled: { fail: 'The machine ran in debug mode, so its host could read every secret.' },
   root_not_trusted: {
-    fail: 'The evidence was signed under a root that is neither the vendor’s nor the simulator’s. It is forged.',
+    fail: 'The evidence is forged: its root is neither the vendor’s nor the simulator’s.',
   },
   tcb_info_not_in_date: outOfDate(),
   qe_identity_not_in_date: outOfDate(),
@@ -343,7 +339,7 @@ export const codeWords: Readonly<Record<string, Partial<Pick<StepWords, 'fail' |
 
 function outOfDate() {
   return {
-    fail: 'The vendor’s data was not valid at the time it was used for, so it says nothing about that time.',
-    action: 'With --at, give collateral of that very time. Without, do not rely on this receipt.',
+    fail: 'The vendor’s data was not valid at the time it was used for.',
+    action: 'With --at, provide collateral of that time. Otherwise, don’t rely on this receipt.',
   }
 }

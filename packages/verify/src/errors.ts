@@ -1,18 +1,18 @@
 import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
 
-/** Why there is no verdict. The steps say what is wrong with a receipt. */
+/** Reasons for having no verdict. Faults of a receipt are reported in its steps. */
 export type VerifierErrorCode =
-  /** Fix the call: an option or argument is missing, unknown, malformed, or contradicts another. */
+  /** Fix the call: an option or argument is missing, unknown, malformed, or contradicts another one. */
   | 'invalid_arguments'
-  /** Fix the call: a file is not there, is no regular file, is empty, or cannot be read. */
+  /** Fix the call: a file is missing, empty, unreadable, or not a regular file. */
   | 'file_unreadable'
   /** Fix the call: a file cannot be written. */
   | 'file_unwritable'
-  /** Restore the file, or begin without it: what the monitor kept of earlier looks is damaged. */
+  /** Restore the monitor's state file, or start without it: it is damaged. */
   | 'state_malformed'
-  /** Fix the manifest: the details name every fault in it. */
+  /** Fix the manifest: the details list every fault. */
   | 'manifest_malformed'
-  /** Fix the call: the collateral file is not the one that the receipt names. */
+  /** Fix the call: the receipt names other collateral. */
   | 'collateral_not_named'
   /** Fix the call: the file is neither a quote, a report, a receipt nor collateral. */
   | 'evidence_unrecognised'
@@ -20,17 +20,17 @@ export type VerifierErrorCode =
   | 'proof_not_found'
   /** Retry later: the service has not pinned the receipt yet, or could not. */
   | 'proof_not_pinned'
-  /** Retry, or name another source: a server could not be reached, or its answer is of no use. */
+  /** Retry, or name another source: a server could not be reached, or its response is invalid. */
   | 'fetch_failed'
-  /** Retry, or name another node: the chain could not be asked. */
+  /** Retry, or name another node: the chain is unavailable. */
   | 'chain_unavailable'
   /** Retry later, or check contract and chain: no event names a receipt for this transaction. */
   | 'event_not_found'
 
-/** What the reader left out or gave too much of. How to give it is for each program to say: the command line has options, a page has fields. */
+/** Missing or superfluous input. Each program adds its own hint, such as an option or a form field. */
 export type ReaderNeed = 'contract' | 'service' | 'node' | 'gateway' | 'time' | 'collateral-of-time' | 'one-collateral'
 
-/** `status` is that of the HTTP answer, where there was one. */
+/** `status` is the HTTP status, if there was a response. */
 export class VerifierError extends ServiceError<VerifierErrorCode> {
   override name = 'VerifierError'
   declare readonly need: ReaderNeed | undefined
@@ -44,18 +44,18 @@ export class VerifierError extends ServiceError<VerifierErrorCode> {
   }
 }
 
-/** One line for people, and the stable code beside it. */
+/** A message in one line, and the stable code. */
 export function describeError(error: unknown): { code: string; message: string } {
   if (error instanceof ServiceError) {
     const { code, details } = error
     const message = details ? `${error.message}: ${details}` : error.message
-    return { code, message: code === 'receipt_not_canonical' ? `${message}; not a byte of it may be changed` : message }
+    return { code, message: code === 'receipt_not_canonical' ? `${message}; use the unchanged bytes` : message }
   }
   const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
   return { code: 'internal', message: `internal error, nothing was verified: ${reason}` }
 }
 
-/** Adds the name of the file or source to an error of ours. */
+/** Adds the name of the file or source to a `ServiceError`. */
 export function withSource<Value>(name: string, read: () => Value): Value {
   try {
     return read()

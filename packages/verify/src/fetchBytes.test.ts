@@ -51,7 +51,7 @@ describe('a server that nobody trusts', () => {
 
   test.each([404, 410, 429, 500, 503, 206, 204])('that answers %i is no source', async (status) => {
     await expect(get((_, response) => response.writeHead(status).end())).rejects.toThrow(
-      withCode('fetch_failed', `answers ${status}`),
+      withCode('fetch_failed', `returned ${status}`),
     )
     await expect(get((_, response) => response.writeHead(status).end())).rejects.toMatchObject({ status })
   })
@@ -121,7 +121,7 @@ describe('redirects are not followed', () => {
   ])('%s', async (_, status, location) => {
     const { url, requests } = await startLoopback(to(status, location))
     const failure = createFetchBytes(deps)({ url: `${url}/start`, maxBytes: 64, accept: '*/*' })
-    await expect(failure).rejects.toThrow(withCode('fetch_failed', 'redirects, which is not followed'))
+    await expect(failure).rejects.toThrow(withCode('fetch_failed', 'redirects are not followed'))
     expect(requests).toEqual(['GET /start'])
   })
 
@@ -196,11 +196,11 @@ describe('errors name the host alone, whatever went wrong', () => {
     )
 
   test.each<[string, () => Response | Promise<Response>, RegExp]>([
-    ['too many bytes', () => new Response(new Uint8Array(11)), /sends more than 10 bytes/],
+    ['too many bytes', () => new Response(new Uint8Array(11)), /sent more than 10 bytes/],
     ['a web page', () => new Response('<p>', { headers: { 'content-type': 'Text/HTML' } }), /a web page/],
-    ['a refusal', () => new Response(null, { status: 451 }), /answers 451/],
+    ['a refusal', () => new Response(null, { status: 451 }), /returned 451/],
     ['no network', () => Promise.reject(new TypeError('Failed to fetch')), /could not be reached/],
-    ['bytes that break off', broken, /broke off/],
+    ['bytes that break off', broken, /closed the connection/],
     ['a late answer', () => Promise.reject(new DOMException('late', 'TimeoutError')), /within 30 s/],
   ])('%s', async (_name, answer, message) => {
     const error = await ask(answer).result.catch((reason) => reason)

@@ -1,7 +1,7 @@
 import { isBodyTooLarge, readBounded, withinTimeLimit } from '@countersign/protocol'
 import { VerifierError } from './errors.ts'
 
-/** A few bytes from a server that nobody trusts. Rejects with a `VerifierError`. */
+/** Fetches a bounded response from an untrusted server. Rejects with a `VerifierError`. */
 export type FetchBytes = (parameters: FetchBytesParameters) => Promise<Uint8Array<ArrayBuffer>>
 
 export type FetchBytesParameters = {
@@ -12,16 +12,14 @@ export type FetchBytesParameters = {
   body?: string
 }
 
-/** How the network is reached. */
 export type FetchDeps = { fetch: typeof globalThis.fetch; timeoutMs: number }
 
 /**
- * Without credentials, within one time limit, and reading stops at the bound. Errors name the host alone, since the path of a
- * node's URL is often a secret.
+ * Fetches without credentials, with a time limit and a size limit. Errors name only the host, because the path of a node's URL is often a
+ * secret.
  *
- * No redirect is followed, in Node or in a browser: only servers that the reader or the proof named are contacted. A page
- * cannot see where a redirect leads (its answer is opaque), so any rule that allows some of them would be one that only the
- * command line can keep. See docs/decisions/0012.
+ * Doesn't follow redirects, so that only servers that the reader or the proof named are contacted. A page can't see where a redirect leads,
+ * so it couldn't apply any rule that allows some of them. See docs/decisions/0012.
  */
 export function createFetchBytes(deps: FetchDeps): FetchBytes {
   return async (parameters) => {
@@ -38,7 +36,7 @@ export function createFetchBytes(deps: FetchDeps): FetchBytes {
       })
     } catch (error) {
       if (error instanceof VerifierError) throw error
-      const what = isBodyTooLarge(error) ? `sends more than ${parameters.maxBytes} bytes` : describe(error, deps)
+      const what = isBodyTooLarge(error) ? `sent more than ${parameters.maxBytes} bytes` : describe(error, deps)
       throw failed(host, what, { cause: error })
     }
   }
@@ -53,13 +51,13 @@ function request(
     method: body === undefined ? 'GET' : 'POST',
     headers: {
       accept,
-      // Compressed bytes would have to be unpacked before their bound is known. Browsers choose the encoding themselves.
+      // Decompression could exceed the size limit. Browsers choose the encoding themselves.
       'accept-encoding': 'identity',
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     },
     ...(body === undefined ? {} : { body }),
     redirect: 'manual',
-    // To nobody but the page's own host, which a password may guard.
+    // Only for the page's own host, which may need a password.
     credentials: 'same-origin',
     referrerPolicy: 'no-referrer',
     signal,
@@ -68,10 +66,10 @@ function request(
 
 function findFault(response: Response): string | undefined {
   const { status, type } = response
-  if (type === 'opaqueredirect' || (status >= 300 && status < 400)) return 'redirects, which is not followed'
-  if (status !== 200) return `answers ${status}`
+  if (type === 'opaqueredirect' || (status >= 300 && status < 400)) return 'redirects; redirects are not followed'
+  if (status !== 200) return `returned ${status}`
   const isPage = /^text\/html\b/i.test(response.headers.get('content-type') ?? '')
-  return isPage ? 'answers with a web page instead of data' : undefined
+  return isPage ? 'returned a web page instead of data' : undefined
 }
 
 function describe(error: unknown, { timeoutMs }: FetchDeps): string {
@@ -79,8 +77,8 @@ function describe(error: unknown, { timeoutMs }: FetchDeps): string {
   const cause = error instanceof Error ? error.cause : undefined
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined
   if (code === 'UND_ERR_SOCKET' || code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return 'closed the connection early'
-  // A browser does not say which of these it was.
-  if (code === undefined) return 'could not be reached, broke off, or does not let this page ask (CORS)'
+  // Browsers don't distinguish these cases.
+  if (code === undefined) return 'could not be reached, closed the connection, or doesn’t allow this page (CORS)'
   return `could not be reached (${code})`
 }
 

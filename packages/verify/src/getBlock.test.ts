@@ -32,7 +32,7 @@ describe('a block from gateways', () => {
     const good = await startLoopback(serveBlocks({ [cid]: block }))
     expect(await getBlock(deps, { cid, gateways: [liar.url, good.url], maxBytes: 100 })).toEqual({
       bytes: block,
-      problems: [`${liar.host} sent 5 other bytes, with the CID ${toCid(other)}: cut short or changed`],
+      problems: [`${liar.host} sent 5 other bytes with the CID ${toCid(other)}: truncated or changed`],
     })
   })
 
@@ -46,9 +46,9 @@ describe('a block from gateways', () => {
     expect(bytes).toBeUndefined()
     expect(problems).toEqual([
       expect.stringContaining('could not be reached'),
-      `${empty.host} answers 404`,
-      `${cut.host} sent 4 other bytes, with the CID ${toCid(block.subarray(0, 4))}: cut short or changed`,
-      `${large.host} sends more than 100 bytes`,
+      `${empty.host} returned 404`,
+      `${cut.host} sent 4 other bytes with the CID ${toCid(block.subarray(0, 4))}: truncated or changed`,
+      `${large.host} sent more than 100 bytes`,
     ])
   })
 

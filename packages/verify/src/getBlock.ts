@@ -15,33 +15,30 @@ export function toStatedGateway(ipfsUrl: unknown): string | undefined {
   return end < 0 ? origin : `${origin}${pathname.slice(0, end)}`
 }
 
-/** The CID that a gateway has in front of its name: `bafkrei….ipfs.gateway.example`. */
+/** The CID in a gateway's host name: `bafkrei….ipfs.gateway.example`. */
 export function findSubdomainCid(host: string): string | undefined {
   const [label = '', ipfs, ...rest] = host.split('.')
   return ipfs === 'ipfs' && rest.length > 0 && isCid(label) ? label : undefined
 }
 
-/**
- * Where a gateway has a block. A gateway may be named with or without its `/ipfs`; one that gives each CID a name of its own has an
- * asterisk in its place.
- */
+/** The URL of a block at a gateway. A gateway may be named with or without `/ipfs`, or with an asterisk for the CID in its host name. */
 export function toGatewayLink(gateway: string, cid: string): string {
   const base = gateway.replace(/\/+$/, '')
   if (base.includes('//*.')) return `${base.replace('*', cid)}/`
   return `${base.endsWith('/ipfs') ? base : `${base}/ipfs`}/${cid}`
 }
 
-/** An address on the web, without credentials, that may be asked or shown as a link. */
+/** An http or https URL without credentials. */
 export function parseHttpUrl(value: unknown): string | undefined {
   const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined
   if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined
   return url.username === '' && url.password === '' ? url.href : undefined
 }
 
-/** Where blocks are asked for, in order: the reader's own gateways, the one that a link or a proof names, the service itself. */
+/** The gateways in the order of requests: the reader's, the one that a link or a proof names, and the service. */
 export function orderGateways(parameters: {
   own: readonly string[]
-  /** A link to a block, of a proof or of the reader. */
+  /** A link to a block, from a proof or the reader. */
   ipfsUrl?: string | null | undefined
   api: string | undefined
 }): string[] {
@@ -53,10 +50,7 @@ export function orderGateways(parameters: {
 
 export type FoundBlock = { bytes: Uint8Array<ArrayBuffer> | undefined; problems: readonly string[] }
 
-/**
- * Asks one gateway after the other for a block. Bytes are believed by their CID alone: a gateway that sends others is reported
- * as a problem, and the next one is asked.
- */
+/** Requests a block from one gateway after the other, until the bytes match the CID. Other bytes are reported as a problem. */
 export async function getBlock(
   { fetchBytes }: { fetchBytes: FetchBytes },
   { cid, gateways, maxBytes }: { cid: string; gateways: readonly string[]; maxBytes: number },
@@ -68,7 +62,7 @@ export async function getBlock(
       const bytes = await fetchBytes({ url: url.href, maxBytes, accept: 'application/vnd.ipld.raw' })
       const received = toCid(bytes)
       if (received === cid) return { bytes, problems }
-      problems.push(`${url.host} sent ${bytes.length} other bytes, with the CID ${received}: cut short or changed`)
+      problems.push(`${url.host} sent ${bytes.length} other bytes with the CID ${received}: truncated or changed`)
     } catch (error) {
       if (!(error instanceof VerifierError)) throw error
       problems.push(error.details ?? describeError(error).message)
@@ -79,12 +73,12 @@ export async function getBlock(
 
 export type FindBlockDeps = {
   fetchBytes: FetchBytes
-  /** Looks for a block where the receipt came from, such as its folder. Other bytes than the CID's are passed over. */
+  /** Searches for a block next to the receipt, such as in its folder. Ignores bytes with another CID. */
   findBeside?: (cid: string) => Promise<readonly Uint8Array<ArrayBuffer>[]>
   onFetch: () => void
 }
 
-/** A block beside the receipt, or from a gateway. Wherever it comes from, its CID decides. */
+/** Gets a block from next to the receipt, or from a gateway. The CID must match. */
 export async function findBlock(
   deps: FindBlockDeps,
   { cid, gateways, maxBytes }: { cid: string; gateways: readonly string[]; maxBytes: number },
@@ -93,13 +87,13 @@ export async function findBlock(
     const bytes = [content, trimWhiteSpace(content)].find((candidate) => toCid(candidate) === cid)
     if (bytes !== undefined) return { bytes, problems: [] }
   }
-  // No bytes can have such a name, so that nobody needs to be asked.
+  // No bytes can match an invalid CID.
   if (!isCid(cid)) return { bytes: undefined, problems: [] }
   if (gateways.length > 0) deps.onFetch()
   return getBlock(deps, { cid, gateways, maxBytes })
 }
 
-/** Without the white space of JSON at either end, such as the line feed that editors add. */
+/** Removes white space of JSON at both ends, such as the line feed that editors add. */
 export function trimWhiteSpace(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const isInk = (byte: number) => byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d
   const start = bytes.findIndex(isInk)

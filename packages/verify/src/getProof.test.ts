@@ -27,8 +27,8 @@ test.each<[string, () => Response | Promise<Response>, number | undefined, RegEx
   ['a failure', () => json({}, 503), 503, /503/],
   ['no network', () => Promise.reject(new TypeError('Failed to fetch')), undefined, /could not be reached/],
   ['a web page', html, 200, /web page/],
-  ['no JSON', () => new Response('hello'), 200, /something else than JSON/],
-  ['null', () => json(null), 200, /something else than a proof/],
+  ['no JSON', () => new Response('hello'), 200, /no JSON/],
+  ['null', () => json(null), 200, /no proof/],
   ['another proof', () => json({ ...proof, slug: 'a'.repeat(22) }), 200, /another slug/],
   ['a short hash', () => json({ ...proof, txHash: '0x12' }), 200, /its txHash/],
   ['an unknown status', () => json({ ...proof, status: 'done' }), 200, /its status/],
@@ -44,7 +44,7 @@ test('an unknown slug is no proof of this service, and nothing that could be fet
   await expect(ask(() => json({ code: 'proof_not_found' }, 404)).result).rejects.toMatchObject({
     code: 'proof_not_found',
     status: 404,
-    details: 'api.test knows none under this slug',
+    details: 'api.test doesn’t know this slug',
   })
 })
 

@@ -13,13 +13,13 @@ import type { FetchBytes } from './fetchBytes.ts'
 import { parseHttpUrl } from './getBlock.ts'
 import { MAX_MANIFEST_BYTES } from './parseManifest.ts'
 
-/** A receipt of at most 256 KiB, in whatever spelling, and some fields beside it. */
+/** A receipt of at most 256 KiB in any spelling, and other fields. */
 const MAX_PROOF_BYTES = 1_048_576
 
 /**
- * `GET /proof/:slug`, of a service that is not trusted. Unlike the SDK, it takes answers that contradict themselves: what the
- * service says is compared with the evidence. Rejects with `proof_not_found` for an unknown slug, and otherwise with `fetch_failed`, whose
- * `status` is 200 for an answer that is no proof.
+ * `GET /proof/:slug` from an untrusted service. Unlike the SDK, it accepts contradictory responses, because the caller compares them with the
+ * evidence. Rejects with `proof_not_found` for an unknown slug, and otherwise with `fetch_failed`. Its `status` is 200 if the response is not
+ * a proof.
  */
 export async function getProof(
   { fetchBytes }: { fetchBytes: FetchBytes },
@@ -32,11 +32,11 @@ export async function getProof(
     bytes = await fetchBytes({ url, maxBytes: MAX_PROOF_BYTES, accept: 'application/json' })
   } catch (error) {
     if (!(error instanceof VerifierError)) throw error
-    if (error.status === 404) throw notFound(`${host} knows none under this slug`)
-    throw error.status === 200 ? useless(error.details ?? host) : error
+    if (error.status === 404) throw notFound(`${host} doesn’t know this slug`)
+    throw error.status === 200 ? notProof(error.details ?? host) : error
   }
   const { proof, fault } = parseProof(bytes, slug)
-  if (proof === undefined) throw useless(`${host} answers with ${fault}`)
+  if (proof === undefined) throw notProof(`${host} returned ${fault}`)
   return proof
 }
 
@@ -45,7 +45,7 @@ function toPath(slug: string): string {
     return toMethodAndPath('GET /proof/:slug', { slug }).path
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
-    throw notFound('this is no slug')
+    throw notFound('invalid slug')
   }
 }
 
@@ -53,8 +53,7 @@ function notFound(details: string) {
   return new VerifierError('proof_not_found', 'there is no such proof', { details, status: 404 })
 }
 
-/** Whatever answers is not the service. */
-function useless(details: string) {
+function notProof(details: string) {
   return new VerifierError('fetch_failed', 'could not fetch', { details, status: 200, need: 'service' })
 }
 
@@ -71,10 +70,10 @@ const orNull =
   (value) =>
     value === null || check(value)
 
-/** The kind of each member alone; what it says is a claim. */
+/** Checks only the type of each member. The values are claims. */
 const checks: Record<keyof ProofPayload, Check> = {
   slug: isText,
-  // A transaction has none.
+  // Transactions have no `kind`.
   kind: (value) =>
     value === undefined || (value !== 'transaction' && (signatureKinds as readonly unknown[]).includes(value)),
   txHash: isHex(32),
@@ -97,23 +96,22 @@ function parseProof(bytes: Uint8Array, slug: string): Parsed {
   try {
     value = parseJson(bytes)
   } catch {
-    return { fault: 'something else than JSON' }
+    return { fault: 'no JSON' }
   }
-  if (!isPlainObject(value)) return { fault: 'something else than a proof' }
+  if (!isPlainObject(value)) return { fault: 'no proof' }
   const members = value
   const bad = Object.entries(checks).find(([name, check]) => !check(members[name]))
-  if (bad !== undefined) return { fault: `something else than a proof: its ${bad[0]} is missing or malformed` }
-  // The proof of another signature must never pass for this one.
+  if (bad !== undefined) return { fault: `no proof: its ${bad[0]} is missing or malformed` }
   if (value.slug !== slug) return { fault: 'the proof of another slug' }
   return { proof: value as ProofPayload }
 }
 
-/** A manifest may be in it. */
+/** The file may include a manifest. */
 const MAX_CONFIG_BYTES = 2 * MAX_MANIFEST_BYTES
 
 /**
- * The service behind the origin of a proof link. A web app names it in its `config.json`; an origin without one is taken for the
- * service itself. Nothing else in that file is used: it is the word of the party that is judged.
+ * Finds the service for a proof link. The web app names it in `config.json`. An origin without that file counts as the service itself.
+ * Ignores everything else in the file, because it comes from the party under verification.
  */
 export async function findApi({ fetchBytes }: { fetchBytes: FetchBytes }, origin: string): Promise<string> {
   try {

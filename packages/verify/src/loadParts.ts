@@ -22,7 +22,7 @@ export type LoadedParts = {
   blocks: GivenBlocks
   /** `name` is the user's file, if it came from one. */
   collateral: { bytes: Uint8Array<ArrayBuffer>; name: string | undefined } | undefined
-  /** Collateral of another time, to verify the evidence again as of that time. */
+  /** Collateral of another time, for the second evaluation. */
   fresh: CollateralFile | undefined
   /** What could not be fetched, and why. */
   problems: readonly string[]
@@ -114,13 +114,13 @@ function chooseFreshCollateral(
   if (at === undefined) {
     if (fresh === undefined) return undefined
     throw new VerifierError('collateral_not_named', 'not the collateral of this receipt', {
-      details: `${fresh.name} has the CID ${fresh.cid}, the receipt names ${cid}; other collateral is used only to judge again, at another time`,
+      details: `${fresh.name} has the CID ${fresh.cid}, the receipt names ${cid}; other collateral is only used to evaluate the evidence at another time`,
       need: 'time',
     })
   }
   if (fresh === undefined) {
-    throw new VerifierError('invalid_arguments', 'judging again needs the collateral of that time', {
-      details: 'give it beside or instead of the one that the receipt names',
+    throw new VerifierError('invalid_arguments', 'an evaluation at another time needs the collateral of that time', {
+      details: 'provide it in addition to the receipt’s collateral, or instead of it',
       need: 'collateral-of-time',
     })
   }

@@ -7,41 +7,41 @@ import { getBlock, orderGateways } from './getBlock.ts'
 import { getProof } from './getProof.ts'
 import type { GivenFile } from './loadParts.ts'
 
-/** What is to be verified, by the way it is named. */
+/** The receipt to verify. */
 export type Subject =
   /** A receipt, or a CAR with its blocks. */
   | { kind: 'file'; name: string; bytes: Uint8Array<ArrayBuffer> }
-  /** `link` is a gateway's link that has it; that gateway is asked after the reader's own. */
+  /** `link` is a link at a gateway, which is used after the reader's own gateways. */
   | { kind: 'cid'; cid: string; link?: string }
   | { kind: 'transaction'; txHash: string }
-  /** `proof` is the service's answer, where the caller has it already. */
+  /** `proof` is the service's response, if the caller already has it. */
   | { kind: 'proof'; slug: string; api: string; proof?: ProofPayload }
 
-/** What is done, for a caller who shows it. */
+/** The current activity, for display. */
 export type Phase = 'chain' | 'proof' | 'receipt' | 'blocks' | 'collateral' | 'steps'
 
 export type LoadReceiptParameters = {
   subject: Subject
-  /** The reader's own, which come first. */
+  /** The reader's gateways, which come first. */
   gateways: readonly string[]
-  /** The service, which is a gateway too. */
+  /** The service, which is also a gateway. */
   api: string | undefined
   chain: Chain | undefined
 }
 
 export type LoadedReceipt = {
   bytes: Uint8Array<ArrayBuffer>
-  /** For messages: a file's name, or a CID. */
+  /** A file name or CID, for messages. */
   name: string
-  /** The CID that the bytes must have, where the reader or a pointer named one. */
+  /** The CID that the reader, the proof or the event named. */
   cid: string | undefined
-  /** The transaction that the receipt must be about, where the reader or a pointer named one. */
+  /** The transaction that the reader, the proof or the event named. */
   transaction: NamedTransaction | undefined
-  /** The service's answer, where the receipt was reached through one. */
+  /** The service's response, if the receipt was named by a proof. */
   proof: ProofPayload | undefined
-  /** Blocks that came with the receipt, in one file. */
+  /** Blocks from the receipt's CAR file. */
   carried: readonly Uint8Array<ArrayBuffer>[]
-  /** Where what the receipt names may be fetched. */
+  /** Gateways for the blocks that the receipt names. */
   gateways: readonly string[]
 }
 
@@ -49,7 +49,7 @@ export type NamedTransaction = { txHash: string; chainId?: number; walletAddress
 
 type LoadDeps = { fetchBytes: FetchBytes; onPhase: (phase: Phase) => void }
 
-/** Finds the bytes of a receipt by any of its names. No public gateway is asked unless the reader names it. */
+/** Loads the bytes of a receipt. Uses no public gateway unless the reader names it. */
 export async function loadReceipt(deps: LoadDeps, parameters: LoadReceiptParameters): Promise<LoadedReceipt> {
   const { subject, api, chain } = parameters
   const link = subject.kind === 'cid' ? subject.link : undefined
@@ -75,11 +75,11 @@ function readFile(file: Extract<Subject, { kind: 'file' }>): Pick<LoadedReceipt,
   if (!isCar(file)) return { bytes: file.bytes, carried: [] }
   const { bytes, collateral, blocks } = withSource(file.name, () => parseReceiptCar(file.bytes))
   const carried = [collateral, ...Object.values(blocks)].filter((block) => block !== undefined)
-  // Copied, so that no block holds on to the whole file.
+  // Copies, so that a block doesn't keep the whole file in memory.
   return { bytes: Uint8Array.from(bytes), carried: carried.map((block) => Uint8Array.from(block)) }
 }
 
-/** A file that is named after a CID claims to be that block, or a CAR of it. */
+/** A file name that is a CID claims to be that block, or a CAR file of it. */
 function toNamedCid(name: string): string | undefined {
   const stem = name.replace(/^.*[/\\]/s, '').replace(/\.(?:json|car)$/, '')
   return isCid(stem) ? stem : undefined
@@ -90,13 +90,13 @@ async function findReceiptCid(
   { chain, txHash }: { chain: Chain | undefined; txHash: string },
 ): Promise<string> {
   if (chain === undefined) {
-    throw invalid('a transaction hash needs a node and a contract', 'only the chain knows which receipt it has', 'node')
+    throw invalid('a transaction hash needs a node and a contract', 'only the chain knows its receipt', 'node')
   }
   onPhase('chain')
   const cid = await chain.findReceiptCid(txHash)
   if (isCid(cid)) return cid
   throw new VerifierError('fetch_failed', 'could not fetch', {
-    details: `the event points to ${cid}, which is no CID of a receipt`,
+    details: `the event points to ${cid}, which is not the CID of a receipt`,
   })
 }
 
@@ -112,7 +112,7 @@ async function loadFromProof(
   if (ipfsCid === null) throw notPinned(proof)
   if (!isCid(ipfsCid)) {
     throw new VerifierError('fetch_failed', 'could not fetch', {
-      details: `${new URL(api).host} answers with a proof whose ipfsCid is no CID of a receipt`,
+      details: `${new URL(api).host} returned a proof with an invalid ipfsCid`,
     })
   }
   const gateways = orderGateways({ own, ipfsUrl, api })
@@ -123,12 +123,12 @@ async function loadFromProof(
 function notPinned({ status }: ProofPayload) {
   const details =
     status === 'pin_failed'
-      ? 'the service gave up pinning it (pin_failed); only its operator can export it'
-      : `the service is still at it (${status}); try again in a minute`
+      ? 'the service failed to pin it (pin_failed); only its operator can export it'
+      : `the service is still publishing it (${status}); try again in a minute`
   return new VerifierError('proof_not_pinned', 'the receipt is not published', { details })
 }
 
-/** Only from a gateway: the copy in a service's answer is a claim, which is compared and never read. */
+/** Fetches only from gateways. The copy in the service's response is a claim. */
 async function fetchReceipt(
   deps: LoadDeps,
   parameters: Pick<LoadedReceipt, 'gateways' | 'transaction' | 'proof'> & { cid: string },
@@ -140,7 +140,7 @@ async function fetchReceipt(
   const { bytes, problems } = await getBlock(deps, { cid, gateways, maxBytes: MAX_RECEIPT_BYTES })
   if (bytes !== undefined) return { ...parameters, bytes, name: cid, carried: [] }
   throw new VerifierError('fetch_failed', 'could not fetch the receipt', {
-    details: `${problems.join('; ')}; asked for ${cid}`,
+    details: `${problems.join('; ')}; requested CID ${cid}`,
   })
 }
 
@@ -148,15 +148,12 @@ function invalid(message: string, details: string, need?: ReaderNeed) {
   return new VerifierError('invalid_arguments', message, { details, ...(need && { need }) })
 }
 
-/** Whether a file should be a CAR with the blocks of a receipt: by its name, or by the first bytes of its header, with which no JSON begins. */
+/** Whether a file is a CAR file, by its name or by its first bytes, which JSON can't start with. */
 export function isCar({ name, bytes }: GivenFile): boolean {
   return /\.car$/i.test(name) || (bytes[0] === 0x3a && bytes[1] === 0xa2)
 }
 
-/**
- * Which of some files is the receipt; the others should be collateral. A file by itself is taken for a receipt whatever it
- * looks like, so that its faults are named.
- */
+/** Chooses the receipt among files. The others should be collateral. A single file counts as a receipt, so that its faults are reported. */
 export function chooseReceipt(files: readonly GivenFile[]): { subject: Subject; collaterals: GivenFile[] } {
   const receipt = files.find(isReceipt) ?? files.find(looksLikeReceipt) ?? files[0]
   if (receipt === undefined) throw new VerifierError('invalid_arguments', 'there is no file to verify')

@@ -5,13 +5,13 @@ type Members = Readonly<Record<string, unknown>>
 export type Grant = {
   title: string
   sentence: string
-  /** What its holder can do with the signature. */
+  /** What a holder of the signature can do. */
   warnings: readonly string[]
 }
 
 /**
- * Typed data that moves tokens, by its primary type: that name is in the hash that a token's contract checks, so that no other name gets
- * tokens out of these contracts. Rather one warning too many: members that are missing are shown as unknown.
+ * Recognises typed data that moves tokens by its primary type. Token contracts check a hash that includes this name, so other names can't
+ * move tokens. Missing members are shown as unknown.
  */
 export function nameTokenGrant({ primaryType, domain, message }: TypedData, wallet: string): Grant | undefined {
   const token = show(domain.verifyingContract)
@@ -25,23 +25,23 @@ export function nameTokenGrant({ primaryType, domain, message }: TypedData, wall
     case 'PermitBatchTransferFrom':
     case 'PermitWitnessTransferFrom':
     case 'PermitBatchWitnessTransferFrom':
-      return warn('Permit2: a transfer of tokens', [
+      return warn('Permit2: a token transfer', [
         ...toList(message.permitted).map(
           (permitted) =>
-            `Whoever has the signature lets ${show(message.spender)} take ${showAmount(permitted.amount)} of the token ${show(permitted.token)} from this wallet, once${showDeadline(message.deadline)}.`,
+            `Anyone with the signature lets ${show(message.spender)} take ${showAmount(permitted.amount)} of the token ${show(permitted.token)} from this wallet, once${showDeadline(message.deadline)}.`,
         ),
       ])
     case 'TransferWithAuthorization':
     case 'ReceiveWithAuthorization':
-      return warn('A transfer of tokens (EIP-3009)', [
-        `Whoever has the signature can move ${showAmount(message.value)} of the token ${token} from this wallet to ${show(message.to)}${showDeadline(message.validBefore)}.`,
+      return warn('A token transfer (EIP-3009)', [
+        `Anyone with the signature can move ${showAmount(message.value)} of the token ${token} from this wallet to ${show(message.to)}${showDeadline(message.validBefore)}.`,
         ...warnOfOther(message.from, wallet),
       ])
     case 'CancelAuthorization':
       if (!hasOnly(message, ['authorizer', 'nonce'])) return undefined
       return {
-        title: 'The end of a transfer of tokens (EIP-3009)',
-        sentence: 'It makes an authorization that was signed before worthless.',
+        title: 'Cancellation of a token transfer (EIP-3009)',
+        sentence: 'It cancels an earlier authorization.',
         warnings: warnOfOther(message.authorizer, wallet),
       }
     default:
@@ -49,7 +49,7 @@ export function nameTokenGrant({ primaryType, domain, message }: TypedData, wall
   }
 }
 
-/** EIP-2612, and the older form of DAI, which allows all or nothing. */
+/** EIP-2612, and DAI's older form, which allows any amount or nothing. */
 function namePermit(message: Members, token: string, wallet: string): Grant {
   const spender = show(message.spender)
   const others = warnOfOther(message.owner ?? message.holder, wallet)
@@ -57,18 +57,18 @@ function namePermit(message: Members, token: string, wallet: string): Grant {
   const isWithdrawn = isOfDai
     ? message.allowed === false && hasOnly(message, ['holder', 'spender', 'nonce', 'expiry', 'allowed'])
     : toInteger(message.value) === 0n && hasOnly(message, ['owner', 'spender', 'value', 'nonce', 'deadline'])
-  if (isWithdrawn) return withdraw('Permit: the end of an allowance for tokens (EIP-2612)', others)
+  if (isWithdrawn) return withdraw('Permit: removal of a token allowance (EIP-2612)', others)
   const amount = isOfDai ? 'any amount' : showAmount(message.value)
-  // Dai.permit: an expiry of zero stands for none. Contracts that took it for a time long past would refuse the signature.
+  // Dai.permit: an expiry of zero means that the permit never expires.
   const isEndless = message.deadline === undefined && toInteger(message.expiry) === 0n
-  const until = isEndless ? ' for ever' : showDeadline(message.deadline ?? message.expiry)
-  return warn('Permit: an allowance for tokens (EIP-2612)', [
-    `Whoever has the signature lets ${spender} take ${amount} of the token ${token} from this wallet. The signature holds${until || ' for ever'}; the allowance stays until it is used or changed.`,
+  const until = isEndless ? ' permanently' : showDeadline(message.deadline ?? message.expiry)
+  return warn('Permit: a token allowance (EIP-2612)', [
+    `Anyone with the signature lets ${spender} take ${amount} of the token ${token} from this wallet. The signature is valid${until || ' permanently'}. The allowance stays until it is used or changed.`,
     ...others,
   ])
 }
 
-/** Permit2's PermitSingle and PermitBatch. An amount of zero ends an allowance. */
+/** Permit2's PermitSingle and PermitBatch. An amount of zero removes an allowance. */
 function nameAllowances(message: Members): Grant {
   const details = toList(message.details)
   const spender = show(message.spender)
@@ -77,38 +77,38 @@ function nameAllowances(message: Members): Grant {
   const given = details.filter((detail) => !isEnd(detail))
   const isWithdrawn = details.length > 0 && given.length === 0
   if (isWithdrawn && hasOnly(message, ['details', 'spender', 'sigDeadline'])) {
-    return withdraw('Permit2: the end of an allowance for tokens', [])
+    return withdraw('Permit2: removal of a token allowance', [])
   }
   return warn(
-    'Permit2: an allowance for tokens',
+    'Permit2: a token allowance',
     given.map(
       ({ amount, token, expiration }) =>
-        `Whoever has the signature lets ${spender} take ${showAmount(amount)} of the token ${show(token)} from this wallet${showExpiration(expiration)}.`,
+        `Anyone with the signature lets ${spender} take ${showAmount(amount)} of the token ${show(token)} from this wallet${showExpiration(expiration)}.`,
     ),
   )
 }
 
-/** What another contract makes of a member that the standard does not have is not known: only the standard's own form is harmless. */
+/** Other contracts may give meaning to members that the standard lacks. Only the standard form is harmless. */
 function hasOnly(members: Members, names: readonly string[]): boolean {
   return Object.keys(members).every((name) => names.includes(name))
 }
 
 function withdraw(title: string, warnings: readonly string[]): Grant {
-  return { title, sentence: 'It gives away nothing: it sets an allowance that there may be to zero.', warnings }
+  return { title, sentence: 'It gives no access to tokens. It sets an allowance to zero.', warnings }
 }
 
 function warn(title: string, warnings: readonly string[]): Grant {
-  const unnamed = 'Whoever has the signature can take tokens from this wallet.'
+  const unnamed = 'Anyone with the signature can take tokens from this wallet.'
   return {
     title,
-    sentence: 'It gives away tokens. No transaction of this wallet is needed for that.',
+    sentence: 'It gives access to tokens, without a transaction by this wallet.',
     warnings: warnings.length === 0 ? [unnamed] : warnings,
   }
 }
 
 function warnOfOther(owner: unknown, wallet: string): string[] {
   const isOwn = typeof owner === 'string' && owner.toLowerCase() === wallet.toLowerCase()
-  return isOwn ? [] : [`It names another owner than this wallet: ${show(owner)}.`]
+  return isOwn ? [] : [`It is for another owner than this wallet: ${show(owner)}.`]
 }
 
 /** One entry or a list of them. */
@@ -117,14 +117,14 @@ function toList(value: unknown): Members[] {
 }
 
 function show(value: unknown): string {
-  return typeof value === 'string' || typeof value === 'number' ? toPrintable(String(value)) : 'somebody unknown'
+  return typeof value === 'string' || typeof value === 'number' ? toPrintable(String(value)) : 'an unknown address'
 }
 
-/** In the smallest unit of the token: how many digits it has, only its contract says. */
+/** In the token's smallest unit, because only its contract knows the decimals. */
 function showAmount(value: unknown): string {
   const amount = toInteger(value)
   if (amount === undefined) return 'an unknown amount'
-  // The largest number of 256 bits, or of Permit2's 160, is how contracts spell "no limit".
+  // Contracts use the largest number of 256 bits, or of Permit2's 160 bits, as "no limit".
   return amount >= 2n ** 160n - 1n ? 'an unlimited amount' : `${amount} smallest units`
 }
 
@@ -132,12 +132,12 @@ function showDeadline(value: unknown): string {
   const seconds = toInteger(value)
   if (seconds === undefined) return ''
   const date = new Date(Number(seconds) * 1000)
-  return Number.isNaN(date.getTime()) ? ' for ever' : ` until ${date.toISOString()}`
+  return Number.isNaN(date.getTime()) ? ' permanently' : ` until ${date.toISOString()}`
 }
 
-/** Permit2, Allowance.updateAmountAndExpiration: zero stands for the time of the block. */
+/** Permit2, Allowance.updateAmountAndExpiration: zero means the time of the block. */
 function showExpiration(value: unknown): string {
-  return toInteger(value) === 0n ? ', only in the block that the signature is used in' : showDeadline(value)
+  return toInteger(value) === 0n ? ', only in the block that uses the signature' : showDeadline(value)
 }
 
 function toInteger(value: unknown): bigint | undefined {

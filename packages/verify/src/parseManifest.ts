@@ -19,39 +19,36 @@ export const MAX_MANIFEST_BYTES = 1_048_576
 
 export const MANIFEST_VERSION = 'countersign-manifest/1'
 
-/**
- * What receipts are held against: what a release publishes about itself, what an operator names in `config.json`, or what a
- * reader gives. All hex is lower case.
- */
+/** Trusted values from a release, an operator's `config.json`, or a reader. All hex is lower case. */
 export type Manifest = {
   version: typeof MANIFEST_VERSION
   enclave: {
     measurements: readonly TdMeasurement[]
     configHashes: readonly string[]
-    /** Runtime events by name, for measurements that leave RTMR3 open. */
+    /** Runtime events by name, for measurements without RTMR3. */
     events?: Readonly<Record<string, readonly string[]>>
-    /** Collateral of an older evaluation by Intel is refused. */
+    /** Rejects collateral of an older evaluation by Intel. */
     minimumTcbEvaluationDataNumber?: number
-    /** Machines that the enclave may run on; without any, all are accepted. */
+    /** Accepted machines. Undefined accepts all. */
     platforms?: readonly TdPlatform[]
   }
   coordinator: {
-    /** `MEASUREMENT:HOST_DATA`; a measurement alone leaves the code unknown. */
+    /** `MEASUREMENT:HOST_DATA`. Without HOST_DATA, the code is unknown. */
     measurements: readonly string[]
     configHashes: readonly string[]
-    /** Patch levels by product of AMD; a product that is not named is refused. Without any, the state is not judged to the end. */
+    /** Minimum firmware versions by AMD product. Other products are rejected. Undefined skips the step. */
     minimumTcb?: MinimumTcb
-    /** Ids of chips; others are refused. A Milan is accepted only where it is listed. */
+    /** Accepted chip ids. A Milan must be listed. */
     chips?: readonly string[]
   }
   entropyKeys: readonly string[]
-  /** Whose cosignatures of a log count (Ed25519 keys), and how many are enough, beside what the enclave's settings ask for. */
+  /** Required witnesses of the log (Ed25519 keys) and their quorum, in addition to the enclave's settings. */
   log?: WitnessPolicy
-  /** Addresses of witnesses that a monitor asks for statements: https, or http on this machine. */
+  /** Addresses of witnesses, for a monitor's requests: https, or http on this machine. */
   witnessUrls?: readonly string[]
   /** At most one on each chain. */
   contracts: readonly ManifestContract[]
-  /** How long after the signing an event may come, in seconds: less than the default, which only a reader lengthens. */
+  /** Maximum seconds between signing and event. It can't exceed the default; only a reader can. */
   maximumEventDelayS?: number
 }
 
@@ -59,7 +56,7 @@ export type MinimumTcb = Readonly<Partial<Record<SnpProduct, Readonly<Partial<Sn
 
 export type ManifestContract = { chainId: number; address: string; fromBlock?: number }
 
-/** A fault, and the member that has it: `enclave.configHashes[0]`. */
+/** A fault, and its member, such as `enclave.configHashes[0]`. */
 export type ManifestFault = { member: string; fault: string }
 
 export const emptyManifest: Manifest = {
@@ -115,7 +112,7 @@ const schema = object({
         ]),
       ),
     )
-      // It would refuse every coordinator, which nobody can mean.
+      // An empty object would reject every coordinator.
       .refine((products) => Object.keys(products).length > 0, { error: 'names no product' })
       .optional(),
     chips: list(hex(64)).min(1, { error: 'an empty list' }).optional(),
@@ -135,8 +132,8 @@ const schema = object({
 })
 
 /**
- * Reads a manifest strictly: a misspelt member would silently be an anchor that is not there, and of two with one name a person may
- * have read the other. Throws `manifest_malformed`, whose details name every fault.
+ * Parses a manifest strictly, because a misspelt member would silently drop an anchor. Throws `manifest_malformed`, whose details list every
+ * fault.
  */
 export function parseManifest(json: Uint8Array | string): Manifest {
   let value: unknown
@@ -155,18 +152,18 @@ const JSON_FAULTS: Readonly<Record<string, string>> = {
   json_duplicate_member: 'has a member twice',
 }
 
-/** The same for a value, such as a member of a configuration file. */
+/** Checks a parsed value, such as a member of a configuration file. */
 export function assertManifest(value: unknown): Manifest {
   const faults = findManifestFaults(value)
   if (faults.length > 0) throw malformed(faults)
   return value as Manifest
 }
 
-/** Every fault of what should be a manifest. */
+/** Lists every fault. */
 export function findManifestFaults(value: unknown): ManifestFault[] {
   const result = schema.safeParse(value)
   if (!result.success) return result.error.issues.flatMap((issue) => toFaults(issue, value))
-  // zod passes over this name in a record, so that nothing would have looked at what stands under it.
+  // zod ignores this name in a record, so its value would stay unchecked.
   const hasProto = Object.hasOwn((value as Manifest).enclave.events ?? {}, '__proto__')
   return hasProto ? [{ member: 'enclave.events.__proto__', fault: 'not a name of an event' }] : []
 }

@@ -3,19 +3,18 @@ import { isCid } from '@countersign/receipt'
 import { VerifierError } from './errors.ts'
 import { findSubdomainCid } from './getBlock.ts'
 
-/** What a text names a receipt by. */
 export type NamedSubject =
-  /** `link` is the gateway's link that has it. */
+  /** `link` is the gateway's link. */
   | { kind: 'cid'; cid: string; link?: string }
   | { kind: 'transaction'; txHash: string }
   /** `origin` is that of a proof URL; a bare slug has none. */
   | { kind: 'proof'; slug: string; origin: string | undefined }
 
-/** The web app may add to the path of a proof. */
+/** The web app may append to the path of a proof. */
 const PROOF_PATH = /\/proof\/([^/]+)(?:\/.*)?$/
 const IPFS_PATH = /\/ipfs\/([^/]+)\/?$/
 
-/** Tells a CID, a gateway's link to one, a proof URL, a slug and a transaction hash apart. Throws `invalid_arguments`. */
+/** Recognises a CID, a gateway link, a proof URL, a slug or a transaction hash. Throws `invalid_arguments`. */
 export function recogniseSubject(text: string): NamedSubject {
   if (isCid(text)) return { kind: 'cid', cid: text }
   if (isPrefixedHex(text, 32)) return { kind: 'transaction', txHash: text.toLowerCase() }
@@ -27,32 +26,30 @@ export function recogniseSubject(text: string): NamedSubject {
     throw unrecognised('a transaction hash is 0x and 64 hex digits')
   }
   if (/^(?:bafy|Qm|b[a-z2-7]{20,})/.test(text)) {
-    throw unrecognised('this is not the CID of a receipt: those begin with bafkrei and have 59 characters')
+    throw unrecognised('not the CID of a receipt: expected bafkrei… with 59 characters')
   }
-  if (/^[^\s/]+\/(?:proof|ipfs)\//.test(text)) throw unrecognised('a link begins with https:// or http://')
-  throw unrecognised('this is neither a CID of a receipt, a proof link, a slug of 22 characters nor a transaction hash')
+  if (/^[^\s/]+\/(?:proof|ipfs)\//.test(text)) throw unrecognised('a link must start with https:// or http://')
+  throw unrecognised('expected a CID, a proof link, a slug of 22 characters or a transaction hash')
 }
 
 function recogniseLink(text: string): NamedSubject {
   if (/^ipfs:\/\//i.test(text)) {
-    // Some write the path of a gateway after the protocol.
+    // Some links repeat the gateway's path after the protocol.
     const cid = text.replace(/^ipfs:\/\/(?:ipfs\/)?/i, '').replace(/\/$/, '')
     if (isCid(cid)) return { kind: 'cid', cid }
-    throw unrecognised(
-      'this ipfs link does not name a receipt: the CIDs of those begin with bafkrei and have 59 characters',
-    )
+    throw unrecognised('this ipfs link has no CID of a receipt: expected bafkrei… with 59 characters')
   }
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
-    throw unrecognised('of links, only http, https and ipfs ones can lead to a receipt')
+    throw unrecognised('only http, https and ipfs links are supported')
   }
-  if (url.username !== '' || url.password !== '') throw unrecognised('this link has credentials in it')
+  if (url.username !== '' || url.password !== '') throw unrecognised('this link contains credentials')
   const slug = PROOF_PATH.exec(url.pathname)?.[1]
   if (isSlug(slug)) return { kind: 'proof', slug, origin: url.origin }
   const cid = IPFS_PATH.exec(url.pathname)?.[1] ?? (url.pathname === '/' ? findSubdomainCid(url.host) : undefined)
   if (cid !== undefined && isCid(cid)) return { kind: 'cid', cid, link: url.href }
   throw unrecognised(
-    'a proof link ends in /proof/ and a slug of 22 characters, a link of a gateway in /ipfs/ and the CID of a receipt',
+    'a proof link ends in /proof/ and a slug of 22 characters, a gateway link in /ipfs/ and the CID of a receipt',
   )
 }
 

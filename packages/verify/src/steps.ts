@@ -9,37 +9,36 @@ import {
 } from '@countersign/receipt'
 import type { NamedTransaction } from './loadReceipt.ts'
 
-/** `subject` is the verifier's own: whether the receipt is about the signature that the reader asked about. */
+/** `subject` is a step of this package: whether the receipt is about the requested signature. */
 export type VerifierStep = Omit<Step, 'id'> & { id: StepId | 'subject' }
 
-export const SUBJECT_TITLE = 'The receipt is about the signature that was asked for'
+export const SUBJECT_TITLE = 'The receipt is about the requested signature'
 
 /**
- * A pointer may lead to a genuine receipt of something else: an event under one transaction's hash to the receipt of
- * another, or a proof page that shows one and links the other. Undefined where no transaction was named.
+ * A proof or an event can point to a genuine receipt of another transaction. Undefined if the caller named no transaction.
  */
-export function checkSubject(asked: NamedTransaction | undefined, receipt: AnyReceipt): VerifierStep | undefined {
-  if (asked === undefined) return undefined
+export function checkSubject(requested: NamedTransaction | undefined, receipt: AnyReceipt): VerifierStep | undefined {
+  if (requested === undefined) return undefined
   const transaction = nameSignature(receipt)
-  const { txHash, chainId = transaction.chainId, walletAddress = transaction.from } = asked
+  const { txHash, chainId = transaction.chainId, walletAddress = transaction.from } = requested
   const isSame = transaction.txHash === txHash && transaction.chainId === chainId && transaction.from === walletAddress
   const step = { id: 'subject', title: SUBJECT_TITLE } as const
   if (isSame) return { ...step, status: 'pass', detail: `Both are about ${txHash}.` }
   return {
     ...step,
     status: 'fail',
-    detail: `Asked for was ${txHash} of ${walletAddress} on chain ${chainId}; the receipt is about ${transaction.txHash} of ${transaction.from} on chain ${transaction.chainId}.`,
+    detail: `You asked for ${txHash} of ${walletAddress} on chain ${chainId}. The receipt is about ${transaction.txHash} of ${transaction.from} on chain ${transaction.chainId}.`,
   }
 }
 
 type Group = {
   title: string
   ids: readonly VerifierStep['id'][]
-  /** Its steps are worth nothing on simulated hardware. */
+  /** Its steps prove nothing on simulated hardware. */
   isHardware?: boolean
 }
 
-/** In the order in which steps finish, so that the command line can print each at once. */
+/** In the order in which steps finish, so that the command line can print each one immediately. */
 const GROUPS: readonly Group[] = [
   { title: 'The bytes', ids: ['format', 'cid', 'blocks'] },
   {
@@ -82,7 +81,7 @@ const GROUPS: readonly Group[] = [
 
 export type StepGroup = { title: string; steps: readonly VerifierStep[] }
 
-/** Steps under the six headings that page and command line have, with those that are there so far. */
+/** Groups the finished steps under six headings. */
 export function groupSteps(steps: readonly VerifierStep[]): StepGroup[] {
   return GROUPS.map(({ title, ids }) => ({
     title,
@@ -90,15 +89,11 @@ export function groupSteps(steps: readonly VerifierStep[]): StepGroup[] {
   }))
 }
 
-/** Whether a step is about hardware. */
 export function isHardwareStep(id: VerifierStep['id']): boolean {
   return GROUPS.some((group) => group.isHardware && group.ids.includes(id))
 }
 
-/**
- * What every kind of signature must pass, once it is there. A step that only some kinds must pass is skipped only where the kind need
- * not, or together with one of these.
- */
+/** Steps that count for every kind of signature. A step that only some kinds need is skipped only together with one of these. */
 const COUNTED: readonly VerifierStep['id'][] = [
   ...[...requiredSteps, ...vaultSteps].filter((id) => isStepOf(id, 'off-chain')),
   'blocks',
@@ -107,7 +102,7 @@ const COUNTED: readonly VerifierStep['id'][] = [
   'reevaluation',
 ]
 
-/** Whether a step was not judged, and the verdict is the worse for it. */
+/** Whether a skipped step makes the verdict worse. */
 export function isMissing({ id, status }: Pick<VerifierStep, 'id' | 'status'>): boolean {
   return status === 'skip' && COUNTED.includes(id)
 }

@@ -3,8 +3,8 @@ import { type Anchors, type CheckReceiptOptions, DEFAULT_MAXIMUM_EVENT_DELAY_S }
 import type { Manifest, MinimumTcb } from './parseManifest.ts'
 
 /**
- * Everything that the reader trusts, but for the contract, which depends on the chain. Manifests add up, but for patch levels and
- * witnesses: those are demands, and one manifest must not undo what another demands.
+ * Merges manifests, except their contracts, which depend on the chain. Lists of trusted values are joined. Of minimum versions the highest
+ * counts, and each manifest's witnesses are required.
  */
 export function toAnchors(manifests: readonly Manifest[]): Omit<Anchors, 'contract'> {
   const all = <Item>(select: (manifest: Manifest) => readonly Item[]) => manifests.flatMap(select)
@@ -34,7 +34,7 @@ function mergeEvents(manifests: readonly Manifest[]): Anchors['events'] {
   return merged.size === 0 ? undefined : Object.fromEntries(merged)
 }
 
-/** The highest of each part. A product that one of them leaves out is refused by it, so it stays left out. */
+/** The highest of each part. A product that one manifest omits stays rejected. */
 function mergeMinimumTcbs(minimums: readonly MinimumTcb[]): MinimumTcb {
   const accepted = snpProducts.filter((product) => minimums.every((minimum) => minimum[product] !== undefined))
   return Object.fromEntries(
@@ -45,10 +45,7 @@ function mergeMinimumTcbs(minimums: readonly MinimumTcb[]): MinimumTcb {
   )
 }
 
-/**
- * In which state hardware is accepted, and how late an event. Unlike anchors, which add up, these are limits: of several
- * manifests the strictest decides, or one of them could undo what another demands.
- */
+/** Limits for the state of hardware and the delay of an event. Of several manifests, the strictest limit counts. */
 export function toPolicy(
   {
     statuses,

@@ -1,7 +1,6 @@
 /**
- * A receipt, a gateway or a node may put anything into a text. Control characters could move the cursor and paint a verdict
- * of their own; invisible and right-to-left ones could make a hash read as another. Some invisible ones are letters or marks by
- * their category (fillers, variation selectors): they have the property DI (Default_Ignorable_Code_Point).
+ * Texts from receipts, gateways and nodes are attacker-controlled. Control characters could print a false verdict on a terminal. Invisible and
+ * right-to-left characters could disguise a hash. DI (Default_Ignorable_Code_Point) includes invisible letters and marks.
  */
 const MISLEADING = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{DI}]/gu
 
@@ -9,12 +8,12 @@ export function toPrintable(text: string): string {
   return text.replace(MISLEADING, '\u{fffd}')
 }
 
-/** The same for a text of several lines, which it keeps. */
+/** Keeps line breaks. */
 export function toPrintableLines(text: string): string {
   return text.split('\n').map(toPrintable).join('\n')
 }
 
-/** The same for JSON, where the text itself must survive: escaped, not replaced. */
+/** Formats JSON and escapes misleading characters instead of replacing them. */
 export function toPrintableJson(value: unknown): string {
   return JSON.stringify(value, undefined, 2).replace(MISLEADING, (character) =>
     character === '\n' ? character : escapeUnits(character),

@@ -135,7 +135,7 @@ test('what is no CID of a receipt is not asked for', async () => {
 
 test('missing collateral makes the verdict incomplete, and it is said who did not have it', async () => {
   network.blocks.delete(issue.receipt.signer.collateral)
-  const problems = ['gateway.test answers 404', 'api.test answers 404']
+  const problems = ['gateway.test returned 404', 'api.test returned 404']
   expect(await verify()).toMatchObject({ verdict: 'incomplete', problems })
 })
 

@@ -20,68 +20,62 @@ import type { Manifest } from './parseManifest.ts'
 import { checkSubject, type VerifierStep } from './steps.ts'
 import { toAnchors, toPolicy } from './toAnchors.ts'
 
-/** What is being done, and each step as it finishes. */
 export type Progress = { kind: 'phase'; phase: Phase } | { kind: 'step'; step: VerifierStep }
 
 export type VerifyDeps = {
   fetchBytes: FetchBytes
   now: () => Date
   onProgress?: (progress: Progress) => void
-  /** Blocks that lie where the receipt came from; those with another CID are passed over. */
+  /** Returns blocks from next to the receipt. Ignores those with another CID. */
   findBeside?: (cid: string) => Promise<readonly Uint8Array<ArrayBuffer>[]>
-  /** One for many receipts, made with `trustedRoots`: it remembers what they share. */
+  /** A shared verifier, created with `trustedRoots`, that caches common evidence. */
   verifier?: Verifier | undefined
-  /** The chain, where the caller has read it already; `rpc` is then not asked. */
+  /** Replaces `rpc` if the caller has already read the chain. */
   chain?: Chain | undefined
 }
 
 export type VerifyRequest = {
   subject: Subject
-  /** What the receipt is held against. Anchors of several add up; of their minimums the strictest decides, and each's witnesses must have cosigned. */
+  /** Trusted values. Of several manifests, lists are joined, the strictest minimum counts, and each one's witnesses must have cosigned. */
   manifests: readonly Manifest[]
-  /** IPFS gateways, in the order in which they are asked, before any that a proof names. */
+  /** IPFS gateways, in order, before any that a proof names. */
   gateways?: readonly string[] | undefined
-  /** The service; it is a gateway too. */
+  /** The service, which is also a gateway. */
   api?: string | undefined
-  /** A node of the chain that has the events. Without it the chain is not asked, and nothing bounds the time of signing. */
+  /** A node of the chain with the events. Without it, nothing confirms the signing time. */
   rpc?: string | undefined
-  /** The chain that the node must be of; one of another chain is not believed. Without it, any chain will do. */
+  /** The chain that the node must serve. Undefined accepts any. */
   chainId?: number | undefined
-  /** The contract on the node's chain, in lower case, where no manifest names it. */
+  /** The contract on the node's chain, in lower case, if no manifest names it. */
   contract?: string | undefined
-  /** TCB statuses that are accepted beside `UpToDate`. */
+  /** Accepted TCB statuses, in addition to `UpToDate`. */
   tcbStatuses?: readonly TcbStatus[] | undefined
-  /** How long after the signing an event may come, in seconds; 72 hours unless given. A manifest can shorten it. */
+  /** Maximum seconds between signing and event; 72 hours by default. A manifest can shorten it. */
   maximumEventDelayS?: number | undefined
-  /** Whether simulated evidence may be concluded to be accepted. It is called mock in any case. */
+  /** Whether simulated evidence can be `accepted`. The verdict is `mock` in any case. */
   allowMock?: boolean | undefined
-  /** Files that should be the receipt's collateral, or with `at` that of the other time. */
+  /** The receipt's collateral, or with `at` the collateral of that time. */
   collaterals?: readonly GivenFile[] | undefined
-  /** Judge the evidence again, at this time. */
+  /** Also evaluates the evidence at this time. */
   at?: Date | undefined
-  /** Opens the commitment of an off-chain signature: a file with one half or both. It goes nowhere but into the check. */
+  /** The opening of an off-chain signature, with one half or both. It is not sent anywhere. */
   opening?: Uint8Array | undefined
-  /** AMD's revocation list of the coordinator's product (DER), judged at `at`, or now. */
+  /** AMD's revocation list for the coordinator's product (DER), evaluated at `at`, or now. */
   revocations?: Uint8Array | undefined
-  /**
-   * False where the reader allows that there is no event yet. None is due either of a proof that its service does not call
-   * complete. The chain is asked all the same, since that is the word of the party that is judged: only the absence of an event
-   * is then no failure.
-   */
+  /** False if a missing event is not a failure. The same applies to a proof that its service doesn't report as complete. */
   isEventDue?: boolean | undefined
 }
 
 /**
- * What a reader may rely on:
- * - `accepted`: every required step passed, every anchor matched and the chain bounds the time, on hardware, or on mock evidence
- *   where that is allowed
+ * The conclusion for a reader:
+ * - `accepted`: every required step passed and every anchor matched, on hardware or allowed mock evidence, and the chain confirms the time
  * - `failed`: a step failed
- * - `contradicted`: nothing failed, but the service says something false about the receipt
- * - `mock`: the evidence is simulated, and that is not allowed
- * - `incomplete`: nothing failed, but a required step could not be judged
+ * - `contradicted`: nothing failed, but the service makes a false claim about the receipt
+ * - `mock`: the evidence is simulated, and the caller doesn't allow that
+ * - `incomplete`: nothing failed, but a required step could not be checked
  * - `unknown-code`: nothing failed, but an anchor is missing
- * - `late`: all else holds, but the event came too long after the stated time of signing
- * - `unbounded`: all else holds, but no event was seen: no chain was asked, or it has none yet
+ * - `late`: the event came too long after the stated signing time
+ * - `unbounded`: no event was found, because no chain was asked or it has none yet
  */
 export type Conclusion =
   | 'accepted'
@@ -96,22 +90,22 @@ export type Conclusion =
 export type Outcome = Omit<ReceiptCheck, 'steps'> &
   Pick<LoadedParts, 'blocks' | 'collateral' | 'problems'> & {
     conclusion: Conclusion
-    /** A part of the evidence is simulated, and that is not allowed. */
+    /** Some evidence is simulated, and the caller doesn't allow that. */
     isMockRefused: boolean
     steps: readonly VerifierStep[]
-    /** What an opening shows of an off-chain signature, where it is of this one and hashes to what was signed. */
+    /** The content of an off-chain signature, if the opening matches. */
     content: OpeningContent | undefined
     bytes: Uint8Array<ArrayBuffer>
-    /** The events of this wallet and transaction. Undefined where there was no chain to ask. */
+    /** The events of this wallet and transaction. Undefined without a chain. */
     publications: readonly Publication[] | undefined
-    /** The service's answer, where the receipt was reached through one, and what became of each of its claims. */
+    /** The service's response, if the receipt was named by a proof, and its checked claims. */
     proof: ProofPayload | undefined
     claims: readonly Claim[]
   }
 
 /**
- * Finds a receipt, gathers all that it is held against, and judges it. Rejects with a `ServiceError` where there is nothing to
- * judge: a `VerifierError`, or the error of a file that is no receipt or no collateral.
+ * Finds a receipt and its evidence, and verifies it. Rejects with a `ServiceError` if there is nothing to verify, or if a file is not a
+ * receipt or not collateral.
  *
  * @example
  * const fetchBytes = createFetchBytes({ fetch, timeoutMs: 10_000 })
@@ -183,7 +177,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   }
 }
 
-/** A file that is no receipt is bad input. Bytes that a pointer leads to are judged: the pointer claims that they are one. */
+/** Throws for a file that is not a receipt. Bytes from a proof or event get a verdict instead, because those claim that it is a receipt. */
 function readReceipt({ bytes, name }: LoadedReceipt, { kind }: Subject): AnyReceipt | undefined {
   try {
     return withSource(name, () => parseAnyReceipt(bytes))
@@ -193,7 +187,7 @@ function readReceipt({ bytes, name }: LoadedReceipt, { kind }: Subject): AnyRece
   }
 }
 
-/** In the receipt's own file first, then in its folder. */
+/** Searches the receipt's file first, then its folder. */
 async function findBeside({ findBeside: find }: VerifyDeps, { carried }: LoadedReceipt, cid: string) {
   const inFile = carried.filter((block) => toCid(block) === cid)
   return inFile.length > 0 ? inFile : ((await find?.(cid)) ?? [])
@@ -207,15 +201,14 @@ function readContent(opening: Uint8Array, { steps }: ReceiptCheck): OpeningConte
   return typeof content === 'object' ? content : undefined
 }
 
-/** With the simulator's roots mock evidence is distinguished from forged evidence; it never counts as hardware. */
+/** The simulator's roots distinguish mock evidence from forged evidence. Mock evidence never counts as hardware. */
 export function trustedRoots(): readonly TrustedRoot[] {
   return [...vendorRoots, ...simulatedRoots()]
 }
 
 /**
- * Worst first: what failed, what the service lies about, what is simulated without leave, what could not be judged, what is
- * genuine but unknown, and what is known but of a time that nothing bounds. Whatever else is missing, evidence that is known to
- * be simulated will not become hardware; where it is allowed, it is judged as hardware is.
+ * Returns the worst conclusion that applies: a failure, a false claim, refused mock evidence, missing evidence, unknown code, unknown time.
+ * Allowed mock evidence counts like hardware.
  */
 export function conclude(check: {
   verdict: Verdict
@@ -226,7 +219,7 @@ export function conclude(check: {
 }): Conclusion {
   const { verdict, isKnownCode, timeBound, isMockRefused, lies } = check
   if (verdict === 'failed') return 'failed'
-  // That the quote was verified is false only because mock evidence is refused, so that this claim adds nothing to it.
+  // With refused mock evidence, the claim that the quote was verified is false for that reason only.
   if (lies.some(({ member }) => !(isMockRefused && member === 'kmsQuoteVerified'))) return 'contradicted'
   if (isMockRefused) return 'mock'
   switch (verdict) {

@@ -135,7 +135,7 @@ describe('one look', () => {
     network.routes.unshift([rpcUrl, () => new Response(null, { status: 503 })])
     const { exitCode, stderr } = await run([wallet, '--rpc', `${rpcUrl}/secret`, ...options.slice(2)])
     expect(exitCode).toBe(3)
-    expect(stderr).toContain('rpc.test answers 503')
+    expect(stderr).toContain('rpc.test returned 503')
     expect(stderr).not.toContain('secret')
   })
 
@@ -144,7 +144,7 @@ describe('one look', () => {
     network.routes.unshift([hook, () => new Response(null, { status: 500 })])
     const { exitCode, stderr } = await run([wallet, ...options, '--grace', '0', '--webhook', hook])
     expect(exitCode).toBe(1)
-    expect(stderr).toContain('alerts.test answers 500')
+    expect(stderr).toContain('alerts.test returned 500')
     expect(stderr).not.toContain('secret')
   })
 })

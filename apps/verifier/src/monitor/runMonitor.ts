@@ -154,7 +154,7 @@ async function postWebhook(deps: MonitorCliDeps, url: string, turn: Turn): Promi
       await response.body?.cancel()
       return response
     })
-    if (!ok) deps.writeError(toLine(`the webhook at ${new URL(url).host} answers ${status}`))
+    if (!ok) deps.writeError(toLine(`the webhook at ${new URL(url).host} returned ${status}`))
     return ok
   } catch {
     deps.writeError(toLine(`the webhook at ${new URL(url).host} could not be reached`))

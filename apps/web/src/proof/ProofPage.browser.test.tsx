@@ -70,7 +70,7 @@ describe('a complete proof', () => {
     expect(document.querySelectorAll('.transcript-step-mock')).toHaveLength(16)
     for (const step of ['event', 'time-bound']) {
       const sentence = document.querySelector(`[data-step="${step}"]`)?.textContent
-      expect(sentence).toContain('By the word of the operator’s node')
+      expect(sentence).toContain('According to the operator’s node')
     }
     const signed = document.querySelector('.signed')?.textContent
     expect(signed).toMatch(
@@ -89,11 +89,11 @@ describe('a complete proof', () => {
     const page = await show(toConfig(logged))
     await heading('Nothing failed, on MOCK evidence').toBeVisible()
     const step = () => document.querySelector('[data-step="log"]')?.textContent
-    expect([statusOf('log'), step()]).toEqual(['pass', expect.stringContaining('Enough of the witnesses')])
+    expect([statusOf('log'), step()]).toEqual(['pass', expect.stringContaining('This signature is in a log')])
     expect(step()).toContain('Entry 5 of the log log.example/enclave-a, in a tree of 9.')
     const signed = document.querySelector('.signed')?.textContent
-    expect(signed).toContain('entry 5 of log.example/enclave-a, in a tree of 9')
-    expect(signed).toContain('3 of 3 cosigned it; 2 are enough')
+    expect(signed).toContain('entry 5 of log.example/enclave-a, tree size 9')
+    expect(signed).toContain('3 of 3 cosigned (2 required)')
     await page.unmount()
 
     vi.stubGlobal('fetch', network.fetch)
@@ -133,7 +133,7 @@ describe('a complete proof', () => {
     expect(document.querySelector('.verdict')?.getAttribute('data-verdict')).toBe('mock')
     expect(document.querySelector('.verdict.tone-bad')).not.toBeNull()
     expect(document.querySelector('.signed')?.textContent).toMatch(
-      /^What the receipt says was signedA payment of 1 ETHThis is only what the receipt says: To 0x/,
+      /^Stated in the receiptA payment of 1 ETHThis is not proven, only stated in the receipt: To 0x/,
     )
     expect(statusOf('quote')).toBe('pass')
     expect(lies()).toEqual(['kmsQuoteVerified'])

@@ -48,10 +48,10 @@ async function open(opening: unknown) {
 describe('an off-chain signature on the page', () => {
   test('says that something was signed, and nothing more', async () => {
     await ask(issue.cid)
-    await heading('Something off the chain').toBeVisible()
+    await heading('Off-chain signature').toBeVisible()
     expect(statusOf('blocks')).toBe('pass')
     expect(statusOf('opening')).toBe('skip')
-    expect(document.querySelector('.signed')?.textContent).toContain('signed something on 15 June 2026')
+    expect(document.querySelector('.signed')?.textContent).toContain('signed a message or typed data on 15 June 2026')
     expect(document.querySelector('.verdict')?.textContent).toContain('quantum computer')
     await expectAccessible()
   })
@@ -110,7 +110,7 @@ describe('an off-chain signature on the page', () => {
   test('as a CAR file needs no gateway, and can be saved as one', async () => {
     const car = new File([encodeReceiptCar(issue)], 'receipt.car')
     await userEvent.upload(page.getByLabelText(/A receipt file/), [car])
-    await heading('Something off the chain').toBeVisible()
+    await heading('Off-chain signature').toBeVisible()
     expect(sent.filter((entry) => entry.includes('/ipfs/'))).toEqual([])
     expect(document.querySelector('.command')?.textContent).toContain('npm run verify -- receipt.car --rpc')
     await page.getByRole('heading', { name: 'Keep the evidence' }).click()
