@@ -10,13 +10,13 @@ import { runCases } from './runCases.ts'
 const FIXTURES = join(import.meta.dirname, '../../../../shared/fixtures')
 
 if (existsSync(FIXTURES)) {
-  test('every case of the evidence fixtures comes out as expected', async () => {
+  test('gives the expected result for every case of the evidence fixtures', async () => {
     const outcomes = await runCases(FIXTURES)
     expect(outcomes.length).toBeGreaterThanOrEqual(50)
     expect(outcomes.filter(({ faults }) => faults.length > 0)).toEqual([])
   })
 } else {
-  console.log('conformance did not run on the evidence fixtures: the folder is not there')
+  console.log('skipped the evidence fixtures: the folder does not exist')
 }
 
 describe('the runner', () => {
@@ -60,9 +60,9 @@ describe('the runner', () => {
 
   async function run(cases: object) {
     await writeFile(join(directory, 'cases.json'), JSON.stringify({ format: 1, ...cases }))
-    return (await runCases(directory)).map(({ faults, unjudged }) => ({
+    return (await runCases(directory)).map(({ faults, unknown }) => ({
       faults: faults.length,
-      unjudged: unjudged.length,
+      unknown: unknown.length,
     }))
   }
 
@@ -70,21 +70,21 @@ describe('the runner', () => {
     ['as expected', { result: 'verified', tcbStatus: 'UpToDate', flags: [], advisoryIDs: [], quoteVersion: 4 }, 0, 0],
     ['another status', { result: 'verified', tcbStatus: 'OutOfDate' }, 1, 0],
     ['a flag that is not there', { result: 'verified', flags: ['DEBUG'] }, 1, 0],
-    ['a flag without a word here', { result: 'verified', flags: ['SOMETHING'] }, 0, 1],
-    ['a field without a word here', { result: 'verified', something: 1 }, 0, 1],
+    ['an unknown flag', { result: 'verified', flags: ['SOMETHING'] }, 0, 1],
+    ['an unknown field', { result: 'verified', something: 1 }, 0, 1],
     ['an expected rejection', { result: 'rejected', reason: 'something' }, 1, 0],
-  ])('a quote case: %s', async (_, expect_, faults, unjudged) => {
-    expect(await run({ tdx: [{ ...tdx, expect: expect_ }] })).toEqual([{ faults, unjudged }])
+  ])('compares a quote case: %s', async (_, expect_, faults, unknown) => {
+    expect(await run({ tdx: [{ ...tdx, expect: expect_ }] })).toEqual([{ faults, unknown }])
   })
 
   test.each([
     ['as expected', { result: 'verified', product: 'Milan-B0', signingKey: 'VCEK', chipId: '...' }, 0],
     ['another chip', { result: 'verified', chipId: 'ffffffffffffffff...' }, 1],
-  ])('a report case: %s', async (_, expect_, faults) => {
-    expect(await run({ snp: [{ ...snp, expect: expect_ }] })).toEqual([{ faults, unjudged: 0 }])
+  ])('compares a report case: %s', async (_, expect_, faults) => {
+    expect(await run({ snp: [{ ...snp, expect: expect_ }] })).toEqual([{ faults, unknown: 0 }])
   })
 
-  test('a case that cannot be read fails alone', async () => {
+  test('fails an unreadable case and runs the others', async () => {
     const expect_ = { result: 'rejected', reason: 'no such file' }
     const outcomes = await run({
       tdx: [

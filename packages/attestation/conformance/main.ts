@@ -22,10 +22,10 @@ try {
 }
 
 function report(outcomes: CaseOutcome[]) {
-  for (const { id, expected, actual, faults, unjudged } of outcomes) {
+  for (const { id, expected, actual, faults, unknown } of outcomes) {
     for (const fault of faults) console.log(`FAIL ${id}: expected ${expected}; ${fault}`)
     if (values.verbose === true && faults.length === 0) console.log(`ok   ${id}: expected ${expected}; ${actual}`)
-    for (const what of unjudged) console.log(`note ${id}: ${what} is not something this runner judges`)
+    for (const what of unknown) console.log(`note ${id}: ${what} is unknown to this runner`)
   }
   const failed = outcomes.filter(({ faults }) => faults.length > 0).length
   console.log(`${outcomes.length - failed} passed, ${failed} failed`)

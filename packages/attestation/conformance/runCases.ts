@@ -12,7 +12,7 @@ import {
 } from '@countersign/attestation'
 import { toHex } from '@countersign/protocol'
 
-/** What a case expects. `result` decides; of the rest, whatever is there must be equal too. */
+/** The expected outcome of a case. Every member must match. */
 type Expectation = {
   result: 'verified' | 'rejected'
   reason?: string
@@ -40,17 +40,17 @@ type SnpCase = {
 
 export type CaseOutcome = {
   id: string
-  /** What was expected, in a few words. */
+  /** The expectation, in a few words. */
   expected: string
-  /** What the verifier said. */
+  /** The verifier's answer. */
   actual: string
   /** Empty when the case passed. */
   faults: string[]
-  /** Expectations that this runner has no word for, and so could not judge. */
-  unjudged: string[]
+  /** Expected fields that this runner does not know. */
+  unknown: string[]
 }
 
-/** Runs every case of `<directory>/cases.json` (format 1). A case that cannot be read fails alone. */
+/** Runs every case of `<directory>/cases.json` (format 1). An unreadable case fails without stopping the others. */
 export async function runCases(directory: string): Promise<CaseOutcome[]> {
   const cases = JSON.parse(await readFile(join(directory, 'cases.json'), 'utf8')) as {
     format: number
@@ -59,8 +59,10 @@ export async function runCases(directory: string): Promise<CaseOutcome[]> {
   }
   if (cases.format !== 1) throw new Error(`cases.json has format ${cases.format}; this runner knows 1`)
   const outcomes: CaseOutcome[] = []
-  for (const testCase of cases.tdx ?? []) outcomes.push(await judge(testCase, () => runTdxCase(directory, testCase)))
-  for (const testCase of cases.snp ?? []) outcomes.push(await judge(testCase, () => runSnpCase(directory, testCase)))
+  for (const testCase of cases.tdx ?? [])
+    outcomes.push(await checkCase(testCase, () => runTdxCase(directory, testCase)))
+  for (const testCase of cases.snp ?? [])
+    outcomes.push(await checkCase(testCase, () => runSnpCase(directory, testCase)))
   return outcomes
 }
 
@@ -117,7 +119,7 @@ async function readRoot(directory: string, path: string, vendor: TrustedRoot['ve
   return toTrustedRoot(certificate, vendor)
 }
 
-/** DER, or one or more certificates in PEM of any spelling: how a set stores its files is not what is judged. */
+/** DER, or certificates in any PEM: the format of a set's files is not under test. */
 async function readCertificates(path: string): Promise<Uint8Array[]> {
   const bytes = await readFile(path)
   if (bytes[0] === 0x30) return [bytes]
@@ -125,7 +127,7 @@ async function readCertificates(path: string): Promise<Uint8Array[]> {
   return blocks.map((block) => new X509Certificate(block).raw)
 }
 
-/** The words of the fixtures for what policy judges. `:` ends the name of a flag that has a number. */
+/** The fixtures' names of states that a policy decides on. A flag with a number has it after a colon. */
 function toTdxFlags({ flags }: VerifiedQuote): string[] {
   const words: [string, boolean][] = [
     ['DEBUG', flags.debug],
@@ -157,7 +159,7 @@ function toSnpFlags({ flags, body }: VerifiedReport): string[] {
 const KNOWN_FLAG =
   /^(DEBUG|no-SEPT_VE_DISABLE|(zero|NONZERO)-trailing:\d+|SMT|vmpl\d|cur!=reported|committed!=cur|launch!=cur)$/
 
-async function judge(
+async function checkCase(
   { id, expect }: { id: string; expect: Expectation },
   run: () => Promise<Record<string, unknown>>,
 ): Promise<CaseOutcome> {
@@ -165,7 +167,7 @@ async function judge(
   try {
     const actual = await run()
     if (expect.result === 'rejected') {
-      return { id, expected, actual: 'verified', faults: ['verified, must be rejected'], unjudged: [] }
+      return { id, expected, actual: 'verified', faults: ['verified, must be rejected'], unknown: [] }
     }
     return { id, expected, actual: 'verified', ...compare(expect, actual) }
   } catch (error) {
@@ -174,20 +176,20 @@ async function judge(
       ? `rejected: ${error.code} (${error.message}${error.details === undefined ? '' : `: ${error.details}`})`
       : `could not run: ${error instanceof Error ? error.message : String(error)}`
     const passed = isTyped && expect.result === 'rejected'
-    return { id, expected, actual, faults: passed ? [] : [actual], unjudged: [] }
+    return { id, expected, actual, faults: passed ? [] : [actual], unknown: [] }
   }
 }
 
 function compare(expect: Expectation, actual: Record<string, unknown>) {
   const faults: string[] = []
-  const unjudged: string[] = []
+  const unknown: string[] = []
   for (const [field, wanted] of Object.entries(expect)) {
     if (field === 'result' || field === 'reason') continue
     if (!(field in actual)) {
-      unjudged.push(field)
+      unknown.push(field)
     } else if (field === 'flags') {
       const flags = wanted as string[]
-      unjudged.push(...flags.filter((flag) => !KNOWN_FLAG.test(flag)).map((flag) => `flag ${flag}`))
+      unknown.push(...flags.filter((flag) => !KNOWN_FLAG.test(flag)).map((flag) => `flag ${flag}`))
       const known = flags.filter((flag) => KNOWN_FLAG.test(flag))
       if (!isEqual(known.toSorted(), (actual.flags as string[]).toSorted())) {
         faults.push(`flags are ${JSON.stringify(actual.flags)}, expected ${JSON.stringify(flags)}`)
@@ -196,7 +198,7 @@ function compare(expect: Expectation, actual: Record<string, unknown>) {
       faults.push(`${field} is ${JSON.stringify(actual[field])}, expected ${JSON.stringify(wanted)}`)
     }
   }
-  return { faults, unjudged }
+  return { faults, unknown }
 }
 
 /** Equal, where lists are sets, objects compare by member, and a text that ends in `...` is a prefix. */
@@ -215,7 +217,7 @@ function isEqual(wanted: unknown, actual: unknown): boolean {
   return wanted === actual
 }
 
-/** Pins a root certificate that somebody else chose, by the platform's own X.509 code. */
+/** Pins the root certificate of a case, read by Node's X.509 code. */
 function toTrustedRoot(certificate: Uint8Array, vendor: TrustedRoot['vendor']): TrustedRoot {
   const parsed = new X509Certificate(certificate)
   const name = /^CN=(.*)$/m.exec(parsed.subject)?.[1] ?? parsed.subject

@@ -3,9 +3,9 @@ import type { TdReport } from './tdx/parseQuote.ts'
 import type { PckPlatform } from './tdx/pckCertificate.ts'
 
 /**
- * The registers of a TD that can hold code, or say which code is loaded, in the order in which people write them. MRTD is the
- * firmware, RTMR0 to RTMR3 are what it loads and what the guest adds, and the other three are set by the host at launch: Kata
- * puts the hash of its initial data into MRCONFIGID, dstack that of the application. A register that is not used is zero.
+ * The registers of a TD that can hold code or decide which code is loaded (evidence.md, section 8). MRTD measures the firmware,
+ * RTMR0 to RTMR3 the code that it loads and the guest's own events. The host sets the other three at launch: Kata puts the hash of
+ * its initial data into MRCONFIGID, dstack that of the application. Unused registers are zero.
  */
 export const codeRegisters = [
   'mrTd',
@@ -20,19 +20,19 @@ export const codeRegisters = [
 
 export type CodeRegister = (typeof codeRegisters)[number]
 
-/** Code that is trusted to run in a TD, as lower-case hex; a register that is left out is not judged. */
+/** Code that is trusted to run in a TD, as lower-case hex. A register that is left out is not compared. */
 export type TdMeasurement = { mrTd: string } & { [Name in Exclude<CodeRegister, 'mrTd'>]?: string }
 
-/** Runtime events to accept, by name, each payload as lower-case hex. */
+/** Run-time events to accept, by name, each payload as lower-case hex. */
 export type AcceptedEvents = Readonly<Record<string, readonly string[]>>
 
 /**
- * The runtime events in which dstack records which application runs and who gives it its keys. Only together do they stand for
- * RTMR3, which differs from guest to guest there: with one left open, another application or another key provider would pass.
+ * The run-time events in which dstack records the application and the provider of its keys. RTMR3 differs between its guests, and
+ * these three together replace it: without one of them, another application or key provider would pass.
  */
 export const codeEvents = ['compose-hash', 'app-id', 'key-provider'] as const
 
-/** What a genuine TD measured, with every register that can hold code. */
+/** Every register of a genuine TD that can hold code. */
 export function toTdMeasurement({
   mrTd,
   rtmrs,
@@ -53,7 +53,7 @@ export function toTdMeasurement({
   }
 }
 
-/** The registers that neither the measurement nor the events fix: each could hold anybody's code. */
+/** The registers that neither the measurement nor the events name: each could hold any code. */
 export function findOpenRegisters(measurement: Partial<TdMeasurement>, events: AcceptedEvents = {}): CodeRegister[] {
   const areEventsFixed = findOpenEvents(events).length === 0
   return codeRegisters.filter((name) => measurement[name] === undefined && !(name === 'rtmr3' && areEventsFixed))
@@ -64,12 +64,12 @@ export function findOpenEvents(events: AcceptedEvents = {}): string[] {
   return codeEvents.filter((name) => !Object.hasOwn(events, name))
 }
 
-/** Code of an SEV-SNP guest, lower-case hex: what was launched (48 bytes) and, where it is named, what its host added (32 bytes). */
+/** Code of an SEV-SNP guest, lower-case hex: the launch measurement (48 bytes) and, optionally, HOST_DATA (32 bytes). */
 export type SnpMeasurement = { measurement: string; hostData: string | undefined }
 
 /**
- * Reads how people and policies write it, `MEASUREMENT:HOST_DATA`; undefined for anything else. A host sets HOST_DATA at launch, and
- * guests take the hash of more code or settings from it, so that a measurement alone does not say which code ran.
+ * Reads `MEASUREMENT:HOST_DATA` or `MEASUREMENT`; undefined for other values. A host sets HOST_DATA at launch, and guests take the
+ * hash of more code or settings from it, so the measurement does not identify the code by itself.
  */
 export function readSnpMeasurement(value: unknown): SnpMeasurement | undefined {
   const match = typeof value === 'string' ? /^([0-9a-f]{96})(?::([0-9a-f]{64}))?$/.exec(value) : null
@@ -77,15 +77,15 @@ export function readSnpMeasurement(value: unknown): SnpMeasurement | undefined {
 }
 
 /**
- * A machine by an identity that Intel certifies, as lower-case hex. `ppid` names a processor, `platformInstanceId` a machine of
- * several, `fmspc` only a kind of machine. The two of 16 bytes look alike, so that each says which it is.
+ * A machine by an identity that Intel certifies, as lower-case hex. `ppid` identifies a processor, `platformInstanceId` a machine
+ * with several, and `fmspc` only a model of machine. Two of them have 16 bytes, so the name of the member is needed.
  */
 export type TdPlatform = { fmspc: string } | { ppid: string } | { platformInstanceId: string }
 
 /** In bytes. */
 const LENGTHS: Readonly<Record<string, number>> = { fmspc: 6, ppid: 16, platformInstanceId: 16 }
 
-/** Exactly one identity: of two it would not be plain whether either or both must match. */
+/** Exactly one identity. With two, it would be unclear whether one or both must match. */
 export function isTdPlatform(value: unknown): value is TdPlatform {
   if (!isPlainObject(value)) return false
   const [entry, ...rest] = Object.entries(value)
@@ -94,7 +94,7 @@ export function isTdPlatform(value: unknown): value is TdPlatform {
   return Object.hasOwn(LENGTHS, name) && isHex(id, LENGTHS[name] ?? 0)
 }
 
-/** The first of those listed that a genuine platform is. */
+/** The first listed identity that a genuine platform has. */
 export function findPlatform(platform: PckPlatform, listed: readonly TdPlatform[]): TdPlatform | undefined {
   return listed
     .filter(isTdPlatform)

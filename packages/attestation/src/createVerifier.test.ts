@@ -18,8 +18,8 @@ async function createWarmVerifier() {
   return verifier
 }
 
-describe('what the verifier remembers', () => {
-  test('warm, then past nextUpdate, is rejected', async () => {
+describe('the cache of the verifier', () => {
+  test('rejects cached collateral after nextUpdate', async () => {
     const verifier = await createWarmVerifier()
     const { notAfter } = (await verifier.verifyQuote({ quote, collateral, at })).validity
     await expect(verifier.verifyQuote({ quote, collateral, at: new Date(notAfter) })).resolves.toBeDefined()
@@ -28,7 +28,7 @@ describe('what the verifier remembers', () => {
     })
   })
 
-  test('warm, then before the collateral was issued, is rejected', async () => {
+  test('rejects cached collateral before it was issued', async () => {
     const verifier = await createWarmVerifier()
     const { notBefore } = (await verifier.verifyQuote({ quote, collateral, at })).validity
     await expect(verifier.verifyQuote({ quote, collateral, at: new Date(notBefore - 1) })).rejects.toMatchObject({
@@ -36,7 +36,7 @@ describe('what the verifier remembers', () => {
     })
   })
 
-  test('warm, then after the endorsement key has expired, is rejected', async () => {
+  test('rejects a cached endorsement key after it expired', async () => {
     const verifier = await createWarmVerifier()
     const { notAfter } = (await verifier.verifyReport({ report, certificates, at })).validity
     await expect(verifier.verifyReport({ report, certificates, at: new Date(notAfter + 1) })).rejects.toMatchObject({
@@ -44,7 +44,7 @@ describe('what the verifier remembers', () => {
     })
   })
 
-  test('warm, then a forged quote of the same platform, is rejected', async () => {
+  test('rejects a forged quote of a cached platform', async () => {
     const verifier = await createWarmVerifier()
     const forged = simulator.quote({ reportData, faults: { quoteWrongSigner: true } })
     await expect(verifier.verifyQuote({ quote: forged, collateral, at })).rejects.toMatchObject({
@@ -56,7 +56,7 @@ describe('what the verifier remembers', () => {
     })
   })
 
-  test('warm, then newer collateral that revokes the platform, is rejected', async () => {
+  test('rejects a cached platform that newer collateral revokes', async () => {
     const verifier = await createWarmVerifier()
     const revoking = simulator.collateral({ faults: { pckRevoked: true } })
     await expect(verifier.verifyQuote({ quote, collateral: revoking, at })).rejects.toMatchObject({
@@ -65,7 +65,7 @@ describe('what the verifier remembers', () => {
     await expect(verifier.verifyQuote({ quote, collateral, at })).resolves.toBeDefined()
   })
 
-  test('members of the collateral cannot be shifted into one another', async () => {
+  test('distinguishes collateral whose members have other boundaries', async () => {
     const verifier = await createWarmVerifier()
     const shifted = {
       ...collateral,
@@ -75,7 +75,7 @@ describe('what the verifier remembers', () => {
     await expect(verifier.verifyQuote({ quote, collateral: shifted, at })).rejects.toMatchObject({ name: 'QuoteError' })
   })
 
-  test('a failure is not remembered, nor does it push out what holds', async () => {
+  test('does not cache a failure, nor remove valid facts for one', async () => {
     const verifier = createVerifier({ roots })
     const late = new Date('2027-06-15T00:00:00Z')
     await expect(verifier.verifyQuote({ quote, collateral, at: late })).rejects.toMatchObject({
@@ -84,7 +84,7 @@ describe('what the verifier remembers', () => {
     await expect(verifier.verifyQuote({ quote, collateral, at })).resolves.toBeDefined()
   })
 
-  test('a caller that changes its bytes or its answer changes nothing for the next', async () => {
+  test('keeps its cache when a caller changes its input or result', async () => {
     const verifier = createVerifier({ roots })
     const bytes = new Uint8Array(quote)
     const pending = verifier.verifyQuote({ quote: bytes, collateral, at })
@@ -94,14 +94,14 @@ describe('what the verifier remembers', () => {
     expect((await verifier.verifyQuote({ quote, collateral, at })).platform.fmspc).toBe('f0c06f000000')
   })
 
-  test('a hundred at once, warm and cold, all agree', async () => {
+  test('gives the same result for a hundred parallel calls, warm and cold', async () => {
     const verifier = createVerifier({ roots })
     const all = await Promise.all(Array.from({ length: 100 }, () => verifier.verifyQuote({ quote, collateral, at })))
     expect(new Set(all.map(({ tcb }) => tcb.status))).toEqual(new Set(['UpToDate']))
   })
 })
 
-describe('input of the wrong kind', () => {
+describe('input of the wrong type', () => {
   test.each([undefined, null, 'quote', [1, 2, 3], new ArrayBuffer(8), {}])('%j is no quote', async (value) => {
     const verifier = createVerifier({ roots })
     await expect(verifier.verifyQuote({ quote: value as never, collateral, at })).rejects.toMatchObject({
@@ -130,7 +130,7 @@ describe('input of the wrong kind', () => {
     },
   )
 
-  test('a time that is none verifies nothing', async () => {
+  test('rejects an invalid date', async () => {
     const verifier = await createWarmVerifier()
     const never = new Date(Number.NaN)
     await expect(verifier.verifyQuote({ quote, collateral, at: never })).rejects.toMatchObject({ name: 'QuoteError' })
@@ -139,7 +139,7 @@ describe('input of the wrong kind', () => {
     })
   })
 
-  test('a verifier without roots verifies nothing', async () => {
+  test('rejects everything without roots', async () => {
     const verifier = createVerifier({ roots: [] })
     await expect(verifier.verifyQuote({ quote, collateral, at })).rejects.toMatchObject({ code: 'root_not_trusted' })
   })
@@ -153,7 +153,7 @@ describe('input of the wrong kind', () => {
 describe('the window cache', () => {
   const fact = (name: string, notBefore = 0, notAfter = 10) => ({ name, window: { notBefore, notAfter } })
 
-  test('hands a fact out inside its window only, both ends included', () => {
+  test('returns a fact only inside its window, both ends included', () => {
     const cache = createWindowCache<ReturnType<typeof fact>>(100)
     cache.set('a', fact('a', 5, 7))
     expect([4, 5, 7, 8, Number.NaN].map((time) => cache.get('a', time)?.name)).toEqual([
@@ -165,7 +165,7 @@ describe('the window cache', () => {
     ])
   })
 
-  test('never holds more than its budget; the least recently used leaves first', () => {
+  test('stays within its budget and removes the least recently used fact first', () => {
     const cache = createWindowCache<ReturnType<typeof fact>>(30)
     const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(10)) as [string, string, string, string]
     for (const key of [a, b, c]) cache.set(key, fact(key))
@@ -177,7 +177,7 @@ describe('the window cache', () => {
     expect(cache.get(a, 1)).toBeDefined()
   })
 
-  test('replacing a fact does not leak its budget', () => {
+  test('frees the budget of a replaced fact', () => {
     const cache = createWindowCache<ReturnType<typeof fact>>(20)
     for (let round = 0; round < 100; round++) cache.set('x'.repeat(10), fact(String(round)))
     cache.set('y'.repeat(10), fact('y'))

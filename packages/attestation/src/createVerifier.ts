@@ -20,13 +20,13 @@ import { type VerifiedQuote, verifyQuote } from './tdx/verifyQuote.ts'
 import { createCertificateReader, isWithin, type ValidityWindow } from './x509/verifyChain.ts'
 
 export type Verifier = {
-  /** Says whether a TDX quote is genuine at a given time, under this collateral. Throws `QuoteError` when it is not. */
+  /** Verifies a TDX quote at a given time with this collateral. Throws `QuoteError` if it is not genuine. */
   verifyQuote(parameters: VerifyQuoteParameters): Promise<VerifiedQuote>
-  /** Says whether an SEV-SNP report is genuine at a given time. Throws `QuoteError` when it is not. */
+  /** Verifies an SEV-SNP report at a given time. Throws `QuoteError` if it is not genuine. */
   verifyReport(parameters: VerifyReportParameters): Promise<VerifiedReport>
   /**
-   * Says whether a revocation list of AMD is genuine and in date, and names none of a report's certificates. Throws `QuoteError` when
-   * it does not. It does not judge the certificates otherwise: `verifyReport` does.
+   * Verifies that AMD's revocation list is genuine and in date, and lists none of a report's certificates. Throws `QuoteError`
+   * otherwise. `verifyReport` verifies the certificates themselves.
    */
   verifyRevocations(parameters: VerifyRevocationsParameters): Promise<VerifiedRevocations>
 }
@@ -55,16 +55,15 @@ export type VerifyRevocationsParameters = {
 export type CreateVerifierParameters = {
   /** Usually `vendorRoots`. */
   roots: readonly TrustedRoot[]
-  /** How much evidence to remember, in characters for each kind of fact. */
+  /** Size of each of the three caches, in characters. */
   cacheBudget?: number
 }
 
 const DEFAULT_CACHE_BUDGET = 4_194_304
 
 /**
- * Creates a verifier for TDX quotes and SEV-SNP reports. It never touches the network or the clock. It remembers what it has
- * verified of collateral, platforms and endorsement keys, each for as long as it holds, so that the next quote of the same
- * platform costs one signature check.
+ * Creates a verifier for TDX quotes and SEV-SNP reports. It uses neither network nor clock. It caches verified collateral,
+ * platforms and endorsement keys while they are valid, so the next quote of the same platform costs one signature check.
  *
  * @example
  * const verifier = createVerifier({ roots: vendorRoots })
@@ -82,7 +81,7 @@ export function createVerifier({ roots, cacheBudget = DEFAULT_CACHE_BUDGET }: Cr
     async verifyQuote({ quote, collateral, eventLog, at }) {
       const parsed: ParsedQuote = parseQuote(copyBytes(quote, 'quote_malformed'))
       assertCollateral(collateral)
-      // Read once: a caller that changes its object meanwhile changes nothing here.
+      // A copy, since the caller may change its object during the verification.
       const snapshot = { ...collateral }
       const context = { reader: createCertificateReader(), roots: intelRoots, at: at.getTime() }
       const [verifiedCollateral, platform] = await inOrder([
@@ -131,21 +130,21 @@ async function remember<Fact extends { window: ValidityWindow }>(
   return fact
 }
 
-/** A private copy, so that the bytes that were checked are the bytes that are used. */
+/** A private copy: the caller may change its bytes during the verification. */
 function copyBytes(bytes: Uint8Array, code: QuoteErrorCode): Uint8Array<ArrayBuffer> {
   if (!(bytes instanceof Uint8Array)) throw new QuoteError(code, 'expected bytes')
   return new Uint8Array(bytes)
 }
 
-/** Bytes as a text that no other bytes give: the encoding maps each byte to a character of its own. */
+/** A cache key for bytes: latin1 maps each byte to a different character. */
 function toText(bytes: Uint8Array): string {
   return new TextDecoder('latin1').decode(bytes)
 }
 
 /**
- * Remembers verified facts by the content they were verified from. A fact is only handed out at a time inside its validity
- * window; outside, it is a miss, and verifying again gives the proper error. Least recently used facts leave first, and
- * the texts of all keys together never exceed `budget` characters.
+ * Caches verified facts by the content that they were verified from. Outside a fact's validity window `get` misses, so that
+ * verifying again gives the right error. Removes the least recently used facts first. All keys together never exceed `budget`
+ * characters.
  */
 export type WindowCache<Fact> = {
   get(key: string, at: number): Fact | undefined

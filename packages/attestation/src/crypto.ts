@@ -6,7 +6,7 @@ export type Curve = 'P-256' | 'P-384'
 
 const HASH_OF_CURVE = { 'P-256': 'SHA-256', 'P-384': 'SHA-384' } as const
 
-/** Imports an uncompressed point; one that is not on the curve is refused. */
+/** Imports an uncompressed point. Rejects points that are not on the curve. */
 export function importEcKey(curve: Curve, point: Bytes): Promise<CryptoKey> {
   return importKey('raw', point, { name: 'ECDSA', namedCurve: curve })
 }
@@ -25,7 +25,7 @@ async function importKey(format: 'raw' | 'spki', bytes: Bytes, algorithm: EcKeyI
   }
 }
 
-/** ECDSA with the curve's hash over `data`; `signature` is r ‖ s. High s is as valid as low s: vendors issue both. */
+/** ECDSA with the curve's hash over `data`; `signature` is r ‖ s. Accepts high s, which both vendors issue. */
 export function verifyEcdsa(key: CryptoKey, curve: Curve, signature: Bytes, data: Bytes): Promise<boolean> {
   return subtle().verify({ name: 'ECDSA', hash: HASH_OF_CURVE[curve] }, key, signature, data)
 }
@@ -49,10 +49,7 @@ function subtle(): SubtleCrypto {
   return webCrypto
 }
 
-/**
- * Awaits checks that run side by side and fails with the first failure in their order, so that the same bad evidence always
- * gets the same error, whichever check happens to finish first.
- */
+/** Awaits parallel checks and throws the first failure in their order, so that the same evidence always gets the same error. */
 export async function inOrder<const Checks extends readonly Promise<unknown>[]>(
   checks: Checks,
 ): Promise<{ -readonly [Index in keyof Checks]: Awaited<Checks[Index]> }> {

@@ -3,10 +3,10 @@ import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol/co
 /*
  * ServiceError
  * ├── QuoteError    the evidence is not genuine: no policy may accept it
- * └── PolicyError   genuine, but not the machine, code or state that the reader trusts
+ * └── PolicyError   the evidence is genuine, but of a machine, code or state that the reader does not trust
  */
 
-/** Why evidence (a TDX quote or an SNP report, with what endorses it) is not genuine. */
+/** Why a TDX quote or an SNP report, with its collateral or certificates, is not genuine. */
 export type QuoteErrorCode =
   | 'quote_malformed'
   | 'quote_unsupported'
@@ -71,7 +71,7 @@ export class QuoteError extends ServiceError<QuoteErrorCode> {
   override name = 'QuoteError'
 }
 
-/** A register or a runtime event that differs from the policy. Values are lower-case hex; `found` is empty if the event is missing. */
+/** A register or a run-time event that differs from the policy. Values are lower-case hex; `found` is empty if the event is missing. */
 export type Difference = { name: string; expected: readonly string[]; found: readonly string[] }
 
 /** The evidence is genuine, but it does not satisfy the reader's policy. */

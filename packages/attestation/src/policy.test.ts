@@ -42,7 +42,7 @@ async function judgeReport(policy: ReportPolicy, options: Partial<SimulatedRepor
 }
 
 describe('quote policy', () => {
-  test('the default accepts an up-to-date production TD, with zero padding or without', async () => {
+  test('accepts an up-to-date production TD by default, with or without zero padding', async () => {
     await judgeQuote({})
     await judgeQuote({}, { trailing: new Uint8Array(70) })
   })
@@ -54,7 +54,11 @@ describe('quote policy', () => {
     ['performance counters', { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 63n)) }, 'attributes_not_allowed'],
     ['a platform agent', { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 62n)) }, 'attributes_not_allowed'],
     ['a reserved attribute', { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 40n)) }, 'attributes_not_allowed'],
-    ['a reserved attribute beside debug', { tdAttributes: attributes(SEPT_VE_DISABLE | 2n) }, 'attributes_not_allowed'],
+    [
+      'a reserved attribute of the debug group',
+      { tdAttributes: attributes(SEPT_VE_DISABLE | 2n) },
+      'attributes_not_allowed',
+    ],
     ['a reserved XFAM bit', { xfam: attributes(0x3n | (1n << 40n)) }, 'attributes_not_allowed'],
     ['XFAM without SSE', { xfam: attributes(0x1n) }, 'attributes_not_allowed'],
     ['a bound service TD', { version: 5, mrServiceTd: new Uint8Array(48).fill(1) }, 'service_td_bound'],
@@ -63,11 +67,11 @@ describe('quote policy', () => {
     ['a platform that needs hardening', { status: 'SWHardeningNeeded' }, 'tcb_status_not_accepted'],
     ['a TD to relaunch', { status: 'TDRelaunchAdvised' }, 'tcb_status_not_accepted'],
   ]
-  test.each(refused)('the default refuses %s', async (_, options, code) => {
+  test.each(refused)('rejects by default: %s', async (_, options, code) => {
     await expect(judgeQuote({}, options)).rejects.toMatchObject({ name: 'PolicyError', code })
   })
 
-  test('statuses, SEPT_VE, migration, counters and agents can be allowed by name', async () => {
+  test('accepts statuses, SEPT_VE, migration, counters and agents that the policy allows', async () => {
     await judgeQuote({ statuses: ['UpToDate', 'OutOfDate'] }, { status: 'OutOfDate' })
     await judgeQuote({ allowSeptVe: true }, { tdAttributes: attributes(0n) })
     await judgeQuote({ allowMigratable: true }, { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 29n)) })
@@ -76,11 +80,11 @@ describe('quote policy', () => {
     await judgeQuote({}, { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 30n)) })
   })
 
-  test('a list of statuses replaces the default', async () => {
+  test('replaces the default with a list of statuses', async () => {
     await expect(judgeQuote({ statuses: ['OutOfDate'] })).rejects.toMatchObject({ code: 'tcb_status_not_accepted' })
   })
 
-  test('measurements: all named registers of one entry must be equal', async () => {
+  test('requires all named registers of one measurement', async () => {
     await judgeQuote({ measurements: [{ mrTd: hex(9) }, { mrTd: hex(1) }] })
     await judgeQuote({ measurements: [{ mrTd: hex(1), rtmr0: hex(2), rtmr1: hex(3), rtmr2: hex(4), rtmr3: hex(5) }] })
     for (const measurement of [
@@ -99,7 +103,7 @@ describe('quote policy', () => {
     }
   })
 
-  test('report data, platform and evaluation number', async () => {
+  test('requires report data, platform and evaluation number', async () => {
     await judgeQuote({ reportData, platforms: [{ fmspc: 'f0c06f000000' }], minimumTcbEvaluationDataNumber: 20 })
     await expect(judgeQuote({ reportData: new Uint8Array(64) })).rejects.toMatchObject({ code: 'report_data_mismatch' })
     await expect(judgeQuote({ reportData: reportData.subarray(0, 63) })).rejects.toMatchObject({
@@ -113,7 +117,7 @@ describe('quote policy', () => {
     })
   })
 
-  test('a machine is known by each identity that Intel certifies, and by its own kind of identity only', async () => {
+  test('matches a machine by each of its identities, and only by the same kind', async () => {
     const quote = simulator.quote({ reportData, mrtd, rtmrs })
     const verified = await verifier.verifyQuote({ quote, collateral: simulator.collateral(), at })
     const { fmspc, ppid, platformInstanceId = '' } = verified.platform
@@ -140,13 +144,13 @@ describe('quote policy', () => {
     ['no payloads', { events: { 'compose-hash': [] } }],
     ['upper case', { measurements: [{ mrTd: hex(0xab).toUpperCase() }] }],
     ['a short measurement', { measurements: [{ mrTd: hex(1, 47) }] }],
-  ])('a policy with a mistake is refused: %s', async (_, policy) => {
+  ])('rejects a faulty policy: %s', async (_, policy) => {
     await expect(judgeQuote(policy)).rejects.toMatchObject({ code: 'policy_invalid' })
   })
 })
 
 describe('report policy', () => {
-  test('the default accepts a production guest at VMPL 0 under its chip’s key', async () => {
+  test('accepts a production guest at VMPL 0 with its chip’s key by default', async () => {
     await judgeReport({})
     await judgeReport({ reportData, measurements: [hex(9), hex(1)], minimumTcb: { Milan: {} } })
     await judgeReport({ measurements: [`${hex(1)}:${hex(0, 32)}`], chips: [toHex(chipId)] }, { chipId })
@@ -165,11 +169,11 @@ describe('report policy', () => {
       'alias_check_missing',
     ],
   ]
-  test.each(refused)('the default refuses %s', async (_, options, code) => {
+  test.each(refused)('rejects by default: %s', async (_, options, code) => {
     await expect(judgeReport({}, options)).rejects.toMatchObject({ name: 'PolicyError', code })
   })
 
-  test('privilege levels, VLEKs, migration agents and unchecked memory can be allowed by name', async () => {
+  test('accepts privilege levels, VLEKs, migration agents and unchecked memory that the policy allows', async () => {
     await judgeReport({ vmpls: [0, 1] }, { vmpl: 1 })
     await judgeReport({ signingKeys: ['VLEK'] }, { signingKey: 'vlek' })
     await judgeReport({ allowMigrationAgent: true }, { policy: 0x70000n })
@@ -188,10 +192,10 @@ describe('report policy', () => {
     ['chip', { chips: [hex(1, 64)] }, 'chip_not_allowed'],
     ['length of a chip', { chips: [hex(1, 8)] }, 'policy_invalid'],
     ['empty list of chips', { chips: [] }, 'policy_invalid'],
-  ])('another %s is refused', async (_, policy, code) => {
+  ])('rejects another %s', async (_, policy, code) => {
     await expect(judgeReport(policy)).rejects.toMatchObject({ code })
   })
-  test('no measurement at all is a mistake, and accepts no guest', async () => {
+  test('rejects an empty list of measurements', async () => {
     const report = simulator.report({ reportData, measurement: mrtd })
     const verified = await verifier.verifyReport({ report, certificates: simulator.certificates({}), at })
     const refused = expect.objectContaining({ name: 'PolicyError', code: 'policy_invalid' })
@@ -208,13 +212,13 @@ describe('report policy', () => {
     assertReportPolicy(verified, { signingKeys: ['VCEK', 'VLEK'], ...policy })
   }
 
-  test('a Milan under AMD’s own root is genuine, and passes only where it is listed', async () => {
+  test('accepts a Milan under AMD’s own root only if it is listed', async () => {
     await judgeMilan({ chips: [hex(1, 64), toHex(chipId)] })
     await expect(judgeMilan({})).rejects.toMatchObject({ name: 'PolicyError', code: 'chip_not_listed' })
     await expect(judgeMilan({ chips: [hex(1, 64)] })).rejects.toMatchObject({ code: 'chip_not_allowed' })
   })
 
-  test('a VLEK names no chip, so that none is matched', async () => {
+  test('matches no chip for a VLEK', async () => {
     await expect(judgeMilan({}, 'vlek')).rejects.toMatchObject({ code: 'chip_not_listed' })
     await expect(judgeMilan({ chips: [hex(0, 64)] }, 'vlek')).rejects.toMatchObject({ code: 'chip_not_named' })
   })

@@ -25,24 +25,24 @@ import type { TdReport } from './tdx/parseQuote.ts'
 import type { VerifiedQuote } from './tdx/verifyQuote.ts'
 
 /**
- * What a reader accepts of a genuine quote. Every default is the strict choice. Debug TDs, bound service TDs, undefined bits
- * and bytes after the quote are never accepted.
+ * The states of an enclave that a reader accepts (evidence.md, section 7). Every default is the strictest choice. Debug TDs, bound
+ * service TDs, undefined bits and bytes other than zero after the quote are never accepted.
  */
 export type QuotePolicy = {
   /** The 64 bytes that the quote must cover. */
   reportData?: Uint8Array
-  /** Code to accept. Left out: any code, so the reader knows only that the hardware is genuine. */
+  /** Code to accept. Default: any code, so the reader knows only that the hardware is genuine. */
   measurements?: readonly TdMeasurement[]
   /**
-   * Runtime events to accept, by name: the log must hold the event, and every payload of that name must be listed. For
-   * dstack, `{ 'compose-hash': ['…'], 'app-id': ['…'], 'key-provider': ['…'] }` in place of RTMR3.
+   * Run-time events to accept, by name. The log must contain the event, and every payload of that name must be listed. For
+   * dstack, `{ 'compose-hash': ['…'], 'app-id': ['…'], 'key-provider': ['…'] }` replaces RTMR3.
    */
   events?: AcceptedEvents
   /** Default: only `UpToDate`. */
   statuses?: readonly TcbStatus[]
-  /** Intel's TCB evaluation data number; older collateral is refused, even if in date. */
+  /** Intel's TCB evaluation data number. Older collateral is rejected, even if in date. */
   minimumTcbEvaluationDataNumber?: number
-  /** Machines to accept. Left out: any. */
+  /** Machines to accept. Default: any. */
   platforms?: readonly TdPlatform[]
   /** Accept a TD without SEPT_VE_DISABLE, for paravisors that handle the exceptions themselves. Default false. */
   allowSeptVe?: boolean
@@ -54,7 +54,7 @@ export type QuotePolicy = {
 
 const STRICT_STATUSES: readonly TcbStatus[] = ['UpToDate']
 
-/** Throws `PolicyError` at the first point in which a genuine quote is not what the policy asks for. */
+/** Throws `PolicyError` at the first requirement of the policy that a genuine quote does not meet. */
 export function assertQuotePolicy(verified: VerifiedQuote, policy: QuotePolicy = {}): void {
   const { flags, body, tcb, platform } = verified
   assertLists(policy.measurements, policy.statuses, policy.platforms, ...Object.values(policy.events ?? {}))
@@ -120,41 +120,44 @@ function compareRegisters(body: TdReport, allowed: TdMeasurement): Difference[] 
   })
 }
 
-/** The differences from the closest entry, which the reader most likely meant. */
+/** The differences from the entry with the fewest differences. */
 function findClosest(candidates: readonly Difference[][]): Difference[] {
   return candidates.toSorted((one, other) => one.length - other.length)[0] ?? []
 }
 
-/** What a reader accepts of a genuine report. Every default is the strict choice; debuggable guests are never accepted. */
+/**
+ * The states of a guest that a reader accepts (evidence.md, section 9.6). Every default is the strictest choice. Debuggable guests
+ * are never accepted.
+ */
 export type ReportPolicy = {
   /** The 64 bytes that the report must cover. */
   reportData?: Uint8Array
   /**
-   * Code to accept, as `MEASUREMENT:HOST_DATA` (48 and 32 bytes of lower-case hex); a measurement alone accepts any HOST_DATA. Left
-   * out: any code.
+   * Code to accept, as `MEASUREMENT:HOST_DATA` (48 and 32 bytes of lower-case hex). An entry without HOST_DATA accepts any.
+   * Default: any code.
    */
   measurements?: readonly string[]
   /** Privilege levels to accept. Default: only 0. */
   vmpls?: readonly number[]
-  /** Endorsement keys to accept. Default: only `VCEK`; a VLEK does not name the chip. */
+  /** Endorsement keys to accept. Default: only `VCEK`. A VLEK does not identify the chip. */
   signingKeys?: readonly ParsedReport['signingKey'][]
-  /** Patch levels that reported, committed and launch TCB must all reach, by product; another product is refused. */
+  /** Patch levels that reported, committed and launch TCB must all reach, by product. Other products are rejected. */
   minimumTcb?: Partial<Record<SnpProduct, Partial<SnpTcb>>>
   /**
-   * Chips to accept, by their id (64 bytes of lower-case hex; the 8 bytes of a Turin are followed by zeros). Left out: any, but for
+   * Chips to accept, by their id (64 bytes of lower-case hex; the 8 bytes of a Turin are followed by zeros). Default: any, except
    * Milan under AMD's own root.
    */
   chips?: readonly string[]
   /** Accept guests that a migration agent may move. Default false. */
   allowMigrationAgent?: boolean
-  /** Accept machines whose firmware did not check their memory for aliases (CVE-2024-21944), or is too old to say so. Default false. */
+  /** Accept machines whose firmware did not check their memory for aliases (CVE-2024-21944) or cannot report it. Default false. */
   allowUncheckedAliases?: boolean
 }
 
 const STRICT_VMPLS: readonly number[] = [0]
 const STRICT_SIGNING_KEYS: readonly ParsedReport['signingKey'][] = ['VCEK']
 
-/** Throws `PolicyError` at the first point in which a genuine report is not what the policy asks for. */
+/** Throws `PolicyError` at the first requirement of the policy that a genuine report does not meet. */
 export function assertReportPolicy(verified: VerifiedReport, policy: ReportPolicy = {}): void {
   const { body } = verified
   assertReportState(verified, policy)
@@ -188,7 +191,7 @@ export function assertLaunch({ body }: VerifiedReport, measurements: readonly st
   refuseDifferences(findClosest(candidates), 'measurement_not_allowed', 'measurement not allowed')
 }
 
-/** The part of a policy that is about the state of a machine, whichever it is and whatever runs on it. */
+/** The part of a policy about the machine's state. It is independent of the machine's identity and code. */
 export function assertReportState(
   verified: VerifiedReport,
   policy: Omit<ReportPolicy, 'measurements' | 'reportData' | 'chips'> = {},
@@ -219,8 +222,8 @@ export function assertReportState(
 }
 
 /**
- * Whether the chip is a listed one. The secrets of a Milan can be read out by software alone (arXiv 2605.12990), so that everybody who
- * has had one can sign as it: only those pass that the reader names. Simulated chips prove nothing anyway, and are exempt.
+ * Throws unless the chip is listed. Software can extract the keys of a Milan (arXiv 2605.12990), so anyone who ever had one can sign
+ * as it: a Milan passes only if the reader lists it. Simulated chips prove nothing, so they are exempt.
  */
 export function assertReportChip({ body, product, root }: VerifiedReport, chips: readonly string[] | undefined): void {
   assertLists(chips)
@@ -230,7 +233,7 @@ export function assertReportChip({ body, product, root }: VerifiedReport, chips:
     return
   }
   refuseIf(!chips.every((listed) => isHex(listed, 64)), 'policy_invalid', 'a chip of the policy is not 64 bytes of hex')
-  // Its key is the same on every machine of the provider: what the report calls its chip is not endorsed.
+  // Every machine of the provider has this key, so AMD does not certify the chip id in the report.
   refuseIf(body.signingKey === 'VLEK', 'chip_not_named', 'a VLEK names no chip')
   refuseIf(!chips.includes(chip), 'chip_not_allowed', 'chip not allowed', chip)
 }
@@ -245,7 +248,7 @@ function assertMinimumTcb({ tcb, product }: VerifiedReport, minimums: NonNullabl
   }
 }
 
-/** An empty allow-list is a mistake in the policy, not a way to refuse or accept everything. */
+/** An empty allow-list is a mistake: it could be read as accepting nothing or everything. */
 function assertLists(...lists: (readonly unknown[] | undefined)[]) {
   refuseIf(
     lists.some((list) => list?.length === 0),
@@ -259,7 +262,7 @@ function parseMeasurement(text: string): Uint8Array {
     const bytes = fromHex(text)
     if (bytes.length === 48) return bytes
   } catch {
-    // fall through: said below in the policy's own words
+    // The error below names the policy.
   }
   throw new PolicyError('policy_invalid', 'a measurement of the policy is not 48 bytes of lower-case hex')
 }
@@ -276,10 +279,7 @@ type MemberName = 'measurements' | 'events' | 'statuses' | 'minimumTcbEvaluation
 
 const REGISTERS: readonly string[] = codeRegisters
 
-/**
- * The members of a `QuotePolicy` that operators write as JSON, and whether a value is one. An empty list is none: it would accept
- * nothing, and a reader might take it for anything.
- */
+/** Checks of the members of a `QuotePolicy` that operators write as JSON. None accepts an empty list: its meaning is unclear. */
 export const quotePolicyMembers: Readonly<Record<MemberName & keyof QuotePolicy, (value: unknown) => boolean>> = {
   measurements: (value) => isListOf(value, isMeasurement),
   statuses: (value) => isListOf(value, (status) => (tcbStatuses as readonly unknown[]).includes(status)),
@@ -291,13 +291,13 @@ export const quotePolicyMembers: Readonly<Record<MemberName & keyof QuotePolicy,
     Object.values(value).every((payloads) => isListOf(payloads, isPayload)),
 }
 
-/** Without `mrTd`, or with a misspelt register, it would be a measurement of any code. */
+/** A measurement without `mrTd`, or with a misspelt register, would accept any code. */
 function isMeasurement(value: unknown): boolean {
   if (!isPlainObject(value) || !Object.hasOwn(value, 'mrTd')) return false
   return Object.entries(value).every(([name, register]) => REGISTERS.includes(name) && isHex(register, 48))
 }
 
-/** In the one spelling that is compared: another would match no log. */
+/** Payloads are compared as lower-case hex: another spelling would match no log. */
 function isPayload(value: unknown): boolean {
   return value === '' || isHex(value)
 }

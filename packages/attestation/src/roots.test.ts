@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { vendorRoots } from './roots.ts'
 
 describe('the pinned vendor roots', () => {
-  test('are hardware roots, one of Intel and one for each AMD product', () => {
+  test('are hardware roots: one of Intel, and one for each AMD product', () => {
     expect(vendorRoots.map(({ vendor, name, mode }) => [vendor, name, mode])).toEqual([
       ['intel', 'Intel SGX Root CA', 'hardware'],
       ['amd', 'ARK-Milan', 'hardware'],
@@ -12,13 +12,13 @@ describe('the pinned vendor roots', () => {
     ])
   })
 
-  test.each(vendorRoots.map((root) => [root.name, root] as const))('%s carries a whole public key', (_, root) => {
+  test.each(vendorRoots.map((root) => [root.name, root] as const))('%s has a complete public key', (_, root) => {
     const key = createPublicKey({ key: Buffer.from(root.publicKey, 'hex'), format: 'der', type: 'spki' })
     expect(key.asymmetricKeyType).toBe(root.vendor === 'intel' ? 'ec' : 'rsa')
     expect(root.certificateSha256).toMatch(/^[0-9a-f]{64}$/)
   })
 
-  test('have not changed: another key must show in the review of this snapshot', () => {
+  test('match the snapshot, so that a review shows every changed key', () => {
     const digest = (hex: string) => createHash('sha256').update(Buffer.from(hex, 'hex')).digest('hex').slice(0, 16)
     expect(vendorRoots.map(({ publicKey }) => digest(publicKey))).toMatchInlineSnapshot(`
       [

@@ -1,10 +1,10 @@
 /**
- * A root of trust, pinned. The certificate itself travels with the evidence and must hash to `certificateSha256` and carry
- * `publicKey`; nothing else about it is believed. All values are lower-case hex.
+ * A pinned root of trust (evidence.md, section 2). The certificate comes with the evidence. It must hash to `certificateSha256` and
+ * have `publicKey`. All values are lower-case hex.
  */
 export type TrustedRoot = {
   vendor: 'intel' | 'amd'
-  /** The subject's common name, for people. */
+  /** The subject's common name, for display. */
   name: string
   /** `mock` marks a development root: evidence under it proves nothing about hardware. */
   mode: 'hardware' | 'mock'
@@ -89,5 +89,5 @@ export const arkTurin: TrustedRoot = {
     '12a0005ff81e1516d3d5117d3282b61a15a23d8b9001af19d5066cd7a516f6d622353653427ce1943c8855a5610203010001',
 }
 
-/** Everything that real silicon is verified under. */
+/** The roots of real hardware. */
 export const vendorRoots: readonly TrustedRoot[] = [intelSgxRootCa, arkMilan, arkGenoa, arkTurin]

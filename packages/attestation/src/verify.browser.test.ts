@@ -13,7 +13,7 @@ test('this runs in a browser', () => {
   expect('process' in globalThis && 'versions' in process && 'node' in process.versions).toBe(false)
 })
 
-test.each([4, 5] as const)('a TDX v%d quote is verified, cold and warm', async (version) => {
+test.each([4, 5] as const)('verifies a TDX quote of version %d with a cold and a warm cache', async (version) => {
   const quote = simulator.quote({ reportData, version })
   for (let round = 0; round < 2; round++) {
     const verified = await verifier.verifyQuote({ quote, collateral, at })
@@ -22,13 +22,13 @@ test.each([4, 5] as const)('a TDX v%d quote is verified, cold and warm', async (
   }
 })
 
-test.each([2, 3, 5] as const)('an SNP v%d report is verified', async (version) => {
+test.each([2, 3, 5] as const)('verifies an SNP report of version %d', async (version) => {
   const report = simulator.report({ reportData, version })
   const verified = await verifier.verifyReport({ report, certificates: simulator.certificates(), at })
   assertReportPolicy(verified, { reportData, allowUncheckedAliases: version === 2 })
 })
 
-test('AMD’s revocation list is verified, and one that is forged or revokes is refused', async () => {
+test('accepts AMD’s revocation list, and rejects one that is forged or lists a certificate', async () => {
   const certificates = simulator.certificates()
   const list = simulator.revocations()
   expect(await verifier.verifyRevocations({ certificates, list, at })).toMatchObject({ revoked: 0 })
@@ -52,7 +52,7 @@ test.each([
   await expect(verifier.verifyQuote({ quote, collateral, at })).rejects.toMatchObject({ code })
 })
 
-test('a key that is no point of the curve is refused', async () => {
+test('rejects a key that is not on the curve', async () => {
   const quote = new Uint8Array(simulator.quote({ reportData }))
   quote.fill(0xff, 48 + 584 + 4 + 64, 48 + 584 + 4 + 128)
   await expect(verifier.verifyQuote({ quote, collateral, at })).rejects.toMatchObject({ name: 'QuoteError' })

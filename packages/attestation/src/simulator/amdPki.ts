@@ -21,30 +21,30 @@ import { createRsaKey, type PrimeOffsets } from './rsa.ts'
 /** Security patch levels of a Milan chip. */
 export type SnpTcb = { bootLoader: number; tee: number; snp: number; microcode: number }
 
-/** Who endorses a report: a key of the chip, or one that AMD loads for a cloud provider. */
+/** The key that signs a report: the chip's own, or one that AMD issues to a cloud provider. */
 export type SnpSigningKey = 'vcek' | 'vlek'
 
 export const defaultTcb: SnpTcb = { bootLoader: 4, tee: 0, snp: 24, microcode: 219 }
 
-/** One thing each that is wrong with an otherwise genuine chain. */
+/** Each adds one fault to a genuine chain. */
 export type SimulatedCertificateFaults = {
-  /** The certificate's TCB is not the one its key belongs to. */
+  /** The certificate states another TCB than that of its key. */
   otherTcb?: boolean
-  /** The certificate's HWID is not that of the chip its key belongs to. */
+  /** The certificate states another HWID than that of its key's chip. */
   otherChip?: boolean
   ekExpired?: boolean
-  /** The VCEK or VLEK is signed by a key that is not the ASK's. */
+  /** Another key than the ASK signs the VCEK or VLEK. */
   ekWrongIssuer?: boolean
   ekWrongName?: boolean
   askNotCa?: boolean
   askWrongIssuer?: boolean
-  /** ARK and ASK carry the right names under a root key that nobody pins. */
+  /** ARK and ASK have the right names, but another root key. */
   foreignArk?: boolean
 }
 
 export type SimulatedCertificateOptions = {
   signingKey?: SnpSigningKey
-  /** The TCB that the report calls reported. */
+  /** The report's REPORTED_TCB. */
   tcb?: SnpTcb
   /** 64 bytes. */
   chipId?: Uint8Array
@@ -56,7 +56,7 @@ export type SimulatedCertificates = { ek: Uint8Array; ask: Uint8Array; ark: Uint
 
 export type AmdPki = {
   arkKey: () => IssuerKey
-  /** A root key that nobody pins. */
+  /** A root key that is not pinned. */
   foreignKey: () => IssuerKey
   ark: () => Bytes
   chipId: () => Uint8Array
@@ -67,7 +67,7 @@ export type AmdPki = {
 
 export type RsaKeyName = 'ark' | 'ask' | 'asvk' | 'foreign'
 
-/** Where the primes of a seed's RSA keys are, for a seed whose search was done once. */
+/** The primes of a seed's RSA keys, found by an earlier search. */
 export type AmdPrimeOffsets = Readonly<Record<RsaKeyName, PrimeOffsets>>
 
 /** The label under which a key's primes are derived. */
@@ -75,7 +75,7 @@ export function rsaLabel(name: RsaKeyName): string {
   return `amd ${name}`
 }
 
-/** As AMD numbers its certificates: those of endorsement keys have all the same. */
+/** AMD's serial numbers. All endorsement keys have the same. */
 const amdSerials = { ark: 0x010000n, ask: 0x010001n, asvk: 0x010101n, ek: 0n } as const
 
 const arkValidity = validity('2018-10-22T17:23:05Z', '2049-10-22T17:23:05Z')
@@ -83,7 +83,7 @@ const askValidity = validity('2018-10-22T18:24:20Z', '2048-10-22T18:24:20Z')
 const ekValidity = validity('2020-01-01T00:00:00Z', '2045-01-01T00:00:00Z')
 const pastValidity = validity('2020-01-01T00:00:00Z', '2021-01-01T00:00:00Z')
 
-/** AMD's hierarchy for Milan: ARK → ASK → VCEK, and ARK → ASVK → VLEK. Without `offsets` each RSA key is searched for. */
+/** AMD's hierarchy for Milan: ARK → ASK → VCEK, and ARK → ASVK → VLEK. Without `offsets`, it searches for the primes of each RSA key. */
 export function createAmdPki(seed: string, offsets?: AmdPrimeOffsets): AmdPki {
   const memo = createMemo()
   const rsaKey = (name: RsaKeyName) =>
@@ -219,7 +219,7 @@ function ekExtensions(tcb: SnpTcb, isVlek: boolean, chipId: Uint8Array): Bytes[]
     amd('3.7', integer(0)),
     amd('3.3', integer(tcb.snp)),
     amd('3.8', integer(tcb.microcode)),
-    // The HWID stands in its OCTET STRING without a type of its own.
+    // The HWID is raw in the extension's OCTET STRING.
     isVlek ? amd('5', ia5String('CN=csp.example.invalid')) : amd('4', chipId),
   ]
 }
@@ -228,26 +228,26 @@ function validity(notBefore: string, notAfter: string): Validity {
   return { notBefore: new Date(notBefore), notAfter: new Date(notAfter) }
 }
 
-/** One thing each that is wrong with an otherwise genuine revocation list. */
+/** Each adds one fault to a genuine revocation list. */
 export type SimulatedRevocationFaults = {
   expired?: boolean
   notYetValid?: boolean
   noNextUpdate?: boolean
-  /** Signed by a key that is not the root's, under the root's name. */
+  /** Another key than the root's signs it, under the root's name. */
   wrongSigner?: boolean
   /** The list of another product, under its name and by its root's key. */
   otherProduct?: boolean
 }
 
 export type SimulatedRevocationOptions = {
-  /** What it lists; nothing by default. */
+  /** The listed certificates. Default: none. */
   revoked?: readonly (keyof typeof amdSerials)[]
   faults?: SimulatedRevocationFaults
 }
 
 const DAY_MS = 86_400_000
 
-/** AMD's revocation list (57230), issued a day ago for a month. */
+/** AMD's revocation list (57230), issued a day ago and valid for 30 days. */
 export function createRevocations(
   { pki, at }: { pki: AmdPki; at: Date },
   { revoked = [], faults = {} }: SimulatedRevocationOptions = {},

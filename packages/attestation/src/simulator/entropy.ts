@@ -13,10 +13,10 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { derive, developmentSeed } from './keys.ts'
 
-/** A drand network of one party, with a round every three seconds: it signs as a real one does, with a key that everybody knows. */
+/** A drand network of one party, with a round every three seconds: it signs as a real one, with a public key pair. */
 export type SimulatedBeacon = {
   beacon: DrandBeacon
-  /** The signature over a round, 48 bytes, hex. `tag` separates domains: that of drand, unless a test wants another. */
+  /** The signature over a round, 48 bytes, hex. `tag` is the domain; default: drand's. */
   signRound(round: number, tag?: string): string
   /** The newest round at a time. */
   getRound(at: Date): DrandWitness
@@ -59,11 +59,11 @@ export function createSimulatedBeacon(seed: string = developmentSeed): Simulated
   }
 }
 
-/** A simulated entropy satellite: it signs as a real one does, with a key that everybody knows. */
+/** A simulated entropy satellite. It signs as a real one, with a public key pair. */
 export type SimulatedSatellite = {
   /** 32 bytes, hex. Verifiers know this key as mock. */
   publicKey: string
-  /** 32 bytes, hex: not a secret; for callers with a faster Ed25519. */
+  /** 32 bytes, hex. Not a secret. For callers with a faster Ed25519. */
   privateKey: string
   /** The signature over a sample, 64 bytes, hex. */
   sign(sample: { value: Uint8Array; timestampMs: number; sequence: number }): string

@@ -27,7 +27,7 @@ test('the exports of the subpath', () => {
 })
 
 describe('determinism', () => {
-  test('the same seed and time give the same bytes', () => {
+  test('creates the same bytes for the same seed and time', () => {
     const again = createSimulator({ at })
     expect(again.quote({ reportData })).toEqual(simulator.quote({ reportData }))
     expect(again.collateral()).toEqual(simulator.collateral())
@@ -35,7 +35,7 @@ describe('determinism', () => {
     expect(again.certificates()).toEqual(simulator.certificates())
   })
 
-  test('keys and certificates, made anew, are the same bytes', () => {
+  test('creates the same keys and certificates again', () => {
     const amd = createAmdPki(developmentSeed, primeOffsets[developmentSeed])
     expect(amd.certificates()).toEqual(simulator.certificates())
     const intel = createIntelPki(developmentSeed)
@@ -43,7 +43,7 @@ describe('determinism', () => {
     expect(fromPem(pem)).toEqual([intel.pck(), intel.pckCa(), intel.root()].map((bytes) => bytes.slice()))
   })
 
-  test('time moves the collateral and nothing else', () => {
+  test('changes only the collateral with the time', () => {
     const later = createSimulator({ at: new Date('2030-01-01T00:00:00Z') })
     expect(later.intelRoot).toEqual(simulator.intelRoot)
     expect(later.quote({ reportData })).toEqual(simulator.quote({ reportData }))
@@ -51,7 +51,7 @@ describe('determinism', () => {
     expect(later.collateral({ at })).toEqual(simulator.collateral())
   })
 
-  test('another seed is another platform under another root', () => {
+  test('creates another platform and root for another seed', () => {
     const other = createSimulator({ seed: 'another seed 2', at })
     expect(other.intelRoot.certificateSha256).not.toBe(simulator.intelRoot.certificateSha256)
     expect(other.amdRoot.certificateSha256).not.toBe(simulator.amdRoot.certificateSha256)
@@ -60,7 +60,7 @@ describe('determinism', () => {
 })
 
 describe('roots', () => {
-  test('the public seed has these roots, which others have pinned', () => {
+  test('have not changed for the public seed', () => {
     expect(simulatedRoots().map(({ vendor, mode, certificateSha256 }) => [vendor, mode, certificateSha256])).toEqual([
       ['intel', 'mock', '6968b39acb0d686a4edc8e62dec6e788b15d721a8e4cc470fefc50a4f846b814'],
       ['amd', 'mock', '826d538266ac2df156e0b5c32f5a545eac5dee4d29331b8bc38c12771fb78732'],
@@ -68,7 +68,7 @@ describe('roots', () => {
     expect(simulatedRoots()).toEqual([simulator.intelRoot, simulator.amdRoot])
   })
 
-  test('they are the roots that travel with the evidence', () => {
+  test('are the roots in the evidence', () => {
     const { pem } = readQuote(simulator.quote({ reportData }))
     const certificates = fromPem(pem)
     expect(certificates).toHaveLength(3)
@@ -97,7 +97,7 @@ describe('quotes', () => {
     expect(quote.qeReport.slice(320)).toEqual(concatBytes(binding, new Uint8Array(32)))
   })
 
-  test('every settable field stands at its offset', () => {
+  test('writes every field at its offset', () => {
     const fields = {
       teeTcbSvn: [0, 16],
       mrSeam: [16, 48],
@@ -125,7 +125,7 @@ describe('quotes', () => {
     expect(readQuote(simulator.quote({ reportData, trailing })).trailing).toEqual(trailing)
   })
 
-  test('what cannot be made is refused', () => {
+  test('rejects impossible options', () => {
     const quote = (options: Partial<SimulatedQuoteOptions>) => () => simulator.quote({ reportData, ...options })
     expect(codeOf(quote({ reportData: new Uint8Array(63) }))).toBe('invalid_report_data')
     expect(codeOf(quote({ mrtd: new Uint8Array(47) }))).toBe('simulator_option_invalid')
@@ -151,13 +151,13 @@ describe('collateral', () => {
     expect(JSON.stringify(JSON.parse(collateral.qe_identity))).toBe(collateral.qe_identity)
   })
 
-  test('it is issued a day before and lives for 30 days', () => {
+  test('is issued a day before and valid for 30 days', () => {
     const dates = { issueDate: '2026-06-14T12:00:00Z', nextUpdate: '2026-07-14T12:00:00Z' }
     expect(JSON.parse(collateral.tcb_info)).toMatchObject(dates)
     expect(JSON.parse(collateral.qe_identity)).toMatchObject(dates)
   })
 
-  test('texts are edited before they are signed', () => {
+  test('edits texts before signing them', () => {
     const edited = simulator.collateral({ editTcbInfo: (text) => text.replace('"TDX"', '"XDT"') })
     expect(edited.tcb_info).toContain('"id":"XDT"')
     const { point } = readKey(fromPem(edited.tcb_info_issuer_chain)[0])
@@ -195,7 +195,7 @@ describe('reports', () => {
     expect(p384.verify(signature, report.subarray(0, 0x2a0), point, { lowS: false })).toBe(true)
   })
 
-  test('a chip and its TCB have a key of their own', () => {
+  test('creates a key for each chip and TCB', () => {
     const chipId = new Uint8Array(64).fill(9)
     const tcb = { bootLoader: 3, tee: 0, snp: 8, microcode: 115 }
     const report = simulator.report({ reportData, chipId, reportedTcb: tcb })
@@ -211,7 +211,7 @@ describe('reports', () => {
     expect(policyOf(simulator.report({ reportData, policy: 5n }))).toBe(5n)
   })
 
-  test('report data of another length is refused', () => {
+  test('rejects report data of another length', () => {
     expect(codeOf(() => simulator.report({ reportData: new Uint8Array(65) }))).toBe('invalid_report_data')
   })
 })

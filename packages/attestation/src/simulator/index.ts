@@ -17,13 +17,13 @@ import { createReport, type SimulatedReportOptions } from './snpReport.ts'
 import { createCollateral, type SimulatedCollateralOptions } from './tdxCollateral.ts'
 import { createQuote, type SimulatedQuoteOptions } from './tdxQuote.ts'
 
-/** Simulated silicon of both vendors. The same seed, time and options always give the same bytes. */
+/** Simulated hardware of both vendors. The same seed, time and options always give the same bytes. */
 export type Simulator = {
   readonly intelRoot: TrustedRoot
   readonly amdRoot: TrustedRoot
   /** A TDX quote. */
   quote: (options: SimulatedQuoteOptions) => Uint8Array
-  /** What a quote is verified against. */
+  /** Intel's collateral for its quotes. */
   collateral: (options?: SimulatedCollateralOptions) => Collateral
   /** An SEV-SNP report. */
   report: (options: SimulatedReportOptions) => Uint8Array
@@ -34,9 +34,8 @@ export type Simulator = {
 }
 
 /**
- * A development PKI that issues structurally real, correctly signed evidence under its own roots. Keys and certificates
- * are made when they are first needed. A seed whose primes are not stored has to search for those of its AMD keys,
- * which takes some seconds at the first report or root.
+ * A development PKI that issues well-formed, correctly signed evidence under its own roots. It creates keys and certificates when
+ * they are first needed. For a seed without stored primes, the first report or root takes some seconds.
  *
  * @example
  * const simulator = createSimulator({ at: new Date() })
@@ -63,12 +62,12 @@ export function createSimulator({ seed = developmentSeed, at }: { seed?: string;
   }
 }
 
-/** The roots of a seed, to be trusted only where evidence may be simulated. */
+/** The roots of a seed. Trust them only where evidence may be simulated. */
 export function simulatedRoots(seed: string = developmentSeed): readonly TrustedRoot[] {
   return [intelTrustedRoot(intelPkiOf(seed)), amdTrustedRoot(amdPkiOf(seed))]
 }
 
-/** The public keys of a seed's satellite and beacon: a sample under one of them is simulated. */
+/** The public keys of a seed's satellite and beacon. A sample signed with one of them is simulated. */
 export function simulatedEntropyKeys(seed: string = developmentSeed): readonly string[] {
   return pkis(`entropy ${seed}`, () => [
     createSimulatedSatellite(seed).publicKey,
@@ -76,7 +75,7 @@ export function simulatedEntropyKeys(seed: string = developmentSeed): readonly s
   ])
 }
 
-/** Keys and certificates follow from the seed alone, and making them takes long: simulators of one seed share them. */
+/** Simulators with one seed share keys and certificates, which depend only on the seed and take long to create. */
 const pkis = createMemo()
 
 function intelPkiOf(seed: string): IntelPki {

@@ -18,7 +18,7 @@ import { type Bytes, boolean, enumerated, integer, objectIdentifier, octetString
 import { createMemo, createP256Key, derive, type EcKey } from './keys.ts'
 import { platformSvns, type SimulatedTcbStatus, sgxComponents } from './tcbLevels.ts'
 
-/** The family, model and stepping of the simulated platform. Like `PCE_ID`, in hex. */
+/** The FMSPC of the simulated platform, in hex as `PCE_ID`. */
 export const FMSPC = 'f0c06f000000'
 export const OTHER_FMSPC = 'f1c06f000000'
 export const PCE_ID = '0000'
@@ -27,7 +27,7 @@ export const OTHER_PCE_ID = '0001'
 const ROOT_CRL_URI = 'https://example.invalid/IntelSGXRootCA.der'
 const PCK_CRL_URI = 'https://example.invalid/sgx/certification/v4/pckcrl?ca=platform&encoding=der'
 
-// Nothing here depends on the simulator's time, so that a seed has one root and a platform one certificate.
+// Independent of the simulator's time, so that a seed has one root and a platform one certificate.
 const rootValidity = validity('2018-05-21T10:45:10Z', '2049-12-31T23:59:59Z')
 const issuerValidity = validity('2018-05-21T10:50:10Z', '2048-05-21T10:50:10Z')
 const pckValidity = validity('2020-01-01T00:00:00Z', '2045-01-01T00:00:00Z')

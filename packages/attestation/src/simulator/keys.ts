@@ -13,7 +13,7 @@ export type EcKey = IssuerKey & {
   signRaw: (message: Uint8Array) => Uint8Array
 }
 
-/** Every secret and every made-up identifier of the simulator: HKDF-SHA-256 of the seed, with a label for what it is. */
+/** Derives every secret and identifier of the simulator: HKDF-SHA-256 of the seed with a label. */
 export function derive(seed: string, label: string, length: number): Uint8Array {
   const encoder = new TextEncoder()
   return hkdf(sha256, encoder.encode(seed), undefined, encoder.encode(label), length)
@@ -49,7 +49,7 @@ function ecPublicKey(curve: string, point: Uint8Array): Uint8Array {
   return sequence(sequence(objectIdentifier('1.2.840.10045.2.1'), objectIdentifier(curve)), bitString(point))
 }
 
-/** A function that makes each value once. The values live as long as the function does. */
+/** A function that creates each value once and keeps it. */
 export type Memo = <Value>(key: string, make: () => Value) => Value
 
 export function createMemo(): Memo {
@@ -60,10 +60,10 @@ export function createMemo(): Memo {
   }
 }
 
-/** PUBLIC. Everybody can derive every key from it, so what is signed under its roots proves nothing. For development only. */
+/** PUBLIC. Anyone can derive every key from it, so evidence under its roots proves nothing. For development only. */
 export const developmentSeed = 'countersign simulated silicon: this seed is PUBLIC and for DEVELOPMENT ONLY'
 
-/** As public. Its roots are others, for tests of evidence that a reader has no reason to trust. */
+/** Also public. Its roots differ, for tests of evidence under untrusted roots. */
 export const strangerSeed = 'a stranger: this seed is PUBLIC and for TESTS ONLY'
 
 /** Checks the length that TDX and SEV-SNP share. */
@@ -72,7 +72,7 @@ export function toReportData(reportData: Uint8Array): Uint8Array {
   throw new ServiceError('invalid_report_data', 'report data must have 64 bytes')
 }
 
-/** A settable field of fixed length; zero where nothing is set. */
+/** An optional field of fixed length. Default: zeros. */
 export function sized(name: string, bytes: Uint8Array | undefined, length: number): Uint8Array {
   if (bytes === undefined) return new Uint8Array(length)
   if (bytes.length !== length) throw invalidOption(`${name} must have ${length} bytes`)
@@ -83,7 +83,7 @@ export function invalidOption(details: string) {
   return new ServiceError('simulator_option_invalid', 'the simulator cannot make this', { details })
 }
 
-/** A made-up measurement, the same for every seed. */
+/** An invented measurement, the same for every seed. */
 export function measure(name: string): Uint8Array {
   return sha384(new TextEncoder().encode(`countersign simulated ${name}`))
 }

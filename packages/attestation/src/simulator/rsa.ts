@@ -5,12 +5,12 @@ import { toBigInt } from '../x509/encodeCertificate.ts'
 import { bitString, constructed, integer, nullValue, objectIdentifier, sequence } from '../x509/encodeDer.ts'
 import { derive } from './keys.ts'
 
-/** How far above its starting point each prime of a key is. */
+/** The distance of each prime of a key from its starting point. */
 export type PrimeOffsets = readonly [p: number, q: number]
 
 export type RsaOptions = {
   offsets?: PrimeOffsets | undefined
-  /** Whether its signatures write out the default `trailerField`, as AMD's ARK and ASK do and its ASVK does not. */
+  /** Whether its AlgorithmIdentifier includes the default `trailerField`, as those of AMD's ARK and ASK, but not its ASVK. */
   trailerField?: boolean
 }
 
@@ -20,7 +20,7 @@ const SALT_BYTES = 48
 
 /**
  * An RSA-4096 key with RSASSA-PSS, SHA-384, MGF1 with SHA-384 and 48 bytes of salt, as AMD's root and intermediate keys.
- * Without `offsets` both primes are searched for, which takes a few seconds.
+ * Without `offsets` it searches for both primes, which takes a few seconds.
  */
 export function createRsaKey(
   seed: string,

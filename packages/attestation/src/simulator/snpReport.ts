@@ -1,7 +1,7 @@
 import { type AmdPki, defaultTcb, encodeTcb, type SnpSigningKey, type SnpTcb } from './amdPki.ts'
 import { derive, measure, sized, toReportData } from './keys.ts'
 
-/** One thing each that is wrong with an otherwise genuine report. */
+/** Each adds one fault to a genuine report. */
 export type SimulatedReportFaults = {
   /** A bit of the report data changed after signing. */
   reportDataFlipped?: boolean
@@ -22,18 +22,18 @@ export type SimulatedReportOptions = {
   version?: 2 | 3 | 5
   measurement?: Uint8Array
   hostData?: Uint8Array
-  /** GUEST_POLICY (56860, §4.3): by default only SMT is allowed, beside bit 17, which is reserved and must be one. */
+  /** GUEST_POLICY (56860, §4.3). Default: SMT, and bit 17, which is reserved and must be one. */
   policy?: bigint
   vmpl?: number
   platformInfo?: bigint
   signingKey?: SnpSigningKey
-  /** Also the TCB of the key that signs, the current one, and the default of the other two. */
+  /** Also the TCB of the signing key, the current TCB, and the default of the other two. */
   reportedTcb?: SnpTcb
   committedTcb?: SnpTcb
   launchTcb?: SnpTcb
   /** Family, model and stepping, from version 3 on. */
   cpuid?: { family: number; model: number; stepping: number }
-  /** The chip that signs; zero under a VLEK by default. */
+  /** The signing chip. Default under a VLEK: zeros. */
   chipId?: Uint8Array
   faults?: SimulatedReportFaults
 }
@@ -76,7 +76,7 @@ export function createReport({ seed, pki }: ReportDeps, options: SimulatedReport
   report.set(firmware, 0x1ec) // committed
   report.set(encodeTcb(options.launchTcb ?? reportedTcb), 0x1f0)
   if (version >= 5) {
-    // Mitigations at launch, and now.
+    // LAUNCH_MIT_VECTOR and CURRENT_MIT_VECTOR.
     view.setBigUint64(0x1f8, 0x0bn, true)
     view.setBigUint64(0x200, 0x0bn, true)
   }

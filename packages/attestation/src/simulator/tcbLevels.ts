@@ -1,10 +1,10 @@
 /*
- * The TCB levels of the simulated platform, one for each status, so that one set of collateral can give every verdict: a
- * quote takes the security version numbers (SVNs) of the level that it asks for. As in Intel's TCB info the levels
- * descend, and the first whose numbers are all at or below those of the platform applies.
+ * The TCB levels of the simulated platform, one for each status, so that one set of collateral gives every status: a quote has the
+ * security version numbers (SVNs) of the chosen level. Levels descend, as in Intel's TCB info. The first level applies whose
+ * numbers are all at most those of the platform.
  */
 
-/** What a verifier should conclude about a platform; the names are Intel's. */
+/** The status that a verifier should find for a platform. The names are Intel's. */
 export type SimulatedTcbStatus = PlatformStatus | RelaunchStatus | 'NotSupported'
 
 type PlatformStatus =
@@ -18,14 +18,14 @@ type PlatformStatus =
 
 type RelaunchStatus = 'TDRelaunchAdvised' | 'TDRelaunchAdvisedConfigurationNeeded'
 
-/** The verdict on a part that has a single SVN: the quoting enclave or the TDX module. `NotSupported` is below every level. */
+/** The status of a part with one SVN: the quoting enclave or the TDX module. `NotSupported` is below every level. */
 export type SimulatedPartStatus = 'UpToDate' | 'OutOfDate' | 'Revoked' | 'NotSupported'
 
 export type PlatformLevel = {
   status: PlatformStatus
   /** SGX components 1 and 2 and TDX component 3 (microcode). */
   svn: number
-  /** TDX component 1. It counts only for module version 0; later modules have identities with levels of their own. */
+  /** TDX component 1. It counts only for module version 0. Later modules have levels in their identities. */
   moduleSvn: number
   pceSvn: number
   date: string
@@ -80,7 +80,7 @@ export const qeLevels = [
   { status: 'Revoked', svn: 2, date: EARLIEST, advisories: ['MOCK-SA-00303'] },
 ] as const satisfies readonly PartLevel[]
 
-/** The SVNs that make a platform of the given status. */
+/** The SVNs of a platform with the given status. */
 export function platformSvns(status: SimulatedTcbStatus): { svn: number; pceSvn: number } {
   if (status === 'TDRelaunchAdvised') return platformSvns('UpToDate')
   if (status === 'TDRelaunchAdvisedConfigurationNeeded') return platformSvns('ConfigurationNeeded')
@@ -88,7 +88,7 @@ export function platformSvns(status: SimulatedTcbStatus): { svn: number; pceSvn:
   return { svn, pceSvn }
 }
 
-/** The ISVSVN that makes a quoting enclave of the given status. */
+/** The ISVSVN of a quoting enclave with the given status. */
 export function qeSvn(status: SimulatedPartStatus): number {
   return qeLevels.find((level) => level.status === status)?.svn ?? 1
 }
@@ -96,7 +96,7 @@ export function qeSvn(status: SimulatedPartStatus): number {
 /** TEE_TCB_SVN: the module's SVN, its version, then the microcode's SVN. */
 export function teeTcbSvn(module: { status: SimulatedPartStatus; version: number }, svn: number): Uint8Array {
   const level = moduleLevels.find(({ status }) => status === module.status)
-  // A module of version 0 is rated by the platform levels.
+  // The platform levels apply to a module of version 0.
   const platformLevel = platformLevels.find(({ status }) => status === module.status)
   const moduleSvn = module.version === 0 ? platformLevel?.moduleSvn : level?.svn
   const bytes = new Uint8Array(16)
@@ -104,7 +104,7 @@ export function teeTcbSvn(module: { status: SimulatedPartStatus; version: number
   return bytes
 }
 
-/** The 16 SGX components of a platform; what the PCK certificate calls its CPUSVN. */
+/** The 16 SGX components of a platform, and CPUSVN in its PCK certificate. */
 export function sgxComponents(svn: number): readonly number[] {
   return [svn, svn, 2, 2, 4, 1, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0]
 }

@@ -15,7 +15,7 @@ import {
 } from './tcbLevels.ts'
 import { QE_MRSIGNER, QE_PRODUCT_ID } from './tdxQuote.ts'
 
-/** One thing each that is wrong with otherwise genuine collateral. Unless it says otherwise, the rest is rightly signed. */
+/** Each adds one fault to genuine collateral. Signatures are correct unless a fault says otherwise. */
 export type SimulatedCollateralFaults = {
   /** The PCK CRL lists the PCK certificates of every status. */
   pckRevoked?: boolean
@@ -28,7 +28,7 @@ export type SimulatedCollateralFaults = {
   pckCrlWrongSigner?: boolean
   /** The empty string. */
   pckCrlEmpty?: boolean
-  /** The root CRL stands in its place. */
+  /** The root CRL replaces it. */
   pckCrlOtherIssuer?: boolean
   /** List and issuer chain come from the PKI of another seed. */
   pckCrlForeignChain?: boolean
@@ -39,7 +39,7 @@ export type SimulatedCollateralFaults = {
   rootCrlWrongSigner?: boolean
   /** The empty string. */
   rootCrlEmpty?: boolean
-  /** The PCK CRL stands in its place. */
+  /** The PCK CRL replaces it. */
   rootCrlOtherIssuer?: boolean
   /** One number changed after signing. */
   tcbInfoTampered?: boolean
@@ -70,13 +70,13 @@ export type SimulatedCollateralFaults = {
   /** `id` is QE. */
   qeIdentityForSgx?: boolean
   qeIdentityVersion1?: boolean
-  /** The TCB signing certificate, of both issuer chains, is another end entity's by its name. */
+  /** The TCB signing certificate of both issuer chains has the name of another end entity. */
   tcbSigningWrongName?: boolean
   tcbSigningExpired?: boolean
 }
 
 export type SimulatedCollateralOptions = {
-  /** When it is fresh, if not at the simulator's time. */
+  /** When it is fresh. Default: the simulator's time. */
   at?: Date
   /** Of the TCB info and the QE identity; 20 by default. */
   tcbEvaluationDataNumber?: number
@@ -91,7 +91,7 @@ export type CollateralDeps = { seed: string; pki: IntelPki; foreignPki: IntelPki
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** Everything that Intel's PCS and root CA publish about the simulated platform. */
+/** The collateral of the simulated platform. */
 export function createCollateral(deps: CollateralDeps, options: SimulatedCollateralOptions = {}): Collateral {
   const { faults = {}, editTcbInfo = unchanged, editQeIdentity = unchanged } = options
   const issuedAt = startOfSecond((options.at ?? deps.at).getTime() - DAY_MS)
@@ -140,7 +140,7 @@ function signText(key: EcKey, text: string): string {
   return toHex(key.signRaw(new TextEncoder().encode(text)))
 }
 
-/** Lives for a year. */
+/** Valid for a year. */
 function createRootCrl({ pki }: CollateralDeps, issuedAt: Date, faults: SimulatedCollateralFaults): Uint8Array {
   return encodeCrl(
     {
@@ -155,7 +155,7 @@ function createRootCrl({ pki }: CollateralDeps, issuedAt: Date, faults: Simulate
   )
 }
 
-/** Lives for 30 days. It is never empty: a certificate that the simulator never uses is always on it. */
+/** Valid for 30 days. It always lists a certificate that the simulator never uses, so it is never empty. */
 function createPckCrl({ seed, pki }: CollateralDeps, issuedAt: Date, faults: SimulatedCollateralFaults): Uint8Array {
   const unrelated = toSerial(derive(seed, 'revoked pck serial', 20))
   return encodeCrl(
@@ -168,7 +168,7 @@ function createPckCrl({ seed, pki }: CollateralDeps, issuedAt: Date, faults: Sim
   )
 }
 
-/** The signatures of one key under the key identifier of another: only a check of the signature notices. */
+/** Signs with one key under the key identifier of another: only a check of the signature fails. */
 function withIssuerOf(signer: EcKey, owner: EcKey): EcKey {
   return { ...signer, publicKey: owner.publicKey }
 }
@@ -182,9 +182,9 @@ const everyStatus: readonly SimulatedTcbStatus[] = [
 
 type DateFaults = { isExpired?: boolean | undefined; isNotYetValid?: boolean | undefined }
 
-/** From a day before the simulator's time for so many days; both ends are moved by a fault. */
+/** From a day before the simulator's time, for `days`. A fault moves both ends. */
 function crlDates(issuedAt: Date, days: number, { isExpired, isNotYetValid }: DateFaults) {
-  // Half a day before the simulator's time it is over, or two days after that time it begins.
+  // It ends half a day before the simulator's time, or begins two days after.
   const thisUpdate = issuedAt.getTime() + (isExpired ? 0.5 - days : isNotYetValid ? 3 : 0) * DAY_MS
   return { thisUpdate: startOfSecond(thisUpdate), nextUpdate: startOfSecond(thisUpdate + days * DAY_MS) }
 }
@@ -266,7 +266,7 @@ function encodePartLevel(level: PartLevel) {
   return { tcb: { isvsvn: level.svn }, tcbDate: level.date, tcbStatus: level.status, ...advisoriesOf(level) }
 }
 
-/** Intel leaves the member out where there is none. */
+/** Intel omits the member if there are no advisories. */
 function advisoriesOf({ advisories }: { advisories: readonly string[] }) {
   return advisories.length === 0 ? {} : { advisoryIDs: advisories }
 }

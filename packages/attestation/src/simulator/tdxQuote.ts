@@ -12,7 +12,7 @@ import {
   teeTcbSvn,
 } from './tcbLevels.ts'
 
-/** One thing each that is wrong with an otherwise genuine quote. Where it matters, everything is signed after the fault. */
+/** Each adds one fault to a genuine quote, before the quote is signed unless a fault says otherwise. */
 export type SimulatedQuoteFaults = {
   /** The header says SGX. */
   teeTypeSgx?: boolean
@@ -29,7 +29,7 @@ export type SimulatedQuoteFaults = {
   qeWrongMiscSelect?: boolean
   /** The QE's report data is not the hash of the attestation key and the authentication data. */
   qeReportDataUnbound?: boolean
-  /** The QE's report data goes on after that hash. */
+  /** The QE's report data is not zero after that hash. */
   qeReportDataTail?: boolean
   qeReportWrongSigner?: boolean
   quoteWrongSigner?: boolean
@@ -38,14 +38,14 @@ export type SimulatedQuoteFaults = {
   moduleWrongMrSigner?: boolean
   moduleAttributesSet?: boolean
   pckCaNotCa?: boolean
-  /** A whole chain with the right names under the root of another seed. */
+  /** A chain with the right names under the root of another seed. */
   pckForeignRoot?: boolean
   pckExpired?: boolean
   pckNotYetValid?: boolean
   pckOtherFmspc?: boolean
   pckOtherPceId?: boolean
   pckWrongName?: boolean
-  /** The PCK CA stands before the PCK certificate. */
+  /** The PCK CA precedes the PCK certificate. */
   chainSwapped?: boolean
   chainExtraCertificate?: boolean
   chainWithoutRoot?: boolean
@@ -68,14 +68,14 @@ export type SimulatedQuoteOptions = {
   /** Only SEPT_VE_DISABLE (bit 28) by default. */
   tdAttributes?: Uint8Array
   xfam?: Uint8Array
-  /** Overrides what `status`, `moduleStatus` and `moduleVersion` give. */
+  /** Replaces the value from `status`, `moduleStatus` and `moduleVersion`. */
   teeTcbSvn?: Uint8Array
   teeTcbSvn2?: Uint8Array
-  /** The platform's level in the default collateral; also the verdict, if QE and module are up to date. */
+  /** The platform's level in the default collateral, and the resulting status if QE and module are up to date. */
   status?: SimulatedTcbStatus
   qeStatus?: SimulatedPartStatus
   moduleStatus?: SimulatedPartStatus
-  /** 0 for TDX 1.0, 1 (by default) and 3 have identities in the collateral, any other is unknown. */
+  /** 0 is TDX 1.0. The default collateral has identities for 1 (the default) and 3 only. */
   moduleVersion?: number
   /** Bytes after the signature. */
   trailing?: Uint8Array
@@ -84,7 +84,7 @@ export type SimulatedQuoteOptions = {
 
 export type QuoteDeps = { seed: string; memo: Memo; pki: IntelPki; foreignPki: IntelPki }
 
-/** A quote as appendix A of Intel's "TDX DCAP Quoting Library API" lays out versions 4 and 5. */
+/** A quote of version 4 or 5 (Intel TDX DCAP Quoting Library API, appendix A.3). */
 export function createQuote(deps: QuoteDeps, options: SimulatedQuoteOptions): Uint8Array {
   const { faults = {}, trailing = new Uint8Array() } = options
   const { version, bodyType } = chooseFormat(options)
@@ -105,7 +105,7 @@ export function createQuote(deps: QuoteDeps, options: SimulatedQuoteOptions): Ui
   return concatBytes(message, uint32(signature.length), signature, trailing)
 }
 
-/** The end of TD report 1.0 is REPORTDATA. */
+/** REPORTDATA is at the end of TD report 1.0. */
 const REPORT_DATA_OFFSET = 520
 const BODY_TD10 = 2
 const BODY_TD15 = 3
@@ -133,13 +133,13 @@ function encodeHeader({ seed }: QuoteDeps, version: number, faults: SimulatedQuo
   )
 }
 
-/** TD report 1.0 (584 bytes), or TD report 1.5 (648 bytes) with TEE_TCB_SVN_2 and MRSERVICETD behind it. */
+/** TD report 1.0 (584 bytes), or TD report 1.5 (648 bytes), which adds TEE_TCB_SVN_2 and MRSERVICETD. */
 function encodeBody(options: SimulatedQuoteOptions, bodyType: number): Uint8Array {
   const { faults = {}, status = 'UpToDate', moduleVersion = 1 } = options
   const moduleStatus = options.moduleStatus ?? (isRelaunchStatus(status) ? 'OutOfDate' : 'UpToDate')
   const { svn } = platformSvns(status)
   const launched = options.teeTcbSvn ?? teeTcbSvn({ status: moduleStatus, version: moduleVersion }, svn)
-  // A TD that should be relaunched was started by an old module and now runs under the latest one.
+  // For a relaunch status, an old module launched the TD, and the latest one runs it.
   const latest = teeTcbSvn({ status: 'UpToDate', version: moduleVersion }, platformSvns('UpToDate').svn)
   const current = options.teeTcbSvn2 ?? (isRelaunchStatus(status) ? latest : launched)
   const rtmrs = options.rtmrs ?? [measure('RTMR0'), measure('RTMR1'), measure('RTMR2'), new Uint8Array(48)]
@@ -193,7 +193,7 @@ type QeReportFields = {
   authentication: Uint8Array
 }
 
-/** Intel's signer of the TD quoting enclave; the simulated QE identity asks for it. */
+/** MRSIGNER of Intel's TD quoting enclave, and of the simulated QE identity. */
 export const QE_MRSIGNER = 'dc9e2a7c6f948f17474e34a7fc43ed030f7c1563f1babddf6340c82e0e54a8c5'
 export const QE_PRODUCT_ID = 2
 

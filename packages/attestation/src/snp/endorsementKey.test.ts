@@ -10,12 +10,12 @@ import {
   toSnpProduct,
 } from './endorsementKey.ts'
 
-test('SNP ABI "TCB Version": Milan and Genoa', () => {
+test('56860, section 2.2: reads TCB versions of Milan and Genoa', () => {
   expect(parseSnpTcb(fromHex('04000000000018d9'), 'Milan')).toEqual({ fmc: 0, bl: 4, tee: 0, snp: 24, ucode: 217 })
   expect(parseSnpTcb(fromHex('0a01000000000e54'), 'Genoa')).toEqual({ fmc: 0, bl: 10, tee: 1, snp: 14, ucode: 84 })
 })
 
-test('SNP ABI "TCB Version": Turin has the FMC first', () => {
+test('56860, section 2.2: reads TCB versions of Turin, with FMC at byte 0', () => {
   expect(parseSnpTcb(fromHex('0102030400000005'), 'Turin')).toEqual({ fmc: 1, bl: 2, tee: 3, snp: 4, ucode: 5 })
 })
 
@@ -23,17 +23,17 @@ test.each([
   ['0400010000000000', 'Milan'],
   ['0400000000010000', 'Genoa'],
   ['0000000001000000', 'Turin'],
-] as const)('a reserved byte in %s (%s) is refused', (hex, product) => {
+] as const)('rejects a reserved byte in %s (%s)', (hex, product) => {
   expect(() => parseSnpTcb(fromHex(hex), product)).toThrow(expect.objectContaining({ code: 'report_malformed' }))
 })
 
-test.each(['fmc', 'bl', 'tee', 'snp', 'ucode'] as const)('TCBs that differ in %s are not the same', (part) => {
+test.each(['fmc', 'bl', 'tee', 'snp', 'ucode'] as const)('distinguishes TCBs that differ in %s', (part) => {
   const tcb = { fmc: 1, bl: 2, tee: 3, snp: 4, ucode: 5 }
   expect(isSameTcb(tcb, { ...tcb })).toBe(true)
   expect(isSameTcb(tcb, { ...tcb, [part]: 9 })).toBe(false)
 })
 
-test('Turin certificates name the first 8 bytes of a chip, and the rest must be zero', () => {
+test('matches the first 8 bytes of a Turin’s chip id if the rest is zero', () => {
   const chipId = new Uint8Array(64)
   chipId.set(fromHex('0102030405060708'))
   expect(isSameChip(fromHex('0102030405060708'), chipId)).toBe(true)
@@ -68,7 +68,7 @@ test.each([
   expect(isProductName(name, product)).toBe(isFine)
 })
 
-test('a chip id wrapped in a DER octet string is the same chip id', () => {
+test('reads a chip id with and without a DER OCTET STRING', () => {
   const chipId = Uint8Array.from({ length: 64 }, (_, index) => index)
   const withHwId = (value: Uint8Array<ArrayBuffer>) => {
     const level = { critical: false, value: fromHex('020100') }

@@ -5,18 +5,18 @@ import type { Certificate } from '../x509/parseCertificate.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** Processor families whose root key is known; they differ in the layout of a TCB version. */
+/** Products with a known root key. They differ in the layout of a TCB version. */
 export const snpProducts = ['Milan', 'Genoa', 'Turin'] as const
 
 export type SnpProduct = (typeof snpProducts)[number]
 
-/** The firmware parts of a TCB version. `fmc` exists from Turin on. */
+/** The firmware parts of a TCB version. Only Turin has `fmc`. */
 export const snpTcbParts = ['fmc', 'bl', 'tee', 'snp', 'ucode'] as const
 
-/** A TCB version as AMD numbers it: the security patch level of each firmware part. */
+/** The security patch level (SPL) of each firmware part. */
 export type SnpTcb = Record<(typeof snpTcbParts)[number], number>
 
-/** What AMD certifies about a VCEK or VLEK (AMD KDS specification 57230, "VCEK certificate extensions"). */
+/** The extensions of a VCEK or VLEK (AMD 57230, VCEK certificate extensions; evidence.md, section 9.3). */
 export type EndorsedKey = {
   /** Product name with stepping where AMD gives one, for example `Milan-B0`. */
   productName: string
@@ -52,25 +52,28 @@ export function parseEndorsementExtensions(certificate: Certificate, product: Sn
   }
 }
 
-/** Older certificates carry the chip id as it is, newer ones as a DER octet string. */
+/** Older certificates have the raw chip id, newer ones a DER OCTET STRING (04 40 or 04 08) of it. */
 function toHwId(value: Bytes | undefined): Bytes | undefined {
   const isWrapped = value !== undefined && (value.length === 66 || value.length === 10)
   return isWrapped ? parseDer(value, tags.octetString).value : value
 }
 
-/** Product lines that Genoa's root endorses: Siena and Bergamo are made of the same parts (AMD 57230). */
+/** Product names by root: Genoa's also covers Siena and Bergamo (AMD 57230). */
 const PRODUCT_NAMES: Record<SnpProduct, readonly string[]> = {
   Milan: ['Milan'],
   Genoa: ['Genoa', 'Siena', 'Bergamo'],
   Turin: ['Turin'],
 }
 
-/** Whether a product name, for example `Milan-B0`, belongs under a product's root. */
+/** Whether a product name, such as `Milan-B0`, belongs to a product's root. */
 export function isProductName(name: string, product: SnpProduct): boolean {
   return PRODUCT_NAMES[product].some((line) => name === line || name.startsWith(`${line}-`))
 }
 
-/** TCB_VERSION (SNP ABI, "TCB Version"): Milan and Genoa have bl, tee, …, snp, ucode; Turin has fmc, bl, tee, snp, …, ucode. */
+/**
+ * TCB_VERSION (AMD 56860, section 2.2), by byte offset. Milan and Genoa: 0 bl, 1 tee, 6 snp, 7 ucode. Turin: 0 fmc, 1 bl, 2 tee,
+ * 3 snp, 7 ucode. All other bytes are reserved.
+ */
 export function parseSnpTcb(bytes: Bytes, product: SnpProduct): SnpTcb {
   const at = (index: number) => bytes[index] ?? 0
   const tcb =
@@ -84,7 +87,7 @@ export function parseSnpTcb(bytes: Bytes, product: SnpProduct): SnpTcb {
   return tcb
 }
 
-/** CPUID family and (extended) model to the product line whose keys sign for it (AMD processor revision guides). */
+/** The product of a CPUID family and (extended) model (AMD processor revision guides). */
 export function toSnpProduct({ family, model }: { family: number; model: number }): SnpProduct | undefined {
   if (family === 0x1a) return 'Turin'
   if (family !== 0x19) return undefined
@@ -95,7 +98,7 @@ export function isSameTcb(left: SnpTcb, right: SnpTcb): boolean {
   return snpTcbParts.every((part) => left[part] === right[part])
 }
 
-/** Turin certificates carry the first 8 bytes of the chip id; the report fills the rest with zeros. */
+/** Turin certificates have the first 8 bytes of the chip id. The other 56 in the report are zero. */
 export function isSameChip(hwId: Bytes, chipId: Bytes): boolean {
   const padded = new Uint8Array(64)
   if (hwId.length !== 64 && hwId.length !== 8) return false

@@ -4,8 +4,8 @@ import { QuoteError } from '../errors.ts'
 type Bytes = Uint8Array<ArrayBuffer>
 
 /**
- * An SEV-SNP attestation report, version 2, 3 or 5 (AMD SEV-SNP Firmware ABI Specification, table ATTESTATION_REPORT). Byte
- * fields are views of the report; numbers in it are little-endian.
+ * An SEV-SNP attestation report, version 2, 3 or 5 (AMD 56860, section 7.3, table ATTESTATION_REPORT; evidence.md, section 9.1).
+ * Byte fields are views of the report. Its numbers are little-endian.
  */
 export type ParsedReport = {
   version: 2 | 3 | 5
@@ -25,7 +25,7 @@ export type ParsedReport = {
   authorKeyDigest: Bytes
   reportId: Bytes
   reportIdMa: Bytes
-  /** TCB_VERSION values as they stand; their layout depends on the product. */
+  /** Raw TCB_VERSION values. Their layout depends on the product. */
   currentTcb: Bytes
   reportedTcb: Bytes
   committedTcb: Bytes
@@ -33,18 +33,18 @@ export type ParsedReport = {
   /** From version 3 on. */
   cpuid: { family: number; model: number; stepping: number } | undefined
   chipId: Bytes
-  /** What the signature covers. */
+  /** Bytes 0x000 to 0x29f, which the signature covers. */
   signed: Bytes
   /** r ‖ s, big-endian, 48 bytes each. */
   signature: Bytes
 }
 
-/** Of every version. */
+/** In every version. */
 export const SNP_REPORT_BYTES = 1184
 const SIGNED_BYTES = 0x2a0
 const ECDSA_P384_SHA384 = 1
 
-/** Reads a report strictly: the exact length, and every reserved byte zero. */
+/** Reads a report strictly: exact length, and zero in every reserved byte. */
 export function parseReport(report: Bytes): ParsedReport {
   if (report.length !== SNP_REPORT_BYTES)
     throw malformed(`${report.length} bytes where ${SNP_REPORT_BYTES} are expected`)
@@ -98,7 +98,7 @@ function reservedRanges(version: 2 | 3 | 5): [number, number][] {
     [0x1eb, 0x1ec],
     [0x1ef, 0x1f0],
     [version === 5 ? 0x208 : 0x1f8, SIGNED_BYTES],
-    // r and s have 72 bytes each and fill 48; the rest of the signature's 512 bytes is reserved.
+    // r (at 0x2a0) and s (at 0x2e8) fill 48 of 72 bytes each. The rest of the signature's 512 bytes is reserved.
     [SIGNED_BYTES + 48, SIGNED_BYTES + 72],
     [SIGNED_BYTES + 120, SIGNED_BYTES + 144],
     [SIGNED_BYTES + 144, SNP_REPORT_BYTES],

@@ -28,24 +28,24 @@ import type { ParsedReport } from './parseReport.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** The certificates behind a report, DER: VCEK or VLEK, its ASK or ASVK, and the ARK. */
+/** The certificate chain of a report, DER: VCEK or VLEK, ASK or ASVK, ARK. */
 export type SnpCertificates = { ek: Bytes; ask: Bytes; ark: Bytes }
 
-/** A genuine SEV-SNP report. What policy must still judge is in `flags`, the TCBs and the measurement of `body`. */
+/** A genuine SEV-SNP report. A policy must still check `flags`, the TCBs and the measurement in `body`. */
 export type VerifiedReport = {
   body: ParsedReport
   /** The root that verified it. Only `root.mode` distinguishes hardware from mock. */
   root: TrustedRoot
   product: SnpProduct
-  /** With stepping where AMD gives one, for example `Milan-B0`. */
+  /** With a stepping if AMD states one, such as `Milan-B0`. */
   productName: string
   tcb: { reported: SnpTcb; current: SnpTcb; committed: SnpTcb; launch: SnpTcb }
   flags: ReportFlags
-  /** When this verdict holds with these certificates. */
+  /** When the certificates are valid. */
   validity: ValidityWindow
 }
 
-/** An endorsement key that is certified up to the root; the same for all reports of one chip at one TCB. */
+/** An endorsement key with a verified chain. All reports of a chip at one TCB share it. */
 export type VerifiedEndorsementKey = EndorsedKey & {
   root: TrustedRoot
   product: SnpProduct
@@ -54,7 +54,7 @@ export type VerifiedEndorsementKey = EndorsedKey & {
   window: ValidityWindow
 }
 
-/** ARK → ASK or ASVK → VCEK or VLEK. The names keep the branches apart: one cannot replace the other. */
+/** ARK → ASK → VCEK, or ARK → ASVK → VLEK. The names prevent a certificate of one branch in the other. */
 export async function verifyEndorsementKey(
   context: { reader: CertificateReader; roots: readonly TrustedRoot[]; at: number },
   certificates: SnpCertificates,
@@ -88,7 +88,7 @@ function toProduct(commonName: string): SnpProduct {
   return product
 }
 
-/** Brings a report and its verified endorsement key together. */
+/** Verifies a report with its verified endorsement key. */
 export async function verifyReport(body: ParsedReport, endorsed: VerifiedEndorsementKey): Promise<VerifiedReport> {
   if (body.signingKey !== endorsed.kind)
     throw invalidChain(`a ${endorsed.kind} where the report names ${body.signingKey}`)
@@ -126,18 +126,15 @@ function invalidChain(details: string) {
   return new QuoteError('certificate_chain_invalid', 'certificate chain invalid', { details })
 }
 
-/**
- * What a guest's policy allows (SNP ABI, "Guest Policy"), and what its platform says of itself (PLATFORM_INFO). None makes a report less
- * genuine; the reader's policy judges.
- */
+/** Bits of POLICY (AMD 56860, section 4.3) and PLATFORM_INFO. All values are genuine; the reader's policy accepts or rejects them. */
 export type ReportFlags = {
   debug: boolean
   migrationAgent: boolean
   smt: boolean
   singleSocket: boolean
-  /** The firmware found no two addresses of one memory cell since the last reset. Never set in version 2, which has no bit for it. */
+  /** PLATFORM_INFO bit 5: the firmware checked the memory for aliases. Never set in version 2, which has no such bit. */
   aliasCheckComplete: boolean
-  /** A policy bit that the specification does not define is set, or the one that must be set is not. */
+  /** An undefined policy bit is set, or bit 17 is clear. */
   reservedBits: boolean
 }
 
@@ -149,23 +146,23 @@ export function readReportFlags({ policy, platformInfo, version }: ParsedReport)
     debug: has(19n),
     singleSocket: has(20n),
     aliasCheckComplete: version !== 2 && ((platformInfo >> 5n) & 1n) === 1n,
-    // Bit 17 is reserved and one; bits 0–15 are ABI versions, 21–25 hardening options; above, nothing is defined.
+    // Bits 0–15: ABI version, 17: reserved, must be one, 21–25: hardening options, 26–63: undefined.
     reservedBits: !has(17n) || policy >> 26n !== 0n,
   }
 }
 
-/** A revocation list of AMD that names none of a report's certificates. */
+/** AMD's revocation list, which lists none of a report's certificates. */
 export type VerifiedRevocations = {
   thisUpdate: Date
   nextUpdate: Date
-  /** How many certificates it lists. */
+  /** The number of certificates that it lists. */
   revoked: number
 }
 
 /**
- * Judges certificates by AMD's revocation list of their product (AMD KDS specification 57230), which the product's root key signs. It
- * speaks of the keys right below that root. An entry with the serial number of the endorsement key or of the root itself is taken at
- * its word too: which of them it means cannot be told, and none may be used then.
+ * Checks certificates against AMD's revocation list of their product, which the ARK signs (AMD 57230; evidence.md, section 9.7). The
+ * list is about certificates that the ARK issued. An entry with the serial number of the EK or the ARK revokes that one too, since
+ * the entry could mean any of them.
  */
 export async function verifyRevocations(
   { reader, roots, at }: { reader: CertificateReader; roots: readonly TrustedRoot[]; at: number },

@@ -3,9 +3,9 @@ import { QuoteError, type QuoteErrorCode } from '../errors.ts'
 import { parseCrl } from '../x509/parseCrl.ts'
 
 /**
- * What a TDX quote is judged against, as Intel's PCS answers it; the names are those of Intel's `sgx_ql_qve_collateral_t`
- * as its users write them in JSON. Issuer chains are PEM, leaf first; CRLs are DER in hex; `tcb_info` and `qe_identity` are
- * the exact JSON texts that Intel signed.
+ * The collateral of a TDX quote, from Intel's PCS (evidence.md, section 5). Members are named as in Intel's
+ * `sgx_ql_qve_collateral_t`. Issuer chains are PEM, leaf first. CRLs are DER in hex. `tcb_info` and `qe_identity` are the exact
+ * JSON texts that Intel signed.
  */
 export type Collateral = {
   pck_crl_issuer_chain: string
@@ -34,15 +34,15 @@ const MEMBERS = [
 const MAX_COLLATERAL_CHARACTERS = 8_388_608
 
 /**
- * Reads collateral from its JSON text. A member that is missing, unknown or not a string is refused, and so is anything
- * around the object, even white space.
+ * Reads collateral from its JSON text. Rejects missing and unknown members, members that are not strings, and white space
+ * around the object.
  *
  * @example
  * const collateral = parseCollateral((await readFile('collateral.json', 'utf8')).trim())
  */
 export function parseCollateral(json: string): Collateral {
   if (json.length > MAX_COLLATERAL_CHARACTERS) throw malformed('too large')
-  // JSON allows white space around the object; nothing may be appended here unnoticed.
+  // JSON allows white space around the object. Here it would be bytes that anyone can change.
   if (!json.startsWith('{') || !json.endsWith('}')) throw malformed('not an object')
   let value: unknown
   try {
@@ -63,7 +63,7 @@ export function assertCollateral(value: unknown): asserts value is Collateral {
   if (unknown !== undefined) throw malformed('unknown member')
 }
 
-/** One text that two collaterals share only when every member is the same. */
+/** A cache key: equal only for equal collateral. */
 export function toCollateralKey(collateral: Collateral): string {
   return MEMBERS.map((name) => `${collateral[name].length}:${collateral[name]}`).join('')
 }

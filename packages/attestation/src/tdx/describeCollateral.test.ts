@@ -5,7 +5,7 @@ import { describeCollateral } from './describeCollateral.ts'
 
 const simulator = createSimulator({ at: new Date('2026-06-15T00:00:00Z') })
 
-test('says for which platforms collateral is, and until when each part is good', () => {
+test('returns the platforms of collateral, and when each part expires', () => {
   const { tcbInfo, qeIdentity, rootCrl, pckCrl } = describeCollateral(simulator.collateral())
   expect(tcbInfo).toMatchObject({ fmspc: 'f0c06f000000', pceId: '0000' })
   expect(tcbInfo.tcbLevels[0]).toMatchObject({ status: 'UpToDate', tcbDate: expect.any(Date) })
@@ -16,13 +16,13 @@ test('says for which platforms collateral is, and until when each part is good',
   expect([rootCrl.revoked, pckCrl.revoked]).toEqual([0, 1])
 })
 
-test('counts what is revoked', () => {
+test('counts the revoked certificates', () => {
   const { rootCrl, pckCrl } = describeCollateral(simulator.collateral({ faults: { pckRevoked: true } }))
   expect(rootCrl.revoked).toBe(0)
   expect(pckCrl.revoked).toBeGreaterThan(1)
 })
 
-test('verifies nothing: collateral that nobody signed is described like any other', () => {
+test('describes unsigned collateral too', () => {
   const faults = {
     tcbInfoWrongSigner: true,
     qeIdentityWrongSigner: true,
@@ -32,7 +32,7 @@ test('verifies nothing: collateral that nobody signed is described like any othe
   expect(describeCollateral(simulator.collateral({ faults })).tcbInfo.fmspc).toBe('f0c06f000000')
 })
 
-describe('a part that cannot be read is refused', () => {
+describe('rejects a part that it cannot read', () => {
   test.each<[keyof SimulatedCollateralFaults, QuoteErrorCode]>([
     ['tcbInfoMissingMember', 'tcb_info_malformed'],
     ['tcbInfoForSgx', 'tcb_info_mismatch'],

@@ -8,24 +8,24 @@ import { parseTcbInfo } from './tcbInfo.ts'
 /** A document that Intel issues again before `nextUpdate`. */
 type IssuedDocument = { issueDate: Date; nextUpdate: Date; tcbEvaluationDataNumber: number }
 
-/** A level that Intel judges, as it names the verdict. */
+/** A TCB level with Intel's status. */
 type DescribedLevel = { status: string; tcbDate: Date }
 
 export type CrlDescription = {
   thisUpdate: Date
   nextUpdate: Date
-  /** How many certificates it lists. */
+  /** The number of certificates that it lists. */
   revoked: number
 }
 
 export type CollateralDescription = {
   tcbInfo: IssuedDocument & {
-    /** Whose platforms it judges; a quote's own is in its PCK certificate (`parsePckPlatform`). */
+    /** The platforms that it is for. A quote's own FMSPC is in its PCK certificate (`parsePckPlatform`). */
     fmspc: string
     pceId: string
     /** Highest first. */
     tcbLevels: readonly DescribedLevel[]
-    /** The modules of TDX 1.5 and later that it knows. */
+    /** Ids of the listed modules of TDX 1.5 and later. */
     tdxModules: readonly string[]
   }
   qeIdentity: IssuedDocument & { mrSigner: string; isvProdId: number }
@@ -34,8 +34,8 @@ export type CollateralDescription = {
 }
 
 /**
- * What collateral says: for which platforms, from when and until when. It reads, and verifies nothing: anybody can write
- * such a text. A part that is malformed, or not for TDX, is a `QuoteError`.
+ * Describes collateral: its platforms and validity. It verifies nothing, and anyone can write such a text. Throws `QuoteError` if a
+ * part is malformed or not for TDX.
  */
 export function describeCollateral(collateral: Collateral): CollateralDescription {
   const tcbInfo = parseTcbInfo(collateral.tcb_info)

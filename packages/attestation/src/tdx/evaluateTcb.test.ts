@@ -57,25 +57,25 @@ function evaluate(
 describe('QVL matchTcbLevels', () => {
   const tcbLevels = [level('UpToDate', 7, [5, 0, 7]), level('OutOfDate', 6, [3, 0, 6]), level('Revoked', 1, [1, 0, 1])]
 
-  test('the first level that SGX components, PCE SVN and TDX components all reach decides', () => {
+  test('uses the first level that SGX components, PCE SVN and TDX components reach', () => {
     expect(evaluate(info({ tcbLevels }), svns(5, 0, 7), 7)).toBe('UpToDate')
     expect(evaluate(info({ tcbLevels }), svns(5, 0, 6), 7)).toBe('OutOfDate')
     expect(evaluate(info({ tcbLevels }), svns(5, 0, 7), 6)).toBe('OutOfDate')
   })
 
-  test('a lower PCE SVN reaches no level', () => {
+  test('rejects a PCE SVN below every level', () => {
     expect(() => evaluate(info({ tcbLevels }), svns(5, 0, 7), 7, 10)).toThrow(
       expect.objectContaining({ code: 'tcb_not_supported' }),
     )
   })
 
-  test('an SGX level without a TDX level is not supported', () => {
+  test('rejects a platform with an SGX level and no TDX level', () => {
     expect(() => evaluate(info({ tcbLevels }), svns(0, 0, 0), 7)).toThrow(
       expect.objectContaining({ code: 'tcb_not_supported' }),
     )
   })
 
-  test('components 0 and 1 are compared for TDX 1.0 and skipped when a module version is there', () => {
+  test('compares components 0 and 1 only for a module of version 0', () => {
     const identity = { ...module, id: 'TDX_01', tcbLevels: [{ isvSvn: 4, status: 'UpToDate', advisoryIds: [] }] }
     expect(evaluate(info({ tcbLevels }), svns(4, 0, 7))).toBe('OutOfDate')
     expect(evaluate(info({ tcbLevels, tdxModuleIdentities: [identity] }), svns(4, 1, 7))).toBe('UpToDate')
@@ -107,18 +107,18 @@ describe('QVL checkForRelaunch', () => {
     expect(evaluate(tcbInfo, svns(2, 1, 7), 9, 11, teeTcbSvn2)).toBe(status)
   })
 
-  test('an unknown running module is a mismatch', () => {
+  test('rejects an unknown running module', () => {
     expect(() => evaluate(tcbInfo, svns(2, 1, 7), 9, 11, svns(5, 9, 7))).toThrow(
       expect.objectContaining({ code: 'tdx_module_mismatch' }),
     )
   })
 
-  test('an up-to-date module needs no relaunch, though the platform is out of date', () => {
+  test('advises no relaunch for an up-to-date module on an outdated platform', () => {
     expect(evaluate(tcbInfo, svns(5, 1, 6), 9, 11, svns(5, 1, 7))).toBe('OutOfDate')
   })
 })
 
-test('TCB levels are taken in Intel’s order, whatever the order in the text', () => {
+test('sorts TCB levels in Intel’s order', () => {
   const entry = (svn: number, pcesvn: number, tdx: number, tcbStatus: string) => ({
     tcb: {
       sgxtcbcomponents: components(svn).map((value) => ({ svn: value })),

@@ -21,12 +21,12 @@ const PLATFORM_STATUSES: readonly string[] = [
 
 const OUT_OF_DATE_QE = ['OutOfDate', 'OutOfDateConfigurationNeeded', 'ConfigurationNeeded']
 
-/** What is judged: the TD's own SVNs, the platform's from its PCK certificate, and the quoting enclave's. */
+/** The SVNs of the TD, of the platform (from its PCK certificate) and of the quoting enclave. */
 export type TcbSubject = { body: TdReport; platform: PckPlatform; qeIsvSvn: number }
 
 /**
- * Where a platform stands, from the TCB levels of platform, TDX module and quoting enclave (Intel's QVL 4.1.2.4.17:
- * `checkTcbLevel` and what it calls). The order of the steps is Intel's.
+ * The TCB status, from the levels of platform, TDX module and quoting enclave (evidence.md, sections 6.3 and 6.4; Intel's QVL
+ * 4.1.2.4.17, `checkTcbLevel`). The steps are in Intel's order.
  */
 export function evaluateTcb(subject: TcbSubject, tcbInfo: TcbInfo, qeLevels: readonly IsvSvnLevel[]): TcbEvaluation {
   const { body, platform } = subject
@@ -57,7 +57,7 @@ export function evaluateTcb(subject: TcbSubject, tcbInfo: TcbInfo, qeLevels: rea
   }
 }
 
-/** A module that has a version must be known to TCB info. */
+/** TCB info must have an identity for a module with a version. */
 function findModuleIdentity(tcbInfo: TcbInfo, teeTcbSvn: Uint8Array): TdxModuleIdentity | undefined {
   const { id } = readTdxModule(teeTcbSvn)
   if (id === undefined) return undefined
@@ -66,7 +66,7 @@ function findModuleIdentity(tcbInfo: TcbInfo, teeTcbSvn: Uint8Array): TdxModuleI
   return identity
 }
 
-/** QVL 4.1.2.4.11: signed by whom Intel says; SEAM attributes zero, in the report and in the identity. */
+/** QVL 4.1.2.4.11: MRSIGNERSEAM is Intel's value, and the attributes in report and identity are zero. */
 function assertModuleMatches(body: TdReport, module: { mrSigner: Uint8Array; attributes: Uint8Array }) {
   if (!equalBytes(body.mrSignerSeam, module.mrSigner)) throw moduleMismatch('MRSIGNERSEAM')
   if (!isZero(body.seamAttributes) || !isZero(module.attributes)) throw moduleMismatch('SEAMATTRIBUTES')
@@ -79,7 +79,7 @@ function coversSgx(level: TcbLevel, platform: PckPlatform): boolean {
   )
 }
 
-/** With a versioned module, components 0 and 1 are its own SVN and version, which the module identity judges. */
+/** For a module with a version, components 0 and 1 are its SVN and version: the module identity has levels for them. */
 function coversTdx(level: TcbLevel, teeTcbSvn: Uint8Array): boolean {
   const first = svn(teeTcbSvn, 1) > 0 ? 2 : 0
   return level.tdxComponents.every((minimum, index) => index < first || svn(teeTcbSvn, index) >= minimum)
@@ -91,7 +91,7 @@ function findIsvSvnLevel(levels: readonly IsvSvnLevel[], isvSvn: number, what: s
   return level
 }
 
-/** An out-of-date module or quoting enclave makes the whole out of date; a revoked one revokes it. */
+/** An outdated module or quoting enclave makes the whole outdated; a revoked one revokes it. */
 function converge(platform: PlatformStatus, part: IsvSvnStatus): PlatformStatus {
   if (part === 'Revoked') return 'Revoked'
   if (part === 'UpToDate') return platform
@@ -103,8 +103,8 @@ function converge(platform: PlatformStatus, part: IsvSvnStatus): PlatformStatus 
 }
 
 /**
- * QVL `checkForRelaunch`: the platform is fine and the module has since been updated beneath a running TD, so that a relaunch
- * alone would bring the TD up to date. TDX 1.5 reports the module's present SVNs in `TEE_TCB_SVN2`.
+ * QVL `checkForRelaunch`: the host updated the module while the TD was running, so that a relaunch would bring the TD up to date.
+ * TDX 1.5 reports the module's present SVNs in TEE_TCB_SVN_2 (body offset 584).
  */
 function isRelaunchAdvised(input: {
   body: TdReport
@@ -117,9 +117,9 @@ function isRelaunchAdvised(input: {
   const { teeTcbSvn2 } = input.body
   const latest = input.tcbInfo.tcbLevels[0]
   if (teeTcbSvn2 === undefined || latest === undefined || input.qeStatus !== 'UpToDate') return false
-  const sgxIsFine = !input.sgxStatus.startsWith('OutOfDate') && input.sgxStatus !== 'Revoked'
-  const tdxIsOutOfDate = input.tdxStatus.startsWith('OutOfDate')
-  if (!sgxIsFine || !tdxIsOutOfDate || input.moduleStatus !== 'OutOfDate') return false
+  const isSgxCurrent = !input.sgxStatus.startsWith('OutOfDate') && input.sgxStatus !== 'Revoked'
+  const isTdxOutOfDate = input.tdxStatus.startsWith('OutOfDate')
+  if (!isSgxCurrent || !isTdxOutOfDate || input.moduleStatus !== 'OutOfDate') return false
   const module = findModuleIdentity(input.tcbInfo, teeTcbSvn2)
   const latestModuleSvn = module === undefined ? latest.tdxComponents[0] : module.tcbLevels[0]?.isvSvn
   const latestComponent = latest.tdxComponents[2]
@@ -141,7 +141,7 @@ function toModuleStatus(status: string): IsvSvnStatus {
   throw notSupported(`unknown TDX module status ${status}`)
 }
 
-/** QVL `EnclaveReportVerifier`: of an enclave's levels, everything between up to date and revoked is out of date. */
+/** QVL `EnclaveReportVerifier`: any status between up to date and revoked counts as out of date. */
 function toQeStatus(status: string): IsvSvnStatus {
   if (status === 'UpToDate' || status === 'Revoked') return status
   if (OUT_OF_DATE_QE.includes(status)) return 'OutOfDate'

@@ -38,8 +38,8 @@ function verify(entries: unknown, measured = log) {
   return verifier.verifyQuote({ quote, collateral: simulator.collateral(), eventLog, at })
 }
 
-describe('event-log replay', () => {
-  test('a log that explains the registers names what ran', async () => {
+describe('the replay of an event log', () => {
+  test('returns the events of a log that matches the registers', async () => {
     const { events } = await verify(log)
     expect(events).toEqual(
       new Map([
@@ -49,7 +49,7 @@ describe('event-log replay', () => {
     )
   })
 
-  test('digests of runtime events may be left out, as dstack does', async () => {
+  test('accepts run-time events without digests, as in dstack’s logs', async () => {
     const stripped = log.map((entry) => (entry.event_type === RUNTIME_EVENT ? { ...entry, digest: '' } : entry))
     expect((await verify(stripped)).events?.get('compose-hash')).toEqual(['c0ffee'])
   })
@@ -75,23 +75,23 @@ describe('event-log replay', () => {
     ['a member twice', JSON.stringify(log).replace('"imr":0', '"imr":3,"imr":0'), 'event_log_malformed'],
     ['no list', {}, 'event_log_malformed'],
     ['no JSON', '[', 'event_log_malformed'],
-  ])('%s is refused', async (_, entries, code) => {
+  ])('rejects %s', async (_, entries, code) => {
     await expect(verify(entries)).rejects.toMatchObject({ name: 'QuoteError', code })
   })
 
-  test('a runtime event hidden behind its digest is refused, though the registers agree', async () => {
+  test('rejects a run-time event given by its digest, even if the registers match', async () => {
     const real = [runtimeEvent('compose-hash', 'bad0'), runtimeEvent('compose-hash', 'c0ffee')]
     const hidden = [{ imr: 3, event_type: 1, digest: real[0]?.digest ?? '', event: '', event_payload: '' }, real[1]]
     await expect(verify(hidden, real)).rejects.toMatchObject({ code: 'event_log_malformed' })
   })
 
-  test('an event renamed by moving a colon between name and payload is refused', async () => {
+  test('rejects an event with a colon moved between name and payload', async () => {
     const real = [runtimeEvent('compose-hash', '3abad0'), runtimeEvent('compose-hash', 'c0ffee')]
     const renamed = { ...real[0], event: 'compose-hash:', event_payload: 'bad0', digest: '' }
     await expect(verify([renamed, real[1]], real)).rejects.toMatchObject({ code: 'event_log_malformed' })
   })
 
-  test('policy: the compose hash must be listed, and every later event of that name too', async () => {
+  test('requires every payload of compose-hash in the policy', async () => {
     const events = { 'compose-hash': ['c0ffee'] }
     assertQuotePolicy(await verify(log), { events })
     const verified = await verify(log)
@@ -106,7 +106,7 @@ describe('event-log replay', () => {
     expect(() => assertQuotePolicy(second, { events })).toThrow(expect.objectContaining({ code: 'event_not_allowed' }))
   })
 
-  test('policy: without a log there are no events', async () => {
+  test('fails a policy with events if there is no log', async () => {
     const quote = simulator.quote({ reportData: new Uint8Array(64) })
     const verified = await verifier.verifyQuote({ quote, collateral: simulator.collateral(), at })
     expect(() => assertQuotePolicy(verified, { events: { 'compose-hash': ['c0ffee'] } })).toThrow(

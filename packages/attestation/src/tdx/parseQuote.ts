@@ -4,13 +4,13 @@ import { QuoteError } from '../errors.ts'
 type Bytes = Uint8Array<ArrayBuffer>
 
 /**
- * A TDX quote, version 4 or 5, cut into its fields (Intel TDX DCAP Quoting Library API, "Quote Format"). Byte fields are
- * views of the quote; numbers in it are little-endian.
+ * The fields of a TDX quote, version 4 or 5 (Intel TDX DCAP Quoting Library API, appendix A.3; evidence.md, section 4). Byte
+ * fields are views of the quote. Its numbers are little-endian.
  */
 export type ParsedQuote = {
   version: 4 | 5
   body: TdReport
-  /** Header and body: what the attestation key signs. */
+  /** Header and body, which the attestation key signs. */
   signed: Bytes
   /** r ‖ s. */
   signature: Bytes
@@ -22,9 +22,9 @@ export type ParsedQuote = {
   qeAuthData: Bytes
   /** The PCK certificate chain in PEM, leaf first. */
   pckChain: string
-  /** Everything about the platform: attestation key, QE report and its signature, PCK chain. The same for all its quotes. */
+  /** Attestation key, QE report with its signature, and PCK chain: the same in all quotes of a platform. */
   certification: Bytes
-  /** What follows the signature data. Quoting services pad with zeros. */
+  /** The bytes after the signature data. Some quoting services pad with zeros. */
   trailing: Bytes
 }
 
@@ -68,7 +68,7 @@ const INTEL_QE_VENDOR = fromHex('939a7233f79c4ca9940a0db3957f0607')
 const QE_REPORT_CERTIFICATION = 6
 const PCK_CHAIN_CERTIFICATION = 5
 
-/** Reads a TDX quote strictly: every length must be exactly right; only zero padding may follow, and policy judges it. */
+/** Reads a TDX quote strictly: every length must be exact. The policy checks that only zeros follow. */
 export function parseQuote(quote: Bytes): ParsedQuote {
   if (quote.length > MAX_QUOTE_BYTES) throw malformed('longer than 64 KiB')
   const reader = createReader(quote)
@@ -76,9 +76,9 @@ export function parseQuote(quote: Bytes): ParsedQuote {
   if (version !== 4 && version !== 5) throw unsupported(`quote version ${version}`)
   if (reader.u16() !== ECDSA_P256) throw unsupported('attestation key type')
   if (reader.u32() !== TEE_TYPE_TDX) throw unsupported('not a TDX quote')
-  reader.bytes(4) // QE and PCE SVN of older versions; signed, and without meaning here
+  reader.bytes(4) // offset 8: reserved (QE and PCE SVN in version 3)
   if (!equalBytes(reader.bytes(16), INTEL_QE_VENDOR)) throw unsupported('quoting enclave of another vendor')
-  reader.bytes(20) // user data; signed, and without meaning here
+  reader.bytes(20) // offset 28: user data
   const kind = version === 4 ? 'td10' : readBodyKind(reader)
   const body = readTdReport(kind, createReader(reader.bytes(TD_REPORT_BYTES[kind])))
   const signed = quote.subarray(0, reader.offset())
@@ -86,7 +86,7 @@ export function parseQuote(quote: Bytes): ParsedQuote {
   return { version, body, signed, ...readSignatureData(signatureData), trailing: reader.rest() }
 }
 
-/** Version 5 names its body: type 2 is TD report 1.0, type 3 is 1.5 (type 1 is an SGX enclave). */
+/** Version 5, offset 48: body type 2 is TD report 1.0, type 3 is 1.5 (type 1 is an SGX enclave). */
 function readBodyKind(reader: Reader): TdReport['kind'] {
   const type = reader.u16()
   const size = reader.u32()
@@ -116,7 +116,7 @@ function readTdReport(kind: TdReport['kind'], reader: Reader): TdReport {
   }
 }
 
-/** Signature, attestation key, then certification data of type 6 that holds the QE report and data of type 5. */
+/** Signature, attestation key, then certification data of type 6 with the QE report and certification data of type 5. */
 function readSignatureData(reader: Reader) {
   const signature = reader.bytes(64)
   const certification = reader.peekRest()
@@ -148,7 +148,7 @@ function readQeReport(raw: Bytes): QeReport {
 
 /**
  * After the last certificate, the chain may have a line feed, or a line feed and a NUL: some quoting services write a C string. A NUL
- * without a line feed is rejected. Otherwise one changed byte, NUL for line feed, would go unnoticed.
+ * without a line feed is rejected. Otherwise a change of one byte, NUL for line feed, would be accepted.
  */
 function toPckChain(bytes: Bytes): string {
   if (bytes.at(-1) === 0 && bytes.at(-2) !== 0x0a) throw malformed('PCK chain ends in NUL without a line feed')
@@ -193,7 +193,8 @@ function unsupported(details: string) {
 }
 
 /**
- * What a TD's attributes say (Intel TDX Module ABI, "ATTRIBUTES" and "XFAM"). None makes a quote less genuine; policy judges.
+ * Bits of TDATTRIBUTES (body offset 120) and XFAM (128): Intel TDX Module ABI, tables ATTRIBUTES and XFAM. All values are genuine;
+ * the reader's policy accepts or rejects them.
  */
 export type TdFlags = {
   debug: boolean
@@ -208,7 +209,7 @@ export type TdFlags = {
   perfmon: boolean
   /** The TD is a trusted platform agent. */
   tpa: boolean
-  /** A bit that the specification does not define, in ATTRIBUTES or XFAM, or an XFAM bit that must be set and is not. */
+  /** An undefined bit of TDATTRIBUTES or XFAM is set, or XFAM bit 0 or 1 is clear. */
   reservedBits: boolean
   /** A service TD (one that may migrate this TD) is bound: MRSERVICETD is not zero. */
   serviceTd: boolean
@@ -226,7 +227,7 @@ const ATTRIBUTE_BITS = {
 } as const
 
 const KNOWN_ATTRIBUTES = Object.values(ATTRIBUTE_BITS).reduce<bigint>((mask, bit) => mask | (1n << bit), 0n)
-/** XFAM: x87 and SSE are always on; the mask is what TDX modules allow at all. */
+/** XFAM: x87 and SSE must be on. No TDX module allows a bit outside the mask. */
 const XFAM_ALWAYS = 0x3n
 const XFAM_KNOWN = 0x6dbe7n
 
@@ -254,10 +255,10 @@ function toBigInt(bytes: Uint8Array): bigint {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getBigUint64(0, true)
 }
 
-/** The TDX module beneath a TD: Intel's name for its line, which TDX 1.0 did not have, and its security version. */
+/** The TDX module of a TD: Intel's id, which TDX 1.0 does not have, and its SVN. */
 export type TdxModuleVersion = { id: string | undefined; svn: number }
 
-/** From TDX 1.5 on, `TEE_TCB_SVN[1]` is the module's version; TDX 1.0 has 0 there. `TEE_TCB_SVN[0]` is its SVN. */
+/** TEE_TCB_SVN byte 0 is the module's SVN, byte 1 its version, which is 0 for TDX 1.0. */
 export function readTdxModule(teeTcbSvn: Uint8Array): TdxModuleVersion {
   const [svn = 0, version = 0] = teeTcbSvn
   return { id: version === 0 ? undefined : `TDX_${version.toString(16).padStart(2, '0').toUpperCase()}`, svn }

@@ -10,7 +10,7 @@ const simulator = createSimulator({ at })
 const quote = Uint8Array.from(simulator.quote({ reportData: new Uint8Array(64) }))
 const { pckChain } = parseQuote(quote)
 
-test('reads the same platform from a chain as the verifier does', async () => {
+test('reads the same platform as the verifier', async () => {
   const verifier = createVerifier({ roots: [simulator.intelRoot] })
   const { platform } = await verifier.verifyQuote({ quote, collateral: simulator.collateral(), at })
   expect(parsePckPlatform(pckChain)).toEqual(platform)
@@ -21,7 +21,7 @@ test.each([
   ['an empty text', ''],
   ['PEM of something else', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'],
   ['a chain that begins with an authority', pckChain.slice(pckChain.indexOf('-----BEGIN', 1))],
-])('refuses %s', (_, chain) => {
+])('rejects %s', (_, chain) => {
   expect(() => parsePckPlatform(chain)).toThrow(QuoteError)
   expect(() => parsePckPlatform(chain)).toThrow(expect.objectContaining({ code: 'certificate_malformed' }))
 })

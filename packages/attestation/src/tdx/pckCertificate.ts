@@ -7,8 +7,8 @@ import { parsePem } from '../x509/pem.ts'
 type Bytes = Uint8Array<ArrayBuffer>
 
 /**
- * What Intel certifies about a platform, from the SGX extension of its PCK certificate (Intel SGX PCK Certificate and CRL
- * Specification §1.3.5).
+ * A platform, from the SGX extension of its PCK certificate (Intel SGX PCK Certificate and CRL Profile Specification, section 1.3.5;
+ * evidence.md, section 6.1).
  */
 export type PckPlatform = {
   ppid: string
@@ -17,17 +17,17 @@ export type PckPlatform = {
   /** The 16 SVNs of the SGX TCB. */
   components: readonly number[]
   pceSvn: number
-  /** Multi-package platforms only. */
+  /** Only on machines with several processors. */
   platformInstanceId: string | undefined
 }
 
 const SGX = '1.2.840.113741.1.13.1'
 
 /**
- * Which platform a quote says it is of, from the first certificate of its PCK chain. It reads, and verifies nothing.
+ * Reads the platform from the first certificate of a quote's PCK chain. It verifies nothing.
  *
  * @example
- * const { fmspc } = parsePckPlatform(parseQuote(quote).pckChain) // whose TCB info to ask Intel for
+ * const { fmspc } = parsePckPlatform(parseQuote(quote).pckChain) // for a request to Intel's PCS
  */
 export function parsePckPlatform(pckChain: string): PckPlatform {
   const [pck = new Uint8Array()] = parsePem(pckChain)
@@ -49,9 +49,9 @@ function readExtension(value: Bytes): PckPlatform {
   const fields = toFields(parseDer(value, tags.sequence), SGX)
   const tcb = toFields(assertTag(fields.get('2'), tags.sequence), `${SGX}.2`)
   const instance = fields.get('6')
-  toOctets(tcb.get('18'), 16) // CPUSVN: the same SVNs in the platform's own packing
+  toOctets(tcb.get('18'), 16) // CPUSVN: the same SVNs in another format
   toNumber(fields.get('5'), 2, tags.enumerated) // SGX type: standard, scalable, scalable with integrity
-  // Frozen, since the verifier remembers it and hands it out.
+  // Frozen, since the verifier caches it and returns it to callers.
   return Object.freeze({
     ppid: toHex(toOctets(fields.get('1'), 16)),
     components: Object.freeze(Array.from({ length: 16 }, (_, index) => toNumber(tcb.get(String(index + 1)), 255))),

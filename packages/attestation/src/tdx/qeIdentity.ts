@@ -6,7 +6,7 @@ import { type IsvSvnLevel, toIsvSvnLevel } from './tcbInfo.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** Which enclave may sign TD quotes (PCS API v4, "Get TDX QE Identity", `enclaveIdentity` version 2). */
+/** The enclave that may sign TD quotes (Intel PCS API v4, "Get TDX QE Identity", `enclaveIdentity` version 2). */
 export type QeIdentity = {
   issueDate: number
   nextUpdate: number
@@ -40,7 +40,7 @@ export function parseQeIdentity(text: string): QeIdentity {
   }
 }
 
-/** Intel's enclave report check (QVL 4.1.2.9.5–8), and debug off whatever the mask says. */
+/** QVL 4.1.2.9.5–8 (evidence.md, section 6.2). DEBUG must be clear even if the mask ignores it. */
 export function assertIsQuotingEnclave(report: QeReport, identity: QeIdentity) {
   if (!equalsUnderMask(report.miscSelect, identity.miscSelect, identity.miscSelectMask)) throw mismatch('MISCSELECT')
   if (!equalsUnderMask(report.attributes, identity.attributes, identity.attributesMask)) throw mismatch('ATTRIBUTES')

@@ -1,13 +1,13 @@
 import { fromHex, isPlainObject, parseJson } from '@countersign/protocol/core'
 
-/** Typed access to the members of a JSON object that a vendor signed; every fault goes through `fail`. */
+/** Typed access to the members of a JSON object that a vendor signed. Throws errors from `fail`. */
 export type ObjectReader = {
   has(name: string): boolean
   string(name: string): string
   integer(name: string, max: number): number
-  /** Hex of exactly `length` bytes; the vendor writes both cases. */
+  /** Hex of exactly `length` bytes, in upper or lower case: Intel writes both. */
   hex(name: string, length: number): Uint8Array<ArrayBuffer>
-  /** An ISO 8601 time in seconds, Zulu; answers milliseconds. */
+  /** `YYYY-MM-DDThh:mm:ssZ`, in milliseconds. */
   time(name: string): number
   object(name: string): ObjectReader
   /** A non-empty array of objects. */
@@ -71,7 +71,7 @@ function createObjectReader(value: unknown, fail: (details: string) => Error): O
     },
     strings: (name) =>
       array(name).map((item) => {
-        if (typeof item !== 'string') throw fail(`${name} holds something else than strings`)
+        if (typeof item !== 'string') throw fail(`${name} has an entry that is not a string`)
         return item
       }),
   }

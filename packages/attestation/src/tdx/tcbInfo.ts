@@ -4,7 +4,7 @@ import { type ObjectReader, readJson } from './readJson.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** Intel's judgement of the platforms of one FMSPC (PCS API v4, "Get TDX TCB Info", `tcbInfo` version 3). */
+/** The TCB levels of the platforms with one FMSPC (Intel PCS API v4, "Get TDX TCB Info", `tcbInfo` version 3). */
 export type TcbInfo = {
   issueDate: number
   nextUpdate: number
@@ -23,7 +23,7 @@ type TdxModule = { mrSigner: Bytes; attributes: Bytes }
 
 export type TdxModuleIdentity = TdxModule & { id: string; tcbLevels: readonly IsvSvnLevel[] }
 
-/** A status that an SVN of at least `isvSvn` has. */
+/** The status of SVNs from `isvSvn` on. */
 export type IsvSvnLevel = { isvSvn: number; status: string; advisoryIds: readonly string[] }
 
 export type TcbLevel = {
@@ -92,7 +92,7 @@ function toComponents(tcb: ObjectReader, name: string): number[] {
   return components
 }
 
-/** Highest first, by SGX components, PCE SVN, TDX components, as Intel's library orders them; none may stand twice. */
+/** Sorts in descending order by SGX components, PCE SVN and TDX components, as Intel's library. Rejects equal levels. */
 function sortLevels(levels: TcbLevel[]): TcbLevel[] {
   const sorted = levels.toSorted((left, right) => compareLevels(right, left))
   for (const [index, level] of sorted.entries()) {

@@ -17,11 +17,11 @@ import { type Collateral, parseHexCrl, parseHexSignature } from './collateral.ts
 import { parseQeIdentity, type QeIdentity } from './qeIdentity.ts'
 import { parseTcbInfo, type TcbInfo } from './tcbInfo.ts'
 
-/** Collateral that is genuine; `window` says for how long. */
+/** Genuine collateral. It is valid during `window`. */
 export type VerifiedCollateral = {
   root: TrustedRoot
   rootCrl: Crl
-  /** The authority whose PCK certificates `pckCrl` covers. */
+  /** The issuer of `pckCrl` and of PCK certificates. */
   pckCa: Certificate
   pckCrl: Crl
   tcbInfo: TcbInfo
@@ -31,7 +31,7 @@ export type VerifiedCollateral = {
 
 type Context = { reader: CertificateReader; roots: readonly TrustedRoot[]; at: number }
 
-/** Verifies all of the collateral on its own, whatever quote it will judge. */
+/** Verifies collateral independently of a quote (evidence.md, section 5). */
 export async function verifyCollateral(context: Context, collateral: Collateral): Promise<VerifiedCollateral> {
   const { reader, at } = context
   const rootCrl = parseHexCrl(collateral.root_ca_crl)
@@ -71,7 +71,7 @@ export async function verifyCollateral(context: Context, collateral: Collateral)
   return { root: trustedRoot, rootCrl, pckCa, pckCrl, tcbInfo, qeIdentity, window }
 }
 
-/** An Intel JSON document: signed by a TCB signing certificate that the root issued and has not revoked. */
+/** Verifies a JSON text that Intel signed with a TCB signing certificate. The root issued it and has not revoked it. */
 async function verifySignedText(
   context: Context,
   root: Certificate,
@@ -85,7 +85,7 @@ async function verifySignedText(
   },
 ): Promise<Certificate> {
   const { reader } = context
-  // Any certificate under the root could sign otherwise: a platform's own PCK certificate, for example.
+  // Otherwise a PCK certificate, whose key a platform has, could sign this text.
   const [signer, signerRoot] = readPair(reader, document.chain, /^Intel SGX TCB Signing$/)
   // A reader may trust simulated roots too, whose keys are public: they must not sign for real hardware.
   if (!equalBytes(signerRoot.der, root.der)) {

@@ -7,7 +7,7 @@ import { type CertificateReader, intersectWindows, type ValidityWindow, verifyCh
 import type { ParsedQuote } from './parseQuote.ts'
 import { type PckPlatform, parsePckExtension } from './pckCertificate.ts'
 
-/** A platform whose attestation key is certified up to the root; the same for all quotes it makes. */
+/** A platform with a verified chain from the attestation key to the root. All its quotes share it. */
 export type VerifiedPlatform = {
   root: TrustedRoot
   pck: Certificate
@@ -48,7 +48,7 @@ async function verifyQeReport(reader: CertificateReader, pck: Certificate, quote
   throw new QuoteError('qe_report_signature_invalid', 'QE report signature invalid')
 }
 
-/** The quoting enclave vouches for its attestation key: SHA-256(key ‖ auth data), then zeros. */
+/** Report data of the QE: SHA-256(attestation key ‖ authentication data), then 32 zero bytes. */
 async function verifyKeyBinding({ attestationKey, qeAuthData, qeReport }: ParsedQuote) {
   const binding = await digest('SHA-256', concatBytes(attestationKey, qeAuthData))
   const { reportData } = qeReport

@@ -40,7 +40,7 @@ describe('a genuine quote', () => {
     expect(verified.flags).toMatchObject({ debug: false, septVeDisable: true, reservedBits: false, trailingBytes: 0 })
   })
 
-  test('zero padding is reported, and so are other bytes after the quote, each in its own way', async () => {
+  test('reports zero padding and other bytes after the quote', async () => {
     expect((await verify({ trailing: new Uint8Array(70) })).flags).toMatchObject({
       trailingBytes: 70,
       trailingZero: true,
@@ -55,12 +55,12 @@ describe('a genuine quote', () => {
     await expect(verify({}, {}, [...vendorRoots])).rejects.toMatchObject({ code: 'root_not_trusted' })
   })
 
-  test('another seed has another root', async () => {
+  test('rejects the root of another seed', async () => {
     const other = createSimulator({ seed: 'another', at })
     await expect(verify({}, {}, [other.intelRoot])).rejects.toMatchObject({ code: 'root_not_trusted' })
   })
 
-  test('a root with the right hash and another key is not that root', async () => {
+  test('rejects a root with the right hash and another key', async () => {
     const root = { ...simulator.intelRoot, publicKey: toHex(new Uint8Array(91)) }
     await expect(verify({}, {}, [root])).rejects.toMatchObject({ code: 'root_not_trusted' })
   })
@@ -111,7 +111,7 @@ test.each([
 })
 
 describe('a quote that is not genuine', () => {
-  test.each(Object.entries(quoteFaults))('%s is refused with %s', async (fault, code) => {
+  test.each(Object.entries(quoteFaults))('rejects %s with %s', async (fault, code) => {
     await expect(verify({ faults: { [fault]: true } })).rejects.toMatchObject({ name: 'QuoteError', code })
   })
 })
@@ -156,8 +156,8 @@ const collateralFaults: Record<keyof SimulatedCollateralFaults, QuoteErrorCode> 
   tcbSigningExpired: 'certificate_not_in_date',
 }
 
-describe('collateral that does not hold', () => {
-  test.each(Object.entries(collateralFaults))('%s is refused with %s', async (fault, code) => {
+describe('invalid collateral', () => {
+  test.each(Object.entries(collateralFaults))('rejects %s with %s', async (fault, code) => {
     await expect(verify({}, { faults: { [fault]: true } })).rejects.toMatchObject({ name: 'QuoteError', code })
   })
 
@@ -202,7 +202,7 @@ function duplicateFirstLevel(text: string): string {
   return `"tcbLevels":[${JSON.stringify(levels[0])},{"tcb":{"sgx`
 }
 
-describe('QVL 4.1.2.4.17: the converged TCB status', () => {
+describe('QVL 4.1.2.4.17: the TCB status', () => {
   test.each([
     'UpToDate',
     'SWHardeningNeeded',
@@ -212,7 +212,7 @@ describe('QVL 4.1.2.4.17: the converged TCB status', () => {
     'OutOfDateConfigurationNeeded',
     'TDRelaunchAdvised',
     'TDRelaunchAdvisedConfigurationNeeded',
-  ] as const)('%s comes out as such', async (status) => {
+  ] as const)('returns %s', async (status) => {
     expect((await verify({ status })).tcb.status).toBe(status)
   })
 
@@ -224,7 +224,7 @@ describe('QVL 4.1.2.4.17: the converged TCB status', () => {
     [{ qeStatus: 'NotSupported' }, 'tcb_not_supported'],
     [{ moduleStatus: 'NotSupported' }, 'tcb_not_supported'],
     [{ moduleVersion: 9 }, 'tdx_module_mismatch'],
-  ] as const)('%j is refused with %s', async (options, code) => {
+  ] as const)('rejects %j with %s', async (options, code) => {
     await expect(verify(options)).rejects.toMatchObject({ code })
   })
 
@@ -244,11 +244,11 @@ describe('QVL 4.1.2.4.17: the converged TCB status', () => {
     ],
     [{ moduleVersion: 3 }, 'UpToDate', []],
     [{ moduleVersion: 0 }, 'UpToDate', []],
-  ] as const)('%j converges to %s', async (options, status, advisoryIds) => {
+  ] as const)('merges %j to %s', async (options, status, advisoryIds) => {
     expect((await verify(options)).tcb).toMatchObject({ status, advisoryIds })
   })
 
-  test('a relaunch is not advised while the quoting enclave is out of date', async () => {
+  test('advises no relaunch if the quoting enclave is out of date', async () => {
     expect((await verify({ status: 'TDRelaunchAdvised', qeStatus: 'OutOfDate' })).tcb.status).toBe('OutOfDate')
   })
 })

@@ -11,7 +11,7 @@ import { assertIsQuotingEnclave } from './qeIdentity.ts'
 import type { VerifiedCollateral } from './verifyCollateral.ts'
 import type { VerifiedPlatform } from './verifyPlatform.ts'
 
-/** A genuine TDX quote. What policy must still judge is in `tcb`, `flags` and the measurements of `body`. */
+/** A genuine TDX quote. A policy must still check `tcb`, `flags` and the measurements in `body`. */
 export type VerifiedQuote = {
   version: 4 | 5
   body: TdReport
@@ -26,9 +26,9 @@ export type VerifiedQuote = {
   }
   platform: PckPlatform
   flags: QuoteFlags
-  /** What the guest recorded in RTMR3, where an event log came with the quote. */
+  /** The guest's run-time events in RTMR3, if an event log was given. */
   events?: RuntimeEvents
-  /** When this verdict holds with this collateral. */
+  /** When certificates and collateral are valid. */
   validity: ValidityWindow
 }
 
@@ -38,7 +38,7 @@ export type QuoteFlags = TdFlags & {
   trailingZero: boolean
 }
 
-/** Brings quote, platform and collateral together; each of the latter two is already verified on its own. */
+/** Verifies a quote with its verified platform and collateral (evidence.md, section 6). */
 export async function verifyQuote(
   quote: ParsedQuote,
   platform: VerifiedPlatform,
@@ -82,7 +82,7 @@ export async function verifyQuote(
   }
 }
 
-/** The PCK CRL must be of the very authority that issued this PCK certificate: same name and same key. */
+/** The issuer of the PCK CRL must have the name and the key of the issuer of this PCK certificate. */
 function assertCrlCovers(collateral: VerifiedCollateral, { pckCa }: VerifiedPlatform) {
   const isSame =
     equalBytes(collateral.pckCa.subject, pckCa.subject) &&

@@ -19,7 +19,7 @@ export type SelfSignedCertificateParameters = {
   validity: Validity
 }
 
-/** A certificate that says nothing but its key: for TLS whose key is vouched for by a quote. PEM. */
+/** A certificate for TLS with a key that a quote attests, in PEM. It states only the key. */
 export function createSelfSignedCertificate(parameters: SelfSignedCertificateParameters): string {
   const { commonName, publicKey, sign, validity } = parameters
   const name = [['commonName', commonName]] as const

@@ -17,7 +17,7 @@ const element = (tag: string, content: string) =>
   fromHex(tag + (content.length / 2).toString(16).padStart(2, '0') + content)
 
 describe('X.690 §10.1: one encoding of a length', () => {
-  test('short and long forms are read', () => {
+  test('reads short and long forms', () => {
     expect(parseDer(fromHex('0401aa'), tags.octetString).value).toEqual(fromHex('aa'))
     const long = new Uint8Array(3 + 200)
     long.set([0x04, 0x81, 200])
@@ -35,11 +35,11 @@ describe('X.690 §10.1: one encoding of a length', () => {
     ['multi-byte tag', '1f810100'],
     ['a byte after the element', '0401aabb'],
     ['empty', ''],
-  ])('%s is refused', (_, hex) => {
+  ])('rejects %s', (_, hex) => {
     expect(() => parseDer(fromHex(hex), tags.octetString)).toThrow(DerError)
   })
 
-  test('children must fill their parent', () => {
+  test('rejects children that do not fill their parent', () => {
     expect(() => parseChildren(parseDer(fromHex('30040401aa04'), tags.sequence))).toThrow(DerError)
   })
 })
@@ -52,7 +52,7 @@ describe('X.690 §8.3: integers in their shortest form', () => {
     ['0203010000', 65_536],
   ])('%s is %d', (hex, value) => expect(toNumber(parseDer(fromHex(hex), tags.integer), 0xffffff)).toBe(value))
 
-  test.each(['0200', '02020001', '020180', '0202ff80', '020703ffffffffffff'])('%s is refused', (hex) => {
+  test.each(['0200', '02020001', '020180', '0202ff80', '020703ffffffffffff'])('rejects %s', (hex) => {
     expect(() => toNumber(parseDer(fromHex(hex), tags.integer), 0xffffff)).toThrow(DerError)
   })
 })
@@ -82,7 +82,7 @@ describe('RFC 5280 §4.1.2.5: times', () => {
     ['18', '20230101000000.5Z'],
     ['18', '230101000000Z'],
     ['04', '230101000000Z'],
-  ])('%s %s is refused', (tag, text) => {
+  ])('rejects %s %s', (tag, text) => {
     expect(() => toTime(parseDer(element(tag, ascii(text)), Number.parseInt(tag, 16)))).toThrow(DerError)
   })
 })
@@ -95,13 +95,13 @@ describe('object identifiers', () => {
     ['0603883703', '2.999.3'],
   ])('%s is %s', (hex, oid) => expect(toOid(parseDer(fromHex(hex), tags.oid))).toBe(oid))
 
-  test.each(['0600', '06038055', '0603550180', '060380551d', '0607ff8080808080ff'])('%s is refused', (hex) => {
+  test.each(['0600', '06038055', '0603550180', '060380551d', '0607ff8080808080ff'])('rejects %s', (hex) => {
     expect(() => toOid(parseDer(fromHex(hex), tags.oid))).toThrow(DerError)
   })
 })
 
 describe('RFC 3279 §2.2.3: ECDSA signatures', () => {
-  test('r and s are widened, and a high s stays', () => {
+  test('pads r and s, and keeps a high s', () => {
     const s = 'f'.repeat(64)
     expect(toHex(toRawEcdsaSignature(fromHex(`3026020105022100${s}`), 32))).toBe(`${'0'.repeat(63)}5${s}`)
   })
@@ -113,7 +113,7 @@ describe('RFC 3279 §2.2.3: ECDSA signatures', () => {
     ['padded r', '300702020001020101'],
     ['r of 33 bytes', `3027022201${'00'.repeat(33)}020101`],
     ['trailing byte', '300602010102010100'],
-  ])('%s is refused', (_, hex) => {
+  ])('rejects %s', (_, hex) => {
     expect(() => toRawEcdsaSignature(fromHex(hex), 32)).toThrow(DerError)
   })
 })

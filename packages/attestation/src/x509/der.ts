@@ -1,6 +1,6 @@
 /**
- * A strict reader for the Distinguished Encoding Rules (ITU-T X.690 §8–§11): one spelling per value, nothing left over.
- * BER leniency would let an attacker change bytes outside the signed part of a certificate without changing its meaning.
+ * A strict reader for the Distinguished Encoding Rules (ITU-T X.690 §8–§11; evidence.md, section 3.1): one encoding per value. With
+ * BER, an attacker could change bytes outside the signed part of a certificate without changing its meaning.
  */
 
 /** One element: its tag octet, the whole encoding, and the contents octets. */
@@ -25,7 +25,7 @@ export const tags = {
   context: (number: number) => 0xa0 | number,
 } as const
 
-/** Thrown by this reader only; the parsers above it turn it into their own typed error. */
+/** Thrown by this reader. The parsers that use it throw their own errors instead. */
 export class DerError extends Error {
   override name = 'DerError'
 }
@@ -119,7 +119,7 @@ export function toOctets(element: Der | undefined): Uint8Array<ArrayBuffer> {
   return value.subarray(1)
 }
 
-/** RFC 5280 §4.1.2.5: UTCTime to 2049 and GeneralizedTime from 2050, in seconds, Zulu. Answers milliseconds. */
+/** RFC 5280 §4.1.2.5: UTCTime to 2049 and GeneralizedTime from 2050, in seconds, with `Z`. Returns milliseconds. */
 export function toTime(element: Der | undefined): number {
   if (element === undefined) throw new DerError('missing time')
   const text = toAscii(element.value)
@@ -134,10 +134,10 @@ export function toTime(element: Der | undefined): number {
   const fullYear = element.tag === tags.generalizedTime ? year : year < 50 ? 2000 + year : 1900 + year
   const time = Date.UTC(fullYear, month - 1, day, hour, minute, second)
   const date = new Date(time)
-  // Date.UTC rolls over (February 30th); a rolled-over date is malformed.
-  const stands =
+  // Date.UTC rolls over (30 February becomes 2 March); such a date is malformed.
+  const exists =
     date.getUTCMonth() === month - 1 && date.getUTCDate() === day && date.getUTCHours() === hour && second < 60
-  if (!stands || minute > 59) throw new DerError('malformed time')
+  if (!exists || minute > 59) throw new DerError('malformed time')
   return time
 }
 
@@ -174,8 +174,8 @@ export function toOid(element: Der | undefined): string {
 }
 
 /**
- * An ECDSA-Sig-Value (RFC 3279 §2.2.3) as the fixed-width r ‖ s that WebCrypto takes. Both vendors issue signatures with a
- * high s, so none is refused for that; zero and values of n or more fail in the verification itself.
+ * Converts an ECDSA-Sig-Value (RFC 3279 §2.2.3) to the fixed-width r ‖ s for WebCrypto. It accepts a high s, which both vendors
+ * issue. WebCrypto rejects zero and values from n on.
  */
 export function toRawEcdsaSignature(bytes: Uint8Array<ArrayBuffer>, width: number): Uint8Array<ArrayBuffer> {
   const [r, s, ...rest] = parseChildren(parseDer(bytes, tags.sequence)).map((child) => toUnsigned(child))

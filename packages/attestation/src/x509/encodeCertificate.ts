@@ -27,7 +27,7 @@ export type IssuerKey = {
   sign: (message: Uint8Array) => Uint8Array
 }
 
-/** Relative distinguished names in order; a country is a PrintableString, all else UTF8String, as Intel and AMD write them. */
+/** Relative distinguished names in order. As in Intel's and AMD's certificates, a country is a PrintableString, all others UTF8String. */
 export type Name = readonly (readonly [attribute: keyof typeof attributeTypes, value: string])[]
 
 const attributeTypes = {
@@ -72,7 +72,7 @@ export function encodeCertificate(fields: CertificateFields, issuer: IssuerKey):
 export type CrlFields = {
   issuer: Name
   thisUpdate: Date
-  /** RFC 5280 requires one; only a list with a fault has none. */
+  /** Required by RFC 5280. Only faulty lists omit it. */
   nextUpdate: Date | undefined
   /** Serial numbers, all revoked at `thisUpdate` for key compromise as in Intel's lists. */
   revoked: readonly bigint[]
@@ -144,7 +144,7 @@ const keyUsageBits = {
 export const keyUsage = (usage: keyof typeof keyUsageBits) =>
   extension('2.5.29.15', keyUsageBits[usage], { critical: true })
 
-/** `cA` is DEFAULT FALSE, so that of an end entity is an empty sequence. */
+/** `cA` is DEFAULT FALSE, so an end entity has an empty SEQUENCE. */
 export function basicConstraints({ isCa, pathLength }: { isCa: boolean; pathLength?: number }): Bytes {
   const limit = isCa && pathLength !== undefined ? [integer(pathLength)] : []
   return extension('2.5.29.19', sequence(...(isCa ? [boolean(true)] : []), ...limit), { critical: true })

@@ -1,7 +1,7 @@
 import { concatBytes, fromHex } from '@countersign/protocol/core'
 
 /*
- * A DER writer (ITU-T X.690), no more than the simulated certificates need. Every function returns a complete
+ * A DER writer (ITU-T X.690) for the simulated certificates. Every function returns a complete
  * tag-length-value.
  */
 

@@ -84,7 +84,7 @@ test.each([{}, { revoked: ['ask', 'asvk'] }, { faults: { noNextUpdate: true } }]
   },
 )
 
-test('RFC 5280 §4.1.1.2: another algorithm outside than inside is refused', () => {
+test('RFC 5280 §4.1.1.2: rejects two different algorithm fields', () => {
   const [, der] = certificates[0] as [string, Uint8Array<ArrayBuffer>]
   const ecdsaSha256 = Buffer.from('300a06082a8648ce3d040302', 'hex')
   const outer = Buffer.from(der).lastIndexOf(ecdsaSha256)
@@ -94,7 +94,7 @@ test('RFC 5280 §4.1.1.2: another algorithm outside than inside is refused', () 
   expect(() => parseCertificate(changed)).toThrow(expect.objectContaining({ code: 'certificate_malformed' }))
 })
 
-test('a certificate larger than 16 KiB is refused unread', () => {
+test('rejects a certificate larger than 16 KiB without reading it', () => {
   expect(() => parseCertificate(new Uint8Array(16_385))).toThrow(
     expect.objectContaining({ message: 'certificate too large' }),
   )

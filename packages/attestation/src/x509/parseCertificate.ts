@@ -26,7 +26,7 @@ export type SignatureAlgorithm = 'ecdsa-sha256' | 'rsa-pss-sha384'
 
 export type Extension = { critical: boolean; value: Bytes }
 
-/** An X.509 v3 certificate (RFC 5280 §4.1), read strictly. Names are kept as their exact bytes. */
+/** An X.509 v3 certificate (RFC 5280 §4.1; evidence.md, section 3.3). Names are their exact bytes. */
 export type Certificate = {
   der: Bytes
   /** The signed part. */
@@ -55,12 +55,12 @@ const oids = {
   basicConstraints: '2.5.29.19',
 }
 
-/** Extensions that this code understands, so that they may be critical (RFC 5280 §4.2). */
+/** The extensions that may be critical, because this code checks them (RFC 5280 §4.2). */
 const UNDERSTOOD = new Set([oids.keyUsage, oids.basicConstraints])
 
 const NAME_STRINGS: readonly number[] = [tags.utf8String, tags.printableString, tags.ia5String]
 
-// AlgorithmIdentifiers are compared as bytes: the profile has no other parameters.
+// AlgorithmIdentifiers are compared as bytes: no other parameters are allowed.
 const ECDSA_SHA256 = fromHex('300a06082a8648ce3d040302')
 const EC_P256 = fromHex('301306072a8648ce3d020106082a8648ce3d030107')
 const EC_P384 = fromHex('301006072a8648ce3d020106052b81040022')
@@ -121,7 +121,7 @@ export function toSerial(element: Der | undefined): string {
   return toHex(bytes)
 }
 
-/** The algorithm, which must stand the same inside and outside the signed part (RFC 5280 §4.1.1.2). */
+/** The algorithm. It must be the same inside and outside the signed part (RFC 5280 §4.1.1.2). */
 export function toSignatureAlgorithm(inner: Der | undefined, outer: Der | undefined): SignatureAlgorithm {
   const { raw } = assertTag(inner, tags.sequence)
   if (!equalBytes(raw, assertTag(outer, tags.sequence).raw)) throw new DerError('signature algorithms differ')
@@ -173,7 +173,7 @@ export function toExtensions(wrapper: Der | undefined, tag: number = tags.contex
     const parts = parseChildren(assertTag(extension, tags.sequence))
     const oid = toOid(parts[0])
     const critical = parts.length === 3 && toBoolean(assertTag(parts[1], tags.boolean))
-    if (parts.length === 3 && !critical) throw new DerError('default value spelt out')
+    if (parts.length === 3 && !critical) throw new DerError('default value included')
     if (parts.length < 2 || parts.length > 3) throw new DerError('malformed extension')
     if (extensions.has(oid)) throw new DerError(`extension ${oid} twice`)
     extensions.set(oid, { critical, value: assertTag(parts.at(-1), tags.octetString).value })
@@ -181,7 +181,7 @@ export function toExtensions(wrapper: Der | undefined, tag: number = tags.contex
   return extensions
 }
 
-/** The first critical extension that this code does not understand, which makes a certificate unusable. */
+/** The first critical extension that this code does not check. It makes a certificate unusable. */
 export function findUnknownCritical(extensions: ReadonlyMap<string, Extension>): string | undefined {
   for (const [oid, { critical }] of extensions) if (critical && !UNDERSTOOD.has(oid)) return oid
   return undefined

@@ -10,14 +10,14 @@ import {
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** An X.509 v2 certificate revocation list (RFC 5280 §5.1), complete and direct. */
+/** A complete and direct X.509 v2 certificate revocation list (RFC 5280 §5.1; evidence.md, section 3.5). */
 export type Crl = {
   tbs: Bytes
   issuer: Bytes
   thisUpdate: number
-  /** RFC 5280 §5.1.2.5 requires it, but the syntax does not: without it a list would hold for ever. */
+  /** RFC 5280 §5.1.2.5 requires it, but the syntax does not. A list without it would never expire. */
   nextUpdate: number | undefined
-  /** Serial numbers, as `Certificate.serial` spells them. */
+  /** Serial numbers, in the format of `Certificate.serial`. */
   revoked: ReadonlySet<string>
   signatureAlgorithm: SignatureAlgorithm
   signature: Bytes

@@ -5,7 +5,7 @@ const body = Buffer.alloc(100, 7).toString('base64')
 const lines = body.replace(/.{64}(?=.)/g, '$&\n')
 const block = (text: string) => `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----\n`
 
-test('RFC 7468: one or more certificates, with or without the last line feed', () => {
+test('RFC 7468: reads one or more certificates, with or without a last line feed', () => {
   expect(parsePem(block(lines))).toEqual([new Uint8Array(100).fill(7)])
   expect(parsePem(block(lines) + block(lines).trimEnd())).toHaveLength(2)
 })
@@ -27,6 +27,6 @@ test.each([
   ['padding bits set', block(lines.replace(/.(=+)$/, 'x$1'))],
   ['url alphabet', block(lines.replace('B', '-'))],
   ['nothing inside', block('')],
-])('another spelling is refused: %s', (_, text) => {
+])('rejects another spelling: %s', (_, text) => {
   expect(() => parsePem(text)).toThrow(expect.objectContaining({ code: 'certificate_malformed' }))
 })

@@ -5,9 +5,8 @@ const END = '\n-----END CERTIFICATE-----'
 const LINE = 64
 
 /**
- * Cuts a PEM bundle into its certificates, as DER. Only the canonical form passes (RFC 7468 §3 "strict": 64 columns, one
- * line feed, no text in between; base64 with its padding bits zero), since every other spelling is a byte that could be
- * changed unnoticed.
+ * Returns the certificates of a PEM bundle as DER. Accepts only the canonical form (RFC 7468 §3 "strict"; evidence.md, section 3.2):
+ * with other spellings, anyone could change bytes of evidence unnoticed.
  */
 export function parsePem(text: string): Uint8Array<ArrayBuffer>[] {
   return splitPem(text).map(decodePemBlock)
@@ -44,7 +43,7 @@ export function decodePemBlock(body: string): Uint8Array<ArrayBuffer> {
   }
   let binary: string
   try {
-    // atob drops white space and accepts loose padding; the comparison below refuses both.
+    // atob ignores white space and missing padding. The comparison below rejects both.
     binary = atob(base64)
   } catch {
     throw malformed('not base64')

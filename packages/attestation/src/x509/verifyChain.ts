@@ -6,10 +6,7 @@ import { type Certificate, findUnknownCritical, parseCertificate } from './parse
 import type { Crl } from './parseCrl.ts'
 import { decodePemBlock, splitPem } from './pem.ts'
 
-/**
- * Reads certificates for one verification. The same certificate often stands in several chains; it is then parsed, hashed,
- * and its key imported, once.
- */
+/** Reads certificates for one verification. A certificate in several chains is parsed, hashed and its key imported once. */
 export type CertificateReader = {
   /** The certificates of a PEM bundle, in its order. */
   readPem(text: string): Certificate[]
@@ -59,7 +56,7 @@ function getOrCreate<Key, Value>(map: Map<Key, Value>, key: Key, create: () => V
   return value
 }
 
-/** The time span in which a set of facts holds, in milliseconds; both ends count. */
+/** The time in which a set of facts is valid, in milliseconds. Both ends are inclusive. */
 export type ValidityWindow = { notBefore: number; notAfter: number }
 
 export function intersectWindows(windows: readonly ValidityWindow[]): ValidityWindow {
@@ -75,7 +72,7 @@ export function isWithin(window: ValidityWindow, at: number): boolean {
 
 /**
  * Verifies a certificate path, leaf first, up to one of the pinned roots, at a given time (RFC 5280 §6.1 for a path without
- * policies or name constraints). The root must be in the path; it is accepted for its hash, not for its signature.
+ * policies or name constraints; evidence.md, section 3.4). The root must be in the path. Its hash is checked, not its signature.
  */
 export async function verifyChain(
   reader: CertificateReader,
@@ -114,7 +111,7 @@ async function assertSigned(reader: CertificateReader, certificate: Certificate,
   throw invalidChain(`${certificate.commonName} is not signed by ${issuer?.commonName}`)
 }
 
-/** The pinned root that a certificate is. */
+/** The pinned root with this certificate. */
 export async function findRoot(
   reader: CertificateReader,
   certificate: Certificate | undefined,
@@ -129,7 +126,7 @@ export async function findRoot(
   return root
 }
 
-/** Verifies a revocation list: made by `issuer`, and in date. Returns when it holds. */
+/** Verifies that `issuer` signed a revocation list, and that it is in date. Returns when it is valid. */
 export async function verifyCrl(
   reader: CertificateReader,
   { crl, issuer, at }: { crl: Crl; issuer: Certificate; at: number },
@@ -151,15 +148,15 @@ export async function verifyCrl(
   return window
 }
 
-/** From when until when a list holds. One that does not say until when could hide every later revocation. */
+/** When a list is valid. A list without `nextUpdate` could hide every later revocation. */
 export function toCrlWindow({ thisUpdate, nextUpdate }: Crl): ValidityWindow {
   if (nextUpdate === undefined) {
-    throw new QuoteError('crl_without_next_update', 'the revocation list does not say until when it holds')
+    throw new QuoteError('crl_without_next_update', 'the revocation list has no nextUpdate')
   }
   return { notBefore: thisUpdate, notAfter: nextUpdate }
 }
 
-/** Refuses a certificate that its issuer's list names. */
+/** Throws if a list has the serial number of a certificate. */
 export function assertNotRevoked(certificate: Pick<Certificate, 'serial' | 'commonName'>, crl: Crl) {
   if (!crl.revoked.has(certificate.serial)) return
   throw new QuoteError('certificate_revoked', 'certificate revoked', { details: certificate.commonName })
