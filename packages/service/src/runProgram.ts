@@ -5,18 +5,18 @@ import { readSettings } from './readSettings.ts'
 import { type RunningService, type RunServiceDeps, runService } from './runService.ts'
 
 export type Program = {
-  /** As `npm run` knows it. */
+  /** The name of the `npm run` script. */
   name: string
-  /** What it does, in a sentence or two. */
+  /** What it does, in one or two sentences. */
   about: string
 }
 
 export type RunProgramDeps = Omit<RunServiceDeps, 'process'> & {
-  /** The process that runs it; its own by default. */
+  /** Default: the current process. */
   process?: NonNullable<RunServiceDeps['process']> & Pick<NodeJS.Process, 'argv' | 'env' | 'stdout' | 'stderr'>
 }
 
-/** A service as a program: reads its command line, then runs with its settings as `runService` does. */
+/** Runs a service as a program: parses the command line, reads the settings and calls `runService`. */
 export async function runProgram(
   { log, process = globalThis.process }: RunProgramDeps,
   program: Program,
@@ -39,11 +39,11 @@ function toUsage({ name, about }: Program): string {
   return `usage: npm run ${name} -- [--config FILE]
 
 ${about}
-Settings come from the environment; .env.example explains each.
-  --config FILE   takes settings from a file of NAME=VALUE lines too; none may be in both. Refused with NODE_ENV=production
-  --help          says this
+Settings come from the environment. .env.example explains them.
+  --config FILE   also reads settings from a file of NAME=VALUE lines; none may be in both; not with NODE_ENV=production
+  --help          prints this help
 
 Example: npm run ${name} -- --config .env
-Exit codes: 0 stopped, 1 could not start or go on, 2 wrong arguments.
+Exit codes: 0 stopped, 1 failed, 2 invalid arguments.
 `
 }

@@ -4,10 +4,10 @@ import { createLog } from './log.ts'
 const log = createLog()
 
 const about =
-  'Serves the public API: sign-in, wallets, signing and proofs. Without WORKER=off it publishes the proofs too.'
+  'Serves the public API: sign-in, wallets, signing and proofs. Also publishes proofs, unless WORKER=off is set.'
 
 await runProgram({ log }, { name: 'coordinator', about }, async (env) => {
-  // After the arguments are read: it takes a second to load.
+  // Loaded after the arguments are parsed, because loading takes a second.
   const { startCoordinator } = await import('./start.ts')
   return startCoordinator(env, { log })
 })

@@ -10,7 +10,7 @@ import { systemClock } from './system.ts'
 
 const log = createLog()
 
-/** The worker alone, beside any number of coordinators and other workers on one PostgreSQL. */
+/** Starts a separate worker. It shares PostgreSQL with coordinators and other workers. */
 async function start(env: Env): Promise<RunningService> {
   const { databaseUrl, dataDir, metricsPort, config } = readWorkerConfig(env, {
     readFile: (path) => readFileSync(path, 'utf8'),
@@ -49,6 +49,6 @@ async function start(env: Env): Promise<RunningService> {
 }
 
 const about =
-  'Publishes proofs: pins receipts and has the chain point to them. It needs the PostgreSQL of its coordinators.'
+  'Publishes proofs: pins receipts to IPFS and publishes their CIDs on the chain. Uses the PostgreSQL of the coordinators.'
 
 await runProgram({ log }, { name: 'worker', about }, start)

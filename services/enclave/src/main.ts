@@ -205,6 +205,7 @@ async function start(env: Env): Promise<RunningService> {
   }
 }
 
-const about = 'Holds the root secret, derives the keys of wallets and signs with them, for coordinators that it admits.'
+const about =
+  'Holds the root secret, derives the wallets’ keys and signs with them for coordinators that its policy allows.'
 
 await runProgram({ log }, { name: 'enclave', about }, start)

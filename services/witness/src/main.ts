@@ -49,6 +49,6 @@ async function start(env: Env): Promise<RunningService> {
 }
 
 const about =
-  'Cosigns checkpoints of transparency logs that continue what it has seen (c2sp.org/tlog-witness). Its key comes from npm run witness:key.'
+  'Cosigns checkpoints of transparency logs if they continue the last one (c2sp.org/tlog-witness). Create its key with npm run witness:key.'
 
 await runProgram({ log }, { name: 'witness', about }, start)

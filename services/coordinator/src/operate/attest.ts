@@ -24,17 +24,17 @@ import { createSnpRevocations } from '../sign/enclave/health/snpRevocations.ts'
 import type { CollateralCache } from '../store/collateralCache.ts'
 import type { Clock, Random } from '../system.ts'
 
-/** What judges enclaves, and what introduces this coordinator to them. */
+/** Verifies enclaves, and attests this coordinator to them. */
 export type Attestation = {
   verifier: Verifier
   collateral: CollateralStore
   readPlatform: PlatformReader
   selfReport: ReturnType<typeof createSelfReport>
-  /** For each enclave of the settings. */
+  /** Passed to the endpoint of each enclave. */
   endpointDeps: Omit<EnclaveEndpointDeps, 'connections' | 'rootSecrets'>
 }
 
-/** Made from the settings, real or simulated. The first report of its own is there, or has failed, when this resolves. */
+/** Uses real or simulated hardware, as the settings say. Resolves after the first attempt to create the coordinator's report. */
 export async function createAttestation(
   deps: { clock: Clock; random: Random; log: Log; warnOf: WarnOf; collateralCache: CollateralCache },
   config: Config,
@@ -79,7 +79,7 @@ type Hardware = {
   collateral: CollateralStore
 }
 
-/** Real or simulated hardware. The simulator's code is loaded only in mock mode. */
+/** Loads the simulator's code only in mock mode. */
 async function createHardware(
   deps: { clock: Clock; log: Log; warnOf: WarnOf; collateralCache: CollateralCache },
   { isMock, collateralUrl }: { isMock: boolean; collateralUrl: string },

@@ -7,28 +7,28 @@ import type { ConnectionCount } from '../store/openDatabase.ts'
 import type { ProofCount } from '../store/proofs.ts'
 import type { WebhookCount } from '../store/webhooks.ts'
 
-/** What is looked up when somebody asks for the metrics. */
+/** Values that each scrape reads. */
 export type GaugeDeps = {
   now(): number
-  /** `mode` is that of the silicon; `none` for a program that attests nothing. */
+  /** `mode` is the kind of hardware, or `none` for a program without an attestation. */
   info: { program: 'coordinator' | 'worker'; version: string; mode: 'hardware' | 'mock' | 'none' }
-  /** What this process cannot work without: each answers false, or throws, while it is missing. */
+  /** Parts that this process needs. A part is missing if its function returns false or throws. */
   parts: Readonly<Record<string, () => unknown>>
   countOpenProofs(): Promise<ProofCount[]>
   countWebhooks(): Promise<WebhookCount[]>
   countConnections(): ConnectionCount
-  /** Where this process keeps files, if it does. */
+  /** The folder whose disk is measured, if there is one. */
   dataDir: string
-  /** Those of a coordinator. */
+  /** Only for coordinators. */
   signing?: SigningGaugeDeps
-  /** How long one question may take. By default 4 s, below the 10 s that Prometheus waits. */
+  /** Time limit of each read. Default 4 s: Prometheus waits 10 s. */
   waitMs?: number
 }
 
 type SigningGaugeDeps = {
   checkEnclaves(): Promise<readonly { address: string; isUp: boolean }[]>
   listCollateral(): readonly { platform: string; lapsesAt: number }[]
-  /** When the coordinator's attestation of itself lapses. Throws while there is none. */
+  /** When the coordinator's attestation expires. Throws if there is none. */
   attestationLapsesAt(): number
   /** Undefined for a beacon. */
   readEntropy(): EntropyStats | undefined
@@ -38,64 +38,67 @@ type SigningGaugeDeps = {
 const WAIT_MS = 4_000
 
 /**
- * Adds metrics that are numbers of the moment, and returns what reads them anew. A question that fails, or takes too long, leaves its
- * metrics out: no number, rather than the last one.
+ * Adds metrics of the current state, and returns a function that refreshes them. A read that fails or times out omits its metrics instead
+ * of repeating old values.
  */
 export function addGauges(registry: Registry, deps: GaugeDeps): () => Promise<void> {
   const { now, waitMs = WAIT_MS } = deps
   const gauge = createGaugeFactory(registry)
   const info = gauge(
     'countersign_info',
-    'Always 1: the program, its version and its silicon',
+    'Always 1; labels give the program, its version and its hardware mode',
     'program',
     'version',
     'mode',
   )
-  const clock = gauge('countersign_clock_seconds', 'The time of this process, to compare with that of the scraper')
-  const part = gauge('countersign_part_up', 'Whether a part is there that the process cannot work without', 'part')
-  const open = gauge('countersign_open_proofs', 'Proofs that still have somewhere to go', 'status')
+  const clock = gauge(
+    'countersign_clock_seconds',
+    'Clock of this process in seconds since 1970, to compare with the scraper',
+  )
+  const part = gauge('countersign_part_up', '1 if a part that the process needs is available', 'part')
+  const open = gauge('countersign_open_proofs', 'Proofs that are not complete, by status', 'status')
   const oldest = gauge(
     'countersign_oldest_open_proof_seconds',
-    'Age of the oldest proof that still has somewhere to go',
+    'Age of the oldest proof that is not complete, by status',
     'status',
   )
   const webhooks = gauge(
     'countersign_open_webhooks',
-    'Webhooks that are still to be delivered (pending), and that were given up (dead), by receiver; counted up to 10000',
+    'Pending and dead webhooks by receiver; counts up to 10000',
     'receiver',
     'status',
   )
   const oldestWebhook = gauge(
     'countersign_oldest_open_webhook_seconds',
-    'Age of the oldest webhook that is still to be delivered, by receiver',
+    'Age of the oldest pending webhook by receiver',
     'receiver',
   )
   const connections = gauge(
     'countersign_database_connections',
-    'Connections to PostgreSQL that are used or idle, callers that wait for one, and the limit',
+    'PostgreSQL connections in use and idle, callers that wait for one, and the limit',
     'state',
   )
   const free = gauge('countersign_disk_free_bytes', 'Free space on the file system of the data folder')
   const size = gauge('countersign_disk_size_bytes', 'Size of the file system of the data folder')
 
-  const parts = Object.entries(deps.parts).map(([name, question]) => ({
+  const parts = Object.entries(deps.parts).map(([name, isUp]) => ({
     name,
-    askWhetherUp: createQuestion(async () => (await question()) !== false, waitMs),
+    readIsUp: createReader(async () => (await isUp()) !== false, waitMs),
   }))
-  const askProofs = createQuestion(deps.countOpenProofs, waitMs)
-  const askWebhooks = createQuestion(deps.countWebhooks, waitMs)
-  const askDisk = createQuestion(() => statfs(deps.dataDir), waitMs)
+  const findProofs = createReader(deps.countOpenProofs, waitMs)
+  const findWebhooks = createReader(deps.countWebhooks, waitMs)
+  const findDisk = createReader(() => statfs(deps.dataDir), waitMs)
 
   async function readParts() {
-    const asked = parts.map(async ({ name, askWhetherUp }) => {
-      part.set({ part: name }, (await askWhetherUp()) === true ? 1 : 0)
+    const reads = parts.map(async ({ name, readIsUp }) => {
+      part.set({ part: name }, (await readIsUp()) === true ? 1 : 0)
     })
-    await Promise.all(asked)
+    await Promise.all(reads)
   }
   async function readProofs() {
-    const found = await askProofs()
+    const found = await findProofs()
     if (found === undefined) return
-    // Statuses that nothing waits in are zero, not absent.
+    // Reports statuses without proofs as zero.
     for (const status of ['pending_pin', 'pending_onchain'] as const) {
       const { count = 0, oldestAt = now() } = found.find((one) => one.status === status) ?? {}
       open.set({ status }, count)
@@ -103,14 +106,14 @@ export function addGauges(registry: Registry, deps: GaugeDeps): () => Promise<vo
     }
   }
   async function readWebhooks() {
-    for (const { receiver, pending, dead, oldestAt = now() } of (await askWebhooks()) ?? []) {
+    for (const { receiver, pending, dead, oldestAt = now() } of (await findWebhooks()) ?? []) {
       webhooks.set({ receiver, status: 'pending' }, pending)
       webhooks.set({ receiver, status: 'dead' }, dead)
       oldestWebhook.set({ receiver }, Math.max(0, (now() - oldestAt) / 1000))
     }
   }
   async function readDisk() {
-    const found = await askDisk()
+    const found = await findDisk()
     if (found === undefined) return
     free.set(found.bavail * found.bsize)
     size.set(found.blocks * found.bsize)
@@ -120,7 +123,7 @@ export function addGauges(registry: Registry, deps: GaugeDeps): () => Promise<vo
   return async () => {
     gauge.clear()
     info.set(deps.info, 1)
-    // Before anything is waited for: the scraper compares it with when it began.
+    // Set before the first await: the scraper compares it with the start of the scrape.
     clock.set(now() / 1000)
     for (const [state, count] of Object.entries(deps.countConnections())) connections.set({ state }, count)
     await Promise.all([readParts(), readProofs(), readWebhooks(), readDisk(), readSigning?.()])
@@ -131,31 +134,31 @@ function addSigningGauges(registry: Registry, deps: SigningGaugeDeps, waitMs: nu
   const gauge = createGaugeFactory(registry)
   const enclaves = gauge(
     'countersign_enclave_up',
-    'Whether the enclave at an address has attested itself and answers',
+    '1 if the enclave answers and its attestation was accepted',
     'enclave',
   )
   const collateral = gauge(
     'countersign_collateral_lapses_at_seconds',
-    'Until when Intel’s collateral for a platform is in date, in seconds since 1970',
+    'When Intel’s collateral for a platform expires, in seconds since 1970',
     'platform',
   )
   const attestation = gauge(
     'countersign_attestation_lapses_at_seconds',
-    'When the coordinator’s attestation of itself lapses, in seconds since 1970; 0 while there is none',
+    'When the coordinator’s attestation expires, in seconds since 1970; 0 if there is none',
   )
-  const buffered = gauge('countersign_entropy_buffered', 'Entropy samples that are ready')
+  const buffered = gauge('countersign_entropy_buffered', 'Entropy samples in the buffer')
   const witnesses = gauge(
     'countersign_log_witnesses',
-    'Witnesses of a log: those that it names, those of them that are missing, and how many must cosign',
+    'Witnesses of a log: named in the settings, missing, and needed for a quorum',
     'origin',
     'state',
   )
   const counter = (name: string, help: string, ...labelNames: string[]) =>
     new Counter({ name, help, labelNames, registers: [registry] })
-  const samples = counter('countersign_entropy_samples_total', 'Entropy samples, by what became of them', 'outcome')
-  const failures = counter('countersign_entropy_failures_total', 'Requests to the entropy source that failed')
+  const samples = counter('countersign_entropy_samples_total', 'Entropy samples by outcome', 'outcome')
+  const failures = counter('countersign_entropy_failures_total', 'Failed requests to the entropy source')
 
-  const askEnclaves = createQuestion(deps.checkEnclaves, waitMs)
+  const findEnclaves = createReader(deps.checkEnclaves, waitMs)
   function readAttestation(): number {
     try {
       return deps.attestationLapsesAt()
@@ -184,11 +187,11 @@ function addSigningGauges(registry: Registry, deps: SigningGaugeDeps, waitMs: nu
       for (const [state, count] of Object.entries(counts)) witnesses.set({ origin, state }, count)
     }
     attestation.set(readAttestation() / 1000)
-    for (const { address, isUp } of (await askEnclaves()) ?? []) enclaves.set({ enclave: address }, isUp ? 1 : 0)
+    for (const { address, isUp } of (await findEnclaves()) ?? []) enclaves.set({ enclave: address }, isUp ? 1 : 0)
   }
 }
 
-/** Makes gauges that have no value until they are set: one without labels would begin as zero. */
+/** Creates gauges without a value until they are set. Otherwise a gauge without labels starts at zero. */
 function createGaugeFactory(registry: Registry) {
   const clears: (() => void)[] = []
   function create(name: string, help: string, ...labelNames: string[]): Gauge {
@@ -209,16 +212,16 @@ function createGaugeFactory(registry: Registry) {
 }
 
 /**
- * Asks, and answers undefined where that throws or has not answered in time. While an earlier question is open it is waited for, and not
- * asked again: the database may take long to give a connection back.
+ * Returns undefined if the read throws or times out. Waits for an earlier read that is still running instead of starting another one,
+ * because a busy database may take long to free a connection.
  */
-function createQuestion<Answer>(ask: () => Promise<Answer>, waitMs: number): () => Promise<Answer | undefined> {
-  let open: Promise<Answer> | undefined
-  const askOnce = () => {
-    open ??= ask().finally(() => {
-      open = undefined
+function createReader<Value>(read: () => Promise<Value>, waitMs: number): () => Promise<Value | undefined> {
+  let running: Promise<Value> | undefined
+  const readOnce = () => {
+    running ??= read().finally(() => {
+      running = undefined
     })
-    return open
+    return running
   }
-  return () => withinTimeLimit(waitMs, askOnce).catch(() => undefined)
+  return () => withinTimeLimit(waitMs, readOnce).catch(() => undefined)
 }

@@ -35,7 +35,7 @@ async function start(changes: Partial<Parameters<typeof createMetrics>[0]> = {})
   return { metrics, url, read: async () => (await fetch(`${url}/metrics`)).text() }
 }
 
-test('the first scrape has the age of the oldest proof, and zero where nothing waits', async () => {
+test('the first scrape has the age of the oldest proof, and zero for statuses without proofs', async () => {
   const text = await (await start()).read()
   expect(text).toContain('countersign_oldest_open_proof_seconds{status="pending_pin"} 6\n')
   expect(text).toContain('countersign_open_proofs{status="pending_onchain"} 0\n')
@@ -46,7 +46,7 @@ test('the first scrape has the age of the oldest proof, and zero where nothing w
   expect(text).toContain('countersign_oldest_open_webhook_seconds{receiver="hooks.example"} 3\n')
 })
 
-test('without its database a scrape goes on: the part is down, and old numbers are not repeated', async () => {
+test('without the database a scrape succeeds, reports the part as down and omits old values', async () => {
   let isDown = false
   const { read } = await start({
     parts: { database: () => (isDown ? unavailable() : undefined) },
@@ -67,14 +67,14 @@ test.each([
   expect(await (await start({ parts: { log: ask } })).read()).toContain('countersign_part_up{part="log"} 0\n')
 })
 
-test('a part that never answers does not keep the scraper waiting', async () => {
+test('a part that never answers does not delay the scrape', async () => {
   const { read } = await start({ parts: { database: () => new Promise(() => {}) }, waitMs: 1 })
   const text = await read()
   expect(text).toContain('countersign_part_up{part="database"} 0\n')
   expect(text).toContain('countersign_open_proofs{status="pending_pin"} 3\n')
 })
 
-test('what was not read has no number: no disk without a folder, no balance before the first', async () => {
+test('omits values that were not read: no disk without a folder, no balance before the first read', async () => {
   const { read, metrics } = await start({ dataDir: '/nowhere/at/all' })
   const text = await read()
   expect(text).not.toMatch(/^countersign_(disk|publisher)\w+[ {]/m)
@@ -82,7 +82,7 @@ test('what was not read has no number: no disk without a folder, no balance befo
   expect(await read()).toContain('countersign_publisher_affordable_gas{account="0x01"} 5000000\n')
 })
 
-test('failures of ours are zero before the first, so that an increase is seen; those of callers are not listed', async () => {
+test('server errors start at zero, and client errors are not listed until they occur', async () => {
   const { read, metrics } = await start()
   const text = await read()
   for (const code of ['ok', 'enclave_unavailable', 'internal']) {
@@ -96,7 +96,7 @@ test('failures of ours are zero before the first, so that an increase is seen; t
   expect(await read()).toContain('countersign_problems_total{code="internal"} 1\n')
 })
 
-test('a witness that disagrees is zero before the first time: a log that it contradicts is left, and it is not asked again', async () => {
+test('disagreements of witnesses start at zero', async () => {
   const { read, metrics } = await start({ witnesses: ['w1.example'] })
   const before = await read()
   for (const outcome of ['lies', 'contradicts']) {
@@ -108,7 +108,7 @@ test('a witness that disagrees is zero before the first time: a log that it cont
   )
 })
 
-test('a coordinator: enclaves, collateral, entropy and witnesses; its attestation is 0 while there is none', async () => {
+test('a coordinator reports enclaves, collateral, entropy and witnesses, and 0 if it has no attestation', async () => {
   const { read } = await start({
     signing: {
       checkEnclaves: async () => [
@@ -130,7 +130,7 @@ test('a coordinator: enclaves, collateral, entropy and witnesses; its attestatio
       countWitnesses: () => [{ origin: 'log.example/1', named: 3, missing: 1, quorum: 2 }],
     },
   })
-  // Twice: totals are read, not added up.
+  // Scrapes twice: totals must not add up.
   await read()
   const text = await read()
   for (const line of [
@@ -148,7 +148,7 @@ test('a coordinator: enclaves, collateral, entropy and witnesses; its attestatio
   }
 })
 
-test('scrapes at once share one reading, and all have all of it', async () => {
+test('concurrent scrapes share one refresh and get the same values', async () => {
   let count = 0
   const { url } = await start({
     async countOpenProofs() {
@@ -156,7 +156,7 @@ test('scrapes at once share one reading, and all have all of it', async () => {
       return [{ status: 'pending_pin', count: 3, oldestAt: 4_000 }]
     },
   })
-  // On one connection, before the first is answered.
+  // On one connection, before the first answer.
   const { port, hostname } = new URL(url)
   const socket = connect(Number(port), hostname)
   const request = (connection: string) => `GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: ${connection}\r\n\r\n`
@@ -166,7 +166,7 @@ test('scrapes at once share one reading, and all have all of it', async () => {
   expect(count).toBe(1)
 })
 
-test('a question that is still open is not asked again, and its numbers are back with its answer', async () => {
+test('does not repeat a read that is still running, and reports its values when it ends', async () => {
   let count = 0
   const answer = Promise.withResolvers<void>()
   const { read } = await start({
@@ -183,7 +183,7 @@ test('a question that is still open is not asked again, and its numbers are back
   await expect.poll(read).toContain('countersign_open_proofs{status="pending_pin"} 0\n')
 })
 
-test('the clock is that of the beginning of a scrape, however long it takes', async () => {
+test('the clock is the time at the start of the scrape', async () => {
   let time = 10_000
   const { read } = await start({
     now: () => time,
@@ -195,7 +195,7 @@ test('the clock is that of the beginning of a scrape, however long it takes', as
   expect(await read()).toContain('countersign_clock_seconds 10\n')
 })
 
-test('nothing but the metrics is served', async () => {
+test('serves only /metrics', async () => {
   const { url } = await start()
   expect((await fetch(`${url}/`)).status).toBe(404)
 })

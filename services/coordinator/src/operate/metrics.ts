@@ -11,7 +11,7 @@ import type { StageMetrics } from '../publish/worker.ts'
 import type { SigningMetrics } from '../sign/batchSigner.ts'
 import { addGauges, type GaugeDeps } from './gauges.ts'
 
-/** What operators watch; served on a port of its own, which the internet never reaches. */
+/** Metrics for operators, on a separate port that must not be public. */
 type Metrics = SigningMetrics &
   StageMetrics &
   BalanceMetrics &
@@ -21,13 +21,13 @@ type Metrics = SigningMetrics &
     listen(port: number, host: string): Promise<{ stop(): Promise<void> }>
   }
 
-/** Outcomes that are our fault, or `ok`. They are zero before the first, since an increase from nothing to one is none. */
+/** Server errors. They start at zero, because Prometheus sees no increase when a counter first appears. */
 const FAULTS = Object.entries(errorCodes).flatMap(([code, { status }]) => (status >= 500 ? [code] : []))
 
-/** Answers of witnesses that nobody may miss: often the only ones, since a log that too many contradict is left. */
+/** Outcomes that start at zero for the same reason. They often occur only once, before the coordinator abandons the log. */
 const DISAGREEMENTS = ['lies', 'contradicts'] satisfies WitnessAnswer['outcome'][]
 
-/** `witnesses` are the names of those that logs are shown to. */
+/** `witnesses` are the names of the logs' witnesses. */
 export function createMetrics({
   witnesses: names = [],
   ...deps
@@ -44,26 +44,22 @@ export function createMetrics({
 
   const batches = histogram(
     'countersign_sign_batch_size',
-    'Signings sent to the enclave in one call',
+    'Signatures per enclave call',
     [1, 2, 4, 8, 16, 32, 64, 128, 256],
   )
   const signings = histogram(
     'countersign_sign_seconds',
-    'Time of a request for a signature, by its outcome',
+    'Duration of sign requests by outcome',
     [0.05, 0.1, 0.2, 0.5, 1, 2, 5],
     'code',
   )
   for (const code of ['ok', ...FAULTS]) signings.zero({ code })
-  const problems = counter(
-    'countersign_problems_total',
-    'Requests that were answered with a problem, by its code',
-    'code',
-  )
-  // The last is a user's by its status; where many get it, the enclave has another root secret.
+  const problems = counter('countersign_problems_total', 'Failed requests by error code', 'code')
+  // key_binding_mismatch is a client error. If many users get it, the enclave has another root secret.
   for (const code of [...FAULTS, 'key_binding_mismatch']) problems.inc({ code }, 0)
   const stages = counter(
     'countersign_stage_attempts_total',
-    'Attempts of the stages policy, pin, publish and confirm, by their outcome; of retention, receipts that were dropped, or could not be for an hour',
+    'Attempts of the stages policy, pin, publish and confirm by outcome; for retention, receipts that were dropped, or kept because dropping failed for an hour',
     'stage',
     'outcome',
   )
@@ -71,50 +67,45 @@ export function createMetrics({
   stages.inc({ stage: 'retention', outcome: 'kept' }, 0)
   const rounds = histogram(
     'countersign_log_round_seconds',
-    'Time to have a checkpoint cosigned, by the outcome of asking all witnesses at once',
+    'Time to get a checkpoint cosigned, by outcome',
     [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5],
     'outcome',
   )
   const witnesses = counter(
     'countersign_log_witness_answers_total',
-    'What witnesses did with a checkpoint, by witness',
+    'Answers of witnesses to a checkpoint, by witness and outcome',
     'witness',
     'outcome',
   )
   for (const witness of names) for (const outcome of DISAGREEMENTS) witnesses.inc({ witness, outcome }, 0)
-  const sizes = gauge(
-    'countersign_log_size',
-    'Entries of a log that are written, and that are cosigned',
-    'origin',
-    'state',
-  )
+  const sizes = gauge('countersign_log_size', 'Written and cosigned entries of a log', 'origin', 'state')
   const entries = counter(
     'countersign_log_entries_total',
-    'Entries written to logs, by their kind; dropped and unacknowledged ones were not answered',
+    'Entries written to logs, by kind; callers got no signature for dropped and unacknowledged entries',
     'kind',
   )
-  const balance = gauge('countersign_publisher_balance_wei', 'What the publisher has', 'account')
+  const balance = gauge('countersign_publisher_balance_wei', 'Balance of the publisher', 'account')
   const affordable = gauge(
     'countersign_publisher_affordable_gas',
-    'Gas that the publisher can pay for, at what would be bid now',
+    'Gas that the publisher can pay for at the current bid',
     'account',
   )
   const webhooks = counter(
     'countersign_webhook_attempts_total',
-    'Attempts to deliver webhooks, by receiver and outcome: delivered, failed (tried again later) or dead (given up)',
+    'Attempts to deliver webhooks by receiver and outcome: delivered, failed (will retry) or dead (abandoned)',
     'receiver',
     'outcome',
   )
   const refresh = addGauges(registry, deps)
-  let reading: Promise<string> | undefined
-  /** One for all who ask meanwhile: each begins by forgetting what the last one read. */
+  let refreshing: Promise<string> | undefined
+  /** Concurrent scrapes share one refresh, because each refresh clears the gauges first. */
   function read(): Promise<string> {
-    reading ??= refresh()
+    refreshing ??= refresh()
       .then(() => registry.metrics())
       .finally(() => {
-        reading = undefined
+        refreshing = undefined
       })
-    return reading
+    return refreshing
   }
   return {
     observeProblem: (code: CoordinatorErrorCode) => problems.inc({ code }),
