@@ -1,6 +1,6 @@
 import type { Chain } from '../../services/coordinator/src/publish/chain/viemChain.ts'
 import { confirmPublications } from '../../services/coordinator/src/publish/confirm.ts'
-import { createSightings } from '../../services/coordinator/src/publish/confirmRun.ts'
+import { createObservations } from '../../services/coordinator/src/publish/confirmRun.ts'
 import type { Pinner } from '../../services/coordinator/src/publish/ipfs/pinner.ts'
 import { createPinStage } from '../../services/coordinator/src/publish/pin.ts'
 import { createOutages, publishDue } from '../../services/coordinator/src/publish/publish.ts'
@@ -39,7 +39,7 @@ export function createWorkerProcess(outside: Outside, clock: Clock) {
     })
   const ignore = () => {}
   const log = { info: ignore, warn: ignore, error: ignore }
-  const sightings = createSightings()
+  const observations = createObservations()
   const pinStage = createPinStage({
     store: wrap(outside.pinning),
     pinner: wrap(outside.pinner),
@@ -70,7 +70,7 @@ export function createWorkerProcess(outside: Outside, clock: Clock) {
       await publishDue(deps)
     },
     async confirm() {
-      const { open } = await confirmPublications({ ...deps, confirmations: CONFIRMATIONS, sightings })
+      const { open } = await confirmPublications({ ...deps, confirmations: CONFIRMATIONS, observations })
       if (open > 0) await gate(() => outside.insertJobs(CONFIRM_QUEUE, [{}]))
     },
   }

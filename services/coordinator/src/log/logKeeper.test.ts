@@ -272,7 +272,7 @@ describe('an origin that cannot be used', () => {
     const keeper = rig.startKeeper()
     await untilOpen()
     expect(rig.enclave.current?.origin).toBe(SPARE)
-    expect(rig.log.lines.filter(({ msg }) => msg === 'Left a log')).toMatchObject([
+    expect(rig.log.lines.filter(({ msg }) => msg === 'Abandoned a log')).toMatchObject([
       { origin: FIRST, code: 'log_refused', reason: expect.stringContaining('does not know this log') },
     ])
     await sign(keeper)
@@ -294,7 +294,7 @@ describe('an origin that cannot be used', () => {
     await untilOpen()
     expect(rig.enclave.bootId).not.toBe(first)
     expect(rig.enclave.current?.origin).toBe(FIRST)
-    expect(rig.log.lines.map(({ msg }) => msg)).not.toContain('Left a log')
+    expect(rig.log.lines.map(({ msg }) => msg)).not.toContain('Abandoned a log')
   })
 
   test('a quorum that knows it is enough', async () => {
@@ -311,7 +311,7 @@ describe('an origin that cannot be used', () => {
     const keeper = rig.startKeeper()
     await expect.poll(() => rig.observed.rounds.length).toBeGreaterThan(0)
     rig.time.pass(11_000)
-    await expect.poll(() => rig.log.lines.map(({ msg }) => msg)).toContain('Could not keep a log')
+    await expect.poll(() => rig.log.lines.map(({ msg }) => msg)).toContain('Could not run a log')
     expect(keeper.isOpen()).toBe(false)
     expect(keeper.findMissing()).toEqual([
       `log ${FIRST}`,
@@ -365,7 +365,7 @@ describe('an origin that cannot be used', () => {
     await untilOpen()
     await sign(keeper)
     expect(rig.enclave.current?.origin).toBe(FIRST)
-    expect(rig.log.lines.map(({ msg }) => msg)).not.toContain('Left a log')
+    expect(rig.log.lines.map(({ msg }) => msg)).not.toContain('Abandoned a log')
   })
 
   test('a database older than the witnesses: the origin is left, and nothing of it is released', async () => {
@@ -394,7 +394,7 @@ describe('an origin that cannot be used', () => {
     rig.store.restore(saved)
     await expect(sign(keeper)).rejects.toMatchObject({ code: 'log_unavailable' })
     await untilOpenOn(SPARE)
-    expect(rig.log.lines.find(({ msg }) => msg === 'Left a log')).toMatchObject({ origin: FIRST, code: 'log_gap' })
+    expect(rig.log.lines.find(({ msg }) => msg === 'Abandoned a log')).toMatchObject({ origin: FIRST, code: 'log_gap' })
     await sign(keeper)
     expect(kindsOf(SPARE)).toEqual(['boot', 'signature'])
   })
@@ -445,7 +445,7 @@ describe('an origin that cannot be used', () => {
       })
       .toBeGreaterThan(before + 3)
     expect(keeper.isOpen()).toBe(false)
-    const told = rig.log.lines.filter(({ level, msg }) => level === 'error' && msg === 'Could not keep a log')
+    const told = rig.log.lines.filter(({ level, msg }) => level === 'error' && msg === 'Could not run a log')
     expect(told.length).toBe(1)
     for (const { listed } of rig.witnesses) listed.set(LAST, [createSigner(LAST).key])
     await untilOpen()

@@ -60,7 +60,7 @@ export function createLogRunner({ enclave, store, logs, log }: LogRunnerDeps, en
       } catch (error) {
         if (!isOver(error) || origin === own.at(-1)) throw error
         await assertSameBoot(answer)
-        log.error({ msg: 'Left a log', enclave: address, origin, bootId: answer.bootId, ...toReason(error) })
+        log.error({ msg: 'Abandoned a log', enclave: address, origin, bootId: answer.bootId, ...toReason(error) })
       }
     }
   }
@@ -132,7 +132,7 @@ export function createLogRunner({ enclave, store, logs, log }: LogRunnerDeps, en
         const { code, reason } = toReason(error)
         if (state.kind === 'open') state = { ...state, kind: isOver(error) ? 'closed' : 'open' }
         if (lastReason !== `${code} ${reason}`) {
-          const line = { msg: 'Could not keep a log', enclave: address, code, reason }
+          const line = { msg: 'Could not run a log', enclave: address, code, reason }
           // No spare is left: it takes a person.
           if (isOver(error)) log.error(line)
           else log.warn(line)

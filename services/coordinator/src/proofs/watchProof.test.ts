@@ -182,7 +182,7 @@ describe('watching a proof', () => {
     store.isDown = false
     await round()
     expect(statuses()).toEqual(['pending_pin', 'pending_onchain'])
-    expect(time.lines).toEqual([{ msg: 'Could not look for changes of proofs', code: 'database_unavailable' }])
+    expect(time.lines).toEqual([{ msg: 'Could not read changes of proofs', code: 'database_unavailable' }])
   })
 
   test('a proof that cannot be read does not keep the others from being told', async () => {

@@ -83,7 +83,7 @@ export function createProofWatcher(deps: ProofWatcherDeps): ProofWatcher {
       }
     } catch (error) {
       // The listeners go on waiting. One line for each outage is enough.
-      if (!isFailing) log.warn({ msg: 'Could not look for changes of proofs', code: toPublicCode(error) })
+      if (!isFailing) log.warn({ msg: 'Could not read changes of proofs', code: toPublicCode(error) })
       isFailing = true
     } finally {
       isPolling = false

@@ -7,7 +7,7 @@ import { assembleReceipt } from './assembleReceipt.ts'
 const simulator = createReceiptSimulator()
 const issue = await simulator.issue({ signedAt: new Date('2026-06-15T12:00:00.000Z'), treeSize: 5, leafIndex: 2 })
 
-/** As the store has it: without the collateral's CID. */
+/** A signing as the store returns it, without the collateral's CID. */
 type WorkV1 = { records: PinRecords & { version: 1 } }
 function toWork({ records, collateral }: SimulatedIssue): WorkV1 {
   const { collateral: _cid, ...batch } = records.batch
@@ -31,7 +31,7 @@ function codeOf(run: () => unknown): string | undefined {
 }
 
 describe('assembleReceipt', () => {
-  test('makes the receipt that was issued, to the byte, and its collateral', async () => {
+  test('assembles the issued receipt byte for byte, and its collateral', async () => {
     const { receipt, collateral } = assembleReceipt(toWork(issue))
     expect(Buffer.from(receipt.bytes).equals(issue.bytes)).toBe(true)
     expect(receipt.cid).toBe(issue.cid)
@@ -44,7 +44,7 @@ describe('assembleReceipt', () => {
     })
   })
 
-  test('names the collateral that it is given', () => {
+  test('names the given collateral', () => {
     const bytes = new TextEncoder().encode('{"another":"collateral"}')
     const { records } = toWork(issue)
     const { receipt, collateral } = assembleReceipt({ records: { ...records, collateral: bytes } })
@@ -53,14 +53,14 @@ describe('assembleReceipt', () => {
     expect(receipt.cid).not.toBe(issue.cid)
   })
 
-  test('does not depend on the order in which a database answers members', () => {
+  test('does not depend on the order of members', () => {
     const work = toWork(issue)
     const statement = Object.fromEntries(Object.entries(work.records.statement).toReversed())
     const records = { ...work.records, statement: statement as typeof work.records.statement }
     expect(assembleReceipt({ ...work, records }).receipt.cid).toBe(issue.cid)
   })
 
-  test('256 KiB are the most that a receipt has', () => {
+  test('rejects a receipt larger than 256 KiB', () => {
     const room = Math.floor((MAX_RECEIPT_BYTES - issue.bytes.length) / 2)
     const { length } = assembleReceipt(withData(room)).receipt.bytes
     expect(length).toBeLessThanOrEqual(MAX_RECEIPT_BYTES)
@@ -68,7 +68,7 @@ describe('assembleReceipt', () => {
     expect(codeOf(() => assembleReceipt(withData(room + 1)))).toBe('receipt_too_large')
   })
 
-  test('records that make no receipt are refused', () => {
+  test('rejects records that do not form a receipt', () => {
     const work = toWork(issue)
     const batch = { ...work.records.batch, quoteHex: 'zz' }
     expect(codeOf(() => assembleReceipt({ ...work, records: { ...work.records, batch } }))).toBe('receipt_malformed')

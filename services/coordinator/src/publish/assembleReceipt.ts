@@ -21,7 +21,7 @@ import type { PinRecords, PinWork, ReleaseRecords } from '../store/findPins.ts'
 import type { PinningStore } from '../store/pinning.ts'
 import type { Block } from './ipfs/pinner.ts'
 
-/** The blocks that a receipt names, each before the one that names it. */
+/** The blocks that a receipt names. Each comes before the block that names it. */
 type NamedBlocks = { collateral: Block; others: readonly Block[] }
 
 export type ReceiptBlocks = NamedBlocks & { receipt: Block }
@@ -30,8 +30,8 @@ export type ReceiptBlocks = NamedBlocks & { receipt: Block }
 type ReleaseBlocks = Record<'batch' | 'collateral' | 'coordinator' | 'release', Block>
 
 /**
- * A pure function of what the signing transaction stored. Throws `ReceiptError`, such as `receipt_too_large`. A caller with many proofs of
- * one release may keep its blocks.
+ * Assembles a receipt from the stored records only. Throws `ReceiptError`, such as `receipt_too_large`. A caller with many proofs of one
+ * release can cache its blocks with `toBlocks`.
  */
 export function assembleReceipt(
   { records }: Pick<PinWork, 'records'>,
@@ -47,7 +47,7 @@ export function assembleReceipt(
   return { receipt: assembleVersion2(records, shared), ...listNamed(records, shared) }
 }
 
-/** The same without the receipt, which is most of the work. */
+/** Like `assembleReceipt`, but skips the receipt, which is most of the work. */
 export function assembleNamedBlocks(
   { records }: Pick<PinWork, 'records'>,
   toBlocks: (release: ReleaseRecords) => ReleaseBlocks = assembleReleaseBlocks,
@@ -73,7 +73,7 @@ function assembleReleaseBlocks(records: ReleaseRecords): ReleaseBlocks {
   return { batch, collateral, coordinator, release }
 }
 
-/** Makes the blocks of a release once for all proofs that were found together. */
+/** Assembles the blocks of a release once for all proofs that were read together. */
 export function createReleaseAssembler(): (records: ReleaseRecords) => ReleaseBlocks {
   const releases = new WeakMap<ReleaseRecords, ReleaseBlocks>()
   return (records) => {
@@ -100,7 +100,7 @@ function assembleVersion2(records: Version2, { batch, release }: ReleaseBlocks):
   return toBlock(encodeBlock('attestation', attestation))
 }
 
-/** A receipt is public for good: what the rows give must prove that the entry of this statement is in the log. */
+/** A receipt can't be withdrawn, so this checks that its proof shows the statement's entry in the log. */
 function assertInLog({ index, proof, checkpoint }: TlogProof, statement: StatementV2): void {
   const { keyId, signedAt } = statement
   const leaf = toHex(hashLeaf(statement))
@@ -109,12 +109,12 @@ function assertInLog({ index, proof, checkpoint }: TlogProof, statement: Stateme
   assertInclusion({ leaf: entry, index, size, root, proof })
 }
 
-/** Bytes under the CID that is computed here. */
+/** Computes the CID of the bytes. */
 export function toBlock(bytes: Uint8Array<ArrayBuffer>): Block {
   return { cid: toCid(bytes), bytes }
 }
 
-/** The receipt that a proof's rows give today, which may not be the one that was published. Undefined where there is no such proof. */
+/** Rebuilds a receipt from the database. It may differ from the published one. Undefined if there is no such proof. */
 export type RebuildReceipt = (slug: string) => Promise<Block | undefined>
 
 export function createRebuildReceipt({ findPin }: Pick<PinningStore, 'findPin'>): RebuildReceipt {

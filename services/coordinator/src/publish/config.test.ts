@@ -30,12 +30,12 @@ function read(
 }
 
 describe('readPipeline', () => {
-  test('without a chain nothing is published', () => {
+  test('does not publish without a chain', () => {
     expect(read({})).toEqual({ config: undefined, faults: [] })
     expect(read({ RPC_URL: '' })).toEqual({ config: undefined, faults: [] })
   })
 
-  test('an image, which has no embedded node, needs another pinner', () => {
+  test('needs another pinner in an image without the embedded node', () => {
     const hasEmbeddedNode = () => false
     expect(read(chain, { hasEmbeddedNode }).faults).toEqual([
       'IPFS_PINNER: images have no embedded IPFS node; expected kubo or pinata',
@@ -43,7 +43,7 @@ describe('readPipeline', () => {
     expect(read({ ...chain, IPFS_PINNER: 'kubo' }, { hasEmbeddedNode }).faults).toEqual([])
   })
 
-  test('a chain is enough; the rest has defaults', () => {
+  test('needs only a chain; the other settings have defaults', () => {
     expect(read(chain)).toEqual({
       faults: [],
       config: {
@@ -72,12 +72,12 @@ describe('readPipeline', () => {
     },
   )
 
-  test('receipts are kept for ever, unless days are named', () => {
+  test('keeps receipts permanently by default', () => {
     expect(read(chain).config?.retentionMs).toBeUndefined()
     expect(read({ ...chain, RECEIPT_RETENTION_D: '30' }).config?.retentionMs).toBe(2_592_000_000)
   })
 
-  test('with Pinata receipts leave the database only where its list of pins can be asked', () => {
+  test('needs IPFS_PINS_URL to drop receipts with Pinata', () => {
     const env = { ...chain, RECEIPT_RETENTION_D: '30', IPFS_PINNER: 'pinata', IPFS_API_TOKEN: 'token' }
     expect(read(env).faults).toEqual([expect.stringMatching(/^RECEIPT_RETENTION_D: requires IPFS_PINS_URL/)])
     expect(read({ ...env, IPFS_PINS_URL: 'https://api.pinata.cloud/psa' }).faults).toEqual([])
@@ -85,11 +85,11 @@ describe('readPipeline', () => {
     expect(read(kept).faults).toEqual([])
   })
 
-  test('a day’s gas', () => {
+  test('reads the daily gas limit', () => {
     expect(read({ ...chain, PUBLISH_GAS_PER_DAY: '16777216' }).config?.gasPerDay).toBe(16_777_216n)
   })
 
-  test('the key may be in a file', () => {
+  test('reads the key from a file', () => {
     const { PUBLISHER_PRIVATE_KEY: _, ...rest } = chain
     const { config, faults } = read({ ...rest, PUBLISHER_PRIVATE_KEY_FILE: '/key' }, { files: { '/key': `${KEY}\n` } })
     expect(faults).toEqual([])
@@ -139,20 +139,20 @@ describe('readPipeline', () => {
     ['a retention of less than a week', { RECEIPT_RETENTION_D: '6' }, /^RECEIPT_RETENTION_D/],
     ['a retention that is no number', { RECEIPT_RETENTION_D: '30d' }, /^RECEIPT_RETENTION_D/],
     ['an interval of nothing', { CONFIRM_INTERVAL_MS: '0' }, /^CONFIRM_INTERVAL_MS/],
-  ])('%s is one fault, which tells no secret', (_, env, fault) => {
+  ])('reports %s as one fault without secrets', (_, env, fault) => {
     const { faults } = read({ ...chain, ...env }, { files: { '/key': KEY } })
     expect(faults).toEqual([expect.stringMatching(fault)])
     expect(faults.join()).not.toContain('secret-text')
   })
 
-  test('a key file that is not there is a fault', () => {
+  test('reports a missing key file', () => {
     const { PUBLISHER_PRIVATE_KEY: _, ...rest } = chain
     expect(read({ ...rest, PUBLISHER_PRIVATE_KEY_FILE: '/key' }).faults).toEqual([
       'PUBLISHER_PRIVATE_KEY_FILE: cannot be read',
     ])
   })
 
-  test('in production a token does not travel in the clear', () => {
+  test('rejects a token over plain http in production', () => {
     const env = { ...chain, IPFS_PINNER: 'kubo', IPFS_API_URL: 'http://kubo.example:5001' }
     expect(read(env, { mode: 'production' }).faults).toEqual([expect.stringMatching(/^IPFS_API_URL/)])
   })
@@ -161,13 +161,13 @@ describe('readPipeline', () => {
 describe('readWorkerConfig', () => {
   const readFile = () => ''
 
-  test('a worker alone needs PostgreSQL and a chain, and is told both at once', () => {
+  test('reports a missing database and chain at once', () => {
     const { faults } = inspectWorkerConfig({}, { readFile })
     expect(faults.map(({ setting }) => setting)).toEqual(['DATABASE_URL', 'RPC_URL'])
     expect(() => readWorkerConfig({}, { readFile })).toThrow(ConfigError)
   })
 
-  test('with both it starts', () => {
+  test('accepts a database and a chain', () => {
     const env = { ...chain, DATABASE_URL: 'postgres://localhost/countersign' }
     expect(readWorkerConfig(env, { readFile })).toMatchObject({
       databaseUrl: 'postgres://localhost/countersign',

@@ -16,23 +16,23 @@ import {
 import { type PinnerConfig, type PinnerContext, readPinner } from './ipfs/config.ts'
 import { readWebhooks, type WebhookConfig } from './webhook/readWebhooks.ts'
 
-/** What it takes to publish proofs. */
+/** The settings for publishing proofs. */
 export type PipelineConfig = {
   pinner: PinnerConfig
   chain: { rpcUrl: string; chainId: number; contract: Hex; privateKey: Hex; confirmations: number }
-  /** How long a proof that is to be published waits for others. */
+  /** How long a pinned proof waits for others. */
   publishDelayMs: number
-  /** The most gas that new publications may ask for in 24 hours. Undefined: any. */
+  /** The gas limit of all new publications in 24 hours. Undefined: none. */
   gasPerDay: bigint | undefined
   pinDeadlineMs: number
   publishDeadlineMs: number
   confirmIntervalMs: number
   webhooks: WebhookConfig | undefined
-  /** After which receipts of final proofs are on IPFS alone. Undefined: never. */
+  /** When receipts of final proofs leave the database. Undefined: never. */
   retentionMs: number | undefined
 }
 
-/** Publishing is asked for by naming a chain: `RPC_URL`. Without it this process publishes nothing. */
+/** Undefined without `RPC_URL`: then this process doesn't publish. */
 export function readPipeline(env: Env, context: PinnerContext, fault: Fault): PipelineConfig | undefined {
   if (env.RPC_URL === undefined || env.RPC_URL === '') return undefined
   if (env.CHAIN_ID === undefined || env.CHAIN_ID === '') fault('CHAIN_ID', 'missing')
@@ -73,14 +73,14 @@ type WorkerConfig = {
   config: PipelineConfig
 }
 
-/** What the worker needs when it runs alone. */
+/** Reads the settings of a separate worker. */
 export function readWorkerConfig(env: Env, deps: { readFile(path: string): string }): WorkerConfig {
   const { faults, config, ...rest } = inspectWorkerConfig(env, deps)
   if (config === undefined || faults.length > 0) throw new ConfigError(faults)
   return { ...rest, config }
 }
 
-/** The same, with what could be read beside the faults. */
+/** Returns all faults along with the settings that could be read. */
 export function inspectWorkerConfig(
   env: Env,
   { readFile }: { readFile(path: string): string },
@@ -98,7 +98,7 @@ export function inspectWorkerConfig(
   return { databaseUrl, dataDir, metricsPort, config, faults }
 }
 
-/** The PostgreSQL of all coordinators and workers; empty with a fault. */
+/** The database of all coordinators and workers. Empty with a fault. */
 export function readDatabaseUrl(env: Env, readFile: (path: string) => string, fault: Fault): string {
   const databaseUrl = readSecret(env, 'DATABASE_URL', readFile, fault)
   if (databaseUrl === '')
@@ -106,13 +106,13 @@ export function readDatabaseUrl(env: Env, readFile: (path: string) => string, fa
   return databaseUrl ?? ''
 }
 
-/** At least a week: by then an operator has noticed that what was pinned is not there any more. */
+/** At least a week, so that an operator can notice a lost pin before the receipt leaves the database. */
 function readRetention(env: Env, fault: Fault): number | undefined {
   const days = readInteger(env, 'RECEIPT_RETENTION_D', { fallback: undefined, min: 7, max: 36_500 }, fault)
   return days === undefined ? undefined : days * 86_400_000
 }
 
-/** At least what one transaction may ask for on any chain (EIP-7825), so that every publication fits. */
+/** At least the gas limit of one transaction on any chain (EIP-7825), so that every publication fits. */
 function readGasPerDay(env: Env, fault: Fault): bigint | undefined {
   const bounds = { fallback: undefined, min: 2 ** 24, max: Number.MAX_SAFE_INTEGER }
   const gas = readInteger(env, 'PUBLISH_GAS_PER_DAY', bounds, fault)
@@ -127,7 +127,7 @@ function readPrivateKey(env: Env, { readFile }: PinnerContext, fault: Fault): He
   return text as Hex
 }
 
-/** Undefined where no metrics are served. */
+/** Undefined if metrics are off. */
 export function readMetricsPort(env: Env, fault: Fault): number | undefined {
   return readInteger(env, 'METRICS_PORT', { fallback: undefined, min: 0, max: 65_535 }, fault)
 }

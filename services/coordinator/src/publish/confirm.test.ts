@@ -22,7 +22,7 @@ import { PUBLISH_QUEUE } from '../store/jobs.ts'
 import { ChainError } from './chain/chainError.ts'
 import { encodePublish } from './chain/contract.ts'
 import type { Chain } from './chain/viemChain.ts'
-import { createSightings, HOLDING_MS } from './confirmRun.ts'
+import { createObservations, MIN_OBSERVED_MS } from './confirmRun.ts'
 
 const depths = [1, 2, 3, 4, 5]
 const keeps = ['all', 'none'] as const
@@ -45,7 +45,7 @@ describe('confirming', () => {
   const claimOnly = (count: number) => scene.claimOnly(count)
   const send = (count: number) => scene.send(count)
 
-  test('complete after exactly as many blocks as asked; final when the chain says so', async () => {
+  test('completes after the configured confirmations, and finishes when the chain reports finality', async () => {
     await send(2)
     for (let depth = 1; depth < 6; depth++) {
       scene.node.mine()
@@ -62,7 +62,7 @@ describe('confirming', () => {
     await scene.assertEvents()
   })
 
-  test('where the chain tells no finality, depth decides', async () => {
+  test('uses depth if the chain reports no finality', async () => {
     await restage({ finalityDepth: 'none', confirmations: 2 })
     await send(1)
     scene.node.mine(64)
@@ -73,7 +73,7 @@ describe('confirming', () => {
   })
 
   const faults: FakeChainFault[] = ['down', 'slow', 'error', 'garbage', 'truncated', 'oversized']
-  test.each(faults)('the node is %s: nothing moves, and the job is tried again', async (fault) => {
+  test.each(faults)('changes nothing and retries the job if the node is %s', async (fault) => {
     await send(2)
     scene.node.mine(7)
     scene.node.setFault(fault, { delayMs: 5_000 })
@@ -83,7 +83,7 @@ describe('confirming', () => {
     await scene.finish({ complete: 2 })
   })
 
-  test('a node of another chain is believed nothing', async () => {
+  test('ignores a node of another chain', async () => {
     await send(1)
     scene.node.mine(40)
     const { chain } = scene.deps
@@ -92,7 +92,7 @@ describe('confirming', () => {
     expect(await scene.count()).toEqual({ pending_onchain: 1 })
   })
 
-  test('one publication that cannot be read does not hold up the others, and is told', async () => {
+  test('continues after a publication that cannot be read, and logs it', async () => {
     const first = await send(1)
     await send(1)
     scene.node.mine(7)
@@ -107,7 +107,7 @@ describe('confirming', () => {
     await scene.finish({ complete: 2 })
   })
 
-  test('a receipt of a block that is not there is not believed', async () => {
+  test('ignores a receipt whose block does not exist', async () => {
     await restage({ confirmations: 1 })
     await send(2)
     scene.node.holdMempool(true)
@@ -120,7 +120,7 @@ describe('confirming', () => {
     await scene.finish({ complete: 2 })
   })
 
-  test('a receipt without the events is not believed, and nothing of it is ever published again', async () => {
+  test('fails a publication whose receipt lacks its events, and never publishes it again', async () => {
     await send(2)
     scene.node.mine(30)
     const { chain } = scene.deps
@@ -135,9 +135,9 @@ describe('confirming', () => {
     expect(await scene.count()).toEqual({ pending_onchain: 2 })
     scene.pass(DEADLINE_MS)
     await scene.confirm({ chain: blind })
-    // One look says little: a deadline can pass while no worker runs, and a clock can be ahead.
+    // One observation is not enough: the deadline can pass while no worker runs, and a clock can be ahead.
     expect(await scene.count()).toEqual({ pending_onchain: 2 })
-    scene.pass(HOLDING_MS)
+    scene.pass(MIN_OBSERVED_MS)
     await scene.confirm({ chain: blind })
     expect(await scene.proofs()).toMatchObject([
       { status: 'onchain_failed', failure: 'publish_unconfirmed' },
@@ -165,7 +165,7 @@ describe('confirming', () => {
     expect(await scene.count()).toEqual({ complete: 3 })
     await scene.assertEvents()
     scene.node.mine(depth - 1)
-    // Seen where it is, by a run that only watches.
+    // Seen in its block by a run that only watches.
     await scene.confirm()
     scene.node.reorg(depth, { keep })
     scene.pass(15_000)
@@ -179,7 +179,7 @@ describe('confirming', () => {
     expect((await scene.proofs()).map(({ onchainTxHash }) => onchainTxHash)).toEqual([hash, hash, hash])
   })
 
-  test('what is complete and watched is read again only when its block is another', async () => {
+  test('reads a watched publication again only if its block changed', async () => {
     await restage({ confirmations: 1 })
     const [first, second] = [await send(1), await send(2)]
     scene.node.mine()
@@ -206,7 +206,7 @@ describe('confirming', () => {
     await scene.finish({ complete: 3 })
   })
 
-  test('another worker has followed it to another block: what this one has seen does not count', async () => {
+  test('discards its observations if another worker moved the publication to another block', async () => {
     await restage({ confirmations: 1 })
     await send(1)
     scene.node.mine()
@@ -214,7 +214,7 @@ describe('confirming', () => {
     await scene.confirm()
     scene.node.reorg(1)
     scene.node.mine(2)
-    const other = { sightings: createSightings() }
+    const other = { observations: createObservations() }
     await scene.confirm(other)
     await scene.confirm(other)
     await scene.assertEvents()
@@ -223,7 +223,7 @@ describe('confirming', () => {
     await scene.finish({ complete: 1 })
   })
 
-  test('out of the chain after complete, into a gas spike: a replacement brings it back', async () => {
+  test('replaces a complete publication that dropped out of the chain during a gas spike', async () => {
     await restage({ confirmations: 1 })
     const hash = await send(1)
     scene.node.mine()
@@ -235,7 +235,7 @@ describe('confirming', () => {
     expect((await scene.proofs())[0]?.onchainTxHash).not.toBe(hash)
   })
 
-  test('two reorganisations in a row', async () => {
+  test('recovers from two reorganisations in a row', async () => {
     await send(2)
     scene.node.mine(3)
     scene.node.reorg(3)
@@ -244,7 +244,7 @@ describe('confirming', () => {
     await scene.finish({ complete: 2 })
   })
 
-  test('a dropped transaction is sent again, with the same bytes and not too often', async () => {
+  test('resends the same bytes of a dropped transaction, but not too often', async () => {
     const hash = await send(2)
     scene.node.dropTransaction(hash)
     scene.pass(14_999)
@@ -259,7 +259,7 @@ describe('confirming', () => {
     await scene.finish({ complete: 2 })
   })
 
-  test('a replacement is stored, and the original is mined after all', async () => {
+  test('accepts the original if it is mined after a replacement was stored', async () => {
     const hash = await send(2)
     scene.pass(60_000)
     scene.node.setFault('down', SEND)
@@ -271,7 +271,7 @@ describe('confirming', () => {
     expect((await scene.proofs())[0]?.onchainTxHash).toBe(hash)
   })
 
-  test('a gas spike: same nonce and call for more, stored first, mined once', async () => {
+  test('raises fees with the same nonce and call during a gas spike', async () => {
     const hash = await send(2)
     const [original] = scene.node.mempool()
     scene.node.setBaseFee(50n * gwei)
@@ -289,7 +289,7 @@ describe('confirming', () => {
     expect(scene.node.transactions()).toHaveLength(1)
   })
 
-  test('a gas spike with several waiting: all are raised at once', async () => {
+  test('raises all waiting publications at once during a gas spike', async () => {
     for (let count = 0; count < 3; count++) await send(1)
     scene.node.setBaseFee(50n * gwei)
     scene.node.mine()
@@ -300,7 +300,7 @@ describe('confirming', () => {
     await scene.finish({ complete: 3 })
   })
 
-  test('waiting behind an earlier nonce is no reason to pay more', async () => {
+  test('does not raise fees of a publication that waits for an earlier nonce', async () => {
     await send(1)
     await send(1)
     scene.node.holdMempool(true)
@@ -311,7 +311,7 @@ describe('confirming', () => {
     await scene.finish({ complete: 2 })
   })
 
-  test('stuck at market prices: the bid ends at four times the market', async () => {
+  test('bids at most four times the market', async () => {
     await send(1)
     scene.node.holdMempool(true)
     for (let minute = 0; minute < 40; minute++) {
@@ -326,7 +326,7 @@ describe('confirming', () => {
     await scene.finish({ complete: 1 })
   })
 
-  test('a nonce gap: the earlier one, which the node has dropped, goes first', async () => {
+  test('resends the earlier transaction first if the node dropped it', async () => {
     const dropped = await send(1)
     await send(1)
     scene.node.dropTransaction(dropped)
@@ -341,7 +341,7 @@ describe('confirming', () => {
     await scene.finish({ complete: 2 })
   })
 
-  test('everything unsent goes in the order of nonces, and stops where the node does not answer', async () => {
+  test('sends unsent transactions in nonce order, and stops if the node does not answer', async () => {
     for (let count = 0; count < 3; count++) await claimOnly(1)
     scene.node.setFault('down', { ...SEND, count: 1 })
     await scene.confirm()
@@ -353,7 +353,7 @@ describe('confirming', () => {
 
   const countSends = () => scene.node.requests.eth_sendRawTransaction ?? 0
 
-  test('an account that cannot pay: one attempt in a run, and with funds everything goes', async () => {
+  test('tries once per run if the account cannot pay, and continues with funds', async () => {
     for (let count = 0; count < 3; count++) await claimOnly(1)
     scene.node.setBalance(publisher, 1n)
     const before = countSends()
@@ -365,7 +365,7 @@ describe('confirming', () => {
     await scene.finish({ complete: 3 })
   })
 
-  test('an earlier account that cannot pay does not hold up the present one', async () => {
+  test('continues with the current account if an earlier one cannot pay', async () => {
     await claimOnly(1)
     scene.node.setPublisher(stranger)
     scene.deps.chain = scene.connect({ privateKey: strangerKey })
@@ -375,7 +375,7 @@ describe('confirming', () => {
     expect(scene.node.mempool()).toMatchObject([{ from: stranger }])
   })
 
-  test('a nonce that is used, where the node looks at the balance first: what comes later is sent', async () => {
+  test('sends later transactions if a node checks the balance before a used nonce', async () => {
     await claimOnly(1)
     await scene.node.sendFromElsewhere({ privateKey: publisherKey })
     await claimOnly(1)
@@ -390,7 +390,7 @@ describe('confirming', () => {
     expect(scene.node.mempool()).toMatchObject([{ nonce: 1 }])
   })
 
-  test('what somebody waits for is asked for before what is complete', async () => {
+  test('checks pending publications before complete ones', async () => {
     await send(1)
     scene.node.mine(6)
     await scene.confirm()
@@ -403,9 +403,9 @@ describe('confirming', () => {
       getReceipt: (hash) => chain.getReceipt(hash).finally(() => asked.push(hash)),
       getBlockHash: (number) => chain.getBlockHash(number).finally(() => asked.push(`block ${number}`)),
     }
-    const sightings = createSightings()
-    await scene.confirm({ chain: watched, sightings })
-    await scene.confirm({ chain: watched, sightings })
+    const observations = createObservations()
+    await scene.confirm({ chain: watched, observations })
+    await scene.confirm({ chain: watched, observations })
     expect(asked.slice(-3)).toEqual([waiting, 'block 7', 'block 1'])
   })
 
@@ -413,7 +413,7 @@ describe('confirming', () => {
     await claimOnly(3)
     await scene.node.sendFromElsewhere({ privateKey: publisherKey })
     await scene.confirm()
-    scene.pass(HOLDING_MS - 1)
+    scene.pass(MIN_OBSERVED_MS - 1)
     for (let block = 0; block < 17; block++) {
       scene.node.mine()
       await scene.confirm()
@@ -434,25 +434,25 @@ describe('confirming', () => {
     ])
   })
 
-  test('a nonce used from elsewhere in the place of one that waits', async () => {
+  test('handles a nonce that another sender used before a waiting publication', async () => {
     await send(2)
     await scene.node.sendFromElsewhere({ privateKey: publisherKey })
     await scene.finish({ complete: 2 })
     expect(scene.node.transactions()).toHaveLength(2)
   })
 
-  test('a restart makes the decision wait longer, never shorter', async () => {
+  test('waits longer after a restart, never shorter', async () => {
     await claimOnly(1)
     await scene.node.sendFromElsewhere({ privateKey: publisherKey })
     for (let block = 0; block < 40; block++) {
-      await scene.confirm({ sightings: createSightings() })
+      await scene.confirm({ observations: createObservations() })
       scene.node.mine()
     }
     expect(await scene.publications()).toMatchObject([{ status: 'pending' }])
     await scene.finish({ complete: 1 })
   })
 
-  test('used from elsewhere, and that is undone by a reorganisation: ours is mined', async () => {
+  test('mines our transaction if a reorganisation removes another sender’s', async () => {
     await claimOnly(1)
     await scene.node.sendFromElsewhere({ privateKey: publisherKey })
     await scene.confirm()
@@ -520,14 +520,14 @@ describe('confirming', () => {
           scene.pass(hour / 4)
         }
         expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 3 }])
-        expect(scene.lines).toContainEqual({ msg: 'Kept a publication whose events are on the chain', hash, count: 3 })
+        expect(scene.lines).toContainEqual({ msg: 'Found events of a publication whose transaction is missing', hash, count: 3 })
         remember()
         await scene.finish({ complete: 3 })
         expect(scene.node.events()).toHaveLength(3)
       },
     )
 
-    test('its events as well, at both ends of an hour in which the worker slept', async () => {
+    test('its events too, before and after an hour in which the worker slept', async () => {
       await restage({ finalityDepth: 0 })
       const hash = await send(1)
       scene.node.mine()
@@ -541,7 +541,7 @@ describe('confirming', () => {
       await scene.finish({ complete: 1 })
     })
 
-    test('and cannot be asked for events: nothing is let go', async () => {
+    test('and rejects event searches: no proof is released', async () => {
       const hash = await send(1)
       scene.node.mine()
       const remember = scene.node.forget(hash)
@@ -553,7 +553,7 @@ describe('confirming', () => {
       scene.node.setFault('error', { methods: ['eth_getLogs'] })
       expect(await scene.confirm()).toEqual({ open: 1 })
       expect(scene.lines).toContainEqual({
-        msg: 'Could not look for events',
+        msg: 'Could not search for events',
         code: 'chain_unavailable',
         reason: 'eth_getLogs: status 500',
       })
@@ -564,7 +564,7 @@ describe('confirming', () => {
     })
   })
 
-  test('a receipt that says reverted, but the events are on the chain: nothing is let go', async () => {
+  test('releases no proof if a receipt says reverted but the events are on the chain', async () => {
     const hash = await send(2)
     scene.node.mine()
     const { chain } = scene.deps
@@ -581,18 +581,18 @@ describe('confirming', () => {
       scene.pass(12_000)
     }
     expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 2 }])
-    expect(scene.lines).toContainEqual({ msg: 'Kept a publication whose events are on the chain', hash, count: 2 })
+    expect(scene.lines).toContainEqual({ msg: 'Found events of a publication whose transaction is missing', hash, count: 2 })
     await scene.finish({ complete: 2 })
     expect(scene.node.events()).toHaveLength(2)
   })
 
-  test('a revert of proofs some of whose events are there comes to an end, and is not searched for all the time', async () => {
+  test('fails a reverted publication with some events on the chain, without constant searches', async () => {
     const [first] = await scene.addProofs(3)
     await scene.publish()
     scene.node.setPublisher(stranger)
     scene.node.mine(20)
     scene.node.setPublisher(publisher)
-    // Its event, by another hand.
+    // Its event, published by another sender.
     if (first === undefined) throw new Error('no proof')
     const data = encodePublish([{ wallet: first.wallet, txHash: first.txHash, ipfsCid: first.cid }])
     await scene.node.sendFromElsewhere({ privateKey: publisherKey, to: scene.node.contract, data })
@@ -604,13 +604,13 @@ describe('confirming', () => {
     expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 3 }])
     scene.pass(DEADLINE_MS)
     await scene.confirm()
-    scene.pass(HOLDING_MS)
+    scene.pass(MIN_OBSERVED_MS)
     await scene.confirm()
     expect(await scene.publications()).toMatchObject([{ status: 'reverted', proofs: 3 }])
     expect((await scene.proofs()).map(({ failure }) => failure)).toEqual(Array(3).fill('publish_unconfirmed'))
   })
 
-  test('a node that cannot be asked for events: what reverted waits, and what comes after it is complete', async () => {
+  test('keeps a reverted publication waiting if events cannot be searched, and completes later ones', async () => {
     const { chain } = scene.deps
     const trusting: Chain = { ...chain, estimateGas: async () => 200_000n }
     scene.node.setPublisher(stranger)
@@ -628,9 +628,9 @@ describe('confirming', () => {
     await scene.confirm()
     expect((await scene.publications()).map(({ status }) => status)).toEqual([...Array(4).fill('pending'), 'confirmed'])
     expect(await scene.count()).toEqual({ pending_onchain: 4, complete: 2 })
-    // Once in the run, not for each.
+    // Searches once per run.
     expect((scene.node.requests.eth_getLogs ?? 0) - before).toBe(1)
-    // What was not asked for is asked for next, so that one that always fails does not starve the others.
+    // The next run starts with the others, so that one that always fails does not starve them.
     scene.node.setFault()
     await scene.confirm()
     expect((await scene.publications()).map(({ status }) => status)).toEqual([
@@ -641,7 +641,7 @@ describe('confirming', () => {
     await scene.finish({ onchain_failed: 4, complete: 2 })
   })
 
-  test('a node without receipts, after complete', async () => {
+  test('keeps a complete publication if the node has no receipts', async () => {
     await send(1)
     scene.node.mine(6)
     await scene.confirm()
@@ -653,10 +653,10 @@ describe('confirming', () => {
     expect(scene.node.transactions()).toHaveLength(1)
   })
 
-  test('a nonce that nobody has, below ours: filled after many blocks', async () => {
+  test('fills a nonce gap after many blocks', async () => {
     await scene.node.sendFromElsewhere({ privateKey: publisherKey })
     await send(1)
-    // What used nonce 0 is forgotten.
+    // Removes the transaction that used nonce 0.
     scene.node.reorg(1, { keep: 'none' })
     await scene.live(17)
     expect(await scene.publications()).toMatchObject([{ nonce: 1 }])
@@ -667,7 +667,7 @@ describe('confirming', () => {
     ])
   })
 
-  test('mined and reverted: nothing is let go before it is final; then halves', async () => {
+  test('splits a reverted publication, but not before it is final', async () => {
     const hash = await send(5)
     scene.node.setPublisher(stranger)
     scene.node.mine(8)
@@ -684,7 +684,7 @@ describe('confirming', () => {
     expect((await scene.publications()).map(({ proofs }) => proofs)).toEqual([0, 3, 2])
   })
 
-  test('mined and reverted, then undone by a reorganisation: the same transaction succeeds', async () => {
+  test('completes a reverted publication if it succeeds after a reorganisation', async () => {
     await send(4)
     scene.node.setPublisher(stranger)
     scene.node.mine(7)
@@ -695,7 +695,7 @@ describe('confirming', () => {
     expect(scene.node.transactions()).toHaveLength(1)
   })
 
-  test('one proof alone, mined and reverted', async () => {
+  test('fails a single proof that reverted', async () => {
     const [bad] = await scene.addProofs(1)
     await scene.publish()
     scene.node.revertFor(bad?.txHash ?? '0x')
@@ -722,7 +722,7 @@ describe('confirming', () => {
     },
   )
 
-  test('one bad proof that only the chain finds: halves of halves until it is alone', async () => {
+  test('halves a group until only the bad proof fails', async () => {
     const proofs = await scene.addProofs(10)
     const bad = proofs[3]?.txHash ?? '0x'
     const { chain } = scene.deps
@@ -737,12 +737,12 @@ describe('confirming', () => {
     await scene.finish({ complete: 9, onchain_failed: 1 })
   })
 
-  test('the deadline: a cancel uses the nonce up, and the proofs fail', async () => {
+  test('cancels a publication after its deadline, and its proofs fail', async () => {
     const hash = await send(2)
     scene.node.holdMempool(true)
-    scene.pass(DEADLINE_MS - HOLDING_MS)
+    scene.pass(DEADLINE_MS - MIN_OBSERVED_MS)
     await scene.confirm()
-    scene.pass(HOLDING_MS - 1)
+    scene.pass(MIN_OBSERVED_MS - 1)
     await scene.confirm()
     expect(scene.node.mempool()).toMatchObject([{ to: scene.node.contract }])
     scene.pass(1)
@@ -752,7 +752,7 @@ describe('confirming', () => {
     scene.node.holdMempool(false)
     scene.node.mine(8)
     await scene.confirm()
-    // A cancel that could still be undone decides nothing.
+    // Waits until the cancel is final.
     expect(await scene.count()).toEqual({ pending_onchain: 2 })
     await scene.finish({ onchain_failed: 2 })
     expect(await scene.publications()).toMatchObject([{ status: 'cancelled' }])
@@ -761,7 +761,7 @@ describe('confirming', () => {
     expect(scene.node.transactions().map((item) => item.hash)).not.toContain(hash)
   })
 
-  test('the deadline: a cancel that is stuck is raised too', async () => {
+  test('raises a stuck cancel', async () => {
     await send(1)
     scene.node.setBaseFee(20n * gwei)
     await scene.passDeadline()
@@ -778,7 +778,7 @@ describe('confirming', () => {
     await scene.finish({ onchain_failed: 1 })
   })
 
-  test('the deadline: the original is mined before the cancel arrives, and wins', async () => {
+  test('completes if the original is mined before the cancel', async () => {
     const hash = await send(2)
     await scene.passDeadline()
     scene.node.setFault('down', SEND)
@@ -790,7 +790,7 @@ describe('confirming', () => {
     expect((await scene.proofs())[0]?.onchainTxHash).toBe(hash)
   })
 
-  test('the deadline: original, reorganisation, cancel: only what is final counts', async () => {
+  test('decides between original and cancel only by the final transaction', async () => {
     await send(2)
     await scene.passDeadline()
     scene.node.setFault('down', SEND)
@@ -804,16 +804,16 @@ describe('confirming', () => {
     expect(scene.node.events()).toEqual([])
   })
 
-  describe('the deadline, seen unmined for less than half an hour: sent, not cancelled', () => {
+  describe('after the deadline, but observed unmined for less than half an hour: sends instead of cancelling', () => {
     const kinds = async () => (await scene.publications())[0]?.transactions.map(({ kind }) => kind)
 
-    test('no worker ran until after it, or the clock of one of two is a day off', async () => {
+    test('if no worker ran before it, or one of two clocks is a day off', async () => {
       await claimOnly(2)
       scene.node.holdMempool(true)
       scene.pass(DEADLINE_MS)
       await scene.confirm()
       expect(scene.node.mempool()).toMatchObject([{ to: scene.node.contract }])
-      scene.pass(HOLDING_MS - 1)
+      scene.pass(MIN_OBSERVED_MS - 1)
       await scene.confirm()
       expect(await kinds()).not.toContain('cancel')
       scene.pass(1)
@@ -821,7 +821,7 @@ describe('confirming', () => {
       expect((await kinds())?.at(-1)).toBe('cancel')
     })
 
-    test('unless the deadline itself is shorter', async () => {
+    test('unless the deadline is shorter', async () => {
       const publishDeadlineMs = 60_000
       await send(2)
       scene.node.holdMempool(true)
@@ -834,7 +834,7 @@ describe('confirming', () => {
       expect((await kinds())?.at(-1)).toBe('cancel')
     })
 
-    test('the clock of the worker that watches it is put a day ahead', async () => {
+    test('if the clock of the observing worker jumps a day ahead', async () => {
       await send(2)
       await scene.confirm()
       scene.pass(DEADLINE_MS)
@@ -843,7 +843,7 @@ describe('confirming', () => {
       await scene.finish({ complete: 2 })
     })
 
-    test('a reorganisation takes it out of the chain after the deadline', async () => {
+    test('if a reorganisation removes it after the deadline', async () => {
       await send(2)
       await scene.passDeadline()
       scene.node.mine(2)
@@ -855,7 +855,7 @@ describe('confirming', () => {
     })
   })
 
-  test('the deadline for many: none is left behind', async () => {
+  test('fails all proofs of many overdue publications', async () => {
     await claimOnly(1)
     for (let count = 0; count < 3; count++) await send(1)
     await scene.passDeadline()
@@ -865,7 +865,7 @@ describe('confirming', () => {
     )
   })
 
-  test('a confirmer frozen before it sends a cancel, woken when the original is final', async () => {
+  test('survives a worker that freezes before it sends a cancel until the original is final', async () => {
     await send(2)
     await scene.passDeadline()
     const { chain, frozen, wake } = createFreeze(scene.deps.chain)
@@ -890,17 +890,17 @@ describe('confirming', () => {
       scene.deps.chain = chain
     }
 
-    test('a publication that is mined is left alone, and said to be', async () => {
+    test('skips a mined publication and logs it', async () => {
       await send(1)
       scene.node.mine(20)
       const { chain } = scene.deps
       await scene.confirm({ chain: { ...chain, contract: other } })
       expect(await scene.count()).toEqual({ pending_onchain: 1 })
-      expect(scene.lines).toContainEqual(expect.objectContaining({ msg: 'Left a publication of another contract' }))
+      expect(scene.lines).toContainEqual(expect.objectContaining({ msg: 'Skipped a publication of another contract' }))
       await scene.finish({ complete: 1 })
     })
 
-    test('what is not mined is sent again, and raised, so that later nonces are mined', async () => {
+    test('resends and raises an unmined publication, so that later nonces are mined', async () => {
       await claimElsewhere(1)
       await send(1)
       expect(scene.node.mempool().map(({ nonce }) => nonce)).toEqual([0, 1])
@@ -911,19 +911,19 @@ describe('confirming', () => {
       scene.node.mine(20)
       await scene.confirm()
       await scene.confirm()
-      // Whether its events are there, this worker cannot see.
+      // This worker cannot see its events.
       expect((await scene.publications()).map(({ status }) => status)).toEqual(['pending', 'final'])
       expect(scene.node.transactions()).toMatchObject([{ to: other }, { to: scene.node.contract }])
     })
 
-    test('after the deadline a cancel uses the nonce up, and needs no events', async () => {
+    test('cancels after the deadline, which needs no events', async () => {
       await claimElsewhere(1)
       await scene.passDeadline()
       await scene.finish({ onchain_failed: 1 })
       expect(await scene.publications()).toMatchObject([{ status: 'cancelled' }])
     })
 
-    test('a nonce used from elsewhere is not lost, because events could be there', async () => {
+    test('does not give up a nonce that another sender used, because its events may exist', async () => {
       await claimElsewhere(1)
       await scene.node.sendFromElsewhere({ privateKey: publisherKey })
       for (let round = 0; round < 40; round++) {
@@ -934,7 +934,7 @@ describe('confirming', () => {
       expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 1 }])
     })
 
-    test('what is complete is followed until it is final', async () => {
+    test('follows a complete publication until it is final', async () => {
       await send(1)
       scene.node.mine(6)
       await scene.confirm()
@@ -950,7 +950,7 @@ describe('confirming', () => {
     })
   })
 
-  test('another account in the configuration: what the old one sent is sent again and confirmed', async () => {
+  test('resends and confirms the old account’s transactions after an account change', async () => {
     await claimOnly(2)
     scene.pass(60_000)
     const chain = scene.connect({ privateKey: strangerKey })
@@ -962,13 +962,13 @@ describe('confirming', () => {
     await scene.assertEvents()
   })
 
-  test('another account in the configuration, and a thief of the old key used its nonce: the new one publishes', async () => {
+  test('publishes with the new account if a thief of the old key used its nonce', async () => {
     await claimOnly(2)
     await scene.node.sendFromElsewhere({ privateKey: publisherKey })
     scene.node.setPublisher(stranger)
     scene.deps.chain = scene.connect({ privateKey: strangerKey })
     await scene.confirm()
-    scene.pass(HOLDING_MS - 1)
+    scene.pass(MIN_OBSERVED_MS - 1)
     scene.node.mine(40)
     await scene.confirm()
     expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 2 }])
@@ -979,7 +979,7 @@ describe('confirming', () => {
     expect(scene.node.transactions().at(-1)).toMatchObject({ from: stranger, nonce: 0 })
   })
 
-  describe('a crash at any call, then run again: the right end, one event at most', () => {
+  describe('after a crash at any call, the next run ends correctly with at most one event', () => {
     const stories: Record<string, { prepare: () => Promise<void>; end: Record<string, number> }> = {
       'to be sent': { prepare: () => claimOnly(2), end: { complete: 2 } },
       'to be confirmed': {
@@ -1040,7 +1040,7 @@ describe('confirming', () => {
           await scene.node.sendFromElsewhere({ privateKey: publisherKey })
           await scene.confirm()
           scene.node.mine(18)
-          scene.pass(HOLDING_MS)
+          scene.pass(MIN_OBSERVED_MS)
         },
         end: { complete: 2 },
       },

@@ -5,32 +5,31 @@ import type { Call, Chain, Fees } from './chain/viemChain.ts'
 import {
   type ConfirmDeps,
   findMined,
-  HOLDING_MS,
+  MIN_OBSERVED_MS,
   isDeep,
   isDueAgain,
   isFinal,
   isOverdue,
   isPast,
-  lookForEvents,
+  searchEvents,
   type Mined,
-  noteHolding,
+  observe,
   type Run,
   startRun,
 } from './confirmRun.ts'
 import { withMargin } from './publish.ts'
 
-/** One publication that cannot be read must not stop the others; a chain that is down is not asked for each. */
+/** One unreadable publication must not stop the others, but a chain that is down must not be asked for each. */
 const MAX_FAILURES = 3
 
 /**
- * Checks every publication that is not final, in the order of nonces: completes what is mined and deep enough, and sends the
- * rest again. Only stored bytes are sent, and a replacement has the nonce of what it replaces, so whatever is sent, and however
- * often, one of them is mined at most.
+ * Checks every publication that isn't final, in the order of nonces. Completes those that are mined and deep enough, and sends the others
+ * again. It sends only stored bytes, and a replacement reuses the nonce, so at most one transaction per publication is mined.
  *
- * Two decisions cannot be taken back, because they let a proof go into another nonce: that a transaction reverted, and that a
- * nonce was used by another sender. They wait for finality; so does everything about a publication that a cancel competes with.
+ * Two decisions are irreversible, because they move proofs to another nonce: that a transaction reverted, and that another sender used the
+ * nonce. They wait for finality. So does every decision about a publication with a competing cancel.
  *
- * Throws what the job queue should try again.
+ * Throws errors that the job queue should retry.
  */
 export async function confirmPublications(deps: ConfirmDeps): Promise<{ open: number }> {
   const { store, chain, log } = deps
@@ -38,11 +37,11 @@ export async function confirmPublications(deps: ConfirmDeps): Promise<{ open: nu
   if (publications.length === 0) return { open: 0 }
   const run = await startRun(deps, publications)
   const ids = new Set(publications.map(({ id }) => id))
-  const { taken, unmined, missed, searched, watched } = run.sightings
+  const { taken, unmined, missed, searched, watched } = run.observations
   for (const seen of [taken, unmined, missed, searched, watched]) {
     for (const id of seen.keys()) if (!ids.has(id)) seen.delete(id)
   }
-  // First what is mined and waits for its blocks, in which nothing is sent: those that are complete can be hundreds, with a question each.
+  // Mined publications that wait for confirmations come first. Hundreds of others may each need a request.
   const isAwaited = ({ status, account, nonce }: OpenPublication) =>
     status === 'pending' && nonce < run.nextNonceOf(account)
   let open = publications.length
@@ -64,22 +63,22 @@ export async function confirmPublications(deps: ConfirmDeps): Promise<{ open: nu
 
 /** Returns whether the publication needs no further check. */
 async function confirmPublication(run: Run, publication: OpenPublication): Promise<boolean> {
-  const { chain, log, sightings } = run
+  const { chain, log, observations } = run
   const { id, status, account, nonce, contract } = publication
-  if (await isWhereItWas(run, publication)) return finishIfFinal(run, publication)
+  if (await isUnmoved(run, publication)) return finishIfFinal(run, publication)
   const found = await findMined(run, publication)
   const isTaken = found === 'none' && nonce < run.nextNonceOf(account)
-  if (!isTaken) sightings.taken.delete(id)
-  if (typeof found === 'object') sightings.unmined.delete(id)
+  if (!isTaken) observations.taken.delete(id)
+  if (typeof found === 'object') observations.unmined.delete(id)
   if (status === 'confirmed') {
     if (typeof found === 'object') return watchConfirmed(run, publication, found)
     await resendConfirmed(run, publication)
     return false
   }
-  // Events of another contract are not seen. What needs none goes on: all later nonces of the account wait for this one.
+  // This process can't see another contract's events. Continues if none are needed, because all later nonces wait for this one.
   const needsEvents = typeof found === 'object' ? found.transaction.kind === 'publish' : isTaken
   if (needsEvents && contract !== chain.contract) {
-    log.error({ msg: 'Left a publication of another contract', address: contract })
+    log.error({ msg: 'Skipped a publication of another contract', address: contract })
     return false
   }
   if (typeof found === 'object') return completePending(run, publication, found)
@@ -94,7 +93,7 @@ async function completePending(
   publication: OpenPublication,
   { transaction, receipt }: Mined,
 ): Promise<boolean> {
-  const { store, log, sightings } = run
+  const { store, log, observations } = run
   const { id } = publication
   const { hash, blockNumber } = receipt
   const at = { id, txHash: hash, blockNumber }
@@ -112,33 +111,33 @@ async function completePending(
       if (await store.confirm(at)) log.info({ msg: 'Confirmed a publication', hash, count: proofs.length })
       return false
     }
-    log.error({ msg: 'Missed events of a publication', hash, count: receipt.events.length })
+    log.error({ msg: 'A publication lacks events', hash, count: receipt.events.length })
     if (!isFinal(run, blockNumber)) return false
   } else {
     if (!isFinal(run, blockNumber)) return false
-    const events = await lookForEvents(run, publication)
+    const events = await searchEvents(run, publication)
     if (events === 'unknown') return false
     if (events === 'absent') {
       const { chain, publisher } = run
-      // A worker whose key may not publish knows only that: whether another's may is for others to say.
+      // A worker whose key isn't the publisher's can't judge another account's revert.
       if (publisher === undefined && publication.account !== chain.account) return false
       const isRefused = publication.account !== publisher
-      if (await store.revert({ ...at, isRefused })) log.warn({ msg: 'Mined a publication that reverted', hash })
+      if (await store.revert({ ...at, isRefused })) log.warn({ msg: 'A publication reverted', hash })
       return true
     }
   }
-  // Some of the events may be there, whatever the node says: nothing of it is ever published again.
-  if (!isOverdue(run, sightings.missed, publication)) return false
+  // Some events may be on the chain although the node denies it, so these proofs are never published again.
+  if (!isOverdue(run, observations.missed, publication)) return false
   await store.fail({ ...at, status: 'reverted', failure: 'publish_unconfirmed' })
   return true
 }
 
-/** Whether the chain still has the block in which this process last found a confirmed publication: one question for all of a block. */
-async function isWhereItWas({ sightings, isCanonical }: Run, { id, mined }: OpenPublication): Promise<boolean> {
-  const seen = sightings.watched.get(id)
+/** Whether the chain still has the block in which this process last saw a confirmed publication. One request serves all of a block. */
+async function isUnmoved({ observations, isCanonical }: Run, { id, mined }: OpenPublication): Promise<boolean> {
+  const seen = observations.watched.get(id)
   const isSame = seen !== undefined && seen.hash === mined?.txHash && seen.blockNumber === mined.blockNumber
   if (isSame && (await isCanonical(seen))) return true
-  sightings.watched.delete(id)
+  observations.watched.delete(id)
   return false
 }
 
@@ -148,7 +147,7 @@ async function watchConfirmed(
   publication: OpenPublication,
   { transaction, receipt }: Mined,
 ): Promise<boolean> {
-  const { store, log, sightings } = run
+  const { store, log, observations } = run
   const { id, mined } = publication
   const { hash, blockNumber, blockHash } = receipt
   if (transaction.kind === 'cancel' || !receipt.isSuccess) {
@@ -157,9 +156,9 @@ async function watchConfirmed(
   }
   if (hash !== mined?.txHash || blockNumber !== mined.blockNumber) {
     await store.move({ id, txHash: hash, blockNumber })
-    log.warn({ msg: 'Followed a publication to another block', hash })
+    log.warn({ msg: 'A publication moved to another block', hash })
   }
-  sightings.watched.set(id, { hash, blockNumber, blockHash })
+  observations.watched.set(id, { hash, blockNumber, blockHash })
   return finishIfFinal(run, { id, mined: { txHash: hash, blockNumber } })
 }
 
@@ -170,7 +169,7 @@ async function finishIfFinal(run: Run, { id, mined }: Pick<OpenPublication, 'id'
   return true
 }
 
-/** All that were to be published, each once, and nothing else. */
+/** Whether the events are exactly the proofs, each once. */
 function isSame(events: readonly AttestationPublished[], proofs: readonly AttestationPublished[]): boolean {
   const toKeys = (list: readonly AttestationPublished[]) =>
     list.map(({ wallet, txHash, ipfsCid }) => `${wallet}/${txHash}/${ipfsCid}`.toLowerCase()).sort()
@@ -178,10 +177,10 @@ function isSame(events: readonly AttestationPublished[], proofs: readonly Attest
 }
 
 const BUMP_AFTER_MS = 60_000
-/** Fees beyond so many times the market's do not make anything quicker, and could drain the account. */
+/** Higher fees than this multiple of the market's don't help, and could drain the account. */
 const MAX_TIMES_MARKET = 4n
 
-/** For a confirmed publication that dropped out of the chain. Its proofs stay complete, so it must come back: never by a cancel. */
+/** Resends a confirmed publication that dropped out of the chain. Its proofs stay complete, so it is never cancelled. */
 async function resendConfirmed(run: Run, publication: OpenPublication): Promise<void> {
   const newest = publication.transactions.findLast(({ kind }) => kind === 'publish')
   if (newest === undefined || !isDueAgain(run, newest)) return
@@ -191,11 +190,11 @@ async function resendConfirmed(run: Run, publication: OpenPublication): Promise<
   if (!isRaised) await sendOrRaise(run, publication, newest)
 }
 
-/** For a pending publication that is not mined, as far as the node knows: sends it again, for more, or cancels it. */
+/** Resends, raises or cancels a pending publication that isn't mined as far as the node knows. */
 async function resendPending(run: Run, publication: OpenPublication): Promise<void> {
   const newest = publication.transactions.at(-1)
   if (newest === undefined) return
-  const isOver = isOverdue(run, run.sightings.unmined, publication)
+  const isOver = isOverdue(run, run.observations.unmined, publication)
   const market = isOver || isOld(run, newest) ? await run.getMarket() : undefined
   const isCancelled = isOver && newest.kind === 'publish'
   const mustReplace = isCancelled || isStuck(run, publication, newest, market)
@@ -204,7 +203,7 @@ async function resendPending(run: Run, publication: OpenPublication): Promise<vo
   if (isDueAgain(run, newest)) await sendOrRaise(run, publication, newest)
 }
 
-/** Sends stored bytes; and the same for more where the node finds their fees too low, because it would find so again. */
+/** Sends stored bytes, and raises their fees if the node finds them too low. */
 async function sendOrRaise(run: Run, publication: OpenPublication, newest: StoredTransaction): Promise<void> {
   const outcome = await run.send(newest)
   if (outcome === 'sent' || outcome === 'skipped' || outcome.code !== 'underpriced') return
@@ -213,11 +212,11 @@ async function sendOrRaise(run: Run, publication: OpenPublication, newest: Store
 
 function isStuck(run: Run, { account, nonce }: OpenPublication, newest: StoredTransaction, market: Fees | undefined) {
   if (!isOld(run, newest)) return false
-  // What no node has is not stuck, and what waits for an earlier nonce waits for no fee: unless its own is too low by now.
+  // Not stuck: transactions that no node has, and those that wait for an earlier nonce, unless their fees are below the market.
   return (newest.sentAt !== undefined && nonce === run.nextNonceOf(account)) || isBelow(newest, market)
 }
 
-/** Stores the same nonce for more, then sends it: the same call, or a cancel, which uses the nonce up. Returns whether it was stored. */
+/** Stores and sends a replacement with higher fees: the same call, or a cancel. Returns whether it was stored. */
 async function replace(
   run: Run,
   publication: OpenPublication,
@@ -226,12 +225,12 @@ async function replace(
 ): Promise<boolean> {
   const { store, chain, clock, log } = run
   const { id, status, nonce, account, contract, calldata } = publication
-  // Without the key of its account there is nothing to sign: with another's it would be of another account's nonce, and a second event.
+  // Only the same account can replace it. Another account would publish the proofs a second time.
   if (market === undefined || account !== chain.account) return false
   const fees = bumpFees(replaced, market)
   const isSame = kind === replaced.kind
   if (isSame && fees.maxFeePerGas > MAX_TIMES_MARKET * market.maxFeePerGas) return false
-  // A lying node could drive the fees up, one replacement after another. What is stored waits as it is: nodes take no cheaper step.
+  // A lying node could drive the fees up step by step. The stored transaction waits, because nodes accept no smaller raise.
   if (fees.maxFeePerGas > chain.maxFeePerGas) return false
   const call = kind === 'publish' ? { to: contract, data: calldata } : toCancel(chain)
   const gas = isSame ? replaced.gas : withMargin(await chain.estimateGas(call))
@@ -243,7 +242,7 @@ async function replace(
   return true
 }
 
-/** A transfer of nothing to the account itself. */
+/** A transfer of zero wei to the account itself. */
 function toCancel({ account }: Pick<Chain, 'account'>): Call {
   return { to: account, data: '0x' }
 }
@@ -256,21 +255,21 @@ function isBelow(fees: Fees, market: Fees | undefined): boolean {
   return market !== undefined && fees.maxFeePerGas < market.maxFeePerGas
 }
 
-/** On top of the confirmations: for so many blocks a nonce must seem to be used by another sender, or by nobody. */
+/** On top of the confirmations: for how many blocks a nonce must look used by another sender, or look like a gap. */
 const EXTRA_BLOCKS = 12
 
 /**
- * The nonce is used, and no transaction of ours has a receipt. Nodes lag, and a proof that is let go too early has two events; so
- * it must hold for many blocks, the first of them must be final, and for long by the clock, because blocks can be quick and
- * final at once while an index lags. At the end the node must refuse each of our transactions as too late, not know it, and
- * have none of its events. Returns whether the publication is lost.
+ * Handles a used nonce for which none of our transactions has a receipt. A proof that is released too early gets two events, and nodes lag.
+ * So this state must last for many blocks, the first of them final, and for a long time by the clock, because blocks can be fast and final
+ * at once while an index lags. Finally the node must reject each of our transactions for its nonce, not know it, and have none of its
+ * events. Returns whether the publication is lost.
  */
 async function checkForeignUse(run: Run, publication: OpenPublication): Promise<boolean> {
-  const { store, log, sightings, head } = run
+  const { store, log, observations, head } = run
   const { id } = publication
-  const { block, durationMs } = noteHolding(run, sightings.taken, id)
+  const { block, durationMs } = observe(run, observations.taken, id)
   const newest = publication.transactions.at(-1)
-  const isLong = durationMs >= HOLDING_MS
+  const isLong = durationMs >= MIN_OBSERVED_MS
   if (head.number - block < run.confirmations + EXTRA_BLOCKS || !isLong || !isFinal(run, block)) {
     if (newest !== undefined && isDueAgain(run, newest)) await run.send(newest)
     return false
@@ -278,33 +277,33 @@ async function checkForeignUse(run: Run, publication: OpenPublication): Promise<
   for (const transaction of publication.transactions) {
     const outcome = await run.send(transaction)
     if (outcome !== 'sent' && outcome !== 'skipped' && outcome.code === 'nonce_too_low') continue
-    if (outcome === 'sent') sightings.taken.delete(id)
+    if (outcome === 'sent') observations.taken.delete(id)
     return false
   }
-  // Asked once more, after the node has shown that it knows the nonce to be used.
+  // Asks again now that the node has shown that it knows the used nonce.
   if ((await findMined(run, publication)) !== 'none') return false
-  const events = await lookForEvents(run, publication)
-  if (events === 'there') sightings.taken.delete(id)
+  const events = await searchEvents(run, publication)
+  if (events === 'present') observations.taken.delete(id)
   if (events !== 'absent') return false
   if (await store.lose({ id })) log.error({ msg: 'Lost a nonce to another sender', hash: newest?.hash })
-  sightings.taken.delete(id)
+  observations.taken.delete(id)
   return true
 }
 
 /**
- * The account's next nonce is of no publication, though later ones wait: a transaction of another sender was dropped, or a node once
- * reported a wrong nonce. Nothing would ever be mined again, so a transfer of nothing takes its place.
+ * Fills a gap before waiting publications with a transfer of zero wei. A gap occurs if another sender's transaction was dropped or a node
+ * reported a wrong nonce. Without this, no later transaction would be mined.
  */
 async function fillNonceGap(run: Run, publications: readonly OpenPublication[]): Promise<void> {
-  const { store, chain, clock, log, sightings, head } = run
+  const { store, chain, clock, log, observations, head } = run
   const nonce = run.nextNonceOf(chain.account)
-  // Confirmed ones too: a reorganisation can take them out of the chain together with what was before them.
+  // Includes confirmed publications: a reorganisation can remove them along with earlier ones.
   const waiting = publications.filter((item) => item.account === chain.account && item.nonce >= nonce)
   const isGap = waiting.length > 0 && waiting.every((item) => item.nonce > nonce)
-  const since = isGap ? (sightings.gaps.get(nonce) ?? head.number) : undefined
-  sightings.gaps.clear()
+  const since = isGap ? (observations.gaps.get(nonce) ?? head.number) : undefined
+  observations.gaps.clear()
   if (since === undefined) return
-  sightings.gaps.set(nonce, since)
+  observations.gaps.set(nonce, since)
   if (head.number - since < run.confirmations + EXTRA_BLOCKS) return
   const market = await run.getMarket()
   if (market === undefined) return
@@ -320,17 +319,17 @@ async function fillNonceGap(run: Run, publications: readonly OpenPublication[]):
 }
 
 /**
- * Fees of a transaction that replaces another: at least 12.5 % more of both, and never below the market. Nodes ask for 10 %
- * of both (geth, erigon, reth, nethermind), and for more than before even where 10 % is nothing.
+ * Fees of a replacement: at least 12.5 % more of both, and never below the market. Nodes require 10 % more of both (geth, erigon, reth,
+ * nethermind), and at least one wei more.
  */
 export function bumpFees(fees: Fees, market: Fees): Fees {
   const maxPriorityFeePerGas = max(raise(fees.maxPriorityFeePerGas), market.maxPriorityFeePerGas)
   const maxFeePerGas = max(raise(fees.maxFeePerGas), market.maxFeePerGas)
-  // A tip above the cap is refused.
+  // Nodes reject a tip above the maximum fee.
   return { maxFeePerGas: max(maxFeePerGas, maxPriorityFeePerGas), maxPriorityFeePerGas }
 }
 
-/** By an eighth, rounded up, and by one wei at least. */
+/** Raises a fee by an eighth, rounded up, and by at least one wei. */
 function raise(fee: bigint): bigint {
   return max((fee * 9n + 7n) / 8n, fee + 1n)
 }

@@ -8,29 +8,29 @@ import type { Chain, Fees } from './chain/viemChain.ts'
 import { type PublishDeps, sendStored } from './publish.ts'
 
 export type ConfirmDeps = PublishDeps & {
-  /** Blocks from the one that has the transaction on, itself included. */
+  /** Blocks from the transaction's block on, inclusive. */
   confirmations: number
-  /** Made once for a process. A new one only makes some decisions wait longer. */
-  sightings: Sightings
+  /** Created once per process. A new one only delays some decisions. */
+  observations: Observations
 }
 
-/** What must hold for many blocks, or for long, before it is believed, with the block, or block and time, where it was first seen. */
-type Sightings = {
-  /** By publication: its nonce is used, and by none of its transactions. */
-  taken: Map<number, Holding>
+/** Conditions that must last for many blocks or a long time before this process acts on them. */
+type Observations = {
+  /** By publication: its nonce is used, but by none of its transactions. */
+  taken: Map<number, Observation>
   /** By pending publication: none of its transactions is mined. */
-  unmined: Map<number, Holding>
-  /** By pending publication: it is mined for good, and its events are not as they should be. */
-  missed: Map<number, Holding>
-  /** By nonce: the next one of the account, and no publication has it, though later ones wait. */
+  unmined: Map<number, Observation>
+  /** By pending publication: it is final, but its events are wrong. */
+  missed: Map<number, Observation>
+  /** By nonce: the block where a gap was first seen. */
   gaps: Map<number, number>
-  /** By publication: when its events were last looked for, where that did not settle it. */
+  /** By publication: the time of the last search for its events without a decision. */
   searched: Map<number, number>
-  /** By confirmed publication: the transaction and the block that has it. While the chain has this very block, it has both. */
+  /** By confirmed publication: its transaction and block. While the chain has that block, it has the transaction. */
   watched: Map<number, Pick<ChainReceipt, 'hash' | 'blockNumber' | 'blockHash'>>
 }
 
-export function createSightings(): Sightings {
+export function createObservations(): Observations {
   return {
     taken: new Map(),
     unmined: new Map(),
@@ -42,29 +42,29 @@ export function createSightings(): Sightings {
 }
 
 const RESEND_AFTER_MS = 15_000
-/** Blocks on top of one that is taken for final, where the chain does not report finality. */
+/** Depth of a final block on chains that don't report finality. */
 const FINAL_DEPTH = 64
-/** A search is many questions, and nodes count them. */
+/** Rarely, because a search takes many requests. */
 const SEARCH_AGAIN_MS = 300_000
-/** Between our clock and that of the blocks. */
+/** Between our clock and the block times. */
 const CLOCK_MARGIN_MS = 3_600_000
 
-/** What one run knows of the chain. */
+/** The state of the chain in one run. */
 export type Run = Omit<ConfirmDeps, 'gasPerDay'> & {
   head: { number: number; finalized: number | undefined }
-  /** The account of this process, where the contract names it. */
+  /** The account of this process, if it is the contract's publisher. */
   publisher: Hex | undefined
   /**
-   * After the newest block; of any account with open publications, whether or not its key is here. They were read before any
-   * receipt: whatever used a nonce below must have one by then.
+   * The nonce after the newest block, for any account with open publications. Read before any receipt, so that every transaction with a
+   * lower nonce must have a receipt.
    */
   nextNonceOf: (account: Hex) => number
-  /** Undefined where the chain does not report it. */
+  /** Undefined if the chain doesn't report it. */
   getMarket: () => Promise<Fees | undefined>
   isCanonical: (block: Pick<ChainReceipt, 'blockNumber' | 'blockHash'>) => Promise<boolean>
-  /** Skips once a search has failed in this run. */
+  /** Skips after a failed search in this run. */
   findEvents: (...parameters: Parameters<Chain['findEvents']>) => Promise<AttestationPublished[] | 'failed' | 'skipped'>
-  /** Sends stored bytes. Skips once the chain has given no answer in this run, or the account could not pay. */
+  /** Sends stored bytes. Skips after the chain gave no answer in this run, or the account could not pay. */
   send: (transaction: PublicationTransaction) => Promise<'sent' | ChainError | 'skipped'>
 }
 
@@ -106,26 +106,26 @@ export async function startRun(deps: ConfirmDeps, publications: readonly OpenPub
       } catch (error) {
         if (!(error instanceof ChainError)) throw error
         isSearchable = false
-        log.warn({ msg: 'Could not look for events', code: error.code, reason: error.details })
+        log.warn({ msg: 'Could not search for events', code: error.code, reason: error.details })
         return 'failed'
       }
     },
     async send(transaction) {
-      // What is signed in this run is for a nonce of our own account that is not used yet.
+      // A transaction that was signed in this run has an unused nonce of our own account.
       const { account, nonce } = publicationOf.get(transaction.hash) ?? { account: chain.account, nonce: Infinity }
-      // What comes later would only wait for what could not be sent.
+      // Later transactions would only wait for the one that could not be sent.
       if (isSilent || unpaid.has(account)) return 'skipped'
       const outcome = await sendStored(deps, transaction)
       if (outcome === 'sent') return outcome
       isSilent = outcome.code === 'chain_unavailable'
-      // Nothing waits for a nonce that is used, and some nodes look at the balance before the nonce.
+      // A used nonce doesn't block others, and some nodes check the balance before the nonce.
       if (outcome.code === 'insufficient_funds' && nonce >= nextNonceOf(account)) unpaid.add(account)
       return outcome
     },
   }
 }
 
-/** Nothing of another chain's node is believed. Who may publish now says nothing about what was published. */
+/** Throws for another chain's node. The current publisher says nothing about earlier publications. */
 async function findPublisher(chain: Chain): Promise<Hex | undefined> {
   try {
     await chain.assertReady()
@@ -137,8 +137,8 @@ async function findPublisher(chain: Chain): Promise<Hex | undefined> {
 }
 
 /**
- * The one of its transactions that is in the canonical chain. `unclear` where the node has a receipt, but not the block that the
- * receipt names: a reorganisation under way, or a lie.
+ * Finds the publication's transaction in the canonical chain. `unclear` means that the node has a receipt but not its block: a
+ * reorganisation, or a lie.
  */
 export async function findMined(
   run: Run,
@@ -160,35 +160,35 @@ export function isDeep({ head, confirmations }: Run, blockNumber: number): boole
   return head.number - blockNumber + 1 >= confirmations
 }
 
-/** Some chains call their newest block final; depth must be there too. */
+/** Also requires depth, because some chains report their newest block as final. */
 export function isFinal(run: Run, blockNumber: number): boolean {
   const { head } = run
-  const isTold = head.finalized === undefined ? head.number - blockNumber >= FINAL_DEPTH : blockNumber <= head.finalized
-  return isTold && isDeep(run, blockNumber)
+  const isReported = head.finalized === undefined ? head.number - blockNumber >= FINAL_DEPTH : blockNumber <= head.finalized
+  return isReported && isDeep(run, blockNumber)
 }
 
 /**
- * The last question before proofs are let go into another nonce: whether any of their events is on the chain. Nodes keep events
- * apart from the index of transactions, so one that forgot a transaction still has them. `unknown` where the node cannot be asked, or
- * was asked a moment ago: no failure of the run, because the other publications do not depend on it.
+ * Checks that none of the proofs' events is on the chain, before they may move to another nonce. Nodes store events apart from the
+ * transaction index, so a node that lost a transaction still has its events. `unknown` means that the search failed or was recent. The run
+ * continues, because other publications don't depend on it.
  */
-export async function lookForEvents(run: Run, publication: OpenPublication): Promise<'there' | 'absent' | 'unknown'> {
-  const { store, clock, log, sightings } = run
+export async function searchEvents(run: Run, publication: OpenPublication): Promise<'present' | 'absent' | 'unknown'> {
+  const { store, clock, log, observations } = run
   const { id, createdAt } = publication
-  const searchedAt = sightings.searched.get(id)
+  const searchedAt = observations.searched.get(id)
   const again = { now: clock.now(), spanMs: SEARCH_AGAIN_MS }
   if (searchedAt !== undefined && isAhead(searchedAt + SEARCH_AGAIN_MS, again)) return 'unknown'
-  sightings.searched.delete(id)
+  observations.searched.delete(id)
   const proofs = await store.findProofs(id)
   if (proofs.length === 0) return 'absent'
   const events = await run.findEvents({ proofs, sinceMs: createdAt - CLOCK_MARGIN_MS })
   if (events === 'skipped') return 'unknown'
   if (events.length === 0) return 'absent'
-  sightings.searched.set(id, clock.now())
+  observations.searched.set(id, clock.now())
   if (events === 'failed') return 'unknown'
   const { hash } = publication.transactions.at(-1) ?? {}
-  log.error({ msg: 'Kept a publication whose events are on the chain', hash, count: events.length })
-  return 'there'
+  log.error({ msg: 'Found events of a publication whose transaction is missing', hash, count: events.length })
+  return 'present'
 }
 
 /** Whether stored bytes may be sent again. */
@@ -197,8 +197,8 @@ export function isDueAgain(run: Run, { sentAt }: StoredTransaction): boolean {
 }
 
 /**
- * Whether a stored moment is so long past. It may be another worker's, whose clock is a little ahead; one that is further ahead than
- * the duration was stored by a wrong clock.
+ * Whether `moment` is at least `durationMs` ago. Another worker's clock may be a little ahead. A moment that is further ahead than the
+ * duration came from a wrong clock and counts as past.
  */
 export function isPast({ clock }: Run, moment: number, durationMs: number): boolean {
   return !isAhead(moment + durationMs, { now: clock.now(), spanMs: 2 * durationMs })
@@ -208,40 +208,40 @@ function orUndefined(error: unknown): undefined {
   if (!(error instanceof ChainError)) throw error
 }
 
-/** For so long, by the clock, this process must have seen what looks like a loss before it acts on it. */
-export const HOLDING_MS = 1_800_000
+/** How long this process must observe an apparent loss before it acts on it. */
+export const MIN_OBSERVED_MS = 1_800_000
 
-/** Where and when this process first saw that something holds, and when it last did. */
-type Holding = { block: number; timeMs: number; lastMs: number }
+/** The block and time of the first observation of a condition, and the time of the last one. */
+type Observation = { block: number; timeMs: number; lastMs: number }
 
-/** What a run of this process goes by. */
-type Look = { clock: Clock; head: { number: number } }
+/** The clock and head that observations refer to. */
+type Now = { clock: Clock; head: { number: number } }
 
-/** Notes that something holds now. Returns since which block, and for how long, this process has seen it hold. */
-export function noteHolding(
-  { clock, head }: Look,
-  seen: Map<number, Holding>,
+/** Records that a condition is true now. Returns since which block and for how long this process has observed it. */
+export function observe(
+  { clock, head }: Now,
+  observed: Map<number, Observation>,
   id: number,
 ): { block: number; durationMs: number } {
   const now = clock.now()
-  const before = seen.get(id)
-  // A process that slept, or whose jobs another did, has not seen that it held all the time; one whose clock was moved cannot tell.
-  const isContinued = before !== undefined && Math.abs(now - before.lastMs) <= HOLDING_MS
+  const before = observed.get(id)
+  // Starts again after a pause or a clock change: the condition may have been false in between.
+  const isContinued = before !== undefined && Math.abs(now - before.lastMs) <= MIN_OBSERVED_MS
   const since = isContinued ? before : { block: head.number, timeMs: now }
-  seen.set(id, { ...since, lastMs: now })
+  observed.set(id, { ...since, lastMs: now })
   return { block: since.block, durationMs: now - since.timeMs }
 }
 
 /**
- * Whether a publication is to be given up: its deadline is over, and this process has long seen the reason. The deadline alone says little:
- * it can pass while no worker runs, and of two workers one clock can be a day ahead of the other.
+ * Whether a publication's deadline has passed and this process has observed the reason for long enough. The deadline alone isn't enough: it
+ * can pass while no worker runs, and a worker's clock can be a day ahead.
  */
 export function isOverdue(
-  run: Look & { publishDeadlineMs: number },
-  seen: Map<number, Holding>,
+  run: Now & { publishDeadlineMs: number },
+  observed: Map<number, Observation>,
   { id, createdAt }: Pick<OpenPublication, 'id' | 'createdAt'>,
 ): boolean {
   const { clock, publishDeadlineMs } = run
-  const { durationMs } = noteHolding(run, seen, id)
-  return clock.now() >= createdAt + publishDeadlineMs && durationMs >= Math.min(HOLDING_MS, publishDeadlineMs)
+  const { durationMs } = observe(run, observed, id)
+  return clock.now() >= createdAt + publishDeadlineMs && durationMs >= Math.min(MIN_OBSERVED_MS, publishDeadlineMs)
 }

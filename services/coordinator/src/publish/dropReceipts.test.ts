@@ -10,7 +10,7 @@ import { PinError, type PinErrorCode } from './ipfs/pinError.ts'
 const DAY = 86_400_000
 const HOUR = 3_600_000
 
-/** Rows in memory, old ones first; and a node that has their blocks. */
+/** Rows in memory, oldest first, and a node with their blocks. */
 function create({ count, ...changes }: { count: number } & Partial<DropDeps>) {
   const clock = createFakeClock()
   const log = createFakeLog()
@@ -60,7 +60,7 @@ function create({ count, ...changes }: { count: number } & Partial<DropDeps>) {
 }
 
 describe('dropping receipts', () => {
-  test('each goes once IPFS gave it back, page by page; only what is older than the retention is asked for', async () => {
+  test('drops each receipt after reading it back, page by page, and reads only old ones', async () => {
     const { dropper, held, asked, clock, countReads } = create({ count: 25 })
     expect(await dropper.run()).toEqual({ dropped: 25, kept: 0 })
     expect([held(), countReads()]).toEqual([[], 25])
@@ -91,7 +91,7 @@ describe('dropping receipts', () => {
     },
   )
 
-  test('other bytes than those that are here stay, even under the right CID', async () => {
+  test('keeps a receipt whose bytes differ, even under the right CID', async () => {
     const { dropper, blocks, held, toRow } = create({ count: 3 })
     blocks.set(toRow(1).cid, new Uint8Array(Buffer.from('{"receipt":"another"}')))
     expect(await dropper.run()).toEqual({ dropped: 2, kept: 0 })
@@ -102,23 +102,23 @@ describe('dropping receipts', () => {
     ['another one', async () => ({ cid: 'another', bytes: new Uint8Array() })],
     ['none', async () => undefined],
     ['an error', () => Promise.reject(new Error('a row is not whole'))],
-  ])('a receipt for which its rows give %s stays, unasked for, and those behind it go', async (_, fail) => {
+  ])('keeps a receipt whose rows give %s without reading it, and drops the others', async (_, fail) => {
     const subject = create({
       count: 40,
       rebuild: (slug) => (others.has(slug) ? fail(slug) : subject.deps.rebuild(slug)),
     })
-    // More than a page, so that nothing of it goes.
+    // More than a page, so that the whole page stays.
     const others = new Set(Array.from({ length: 25 }, (_, index) => `slug${index}`))
     expect(await subject.dropper.run()).toEqual({ dropped: 15, kept: 0 })
     expect([subject.held(), subject.countReads()]).toEqual([[...others], 15])
     subject.clock.advance(HOUR)
     expect(await subject.dropper.run()).toEqual({ dropped: 0, kept: 25 })
     expect(subject.log.lines).toContainEqual(
-      expect.objectContaining({ level: 'warn', msg: 'Kept receipts that their rows do not give', count: 25 }),
+      expect.objectContaining({ level: 'warn', msg: 'Kept receipts that could not be rebuilt', count: 25 }),
     )
   })
 
-  test('two workers with a node each: what the other one drops is not kept, what both have lost is, an hour later and each hour', async () => {
+  test('with one node per worker, counts a receipt as kept only if both nodes lost it for an hour', async () => {
     const mine = new Set<string>()
     const subject = create({
       count: 12,
@@ -140,7 +140,7 @@ describe('dropping receipts', () => {
     expect(subject.log.lines.filter(({ level }) => level === 'warn')).toHaveLength(4)
   })
 
-  test('what was looked at just before the list begins anew is not kept yet', async () => {
+  test('does not count receipts that were read just before the pass restarts', async () => {
     const { dropper, blocks, clock } = create({ count: 1 })
     blocks.clear()
     clock.advance(HOUR - 1)
@@ -151,7 +151,7 @@ describe('dropping receipts', () => {
     expect(await dropper.run()).toEqual({ dropped: 0, kept: 1 })
   })
 
-  test('a service that gives back nothing is asked for one page, and the rest later', async () => {
+  test('asks a service that returns nothing for only one page', async () => {
     const { dropper, blocks, held, countReads, clock } = create({ count: 40 })
     const all = new Map(blocks)
     blocks.clear()
@@ -159,14 +159,14 @@ describe('dropping receipts', () => {
     expect(countReads()).toBe(10)
     for (const [cid, bytes] of all) blocks.set(cid, bytes)
     expect(await dropper.run()).toEqual({ dropped: 30, kept: 0 })
-    // What was passed over is looked at again after an hour, not every round.
+    // Skipped receipts are read again after an hour, not in every round.
     expect(await dropper.run()).toEqual({ dropped: 0, kept: 0 })
     clock.advance(HOUR)
     expect(await dropper.run()).toEqual({ dropped: 10, kept: 0 })
     expect(held()).toEqual([])
   })
 
-  test('a read that never ends is given up, and its receipt stays', async () => {
+  test('aborts a read that never ends and keeps the receipt', async () => {
     const never = new Promise<never>(() => {})
     const deadlines: AbortController[] = []
     const createDeadline = () => {
@@ -182,7 +182,7 @@ describe('dropping receipts', () => {
     expect(subject.held()).toHaveLength(2)
   })
 
-  test('a database that fails fails the round: nothing is counted as dropped', async () => {
+  test('fails the round if the database fails, and counts nothing as dropped', async () => {
     const subject = create({ count: 2 })
     const store = {
       ...subject.deps.store,
@@ -193,7 +193,7 @@ describe('dropping receipts', () => {
     expect(subject.held()).toHaveLength(2)
   })
 
-  test('once stopped it begins no read', async () => {
+  test('starts no read after stop', async () => {
     const { dropper, countReads } = create({ count: 5 })
     dropper.stop()
     expect([await dropper.run(), countReads()]).toEqual([{ dropped: 0, kept: 0 }, 0])

@@ -14,65 +14,64 @@ export type DropDeps = {
   rebuild: RebuildReceipt
   clock: Clock
   log: Log
-  /** Since the signing. */
+  /** Counts from the signing. */
   retentionMs: number
-  /** Receipts that are looked for in one statement, and dropped in one. */
+  /** Receipts per select and per delete statement. */
   pageSize?: number
   createDeadline?(): AbortSignal
 }
 
 type Dropper = {
   /**
-   * One round: some thousands at most. Whatever it throws, each receipt is either here or was read back from where it is pinned. As kept count
-   * those that are still here an hour after they could first not be dropped.
+   * Drops at most a few thousand receipts. Even if it throws, it has read back every dropped receipt from its pin. `kept` counts receipts
+   * that could not be dropped for an hour.
    */
   run(): Promise<{ dropped: number; kept: number }>
-  /** Begins no further read. */
+  /** Starts no further read. */
   stop(): void
 }
 
-/** One that could not be dropped, and why. */
-type LeftReceipt = { receipt: HeldReceipt; reason: string }
+/** A receipt that could not be dropped. */
+type KeptReceipt = { receipt: HeldReceipt; reason: string }
 
 const PAGE_SIZE = 256
 const MAX_PAGES = 16
-/** Reads that are under way at one time. */
+/** Concurrent reads. */
 const READS = 32
 const createTimeout = () => AbortSignal.timeout(10_000)
-/** What could not be dropped is looked at again after that. */
-const AGAIN_MS = 3_600_000
-/** Today's program would write it otherwise, or not at all: then the service can only answer with these bytes. */
-const MADE_OTHERWISE = 'made_otherwise'
+/** When to retry receipts that could not be dropped. */
+const RETRY_MS = 3_600_000
+/** This release would rebuild other bytes or none, so the service needs the stored bytes. */
+const NOT_REBUILT = 'not_rebuilt'
 
 /**
- * Drops receipts that are old enough from the database, each only after the service that pins it said so again and gave back
- * the same bytes under its CID, and where its rows can give them once more. Any number of
- * workers may do it, and each may die at any moment: a receipt goes in the one statement that follows its read.
+ * Drops old receipts from the database. Each must first be rebuilt from its rows, reported as pinned by the pin service, and read back
+ * unchanged. Any number of workers may run this and die at any moment, because one statement after the read drops the receipts.
  */
 export function createDropper(deps: DropDeps): Dropper {
   const { store, pinner, rebuild, clock, log, retentionMs, pageSize = PAGE_SIZE, createDeadline = createTimeout } = deps
   let after = '-1'
-  let restartAt = clock.now() + AGAIN_MS
+  let restartAt = clock.now() + RETRY_MS
   let isStopped = false
-  /** Since when receipts could not be dropped: what this way through all of them has found, and the one before. */
+  /** Since when receipts could not be dropped, in this pass over all receipts and in the previous one. */
   let refused = new Map<string, number>()
   let refusedBefore = refused
 
-  /** At first a receipt may only be pinned elsewhere: each worker may have a node of its own, and drops what is there. */
-  function isKept({ slug }: HeldReceipt, now: number): boolean {
+  /** Not counted at first: each worker may have its own node and drops only the receipts there. */
+  function isKeptLong({ slug }: HeldReceipt, now: number): boolean {
     const since = refusedBefore.get(slug) ?? now
     refused.set(slug, since)
-    return now - since >= AGAIN_MS
+    return now - since >= RETRY_MS
   }
 
-  /** Undefined where its rows give it and IPFS has it; otherwise why it stays. */
+  /** Returns why a receipt must stay, or undefined if it can be dropped. */
   async function findReason({ slug, cid, hash: expected }: HeldReceipt): Promise<string | undefined> {
     try {
-      // Making one takes a millisecond of a thread that may sign, which comes first.
+      // Rebuilding takes a millisecond. Lets sign requests on this thread go first.
       await setImmediate()
-      if ((await rebuild(slug))?.cid !== cid) return MADE_OTHERWISE
+      if ((await rebuild(slug))?.cid !== cid) return NOT_REBUILT
     } catch {
-      return MADE_OTHERWISE
+      return NOT_REBUILT
     }
     try {
       const signal = createDeadline()
@@ -83,20 +82,20 @@ export function createDropper(deps: DropDeps): Dropper {
     }
   }
 
-  async function dropPage(receipts: readonly HeldReceipt[]): Promise<{ dropped: number; left: LeftReceipt[] }> {
+  async function dropPage(receipts: readonly HeldReceipt[]): Promise<{ dropped: number; kept: KeptReceipt[] }> {
     const found: HeldReceipt[] = []
-    const left: LeftReceipt[] = []
+    const kept: KeptReceipt[] = []
     const queue = receipts.values()
     const readAll = async () => {
       for (const receipt of queue) {
         if (isStopped) return
         const reason = await findReason(receipt)
         if (reason === undefined) found.push(receipt)
-        else left.push({ receipt, reason })
+        else kept.push({ receipt, reason })
       }
     }
     await Promise.all(Array.from({ length: READS }, readAll))
-    return { dropped: await store.dropReceipts(found.map(({ slug }) => slug)), left }
+    return { dropped: await store.dropReceipts(found.map(({ slug }) => slug)), kept }
   }
 
   return {
@@ -104,7 +103,7 @@ export function createDropper(deps: DropDeps): Dropper {
       const now = clock.now()
       if (now >= restartAt) {
         after = '-1'
-        restartAt = now + AGAIN_MS
+        restartAt = now + RETRY_MS
         refusedBefore = refused
         refused = new Map()
       }
@@ -114,18 +113,18 @@ export function createDropper(deps: DropDeps): Dropper {
         const { receipts, last, isOver } = await store.listHeld({ after, before: now - retentionMs, limit: pageSize })
         const done = await dropPage(receipts)
         dropped += done.dropped
-        reasons.push(...done.left.filter(({ receipt }) => isKept(receipt, now)).map(({ reason }) => reason))
+        reasons.push(...done.kept.filter(({ receipt }) => isKeptLong(receipt, now)).map(({ reason }) => reason))
         after = last
-        // A service that gives back nothing is down: asking it for thousands more would not help it.
-        if (isOver || (done.dropped === 0 && done.left.some(({ reason }) => reason !== MADE_OTHERWISE))) break
+        // If the service returns nothing, it is down. Don't ask it for thousands more.
+        if (isOver || (done.dropped === 0 && done.kept.some(({ reason }) => reason !== NOT_REBUILT))) break
       }
       if (dropped > 0) log.info({ msg: 'Dropped receipts that IPFS holds', count: dropped })
-      const lost = reasons.filter((reason) => reason !== MADE_OTHERWISE)
-      const otherwise = reasons.length - lost.length
+      const lost = reasons.filter((reason) => reason !== NOT_REBUILT)
+      const notRebuilt = reasons.length - lost.length
       if (lost.length > 0) {
-        log.warn({ msg: 'Kept receipts that IPFS did not give back', count: lost.length, reason: toSummary(lost) })
+        log.warn({ msg: 'Kept receipts that IPFS did not return', count: lost.length, reason: toSummary(lost) })
       }
-      if (otherwise > 0) log.warn({ msg: 'Kept receipts that their rows do not give', count: otherwise })
+      if (notRebuilt > 0) log.warn({ msg: 'Kept receipts that could not be rebuilt', count: notRebuilt })
       return { dropped, kept: reasons.length }
     },
     stop() {
@@ -134,7 +133,7 @@ export function createDropper(deps: DropDeps): Dropper {
   }
 }
 
-/** Such as `pin_not_found (12), pin_unavailable (1)`. */
+/** For example `pin_not_found (12), pin_unavailable (1)`. */
 function toSummary(reasons: readonly string[]): string {
   return [...Map.groupBy(reasons, (reason) => reason)].map(([reason, all]) => `${reason} (${all.length})`).join(', ')
 }

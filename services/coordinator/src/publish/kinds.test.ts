@@ -187,7 +187,7 @@ describe('every kind of signature, from the enclave to its blocks', () => {
     })
   }
 
-  test('one batch of all kinds: each is pinned block by block, and each receipt verifies from its CAR', async () => {
+  test('pins every kind of one batch block by block, and each receipt verifies from its CAR', async () => {
     const results = await sign(Object.values(asked))
     const stage = createStage()
     for (const [index, name] of Object.keys(asked).entries()) {
@@ -200,11 +200,11 @@ describe('every kind of signature, from the enclave to its blocks', () => {
       const wanted = ['blocks', 'signature', 'statement', 'inclusion', 'quote', 'release', 'cid']
       expect(passed).toEqual(expect.arrayContaining(opening ? ['opening', ...wanted.slice(2)] : wanted))
     }
-    // Collateral, batch, coordinator and release are shared.
+    // Receipts share collateral, batch, coordinator and release.
     expect(blocks.size).toBe(4 + Object.keys(asked).length)
   })
 
-  test('a worker that dies between two pins: the next one pins the same blocks', async () => {
+  test('pins the same blocks after a worker dies between two pins', async () => {
     for (let died = 0; died < 5; died += 1) {
       const [result] = await sign([toMessage(`0x0${died}`)])
       const { slug } = result as SignResult
@@ -228,14 +228,14 @@ describe('every kind of signature, from the enclave to its blocks', () => {
         read: pinner.read,
       })
       expect(await stage.pin(slug)).toBe('pinned')
-      // In the same order, from the first on: nothing of the dead worker is trusted, and nothing is made again.
+      // In the same order from the first block on: the next worker does not rely on the dead one, and assembles nothing again.
       expect(watched.slice(0, died)).toEqual(order)
       expect(watched).toHaveLength(5)
       expect((await check(slug)).verdict).toBe('mock')
     }
   })
 
-  test('a pin that was given up: the file that an operator exports verifies, with nothing from IPFS', async () => {
+  test('the exported file of a failed pin verifies without IPFS', async () => {
     const [result] = await sign([toMessage('0x99')])
     const { slug, opening } = result as SignResult
     const down: typeof pinner = {
@@ -255,7 +255,7 @@ describe('every kind of signature, from the enclave to its blocks', () => {
     expect(passed).toEqual(expect.arrayContaining(wanted))
   })
 
-  test('RECEIPTS=1: a transaction keeps its receipt of version 1 beside others of its batch', async () => {
+  test('with RECEIPTS=1 a transaction keeps its version 1 receipt in a mixed batch', async () => {
     const results = await sign([toTransaction(7), toMessage('0x11')], 1)
     const stage = createStage()
     const versions: unknown[] = []
@@ -267,7 +267,7 @@ describe('every kind of signature, from the enclave to its blocks', () => {
     expect(versions).toEqual(['countersign-attestation/1', 'countersign-attestation/2'])
   })
 
-  test('the same message twice has two proofs, and neither opens the other', async () => {
+  test('the same message signed twice has two proofs with separate openings', async () => {
     const [one, two] = (await sign([toMessage('0x77'), toMessage('0x77')])) as [SignResult, SignResult]
     expect(one.slug).not.toBe(two.slug)
     const stage = createStage()
@@ -277,7 +277,7 @@ describe('every kind of signature, from the enclave to its blocks', () => {
     expect(wrong.steps.find(({ status }) => status === 'fail')?.id).toBe('opening')
   })
 
-  test('nothing of 50 random messages is in the database, the blocks, the calldata or the log', async () => {
+  test('50 random messages do not appear in the database, the blocks, the calldata or the log', async () => {
     const messages = Array.from({ length: 50 }, () => `0x${randomBytes(40).toString('hex')}` as const)
     const results = await sign(messages.map(toMessage))
     const stage = createStage()
@@ -298,7 +298,7 @@ describe('every kind of signature, from the enclave to its blocks', () => {
       txHash: proof?.txHash as Hex,
       ipfsCid: proof?.ipfsCid ?? '',
     }))
-    // A public value first: a search that can find nothing would prove nothing.
+    // Searches for a public value first, to prove that the search works.
     const commitments = events.map(({ txHash }) => txHash.slice(2))
     const places = {
       database: dump.join('\n'),
@@ -327,7 +327,7 @@ describe('every kind of signature, from the enclave to its blocks', () => {
     }
   })
 
-  test('as CAR nothing comes where a block is missing; other blocks come alone', async () => {
+  test('returns no CAR if a block is missing, and other blocks on their own', async () => {
     const [result] = await sign([toMessage('0x55')])
     await createStage().pin(result?.slug ?? '')
     const cid = (await subject.store.findProof(result?.slug ?? ''))?.ipfsCid ?? ''

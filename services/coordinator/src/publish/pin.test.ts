@@ -43,7 +43,7 @@ const faults: [PinServiceFault, PinErrorCode][] = [
   ['forgets', 'pin_not_found'],
 ]
 
-/** Something to wait at until all are there. */
+/** A barrier: callers wait until all have arrived. */
 function createMeetingPoint(size: number): () => Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   let present = 0
@@ -73,7 +73,7 @@ describe('the pin stage', () => {
   })
   afterEach(() => kubo.stop())
 
-  // At most one waits to publish, so that one of an earlier test would hide that of the next.
+  // At most one publish job exists, so a job of an earlier test would hide the next one.
   const deleteJobs = () => sql`delete from pgboss.job`.execute(subject.database.db)
   const findJobs = async () => {
     const { rows } = await sql<{ name: string; data: unknown; delay_ms: number }>`
@@ -103,7 +103,7 @@ describe('the pin stage', () => {
     const deps = { store: pinning, pinner, clock, random: () => 0.5, log, pinDeadlineMs: HOUR_MS, ...changes }
     return { stage: createPinStage(deps), clock, log }
   }
-  /** The proof is pinned: row, service and job say the same. */
+  /** Expects row, service and job to agree that the proof is pinned. */
   const expectPinned = async (slug: string) => {
     const { status, ipfs_cid: cid, receipt: bytes, failure } = await findRow(slug)
     expect([status, failure]).toEqual(['pending_onchain', null])
@@ -119,7 +119,7 @@ describe('the pin stage', () => {
     ])
     return { cid, bytes: Buffer.from(bytes) }
   }
-  /** A pinner that writes down what it is asked. */
+  /** A pinner that records its calls. */
   const createWatchedPinner = (inner: Pick<Pinner, 'pin' | 'read'> = pinner) => {
     const calls: string[] = []
     const watched: Pick<Pinner, 'pin' | 'read'> = {
@@ -176,14 +176,14 @@ describe('the pin stage', () => {
   })
 
   describe('anything else is skipped', () => {
-    test('a slug that nobody has', async () => {
+    test('an unknown slug', async () => {
       const { stage, log } = setUp()
       expect(await stage.pin('unknown')).toBe('skipped')
       expect(log.lines).toEqual([])
       expect(kubo.requests).toBe(0)
     })
 
-    test('I6: a proof that is pinned: neither bytes nor CID change', async () => {
+    test('I6: a pinned proof keeps its bytes and CID', async () => {
       const slug = await insert()
       const { stage } = setUp()
       await stage.pin(slug)
@@ -194,7 +194,7 @@ describe('the pin stage', () => {
       expect(kubo.requests).toBe(requests)
     })
 
-    test('a proof that is pin_failed stays it', async () => {
+    test('a pin_failed proof', async () => {
       const slug = await insert()
       await pinning.recordPinFailure({ slug, failure: 'pin_refused', now: NOW })
       expect(await setUp().stage.pin(slug)).toBe('skipped')
@@ -203,10 +203,10 @@ describe('the pin stage', () => {
     })
   })
 
-  test.each(faults)('%s: tried again later as %s, and pinned once it is well', async (fault, code) => {
+  test.each(faults)('%s: retries as %s, and pins when the service recovers', async (fault, code) => {
     const slug = await insert({ batch: { collateral: Buffer.from(JSON.stringify({ fault })) } })
     kubo.setFault(fault, { delayMs: 60_000 })
-    // So short only where time has to run out: elsewhere a busy machine would decide.
+    // Short only where the timeout must occur. Elsewhere a busy machine could fail the test.
     const { stage, log, clock } = setUp(fault === 'slow' ? { timeoutMs: 100 } : {})
     for (const [attempt, delayMs] of [500, 1_000].entries()) {
       await deleteJobs()
@@ -228,7 +228,7 @@ describe('the pin stage', () => {
   })
 
   describe('a pin service that cannot be trusted', () => {
-    test.each(['collateral', 'receipt'] as const)('gives other bytes for the %s and says nothing', async (which) => {
+    test.each(['collateral', 'receipt'] as const)('returns other bytes for the %s', async (which) => {
       const slug = await insert()
       const target = assembleReceipt(await findWork(slug))[which].cid
       const lying: Pick<Pinner, 'pin' | 'read'> = {
@@ -239,7 +239,7 @@ describe('the pin stage', () => {
       expect(await findRow(slug)).toMatchObject({ status: 'pending_pin', failure: 'pin_mismatch', ipfs_cid: null })
     })
 
-    test('holds the collateral and loses the receipt', async () => {
+    test('stores the collateral and loses the receipt', async () => {
       const slug = await insert()
       const { receipt } = assembleReceipt(await findWork(slug))
       const losing: Pick<Pinner, 'pin' | 'read'> = {
@@ -252,7 +252,7 @@ describe('the pin stage', () => {
   })
 
   describe('a pin that hangs', () => {
-    test('ends in time even if the pinner does not heed the signal', async () => {
+    test('times out even if the pinner ignores the signal', async () => {
       const slug = await insert()
       const signals: AbortSignal[] = []
       const deaf: Pick<Pinner, 'pin' | 'read'> = {
@@ -267,7 +267,7 @@ describe('the pin stage', () => {
       expect(await findRow(slug)).toMatchObject({ status: 'pending_pin', failure: 'pin_unavailable' })
     })
 
-    test('holds up nobody', async () => {
+    test('does not delay other pins', async () => {
       const [hanging, other] = [await insert(), await insert()]
       const { receipt } = assembleReceipt(await findWork(hanging))
       const [reached, hang] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -292,7 +292,7 @@ describe('the pin stage', () => {
   })
 
   describe('the collateral', () => {
-    test('that was pinned and read back is not pinned again', async () => {
+    test('is not pinned again after it was pinned and read back', async () => {
       const slugs = [await insert(), await insert(), await insert()]
       const { collateral } = assembleReceipt(await findWork(slugs[0] ?? ''))
       const watched = createWatchedPinner()
@@ -306,7 +306,7 @@ describe('the pin stage', () => {
       expect(watched.calls).toHaveLength(8)
     })
 
-    test('that was not read back is pinned again', async () => {
+    test('is pinned again if it was not read back', async () => {
       const slug = await insert()
       const { collateral } = assembleReceipt(await findWork(slug))
       const watched = createWatchedPinner()
@@ -318,7 +318,7 @@ describe('the pin stage', () => {
       expect(watched.calls.filter((call) => call === `pin ${collateral.cid}`)).toHaveLength(2)
     })
 
-    test('is pinned once for all that need it at one time', async () => {
+    test('is pinned once for concurrent receipts', async () => {
       const slugs = await Promise.all(Array.from({ length: 20 }, () => insert()))
       const { collateral } = assembleReceipt(await findWork(slugs[0] ?? ''))
       const watched = createWatchedPinner()
@@ -329,7 +329,7 @@ describe('the pin stage', () => {
       for (const slug of slugs) await expectPinned(slug)
     })
 
-    test('that fails fails for all that wait for it, and for none after', async () => {
+    test('fails all receipts that wait for it, but no later ones', async () => {
       const slugs = await Promise.all(Array.from({ length: 5 }, () => insert()))
       const { collateral } = assembleReceipt(await findWork(slugs[0] ?? ''))
       let failures = 1
@@ -346,13 +346,13 @@ describe('the pin stage', () => {
       expect(await Promise.all(slugs.map((slug) => stage.pin(slug)))).toEqual(slugs.map(() => 'pinned'))
     })
 
-    test('is looked after again when the service fails: it may have lost everything', async () => {
+    test('is pinned again after the service fails, which may have lost it', async () => {
       const [first, second] = [await insert(), await insert()]
       const { stage } = setUp()
       expect(await stage.pin(first)).toBe('pinned')
       await kubo.stop()
       expect(await stage.pin(second)).toBe('retried')
-      // Empty, at the same address.
+      // An empty service at the same address.
       const port = Number(new URL(kubo.url).port)
       kubo = await startFakeKubo({ port })
       await deleteJobs()
@@ -360,11 +360,11 @@ describe('the pin stage', () => {
       await expectPinned(second)
     })
 
-    test('is pinned and read back again after 64 others, however often it was used meanwhile', async () => {
+    test('is pinned again after 64 others, however often it was used', async () => {
       const slugs: string[] = []
       for (let index = 0; index <= 64; index += 1) {
         slugs.push(await insert({ batch: { collateral: Buffer.from(`{"index":${index}}`) } }))
-        // Of the first one's collateral: one in the middle, and the last.
+        // Two with the first collateral: one in the middle, and the last.
         if (index % 32 === 0) slugs.push(await insert({ batch: { collateral: Buffer.from('{"index":0}') } }))
       }
       const { collateral } = assembleReceipt(await findWork(slugs[0] ?? ''))
@@ -378,7 +378,7 @@ describe('the pin stage', () => {
       expect(ofFirst().slice(2)).toEqual([`pin ${collateral.cid}`, `read ${collateral.cid}`])
     })
 
-    test('is pinned and read back again after 5 minutes: a service that lost everything gets it again', async () => {
+    test('is pinned again after 5 minutes, in case the service lost it', async () => {
       const { stage, clock } = setUp()
       for (const waitMs of [0, 299_999, 1]) {
         clock.advance(waitMs)
@@ -393,7 +393,7 @@ describe('the pin stage', () => {
     })
   })
 
-  describe('giving up', () => {
+  describe('failing a proof', () => {
     test.each([
       ['11 attempts before, at the deadline', 11, HOUR_MS, 'failed'],
       ['40 attempts before, long after the deadline', 40, 5 * HOUR_MS, 'failed'],
@@ -416,7 +416,7 @@ describe('the pin stage', () => {
         ipfs_cid: null,
         pinned_at: null,
       })
-      // The operator can still export it.
+      // An operator can still export it.
       expect(row.receipt && Buffer.from(row.receipt).equals(expected)).toBe(true)
       expect(await findJobs()).toHaveLength(outcome === 'failed' ? 0 : 1)
       const reason = 'block/put: ECONNREFUSED'
@@ -435,7 +435,7 @@ describe('the pin stage', () => {
       }
     })
 
-    test('a service that never comes back: attempts go on to the deadline, ever more slowly', async () => {
+    test('retries ever more slowly until the deadline if the service never recovers', async () => {
       const slug = await insert()
       const { stage, clock, log } = setUp({ pinner: unavailablePinner })
       const outcomes: string[] = []
@@ -452,14 +452,14 @@ describe('the pin stage', () => {
       expect(delays.slice(0, 10)).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 150_000])
     })
 
-    test('chance makes the wait, never under a quarter of a second', async () => {
+    test('waits a random time of at least a quarter of a second', async () => {
       const slug = await insert()
       const { stage } = setUp({ pinner: unavailablePinner, random: () => 0 })
       await stage.pin(slug)
       expect(await findJobs()).toEqual([{ name: PIN_QUEUE, data: { slugs: [slug] }, delay_ms: 250 }])
     })
 
-    test('a receipt over 256 KiB fails at once: it will not get smaller', async () => {
+    test('fails a receipt over 256 KiB at once', async () => {
       const { txMetadata } = createTestSigning(wallet)
       const data: Hex = `0x${'ab'.repeat(131_072)}`
       const slug = await insert({ signing: { txMetadata: { ...txMetadata, data } } })
@@ -477,7 +477,7 @@ describe('the pin stage', () => {
       expect(kubo.requests).toBe(0)
     })
 
-    test('records that make no receipt are tried again: it is our code that may change', async () => {
+    test('retries records that do not form a receipt, because the code may change', async () => {
       const slug = await insert({ batch: { eventLog: '' } })
       expect(await setUp().stage.pin(slug)).toBe('retried')
       expect(await findRow(slug)).toMatchObject({ status: 'pending_pin', failure: 'receipt_malformed' })
@@ -485,7 +485,7 @@ describe('the pin stage', () => {
     })
   })
 
-  describe('failures of our own', () => {
+  describe('internal failures', () => {
     test.each(['findPin', 'freezeReceipt', 'completePin', 'recordPinFailure'] as const)(
       'database_unavailable in %s is left to the job queue',
       async (name) => {
@@ -503,7 +503,7 @@ describe('the pin stage', () => {
       },
     )
 
-    test('anything else is internal, and the log has no more of it than its name', async () => {
+    test('records other errors as internal, and logs only their names', async () => {
       const slug = await insert()
       const broken: Pick<Pinner, 'pin' | 'read'> = {
         ...pinner,
@@ -520,7 +520,7 @@ describe('the pin stage', () => {
   })
 
   describe('I6: receipt bytes and CID never change', () => {
-    /** A worker whose code assembles the same records otherwise. */
+    /** A worker of a release that assembles other bytes. */
     const createOtherStore = (): PinningStore => ({
       ...pinning,
       async findPin(slug) {
@@ -530,7 +530,7 @@ describe('the pin stage', () => {
       },
     })
 
-    test('what was frozen is pinned, whatever would be assembled today', async () => {
+    test('pins the frozen bytes even if the code now assembles others', async () => {
       const slug = await insert()
       const { receipt } = assembleReceipt(await findWork(slug))
       kubo.setFault('down')
@@ -549,7 +549,7 @@ describe('the pin stage', () => {
       ])
     })
 
-    test('two workers on one proof: one completes', async () => {
+    test('only one of two workers completes a proof', async () => {
       const slug = await insert()
       const { receipt } = assembleReceipt(await findWork(slug))
       const meet = createMeetingPoint(2)
@@ -568,13 +568,13 @@ describe('the pin stage', () => {
       expect(workers.flatMap(({ log }) => log.lines)).toHaveLength(1)
     })
 
-    test('two workers of different versions at once pin the same bytes', async () => {
+    test('concurrent workers of different releases pin the same bytes', async () => {
       const slug = await insert()
       const meet = createMeetingPoint(2)
       const pinned = new Set<string>()
       const create = (store: PinningStore) =>
         setUp({
-          // Both have found the proof before either freezes.
+          // Both read the proof before either freezes it.
           store: {
             ...store,
             async freezeReceipt(parameters) {
@@ -594,11 +594,11 @@ describe('the pin stage', () => {
       expect(outcomes.toSorted()).toEqual(['pinned', 'skipped'])
       const { cid } = await expectPinned(slug)
       expect(pinned.has(cid)).toBe(true)
-      // With the collateral: there never was another receipt.
+      // Only the collateral and one receipt were ever pinned.
       expect([pinned.size, kubo.blocks.size]).toEqual([2, 2])
     })
 
-    test('one gives up while the other pins: one of both, never a mixture', async () => {
+    test('a proof is either failed or pinned if one worker fails it while another pins it', async () => {
       const slug = await insert()
       await setAttempts(slug, 20)
       const clock = createFakeClock(NOW + 2 * HOUR_MS)
@@ -627,7 +627,7 @@ describe('the pin stage', () => {
     ]
     const crashes = steps.flatMap((name, step) => [['before', name, step] as const, ['after', name, step] as const])
 
-    /** A process that ends at a step: nothing of it gets through from then on. */
+    /** A process that dies at a step: its later calls have no effect. */
     const createCrashing = (when: 'before' | 'after', at: number) => {
       let step = -1
       let isDead = false
@@ -653,7 +653,7 @@ describe('the pin stage', () => {
       return { store, pinner: { pin: wrap(pinner.pin), read: wrap(pinner.read) } }
     }
 
-    test.each(crashes)('%s %s: the next worker finishes, with the same bytes', async (when, name, step) => {
+    test.each(crashes)('%s %s: the next worker finishes with the same bytes', async (when, name, step) => {
       const slug = await insert()
       const { receipt, collateral } = assembleReceipt(await findWork(slug))
       await expect(setUp(createCrashing(when, step)).stage.pin(slug)).rejects.toThrow('crashed')
@@ -669,7 +669,7 @@ describe('the pin stage', () => {
       expect([...kubo.blocks.keys()].toSorted()).toEqual([receipt.cid, collateral.cid].toSorted())
     })
 
-    test('while a failure is recorded: it was, with its job, or it was not', async () => {
+    test('while recording a failure: row and job are written together or not at all', async () => {
       for (const when of ['before', 'after'] as const) {
         await deleteJobs()
         const slug = await insert()

@@ -16,45 +16,42 @@ export type PinDeps = {
   store: Pick<PinningStore, 'findPin' | 'freezeReceipt' | 'completePin' | 'recordPinFailure'>
   pinner: Pick<Pinner, 'pin' | 'read'>
   clock: Clock
-  /** From [0, 1), for the jitter; nothing depends on its being secret. */
+  /** Returns a number in [0, 1) for the jitter. Needn't be secret. */
   random: () => number
   log: Log
-  /** Since the proof's creation. Until then no number of failures makes it `pin_failed`. */
+  /** Counts from the proof's creation. Before it, failures never make the proof `pin_failed`. */
   pinDeadlineMs: number
-  /** Of one attempt, all its calls together. */
+  /** Limit of one attempt with all its calls. */
   timeoutMs?: number
 }
 
 /**
- * - `pinned`: the proof is now `pending_onchain`, by this call
+ * - `pinned`: this call made the proof `pending_onchain`
  * - `retried`: it stays `pending_pin`, with a job for the next attempt
  * - `failed`: it is `pin_failed`
- * - `skipped`: there was nothing to do, or another worker has done it
+ * - `skipped`: nothing to do, or another worker did it
  */
 export type PinOutcome = 'pinned' | 'retried' | 'failed' | 'skipped'
 
 type PinStage = {
-  /** One attempt. What it throws, such as `database_unavailable`, could not be recorded: the job queue tries again. */
+  /** Makes one attempt. Throws only if the outcome can't be recorded, such as `database_unavailable`; the job queue retries. */
   pin(slug: string): Promise<PinOutcome>
 }
 
 type PinFailure = PinErrorCode | ReceiptErrorCode | 'internal'
 
 const TIMEOUT_MS = 30_000
-/** A deadline can pass while no worker runs; the service still gets its chances. */
+/** A deadline can pass while no worker runs, so a minimum of attempts is required too. */
 const LEAST_ATTEMPTS = 12
-/** Collaterals change a few times a day, for each platform; batches with their releases go on for as long as their proofs take. */
+/** Collateral changes a few times a day per platform. Batches and releases are in use while their proofs are pending. */
 const MAX_KNOWN = 64
-/** The service may lose what it holds and say nothing, as one whose disk was replaced: what is still in use is looked for again. */
+/** The service may lose blocks without notice, so shared blocks are pinned again after this time. */
 const KNOWN_MS = 300_000
 
-/**
- * Puts receipts on IPFS. What a proof's row holds is frozen before the first pin, so that any number of attempts, by any number
- * of workers, pin the same bytes.
- */
+/** Pins receipts. Freezes a receipt's bytes before the first pin, so that all attempts of all workers pin the same bytes. */
 export function createPinStage(deps: PinDeps): PinStage {
   const { store, clock, log, timeoutMs = TIMEOUT_MS } = deps
-  /** Blocks that receipts share, by CID, which are or will be pinned and read back: thousands of receipts have one collateral. */
+  /** Shared blocks by CID that are or will be pinned and read back. Thousands of receipts share one collateral. */
   const known = new Map<string, { pinned: Promise<void>; until: number }>()
   const toReleaseBlocks = createReleaseAssembler()
 
@@ -67,7 +64,7 @@ export function createPinStage(deps: PinDeps): PinStage {
       const { receipt, ...named } = await freeze(work)
       shared = [named.collateral, ...named.others]
       const signal = AbortSignal.timeout(timeoutMs)
-      // Ends in time even if the pinner does not heed the signal.
+      // Ends in time even if the pinner ignores the signal.
       await untilAborted(signal, () => pinBlocks(shared, receipt, signal))
       const isFirst = await store.completePin({ slug, cid: receipt.cid, now: clock.now() })
       if (!isFirst) return 'skipped'
@@ -75,13 +72,13 @@ export function createPinStage(deps: PinDeps): PinStage {
       return 'pinned'
     } catch (error) {
       if (error instanceof CoordinatorError && error.code === 'database_unavailable') throw error
-      // The service may have lost what it held; the next attempt looks.
+      // The service may have lost them, so the next attempt pins them again.
       for (const { cid } of shared) known.delete(cid)
       return recordFailure(work, error)
     }
   }
 
-  /** The blocks to pin. A receipt that was frozen before may be public by now: it stays, whatever would be assembled today. */
+  /** Returns the blocks to pin. A frozen receipt may be public already, so it is kept even if it would be assembled differently now. */
   async function freeze(work: PinWork): Promise<ReceiptBlocks> {
     const { slug, receiptBytes } = work
     const assembled = assembleReceipt(work, toReleaseBlocks)
@@ -92,7 +89,7 @@ export function createPinStage(deps: PinDeps): PinStage {
     return { ...assembled, receipt }
   }
 
-  /** Each before the one that names it: a reader of any of them can then get what it names. */
+  /** Pins each block before the block that names it, so that readers can always follow the names. */
   async function pinBlocks(shared: readonly Block[], receipt: Block, signal: AbortSignal) {
     for (const block of shared) {
       signal.throwIfAborted()
@@ -101,21 +98,21 @@ export function createPinStage(deps: PinDeps): PinStage {
     await pinBlock(deps.pinner, receipt, signal)
   }
 
-  /** Once for all that need it at one time. What was pinned first is forgotten first, however often it is used. */
+  /** Shares one pin among concurrent callers. Forgets the oldest pin first, however often it is used. */
   function pinShared(block: Block): Promise<void> {
     const { cid } = block
     const now = clock.now()
     const before = known.get(cid)
     if (before !== undefined && isAhead(before.until, { now, spanMs: KNOWN_MS })) return before.pinned
-    const pinned = pinAlone(block)
+    const pinned = pinWithTimeout(block)
     known.delete(cid)
     known.set(cid, { pinned, until: now + KNOWN_MS })
     for (const oldest of known.keys()) if (known.size > MAX_KNOWN) known.delete(oldest)
     return pinned
   }
 
-  /** With a limit of its own: the attempt that began it may be over while others still wait. */
-  function pinAlone(block: Block): Promise<void> {
+  /** Has a separate time limit, because the attempt that started it may end while others wait. */
+  function pinWithTimeout(block: Block): Promise<void> {
     const signal = AbortSignal.timeout(timeoutMs)
     return untilAborted(signal, () => pinBlock(deps.pinner, block, signal))
   }
@@ -124,10 +121,10 @@ export function createPinStage(deps: PinDeps): PinStage {
     const now = clock.now()
     const attempt = attempts + 1
     const failure = toFailure(error)
-    // Only the name of errors that are not ours: their messages could hold anything.
+    // For foreign errors only the name, because their messages may contain secrets.
     const { code, reason = code } = toReason(error)
     const isOver = now - createdAt >= deps.pinDeadlineMs && attempt >= LEAST_ATTEMPTS
-    // The records never change, and neither does their size.
+    // Retrying doesn't help: the records never change.
     if (isOver || failure === 'receipt_too_large') {
       await store.recordPinFailure({ slug, failure, now })
       log.error({ msg: 'Gave up pinning a receipt', slug, code: failure, attempt, reason })
@@ -152,10 +149,7 @@ type PinPolicyDeps = {
   clock: Clock
 }
 
-/**
- * Puts the policy of a vault on IPFS, so that the vault's address may be shown. What it throws makes the job queue try again, and
- * the sweep once that gives up.
- */
+/** Pins a vault's policy, so that the vault's address may be shown. The job queue retries errors, and the sweep queues dropped jobs. */
 export async function pinPolicy({ store, pinner, clock }: PinPolicyDeps, hash: string): Promise<'pinned' | 'skipped'> {
   const bytes = await store.findPolicy(hash)
   if (bytes === undefined) return 'skipped'
@@ -165,9 +159,9 @@ export async function pinPolicy({ store, pinner, clock }: PinPolicyDeps, hash: s
   return 'pinned'
 }
 
-/** Pins a block, and reads it back from where it is held. */
+/** Pins a block and reads it back. */
 async function pinBlock(pinner: Pick<Pinner, 'pin' | 'read'>, block: Block, signal: AbortSignal): Promise<void> {
   await pinner.pin(block, { signal })
-  const held = await pinner.read(block.cid, { signal })
-  if (!equalBytes(held, block.bytes)) throw new PinError('pin_mismatch', { details: 'other bytes' })
+  const read = await pinner.read(block.cid, { signal })
+  if (!equalBytes(read, block.bytes)) throw new PinError('pin_mismatch', { details: 'other bytes' })
 }

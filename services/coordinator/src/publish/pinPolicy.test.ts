@@ -27,19 +27,19 @@ function setUp({ held = bytes, failure = undefined as Error | undefined } = {}) 
   return { run: (hash = HASH) => pinPolicy(deps, hash), pinned, completed }
 }
 
-test('a policy is pinned under its own CID, read back, and then done', async () => {
+test('pins a policy, reads it back and completes it', async () => {
   const { run, pinned, completed } = setUp()
   expect(await run()).toBe('pinned')
   expect([pinned, completed]).toEqual([[toBlock(bytes)], [HASH]])
 })
 
-test('one that is done, or not there, is left alone', async () => {
+test('skips a completed or unknown policy', async () => {
   const { run, pinned, completed } = setUp()
   expect(await run('cd'.repeat(32))).toBe('skipped')
   expect([pinned, completed]).toEqual([[], []])
 })
 
-test('what cannot be pinned, or is read back as something else, is not done', async () => {
+test('does not complete a policy that cannot be pinned or returns other bytes', async () => {
   const lost = setUp({ failure: new PinError('pin_unavailable', {}) })
   await expect(lost.run()).rejects.toThrow(PinError)
   const changed = setUp({ held: new TextEncoder().encode('{"version":2}') })

@@ -24,7 +24,7 @@ import { createPublicationStore } from '../store/publications.ts'
 import { ChainError } from './chain/chainError.ts'
 import { encodePublish } from './chain/contract.ts'
 import type { Chain } from './chain/viemChain.ts'
-import { takeGroup, withMargin } from './publish.ts'
+import { selectGroup, withMargin } from './publish.ts'
 
 test.each([
   [[], []],
@@ -45,12 +45,12 @@ test.each([
     [200, 3, 200, 200],
     [200, 3, 200],
   ],
-])('of limits %o the first group is %o', (limits, expected) => {
-  const group = takeGroup(limits.map((publishLimit) => ({ publishLimit })))
+])('limits %o give the first group %o', (limits, expected) => {
+  const group = selectGroup(limits.map((publishLimit) => ({ publishLimit })))
   expect(group.map(({ publishLimit }) => publishLimit)).toEqual(expected)
 })
 
-test('the margin is a fifth, rounded up', () => {
+test('the gas margin is a fifth, rounded up', () => {
   expect([1n, 5n, 28_700n, 100_001n].map(withMargin)).toEqual([2n, 6n, 34_440n, 120_002n])
 })
 
@@ -65,13 +65,13 @@ describe('publishing', () => {
     scene = await createScene(publishing)
   })
 
-  test('nothing due: the chain is not even asked', async () => {
+  test('does not call the chain if nothing is due', async () => {
     expect(await scene.publish()).toEqual({ published: 0 })
     expect(await scene.confirm()).toEqual({ open: 0 })
     expect(scene.node.requests).toEqual({})
   })
 
-  test('one proof: claimed with its bytes and its job, sent, complete, final', async () => {
+  test('claims, sends, completes and finishes one proof', async () => {
     const [proof] = await scene.addProofs(1)
     expect(await scene.publish()).toEqual({ published: 1 })
     expect(await scene.countJobs(CONFIRM_QUEUE)).toBe(1)
@@ -89,7 +89,7 @@ describe('publishing', () => {
     expect(await scene.publications()).toMatchObject([{ status: 'final' }])
   })
 
-  test('200 proofs in one transaction, and the 201st in the next', async () => {
+  test('puts 200 proofs in one transaction and the 201st in the next', async () => {
     await scene.addProofs(201)
     expect(await scene.publish()).toEqual({ published: 201 })
     expect((await scene.publications()).map(({ proofs }) => proofs)).toEqual([200, 1])
@@ -97,7 +97,7 @@ describe('publishing', () => {
     expect(scene.node.transactions().map(({ nonce }) => nonce)).toEqual([0, 1])
   })
 
-  test('one bad proof among ten: nine complete, one failed alone', async () => {
+  test('fails only the bad proof among ten', async () => {
     const proofs = await scene.addProofs(10)
     const bad = proofs[6]
     if (!bad) throw new Error('no proof')
@@ -111,14 +111,14 @@ describe('publishing', () => {
     })
   })
 
-  test('all bad: all fail, no nonce is used', async () => {
+  test('uses no nonce if all proofs are bad', async () => {
     await scene.addProofs(5)
     scene.node.revertFor(() => true)
     expect(await scene.publish()).toEqual({ published: 0 })
     expect([await scene.count(), await scene.publications()]).toEqual([{ onchain_failed: 5 }, []])
   })
 
-  test('not the publisher: nothing fails, nothing is claimed, and it goes on when that is mended', async () => {
+  test('claims and fails nothing if the account is not the publisher, and continues when that is fixed', async () => {
     await scene.addProofs(4)
     scene.node.setPublisher(stranger)
     expect(await codeOf(scene.publish())).toBe('publisher_not_allowed')
@@ -144,7 +144,7 @@ describe('publishing', () => {
     },
   )
 
-  test('too poor: claimed and stored, but the node refuses; with funds it goes on', async () => {
+  test('stores a transaction that the account cannot pay, and sends it with funds', async () => {
     await scene.addProofs(2)
     scene.node.setBalance(publisher, 1n)
     expect(await codeOf(scene.publish())).toBe('insufficient_funds')
@@ -155,7 +155,7 @@ describe('publishing', () => {
   })
 
   const total: FakeChainFault[] = ['down', 'slow', 'error', 'garbage', 'truncated', 'oversized']
-  test.each(total)('the node is %s for everything: nothing is claimed, and the job is tried again', async (fault) => {
+  test.each(total)('claims nothing and retries the job if the node is %s', async (fault) => {
     await scene.addProofs(3)
     scene.node.setFault(fault, { delayMs: 5_000 })
     expect(await codeOf(scene.publish({ chain: scene.connect({ timeoutMs: 500 }) }))).toBe('chain_unavailable')
@@ -165,7 +165,7 @@ describe('publishing', () => {
   })
 
   const reads = ['eth_estimateGas', 'eth_getTransactionCount', 'eth_maxPriorityFeePerGas']
-  test.each(reads)('%s fails: nothing is claimed', async (method) => {
+  test.each(reads)('claims nothing if %s fails', async (method) => {
     await scene.addProofs(3)
     scene.node.setFault('down', { methods: [method] })
     expect(await codeOf(scene.publish())).toBe('chain_unavailable')
@@ -175,7 +175,7 @@ describe('publishing', () => {
   })
 
   const halfway: FakeChainFault[] = [...total, 'wrong-hash', 'reset-after-accept']
-  test.each(halfway)('the node is %s when it is sent the transaction: one event all the same', async (fault) => {
+  test.each(halfway)('publishes one event if the node is %s while it gets the transaction', async (fault) => {
     await scene.addProofs(3)
     const isTaken = ['slow', 'truncated', 'wrong-hash', 'reset-after-accept'].includes(fault)
     scene.node.setFault(fault, { ...SEND, delayMs: 3_600_000 })
@@ -193,17 +193,17 @@ describe('publishing', () => {
     expect(scene.node.transactions()).toHaveLength(1)
   })
 
-  test('a node of another chain is believed nothing', async () => {
+  test('ignores a node of another chain', async () => {
     await scene.addProofs(1)
     expect(await codeOf(scene.publish({ chain: scene.connect({ chainId: 1 }) }))).toBe('chain_mismatch')
     expect(await scene.publications()).toEqual([])
   })
 
-  test('a day’s gas: what does not fit waits, unclaimed, until older publications are a day old', async () => {
+  test('leaves proofs over the daily gas limit unclaimed until older publications are a day old', async () => {
     await scene.addProofs(2)
     await scene.publish()
     const [first] = scene.node.mempool()
-    // Room for two and not for three: zero bytes of calldata cost less, and how many there are differs.
+    // Room for two but not three. Gas varies, because zero bytes of calldata cost less.
     const gasPerDay = ((first?.gas ?? 0n) * 5n) / 2n
     await scene.addProofs(2)
     await scene.publish({ gasPerDay })
@@ -214,7 +214,7 @@ describe('publishing', () => {
       status: 'pending_onchain',
       publicationId: null,
     })
-    // A replacement has the nonce of what it replaces: it counts once.
+    // A replacement reuses the nonce, so it counts once.
     scene.node.setBaseFee(50n * gwei)
     scene.node.mine()
     scene.pass(60_000)
@@ -227,10 +227,10 @@ describe('publishing', () => {
     expect(await scene.publications()).toHaveLength(3)
   })
 
-  test('a day’s gas: many workers at once ask for no more than one would', async () => {
+  test('concurrent workers stay within the daily gas limit', async () => {
     await scene.addProofs(8)
     await sql`update proofs set publish_limit = 1`.execute(publishing.subject.database.db)
-    // All estimates are the same then.
+    // Makes all estimates equal.
     const chain: Chain = { ...scene.deps.chain, estimateGas: async () => 100_000n }
     const gasPerDay = 3n * withMargin(100_000n)
     const runs = Array.from({ length: 4 }, () => codeOf(scene.publish({ chain, gasPerDay })))
@@ -238,7 +238,7 @@ describe('publishing', () => {
     expect((await scene.publications()).map(({ proofs }) => proofs)).toEqual([1, 1, 1])
   })
 
-  test('never below the chain’s own nonce', async () => {
+  test('never uses a nonce below the chain’s', async () => {
     const { sendFromElsewhere } = scene.node
     const privateKey = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
     await sendFromElsewhere({ privateKey })
@@ -268,7 +268,7 @@ describe('publishing', () => {
     const [young] = await scene.addProofs(1)
     scene.pass(29 * 60_000)
     expect(await codeOf(scene.publish())).toBe('chain_unavailable')
-    // One that has just come back, or is busy, is not down.
+    // A chain that has just recovered or is busy is not down.
     expect(await scene.count()).toEqual({ pending_onchain: 3 })
     scene.pass(60_000)
     expect(await codeOf(scene.publish())).toBe('chain_unavailable')
@@ -279,14 +279,14 @@ describe('publishing', () => {
     expect(scene.node.events().map(({ txHash }) => txHash)).toEqual([young?.txHash])
   })
 
-  test('no worker runs until after the deadline: published all the same', async () => {
+  test('publishes after the deadline if no worker ran before', async () => {
     await scene.addProofs(2)
     scene.pass(DEADLINE_MS + 1)
     expect(await scene.publish()).toEqual({ published: 2 })
     await scene.finish({ complete: 2 })
   })
 
-  test('the database fails after the deadline: that is no answer of the chain, and nothing is given up', async () => {
+  test('fails no proof for a database failure after the deadline', async () => {
     await scene.addProofs(2)
     scene.pass(DEADLINE_MS + 1)
     const { store } = scene.deps
@@ -295,7 +295,7 @@ describe('publishing', () => {
     expect(await scene.count()).toEqual({ pending_onchain: 2 })
   })
 
-  test.each(['before', 'after'] as const)('a crash %s any call: run again, one event each', async (when) => {
+  test.each(['before', 'after'] as const)('publishes one event each after a crash %s any call', async (when) => {
     scene = await createScene(publishing, { confirmations: 1, finalityDepth: 1 })
     let total = 0
     for (let at = 1; ; at++) {
@@ -316,7 +316,7 @@ describe('publishing', () => {
     expect(total).toBeGreaterThan(100)
   })
 
-  test('frozen between claim and send, woken when all is over: it can only send what is stored', async () => {
+  test('a worker that freezes between claim and send can only send stored bytes', async () => {
     await scene.addProofs(2)
     const { chain, frozen, wake } = createFreeze(scene.deps.chain)
     const running = scene.publish({ chain })
@@ -329,7 +329,7 @@ describe('publishing', () => {
     expect(scene.node.transactions()).toHaveLength(2)
   })
 
-  test('frozen beyond the deadline, woken after the cancel: no event, and the proofs stay failed', async () => {
+  test('a worker that freezes past the cancel publishes no event, and the proofs stay failed', async () => {
     await scene.addProofs(2)
     const { chain, frozen, wake } = createFreeze(scene.deps.chain)
     const running = scene.publish({ chain })
@@ -343,7 +343,7 @@ describe('publishing', () => {
     expect(scene.lines).toContainEqual(expect.objectContaining({ code: 'nonce_too_low' }))
   })
 
-  test('two publishers at once: one sequence of nonces, every proof once', async () => {
+  test('two concurrent publishers share one nonce sequence and publish every proof once', async () => {
     const other = await openDatabase(publishing.subject.options)
     const jobs = await openJobs(other, { pipelineDelayMs: 1000 })
     try {

@@ -11,36 +11,36 @@ export type PublishDeps = {
   chain: Chain
   clock: Clock
   log: Log
-  /** Since the pin, for what is in no publication and cannot be published now; since its creation, for a publication. */
+  /** Counts from the pin for a proof without a publication, and from its creation for a publication. */
   publishDeadlineMs: number
-  /** The most gas that new publications may ask for in 24 hours. Unset: any. */
+  /** The gas limit of all new publications in 24 hours. Unset: none. */
   gasPerDay?: bigint | undefined
-  /** From `createOutages`, kept from run to run. */
+  /** From `createOutages`, shared by all runs. */
   outages: Outages
 }
 
-/** Of this process: since when it has claimed nothing, though it tried; and since when each run has left proofs that the node refuses. */
+/** Since when this process has failed to claim anything, and since when every run has skipped proofs that the node rejects. */
 type Outages = { failingSince: number | undefined; refusingSince: number | undefined }
 
 export const createOutages = (): Outages => ({ failingSince: undefined, refusingSince: undefined })
 
-/** What one run leaves for the next, by slug. */
-type PublishRun = PublishDeps & { left: Set<string> }
+/** `skipped` are the slugs of proofs that this run leaves to the next. */
+type PublishRun = PublishDeps & { skipped: Set<string> }
 
 const DAY_MS = 86_400_000
-/** So many proofs that are refused one by one, without a reason, are the node's fault, and no more of them are looked for. */
-const MAX_LEFT = 8
+/** If the node rejects so many single proofs without a reason, the node is at fault and the run ends. */
+const MAX_SKIPPED = 8
 
 /**
- * Puts whatever is due into transactions and sends them. A crash anywhere is healed by the next run: before the claim nothing has
- * happened, and after it the stored bytes are all that will ever be sent.
+ * Publishes all due proofs. The next run recovers from a crash: before the claim nothing has happened, and after it only the stored bytes
+ * are ever sent.
  *
- * Throws what the job queue should try again (`chain_unavailable`, `publisher_not_allowed`, `insufficient_funds`, `gas_budget_spent` and the like);
- * the rest is not claimed then, and what is overdue fails, unless it only waits for gas.
+ * Throws errors that the job queue should retry, such as `chain_unavailable`, `publisher_not_allowed`, `insufficient_funds` and
+ * `gas_budget_spent`. The remaining proofs are then not claimed. Overdue proofs fail, unless they only wait for gas.
  */
 export async function publishDue(deps: PublishDeps): Promise<{ published: number }> {
   const { outages } = deps
-  const run: PublishRun = { ...deps, left: new Set() }
+  const run: PublishRun = { ...deps, skipped: new Set() }
   try {
     const published = await publishAll(run)
     Object.assign(outages, createOutages())
@@ -48,12 +48,12 @@ export async function publishDue(deps: PublishDeps): Promise<{ published: number
   } catch (error) {
     if (!(error instanceof ChainError)) throw error
     const isRefused = error.code === 'call_reverted'
-    if (run.left.size === 0 && !isRefused) outages.refusingSince = undefined
-    // The chain works then.
+    if (run.skipped.size === 0 && !isRefused) outages.refusingSince = undefined
+    // Reached only if the chain works.
     if (error.code === 'gas_budget_spent') outages.failingSince = undefined
-    // What it does not refuse may only wait for gas.
-    else if (isRefused) await giveUpOverdue(deps, 'refusingSince', [...run.left])
-    else await giveUpOverdue(deps, 'failingSince')
+    // Only skipped proofs: others may only wait for gas.
+    else if (isRefused) await failOverdue(deps, 'refusingSince', [...run.skipped])
+    else await failOverdue(deps, 'failingSince')
     throw error
   }
 }
@@ -61,40 +61,40 @@ export async function publishDue(deps: PublishDeps): Promise<{ published: number
 async function publishAll(run: PublishRun): Promise<number> {
   const { store, chain } = run
   let published = 0
-  const findDue = async () => (await store.findDue()).filter(({ slug }) => !run.left.has(slug))
+  const findDue = async () => (await store.findDue()).filter(({ slug }) => !run.skipped.has(slug))
   let due = await findDue()
   if (due.length > 0) {
-    // A nonce read from the node of another chain could leave a gap that nothing fills.
+    // A nonce from another chain's node could leave a gap that is never filled.
     await chain.assertReady()
     await sendUnsent(run)
   }
   while (due.length > 0) {
-    published += await publishGroup(run, takeGroup(due))
+    published += await publishGroup(run, selectGroup(due))
     due = await findDue()
   }
-  if (run.left.size > 0) throw createRefusal(run)
+  if (run.skipped.size > 0) throw createRefusal(run)
   return published
 }
 
-/** One failure says little: a node may be a minute behind the worker at a start, or busy. */
-const GIVE_UP_AFTER_MS = 1_800_000
+/** One failure isn't enough: a node may be busy or a minute behind. */
+const FAIL_AFTER_MS = 1_800_000
 
-/** Only after attempts: a deadline can pass while no worker runs, and a worker's clock can be ahead. */
-async function giveUpOverdue(deps: PublishDeps, outage: keyof Outages, slugs?: readonly string[]): Promise<void> {
+/** Fails proofs only after attempts, because a deadline can pass while no worker runs, and a worker's clock can be ahead. */
+async function failOverdue(deps: PublishDeps, outage: keyof Outages, slugs?: readonly string[]): Promise<void> {
   const { store, clock, log, publishDeadlineMs, gasPerDay, outages } = deps
   const now = clock.now()
-  // A clock that is put back begins anew.
+  // Starts again if the clock was set back.
   const since = Math.min(outages[outage] ?? now, now)
   outages[outage] = since
-  // A proof that waited for gas is old, and was not tried for long.
-  const triedMs = gasPerDay === undefined ? GIVE_UP_AFTER_MS : Math.max(GIVE_UP_AFTER_MS, publishDeadlineMs)
+  // A proof that waited for gas may be old without any attempts.
+  const triedMs = gasPerDay === undefined ? FAIL_AFTER_MS : Math.max(FAIL_AFTER_MS, publishDeadlineMs)
   if (now - since < triedMs) return
   const count = await store.failOverdue({ pinnedBefore: now - publishDeadlineMs, slugs })
   if (count > 0) log.warn({ msg: 'Gave up proofs', code: 'publish_deadline', count })
 }
 
-/** As many from the front as each of them allows. */
-export function takeGroup<Proof extends { publishLimit: number }>(due: readonly Proof[]): Proof[] {
+/** Selects as many proofs from the front as all of them allow. */
+export function selectGroup<Proof extends { publishLimit: number }>(due: readonly Proof[]): Proof[] {
   const group: Proof[] = []
   let limit = Number.POSITIVE_INFINITY
   for (const proof of due) {
@@ -105,7 +105,7 @@ export function takeGroup<Proof extends { publishLimit: number }>(due: readonly 
   return group
 }
 
-/** One transaction; or, where the contract refuses it, one for each half, so that a bad proof fails alone. */
+/** Publishes a group in one transaction. If the contract rejects it, publishes each half, so that only the bad proof fails. */
 async function publishGroup(run: PublishRun, group: readonly DueProof[]): Promise<number> {
   const { chain } = run
   const call: Call = { to: chain.contract, data: encodePublish(group) }
@@ -114,14 +114,14 @@ async function publishGroup(run: PublishRun, group: readonly DueProof[]): Promis
   const [first, second] = group
   if (first === undefined) return 0
   if (second === undefined) {
-    await refuseProof(run, first, estimate.reason)
+    await rejectProof(run, first, estimate.reason)
     return 0
   }
   const middle = Math.ceil(group.length / 2)
   return (await publishGroup(run, group.slice(0, middle))) + (await publishGroup(run, group.slice(middle)))
 }
 
-/** A refusal counts against the proofs only if this account may publish at all: not every node reports the reason. */
+/** Returns the gas, or the reason of a revert. Checks first that this account may publish at all, because not every node reports the reason. */
 async function estimateGas(chain: Chain, call: Call): Promise<bigint | { reason: string | undefined }> {
   try {
     return await chain.estimateGas(call)
@@ -133,24 +133,24 @@ async function estimateGas(chain: Chain, call: Call): Promise<bigint | { reason:
   }
 }
 
-/** Fails the proof if the contract says why. A refusal without its reason may be the node's, and what fails does not come back. */
-async function refuseProof(
-  { store, log, left }: PublishRun,
+/** Fails the proof if the contract gives a reason. Otherwise the node may be at fault, and a failed proof can't be retried. */
+async function rejectProof(
+  { store, log, skipped }: PublishRun,
   { slug }: DueProof,
   reason: string | undefined,
 ): Promise<void> {
   if (!isOfContract(reason)) {
-    log.warn({ msg: 'Left a proof that the node refuses', slug, reason })
-    left.add(slug)
-    if (left.size >= MAX_LEFT) throw createRefusal({ left })
+    log.warn({ msg: 'Skipped a proof that the node rejects', slug, reason })
+    skipped.add(slug)
+    if (skipped.size >= MAX_SKIPPED) throw createRefusal({ skipped })
     return
   }
   if (!(await store.failDue({ slug, failure: 'publish_reverted' }))) return
   log.warn({ msg: 'Gave up proofs', code: 'publish_reverted', count: 1, reason })
 }
 
-function createRefusal({ left }: Pick<PublishRun, 'left'>): ChainError {
-  return new ChainError('call_reverted', { details: `without an error of the contract: ${left.size} proofs` })
+function createRefusal({ skipped }: Pick<PublishRun, 'skipped'>): ChainError {
+  return new ChainError('call_reverted', { details: `without an error of the contract: ${skipped.size} proofs` })
 }
 
 async function claimAndSend(
@@ -159,17 +159,16 @@ async function claimAndSend(
 ): Promise<number> {
   const { chainId, account, contract } = chain
   const fees = await chain.getFees()
-  // After the newest block, not after the mempool: what waits there with our nonce and is not in the database may say what we
-  // are about to say, and of one nonce only one is mined.
+  // The nonce after the newest block, not after the mempool: a transaction there that isn't in the database may publish the same proofs,
+  // and only one transaction per nonce is mined.
   const chainNonce = await chain.getNonce('latest')
   const ownNonce = await store.findNextNonce({ chainId, account })
-  // Rare: somebody else used the account. A claim far ahead, and all that come after it, would never be mined: one false answer must
-  // not be enough.
+  // Rare: another sender used the account. Asks twice, because one wrong answer would leave a nonce gap and block all later transactions.
   if (chainNonce > ownNonce && (await chain.getNonce('latest')) !== chainNonce) {
     throw new ChainError('chain_unavailable', { details: 'two answers about the nonce differ' })
   }
   const nonce = Math.max(ownNonce, chainNonce)
-  // After the nonce was chosen: what another worker claims from now on takes the nonce away.
+  // Checked after the nonce was chosen: a worker that claims gas from now on also takes the nonce.
   if (gasPerDay !== undefined) {
     const spent = await store.sumGas({ chainId, account, since: clock.now() - DAY_MS })
     if (spent + gas > gasPerDay) throw new ChainError('gas_budget_spent', { details: `${spent} of ${gasPerDay} gas` })
@@ -187,7 +186,7 @@ async function claimAndSend(
     transaction,
     now: clock.now(),
   })
-  // Somebody else has the nonce, or some of the proofs; what is left is still due.
+  // Another worker has claimed the nonce or some of the proofs. The others are still due.
   if (!isClaimed) return 0
   outages.failingSince = undefined
   throwIfUnpaid(await sendStored({ store, chain, clock, log }, transaction))
@@ -195,8 +194,8 @@ async function claimAndSend(
 }
 
 /**
- * What an empty account could not pay must be sent before anything more is claimed: each run would put the few proofs that are due into a
- * nonce of their own. What no node has for other reasons is sent too, which is always safe.
+ * Sends stored transactions that no node has. If the account was empty, they must be sent before any further claim. Otherwise each run
+ * would claim another nonce for a few proofs.
  */
 async function sendUnsent(deps: PublishDeps): Promise<void> {
   const { store, chain } = deps
@@ -205,7 +204,7 @@ async function sendUnsent(deps: PublishDeps): Promise<void> {
   const nextNonce = unsent.length === 0 ? 0 : await chain.getNonce('latest')
   for (const transaction of unsent) {
     const outcome = await sendStored(deps, transaction)
-    // Nothing waits for a nonce that is used, and some nodes look at the balance before the nonce.
+    // A used nonce doesn't block others, and some nodes check the balance before the nonce.
     if (transaction.nonce >= nextNonce) throwIfUnpaid(outcome)
     if (outcome !== 'sent' && outcome.code === 'chain_unavailable') return
   }
@@ -215,10 +214,7 @@ function throwIfUnpaid(outcome: 'sent' | ChainError): void {
   if (outcome !== 'sent' && outcome.code === 'insufficient_funds') throw outcome
 }
 
-/**
- * Sends what is stored. A failure is not thrown: the node may have the bytes all the same, and sending them
- * again is always safe. Returns what happened.
- */
+/** Sends a stored transaction. Returns failures instead of throwing: the node may have the bytes, and sending them again is safe. */
 export async function sendStored(
   { store, chain, clock, log }: Pick<PublishDeps, 'store' | 'chain' | 'clock' | 'log'>,
   { hash, raw, kind }: SignedTransaction,
@@ -235,7 +231,7 @@ export async function sendStored(
   return 'sent'
 }
 
-/** A fifth more, rounded up: the state may change until the call is mined. */
+/** Adds a fifth, rounded up, because the state may change before the call is mined. */
 export function withMargin(gas: bigint): bigint {
   return (gas * 6n + 4n) / 5n
 }

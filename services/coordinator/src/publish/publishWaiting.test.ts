@@ -28,16 +28,16 @@ describe('proofs that cannot be published now', () => {
     scene = await createScene(publishing)
   })
 
-  /** One proof in each publication. */
+  /** One proof per publication. */
   const publishSingly = () => sql`update proofs set publish_limit = 1`.execute(publishing.subject.database.db)
   const countPublications = async () => (await scene.publications()).length
 
-  describe('a day’s gas', () => {
+  describe('the daily gas limit', () => {
     const GAS = 100_000n
     const gasPerDay = 2n * withMargin(GAS)
     const createFixed = (): Chain => ({ ...scene.deps.chain, estimateGas: async () => GAS })
 
-    test('a burst of three days’ gas goes out in three days, and nothing of it fails', async () => {
+    test('publishes three days’ gas in three days without failures', async () => {
       await scene.addProofs(6)
       await publishSingly()
       const chain = createFixed()
@@ -51,7 +51,7 @@ describe('proofs that cannot be published now', () => {
       expect(await scene.count()).toEqual({ pending_onchain: 6 })
     })
 
-    test('what has waited for it is not given up for an outage of an hour', async () => {
+    test('does not fail proofs that waited for gas after an hour’s outage', async () => {
       await scene.addProofs(6)
       await publishSingly()
       const chain = createFixed()
@@ -69,7 +69,7 @@ describe('proofs that cannot be published now', () => {
     })
   })
 
-  test('a chain that fails after something was claimed has not failed all the time', async () => {
+  test('does not count the chain as failing if a claim succeeded', async () => {
     await scene.addProofs(4)
     await publishSingly()
     scene.pass(DEADLINE_MS + 1)
@@ -87,7 +87,7 @@ describe('proofs that cannot be published now', () => {
     expect(await scene.count()).toEqual({ pending_onchain: 4 })
   })
 
-  test('a nonce that was used from elsewhere holds nothing up, where the node looks at the balance first', async () => {
+  test('is not blocked by a nonce that another sender used if the node checks the balance first', async () => {
     await scene.claimOnly(1)
     await scene.node.sendFromElsewhere({ privateKey: publisherKey })
     const { chain, store } = scene.deps
@@ -102,7 +102,7 @@ describe('proofs that cannot be published now', () => {
     expect(await countPublications()).toBe(2)
   })
 
-  test('an account that cannot pay: one publication, whoever tries; with funds everything goes', async () => {
+  test('makes one publication if the account cannot pay, and continues with funds', async () => {
     scene.node.setBalance(publisher, 1n)
     for (let round = 0; round < 4; round++) {
       await scene.addProofs(1)
@@ -117,7 +117,7 @@ describe('proofs that cannot be published now', () => {
     await scene.finish({ complete: 4 })
   })
 
-  describe('refused without an error of the contract', () => {
+  describe('rejected without an error of the contract', () => {
     const createRefusing = (isRefused: (data: Hex) => boolean): Chain => {
       const { chain } = scene.deps
       return {
@@ -129,7 +129,7 @@ describe('proofs that cannot be published now', () => {
       }
     }
 
-    test('one proof: it waits, and the others are published', async () => {
+    test('one proof waits and the others are published', async () => {
       const proofs = await scene.addProofs(10)
       const hash = proofs[0]?.txHash.slice(2) ?? ''
       expect(await codeOf(scene.publish({ chain: createRefusing((data) => data.includes(hash)) }))).toBe(
@@ -141,7 +141,7 @@ describe('proofs that cannot be published now', () => {
       await scene.finish({ complete: 10 })
     })
 
-    test('one proof, until its deadline: given up, also while others are published all the time', async () => {
+    test('one proof fails after its deadline, even while others are published', async () => {
       const [bad] = await scene.addProofs(1)
       const hash = bad?.txHash.slice(2) ?? ''
       const chain = createRefusing((data) => data.includes(hash))
@@ -158,7 +158,7 @@ describe('proofs that cannot be published now', () => {
       expect(await codeOf(scene.publish({ chain }))).toBe('none')
     })
 
-    test('now and then, beside a day’s gas that is spent: nothing that waits is given up', async () => {
+    test('occasional rejections do not fail proofs that wait for gas', async () => {
       await scene.addProofs(6)
       await publishSingly()
       let isRefusing = true
@@ -183,7 +183,7 @@ describe('proofs that cannot be published now', () => {
       expect(await scene.count()).toEqual({ pending_onchain: 6 })
     })
 
-    test('all proofs: none fails, and the node is not asked about each', async () => {
+    test('if all proofs are rejected, none fails, and the node is not asked about each', async () => {
       await scene.addProofs(64)
       let count = 0
       const chain = createRefusing(() => {

@@ -4,7 +4,7 @@ import { NOW, startTestStore, type TestStore } from '../../test/store/store.ts'
 import { createPinningStore } from '../store/pinning.ts'
 import { createRebuildReceipt, type RebuildReceipt } from './assembleReceipt.ts'
 
-describe('the receipt that rows give', () => {
+describe('createRebuildReceipt', () => {
   let subject: TestStore
   let rebuild: RebuildReceipt
   beforeAll(async () => {
@@ -13,7 +13,7 @@ describe('the receipt that rows give', () => {
   })
   afterAll(() => subject.stop())
 
-  test('is the published one, or is told from it', async () => {
+  test('rebuilds the published receipt, or a different one that can be detected', async () => {
     const same = await createCompleteProofs(subject, { count: 3, now: NOW, isAssembled: true })
     const [other] = await createCompleteProofs(subject, { count: 1, now: NOW })
     expect(await Promise.all(same.map(({ slug }) => rebuild(slug)))).toEqual(
@@ -24,7 +24,7 @@ describe('the receipt that rows give', () => {
     expect(rebuilt?.cid).not.toBe(other?.cid)
   })
 
-  test('of no proof is none', async () => {
+  test('returns undefined for an unknown proof', async () => {
     expect(await rebuild('AAAAAAAAAAAAAAAAAAAAAA')).toBeUndefined()
   })
 })

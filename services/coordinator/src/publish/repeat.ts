@@ -1,12 +1,12 @@
 import type { Schedule } from '../system.ts'
 
 type Repeating = {
-  /** Resolves when it has run for the first time. */
+  /** Resolves after the first run. */
   first: Promise<void>
   stop(): void
 }
 
-/** Runs something now, and again so long after each end of it. It must not throw; the signal says that nobody wants it any more. */
+/** Runs a function now, and again `everyMs` after each end. It must not throw. The signal aborts on stop. */
 export function repeat(
   run: (signal: AbortSignal) => Promise<void>,
   { schedule, everyMs }: { schedule: Schedule; everyMs: number },
@@ -30,17 +30,17 @@ export function repeat(
 
 const BASE_MS = 1_000
 const CAP_MS = 300_000
-/** Chance may say zero, and a service that is down is not helped by being asked at once. */
+/** Minimum delay, because full jitter can be zero. */
 const LEAST_MS = 250
 
 /**
- * How long to wait after a failure: exponential, with full jitter, so that what failed together does not come back together.
- * `attempt` counts the failures before this one; `random` answers from [0, 1).
+ * The delay after a failure: exponential with full jitter, so that simultaneous failures are not retried simultaneously.
+ * `attempt` counts the earlier failures. `random` returns a number in [0, 1).
  */
 export function toBackoffMs(parameters: {
   attempt: number
   random: () => number
-  /** The longest; five minutes by default. */
+  /** The longest delay. Default: five minutes. */
   capMs?: number
 }): number {
   const { attempt, random, capMs = CAP_MS } = parameters

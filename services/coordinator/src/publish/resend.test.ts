@@ -24,15 +24,15 @@ describe('sending again', () => {
     scene = await createScene(publishing, { checksBaseFee: true })
   })
 
-  /** From the next block on, and known. */
+  /** Applies from the next block on. */
   function raiseBaseFee(wei: bigint) {
     scene.node.setBaseFee(wei)
     scene.node.mine()
   }
   const kinds = async () => (await scene.publications())[0]?.transactions.map(({ kind, isSent }) => [kind, isSent])
 
-  describe('a node that refuses what pays less than the base fee', () => {
-    test('what was never sent is raised at once, and nothing waits behind it', async () => {
+  describe('a node that rejects fees below the base fee', () => {
+    test('an unsent publication is raised at once, and later ones are sent', async () => {
       await scene.claimOnly(2)
       raiseBaseFee(50n * gwei)
       await scene.send(1)
@@ -46,7 +46,7 @@ describe('sending again', () => {
       expect(scene.node.transactions().map(({ nonce }) => nonce)).toEqual([0, 1])
     })
 
-    test('so is a replacement that was never sent', async () => {
+    test('an unsent replacement is raised', async () => {
       const hash = await scene.send(1)
       scene.node.holdMempool(true)
       scene.pass(60_000)
@@ -65,7 +65,7 @@ describe('sending again', () => {
       await scene.finish({ complete: 1 })
     })
 
-    test('so is a cancel', async () => {
+    test('an unsent cancel is raised', async () => {
       await scene.claimOnly(1)
       await scene.passDeadline()
       scene.node.setFault('down', SEND)
@@ -81,7 +81,7 @@ describe('sending again', () => {
       await scene.finish({ onchain_failed: 1 })
     })
 
-    test('so is what dropped out of the chain after complete', async () => {
+    test('a complete publication that dropped out of the chain is raised', async () => {
       await scene.send(1)
       scene.node.mine(6)
       await scene.confirm()
@@ -94,7 +94,7 @@ describe('sending again', () => {
     })
   })
 
-  test('another account in the configuration: what dropped out of the chain after complete is sent as it is', async () => {
+  test('resends a dropped publication of another account unchanged', async () => {
     const hash = await scene.send(2)
     scene.node.mine(6)
     await scene.confirm()
@@ -113,10 +113,10 @@ describe('sending again', () => {
     await scene.finish({ complete: 2 })
   })
 
-  describe('a clock that was a year ahead is put back', () => {
+  describe('a clock that was a year ahead is corrected', () => {
     const YEAR_MS = 365 * 86_400_000
 
-    test('what it sent and a node dropped is sent again', async () => {
+    test('resends a transaction that a node dropped', async () => {
       scene.pass(YEAR_MS)
       const hash = await scene.send(1)
       scene.pass(-YEAR_MS)
@@ -126,7 +126,7 @@ describe('sending again', () => {
       await scene.finish({ complete: 1 })
     })
 
-    test('what it sent and is stuck is raised, once', async () => {
+    test('raises a stuck transaction once', async () => {
       scene.pass(YEAR_MS)
       await scene.send(1)
       scene.pass(-YEAR_MS)
@@ -137,7 +137,7 @@ describe('sending again', () => {
       await scene.finish({ complete: 1 })
     })
 
-    test('a nonce that it saw to be used from elsewhere is lost half an hour later, by the clock that is right', async () => {
+    test('gives up a nonce that another sender used after half an hour of the correct clock', async () => {
       await scene.claimOnly(1)
       await scene.node.sendFromElsewhere({ privateKey: publisherKey })
       scene.pass(YEAR_MS)
@@ -153,7 +153,7 @@ describe('sending again', () => {
       expect(await scene.publications()).toMatchObject([{ status: 'lost' }])
     })
 
-    test('events that it looked for are looked for again', async () => {
+    test('searches for events again', async () => {
       await scene.send(2)
       scene.node.setPublisher(stranger)
       scene.node.mine(20)
@@ -167,7 +167,7 @@ describe('sending again', () => {
     })
   })
 
-  test('what a worker whose clock is a little ahead has just sent is neither sent again nor raised', async () => {
+  test('does not resend or raise a transaction that a worker with a slightly fast clock just sent', async () => {
     scene.pass(5_000)
     await scene.send(1)
     scene.pass(-5_000)
@@ -177,7 +177,7 @@ describe('sending again', () => {
     expect(await kinds()).toHaveLength(1)
   })
 
-  test('a node that finds every fee too low is not offered more than four times the market', async () => {
+  test('bids at most four times the market if a node finds every fee too low', async () => {
     await scene.claimOnly(1)
     const { chain } = scene.deps
     const send = () => Promise.reject(new ChainError('underpriced'))
@@ -188,8 +188,8 @@ describe('sending again', () => {
     await scene.finish({ complete: 1 })
   })
 
-  describe('a node that lies about the fees, and keeps back what it is sent: never above the limit', () => {
-    /** The market that it reports is twice the base fee and a tip of one gwei. */
+  describe('a node that lies about fees and withholds transactions: never bids above the limit', () => {
+    /** Reports twice the base fee and a tip of one gwei as the market. */
     const limit = 10_000n * gwei
     const highest = async () => (await scene.publications())[0]?.transactions.at(-1)?.maxFeePerGas ?? 0n
 
@@ -212,7 +212,7 @@ describe('sending again', () => {
       await scene.finish({ complete: 1 })
     })
 
-    test('a cancel below it is made, and raised no further', async () => {
+    test('creates a cancel below it and raises it no further', async () => {
       raiseBaseFee(4_400n * gwei)
       await scene.send(1)
       scene.node.holdMempool(true)
@@ -228,7 +228,7 @@ describe('sending again', () => {
       expect(await highest()).toBeLessThanOrEqual(limit)
     })
 
-    test('nor where it finds every fee too low', async () => {
+    test('even if it finds every fee too low', async () => {
       raiseBaseFee(4_990n * gwei)
       await scene.claimOnly(1)
       const { chain } = scene.deps
@@ -240,7 +240,7 @@ describe('sending again', () => {
     })
   })
 
-  test('what was never sent and is below the market is raised, whatever words the node refuses it with', async () => {
+  test('raises an unsent transaction below the market, whatever the node’s error message', async () => {
     await scene.claimOnly(1)
     raiseBaseFee(50n * gwei)
     const { chain } = scene.deps

@@ -13,7 +13,7 @@ import { createWarner, type WarnOf } from './webhook/warner.ts'
 import { type StageMetrics, startWorker } from './worker.ts'
 
 type Pipeline = {
-  /** Absent where another service serves the blocks. */
+  /** Undefined if another service serves the blocks. */
   getBlock?: GetBlock
   stop(): Promise<void>
 }
@@ -42,7 +42,7 @@ export async function startPipeline(deps: {
     const { confirmations, ...chainConfig } = config.chain
     const chain = decorate('chain', createViemChain(chainConfig))
     const warnOf = createWarner({ events: store.webhookEvents, clock, log })
-    // The stages report a wrong chain at each run, and retry one that is unavailable: neither stops the start.
+    // Not an error: the stages report a wrong chain and retry an unavailable one.
     await chain.assertReady().catch((error: unknown) => {
       log.warn({ msg: 'The chain is not ready', ...toReason(error) })
     })
@@ -73,7 +73,7 @@ export async function startPipeline(deps: {
   }
 }
 
-/** Loads only the pinner in use: the embedded node alone is a hundred packages. */
+/** Loads only the configured pinner, because the embedded node has a hundred packages. */
 async function createPinner(config: PinnerConfig, dataDir: string): Promise<{ pinner: Pinner; getBlock?: GetBlock }> {
   if (config.kind === 'helia') {
     const { createHeliaPinner } = await import('./ipfs/helia.ts')
@@ -88,7 +88,7 @@ async function createPinner(config: PinnerConfig, dataDir: string): Promise<{ pi
   return { pinner: createRemotePinner(config, fetch) }
 }
 
-/** What operators watch about the publisher's account. */
+/** Metrics of the publisher's account. */
 export type BalanceMetrics = { observeBalance(account: string, balance: { wei: bigint; gas: bigint }): void }
 
 type WatchBalanceDeps = {
@@ -99,15 +99,15 @@ type WatchBalanceDeps = {
   warnOf: WarnOf
 }
 
-/** Nobody waits for it, and providers count requests. */
+/** Rarely, because providers count requests. */
 const EVERY_MS = 60_000
-/** As the alert `CountersignPublisherShort` has it: some hundred publications of one proof, or a few large ones. */
+/** The limit of the alert `CountersignPublisherShort`: a few hundred publications of one proof, or a few large ones. */
 const SHORT_GAS = 20_000_000n
 
-/** Reads once a minute what the publisher has and how much gas that pays for, and warns when it is little. Returns what ends it. */
+/** Reads the publisher's balance once a minute, and warns if it pays for little gas. Returns a function that stops it. */
 export function watchBalance({ chain, schedule, log, metrics, warnOf }: WatchBalanceDeps): () => void {
-  /** Said once, until it can be read again: the stages say more about a chain that is gone. */
-  let isSaid = false
+  /** Logs an unreadable balance once, because the stages log more about an unavailable chain. */
+  let isReported = false
 
   async function read(signal: AbortSignal) {
     try {
@@ -116,10 +116,10 @@ export function watchBalance({ chain, schedule, log, metrics, warnOf }: WatchBal
       const gas = maxFeePerGas === 0n ? wei : wei / maxFeePerGas
       metrics.observeBalance(account, { wei, gas })
       if (gas < SHORT_GAS) void warnOf('publisher.short_of_gas', { account, chainId, balanceWei: wei.toString() })
-      isSaid = false
+      isReported = false
     } catch (error) {
-      if (!isSaid && !signal.aborted) log.warn({ msg: 'Could not read the publisher’s balance', ...toReason(error) })
-      isSaid = true
+      if (!isReported && !signal.aborted) log.warn({ msg: 'Could not read the publisher’s balance', ...toReason(error) })
+      isReported = true
     }
   }
 

@@ -25,7 +25,7 @@ function start({ isDown = false, wei = 30_000_000n } = {}) {
     warnOf: async (type, data) => void told.push({ type, data }),
     metrics: { observeBalance: (account, { wei, gas }) => seen.push(`${account} ${wei} ${gas}`) },
   })
-  /** Resolves when the reading under way is over. */
+  /** Resolves when the current read ends. */
   const settle = () => expect.poll(() => tasks.length).toBe(1)
   const again = async () => {
     tasks.shift()?.()
@@ -34,7 +34,7 @@ function start({ isDown = false, wei = 30_000_000n } = {}) {
   return { state, seen, told, tasks, log, stop, settle, again }
 }
 
-test('what the publisher has, and the gas that it pays for at what would be bid', async () => {
+test('reports the balance and the gas that it pays for', async () => {
   const { seen, settle, again, state } = start()
   await settle()
   state.wei = 6n
@@ -42,7 +42,7 @@ test('what the publisher has, and the gas that it pays for at what would be bid'
   expect(seen).toEqual(['0x01 30000000 10000000', '0x01 6 2'])
 })
 
-test('an account that pays for twenty million gas is enough; one wei less is not, and is told of', async () => {
+test('warns below twenty million gas', async () => {
   const { told, settle, again, state } = start({ wei: 60_000_000n })
   await settle()
   expect(told).toEqual([])
@@ -53,7 +53,7 @@ test('an account that pays for twenty million gas is enough; one wei less is not
   ])
 })
 
-test('a chain without fees divides by nothing', async () => {
+test('handles a chain without fees', async () => {
   const { seen, settle, again, state } = start()
   await settle()
   state.fee = 0n
@@ -61,7 +61,7 @@ test('a chain without fees divides by nothing', async () => {
   expect(seen.at(-1)).toBe('0x01 30000000 30000000')
 })
 
-test('a chain that is gone is said once, and asked again', async () => {
+test('logs an unavailable chain once and retries', async () => {
   const { seen, settle, again, state, log } = start({ isDown: true })
   await settle()
   await again()
@@ -74,7 +74,7 @@ test('a chain that is gone is said once, and asked again', async () => {
   expect(seen).toHaveLength(1)
 })
 
-test('once it is stopped nothing is asked', async () => {
+test('makes no request after stop', async () => {
   const { settle, tasks, stop } = start()
   await settle()
   stop()

@@ -14,7 +14,7 @@ import { ChainError } from './chain/chainError.ts'
 import type { Pinner } from './ipfs/pinner.ts'
 import { startWorker, type WorkerDeps } from './worker.ts'
 
-/** Gives jobs to a worker whose store knows none of the proofs, and tells which it was asked for. */
+/** Gives jobs to a worker with an empty store, and returns the requested slugs. */
 async function runPins(data: readonly unknown[], onFind = async () => {}) {
   const asked: string[] = []
   const outcomes: string[] = []
@@ -64,7 +64,7 @@ test.each([null, undefined, 'a', 7, ['a'], {}, { slugs: null }, { slugs: 7 }, { 
   },
 )
 
-test('256 pins are under way at one time, of however many jobs and proofs', async () => {
+test('runs at most 256 pins at a time', async () => {
   let underWay = 0
   let most = 0
   const { asked } = await runPins(
@@ -80,7 +80,7 @@ test('256 pins are under way at one time, of however many jobs and proofs', asyn
   expect(most).toBe(256)
 })
 
-test('what is given up on the way to the chain is counted, once for each that was moved', async () => {
+test('counts each proof that fails on the way to the chain', async () => {
   const refusal = new ChainError('chain_unavailable')
   const outcomes: string[] = []
   const queues = new Map<string, (data: unknown[]) => Promise<void>>()
@@ -111,12 +111,12 @@ test('what is given up on the way to the chain is counted, once for each that wa
   expect(outcomes).toEqual(['publish failed', 'publish failed', 'publish chain_unavailable', 'confirm ok'])
 })
 
-test('a pin that could not be recorded fails its job', async () => {
+test('fails the job if a pin cannot be recorded', async () => {
   const gone = new CoordinatorError('database_unavailable', 'the database is unavailable')
   await expect(runPins([{ slugs: ['a', 'b'] }], () => Promise.reject(gone))).rejects.toBe(gone)
 })
 
-test('a worker that stops finishes the jobs under way, while its pinner still works', async () => {
+test('finishes running jobs on stop before the pinner stops', async () => {
   const { url, drop } = await createMigratedDatabase()
   onTestFinished(drop)
   const { store, pipeline } = await openStores({ databaseUrl: url, isWorker: true, pipelineDelayMs: 0 })

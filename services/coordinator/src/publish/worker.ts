@@ -10,13 +10,13 @@ import { createRebuildReceipt } from './assembleReceipt.ts'
 import type { Chain } from './chain/viemChain.ts'
 import type { PipelineConfig } from './config.ts'
 import { confirmPublications } from './confirm.ts'
-import { createSightings } from './confirmRun.ts'
+import { createObservations } from './confirmRun.ts'
 import { createDropper } from './dropReceipts.ts'
 import type { Pinner } from './ipfs/pinner.ts'
 import { createPinStage, type PinOutcome, pinPolicy } from './pin.ts'
 import { createOutages, publishDue } from './publish.ts'
 
-/** What operators watch about the pipeline: how each attempt of a stage ended. */
+/** Metrics of the pipeline: the outcome of each attempt of a stage. */
 export type StageMetrics = { observeStage(stage: string, outcome: string, count?: number): void }
 
 export type WorkerDeps = {
@@ -36,16 +36,16 @@ export type WorkerDeps = {
 type Worker = { stop(): Promise<void> }
 
 const SWEEP_MS = 10_000
-/** Jobs of pins that are fetched at one time: enough where each has one proof, as those for another attempt. */
+/** Pin jobs fetched at one time. Retries have one proof per job. */
 const PINS = { batchSize: 32, concurrency: 4 }
-/** Pins that are under way at one time, in this process, however many proofs the jobs have. */
+/** Concurrent pins in this process, however many proofs the jobs have. */
 const MAX_PINNING = 256
 const POLICIES = { batchSize: 8, concurrency: 1 }
 const ONE = { batchSize: 1, concurrency: 1 }
 
 /**
- * Takes proofs from signature to event: pin, publish, confirm. Any number of workers may run; each step moves a row only from the
- * state it expects, so that what two of them do at once happens once.
+ * Takes proofs from signature to event: pin, publish, confirm. Any number of workers may run. Each step changes a row only from the state
+ * that it expects, so that concurrent steps take effect once.
  */
 export async function startWorker(deps: WorkerDeps): Promise<Worker> {
   const { store, pinner, chain, clock, log, metrics, config } = deps
@@ -60,9 +60,9 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
       answer(slug, { status: 'fulfilled', value: await pinStage.pin(slug) })
     },
   })
-  const sightings = createSightings()
+  const observations = createObservations()
   const chainDeps = {
-    store: countGivenUp(publications, metrics),
+    store: countFailures(publications, metrics),
     chain,
     clock,
     log,
@@ -90,10 +90,10 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
       if (pins > 0) log.warn({ msg: 'Found proofs without a job', count: pins })
       if (policies > 0) log.warn({ msg: 'Found policies without a job', count: policies })
     } catch (error) {
-      log.warn({ msg: 'Could not sweep', ...toReason(error) })
+      log.warn({ msg: 'Could not queue missing jobs', ...toReason(error) })
     }
   }
-  /** What was not dropped is found by the next round. */
+  /** The next round finds receipts that were not dropped. */
   async function drop() {
     try {
       const { dropped, kept } = (await dropper?.run()) ?? { dropped: 0, kept: 0 }
@@ -103,7 +103,7 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
       log.warn({ msg: 'Could not drop receipts', ...toReason(error) })
     }
   }
-  /** Counts how each attempt ended. A failure is thrown, so that pg-boss tries again; the sweep finds what pg-boss gives up. */
+  /** Counts the outcome of each attempt. Throws failures, so that pg-boss retries. The sweep finds jobs that pg-boss dropped. */
   async function attempt(stage: string, run: () => Promise<readonly string[]>) {
     try {
       for (const outcome of await run()) metrics.observeStage(stage, outcome)
@@ -127,7 +127,7 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
   )
   await jobs.work(CONFIRM_QUEUE, ONE, () =>
     attempt('confirm', async () => {
-      const { open } = await confirmPublications({ ...chainDeps, confirmations, sightings })
+      const { open } = await confirmPublications({ ...chainDeps, confirmations, observations })
       if (open > 0) await store.enqueueConfirm(confirmIntervalMs / 1000)
       return ['ok']
     }),
@@ -145,14 +145,14 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
     async stop() {
       clearInterval(timer)
       dropper?.stop()
-      // The jobs under way need the pinner and the chain, which stop after this: without them they would fail, and be counted as attempts.
+      // Running jobs need the pinner and the chain, which stop later. Otherwise the jobs would fail and count as attempts.
       await Promise.all([jobs.stop(), sweeping, dropping])
     },
   }
 }
 
-/** Counts what is given up on the way to the chain as `failed`, as pins are: several proofs of one publication once. */
-function countGivenUp(publications: PublicationStore, { observeStage }: StageMetrics): PublicationStore {
+/** Counts proofs that fail on the way to the chain as `failed`, once per publication. */
+function countFailures(publications: PublicationStore, { observeStage }: StageMetrics): PublicationStore {
   return {
     ...publications,
     async failOverdue(parameters) {
@@ -161,14 +161,14 @@ function countGivenUp(publications: PublicationStore, { observeStage }: StageMet
       return count
     },
     async failDue(parameters) {
-      const isMoved = await publications.failDue(parameters)
-      if (isMoved) observeStage('publish', 'failed')
-      return isMoved
+      const hasFailed = await publications.failDue(parameters)
+      if (hasFailed) observeStage('publish', 'failed')
+      return hasFailed
     },
     async fail(parameters) {
-      const isMoved = await publications.fail(parameters)
-      if (isMoved) observeStage('confirm', 'failed')
-      return isMoved
+      const hasFailed = await publications.fail(parameters)
+      if (hasFailed) observeStage('confirm', 'failed')
+      return hasFailed
     },
   }
 }

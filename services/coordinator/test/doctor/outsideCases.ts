@@ -40,7 +40,7 @@ async function toHardware(bed: Bed) {
 
 /** Of everything that the settings name elsewhere. */
 export const outsideCases: readonly Case[] = [
-  ['chain', /private key is not one/, () => ({ PUBLISHER_PRIVATE_KEY: `0x${'00'.repeat(32)}` })],
+  ['chain', /invalid publisher private key/, () => ({ PUBLISHER_PRIVATE_KEY: `0x${'00'.repeat(32)}` })],
   ['enclave', /nothing listens/, (_, bed) => ({ ENCLAVE_URL: `http://${bed.nobody}` })],
   [
     'enclave',
@@ -129,7 +129,7 @@ export const outsideCases: readonly Case[] = [
       return {}
     },
   ],
-  ['chain', /configured 1, but the RPC is of 31337/, () => ({ CHAIN_ID: '1' })],
+  ['chain', /expected chain 1, but the RPC serves 31337/, () => ({ CHAIN_ID: '1' })],
   ['chain', /no code at/, () => ({ ATTESTATIONS_ADDRESS: `0x${'11'.repeat(20)}` })],
   ['chain', /the publisher is 0x/, () => ({ PUBLISHER_PRIVATE_KEY: STRANGERS_KEY })],
   ['chain', /RPC/, (_, bed) => ({ RPC_URL: `http://user:canary-password@${bed.nobody}/canary-path` })],

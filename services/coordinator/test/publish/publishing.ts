@@ -7,7 +7,7 @@ import { expect, onTestFinished } from 'vitest'
 import { ChainError } from '../../src/publish/chain/chainError.ts'
 import { type Chain, type CreateViemChainParameters, createViemChain } from '../../src/publish/chain/viemChain.ts'
 import { confirmPublications } from '../../src/publish/confirm.ts'
-import { type ConfirmDeps, createSightings, HOLDING_MS } from '../../src/publish/confirmRun.ts'
+import { type ConfirmDeps, createObservations, MIN_OBSERVED_MS } from '../../src/publish/confirmRun.ts'
 import { createOutages, publishDue } from '../../src/publish/publish.ts'
 import { createPublicationStore, type PublicationStore } from '../../src/store/publications.ts'
 import type { Wallet } from '../../src/store/wallets.ts'
@@ -21,15 +21,15 @@ import {
   type TestStore,
 } from '../store/store.ts'
 
-/** Hardhat's first account, known to everybody. */
+/** Hardhat's first account, whose key is public. */
 export const publisherKey = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
 export const publisher = '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266'
-/** Hardhat's second. */
+/** Hardhat's second account. */
 export const strangerKey = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
 export const stranger = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
 export const gwei = 10n ** 9n
 export const DEADLINE_MS = 86_400_000
-/** Faults that touch nothing else. */
+/** Faults without side effects. */
 export const SEND = { methods: ['eth_sendRawTransaction'] }
 const BLOCK_MS = 12_000
 
@@ -55,7 +55,7 @@ export type PublicationRow = {
 
 export type TestPublishing = { subject: TestStore; wallet: Wallet; stop(): Promise<void> }
 
-/** A database that all tests of a file share. */
+/** A database for all tests of a file. */
 export async function startTestPublishing(): Promise<TestPublishing> {
   const subject = await startTestStore()
   const wallet = await createTestWallet(subject.store)
@@ -64,14 +64,14 @@ export async function startTestPublishing(): Promise<TestPublishing> {
 
 export type Scene = Awaited<ReturnType<typeof createScene>>
 
-/** The code of the chain's error that a run ends with, `none` where it ends well, and any other error itself. */
+/** Returns the code of the run's chain error, or `none`. Throws other errors. */
 export const codeOf = (run: Promise<unknown>): Promise<unknown> =>
   run.then(
     () => 'none',
     (error: unknown) => (error instanceof ChainError ? error.code : error),
   )
 
-/** For one test: empty tables, a chain of its own, a clock that is moved by hand, and both stages. */
+/** One test's setting: empty tables, a new chain, a manual clock and both stages. */
 export async function createScene(
   { subject, wallet }: TestPublishing,
   { confirmations = 6, ...chainOptions }: StartFakeChainParameters & { confirmations?: number } = {},
@@ -102,7 +102,7 @@ export async function createScene(
     log,
     publishDeadlineMs: DEADLINE_MS,
     confirmations,
-    sightings: createSightings(),
+    observations: createObservations(),
     outages: createOutages(),
   }
 
@@ -141,14 +141,14 @@ export async function createScene(
     }))
   }
 
-  /** How many proofs are in each state. */
+  /** Counts proofs by status. */
   async function count(): Promise<Partial<Record<ProofStatus, number>>> {
     const counts: Partial<Record<ProofStatus, number>> = {}
     for (const { status } of await proofs()) counts[status] = (counts[status] ?? 0) + 1
     return counts
   }
 
-  /** I5, and I4 and its converse: what is complete has its event where it says; what is not complete need not have one. */
+  /** Checks I5, I4 and its converse: every complete proof has its event; others need none. */
   async function assertEvents() {
     const toKey = (wallet: string, txHash: string, cid: string) => `${wallet}/${txHash}/${cid}`
     const events = node.events().map((event) => [toKey(event.wallet, event.txHash, event.ipfsCid), event] as const)
@@ -168,7 +168,7 @@ export async function createScene(
   const publish = (changes: Partial<ConfirmDeps> = {}) => publishDue({ ...deps, ...changes })
   const confirm = (changes: Partial<ConfirmDeps> = {}) => confirmPublications({ ...deps, ...changes })
 
-  /** Claims without sending, as a process does that dies at the wrong moment. */
+  /** Claims without sending, like a process that dies in between. */
   async function claimOnly(count: number) {
     const waiting = node.mempool()
     await addProofs(count)
@@ -190,15 +190,15 @@ export async function createScene(
     now += durationMs
   }
 
-  /** Until the deadline; in the half hour before it this worker sees that nothing is mined, and can neither send nor raise. */
+  /** Advances to the deadline. In the half hour before it, this worker observes that nothing is mined and can't send. */
   async function passDeadline() {
     const fail = () => Promise.reject(new ChainError('chain_unavailable'))
-    pass(DEADLINE_MS - HOLDING_MS)
+    pass(DEADLINE_MS - MIN_OBSERVED_MS)
     await confirm({ chain: { ...deps.chain, getFees: fail, send: fail } })
-    pass(HOLDING_MS)
+    pass(MIN_OBSERVED_MS)
   }
 
-  /** As the worker does: both stages, whatever they say, and a block or more; again and again. */
+  /** Runs both stages like the worker, ignoring errors, then mines blocks; repeatedly. */
   async function live(rounds: number, blocks = 1) {
     for (let round = 0; round < rounds; round++) {
       await publish().catch(orChainError)
@@ -208,7 +208,7 @@ export async function createScene(
     }
   }
 
-  /** Whether a publication is open or a proof waits for one. */
+  /** Whether a publication is open or a proof waits. */
   async function hasWork(): Promise<boolean> {
     const { rows } = await sql<{ has_work: boolean }>`
       select exists (select from publications where status in ('pending', 'confirmed'))
@@ -216,7 +216,7 @@ export async function createScene(
     return rows[0]?.has_work === true
   }
 
-  /** Until nothing is left to do; then everything must be in order. `blocks` of a round: more of them take fewer rounds. */
+  /** Runs until nothing is left to do, then checks the invariants. More `blocks` per round need fewer rounds. */
   async function finish(expected: Partial<Record<ProofStatus, number>>, { blocks = 1 } = {}) {
     for (let round = 0; round < 300; round++) {
       await live(1, blocks)
@@ -261,8 +261,8 @@ function orChainError(error: unknown): void {
 export class Crash extends Error {}
 
 /**
- * The process dies at the nth call to the outside: before the call has any effect, or after it and before the answer. Every later
- * call dies too.
+ * Simulates a process that dies at its nth outside call, either before the call has an effect or after it but before the answer. Every
+ * later call fails too.
  */
 export function createCrash(at: number, when: 'before' | 'after') {
   let calls = 0
@@ -289,7 +289,7 @@ export function createCrash(at: number, when: 'before' | 'after') {
   }
 }
 
-/** A process that stops at its first send, for as long as the test likes. */
+/** A process that freezes at its first send until the test continues it. */
 export function createFreeze(chain: Chain): { chain: Chain; frozen: Promise<void>; wake: () => void } {
   let wake = () => {}
   let onFrozen = () => {}

@@ -9,16 +9,16 @@ import { ChainError } from './chainError.ts'
 
 export type ChainReceipt = {
   hash: Hex
-  /** False where the transaction is in its block, but reverted. */
+  /** False if the transaction reverted. */
   isSuccess: boolean
   blockNumber: number
   blockHash: Hex
   gasUsed: bigint
-  /** Of our contract only, in their order. */
+  /** Events of our contract only, in order. */
   events: AttestationPublished[]
 }
 
-/** More than any chain will see; also what fits a JavaScript number. */
+/** The largest exact JavaScript number, larger than any count on a chain. */
 const MAX_NUMBER = BigInt(Number.MAX_SAFE_INTEGER)
 const MAX_QUANTITY = 2n ** 256n - 1n
 
@@ -26,28 +26,28 @@ export type Block = { number: number; hash: Hex; baseFeePerGas: bigint | undefin
 
 /** A JSON-RPC quantity. */
 export function parseQuantity(name: string, value: unknown, max = MAX_QUANTITY): bigint {
-  if (typeof value !== 'string' || !/^0x[0-9a-f]{1,64}$/i.test(value)) throw malformed(`${name} is no quantity`)
+  if (typeof value !== 'string' || !/^0x[0-9a-f]{1,64}$/i.test(value)) throw malformed(`${name} is not a quantity`)
   const quantity = BigInt(value)
-  if (quantity > max) throw malformed(`${name} is beyond its limit`)
+  if (quantity > max) throw malformed(`${name} is too large`)
   return quantity
 }
 
-/** A quantity that counts something: blocks, transactions, gas. */
+/** A count of blocks, transactions or gas. */
 export function parseNumber(name: string, value: unknown): number {
   return Number(parseQuantity(name, value, MAX_NUMBER))
 }
 
 export function parseHash(name: string, value: unknown): Hex {
-  if (typeof value !== 'string' || !/^0x[0-9a-f]{64}$/i.test(value)) throw malformed(`${name} is no hash`)
+  if (typeof value !== 'string' || !/^0x[0-9a-f]{64}$/i.test(value)) throw malformed(`${name} is not a hash`)
   return value.toLowerCase() as Hex
 }
 
 export function parseObject(name: string, value: unknown): Record<string, unknown> {
-  if (!isPlainObject(value)) throw malformed(`${name} is no object`)
+  if (!isPlainObject(value)) throw malformed(`${name} is not an object`)
   return value
 }
 
-/** `undefined` where the node has no such block. */
+/** `undefined` if the node has no such block. */
 export function parseBlock(value: unknown): Block | undefined {
   if (value === null) return undefined
   const { number, hash, baseFeePerGas } = parseObject('block', value)
@@ -66,21 +66,21 @@ export function parseBlockTime(value: unknown): number {
   return 1000 * parseNumber('block.timestamp', parseObject('block', value).timestamp)
 }
 
-/** Of the transaction that was asked for, with the events of our contract only. */
+/** Parses the receipt of the requested transaction, with the events of our contract only. */
 export function parseReceipt(value: unknown, expected: { hash: Hex; contract: Hex }): ChainReceipt | undefined {
   if (value === null) return undefined
   const receipt = parseObject('receipt', value)
   if (parseHash('receipt.transactionHash', receipt.transactionHash) !== expected.hash) {
     throw malformed('the receipt is of another transaction')
   }
-  // Some nodes answer for what waits in their mempool.
+  // Some nodes return receipts for transactions in their mempool.
   if (receipt.blockHash === null || receipt.blockNumber === null) return undefined
   const blockHash = parseHash('receipt.blockHash', receipt.blockHash)
-  if (!Array.isArray(receipt.logs)) throw malformed('receipt.logs is no list')
+  if (!Array.isArray(receipt.logs)) throw malformed('receipt.logs is not a list')
   const status = parseNumber('receipt.status', receipt.status)
   if (status > 1) throw malformed('receipt.status is neither 0 nor 1')
   const events = receipt.logs.flatMap((log) => parseEvent(log, { ...expected, blockHash }))
-  if (status === 0 && events.length > 0) throw malformed('the receipt is of a revert, but has events')
+  if (status === 0 && events.length > 0) throw malformed('a reverted receipt has events')
   return {
     hash: expected.hash,
     isSuccess: status === 1,
@@ -91,16 +91,13 @@ export function parseReceipt(value: unknown, expected: { hash: Hex; contract: He
   }
 }
 
-/** Of our contract only, whatever transactions they are of. */
+/** Parses the events of our contract, from any transaction. */
 export function parseEvents(value: unknown, contract: Hex): AttestationPublished[] {
-  if (!Array.isArray(value)) throw malformed('the logs are no list')
+  if (!Array.isArray(value)) throw malformed('the logs are not a list')
   return value.flatMap((log) => parseEvent(log, { contract }))
 }
 
-/**
- * None or one. Other contracts' events, and our contract's other events, are not ours to read. Where a transaction is expected,
- * one of another is malformed.
- */
+/** Returns one event, or none for other contracts and other events. If a transaction is expected, rejects events of another one. */
 function parseEvent(value: unknown, expected: { contract: Hex; hash?: Hex; blockHash?: Hex }): AttestationPublished[] {
   const { address, topics, data, removed, transactionHash, blockHash } = parseObject('log', value)
   if (typeof address !== 'string' || address.toLowerCase() !== expected.contract) return []
@@ -113,7 +110,7 @@ function parseEvent(value: unknown, expected: { contract: Hex; hash?: Hex; block
   try {
     return [parseAttestationPublished({ topics, data: data as string })]
   } catch {
-    throw malformed('the event is not one that the contract writes')
+    throw malformed('the event is not one of the contract’s')
   }
 }
 

@@ -16,7 +16,7 @@ test.each([
   expect(bumpFees(before, market)).toEqual(after)
 })
 
-test('whatever the fees, it is 12.5 % of both, and no more than one wei above that', () => {
+test('raises both fees by 12.5 %, rounded up by at most one wei', () => {
   for (let fee = 0n; fee < 1000n; fee += 1n) {
     const { maxFeePerGas, maxPriorityFeePerGas } = bumpFees(fees(fee, fee / 2n), nothing)
     for (const [before, after] of [

@@ -1,7 +1,7 @@
 import { type AttestationPublished, type Hex, serviceAttestationsAbi } from '@countersign/protocol'
 import { encodeFunctionData, parseAbi } from 'viem/utils'
 
-/** What the publisher reads of ServiceAttestations, and every error by which the contract refuses. */
+/** The publisher's part of ServiceAttestations, with all errors of the contract. */
 export const publisherAbi = parseAbi([
   'function publisher() view returns (address)',
   'error NotPublisher(address caller)',
@@ -17,10 +17,10 @@ export const publisherAbi = parseAbi([
   'error OversizedBatch(uint256 length)',
 ])
 
-/** Calldata that publishes proofs, in their order: `publish` for one, `publishBatch` for more. */
+/** Encodes the calldata for proofs in order: `publish` for one, `publishBatch` for more. */
 export function encodePublish(proofs: readonly AttestationPublished[]): Hex {
   const [first, ...others] = proofs
-  if (first === undefined) throw new RangeError('there is nothing to publish')
+  if (first === undefined) throw new RangeError('no proofs to publish')
   const { wallet, txHash, ipfsCid } = first
   return others.length === 0
     ? encodeFunctionData({ abi: serviceAttestationsAbi, functionName: 'publish', args: [wallet, txHash, ipfsCid] })

@@ -8,28 +8,28 @@ const proofOf = (byte: string) => ({
   txHash: `0x${byte.repeat(32)}` as Hex,
   ipfsCid: `bafkrei${byte.repeat(26)}`,
 })
-/** viem answers addresses with their checksum. */
+/** viem returns checksummed addresses. */
 const withChecksum = (proof: ReturnType<typeof proofOf>) => ({ ...proof, wallet: getAddress(proof.wallet) })
 const decode = (data: Hex) => decodeFunctionData({ abi: serviceAttestationsAbi, data })
 
-test('one proof goes by publish', () => {
+test('encodes one proof as publish', () => {
   const { wallet, txHash, ipfsCid } = proofOf('11')
   expect(decode(encodePublish([proofOf('11')]))).toEqual({ functionName: 'publish', args: [wallet, txHash, ipfsCid] })
 })
 
-test.each([2, 3, 200])('%i proofs go by publishBatch, in their order', (count) => {
+test.each([2, 3, 200])('encodes %i proofs as publishBatch in order', (count) => {
   const proofs = Array.from({ length: count }, (_, index) => proofOf((index + 16).toString(16).slice(-2)))
   expect(decode(encodePublish(proofs))).toEqual({ functionName: 'publishBatch', args: [proofs.map(withChecksum)] })
 })
 
-test('there is no call that publishes nothing', () => {
+test('rejects an empty list', () => {
   expect(() => encodePublish([])).toThrow(RangeError)
 })
 
 test.each([
   ['wallet', { ...proofOf('11'), wallet: '0x11' as Hex }],
   ['txHash', { ...proofOf('11'), txHash: '0x11' as Hex }],
-])('a malformed %s is not encoded', (_name, proof) => {
+])('rejects a malformed %s', (_name, proof) => {
   expect(() => encodePublish([proof])).toThrow()
   expect(() => encodePublish([proofOf('22'), proof])).toThrow()
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { findLast } from './viemChain.ts'
 
-test('finds the last of any, and asks for none that is much older', async () => {
+test('finds the last match without asking for much older numbers', async () => {
   for (const newest of [0, 1, 2, 3, 7, 64, 100]) {
     for (let last = 0; last <= newest; last++) {
       const asked: number[] = []
@@ -15,7 +15,7 @@ test('finds the last of any, and asks for none that is much older', async () => 
   }
 })
 
-test('none passes: the first of all, after few questions, however long the chain is', async () => {
+test('returns 0 after few requests if nothing passes', async () => {
   let questions = 0
   const newest = Number.MAX_SAFE_INTEGER
   const passes = async () => {

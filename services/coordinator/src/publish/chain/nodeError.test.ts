@@ -12,7 +12,7 @@ const olderNethermind = 'nethermind, AcceptTxResult.cs before 2026'
 const hardhat = 'hardhat, edr_provider'
 const besu = 'besu, TransactionInvalidReason'
 
-describe('what nodes say about a transaction', () => {
+describe('node errors about a transaction', () => {
   test.each([
     [geth, -32000, 'already known', 'already_known'],
     [geth, -32000, 'nonce too low: next nonce 5, tx nonce 4', 'nonce_too_low'],
@@ -113,25 +113,25 @@ describe('the contract’s reason', () => {
   const data = encodeErrorResult({ abi: publisherAbi, errorName: 'ZeroWallet', args: [3n] })
   const solidity = parseAbi(['error Error(string reason)', 'error Panic(uint256 code)', 'error Foreign()'])
 
-  test('by name, wherever a node puts it', () => {
+  test('is found by name wherever a node puts it', () => {
     expect([data, `Reverted ${data}`, { message: 'reverted', data }].map(reason)).toEqual(Array(3).fill('ZeroWallet'))
   })
 
-  test('Solidity’s own', () => {
+  test('can be one of Solidity’s built-in errors', () => {
     expect(reason(encodeErrorResult({ abi: solidity, errorName: 'Error', args: ['no\nluck'] }))).toBe('Error: no?luck')
     expect(reason(encodeErrorResult({ abi: solidity, errorName: 'Panic', args: [17n] }))).toBe('Panic')
   })
 
-  test('an error of another contract, by its selector', () => {
+  test('is a selector for another contract’s error', () => {
     const foreign = encodeErrorResult({ abi: solidity, errorName: 'Foreign' })
     expect(reason(foreign)).toBe(`an unknown error, ${foreign}`)
   })
 
-  test('one of ours that is cut off', () => {
+  test('can be a truncated error of ours', () => {
     expect(reason(data.slice(0, 20) as Hex)).toBe(`an unknown error, ${data.slice(0, 10)}`)
   })
 
-  test.each([undefined, null, '', '0x', '0x1234', 7, [], {}, { data: 7 }])('none in %j', (value) => {
+  test.each([undefined, null, '', '0x', '0x1234', 7, [], {}, { data: 7 }])('is missing in %j', (value) => {
     expect(reason(value)).toBe('no reason')
   })
 })

@@ -3,7 +3,7 @@ import { decodeErrorResult } from 'viem/utils'
 import type { ChainErrorCode } from './chainError.ts'
 import { publisherAbi } from './contract.ts'
 
-/** An error as a node answers it: JSON-RPC 2.0 §5.1. */
+/** A node's error: JSON-RPC 2.0 §5.1. */
 export type NodeError = { code: number; message: string; data?: unknown }
 
 export type NodeVerdict =
@@ -21,7 +21,7 @@ export type NodeVerdict =
     >
 
 /**
- * What nodes say, in their own words; their codes say little (geth has -32000 for nearly everything). The first match counts.
+ * Matches the nodes' messages, because their codes are vague (geth uses -32000 for nearly everything). The first match counts.
  *
  * - geth: core/error.go, core/txpool/errors.go, internal/ethapi/errors.go (code 3 for a revert)
  * - reth: rpc-eth-types/src/error/mod.rs (RpcPoolError mirrors geth), transaction-pool/src/error.rs
@@ -30,14 +30,14 @@ export type NodeVerdict =
  * - hardhat: edr_provider/src/error.rs
  */
 const texts: readonly (readonly [NodeVerdict, RegExp])[] = [
-  // Before the rest, because a contract chooses its own reason: "execution reverted: nonce too low".
+  // First, because a contract's reason is arbitrary: "execution reverted: nonce too low".
   ['call_reverted', /execution reverted|reverted with|transaction reverted|vm exception|vm execution error/],
   ['call_reverted', /gas required exceeds allowance|ran out of gas/],
   ['already_known', /already known|alreadyknown|known transaction|already imported|existing txn? with same hash/],
   ['nonce_too_low', /nonce (is )?too low|oldnonce/],
   ['nonce_gap', /nonce (is )?too high|nonce ?gap|gapped-nonce|nonce ?too ?far ?in ?future/],
   ['insufficient_funds', /insufficient ?funds|doesn't have enough funds|upfront cost exceeds account balance/],
-  // The pool is, not the transaction.
+  // The pool is at fault, not the transaction.
   ['chain_unavailable', /(pool|sub-pool) is full|in-flight transaction limit|account limit exceeded|spammer|syncing/],
   ['underpriced', /underpriced|fee ?too ?low|less than block base fee|too low for the next block/],
   ['underpriced', /replacement ?not ?allowed|could not replace existing tx|below (the )?minimum/],
@@ -45,26 +45,26 @@ const texts: readonly (readonly [NodeVerdict, RegExp])[] = [
 ]
 
 const codes: ReadonlyMap<number, NodeVerdict> = new Map([
-  [3, 'call_reverted'], // geth and those that follow it
+  [3, 'call_reverted'], // geth and compatible nodes
   [-32015, 'call_reverted'], // older nethermind
   [-32000, 'transaction_refused'],
   [-32003, 'transaction_refused'], // EIP-1474: transaction rejected
   [-32010, 'transaction_refused'], // nethermind
-  [-32602, 'transaction_refused'], // reth, of bytes that are no transaction
+  [-32602, 'transaction_refused'], // reth, for bytes that are not a transaction
 ])
 
-/** What an answer to `eth_sendRawTransaction` or `eth_estimateGas` means. An unknown error may pass: try again. */
+/** Classifies an error of `eth_sendRawTransaction` or `eth_estimateGas`. Unknown errors are retried. */
 export function classifyNodeError({ code, message }: NodeError): NodeVerdict {
   const text = message.toLowerCase()
   return texts.find(([, pattern]) => pattern.test(text))?.[0] ?? codes.get(code) ?? 'chain_unavailable'
 }
 
-/** The contract's reason: the name of its error where we know it. */
+/** Returns the name of the contract's error, if it is known. */
 export function describeRevert({ data }: NodeError): string {
   const revertData = findHex(data)
   if (revertData === undefined || revertData.length < 10) return 'no reason'
   try {
-    // Its types leave out Solidity's own errors, which it decodes too.
+    // The types omit Solidity's built-in errors, which the function decodes too.
     const { errorName, args }: { errorName: string; args?: readonly unknown[] | undefined } = decodeErrorResult({
       abi: publisherAbi,
       data: revertData,
@@ -75,19 +75,19 @@ export function describeRevert({ data }: NodeError): string {
   }
 }
 
-/** Whether such a reason is one of the contract's own errors: any other is only the node's word. */
+/** Whether a reason is one of the contract's errors. Others come only from the node. */
 export function isOfContract(reason: string | undefined): boolean {
   return publisherAbi.some((item) => item.type === 'error' && item.name === reason)
 }
 
-/** Geth has the bytes as text, older nethermind after a word (`Reverted 0x…`), hardhat one level deeper. */
+/** Finds revert data: geth returns it as text, older nethermind after a word (`Reverted 0x…`), hardhat one level deeper. */
 function findHex(data: unknown): Hex | undefined {
   const text = typeof data === 'object' && data !== null && 'data' in data ? data.data : data
   if (typeof text !== 'string') return undefined
   return /0x(?:[0-9a-f]{2})*$/i.exec(text)?.[0].toLowerCase() as Hex | undefined
 }
 
-/** Printable ASCII, and not much of it: what others wrote must not garble a log. */
+/** Keeps foreign text short and printable, so that it can't garble a log. */
 export function toPlainText(text: string): string {
   return text.slice(0, 200).replace(/[^\x20-\x7e]/g, '?')
 }

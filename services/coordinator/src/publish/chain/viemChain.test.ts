@@ -9,7 +9,7 @@ import { ChainError } from './chainError.ts'
 import { encodePublish } from './contract.ts'
 import { type Chain, type CreateViemChainParameters, createViemChain } from './viemChain.ts'
 
-// Hardhat's first two accounts, known to everybody.
+// Hardhat's first two accounts, whose keys are public.
 const privateKey = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
 const account = '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266'
 const strangerKey = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
@@ -22,7 +22,7 @@ const proofOf = (byte: number) => ({
   ipfsCid: `bafkrei${'a'.repeat(50)}${byte}`,
 })
 
-/** Every method of the port, on bytes that were signed before. */
+/** Every method of the port, with bytes that were signed before. */
 const methodsOf = (chain: Chain, raw: Hex): Record<string, () => Promise<unknown>> => ({
   assertReady: () => chain.assertReady(),
   getNonce: () => chain.getNonce('latest'),
@@ -69,19 +69,19 @@ describe('against a chain', () => {
   })
   afterEach(() => node.stop())
 
-  test('it knows who and where it is', () => {
+  test('has its account, chain id and contract', () => {
     const upper = connect({ contract: `0x${contract.slice(2).toUpperCase()}` })
     expect([upper.chainId, upper.account, upper.contract]).toEqual([31_337, account, contract])
   })
 
-  test('assertReady passes where all is in order', async () => {
+  test('assertReady passes for a correct configuration', async () => {
     await expect(chain.assertReady()).resolves.toBeUndefined()
   })
 
   test('assertReady: an RPC of another chain', async () => {
     expect(await errorOf(connect({ chainId: 1 }).assertReady())).toMatchObject({
       code: 'chain_mismatch',
-      details: 'configured 1, but the RPC is of 31337',
+      details: 'expected chain 1, but the RPC serves 31337',
     })
   })
 
@@ -95,7 +95,7 @@ describe('against a chain', () => {
     expect(await codeOf(connect({ privateKey: strangerKey }).assertReady())).toBe('publisher_not_allowed')
   })
 
-  test('getNonce: after the newest block, or after the mempool; of another account too', async () => {
+  test('getNonce: after the newest block or the mempool, for any account', async () => {
     await chain.send((await publish(chain, 0)).raw)
     expect([await chain.getNonce('latest'), await chain.getNonce('pending')]).toEqual([0, 1])
     node.mine()
@@ -103,7 +103,7 @@ describe('against a chain', () => {
     expect(await chain.getNonce('latest', node.contract)).toBe(0)
   })
 
-  test('getBalance: what the publisher has, and nothing that is no amount', async () => {
+  test('getBalance: returns the balance, and rejects malformed amounts', async () => {
     expect(await chain.getBalance()).toBe(10_000n * 10n ** 18n)
     for (const result of ['1', '0x', `0x1${'0'.repeat(64)}`, null]) {
       const answer = async () => Response.json({ jsonrpc: '2.0', id: 1, result })
@@ -123,7 +123,7 @@ describe('against a chain', () => {
     await expect(connect({ maxFeePerGas: 3n * gwei }).getFees()).resolves.toBeDefined()
   })
 
-  test('sign: never above the limit, whatever replaces what', async () => {
+  test('sign: never above the limit, even for replacements', async () => {
     const limited = connect({ maxFeePerGas: 3n * gwei })
     expect(limited.maxFeePerGas).toBe(3n * gwei)
     await expect(publish(limited, 0, { fees: 3n * gwei })).resolves.toBeDefined()
@@ -131,7 +131,7 @@ describe('against a chain', () => {
     expect(await codeOf(publish(chain, 0, { fees: 10_000n * gwei + 1n }))).toBe('chain_unavailable')
   })
 
-  test('estimateGas is what the transaction uses', async () => {
+  test('estimateGas returns the gas that the transaction uses', async () => {
     const call = { to: contract, data: encodePublish([proofOf(1), proofOf(2)]) } as const
     const gas = await chain.estimateGas(call)
     const { raw, hash } = await chain.sign({ ...call, nonce: 0, gas, ...(await chain.getFees()) })
@@ -173,7 +173,7 @@ describe('against a chain', () => {
     expect(node.transactions()).toMatchObject([{ hash, from: account, to: account, value: 5n, isSuccess: true }])
   })
 
-  test('send, again, and again once it is mined', async () => {
+  test('send: succeeds again, and after the transaction was mined', async () => {
     const { raw, hash } = await publish(chain, 0)
     await chain.send(raw)
     await chain.send(raw)
@@ -189,7 +189,7 @@ describe('against a chain', () => {
     expect(await codeOf(chain.send(raw))).toBe('nonce_too_low')
   })
 
-  test('send: too little for a replacement, then enough', async () => {
+  test('send: rejects an underpriced replacement, then accepts a higher one', async () => {
     await chain.send((await publish(chain, 0)).raw)
     expect(await codeOf(chain.send((await publish(chain, 0, { fees: 3n * gwei + 1n })).raw))).toBe('underpriced')
     const fees = { maxFeePerGas: 3n * gwei, maxPriorityFeePerGas: gwei }
@@ -204,7 +204,7 @@ describe('against a chain', () => {
     expect(await codeOf(chain.send((await publish(chain, 0)).raw))).toBe('insufficient_funds')
   })
 
-  test('send: anything else that a node minds', async () => {
+  test('send: other rejections', async () => {
     expect(await errorOf(chain.send((await publish(chain, 0, { gas: 21_000n })).raw))).toMatchObject({
       code: 'transaction_refused',
       details: expect.stringContaining('intrinsic gas too low'),
@@ -238,7 +238,7 @@ describe('against a chain', () => {
   })
 
   test('findEvents: of these proofs, since that time, window by window', async () => {
-    // A second for each block, from now on.
+    // One second per block from now on.
     const start = Date.now()
     for (const nonce of [0, 1]) {
       await chain.send((await publish(chain, nonce)).raw)
@@ -253,7 +253,7 @@ describe('against a chain', () => {
     expect(await find([{ ...proofOf(1), wallet: proofOf(2).wallet }, proofOf(3)], start)).toEqual([])
   })
 
-  test('findEvents: a node that has dropped old blocks is asked for the recent ones only', async () => {
+  test('findEvents: asks a node without old blocks only for recent ones', async () => {
     const start = Date.now()
     node.mine(4000)
     await chain.send((await publish(chain, 0)).raw)
@@ -265,7 +265,7 @@ describe('against a chain', () => {
     expect(await codeOf(find(start + 2_000_000))).toBe('chain_unavailable')
   })
 
-  test.each([999, 500, 10, 1])('findEvents: a node that takes %d blocks in one question', async (maxLogBlocks) => {
+  test.each([999, 500, 10, 1])('findEvents: a node that allows %d blocks per request', async (maxLogBlocks) => {
     const start = Date.now()
     await chain.send((await publish(chain, 0)).raw)
     node.mine(60)
@@ -279,7 +279,7 @@ describe('against a chain', () => {
     ])
   })
 
-  test('findEvents: a node that refuses whatever it is asked is asked a few times', async () => {
+  test('findEvents: stops after a few rejections', async () => {
     node.mine(5000)
     node.setLimits({ maxLogBlocks: 0 })
     const failure = await errorOf(chain.findEvents({ proofs: [proofOf(1)], sinceMs: 0 }))
@@ -290,10 +290,10 @@ describe('against a chain', () => {
     expect(node.requests.eth_getLogs).toBe(10)
   })
 
-  test('findEvents: a node that would have us search for ever', async () => {
+  test('findEvents: stops an endless search', async () => {
     node.mine(200)
     node.setLimits({ maxLogBlocks: 1 })
-    // Not a moment is left for the first of the 200 questions that this node would have us ask.
+    // The time is over before the first of 200 requests.
     const failure = await errorOf(connect({ searchMs: 0 }).findEvents({ proofs: [proofOf(1)], sinceMs: 0 }))
     expect(failure).toMatchObject({ details: 'eth_getLogs: the search took too long' })
     expect(node.requests.eth_getLogs).toBeUndefined()
@@ -323,24 +323,24 @@ describe('against a chain', () => {
       expect(await codeOf(methodsOf(chain, raw)[name]?.() as Promise<unknown>)).toBe('chain_unavailable')
       const requests = Object.values(node.requests).reduce((sum, count) => sum + count, 0)
       expect(requests).toBe(1)
-      // A node can do what it was asked and still not say so.
+      // The node may have executed the request.
       expect(node.mempool()).toHaveLength(fault === 'truncated' && name === 'send' ? 1 : 0)
     })
   })
 
-  test.each(methodNames)('a node that is slow: %s does not wait for it', async (name) => {
+  test.each(methodNames)('%s times out for a slow node', async (name) => {
     const { raw } = await publish(chain, 0)
     node.setFault('slow', { delayMs: 3_600_000 })
     const call = methodsOf(connect({ timeoutMs: 20 }), raw)[name]?.() as Promise<unknown>
     expect(await errorOf(call)).toMatchObject({ details: expect.stringContaining('timed out') })
   })
 
-  test('a node that is slow, but in time', async () => {
+  test('waits for a node that is slow but in time', async () => {
     node.setFault('slow', { delayMs: 1 })
     expect(await chain.getNonce('latest')).toBe(0)
   })
 
-  test('reset-after-accept: not known whether it was sent; sending it again is safe', async () => {
+  test('reset-after-accept: the outcome is unknown, and sending again is safe', async () => {
     const { raw } = await publish(chain, 0)
     node.setFault('reset-after-accept', { count: 1 })
     expect(await codeOf(chain.send(raw))).toBe('chain_unavailable')
@@ -357,7 +357,7 @@ describe('against a chain', () => {
     })
   })
 
-  test('no-receipts: a node that lags has none', async () => {
+  test('no-receipts: a lagging node has none', async () => {
     const { raw, hash } = await publish(chain, 0)
     await chain.send(raw)
     node.mine()
@@ -366,7 +366,7 @@ describe('against a chain', () => {
     expect(await chain.getReceipt(hash)).toBeDefined()
   })
 
-  test('lies-mined: the lie shows in the hash of the block', async () => {
+  test('lies-mined: the block hash reveals the lie', async () => {
     const { raw, hash } = await publish(chain, 0)
     await chain.send(raw)
     node.setFault('lies-mined')
@@ -375,7 +375,7 @@ describe('against a chain', () => {
     expect(await chain.getBlockHash(receipt?.blockNumber ?? -1)).not.toBe(receipt?.blockHash)
   })
 
-  test('nobody there', async () => {
+  test('connection refused', async () => {
     await node.stop()
     expect(await errorOf(chain.getNonce('latest'))).toMatchObject({
       code: 'chain_unavailable',
@@ -442,7 +442,7 @@ describe('against a node that answers anything', () => {
     '{"error":{}}',
     '{"error":{"code":"x","message":"y"}}',
     '{"error":"no"}',
-  ])('the body %s is no answer', async (body) => {
+  ])('rejects the body %s', async (body) => {
     respond = (_request, response) => response.end(body)
     expect(await codeOf(connect().getNonce('latest'))).toBe('chain_unavailable')
   })
@@ -454,14 +454,14 @@ describe('against a node that answers anything', () => {
     expect(requests).toHaveLength(1)
   })
 
-  test('a body that never ends is given up', async () => {
+  test('aborts a body that never ends', async () => {
     respond = (_request, response) => response.write('{"jsonrpc":"2.0",')
     expect(await errorOf(connect({ timeoutMs: 50 }).getNonce('latest'))).toMatchObject({
       details: 'eth_getTransactionCount: timed out',
     })
   })
 
-  test('an answer of exactly the largest size is read, one byte more is not', async () => {
+  test('reads an answer of the maximum size, but not one byte more', async () => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, result: '0x7' })
     respond = (_request, response) => response.end(body)
     expect(await connect({ maxAnswerBytes: body.length }).getNonce('latest')).toBe(7)
@@ -485,7 +485,7 @@ describe('against a node that answers anything', () => {
     expect(await codeOf(connect().getFees())).toBe('chain_unavailable')
   })
 
-  test('another block than the one asked for', async () => {
+  test('rejects another block than the requested one', async () => {
     answer({ eth_getBlockByNumber: block })
     expect(await connect().getBlockHash(5)).toBe(blockHash)
     expect(await codeOf(connect().getBlockHash(6))).toBe('chain_unavailable')
@@ -533,7 +533,7 @@ describe('against a node that answers anything', () => {
     expect(await codeOf(connect().getFees())).toBe('chain_unavailable')
   })
 
-  test('a chain without a market for tips', async () => {
+  test('a chain without tips', async () => {
     const error = { code: -32601, message: 'the method does not exist' }
     refuse(error, { eth_getBlockByNumber: block, eth_gasPrice: '0xa' })
     expect(await connect().getFees()).toEqual({ maxFeePerGas: 17n, maxPriorityFeePerGas: 3n })
@@ -543,7 +543,7 @@ describe('against a node that answers anything', () => {
     expect(await codeOf(connect().getFees())).toBe('chain_unavailable')
   })
 
-  test('fees that would ruin the account', async () => {
+  test('rejects fees above the limit', async () => {
     answer({ eth_getBlockByNumber: block, eth_maxPriorityFeePerGas: `0x${(10n ** 13n + 1n).toString(16)}` })
     expect(await codeOf(connect().getFees())).toBe('chain_unavailable')
     answer({ eth_getBlockByNumber: { ...block, baseFeePerGas: '0xffffffffffffffff' }, eth_maxPriorityFeePerGas: '0x1' })
@@ -556,7 +556,7 @@ describe('against a node that answers anything', () => {
     ['nothing', { eth_call: '0x' }, 'contract_missing'],
     ['two words', { eth_call: `0x${'0'.repeat(128)}` }, 'contract_missing'],
     ['bits before the address', { eth_call: `0x${'f'.repeat(64)}` }, 'contract_missing'],
-    ['no bytes', { eth_call: 'publisher' }, 'chain_unavailable'],
+    ['not bytes', { eth_call: 'publisher' }, 'chain_unavailable'],
     ['no code', { eth_getCode: '0x' }, 'contract_missing'],
     ['code that is none', { eth_getCode: null }, 'chain_unavailable'],
     ['a chain id that is none', { eth_chainId: 31_337 }, 'chain_unavailable'],
@@ -567,7 +567,7 @@ describe('against a node that answers anything', () => {
     expect(await codeOf(connect().assertReady())).toBe(code)
   })
 
-  test('assertReady: a contract that has no publisher, and a node that is busy', async () => {
+  test('assertReady: a contract without a publisher, and a busy node', async () => {
     const { eth_call: _, ...others } = ready
     refuse({ code: 3, message: 'execution reverted', data: '0x' }, others)
     expect(await codeOf(connect().assertReady())).toBe('contract_missing')
@@ -575,7 +575,7 @@ describe('against a node that answers anything', () => {
     expect(await codeOf(connect().assertReady())).toBe('chain_unavailable')
   })
 
-  test('send: every verdict, and a look whether the node knows the transaction after all', async () => {
+  test('send: every verdict, and a check whether the node knows the transaction', async () => {
     const chain = connect()
     const signed = await publish(chain, 0)
     for (const [message, code] of [
@@ -589,7 +589,7 @@ describe('against a node that answers anything', () => {
       expect(await codeOf(chain.send(signed.raw))).toBe(code)
       refuse({ code: -32000, message }, { eth_getTransactionByHash: { hash: signed.hash } })
       await expect(chain.send(signed.raw)).resolves.toBeUndefined()
-      // Not known is not the same as refused.
+      // Unknown is not the same as rejected.
       refuse({ code: -32000, message }, { eth_getTransactionByHash: { hash } })
       expect(await codeOf(chain.send(signed.raw))).toBe('chain_unavailable')
       refuse({ code: -32000, message })
@@ -597,7 +597,7 @@ describe('against a node that answers anything', () => {
     }
   })
 
-  test('send: hardhat answers an error for a revert that it mined', async () => {
+  test('send: hardhat returns an error for a revert that it mined', async () => {
     const chain = connect()
     const signed = await publish(chain, 0)
     const error = { code: -32603, message: 'VM Exception while processing transaction: reverted', data: { data: '0x' } }
@@ -614,7 +614,7 @@ describe('against a node that answers anything', () => {
     },
   )
 
-  test.each([null, 7, '0xab', 'ok'])('send: %j is no hash', async (value) => {
+  test.each([null, 7, '0xab', 'ok'])('send: rejects %j as a hash', async (value) => {
     answer({ eth_sendRawTransaction: value })
     expect(await codeOf(connect().send((await publish(connect(), 0)).raw))).toBe('chain_unavailable')
   })
@@ -645,7 +645,7 @@ describe('against a node that answers anything', () => {
     return connect().getReceipt(hash)
   }
 
-  test('a receipt is read, whatever the case of its letters', async () => {
+  test('reads a receipt in upper or lower case', async () => {
     const expected = {
       hash,
       isSuccess: true,
@@ -666,7 +666,7 @@ describe('against a node that answers anything', () => {
     ['another event of ours', { ...log, topics: [hash] }],
     ['one without topics', { ...log, topics: [] }],
     ['one without an address', { ...log, address: null }],
-  ])('a log is not read: %s', async (_name, other) => {
+  ])('ignores a log: %s', async (_name, other) => {
     expect((await getReceipt({ ...receipt, logs: [other, log] }))?.events).toEqual([{ wallet, txHash, ipfsCid }])
   })
 
@@ -691,7 +691,7 @@ describe('against a node that answers anything', () => {
     expect(await codeOf(getReceipt(value))).toBe('chain_unavailable')
   })
 
-  test('a receipt of what waits in the mempool is none', async () => {
+  test('ignores a receipt of a transaction in the mempool', async () => {
     expect(await getReceipt({ ...receipt, blockHash: null, blockNumber: null, logs: [] })).toBeUndefined()
   })
 
@@ -727,7 +727,7 @@ describe('against a node that answers anything', () => {
             }),
           ),
       ],
-    ])('neither the URL nor the key is in any error: %s', async (_name, next) => {
+    ])('no error contains the URL or the key: %s', async (_name, next) => {
       respond = next
       const chain = connect({ rpcUrl: url(), timeoutMs: 50 })
       const { raw } = await publish(chain, 0)
@@ -738,7 +738,7 @@ describe('against a node that answers anything', () => {
       }
     })
 
-    test('what a node says is told in plain text, and not much of it', async () => {
+    test('shortens a node’s message to plain text', async () => {
       refuse({ code: -32000, message: `\u001b[31m\n${'x'.repeat(5000)}` }, { eth_getTransactionByHash: null })
       const { details } = await errorOf(connect().send((await publish(connect(), 0)).raw))
       expect(details).toMatch(/^eth_sendRawTransaction: -32000 \?\[31m\?x+$/)
@@ -756,13 +756,13 @@ describe('against a node that answers anything', () => {
       'a key that is none is not repeated',
       (key) => {
         expect(() => connect({ privateKey: key as Hex })).toThrow(
-          new TypeError('the publisher’s private key is not one'),
+          new TypeError('invalid publisher private key'),
         )
       },
     )
 
-    test('a contract’s address that is none', () => {
-      expect(() => connect({ contract: '0x12' })).toThrow(new TypeError('the contract’s address is not one'))
+    test('rejects an invalid contract address', () => {
+      expect(() => connect({ contract: '0x12' })).toThrow(new TypeError('invalid contract address: expected 0x and 40 hex digits'))
     })
   })
 })

@@ -34,36 +34,36 @@ type UnsignedTransaction = Call & Fees & { nonce: number; gas: bigint; value?: b
 
 type SignedTransaction = { raw: Hex; hash: Hex }
 
-/** The chain that events go to, seen from the publisher's account. All throw `ChainError`. */
+/** The chain as the publisher's account sees it. All methods throw `ChainError`. */
 export type Chain = {
   readonly chainId: number
   /** The publisher's address, lower case. */
   readonly account: Hex
   /** ServiceAttestations, lower case. */
   readonly contract: Hex
-  /** The most that is ever bid: neither reported as the market's fees nor signed beyond it. */
+  /** The highest fee ever bid. `getFees` and `sign` throw above it. */
   readonly maxFeePerGas: bigint
-  /** Throws where the RPC is of another chain, the contract has no code, or this account is not its publisher. */
+  /** Throws if the RPC serves another chain, the contract has no code, or this account isn't its publisher. */
   assertReady(): Promise<void>
-  /** The next nonce, of the publisher unless another account is named: after the newest block, or after what waits in the node's mempool too. */
+  /** The next nonce after the newest block (`latest`) or after the node's mempool (`pending`). Default account: the publisher. */
   getNonce(block: 'latest' | 'pending', account?: Hex): Promise<number>
-  /** What the publisher has, in wei. */
+  /** The publisher's balance in wei. */
   getBalance(): Promise<bigint>
-  /** Twice the base fee plus the tip: it still pays after five full blocks in a row. */
+  /** Twice the base fee plus the tip, which is enough for five full blocks in a row. */
   getFees(): Promise<Fees>
-  /** Gas that a call needs now; `call_reverted` where it would fail. */
+  /** The gas that a call needs now. Throws `call_reverted` if it would fail. */
   estimateGas(call: Call): Promise<bigint>
-  /** Signs, without asking the chain anything: raw bytes and their hash. The same transaction gives the same bytes. Throws above `maxFeePerGas`. */
+  /** Signs offline and deterministically. Throws above `maxFeePerGas`. */
   sign(transaction: UnsignedTransaction): Promise<SignedTransaction>
-  /** Sends stored bytes. What the node knows already, or has mined, counts as sent. */
+  /** Sends stored bytes. A transaction that the node knows or has mined counts as sent. */
   send(raw: Hex): Promise<void>
-  /** `undefined` where the transaction is in no canonical block, as far as the node knows; nodes may lag. */
+  /** `undefined` if the node knows no canonical block with the transaction. Nodes may lag. */
   getReceipt(hash: Hex): Promise<ChainReceipt | undefined>
-  /** `finalized` is `undefined` where the chain has never reported it. */
+  /** `finalized` is `undefined` if the chain has never reported it. */
   getHead(): Promise<{ number: number; finalized: number | undefined }>
-  /** Of the canonical block; `undefined` where there is none yet. */
+  /** The hash of the canonical block, if it exists. */
   getBlockHash(number: number): Promise<Hex | undefined>
-  /** The contract's events for these wallets and transactions, whatever their CID, in blocks since that time. */
+  /** Finds the contract's events for these wallets and transactions, with any CID, since that time. */
   findEvents(parameters: {
     proofs: readonly Pick<AttestationPublished, 'wallet' | 'txHash'>[]
     sinceMs: number
@@ -71,17 +71,17 @@ export type Chain = {
 }
 
 export type CreateViemChainParameters = {
-  /** May hold an API key, which is never repeated. */
+  /** May contain an API key, which no error repeats. */
   rpcUrl: string
   chainId: number
   contract: Hex
   privateKey: Hex
-  /** For each exchange, to the last byte. */
+  /** Limit of each request, to the last byte. */
   timeoutMs?: number
   maxAnswerBytes?: number
-  /** For one search for events, all its exchanges together. Unset: five minutes. */
+  /** Limit of one search for events with all its requests. Default: five minutes. */
   searchMs?: number
-  /** The most that is ever bid, replacements included. Unset: 10,000 gwei. A lying RPC could otherwise have the account pay any price. */
+  /** The highest fee ever bid, including replacements. Default: 10,000 gwei. Protects the account from a lying RPC. */
   maxFeePerGas?: bigint
   fetch?: typeof fetch
 }
@@ -92,15 +92,15 @@ const MAX_ANSWER_BYTES = 4_194_304
 const MAX_FEE_PER_GAS = 10_000n * 10n ** 9n
 const MAX_GAS = 2n ** 53n - 1n
 const MAX_BALANCE = 2n ** 256n - 1n
-/** Blocks in one question for events. Providers refuse long ranges, each from another length on, so a refusal halves it. */
+/** Blocks per `eth_getLogs` request. Providers have different limits, so each rejection halves it. */
 const LOG_WINDOW = 1000
 
-/** With how old the newest block is: for operators, not for publishing. */
+/** Adds the time of the newest block, for operators. */
 export type ViemChain = Chain & { getHeadTime(): Promise<number> }
 
 /**
- * A chain behind a JSON-RPC endpoint that is not trusted: what it answers is bounded in time and size, checked, and compared
- * with what we know. Nothing is tried twice here; the pipeline decides about that.
+ * A chain behind an untrusted JSON-RPC endpoint. Limits its answers in time and size, and checks them. Never retries: the pipeline decides
+ * about that.
  */
 export function createViemChain(parameters: CreateViemChainParameters): ViemChain {
   const { rpcUrl, chainId, timeoutMs = 10_000, maxAnswerBytes = MAX_ANSWER_BYTES, searchMs = 300_000 } = parameters
@@ -113,7 +113,7 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
   const post = createPost(url, { timeoutMs, maxAnswerBytes, fetch: parameters.fetch ?? fetch })
   let finalized: number | undefined
 
-  async function ask(method: string, params: unknown[]): Promise<Answer> {
+  async function call(method: string, params: unknown[]): Promise<Answer> {
     const { status, body } = await post(method, params)
     const { error, result } = isPlainObject(body) ? body : {}
     const isOk = status >= 200 && status < 300
@@ -121,14 +121,14 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
       return { error: { code: error.code as number, message: error.message, data: error.data } }
     }
     if (!isOk) throw unavailable(method, `status ${status}`)
-    if (error !== undefined && error !== null) throw unavailable(method, 'no JSON-RPC error')
+    if (error !== undefined && error !== null) throw unavailable(method, 'invalid JSON-RPC error')
     if (result === undefined) throw unavailable(method, 'neither a result nor an error')
     return { result }
   }
 
-  /** For questions that a node in order always answers. */
+  /** For requests that a healthy node always answers. */
   async function read<Value>(method: string, params: unknown[], parse: (result: unknown) => Value): Promise<Value> {
-    const answer = await ask(method, params)
+    const answer = await call(method, params)
     if ('error' in answer) throw unavailable(method, describe(answer.error))
     return parseAnswer(method, answer.result, parse)
   }
@@ -153,19 +153,19 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
     return (await read('eth_getBlockByNumber', [toQuantity(number), false], parseBlockTime)) < timeMs
   }
 
-  /** Nodes that know no finality answer null, or an error that each words in its own way. */
+  /** Undefined for nodes without finality, which return null or some error. */
   async function getFinalized(): Promise<number | undefined> {
     const method = 'eth_getBlockByNumber'
-    const answer = await ask(method, ['finalized', false])
+    const answer = await call(method, ['finalized', false])
     if ('result' in answer) return parseAnswer(method, answer.result, parseBlock)?.number
     if (isBusy(answer.error)) throw unavailable(method, describe(answer.error))
     return undefined
   }
 
-  /** Not every chain has a market for tips. */
+  /** Falls back to the gas price on chains without tips. */
   async function getTip(baseFeePerGas: bigint): Promise<bigint> {
     const method = 'eth_maxPriorityFeePerGas'
-    const answer = await ask(method, [])
+    const answer = await call(method, [])
     if ('result' in answer) return parseAnswer(method, answer.result, (value) => parseQuantity('tip', value))
     if (answer.error.code !== -32601 && answer.error.code !== -32004) throw unavailable(method, describe(answer.error))
     const gasPrice = await read('eth_gasPrice', [], (value) => parseQuantity('gas price', value))
@@ -195,12 +195,12 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
     async assertReady() {
       const actual = await read('eth_chainId', [], (result) => parseNumber('chain id', result))
       if (actual !== chainId) {
-        throw new ChainError('chain_mismatch', { details: `configured ${chainId}, but the RPC is of ${actual}` })
+        throw new ChainError('chain_mismatch', { details: `expected chain ${chainId}, but the RPC serves ${actual}` })
       }
       const code = await read('eth_getCode', [contract, 'latest'], parseBytes)
       if (code === '0x') throw new ChainError('contract_missing', { details: `no code at ${contract}` })
       const data = encodeFunctionData({ abi: publisherAbi, functionName: 'publisher' })
-      const answer = await ask('eth_call', [{ to: contract, data }, 'latest'])
+      const answer = await call('eth_call', [{ to: contract, data }, 'latest'])
       if ('error' in answer && classifyNodeError(answer.error) !== 'call_reverted') {
         throw unavailable('eth_call', describe(answer.error))
       }
@@ -235,7 +235,7 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
 
     async estimateGas({ to, data }: Call) {
       const method = 'eth_estimateGas'
-      const answer = await ask(method, [{ from: account, to, data }])
+      const answer = await call(method, [{ from: account, to, data }])
       if ('result' in answer) {
         return parseAnswer(method, answer.result, (value) => parseQuantity('gas', value, MAX_GAS))
       }
@@ -252,7 +252,7 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
     async send(raw) {
       const method = 'eth_sendRawTransaction'
       const hash = keccak256(raw)
-      const answer = await ask(method, [raw])
+      const answer = await call(method, [raw])
       if ('result' in answer) {
         const answered = parseAnswer(method, answer.result, (value) => parseHash('transaction hash', value))
         if (answered !== hash) throw unavailable(method, 'another hash')
@@ -260,7 +260,7 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
       }
       const verdict = classifyNodeError(answer.error)
       if (verdict === 'already_known') return
-      // A transaction that was mined is refused for its nonce; and hardhat mines one that reverts, but answers an error.
+      // A node rejects a mined transaction for its nonce, and hardhat returns an error for one that reverts but mines it.
       if (verdict !== 'chain_unavailable' && (await isKnown(hash))) return
       throw toChainError(method, verdict, answer.error)
     },
@@ -271,10 +271,10 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
     },
 
     async getHead() {
-      // In this order, so that the head is never below what was final a moment ago; behind a balancer it still can be.
+      // In this order, so that the head isn't below the finalized block. Behind a balancer it still can be.
       const reported = await getFinalized()
       const { number } = await getLatestBlock()
-      // Of many nodes behind a balancer one may not know. What was final stays so; a chain that has reported finality is not judged without.
+      // Keeps the last finalized block, because one of the nodes behind a balancer may not report it.
       const known = reported ?? finalized
       finalized = known === undefined ? undefined : Math.min(known, number)
       return { number, finalized }
@@ -297,18 +297,18 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
       let from = await findLast(newest, (number) => isOlder(number, sinceMs))
       let window = LOG_WINDOW
       while (from <= newest) {
-        // A node that lies about times or heights would have us search for ever.
+        // A node that lies about times or heights could make the search endless.
         if (performance.now() >= endsAt) throw unavailable('eth_getLogs', 'the search took too long')
         const to = Math.min(from + window - 1, newest)
         const filter = { address: contract, topics, fromBlock: toQuantity(from), toBlock: toQuantity(to) }
-        const answer = await ask('eth_getLogs', [filter])
+        const answer = await call('eth_getLogs', [filter])
         if ('error' in answer) {
           if (window === 1) throw unavailable('eth_getLogs', describe(answer.error))
           window = Math.floor(window / 2)
           continue
         }
         const events = parseAnswer('eth_getLogs', answer.result, (result) => parseEvents(result, contract))
-        // A filter on two lists also answers one wallet with the transaction of another.
+        // A filter with two lists also matches one wallet with another wallet's transaction.
         found.push(...events.filter((event) => wanted.has(toKey(event))))
         from = to + 1
       }
@@ -336,19 +336,19 @@ function parseAnswer<Value>(method: string, result: unknown, parse: (result: unk
 
 function parseBytes(value: unknown): string {
   if (typeof value === 'string' && /^0x(?:[0-9a-f]{2})*$/i.test(value)) return value.toLowerCase()
-  throw new ChainError('chain_unavailable', { details: 'no bytes' })
+  throw new ChainError('chain_unavailable', { details: 'not bytes' })
 }
 
 function unavailable(method: string, details: string) {
   return new ChainError('chain_unavailable', { details: `${method}: ${details}` })
 }
 
-/** EIP-1474's limit exceeded, and what providers make of HTTP's 429; and faults of the node itself. */
+/** EIP-1474's limit exceeded, HTTP's 429 as a code, and internal errors of the node. */
 function isBusy({ code, message }: NodeError): boolean {
   return [-32005, 429, -32603].includes(code) || /rate limit|too many requests|time(d )?out/i.test(message)
 }
 
-/** Bounded in time and size. No redirects: the answer must come from the host that was configured. */
+/** Limits time and size. Follows no redirects, because the answer must come from the configured host. */
 function createPost(url: URL, parameters: { timeoutMs: number; maxAnswerBytes: number; fetch: typeof fetch }) {
   const { timeoutMs, maxAnswerBytes, fetch } = parameters
   const { username, password } = url
@@ -370,13 +370,13 @@ function createPost(url: URL, parameters: { timeoutMs: number; maxAnswerBytes: n
       return { status: response.status, body: tryParse(await readBounded(response.body, maxAnswerBytes)) }
     } catch (error) {
       if (error instanceof ChainError) throw error
-      // Nothing of the error is repeated but its code: its text can quote the URL.
+      // Only the error's code, because its text can quote the URL.
       throw unavailable(method, isBodyTooLarge(error) ? 'too large' : signal.aborted ? 'timed out' : toErrno(error))
     }
   }
 }
 
-/** Undefined where it is not JSON. */
+/** Undefined if it isn't JSON. */
 function tryParse(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(bytes).toString('utf8'))
@@ -390,7 +390,7 @@ function toErrno(error: unknown): string {
   return code === undefined ? 'no answer' : toPlainText(code)
 }
 
-/** Takes out of a node's text whatever could be a key of ours: each part of the URL, and any other URL. */
+/** Removes possible secrets from a node's text: every part of our URL, and any other URL. */
 function createRedact(url: URL): (text: string) => string {
   const parts = [url.username, url.password, ...url.pathname.split('/'), ...url.searchParams.values(), url.host]
   const secrets = parts.flatMap((part) => [part, decode(part)]).filter((part) => part.length >= 4)
@@ -406,16 +406,16 @@ function decode(text: string): string {
   }
 }
 
-/** The errors of the platform's parser hold the text itself. */
+/** Replaces the platform's error, which quotes the URL. */
 function parseUrl(rpcUrl: string): URL {
   const url = URL.parse(rpcUrl)
   if (url === null || !['http:', 'https:'].includes(url.protocol))
-    throw new TypeError('the RPC’s URL is not http or https')
+    throw new TypeError('invalid RPC URL: expected http or https')
   return url
 }
 
 function toContract(contract: Hex): Hex {
-  if (!/^0x[0-9a-f]{40}$/i.test(contract)) throw new TypeError('the contract’s address is not one')
+  if (!/^0x[0-9a-f]{40}$/i.test(contract)) throw new TypeError('invalid contract address: expected 0x and 40 hex digits')
   return contract.toLowerCase() as Hex
 }
 
@@ -423,14 +423,14 @@ function toAccount(privateKey: Hex): PrivateKeyAccount {
   try {
     if (/^0x[0-9a-f]{64}$/i.test(privateKey)) return privateKeyToAccount(privateKey)
   } catch {
-    // Zero, or not below the order of the group. The library's error may quote the key.
+    // Zero, or too large. The library's error may quote the key.
   }
-  throw new TypeError('the publisher’s private key is not one')
+  throw new TypeError('invalid publisher private key')
 }
 
 /**
- * The last number up to `newest` that passes, or 0: all up to some number do, and none after it. In growing steps back from the
- * newest, then between the last two, because many nodes have dropped the old blocks that a search over the whole chain asks for first.
+ * Returns the last number up to `newest` that passes, or 0. All numbers up to it must pass, and none after it. Searches back from the newest
+ * in growing steps, because many nodes have dropped old blocks.
  */
 export async function findLast(newest: number, passes: (number: number) => Promise<boolean>): Promise<number> {
   let [low, high] = [newest, newest]

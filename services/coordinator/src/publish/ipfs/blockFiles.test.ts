@@ -16,7 +16,7 @@ afterEach(() => rm(folder, { recursive: true }))
 
 const toFolders = () => ({ blocks: join(folder, 'blocks'), incoming: join(folder, 'incoming') })
 
-/** Two blocks that lie in one folder. */
+/** Two blocks in one folder. */
 function findNeighbours(): readonly [Uint8Array, Uint8Array] {
   const layout = new NextToLast()
   const seen = new Map<string, Uint8Array>()
@@ -29,7 +29,7 @@ function findNeighbours(): readonly [Uint8Array, Uint8Array] {
   }
 }
 
-test('of two that write into a new folder at once, neither has its block named there before the folder’s name is on the disk', async () => {
+test('two concurrent writers into a new folder both wait until the folder is on disk', async () => {
   const { blocks, incoming } = toFolders()
   const files = await openBlockFiles({ blocks, incoming })
   const { promise: isAsked, resolve: ask } = Promise.withResolvers<void>()
@@ -45,14 +45,14 @@ test('of two that write into a new folder at once, neither has its block named t
   })
   const writes = findNeighbours().map((bytes) => files.write(toCid(bytes), bytes))
   await isAsked
-  // So long the disk takes: time enough for the other one, if it did not wait.
+  // Gives the other writer time to proceed if it did not wait.
   for (let look = 0; look < 200; look++) await stat(folder)
   goOn()
   await Promise.all(writes)
   expect(order).toEqual(['blocks', 'blocks/', 'blocks/'])
 })
 
-test('a folder that could not be made, or was taken away, is made again', async () => {
+test('creates a folder again if creation failed or it was deleted', async () => {
   const files = await openBlockFiles(toFolders())
   const [one, other] = findNeighbours()
   await files.write(toCid(one), one)

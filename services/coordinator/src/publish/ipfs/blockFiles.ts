@@ -5,18 +5,17 @@ import { readCode, syncFolder } from '@countersign/service'
 import { NextToLast } from 'blockstore-fs/sharding'
 import { CID } from 'multiformats/cid'
 
-/** The files of an `FsBlockstore`, written so that a block that is there is there whole, and stays. */
+/** The files of an `FsBlockstore`. A block is either stored completely and durably, or not at all. */
 type BlockFiles = {
-  /** Resolves once the bytes and their name are on the disk, not merely in the system's memory. */
+  /** Resolves when the bytes and the file name are on disk. */
   write(cid: string, bytes: Uint8Array): Promise<void>
-  /** Undefined where there is none. Not hashed. */
+  /** Undefined if there is no such block. Doesn't check the hash. */
   read(cid: string): Promise<Uint8Array<ArrayBuffer> | undefined>
 }
 
 /**
- * `FsBlockstore` itself writes a temporary file and renames it, but syncs neither: a block outlives its process, yet may be
- * empty after a power cut. Its temporary files also have one name for each block, so that two writers of the same block get
- * into each other's way. It reads what is written here, because the layout is its own.
+ * Writes the layout of `FsBlockstore`, which syncs neither file nor folder, so a block may be empty after a power cut. Its temporary files
+ * also have one name per block, so two writers of one block collide.
  */
 export async function openBlockFiles({ blocks, incoming }: { blocks: string; incoming: string }): Promise<BlockFiles> {
   const layout = new NextToLast()
@@ -26,18 +25,18 @@ export async function openBlockFiles({ blocks, incoming }: { blocks: string; inc
   }
   await mkdir(blocks, { recursive: true })
   await syncFolder(dirname(blocks))
-  // Files that a crash left half written belong to no block.
+  // Deletes files that a crash left incomplete.
   await rm(incoming, { recursive: true, force: true })
   await mkdir(incoming, { recursive: true })
 
-  /** Folders that are made, or being made. Every writer into a new one waits until its name is on the disk, not only the one that made it. */
+  /** Folders that exist or are being created. Every writer waits until a new folder's name is on disk. */
   const shards = new Map<string, Promise<void>>()
-  async function makeShard(path: string) {
+  async function createShard(path: string) {
     await mkdir(path, { recursive: true })
     await syncFolder(blocks)
   }
   function openShard(path: string): Promise<void> {
-    const opened = shards.get(path) ?? makeShard(path)
+    const opened = shards.get(path) ?? createShard(path)
     shards.set(path, opened)
     return opened
   }

@@ -13,7 +13,7 @@ const PINATA_GATEWAY = 'https://gateway.pinata.cloud'
 export type PinnerContext = {
   readFile(path: string): string
   mode: Mode
-  /** Images leave its code out. */
+  /** False in images, which don't contain its code. */
   hasEmbeddedNode?(): boolean
 }
 

@@ -5,11 +5,11 @@ import type { z } from 'zod'
 import { assertCid, MAX_BLOCK_LENGTH, PinError, untilAborted } from './pinError.ts'
 import type { ReadBlock } from './pinner.ts'
 
-/** The fetch of the platform, injected. */
+/** The platform's fetch. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 type ExchangeParameters = {
-  /** For `details`: the URL is left out, because it may hold what an operator would not show. */
+  /** For `details`, instead of the URL, which may contain secrets. */
   step: string
   url: string
   init: RequestInit
@@ -18,10 +18,7 @@ type ExchangeParameters = {
 
 export type Exchanged = { step: string; status: number; body: Uint8Array<ArrayBuffer> }
 
-/**
- * Asks a pin service, for one block at most, until the signal ends it. Redirects are refused: the block and the token are
- * for the host that was configured.
- */
+/** Sends a request for at most one block. Follows no redirects, because block and token are only for the configured host. */
 export function exchange({ fetch }: { fetch: Fetch }, parameters: ExchangeParameters): Promise<Exchanged> {
   const { step, url, init, signal } = parameters
   return untilAborted(signal, async () => {
@@ -30,13 +27,13 @@ export function exchange({ fetch }: { fetch: Fetch }, parameters: ExchangeParame
       return { step, status: response.status, body: await readBody(response, step) }
     } catch (error) {
       if (error instanceof PinError) throw error
-      // Without the cause: its text can hold the URL or a header.
+      // Without the cause, whose text can contain the URL or a header.
       throw new PinError('pin_unavailable', { details: `${step}: ${readCauseCode(error) ?? 'no answer'}` })
     }
   })
 }
 
-/** No block of ours is larger than the bound, and no answer about one. */
+/** Larger answers can't be about one of our blocks. */
 async function readBody(response: Response, step: string): Promise<Uint8Array<ArrayBuffer>> {
   try {
     return await readBounded(response.body, MAX_BLOCK_LENGTH)
@@ -46,13 +43,13 @@ async function readBody(response: Response, step: string): Promise<Uint8Array<Ar
   }
 }
 
-/** What a status that is not a success means. */
+/** Maps an error status. */
 export function toStatusError({ step, status }: Exchanged): PinError {
   const isTransient = status < 400 || status >= 500 || status === 408 || status === 425 || status === 429
   return new PinError(isTransient ? 'pin_unavailable' : 'pin_refused', { details: `${step}: ${status}` })
 }
 
-/** The JSON of a successful answer. What is no such JSON was not said by the service: a proxy, or half an answer. */
+/** Parses a successful JSON answer. Other text comes from a proxy or is incomplete. */
 export function parseAnswer<Answer>(schema: z.ZodType<Answer>, exchanged: Exchanged): Answer {
   if (exchanged.status !== 200) throw toStatusError(exchanged)
   const parsed = schema.safeParse(parseBody(exchanged.body))
@@ -60,7 +57,7 @@ export function parseAnswer<Answer>(schema: z.ZodType<Answer>, exchanged: Exchan
   return parsed.data
 }
 
-/** Undefined where it is not JSON. */
+/** Undefined if it isn't JSON. */
 export function parseBody(body: Uint8Array): unknown {
   try {
     return parseJson(body)
@@ -69,7 +66,7 @@ export function parseBody(body: Uint8Array): unknown {
   }
 }
 
-/** The bytes of a successful answer, if they are those that the CID names. */
+/** Returns the bytes of a successful answer if they match the CID. */
 export function toBlockBytes(cid: string, exchanged: Exchanged): Uint8Array<ArrayBuffer> {
   if (exchanged.status !== 200) throw toStatusError(exchanged)
   if (toCid(exchanged.body) !== cid) throw new PinError('pin_mismatch', { details: `${exchanged.step}: other bytes` })
@@ -78,28 +75,25 @@ export function toBlockBytes(cid: string, exchanged: Exchanged): Uint8Array<Arra
 
 /** The base URL of a pin service, without a slash at the end. A token travels only over https or loopback. */
 export function toServiceUrl(text: string, { token }: { token?: string | undefined } = {}): string {
-  if (!URL.canParse(text)) throw new TypeError('the address of the pin service is no URL')
+  if (!URL.canParse(text)) throw new TypeError('invalid pin service address: not a URL')
   const url = new URL(text)
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new TypeError('a pin service speaks http or https')
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new TypeError('invalid pin service address: expected http or https')
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    throw new TypeError('the address of a pin service has no credentials and no query')
+    throw new TypeError('invalid pin service address: credentials and query are not allowed')
   }
   if (token !== undefined && !isSafeUrl(url)) {
-    throw new TypeError('a token goes to a pin service over https, or on loopback')
+    throw new TypeError('a pin service with a token needs https or loopback')
   }
   return url.href.replace(/\/+$/, '')
 }
 
-/** Checked here, because fetch quotes a header that it cannot send. */
+/** Checks the token, because fetch quotes invalid headers in its errors. */
 export function toAuthorization(token: string): Record<string, string> {
-  if (!/^[\x21-\x7e]+$/.test(token)) throw new TypeError('the token of the pin service cannot stand in a header')
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new TypeError('invalid pin service token: expected printable ASCII without spaces')
   return { authorization: `Bearer ${token}` }
 }
 
-/**
- * Reads blocks from a trustless gateway (specs.ipfs.tech/http-gateways/trustless-gateway), which needs no trust, since they are hashed
- * here, and gets no token.
- */
+/** Reads blocks from a trustless gateway (specs.ipfs.tech/http-gateways/trustless-gateway). Checks their hashes, and sends no token. */
 export function createGatewayReader({ gatewayUrl, fetch }: { gatewayUrl: string; fetch: Fetch }): ReadBlock {
   const gateway = toServiceUrl(gatewayUrl)
   return async (cid, { signal }) => {

@@ -19,7 +19,7 @@ const common = {
 }
 
 describe('getIpfsBlock', () => {
-  test('JSON, when nothing is asked for', async () => {
+  test('returns JSON by default', async () => {
     expect(await ask()).toEqual({
       status: 200,
       headers: { ...common, etag: `"${cid}"`, 'content-type': 'application/json', 'content-length': '39' },
@@ -86,14 +86,14 @@ describe('getIpfsBlock', () => {
     expect([status, headers['content-type']]).toEqual([200, type])
   })
 
-  test('who chose by Accept is told where the same is without it', async () => {
+  test('names the URL of the representation that Accept chose', async () => {
     expect((await ask({ accept: 'application/vnd.ipld.raw' })).headers['content-location']).toBe(
       `/ipfs/${cid}?format=raw`,
     )
     expect((await ask({ format: 'raw' })).headers).not.toHaveProperty('content-location')
   })
 
-  test('format goes before Accept', async () => {
+  test('format takes precedence over Accept', async () => {
     const { headers } = await ask({ format: 'raw', accept: 'application/vnd.ipld.car' })
     expect(headers['content-type']).toBe('application/vnd.ipld.raw')
     expect((await ask({ format: 'json', accept: 'text/html' })).status).toBe(200)
@@ -131,7 +131,7 @@ describe('getIpfsBlock', () => {
     expect(await ask({ cid: wrong })).toMatchObject({ status: 400, body: null })
   })
 
-  test('404: a block that is not here', async () => {
+  test('404: an unknown block', async () => {
     const request = { cid: toCid(Uint8Array.of(1)), ifNoneMatch: '*' }
     expect(await ask(request)).toEqual({ status: 404, headers: { vary: 'Accept' }, body: null })
   })
@@ -145,7 +145,7 @@ describe('getIpfsBlock', () => {
     expect((await ask({ ifNoneMatch })).status).toBe(200)
   })
 
-  test('the tag of one format does not match another', async () => {
+  test('the ETag of one format does not match another', async () => {
     expect((await ask({ format: 'raw', ifNoneMatch: `"${cid}"` })).status).toBe(200)
     expect((await ask({ format: 'raw', ifNoneMatch: `"${cid}.raw"` })).status).toBe(304)
   })
@@ -156,7 +156,7 @@ describe('getIpfsBlock', () => {
   })
 })
 
-/** The lengths by hand, the header by the DAG-CBOR codec that Helia brings, the CIDs by multiformats. */
+/** Decodes lengths by hand, the header with Helia's DAG-CBOR codec, and CIDs with multiformats. */
 async function readCar(car: Uint8Array) {
   let offset = 0
   const takeVarint = () => {
@@ -173,7 +173,7 @@ async function readCar(car: Uint8Array) {
     offset += length
     return car.subarray(offset - length, offset)
   }
-  // Never started, so it opens nothing.
+  // Never started, so it opens no file or port.
   const codec = await createHelia().getCodec(DAG_CBOR)
   const header = codec.decode(take())
   const blocks: [string, Buffer][] = []

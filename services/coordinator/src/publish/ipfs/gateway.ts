@@ -12,7 +12,7 @@ import type { GetBlock } from './pinner.ts'
 
 type GatewayDeps = { getBlock: GetBlock }
 
-/** What the gateway reads of `GET` or `HEAD /ipfs/:cid`. */
+/** A `GET` or `HEAD /ipfs/:cid` request. */
 export type GatewayRequest = {
   method: 'GET' | 'HEAD'
   cid: string
@@ -24,7 +24,7 @@ export type GatewayRequest = {
 type GatewayAnswer =
   | { status: 200; headers: Record<string, string>; body: Uint8Array<ArrayBuffer> | null }
   | { status: 304; headers: Record<string, string>; body: null }
-  /** Not a CID that is served here; not held; no format that is asked for can be given. */
+  /** Unsupported CID, unknown block, or no acceptable format. */
   | { status: 400 | 404 | 406; headers: Record<string, string>; body: null }
 
 type Format = 'json' | 'raw' | 'car'
@@ -37,14 +37,13 @@ const mediaTypes: Record<Format, string> = {
 }
 
 /**
- * A block as the Trustless Gateway specification has it (specs.ipfs.tech/http-gateways/trustless-gateway): `?format=raw`,
- * `?format=car`, or the same by `Accept`. Without either it is the JSON that every block of ours is. Blocks never change, so
- * neither do answers.
+ * Serves a block as the Trustless Gateway specification says (specs.ipfs.tech/http-gateways/trustless-gateway): `?format=raw`,
+ * `?format=car`, or the same by `Accept`. Default: JSON, which all our blocks are. Answers never change.
  */
 export async function getIpfsBlock(deps: GatewayDeps, request: GatewayRequest): Promise<GatewayAnswer> {
   const { method, cid } = request
   const vary = { vary: 'Accept' }
-  // Other codecs, hashes and spellings are CIDs too, but never of a block that is here.
+  // CIDs with other codecs, hashes and spellings never name a stored block.
   if (!isCid(cid)) return { status: 400, headers: vary, body: null }
   const format = chooseFormat(request)
   if (format === undefined) return { status: 406, headers: vary, body: null }
@@ -63,7 +62,7 @@ export async function getIpfsBlock(deps: GatewayDeps, request: GatewayRequest): 
     'x-content-type-options': 'nosniff',
     'x-ipfs-path': `/ipfs/${cid}`,
     'x-ipfs-roots': cid,
-    // For caches that do not look at Accept: where this representation alone is.
+    // For caches that ignore Accept: the URL of this representation.
     ...(request.format || format === 'json' ? {} : { 'content-location': `/ipfs/${cid}?format=${format}` }),
   }
   return { status: 200, headers, body: method === 'HEAD' ? null : body }
@@ -78,13 +77,13 @@ function describe(cid: string, format: Format): Record<string, string> {
   }
 }
 
-/** `format` goes before `Accept`; the specification wants it so. */
+/** `format` takes precedence over `Accept`, as the specification requires. */
 function chooseFormat({ format, accept }: GatewayRequest): Format | undefined {
   if (format) return formats.find((known) => known === format)
   if (!accept?.trim()) return 'json'
   const ranges = parseMediaRanges(accept)
   const refused = ranges.filter(({ quality }) => quality === 0).map(({ type }) => type)
-  // By weight, and among equals what is named before what is merely allowed: `application/vnd.ipld.raw, */*` is raw.
+  // By weight, then specific types before wildcards: `application/vnd.ipld.raw, */*` means raw.
   const wanted = ranges
     .filter(({ quality }) => quality > 0)
     .toSorted((left, right) => right.quality - left.quality || toPrecision(right) - toPrecision(left))
@@ -103,11 +102,11 @@ function toPrecision({ type }: MediaRange): number {
 function covers({ type, parameters }: MediaRange, format: Format): boolean {
   if (type === '*/*' || type === 'application/*') return true
   if (type !== mediaTypes[format]) return false
-  // CARs of one block are in any order and without duplicates; their version is 1.
+  // Order and duplicates don't matter for our CARs, and their version is 1.
   return format !== 'car' || (parameters.get('version') ?? '1') === '1'
 }
 
-/** RFC 9110 §13.1.2: compared without regard to `W/`. */
+/** RFC 9110 §13.1.2: ignores `W/`. */
 function matches(ifNoneMatch: string | null | undefined, etag: string): boolean {
   if (!ifNoneMatch) return false
   const tags = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
@@ -117,8 +116,8 @@ function matches(ifNoneMatch: string | null | undefined, etag: string): boolean 
 type Bytes = Uint8Array<ArrayBuffer>
 
 /**
- * A block as a CAR: a receipt of version 2 with all the blocks that it names, and every other block alone. Undefined where one of
- * them is not held: readers keep the answer for ever, and part of a receipt must not pass for the whole.
+ * Returns a block as a CAR: a version 2 receipt with all blocks that it names, and any other block on its own. Undefined if a block is
+ * missing, because caches keep answers permanently and a partial receipt must not look complete.
  */
 export async function toReceiptCar(
   deps: { getBlock: GetBlock },

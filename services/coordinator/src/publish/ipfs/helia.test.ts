@@ -52,19 +52,19 @@ describe('createHeliaPinner', () => {
     return keys
   }
 
-  test('a block whose pin is gone can be read, and does not count as pinned', async () => {
+  test('reads a block without a pin, but does not count it as pinned', async () => {
     const first = await start()
     await first.pinner.pin(block, { signal })
     expect(Buffer.from(await first.pinner.readPinned(block.cid, { signal })).equals(bytes)).toBe(true)
     await first.stop()
-    // The marks are in there.
+    // Contains the pins.
     await rm(join(dataDir, 'ipfs/datastore'), { recursive: true })
     const { pinner } = await start()
     expect(Buffer.from(await pinner.read(block.cid, { signal })).equals(bytes)).toBe(true)
     await expect(pinner.readPinned(block.cid, { signal })).rejects.toMatchObject({ code: 'pin_not_found' })
   })
 
-  test('a block is held, once, and comes back as it was', async () => {
+  test('stores a block once and returns it unchanged', async () => {
     const { pinner, getBlock, peer } = await start()
     await pinner.pin(block, { signal })
     await pinner.pin(block, { signal })
@@ -77,7 +77,7 @@ describe('createHeliaPinner', () => {
     expect((await stat(join(dataDir, 'ipfs'))).mode & 0o777).toBe(0o700)
   })
 
-  test('many at once, the same and others', async () => {
+  test('stores many blocks at once, some of them twice', async () => {
     const { pinner } = await start()
     const blocks = Array.from({ length: 60 }, (_, index) => {
       const content = new TextEncoder().encode(`{"block":${index % 30}}`)
@@ -91,7 +91,7 @@ describe('createHeliaPinner', () => {
     expect(await readdir(join(dataDir, 'ipfs/incoming'))).toEqual([])
   })
 
-  test('identity, blocks and pins are there after a restart', async () => {
+  test('keeps identity, blocks and pins across a restart', async () => {
     const first = await start()
     await first.pinner.pin(block, { signal })
     await first.stop()
@@ -104,7 +104,7 @@ describe('createHeliaPinner', () => {
     expect(await pinRecords()).toHaveLength(1)
   })
 
-  test('what is not held is not found', async () => {
+  test('reports an unknown block as not found', async () => {
     const { pinner, getBlock } = await start()
     await expect(pinner.read(block.cid, { signal })).rejects.toMatchObject({ code: 'pin_not_found' })
     expect(await getBlock(block.cid)).toBeUndefined()
@@ -119,7 +119,7 @@ describe('createHeliaPinner', () => {
     },
   )
 
-  test('bytes under another CID are not taken', async () => {
+  test('rejects bytes under another CID', async () => {
     const { pinner } = await start()
     const wrong = { cid: toCid(Uint8Array.of(1)), bytes }
     await expect(pinner.pin(wrong, { signal })).rejects.toMatchObject({ code: 'pin_mismatch' })
@@ -130,7 +130,7 @@ describe('createHeliaPinner', () => {
     ['altered', '{"a":"clock"}'],
     ['cut', '{"a":'],
     ['empty', ''],
-  ])('a file that is %s is not given out, and pinning mends it', async (_name, content) => {
+  ])('does not return a file that is %s, and pinning repairs it', async (_name, content) => {
     const { pinner, getBlock } = await start()
     await pinner.pin(block, { signal })
     const [path] = await blockPaths()
@@ -141,7 +141,7 @@ describe('createHeliaPinner', () => {
     expect(Buffer.from(await pinner.read(block.cid, { signal })).equals(bytes)).toBe(true)
   })
 
-  test('a disk that fails is unavailable, and nothing half written stays', async () => {
+  test('reports a failing disk as unavailable and leaves no partial file', async () => {
     const { pinner } = await start()
     await rm(join(dataDir, 'ipfs/blocks'), { recursive: true })
     await writeFile(join(dataDir, 'ipfs/blocks'), 'not a folder')
@@ -150,7 +150,7 @@ describe('createHeliaPinner', () => {
     expect(await readdir(join(dataDir, 'ipfs/incoming'))).toEqual([])
   })
 
-  test('a folder that cannot be written to is an error, and leaves nothing running', async () => {
+  test('fails for an unwritable folder without leaving the node running', async () => {
     await (await start()).stop()
     await rm(join(dataDir, 'ipfs/blocks'), { recursive: true })
     await writeFile(join(dataDir, 'ipfs/blocks'), 'not a folder')
@@ -159,7 +159,7 @@ describe('createHeliaPinner', () => {
     await start()
   })
 
-  test('what a crash left half written is cleared away', async () => {
+  test('deletes files that a crash left incomplete', async () => {
     await (await start()).stop()
     await writeFile(join(dataDir, 'ipfs/incoming/left'), 'half')
     await start()
@@ -178,7 +178,7 @@ describe('createHeliaPinner', () => {
     await expect(pinning).rejects.toMatchObject({ code: 'pin_unavailable' })
   })
 
-  test('after a stop nothing is written any more, not even for a call that was given up', async () => {
+  test('writes nothing after stop, not even for an aborted call', async () => {
     const { pinner, stop } = await start()
     const controller = new AbortController()
     const pinning = pinner.pin(block, { signal: controller.signal })
@@ -189,7 +189,7 @@ describe('createHeliaPinner', () => {
     expect(await blockPaths()).toHaveLength(1)
   })
 
-  test('stopped is unavailable, and stopping twice is fine', async () => {
+  test('is unavailable after stop, and stop is idempotent', async () => {
     const { pinner, getBlock, stop } = await start()
     await Promise.all([stop(), pinner.stop()])
     await expect(pinner.pin(block, { signal })).rejects.toMatchObject({ code: 'pin_unavailable' })
@@ -197,7 +197,7 @@ describe('createHeliaPinner', () => {
     await expect(getBlock(block.cid)).rejects.toMatchObject({ code: 'pin_unavailable' })
   })
 
-  test('a second node does not get the same folder', async () => {
+  test('rejects a second node on the same folder', async () => {
     const { pinner } = await start()
     await writeFile(join(dataDir, 'ipfs/incoming/under-way'), 'of the first')
     await expect(createHeliaPinner({ dataDir })).rejects.toThrow()
@@ -205,7 +205,7 @@ describe('createHeliaPinner', () => {
     await pinner.pin(block, { signal })
   })
 
-  test('a port that is taken is an error, and leaves the folder free', async () => {
+  test('fails for a used port and releases the folder', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as { port: number }
@@ -215,7 +215,7 @@ describe('createHeliaPinner', () => {
     await start([`/ip4/127.0.0.1/tcp/${port}`])
   })
 
-  test('a stranger’s node gets the block by bitswap, and cannot put one here', async () => {
+  test('a foreign node gets blocks by bitswap, but cannot add any', async () => {
     const { pinner, peer, getBlock } = await start()
     const large = new Uint8Array(262_144).fill(7)
     await pinner.pin(block, { signal })
@@ -235,7 +235,7 @@ describe('createHeliaPinner', () => {
     }
   })
 
-  test('it does not call back a peer that asked and hung up, at whatever address that gave', async () => {
+  test('does not dial the address of a peer that asked and disconnected', async () => {
     const { pinner, peer } = await start()
     const large = Array.from({ length: 8 }, (_, index) => new Uint8Array(262_144).fill(index))
     for (const content of large) await pinner.pin({ cid: toCid(content), bytes: content }, { signal })
@@ -251,7 +251,7 @@ describe('createHeliaPinner', () => {
     try {
       await rude.connect(peer.addresses[0] as string)
       await rude.askAndHangUp(large.map(toCid))
-      // By the time that another has them all, the first would have been called.
+      // When another peer has all blocks, the first would have been dialled.
       await patient.connect(peer.addresses[0] as string)
       for (const content of large) expect((await patient.get(toCid(content))).equals(content)).toBe(true)
       expect(calls).toBe(0)
@@ -263,7 +263,7 @@ describe('createHeliaPinner', () => {
     }
   })
 
-  test('SIGKILL after pin() has resolved loses nothing', async () => {
+  test('SIGKILL after pin() loses nothing', async () => {
     const child = run(`
       const { pinner } = await createHeliaPinner({ dataDir })
       const { signal } = new AbortController()
@@ -288,7 +288,7 @@ describe('createHeliaPinner', () => {
     expect((await pinRecords()).length).toBeGreaterThanOrEqual(pinned.length)
   })
 
-  test('it opens no connection and asks no name server, and the process ends by itself', async () => {
+  test('opens no connection, sends no DNS query, and lets the process exit', async () => {
     const child = run(`
       const { default: net } = await import('node:net')
       const { default: dgram } = await import('node:dgram')
@@ -298,7 +298,7 @@ describe('createHeliaPinner', () => {
       const watch = (object, name) => {
         const original = object[name]
         object[name] = function (...all) {
-          // Listening on an address looks it up too, which asks nobody.
+          // Listening on an address looks it up locally.
           if (name !== 'lookup' || net.isIP(all[0]) === 0) calls.push(name)
           return original.apply(this, all)
         }
@@ -325,7 +325,7 @@ describe('createHeliaPinner', () => {
     expect(output).toEqual(['[]'])
   })
 
-  /** A process of its own, with `createHeliaPinner`, `toCid` and `dataDir` at hand. */
+  /** Runs code with `createHeliaPinner`, `toCid` and `dataDir` in another process. */
   function run(script: string) {
     const preamble = `
       import { toCid } from '@countersign/receipt'
@@ -338,7 +338,7 @@ describe('createHeliaPinner', () => {
   }
 })
 
-/** A node with nothing of ours in it but the libraries: somebody else's, who was given an address. */
+/** A foreign node that uses only the libraries. */
 async function startStranger({ announce = [] }: { announce?: string[] } = {}) {
   const helia = withBitswap(
     withLibp2pLight(createHeliaLight(), {
@@ -352,10 +352,10 @@ async function startStranger({ announce = [] }: { announce?: string[] } = {}) {
   await helia.start()
   const { libp2p, blockstore } = helia
   return {
-    /** Resolves once both know each other's protocols and addresses. */
+    /** Resolves when both know each other's protocols and addresses. */
     async connect(address: string) {
       const identified = new Promise((resolve) => libp2p.addEventListener('peer:identify', resolve, { once: true }))
-      // Its own address, emptied: the parser of addresses is not a dependency of ours.
+      // Empties its own address, because we do not depend on the address parser.
       const empty = libp2p.getMultiaddrs()[0]?.decapsulate('/ip4')
       await libp2p.dial(empty?.encapsulate(address) ?? [])
       await identified

@@ -9,53 +9,53 @@ import { assertBlock, assertCid, PinError, untilAborted } from './pinError.ts'
 import type { Block, Pinner } from './pinner.ts'
 
 type CreateHeliaPinnerParameters = {
-  /** Blocks, pins and the node's identity are kept in its folder `ipfs`. */
+  /** Its folder `ipfs` stores blocks, pins and the node's identity. */
   dataDir: string
-  /** Multiaddrs; TCP alone. Unset: any free port on loopback. */
+  /** TCP multiaddrs. Default: any free port on loopback. */
   listen?: readonly string[] | undefined
 }
 
 export type HeliaNode = {
   pinner: Pinner
-  /** A block that is held here, whole and hashed; never from the network. */
+  /** Reads a stored block and checks its hash. Never uses the network. */
   getBlock(cid: string): Promise<Uint8Array<ArrayBuffer> | undefined>
-  /** How other nodes reach this one. The id stays the same from start to start. */
+  /** How other nodes reach this one. Restarts keep the id. */
   peer: { id: string; addresses: string[] }
   stop(): Promise<void>
 }
 
 /**
- * An IPFS node inside this process. It serves its blocks by bitswap to every peer that connects, and does no more: it dials no peer,
- * looks up none, announces nothing, and never removes a block.
+ * An IPFS node in this process. It only serves its blocks by bitswap to peers that connect. It doesn't dial, look up peers or announce
+ * blocks, and never deletes a block.
  */
 export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters): Promise<HeliaNode> {
   const { dataDir, listen = ['/ip4/127.0.0.1/tcp/0'] } = parameters
   const folder = join(dataDir, 'ipfs')
-  // The identity's key lies in there.
+  // Contains the identity's key.
   await createFolder(folder)
   const blocks = join(folder, 'blocks')
   const { helia, stop: stopNode } = await startNode({ blocks, datastore: join(folder, 'datastore'), listen })
-  // Second, because it clears files away: the owner of the datastore owns the folder.
+  // After the datastore, whose lock protects the folder, because this deletes files.
   const files = await openBlockFiles({ blocks, incoming: join(folder, 'incoming') }).catch(async (error: unknown) => {
     await stopNode()
     throw error
   })
   let stopped: Promise<void> | undefined
 
-  /** Goes on to its end when the caller gives up: with the caller's signal, helia leaves an unhandled rejection behind. */
+  /** Finishes even if the caller aborts: with the caller's signal, helia causes an unhandled rejection. */
   async function pin(block: Block): Promise<void> {
     assertBlock(block)
     const cid = CID.parse(block.cid)
-    // What has a mark was synced before it got it; a file without one may be of a process that died in between.
+    // A pinned file was synced before. A file without a pin may come from a process that died in between.
     const held = (await helia.pins.isPinned(cid)) ? await files.read(block.cid) : undefined
     if (held !== undefined && toCid(held) === block.cid) return
     await files.write(block.cid, block.bytes)
     await addPin(cid, block.bytes)
   }
 
-  /** Only marks the block, in case garbage in this folder is ever collected. */
+  /** Marks the block as pinned, in case someone runs garbage collection in this folder. */
   async function addPin(cid: CID, bytes: Uint8Array): Promise<void> {
-    // The block itself, without links to follow; helia's own walker would read the file for that.
+    // Yields only this block. helia's own walker would read the file.
     const walker = () => ({
       async *walk() {
         yield { block: createUnsafe({ cid, bytes, codec: raw }) as never, depth: 0, path: [cid] }
@@ -82,26 +82,26 @@ export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters)
     return read(cid)
   }
 
-  /** Also those whose callers no longer wait. */
-  const underWay = new Set<Promise<unknown>>()
+  /** Running tasks, including those whose callers aborted. */
+  const tasks = new Set<Promise<unknown>>()
 
   async function whileRunning<Result>(task: () => Promise<Result>): Promise<Result> {
     if (stopped) throw new PinError('pin_unavailable', { details: 'stopped' })
     const running = task()
-    underWay.add(running)
+    tasks.add(running)
     try {
       return await running
     } catch (cause) {
       if (cause instanceof PinError) throw cause
       throw new PinError('pin_unavailable', { details: 'the block store failed', cause })
     } finally {
-      underWay.delete(running)
+      tasks.delete(running)
     }
   }
 
-  /** Nothing is written to the folder any more once it has resolved. */
+  /** After it resolves, this process writes nothing to the folder. */
   const stop = () => {
-    stopped ??= Promise.allSettled(underWay).then(stopNode)
+    stopped ??= Promise.allSettled(tasks).then(stopNode)
     return stopped
   }
   return {
@@ -131,7 +131,7 @@ export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters)
 type StartNodeParameters = { blocks: string; datastore: string; listen: readonly string[] }
 
 async function startNode({ blocks, datastore: datastorePath, listen }: StartNodeParameters) {
-  // Loaded when needed: these modules bring all that a public node would use, which is a second and 100 MB.
+  // Loaded on demand: these modules take a second and 100 MB.
   const [{ createHeliaLight }, { withBitswap }, { withLibp2pLight }, { tcp }, { noise }, { yamux }, { identify }] =
     await Promise.all([
       import('helia'),
@@ -147,7 +147,7 @@ async function startNode({ blocks, datastore: datastorePath, listen }: StartNode
   const blockstore = new FsBlockstore(blocks)
   const datastore = new LevelDatastore(datastorePath)
   await datastore.open()
-  // The light variants: without gateways over HTTP, routing, bootstrap, discovery, relays or certificates.
+  // The light variants have no HTTP gateways, routing, bootstrap, discovery, relays or certificates.
   const helia = withBitswap(
     withLibp2pLight(createHeliaLight({ blockstore, datastore }), {
       addresses: { listen: [...listen] },
@@ -155,11 +155,11 @@ async function startNode({ blocks, datastore: datastorePath, listen }: StartNode
       connectionEncrypters: [noise()],
       streamMuxers: [yamux()],
       services: { identify: identify() },
-      // Answers go out on connections that others opened. A peer that is gone may have left any address to call back.
+      // Answers use the peers' connections. A peer could make this node dial any address.
       connectionGater: { denyDialPeer: () => true, denyDialMultiaddr: () => true },
     }),
   )
-  // libp2p leaves a timer of one second behind, for addresses that have changed. It does nothing by then.
+  // libp2p leaves a harmless one-second timer for changed addresses.
   const stop = async () => {
     try {
       await helia.stop()

@@ -16,9 +16,9 @@ import { assertBlock, assertCid, PinError, untilAborted } from './pinError.ts'
 import type { Block, ReadBlock, RemotePinner } from './pinner.ts'
 
 type CreateKuboPinnerParameters = {
-  /** Where the RPC API listens, such as `http://127.0.0.1:5001`; `/api/v0` is added to it. */
+  /** Address of the RPC API without `/api/v0`, such as `http://127.0.0.1:5001`. */
   apiUrl: string
-  /** A bearer token of Kubo's `API.Authorizations`. */
+  /** A bearer token from Kubo's `API.Authorizations`. */
   token?: string | undefined
   fetch: Fetch
 }
@@ -28,20 +28,20 @@ const pins = z.object({ Keys: z.record(z.string(), z.object({ Type: z.string() }
 const version = z.object({ Version: z.string().regex(/^[\w.+-]{1,64}$/) })
 const failure = z.object({ Message: z.string() })
 
-/** The CID of no bytes. */
+/** The CID of an empty block. */
 const EMPTY_BLOCK = toCid(new Uint8Array())
 
-/** Blocks and bytes in one upload, at most. A single block may have more bytes. */
+/** Limits of one upload. A single block may be larger. */
 const MAX_TOGETHER = 32
 const MAX_TOGETHER_BYTES = 2_000_000
-/** Uploads under way at one time. */
+/** Concurrent uploads. */
 const UPLOADS = 4
 
 type PinCall = { block: Block; signal: AbortSignal }
 
 /**
- * A Kubo node by its RPC API (docs.ipfs.tech/reference/kubo/rpc: `block/put`, `pin/ls`, `block/get`). It answers 500 for
- * everything that goes wrong inside, a missing block too, which only its message shows. Blocks that are pinned at one time share two calls.
+ * Pins with a Kubo node's RPC API (docs.ipfs.tech/reference/kubo/rpc: `block/put`, `pin/ls`, `block/get`). Kubo returns 500 for every error;
+ * only the message identifies a missing block. Concurrent pins share two calls.
  */
 export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParameters): RemotePinner {
   const base = toServiceUrl(apiUrl, { token })
@@ -52,7 +52,7 @@ export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParam
       {
         step,
         url: `${base}/api/v0/${step}?${query}`,
-        // The API takes only POST, also for reading.
+        // The API accepts only POST, even for reads.
         init: { method: 'POST', headers, body: options.body ?? null },
         signal: options.signal,
       },
@@ -65,7 +65,7 @@ export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParam
     const listed = await call('pin/ls', cids.map((cid) => `arg=${cid}`).join('&'), { signal })
     if (isFailure(listed, /is not pinned/)) throw new PinError('pin_not_found', { details: 'pin/ls' })
     const { Keys: found } = parseAnswer(pins, listed)
-    // An indirect pin hangs on another block, which its owner may unpin.
+    // An indirect pin depends on another block, which may be unpinned.
     const isOwn = (cid: string) => found[cid]?.Type === 'recursive' || found[cid]?.Type === 'direct'
     if (!cids.every(isOwn)) throw new PinError('pin_not_found', { details: 'pin/ls' })
   }
@@ -92,20 +92,20 @@ export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParam
     weight: { of: ({ block }) => block.bytes.length, limit: MAX_TOGETHER_BYTES },
     slots: UPLOADS,
     async run(calls, { answer }) {
-      const [together] = await Promise.allSettled([pinTogether(calls)])
-      const isFinal = together.status === 'fulfilled' || calls.length === 1
+      const [batch] = await Promise.allSettled([pinTogether(calls)])
+      const isFinal = batch.status === 'fulfilled' || calls.length === 1
       const retry = async (call: PinCall) => {
-        const [alone] = await Promise.allSettled([pinTogether([call])])
-        answer(call, alone)
+        const [single] = await Promise.allSettled([pinTogether([call])])
+        answer(call, single)
       }
-      // A bad block fails alone.
-      await Promise.all(calls.map((call) => (isFinal ? answer(call, together) : retry(call))))
+      // Retries one by one, so that only a bad block fails.
+      await Promise.all(calls.map((call) => (isFinal ? answer(call, batch) : retry(call))))
     },
   })
 
   const read: ReadBlock = async (cid, { signal }) => {
     assertCid(cid)
-    // Offline: what this node has. Online it would look for a missing block all over the network, without an end.
+    // Offline, because otherwise Kubo searches the network for a missing block without end.
     const answer = await call('block/get', `arg=${cid}&offline=true`, { signal })
     if (isFailure(answer, /not found|could not find/)) throw new PinError('pin_not_found', { details: 'block/get' })
     return toBlockBytes(cid, answer)
@@ -120,22 +120,22 @@ export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParam
     read,
     async readPinned(cid, { signal }) {
       assertCid(cid)
-      // A block without a pin can be read until the node next collects garbage.
+      // An unpinned block stays readable until the next garbage collection.
       await assertPinned([cid], signal)
       return read(cid, { signal })
     },
     async probe({ signal }) {
-      // What pinning asks as well: a token may be for some calls only.
+      // Uses a call that pinning needs too, because a token may allow only some calls.
       const listed = await call('pin/ls', `arg=${EMPTY_BLOCK}`, { signal })
       if (!isFailure(listed, /is not pinned/)) parseAnswer(pins, listed)
-      const told = version.safeParse(parseBody((await call('version', '', { signal })).body))
-      return told.success ? { version: told.data.Version } : {}
+      const answered = version.safeParse(parseBody((await call('version', '', { signal })).body))
+      return answered.success ? { version: answered.data.Version } : {}
     },
     async stop() {},
   }
 }
 
-/** Aborts when no caller waits any more. */
+/** Aborts when all callers have aborted. */
 function toCommonSignal(calls: readonly PinCall[]): AbortSignal {
   const controller = new AbortController()
   let waiting = calls.length

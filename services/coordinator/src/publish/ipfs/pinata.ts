@@ -12,9 +12,9 @@ import { assertBlock, assertCid, PinError } from './pinError.ts'
 import type { RemotePinner } from './pinner.ts'
 
 type CreatePinataPinnerParameters = {
-  /** Where files are uploaded; `/v3/files` is added to it. */
+  /** Upload address without `/v3/files`. */
   apiUrl?: string | undefined
-  /** Where anyone reads them, the account's own gateway; `/ipfs/CID` is added to it. It never sees the token. */
+  /** The account's public gateway, without `/ipfs/CID`. Gets no token. */
   gatewayUrl: string
   /** An IPFS Pinning Service API that must list the block as pinned too, such as `https://api.pinata.cloud/psa`. */
   pinsUrl?: string | undefined
@@ -28,9 +28,9 @@ const listed = z.object({
 })
 
 /**
- * Pinata (docs.pinata.cloud, upload of a file, v3). It makes a file into CIDv1 blocks of its own cutting, so the CID is ours
- * only while a file fits one chunk, which is a raw leaf; any other CID is a mismatch. The Pinning Service API
- * (ipfs.github.io/pinning-services-api-spec) takes CIDs and no bytes, so it can confirm a pin but not make one.
+ * Pins with Pinata (docs.pinata.cloud, file upload v3). Pinata chunks files itself, so the CID matches only if the file fits one chunk (a
+ * raw leaf). The Pinning Service API (ipfs.github.io/pinning-services-api-spec) accepts CIDs but no bytes, so it can confirm a pin but not
+ * create one.
  */
 export function createPinataPinner(parameters: CreatePinataPinnerParameters): RemotePinner {
   const { apiUrl = 'https://uploads.pinata.cloud', gatewayUrl, pinsUrl, token, fetch } = parameters
@@ -40,7 +40,7 @@ export function createPinataPinner(parameters: CreatePinataPinnerParameters): Re
   const read = createGatewayReader({ gatewayUrl, fetch })
 
   async function confirm(url: string, cid: string, signal: AbortSignal): Promise<void> {
-    // Without a status the API lists what is pinned and nothing else.
+    // Without a status the API lists only pinned blocks.
     const query = `cid=${cid}&status=queued,pinning,pinned,failed`
     const answer = await exchange({ fetch }, { step: 'pins', url: `${url}?${query}`, init: { headers }, signal })
     const { results } = parseAnswer(listed, answer)
@@ -61,20 +61,20 @@ export function createPinataPinner(parameters: CreatePinataPinnerParameters): Re
       const init = { method: 'POST', headers, body }
       const { data } = parseAnswer(uploaded, await exchange({ fetch }, { step: 'upload', url: uploads, init, signal }))
       if (data.cid !== block.cid) throw new PinError('pin_mismatch', { details: 'upload' })
-      // On the private network only the account could read it.
+      // On the private network only the account can read it.
       if ((data.network ?? 'public') !== 'public') throw new PinError('pin_refused', { details: 'upload: not public' })
       if (pins !== undefined) await confirm(pins, block.cid, signal)
     },
     read,
     async readPinned(cid, { signal }) {
       assertCid(cid)
-      // A gateway also gives what it merely remembers.
+      // A gateway also returns cached, unpinned blocks.
       if (pins === undefined) throw new PinError('pin_refused', { details: 'pins: no address' })
       await confirm(pins, cid, signal)
       return read(cid, { signal })
     },
     async probe({ signal }) {
-      // An upload without a file: who is known is told that it lacks one.
+      // An upload without a file: with valid credentials, Pinata reports the missing file.
       const init = { method: 'POST', headers, body: new FormData() }
       const answer = await exchange({ fetch }, { step: 'upload', url: uploads, init, signal })
       const isKnown = answer.status === 400 || answer.status === 422

@@ -36,7 +36,7 @@ const outcome = (promise: Promise<unknown>): Promise<PinErrorCode | 'ok'> =>
     },
   )
 
-/** How pinning and reading end with each fault. */
+/** The outcome of pinning and reading for each fault. */
 const faults: [PinServiceFault, PinErrorCode | 'ok', PinErrorCode | 'ok'][] = [
   ['down', 'pin_unavailable', 'pin_unavailable'],
   ['error', 'pin_unavailable', 'pin_unavailable'],
@@ -65,7 +65,7 @@ describe.each([
   const pin = () => outcome(pinner.pin(block, { signal }))
   const read = () => outcome(pinner.read(block.cid, { signal }))
 
-  test('holds a block under its CID, and returns it as it was', async () => {
+  test('stores a block under its CID and returns it unchanged', async () => {
     await pinner.pin(block, { signal })
     await pinner.pin(block, { signal })
     expect([...service.blocks.keys()]).toEqual([block.cid])
@@ -74,13 +74,13 @@ describe.each([
     await pinner.stop()
   })
 
-  test('takes a receipt of the largest size', async () => {
+  test('accepts a receipt of the maximum size', async () => {
     const large = new Uint8Array(262_144).fill(7)
     await pinner.pin({ cid: toCid(large), bytes: large }, { signal })
     expect((await pinner.read(toCid(large), { signal })).length).toBe(large.length)
   })
 
-  test('a probe checks the token and holds nothing', async () => {
+  test('probe checks the token without pinning', async () => {
     expect(await outcome(pinner.probe({ signal }))).toBe('ok')
     expect(await outcome(connect(service, { token: 'another' }).probe({ signal }))).toBe('pin_refused')
     for (const fault of ['down', 'error', 'busy', 'garbage'] as const) {
@@ -90,7 +90,7 @@ describe.each([
     expect(service.blocks.size).toBe(0)
   })
 
-  test.each(faults)('%s: pinning is %s, reading is %s', async (fault, pinned, given) => {
+  test.each(faults)('%s: pinning gives %s, reading gives %s', async (fault, pinned, given) => {
     await pinner.pin(block, { signal })
     service.setFault(fault)
     expect([await pin(), await read()]).toEqual([pinned, given])
@@ -98,7 +98,7 @@ describe.each([
     expect([await pin(), await read()]).toEqual(['ok', 'ok'])
   })
 
-  test('reset-after-accept: the next try finds the block there already', async () => {
+  test('reset-after-accept: the next attempt finds the block', async () => {
     service.setFault('reset-after-accept')
     expect(await pin()).toBe('pin_unavailable')
     expect(service.blocks.has(block.cid)).toBe(true)
@@ -106,11 +106,11 @@ describe.each([
     expect(await pin()).toBe('ok')
   })
 
-  test('refuses a wrong token', async () => {
+  test('rejects a wrong token', async () => {
     expect(await outcome(connect(service, { token: 'wrong' }).pin(block, { signal }))).toBe('pin_refused')
   })
 
-  test('sends no block that is not its CID’s, none that is too large, and asks for no foreign CID', async () => {
+  test('sends no mismatched or oversized block, and requests no foreign CID', async () => {
     const large = new Uint8Array(1_048_577)
     const other = toCid(Uint8Array.of(1))
     expect(await outcome(pinner.pin({ cid: other, bytes }, { signal }))).toBe('pin_mismatch')
@@ -122,7 +122,7 @@ describe.each([
     expect(service.requests).toBe(0)
   })
 
-  test('a call that hangs ends with its signal', async () => {
+  test('a hanging call ends when its signal aborts', async () => {
     service.setFault('slow', { delayMs: 3_600_000 })
     const controller = new AbortController()
     const hanging = { signal: controller.signal }
@@ -144,7 +144,7 @@ describe('kubo', () => {
   })
   afterEach(() => kubo.stop())
 
-  test('forgets: what was accepted but is not pinned is no success', async () => {
+  test('forgets: fails if an accepted block is not pinned', async () => {
     kubo.setFault('forgets')
     expect(await outcome(pinner.pin(block, { signal }))).toBe('pin_not_found')
     expect(await outcome(pinner.read(block.cid, { signal }))).toBe('pin_not_found')
@@ -154,7 +154,7 @@ describe('kubo', () => {
     ['unpinned', { Message: `path '${block.cid}' is not pinned`, Code: 0, Type: 'error' }, 500],
     ['pinned through another block', { Keys: { [block.cid]: { Type: 'indirect through bafy', Name: '' } } }, 200],
     ['in no list', { Keys: {} }, 200],
-  ])('a block that can be read and is %s: nobody keeps it', async (_name, list, status) => {
+  ])('rejects a readable block that is %s', async (_name, list, status) => {
     await pinner.pin(block, { signal })
     expect(Buffer.from(await pinner.readPinned(block.cid, { signal })).equals(bytes)).toBe(true)
     const unpinned = connectKubo(kubo, {
@@ -171,13 +171,13 @@ describe('kubo', () => {
     expect(await outcome(pinner.readPinned(block.cid, { signal }))).toBe('pin_mismatch')
   })
 
-  describe('blocks that are pinned at one time', () => {
+  describe('concurrent pins', () => {
     const toBlocks = (count: number, length = 12) =>
       Array.from({ length: count }, (_, index) => {
         const content = new Uint8Array(length).fill(index)
         return { cid: toCid(content), bytes: content }
       })
-    /** Answers some calls in the place of Kubo. */
+    /** Answers some calls instead of Kubo. */
     const connectWith = (answer: (url: string, body: FormData | undefined) => Promise<Response> | undefined) =>
       connectKubo(kubo, {
         fetch: async (url, init) => {
@@ -188,7 +188,7 @@ describe('kubo', () => {
     const pinAll = (to: RemotePinner, blocks: readonly Block[]) =>
       Promise.all(blocks.map((one) => outcome(to.pin(one, { signal }))))
 
-    test('share two calls, and each has its own pin', async () => {
+    test('share two calls, and each block gets its own pin', async () => {
       const blocks = toBlocks(40)
       expect(new Set(await pinAll(pinner, blocks))).toEqual(new Set(['ok']))
       expect(kubo.requests).toBe(4)
@@ -197,7 +197,7 @@ describe('kubo', () => {
       }
     })
 
-    test('the same one twice', async () => {
+    test('of the same block both succeed', async () => {
       expect(await pinAll(pinner, [block, ...toBlocks(1), block])).toEqual(['ok', 'ok', 'ok'])
       expect([...kubo.blocks.keys()]).toHaveLength(2)
     })
@@ -207,7 +207,7 @@ describe('kubo', () => {
       expect(kubo.requests).toBe(6)
     })
 
-    test('one that Kubo does not take fails alone', async () => {
+    test('fail only for the block that Kubo rejects', async () => {
       const [bad, ...others] = toBlocks(5) as [Block, ...Block[]]
       const failing = connectWith((_url, body) =>
         body?.getAll('file').some((file) => file instanceof Blob && 'name' in file && file.name === bad.cid)
@@ -218,12 +218,12 @@ describe('kubo', () => {
       expect([...kubo.blocks.keys()].toSorted()).toEqual(others.map(({ cid }) => cid).toSorted())
     })
 
-    test('one whose pin hangs on another block fails alone, whichever Kubo names', async () => {
+    test('fail only for a block with an indirect pin, whichever block Kubo names', async () => {
       const [indirect, ...others] = toBlocks(3) as [Block, ...Block[]]
       const mixed = connectWith((url) => {
         const cids = new URL(url).searchParams.getAll('arg')
         if (!url.includes('/pin/ls') || !cids.includes(indirect.cid)) return undefined
-        // Kubo lists what has its own pin first, under the CIDs in the order of the question.
+        // Kubo lists direct pins first, in the order of the request.
         const types = cids.map((_, place) => (place === cids.length - 1 ? 'indirect through bafy' : 'recursive'))
         return Promise.resolve(
           Response.json({ Keys: Object.fromEntries(cids.map((cid, at) => [cid, { Type: types[at] }])) }),
@@ -232,7 +232,7 @@ describe('kubo', () => {
       expect(await pinAll(mixed, [indirect, ...others])).toEqual(['pin_not_found', 'ok', 'ok'])
     })
 
-    test('of a Kubo that answers for the first only are pinned one by one', async () => {
+    test('are retried one by one if Kubo confirms only the first', async () => {
       const blocks = toBlocks(3)
       const single = connectWith((url, body) => {
         const [first, ...rest] = body?.getAll('file') ?? []
@@ -245,12 +245,12 @@ describe('kubo', () => {
       for (const { cid } of blocks) expect(kubo.blocks.has(cid)).toBe(true)
     })
 
-    test('under other CIDs are a mismatch, each', async () => {
+    test('are mismatches if Kubo names other CIDs', async () => {
       kubo.setFault('wrong-cid')
       expect(await pinAll(pinner, toBlocks(3))).toEqual(['pin_mismatch', 'pin_mismatch', 'pin_mismatch'])
     })
 
-    test('a caller that gives up ends alone', async () => {
+    test('end only for the caller that aborts', async () => {
       const [first, ...others] = toBlocks(3) as [Block, ...Block[]]
       const { promise: isSent, resolve: send } = Promise.withResolvers<void>()
       const { promise: mayGoOn, resolve: goOn } = Promise.withResolvers<void>()
@@ -272,13 +272,13 @@ describe('kubo', () => {
     })
   })
 
-  test('no token is refused', async () => {
+  test('reports a missing token as rejected', async () => {
     const stranger = connectKubo(kubo, { token: undefined })
     expect(await outcome(stranger.pin(block, { signal }))).toBe('pin_refused')
     expect(await outcome(stranger.read(block.cid, { signal }))).toBe('pin_refused')
   })
 
-  test('an address where no Kubo answers is refused, not taken for a missing block', async () => {
+  test('reports a server that is not Kubo as rejected, not as a missing block', async () => {
     const lost = createKuboPinner({ apiUrl: `${kubo.url}/elsewhere`, token, fetch })
     expect(await outcome(lost.read(block.cid, { signal }))).toBe('pin_refused')
   })
@@ -295,7 +295,7 @@ describe('pinata', () => {
   })
   afterEach(() => pinata.stop())
 
-  test('what the gateway still gives counts as pinned only where the Pinning Service API lists it', async () => {
+  test('counts a block as pinned only if the Pinning Service API lists it', async () => {
     await confirming.pin(block, { signal })
     expect(Buffer.from(await confirming.readPinned(block.cid, { signal })).equals(bytes)).toBe(true)
     for (const [status, code] of [
@@ -316,7 +316,7 @@ describe('pinata', () => {
     expect(await outcome(pinner.readPinned(block.cid, { signal }))).toBe('pin_refused')
   })
 
-  test('forgets: found out by reading back, or at once by the Pinning Service API', async () => {
+  test('forgets: detected by reading back, or by the Pinning Service API', async () => {
     pinata.setFault('forgets')
     expect(await outcome(pinner.pin(block, { signal }))).toBe('ok')
     expect(await outcome(pinner.read(block.cid, { signal }))).toBe('pin_not_found')
@@ -334,18 +334,18 @@ describe('pinata', () => {
     expect(await outcome(pinner.pin(block, { signal }))).toBe('ok')
   })
 
-  test('a file that Pinata would cut into pieces gets another CID, which is refused', async () => {
+  test('rejects the CID of a file that Pinata chunks', async () => {
     const large = new Uint8Array(262_145)
     expect(await outcome(pinner.pin({ cid: toCid(large), bytes: large }, { signal }))).toBe('pin_mismatch')
   })
 
-  test('an upload that stayed private is no success', async () => {
+  test('rejects a private upload', async () => {
     const answer = Response.json({ data: { cid: block.cid, network: 'private' } })
     const privately = connectPinata(pinata, { fetch: async () => answer })
     expect(await outcome(privately.pin(block, { signal }))).toBe('pin_refused')
   })
 
-  test('the token goes to the API and not to the gateway', async () => {
+  test('sends the token to the API but not to the gateway', async () => {
     const seen: [string, string | null][] = []
     const watched = connectPinata(pinata, {
       pinsUrl: pinata.pinsUrl,

@@ -80,7 +80,7 @@ test.each([
   expect(isPublicAddress(address)).toBe(true)
 })
 
-test('this machine itself', () => {
+test('isLoopbackAddress accepts only loopback', () => {
   for (const address of ['127.0.0.1', '127.8.9.10', '::1']) expect(isLoopbackAddress(address), address).toBe(true)
   for (const address of ['128.0.0.1', '::', '::2', '0.0.0.0', '::ffff:127.0.0.1', 'localhost', '']) {
     expect(isLoopbackAddress(address), address).toBe(false)

@@ -11,7 +11,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0)) await stop()
 })
 
-/** Its own authority. */
+/** A separate authority. */
 function createIdentity(commonName: string) {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const cert = createSelfSignedCertificate({
@@ -72,12 +72,12 @@ test('posts headers and body to the path, under the name of the receiver', async
   ])
 })
 
-describe('an answer that is no success', () => {
+describe('a failed delivery', () => {
   test.each([400, 401, 404, 410, 429, 500, 503])('status %s', async (status) => {
     const { port } = await listen((_, response) => response.writeHead(status).end())
     expect(await post(`http://receiver.example:${port}/`)).toBe(`status_${status}`)
   })
-  test.each([301, 302, 303, 307, 308])('a redirect (%s) is not followed', async (status) => {
+  test.each([301, 302, 303, 307, 308])('does not follow a redirect (%s)', async (status) => {
     const inner = await listen((_, response) => response.end())
     const { port } = await listen((_, response) =>
       response.writeHead(status, { location: `http://127.0.0.1:${inner.port}/secrets` }).end(),
@@ -105,14 +105,14 @@ describe('an answer that is no success', () => {
     const changes = code === 'timed_out' ? { timeoutMs: 100 } : {}
     expect(await post(`http://receiver.example:${port}/`, changes)).toBe(code)
   })
-  test('nobody there', async () => {
+  test('connection refused', async () => {
     const { port } = await listen(() => {})
     for (const stop of stops.splice(0)) await stop()
     expect(await post(`http://receiver.example:${port}/`)).toBe('connection_failed')
   })
 })
 
-test('an answer without end counts by its head, and is not read to its end', async () => {
+test('uses the status of an endless answer without reading it', async () => {
   const { port } = await listen((_, response) => {
     const write = () => void (!response.destroyed && response.write('x'.repeat(16_384), write))
     response.writeHead(200)
@@ -122,26 +122,26 @@ test('an answer without end counts by its head, and is not read to its end', asy
 })
 
 describe('a name with several addresses', () => {
-  test('is tried at the next one where nobody takes the connection', async () => {
+  test('is tried at the next address if one refuses the connection', async () => {
     const { port, got } = await listen((_, response) => response.end())
     const lookup = async () => ['127.0.0.2', '127.0.0.3', '127.0.0.1']
     expect(await post(`http://receiver.example:${port}/`, { lookup })).toBe('delivered')
     expect(got).toHaveLength(1)
   })
-  test('is tried at the next one also under TLS, which is of the name', async () => {
+  test('is tried at the next address with TLS for the name', async () => {
     const { key, cert } = createIdentity('receiver.example')
     const { port, got } = await listen((_, response) => response.end(), { key, cert })
     const lookup = async () => ['127.0.0.2', '127.0.0.1']
     expect(await post(`https://receiver.example:${port}/`, { ca: cert, lookup })).toBe('delivered')
     expect(got).toHaveLength(1)
   })
-  test('gets it once where the first takes the connection, whatever comes of it', async () => {
+  test('gets it once if the first address accepts the connection, even if the request fails', async () => {
     const { port, got } = await listen((request) => request.socket.resetAndDestroy())
     const lookup = async () => ['127.0.0.1', '127.0.0.1']
     expect(await post(`http://receiver.example:${port}/`, { lookup })).toBe('connection_failed')
     expect(got).toHaveLength(1)
   })
-  test('is tried at four of them at most', async () => {
+  test('is tried at no more than four addresses', async () => {
     const { port, got } = await listen((_, response) => response.end())
     const lookup = async () => ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5', '127.0.0.1']
     expect(await post(`http://receiver.example:${port}/`, { lookup })).toBe('connection_failed')
@@ -149,7 +149,7 @@ describe('a name with several addresses', () => {
   })
 })
 
-test('a name is looked up once at a time, however many ask for it and give up; other names do not wait', async () => {
+test('shares one lookup per name among concurrent callers, and does not delay other names', async () => {
   const asked: string[] = []
   const slow = Promise.withResolvers<readonly string[]>()
   const lookup = createLookup((hostname) => {
@@ -168,7 +168,7 @@ test('a name is looked up once at a time, however many ask for it and give up; o
   expect(asked).toEqual(['slow.example', 'other.example', 'slow.example'])
 })
 
-describe('no request to an address that is not public', () => {
+describe('sends no request to a private address', () => {
   test.each([
     '10.0.0.1',
     '169.254.169.254',
@@ -178,26 +178,26 @@ describe('no request to an address that is not public', () => {
     '127.0.0.1',
     '::1',
     'fd00:ec2::254',
-  ])('a name that means %s', async (address) => {
+  ])('a name that resolves to %s', async (address) => {
     const { port, got } = await listen((_, response) => response.end())
     const lookup = async () => [address]
     expect(await post(`https://receiver.example:${port}/`, { allowsLoopback: false, lookup })).toBe('address_refused')
     expect(await post(`http://receiver.example:${port}/`, { allowsLoopback: false, lookup })).toBe('address_refused')
     expect(got).toEqual([])
   })
-  test.each(['10.0.0.1', '169.254.169.254', '0.0.0.0'])('%s, also where loopback is allowed', async (address) => {
+  test.each(['10.0.0.1', '169.254.169.254', '0.0.0.0'])('%s, even if loopback is allowed', async (address) => {
     expect(await post('https://receiver.example/', { lookup: async () => [address] })).toBe('address_refused')
   })
-  test('an address in the URL, which no name has', async () => {
+  test('an address in the URL', async () => {
     const lookup = () => Promise.reject(new Error('not asked'))
     expect(await post('https://127.0.0.1/', { allowsLoopback: false, lookup })).toBe('address_refused')
     expect(await post('https://[::ffff:7f00:1]/', { lookup })).toBe('address_refused')
   })
-  test('one among public ones', async () => {
+  test('one private address among public ones', async () => {
     const lookup = async () => ['1.1.1.1', '10.0.0.1']
     expect(await post('https://receiver.example/', { allowsLoopback: false, lookup })).toBe('address_refused')
   })
-  test('plain http to a public one', async () => {
+  test('plain http to a public address', async () => {
     expect(await post('http://receiver.example/', { lookup: async () => ['1.1.1.1'] })).toBe('address_refused')
   })
   test('a name without an address', async () => {
@@ -206,14 +206,14 @@ describe('no request to an address that is not public', () => {
       'name_unknown',
     )
   })
-  test('a name that takes for ever', async () => {
+  test('a lookup that never ends', async () => {
     expect(await post('https://receiver.example/', { timeoutMs: 100, lookup: () => new Promise(() => {}) })).toBe(
       'timed_out',
     )
   })
 })
 
-describe('the name is resolved once, and TLS is of the name, though the connection goes to the address', () => {
+describe('resolves the name once, connects to the address and verifies TLS for the name', () => {
   test.each([
     ['the name of the receiver', 'receiver.example', 'delivered'],
     ['another name', 'other.example', 'connection_failed'],
@@ -228,7 +228,7 @@ describe('the name is resolved once, and TLS is of the name, though the connecti
     expect(await post(`https://receiver.example:${port}/`, { ca: cert, lookup })).toBe(expected)
     expect([got.length, asked]).toEqual([expected === 'delivered' ? 1 : 0, 1])
   })
-  test('a certificate of nobody known', async () => {
+  test('a certificate from an unknown authority', async () => {
     const { key, cert } = createIdentity('receiver.example')
     const { port, got } = await listen((_, response) => response.end(), { key, cert })
     expect(await post(`https://receiver.example:${port}/`)).toBe('connection_failed')

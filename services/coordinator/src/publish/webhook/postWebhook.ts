@@ -4,7 +4,7 @@ import { request as requestHttps } from 'node:https'
 import { BlockList, isIP, isIPv4, isIPv6, type LookupFunction, type TcpSocketConnectOpts } from 'node:net'
 import { withinTimeLimit } from '@countersign/protocol'
 
-/** Why a receiver did not take a webhook: a code, which says nothing that the receiver wrote. */
+/** Why a delivery failed. The code contains no text from the receiver. */
 export class WebhookFailure extends Error {
   override name = 'WebhookFailure'
   readonly code: WebhookFailureCode
@@ -15,36 +15,36 @@ export class WebhookFailure extends Error {
 }
 
 type WebhookFailureCode =
-  /** The name of the receiver leads to an address that is not public. Nothing was sent. */
+  /** The receiver's name resolves to an address that isn't public. Nothing was sent. */
   | 'address_refused'
   | 'name_unknown'
-  /** No connection, no TLS, or one that ended before the answer did. */
+  /** No connection, no TLS, or a connection that closed before the end of the answer. */
   | 'connection_failed'
   | 'timed_out'
-  /** It points elsewhere, where nothing is ever sent. */
+  /** The receiver redirects, which isn't followed. */
   | 'redirected'
   | `status_${number}`
 
 type Lookup = (hostname: string) => Promise<readonly string[]>
 
 export type PostWebhookDeps = {
-  /** All addresses of a name, as `createLookup` finds them. */
+  /** Returns all addresses of a name. See `createLookup`. */
   lookup: Lookup
-  /** Only in development: receivers on this machine. */
+  /** Allows receivers on this machine. For development only. */
   allowsLoopback: boolean
   timeoutMs: number
-  /** Whom to believe about names; unset: the authorities of Node. */
+  /** Trusted authorities. Default: Node's. */
   ca?: string
 }
 
-/** Of an answer, whose words are for nobody. */
+/** Limit of an answer, which is discarded. */
 const MAX_ANSWER_BYTES = 65_536
-/** Of those that a name has. */
+/** How many of a name's addresses to try. */
 const MAX_TRIED = 4
 
 /**
- * Sends one webhook. The name is resolved once, each of its addresses is checked, and the connection goes to the first of them that
- * takes it: a name that means another address a moment later leads nowhere. TLS is still of the name. Redirects are not followed.
+ * Sends one webhook. Resolves the name once, checks every address, and connects to the first address that accepts. So a name can't switch to
+ * a private address after the check. TLS verifies the name. Doesn't follow redirects.
  */
 export async function postWebhook(
   deps: PostWebhookDeps,
@@ -65,7 +65,7 @@ export async function postWebhook(
   if (status < 200 || status >= 300) throw new WebhookFailure(`status_${status}`)
 }
 
-/** One that is refused among many refuses them all: whoever answers so means no good. */
+/** Rejects the name if any of its addresses is not allowed, because that looks like an attack. */
 async function resolve({ lookup, allowsLoopback }: PostWebhookDeps, url: URL): Promise<readonly string[]> {
   const host = toHost(url)
   const addresses = isIP(host) === 0 ? await lookup(host).catch(() => []) : [host]
@@ -76,14 +76,14 @@ async function resolve({ lookup, allowsLoopback }: PostWebhookDeps, url: URL): P
   return addresses
 }
 
-/** The host of a URL as an address would stand in it. */
+/** The host of a URL, without the brackets of an IPv6 address. */
 export function toHost({ hostname }: URL): string {
   return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname
 }
 
 /**
- * As the system resolves names, each name once at a time: who asks meanwhile, or asks again after a time limit, gets the same answer.
- * A lookup holds one of the few threads that all lookups of the process share, and nothing ends it early.
+ * Resolves names with the system's resolver. Concurrent callers share one lookup per name, because each lookup blocks one of the process's
+ * few threads and can't be cancelled.
  */
 export function createLookup(lookupAll: Lookup = lookupInSystem): Lookup {
   const underWay = new Map<string, Promise<readonly string[]>>()
@@ -104,7 +104,7 @@ type Post = {
   ca: string | undefined
   url: URL
   addresses: readonly string[]
-  /** For the connection to each of them but the last, which has the time that is left. */
+  /** Limit of each connection attempt except the last, which gets the remaining time. */
   connectMs: number
   headers: Readonly<Record<string, string>>
   body: Uint8Array
@@ -154,7 +154,7 @@ function post({ ca, url, addresses, connectMs, headers, body, signal }: Post): P
   })
 }
 
-/** What is known already, in the form in which Node asks for it. */
+/** Returns the resolved addresses as Node's lookup function. */
 function createAnswer(addresses: readonly string[]): LookupFunction {
   const found = addresses.map((address) => ({ address, family: isIP(address) }))
   return (_hostname, { all }, callback) => {
@@ -164,9 +164,9 @@ function createAnswer(addresses: readonly string[]): LookupFunction {
 }
 
 /**
- * What is not on the internet, by IANA's registry of special-purpose addresses (RFC 6890): this host, private, shared (CGNAT), loopback,
- * link-local, protocol assignments, documentation, 6to4 relays, benchmarks, multicast, reserved and broadcast. Services that tell a
- * machine its secrets are among them, save Azure's, whose address is a public one.
+ * Addresses that aren't public, from IANA's registry of special-purpose addresses (RFC 6890): this host, private, shared (CGNAT), loopback,
+ * link-local, protocol assignments, documentation, 6to4 relays, benchmarks, multicast, reserved and broadcast. They include the metadata
+ * services of clouds, except Azure's, which is listed too.
  */
 const special: readonly (readonly [string, number])[] = [
   ['0.0.0.0', 8],
@@ -187,10 +187,10 @@ const special: readonly (readonly [string, number])[] = [
   ['168.63.129.16', 32],
 ]
 
-/** Of IPv6 only global unicast is public (RFC 4291 §2.4): mapped, translated, local and multicast addresses are all outside of it. */
+/** In IPv6 only global unicast is public (RFC 4291 §2.4). It excludes mapped, translated, local and multicast addresses. */
 const globalUnicast: readonly (readonly [string, number])[] = [['2000::', 3]]
 
-/** Inside of it: protocol assignments with Teredo and ORCHID, 6to4, which carry an IPv4 address, and documentation. */
+/** Exceptions within it: protocol assignments with Teredo and ORCHID, 6to4, and documentation. */
 const specialUnicast: readonly (readonly [string, number])[] = [
   ['2001::', 23],
   ['2001:db8::', 32],
@@ -203,7 +203,7 @@ const allowed6 = toList(globalUnicast, 'ipv6')
 const refused6 = toList(specialUnicast, 'ipv6')
 const loopback4 = toList([['127.0.0.0', 8]], 'ipv4')
 
-/** Whether an address is one of the public internet. What is no address, or has a zone, is not. */
+/** Whether an address is public. False for other text and for addresses with a zone. */
 export function isPublicAddress(address: string): boolean {
   if (isIPv4(address)) return !refused4.check(address, 'ipv4')
   return (
@@ -211,7 +211,7 @@ export function isPublicAddress(address: string): boolean {
   )
 }
 
-/** Whether an address is this machine itself. */
+/** Whether an address is loopback. */
 export function isLoopbackAddress(address: string): boolean {
   return isIPv4(address) ? loopback4.check(address, 'ipv4') : address === '::1'
 }

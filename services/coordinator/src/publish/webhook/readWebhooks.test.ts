@@ -15,11 +15,11 @@ function read(env: Record<string, string>, { mode = 'development' as Mode } = {}
 }
 
 describe('WEBHOOK_URL', () => {
-  test('without it there are no webhooks', () => {
+  test('is optional', () => {
     expect(read({})).toEqual({ config: undefined, faults: [] })
     expect(read({ WEBHOOK_URL: '' })).toEqual({ config: undefined, faults: [] })
   })
-  test('https, and a key', () => {
+  test('needs https and a key', () => {
     const { config, faults } = read(
       { WEBHOOK_URL: 'https://a.example/hook?x=1, https://b.example', WEBHOOK_PRIVATE_KEY: KEY },
       { mode: 'production' },
@@ -33,11 +33,11 @@ describe('WEBHOOK_URL', () => {
       timeoutMs: 10_000,
     })
   })
-  test('several keys from a file, so that one can be replaced', () => {
+  test('allows several keys from a file', () => {
     const { config, faults } = read({ WEBHOOK_URL: 'https://a.example', WEBHOOK_PRIVATE_KEY_FILE: 'key' })
     expect([faults, config?.seeds.length]).toEqual([[], 2])
   })
-  test('http and loopback only where it is asked for, outside of production', () => {
+  test('allows http and loopback only with WEBHOOK_ALLOW_LOOPBACK outside production', () => {
     const env = {
       WEBHOOK_URL: 'http://127.0.0.1:9000/hook,http://localhost:1,http://[::1]:2',
       WEBHOOK_PRIVATE_KEY: KEY,

@@ -11,13 +11,13 @@ import {
 } from '@countersign/service'
 import { isLoopbackAddress, isPublicAddress, toHost } from './postWebhook.ts'
 
-/** Who is told what happens, and by which keys. */
+/** The receivers of webhooks and the keys that sign them. */
 export type WebhookConfig = {
   urls: readonly URL[]
-  /** Of Ed25519 keys, 32 bytes each. Every webhook is signed by all of them, so that a key can be replaced while receivers still know the old one. */
+  /** Seeds of Ed25519 keys, 32 bytes each. Every key signs every webhook, so that a key can be replaced while receivers know the old one. */
   seeds: readonly Uint8Array[]
   allowsLoopback: boolean
-  /** How long after it happened an event is given up. */
+  /** How long after an event its delivery is retried. */
   deadlineMs: number
   timeoutMs: number
 }
@@ -25,10 +25,10 @@ export type WebhookConfig = {
 const MAX_URLS = 8
 const MAX_KEYS = 4
 const MAX_URL_LENGTH = 2_048
-/** Half of the time for which they are kept: so each is dead, and listed, for two weeks before it is forgotten. */
+/** Half of the retention time, so that dead webhooks stay listed for two weeks. */
 const MAX_DEADLINE_S = 1_296_000
 
-/** Webhooks are asked for by naming a receiver, `WEBHOOK_URL`. Without it there are none. */
+/** Undefined without `WEBHOOK_URL`: then webhooks are off. */
 export function readWebhooks(
   env: Env,
   { readFile, mode }: { readFile(path: string): string; mode: Mode },
@@ -55,7 +55,7 @@ export function readWebhooks(
   }
 }
 
-/** No fault quotes a URL: its path may be a secret. */
+/** No fault quotes a URL, because its path may be secret. */
 function readReceiver(text: string, { allowsLoopback }: { allowsLoopback: boolean }, fault: Fault): URL[] {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (

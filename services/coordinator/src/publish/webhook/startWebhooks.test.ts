@@ -23,7 +23,7 @@ const toEvent = (number: number): WebhookEvent => ({
   data: { walletAddress: '0xaa' },
 })
 
-/** One queue for each receiver; what was claimed does not come back. */
+/** One queue per receiver. Claimed webhooks do not return. */
 function createMemoryWebhooks() {
   const queues = new Map<number, DueWebhook[]>()
   const outcomes: WebhookOutcome[] = []
@@ -75,7 +75,7 @@ async function start(memory: ReturnType<typeof createMemoryWebhooks>, post: type
   return { log, observed }
 }
 
-test('tells each receiver, signed by the key that is registered, as of the time of the attempt', async () => {
+test('delivers to each receiver, signed with the registered key and the time of the attempt', async () => {
   const memory = createMemoryWebhooks()
   memory.add(1, [toEvent(1)])
   memory.add(2, [toEvent(1)])
@@ -96,7 +96,7 @@ test('tells each receiver, signed by the key that is registered, as of the time 
   expect(observed.sort()).toEqual(['https://one.example delivered', 'https://two.example delivered'])
 })
 
-test('the database gets the hash of a URL and its origin, not its path', async () => {
+test('stores a URL’s hash and origin, not its path', async () => {
   const memory = createMemoryWebhooks()
   const { log } = await start(memory, async () => {})
   expect(memory.registered[0]?.[0]).toEqual({
@@ -111,7 +111,7 @@ describe('a failure', () => {
     [1, 1_000],
     [5, 16_000],
     [40, 14_400_000],
-  ])('is tried again: after attempt %s within %s ms', async (attempts, mostMs) => {
+  ])('is retried after attempt %s within %s ms', async (attempts, mostMs) => {
     const memory = createMemoryWebhooks()
     memory.add(1, [toEvent(1)], attempts)
     const { observed } = await start(memory, async () => {
@@ -123,7 +123,7 @@ describe('a failure', () => {
     expect(delayMs).toBeGreaterThanOrEqual(250)
     expect(delayMs).toBeLessThanOrEqual(mostMs)
   })
-  test('that is the last is counted and written down, without a word of the receiver', async () => {
+  test('after the deadline is counted and logged without text from the receiver', async () => {
     const memory = createMemoryWebhooks()
     memory.add(1, [toEvent(1)])
     const { observed, log } = await start(memory, async () => {
@@ -139,7 +139,7 @@ describe('a failure', () => {
       }),
     )
   })
-  test('of any other kind says nothing of itself', async () => {
+  test('of another kind reveals nothing', async () => {
     const memory = createMemoryWebhooks()
     memory.add(1, [toEvent(1)])
     await start(memory, async () => {
@@ -147,7 +147,7 @@ describe('a failure', () => {
     })
     await expect.poll(() => memory.outcomes).toMatchObject([{ failure: 'connection_failed' }])
   })
-  test('of the database ends nothing', async () => {
+  test('of the database does not stop deliveries', async () => {
     const memory = createMemoryWebhooks()
     let asked = 0
     const claim: WebhookStore['claim'] = (parameters) => {
@@ -160,7 +160,7 @@ describe('a failure', () => {
   })
 })
 
-test('a receiver that hangs holds up no other, and gets no more than its share', async () => {
+test('a receiver that hangs does not delay others or exceed its limit', async () => {
   const memory = createMemoryWebhooks()
   memory.add(
     1,
@@ -180,14 +180,14 @@ test('a receiver that hangs holds up no other, and gets no more than its share',
   expect(memory.outcomes.every(({ receiverId }) => receiverId === 2)).toBe(true)
   expect(hanging).toBe(32)
   expect(Math.max(...memory.claims)).toBe(32)
-  // What is under way when the worker stops is due at once, for another.
+  // Running deliveries are due at once for another worker when this one stops.
   await running?.stop()
   const stopped = memory.outcomes.filter(({ receiverId }) => receiverId === 1)
   expect(stopped).toHaveLength(32)
   for (const outcome of stopped) expect(outcome).toMatchObject({ failure: 'stopped', delayMs: 0 })
 })
 
-test('a receiver that is late gets fewer at a time, and more again when it is not', async () => {
+test('reduces concurrent deliveries to a slow receiver, and raises them again', async () => {
   const memory = createMemoryWebhooks()
   memory.add(
     1,
@@ -210,7 +210,7 @@ test('a receiver that is late gets fewer at a time, and more again when it is no
   expect(peaks[2]).toBe(32)
 })
 
-test('without settings nobody is told from now on', async () => {
+test('disables all receivers without settings', async () => {
   const memory = createMemoryWebhooks()
   await start(memory, async () => {}, { config: undefined })
   expect([memory.registered, memory.claims]).toEqual([[[]], []])
@@ -220,7 +220,7 @@ describe.each([
   ['with settings', config],
   ['without settings', undefined],
 ])('%s', (_name, given) => {
-  test('what is old is forgotten, to the last, and what never arrived is said', async () => {
+  test('deletes all old webhooks and logs undelivered ones', async () => {
     const memory = createMemoryWebhooks()
     const forgets: unknown[] = []
     const forget: WebhookStore['forget'] = async (parameters) => {
@@ -234,11 +234,11 @@ describe.each([
     await running?.stop()
     expect(forgets).toHaveLength(3)
     expect(log.lines).toContainEqual(
-      expect.objectContaining({ level: 'warn', msg: 'Forgot webhooks that were never delivered', count: 7 }),
+      expect.objectContaining({ level: 'warn', msg: 'Deleted undelivered webhooks', count: 7 }),
     )
   })
 
-  test('receivers that these settings switch off are said', async () => {
+  test('logs receivers that these settings disable', async () => {
     const memory = createMemoryWebhooks()
     const register: WebhookStore['register'] = async (parameters) => ({
       ...(await memory.store.register(parameters)),
@@ -248,14 +248,14 @@ describe.each([
     expect(log.lines).toContainEqual(
       expect.objectContaining({
         level: 'warn',
-        msg: 'Switched off webhooks to receivers that these settings do not name',
+        msg: 'Disabled webhooks to receivers that these settings do not list',
         count: 2,
       }),
     )
   })
 })
 
-test('receivers that other settings have switched off are said', async () => {
+test('logs receivers that another process has disabled', async () => {
   const memory = createMemoryWebhooks()
   const asked: number[][] = []
   const countInactive: WebhookStore['countInactive'] = async (ids) => {
@@ -263,7 +263,7 @@ test('receivers that other settings have switched off are said', async () => {
     return 1
   }
   const { log } = await start(memory, async () => {}, { store: { ...memory.store, countInactive } })
-  const said = { msg: 'Other settings have switched off webhooks to receivers of these', count: 1 }
+  const said = { msg: 'Another process has disabled webhooks to receivers in these settings', count: 1 }
   await expect.poll(() => log.lines).toContainEqual(expect.objectContaining(said))
   expect(asked).toEqual([[1, 2]])
 })

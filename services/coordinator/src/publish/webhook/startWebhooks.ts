@@ -10,7 +10,7 @@ import { toBackoffMs } from '../repeat.ts'
 import { createLookup, postWebhook, WebhookFailure } from './postWebhook.ts'
 import type { WebhookConfig } from './readWebhooks.ts'
 
-/** What operators watch about webhooks: how each attempt ended. */
+/** Metrics of webhooks: the outcome of each attempt. */
 export type WebhookMetrics = { observeWebhook(receiver: string, outcome: 'delivered' | 'failed' | 'dead'): void }
 
 type StartWebhooksDeps = {
@@ -24,10 +24,10 @@ type StartWebhooksDeps = {
 
 export type Webhooks = { stop(): Promise<void> }
 
-/** Under way at one time, to each receiver: one that hangs takes nothing from the others. */
-const MAX_UNDER_WAY = 32
+/** Concurrent deliveries per receiver, so that a receiver that hangs doesn't delay the others. */
+const MAX_CONCURRENT = 32
 const POLL_MS = 500
-/** Beyond the time limit of the request: enough to write down how it ended. */
+/** Added to the request's time limit, so that its outcome can be recorded. */
 const LEASE_MARGIN_MS = 10_000
 const MAX_BACKOFF_MS = 14_400_000
 const TIDY_EVERY_MS = 60_000
@@ -36,17 +36,17 @@ const KEEP_DELIVERED_MS = 2 * DAY_MS
 const KEEP_MS = 30 * DAY_MS
 
 /**
- * Says who is to be told from now on, and tells them: each event at least once to each receiver, in no order. What is under way when a
- * worker dies is sent again by another when its lease is over.
+ * Registers the receivers and delivers events: each event at least once to each receiver, in any order. If a worker dies, another one resends
+ * its deliveries when their lease ends.
  */
 export async function startWebhooks(deps: StartWebhooksDeps): Promise<Webhooks> {
   const { store, clock, log, metrics, config, post = postWebhook } = deps
   const { urls = [], seeds = [] } = config ?? {}
   const signer = createWebhookSigner(seeds)
   const named = urls.map(({ href, origin }) => ({ urlHash: hash('sha256', href), origin }))
-  const { ids, switchedOff } = await store.register({ receivers: named, keys: signer.publicKeys, now: clock.now() })
-  if (switchedOff > 0) {
-    log.warn({ msg: 'Switched off webhooks to receivers that these settings do not name', count: switchedOff })
+  const { ids, switchedOff: disabled } = await store.register({ receivers: named, keys: signer.publicKeys, now: clock.now() })
+  if (disabled > 0) {
+    log.warn({ msg: 'Disabled webhooks to receivers that these settings do not list', count: disabled })
   }
   const stopping = new AbortController()
   const tidying = tidy()
@@ -65,7 +65,7 @@ export async function startWebhooks(deps: StartWebhooksDeps): Promise<Webhooks> 
     try {
       await post(postDeps, { url, ...signer.sign(event, clock.now()) }, { signal: stopping.signal })
     } catch (error) {
-      // Whether it has arrived is not known: it is sent again, and its id tells.
+      // It may have arrived. It is sent again, and receivers recognise its id.
       failure = error instanceof WebhookFailure ? error.code : stopping.signal.aborted ? 'stopped' : 'connection_failed'
     }
     const delayMs =
@@ -79,83 +79,83 @@ export async function startWebhooks(deps: StartWebhooksDeps): Promise<Webhooks> 
         log.warn({ msg: 'Gave up a webhook', name: event.type, id: event.id, origin, code: failure, attempt: attempts })
       }
     } catch (error) {
-      log.warn({ msg: 'Could not settle a webhook', name: event.type, id: event.id, origin, ...toReason(error) })
+      log.warn({ msg: 'Could not record a webhook attempt', name: event.type, id: event.id, origin, ...toReason(error) })
     }
     return failure
   }
 
   async function serve(url: URL, receiverId: number): Promise<void> {
-    const underWay = new Set<Promise<void>>()
-    let most = MAX_UNDER_WAY
-    // One that answers too late for all of them may answer a few in time: each that is late halves how many, each that is not allows one more.
+    const deliveries = new Set<Promise<void>>()
+    let limit = MAX_CONCURRENT
+    // A slow receiver may handle fewer deliveries in time: each timeout halves the limit, each other outcome adds one.
     const send = async (webhook: DueWebhook) => {
       const isLate = (await deliver(url, webhook)) === 'timed_out'
-      most = isLate ? Math.max(1, most / 2) : Math.min(MAX_UNDER_WAY, most + 1)
+      limit = isLate ? Math.max(1, limit / 2) : Math.min(MAX_CONCURRENT, limit + 1)
     }
     while (!stopping.signal.aborted) {
-      const limit = Math.max(1, Math.floor(most) - underWay.size)
-      const due = await store.claim({ receiverId, limit, leaseMs: timeoutMs + LEASE_MARGIN_MS }).catch((error) => {
-        log.warn({ msg: 'Could not look for webhooks', origin: url.origin, ...toReason(error) })
+      const free = Math.max(1, Math.floor(limit) - deliveries.size)
+      const due = await store.claim({ receiverId, limit: free, leaseMs: timeoutMs + LEASE_MARGIN_MS }).catch((error) => {
+        log.warn({ msg: 'Could not read webhooks', origin: url.origin, ...toReason(error) })
         return []
       })
       for (const webhook of due) {
-        const delivery = send(webhook).finally(() => underWay.delete(delivery))
-        underWay.add(delivery)
+        const delivery = send(webhook).finally(() => deliveries.delete(delivery))
+        deliveries.add(delivery)
       }
       if (due.length === 0) await pause(POLL_MS, stopping.signal)
-      // Half of the places at least: the next look is for many.
-      while (underWay.size > most / 2) await Promise.race(underWay)
+      // Waits until half are done, so that the next claim gets many.
+      while (deliveries.size > limit / 2) await Promise.race(deliveries)
     }
-    await Promise.all(underWay)
+    await Promise.all(deliveries)
   }
 
-  /** Also where there are no webhooks any more: what is left of them has its term. */
+  /** Runs even if webhooks are off, because old webhooks must still be deleted. */
   async function tidy(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        await forget()
+        await deleteOld()
         const count = await store.countInactive(ids)
-        if (count > 0) log.warn({ msg: 'Other settings have switched off webhooks to receivers of these', count })
+        if (count > 0) log.warn({ msg: 'Another process has disabled webhooks to receivers in these settings', count })
       } catch (error) {
-        log.warn({ msg: 'Could not tidy up webhooks', ...toReason(error) })
+        log.warn({ msg: 'Could not delete old webhooks', ...toReason(error) })
       }
       await pause(TIDY_EVERY_MS, stopping.signal)
     }
   }
 
-  async function forget(): Promise<void> {
+  async function deleteOld(): Promise<void> {
     const now = clock.now()
     let isOver = false
     while (!isOver && !stopping.signal.aborted) {
-      const forgotten = await store.forget({ deliveredBefore: now - KEEP_DELIVERED_MS, queuedBefore: now - KEEP_MS })
-      const { undelivered } = forgotten
-      if (undelivered > 0) log.warn({ msg: 'Forgot webhooks that were never delivered', count: undelivered })
-      isOver = forgotten.isOver
+      const deleted = await store.forget({ deliveredBefore: now - KEEP_DELIVERED_MS, queuedBefore: now - KEEP_MS })
+      const { undelivered } = deleted
+      if (undelivered > 0) log.warn({ msg: 'Deleted undelivered webhooks', count: undelivered })
+      isOver = deleted.isOver
     }
   }
 
-  const serving = Promise.all([...urls.map((url, index) => serve(url, ids[index] ?? 0)), tidying])
+  const running = Promise.all([...urls.map((url, index) => serve(url, ids[index] ?? 0)), tidying])
   log.info({ msg: 'Started webhooks', count: urls.length })
   return {
     async stop() {
       stopping.abort()
-      await serving
+      await running
     },
   }
 }
 
-/** Ends early, and well, when the signal says so. */
+/** Resolves early when the signal aborts. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await setTimeout(ms, undefined, { signal }).catch(() => {})
 }
 
 type WebhookSigner = {
   readonly publicKeys: readonly Uint8Array[]
-  /** The request that tells an event, as of this time: the time is signed too, so that nobody can send it again much later. */
+  /** Creates the signed request for an event. Signs the time too, so that nobody can replay it much later. */
   sign(event: WebhookEvent, now: number): { headers: Record<string, string>; body: Uint8Array }
 }
 
-/** Signs by the keys of these seeds, each for itself. */
+/** Signs with every key. */
 export function createWebhookSigner(seeds: readonly Uint8Array[]): WebhookSigner {
   const signers = seeds.map(createEd25519Signer)
   return {

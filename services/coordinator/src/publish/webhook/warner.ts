@@ -4,7 +4,7 @@ import type { Clock, Schedule } from '../../system.ts'
 import { toReason } from '../../toReason.ts'
 import { repeat } from '../repeat.ts'
 
-/** Has a warning told. It never throws: what the warning is of matters more. */
+/** Queues a warning as a webhook. Never throws, because the caller's work matters more. */
 export type WarnOf = <Type extends keyof WebhookWarning>(type: Type, data: WebhookWarning[Type]) => Promise<void>
 
 export function createWarner(deps: { events: Pick<WebhookEvents, 'write'>; clock: Clock; log: Log }): WarnOf {
@@ -21,12 +21,12 @@ export function createWarner(deps: { events: Pick<WebhookEvents, 'write'>; clock
 const EVERY_MS = 5_000
 
 type KeyWatch = {
-  /** Those that were read last, without waiting for anything. Undefined while none were: that is not the same as none. */
+  /** The keys of the last read. Undefined before the first successful read. */
   current(): readonly Uint8Array[] | undefined
   stop(): void
 }
 
-/** Reads the keys that sign webhooks, now and every few seconds; while the database does not answer, the last ones hold. */
+/** Reads the keys that sign webhooks now and every few seconds. Keeps the last keys while the database is unavailable. */
 export async function watchKeys(deps: {
   events: Pick<WebhookEvents, 'findKeys'>
   schedule: Schedule
@@ -38,7 +38,7 @@ export async function watchKeys(deps: {
     try {
       keys = await events.findKeys()
     } catch {
-      // Health says so elsewhere.
+      // The health check reports the database.
     }
   }
 

@@ -3,7 +3,7 @@ import { watchKeys } from './warner.ts'
 
 const [one, two] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)]
 
-/** Turns run when they are asked for. */
+/** Runs scheduled turns on demand. */
 function createTurns() {
   const tasks: (() => void)[] = []
   const schedule = (task: () => void) => {
@@ -13,7 +13,7 @@ function createTurns() {
   return { schedule, tasks, next: () => tasks.shift()?.() }
 }
 
-test('keys are those that were read last, also while the database hangs or fails', async () => {
+test('keeps the last keys while the database hangs or fails', async () => {
   const { schedule, tasks, next } = createTurns()
   const findKeys = vi.fn(async () => [one])
   const { current, stop } = await watchKeys({ events: { findKeys }, schedule })
@@ -32,7 +32,7 @@ test('keys are those that were read last, also while the database hangs or fails
   expect(tasks).toEqual([])
 })
 
-test('before any were read it is not known whether there are some', async () => {
+test('has no keys before the first read', async () => {
   const { schedule, next } = createTurns()
   const findKeys = vi.fn<() => Promise<Uint8Array[]>>().mockRejectedValueOnce(new Error('down')).mockResolvedValue([])
   const { current } = await watchKeys({ events: { findKeys }, schedule })
