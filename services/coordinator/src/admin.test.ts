@@ -4,7 +4,7 @@ import { COMPILE_CACHE, toPath } from '@countersign/testing/launcher'
 import { expect, onTestFinished, test } from 'vitest'
 import { createMigratedDatabase } from '../test/store/store.ts'
 
-/** As people run it. */
+/** Runs the program as a process. */
 async function spawnCheck(env: Record<string, string>) {
   const { PATH = '' } = process.env
   const run = promisify(execFile)(
@@ -18,12 +18,12 @@ async function spawnCheck(env: Record<string, string>) {
   )
 }
 
-test.each([{}, { DATABASE_URL: '' }])('without a database, as %j: the setting is named', async (env) => {
+test.each([{}, { DATABASE_URL: '' }])('names the missing setting for %j', async (env) => {
   const result = await spawnCheck(env)
   expect(result).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^DATABASE_URL: /) })
 })
 
-test('a database with the schema of a coordinator is read', async () => {
+test('reads a database with a coordinator’s schema', async () => {
   const { url, drop } = await createMigratedDatabase()
   onTestFinished(drop)
   const result = await spawnCheck({ DATABASE_URL: url })

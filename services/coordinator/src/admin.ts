@@ -15,9 +15,9 @@ import { countReceipts } from './store/retention.ts'
 import { listWebhooks, retryWebhooks } from './store/webhooks.ts'
 import { toReason } from './toReason.ts'
 
-type Asked = Exclude<Command, { kind: 'help' | 'fault' | 'checkExport' }>
+type DatabaseCommand = Exclude<Command, { kind: 'help' | 'fault' | 'checkExport' }>
 
-async function run(command: Asked, database: Database): Promise<number> {
+async function run(command: DatabaseCommand, database: Database): Promise<number> {
   const { db } = database
   if (command.kind === 'proofs') {
     const now = Date.now()
@@ -42,7 +42,7 @@ async function run(command: Asked, database: Database): Promise<number> {
   }
   if (command.kind === 'retry') {
     const count = await retryWebhooks(db, command)
-    console.log(`${count} to be sent again.`)
+    console.log(`${count} webhook(s) will be sent again.`)
     return count === 0 ? 1 : 0
   }
   if (command.kind === 'check') return check(command, db)
@@ -71,10 +71,10 @@ async function check({ out, against }: Extract<Command, { kind: 'check' }>, db: 
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
   const byStatus = Object.entries(counts).flatMap(([status, count]) => (count === 0 ? [] : [`${count} ${status}`]))
   console.log(`${total} proofs${total === 0 ? '' : `: ${byStatus.join(', ')}`}`)
-  console.log(`${matching} receipts match their CIDs, ${makeable} can be made, ${dropped} are with IPFS alone`)
-  if (against !== undefined) console.log(`${earlier.length} were on the list`)
+  console.log(`${matching} receipts match their CIDs, ${makeable} can be built, ${dropped} are only on IPFS`)
+  if (against !== undefined) console.log(`${earlier.length} proofs on the earlier list`)
   for (const fault of faults) console.error(fault)
-  console.log(faults.length === 0 ? 'Nothing is missing.' : `${faults.length} faults.`)
+  console.log(faults.length === 0 ? 'No faults.' : `${faults.length} faults.`)
   return faults.length === 0 ? 0 : 1
 }
 
@@ -85,21 +85,21 @@ async function writeExport(
   const onProgress = (proofs: number) => console.error(`${proofs} proofs`)
   try {
     const { proofs, missing, root, bytes } = await exportRange({ db }, { from, to, path: out, onProgress })
-    console.log(`${proofs} proofs in ${bytes} bytes, ${out}, with the root ${root}`)
+    console.log(`Wrote ${proofs} proofs (${bytes} bytes) to ${out}, root ${root}`)
     if (missing > 0) console.error(describeMissing(missing))
     return missing === 0 ? 0 : 1
   } catch (error) {
     if (!(error instanceof ExportFileError || isFileError(error))) throw error
-    console.error(`Nothing was written: ${error.message}.`)
+    console.error(`No file was written: ${error.message}.`)
     return 1
   }
 }
 
 function describeMissing(count: number): string {
-  return `${count} receipts are not in it: they left the database, and this program would write them otherwise. Its index lists them as missing.`
+  return `${count} receipts are missing: they left the database, and this release can't rebuild the same bytes. The index lists them.`
 }
 
-/** Of the file that was named: its message has the path and what the system said. */
+/** A system error about the named file. Its message has the path. */
 function isFileError(error: unknown): error is Error {
   return error instanceof Error && 'syscall' in error && 'path' in error
 }
@@ -107,9 +107,9 @@ function isFileError(error: unknown): error is Error {
 async function checkFile(file: string): Promise<number> {
   try {
     const { root, proofs, blocks, missing, faults } = await checkExport(file)
-    if (faults.length > 0) console.error(`Not whole:\n${faults.join('\n')}`)
-    else if (missing > 0) console.error(`Not whole: its index lists ${missing} of ${proofs} receipts as missing.`)
-    else console.log(`Whole: ${proofs} proofs in ${blocks} blocks, with the root ${root}.`)
+    if (faults.length > 0) console.error(`Incomplete:\n${faults.join('\n')}`)
+    else if (missing > 0) console.error(`Incomplete: the index lists ${missing} of ${proofs} receipts as missing.`)
+    else console.log(`Complete: ${proofs} proofs in ${blocks} blocks, root ${root}.`)
     return faults.length === 0 && missing === 0 ? 0 : 1
   } catch (error) {
     if (!isFileError(error)) throw error
@@ -141,7 +141,7 @@ if (command.kind === 'help') {
   } catch (error) {
     const { code, reason } = toReason(error)
     if (error instanceof ConfigError) console.error(error.faults.map(describeFault).join('\n'))
-    else console.error(`The database cannot be read: ${reason ?? code}.`)
+    else console.error(`Could not read the database: ${reason ?? code}.`)
     process.exitCode = 1
   }
 }

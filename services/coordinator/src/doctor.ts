@@ -3,7 +3,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import { runDoctor } from './operate/doctor/runDoctor.ts'
 import { systemClock } from './system.ts'
 
-// What a part that hangs does later is no reason to say nothing; and libraries warn in words that may quote what they were given.
+// Late failures of checks that timed out must not end the process before its output. Warnings of libraries may quote secrets.
 process.on('unhandledRejection', () => {})
 process.on('uncaughtException', () => {})
 process.removeAllListeners('warning')
@@ -16,8 +16,8 @@ const { code, stdout, stderr } = await runDoctor(process.argv.slice(2), {
   version: packageJson.version,
 }).catch((error: unknown) => {
   const name = error instanceof Error ? error.name : 'unknown'
-  return { code: 1, stdout: '', stderr: `The doctor itself failed (${name}): please report it.` }
+  return { code: 1, stdout: '', stderr: `The doctor failed (${name}). Please report this bug.` }
 })
 const [output, text] = stderr === '' ? [process.stdout, stdout] : [process.stderr, stderr]
-// Ended by hand: what hangs must not keep the process.
+// Exits explicitly, because hanging connections would keep the process alive.
 output.write(`${text}\n`, () => process.exit(code))

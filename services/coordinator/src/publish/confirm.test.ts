@@ -520,7 +520,11 @@ describe('confirming', () => {
           scene.pass(hour / 4)
         }
         expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 3 }])
-        expect(scene.lines).toContainEqual({ msg: 'Found events of a publication whose transaction is missing', hash, count: 3 })
+        expect(scene.lines).toContainEqual({
+          msg: 'Found events of a publication whose transaction is missing',
+          hash,
+          count: 3,
+        })
         remember()
         await scene.finish({ complete: 3 })
         expect(scene.node.events()).toHaveLength(3)
@@ -581,7 +585,11 @@ describe('confirming', () => {
       scene.pass(12_000)
     }
     expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 2 }])
-    expect(scene.lines).toContainEqual({ msg: 'Found events of a publication whose transaction is missing', hash, count: 2 })
+    expect(scene.lines).toContainEqual({
+      msg: 'Found events of a publication whose transaction is missing',
+      hash,
+      count: 2,
+    })
     await scene.finish({ complete: 2 })
     expect(scene.node.events()).toHaveLength(2)
   })

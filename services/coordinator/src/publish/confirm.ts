@@ -5,16 +5,16 @@ import type { Call, Chain, Fees } from './chain/viemChain.ts'
 import {
   type ConfirmDeps,
   findMined,
-  MIN_OBSERVED_MS,
   isDeep,
   isDueAgain,
   isFinal,
   isOverdue,
   isPast,
-  searchEvents,
+  MIN_OBSERVED_MS,
   type Mined,
   observe,
   type Run,
+  searchEvents,
   startRun,
 } from './confirmRun.ts'
 import { withMargin } from './publish.ts'

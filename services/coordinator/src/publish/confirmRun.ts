@@ -163,7 +163,8 @@ export function isDeep({ head, confirmations }: Run, blockNumber: number): boole
 /** Also requires depth, because some chains report their newest block as final. */
 export function isFinal(run: Run, blockNumber: number): boolean {
   const { head } = run
-  const isReported = head.finalized === undefined ? head.number - blockNumber >= FINAL_DEPTH : blockNumber <= head.finalized
+  const isReported =
+    head.finalized === undefined ? head.number - blockNumber >= FINAL_DEPTH : blockNumber <= head.finalized
   return isReported && isDeep(run, blockNumber)
 }
 

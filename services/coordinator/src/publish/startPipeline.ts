@@ -118,7 +118,8 @@ export function watchBalance({ chain, schedule, log, metrics, warnOf }: WatchBal
       if (gas < SHORT_GAS) void warnOf('publisher.short_of_gas', { account, chainId, balanceWei: wei.toString() })
       isReported = false
     } catch (error) {
-      if (!isReported && !signal.aborted) log.warn({ msg: 'Could not read the publisher’s balance', ...toReason(error) })
+      if (!isReported && !signal.aborted)
+        log.warn({ msg: 'Could not read the publisher’s balance', ...toReason(error) })
       isReported = true
     }
   }

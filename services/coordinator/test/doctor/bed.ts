@@ -26,9 +26,9 @@ import { type Clock, systemClock } from '../../src/system.ts'
 export type Settings = Record<string, string | undefined>
 export type Bed = Awaited<ReturnType<typeof startBed>>
 
-/** The settings that differ, for what is broken. */
+/** Breaks something and returns the settings to change. */
 export type Break = (scope: Scope, bed: Bed) => Promise<Settings> | Settings
-/** Which check has to say what, after what was broken. */
+/** A check, the text that it must report, and how to break it. */
 export type Case = [
   name: CheckName,
   text: RegExp,
@@ -38,7 +38,7 @@ export type Case = [
 
 export const PIN_TOKEN = 'a-token-of-the-pin-service'
 
-/** A whole service on loopback, with a proof that is complete, and the settings of its coordinator. */
+/** A whole service on loopback with a complete proof, and its coordinator's settings. */
 export function startBed() {
   return startInScope(async (scope) => {
     const contract = await startContract()
@@ -73,7 +73,7 @@ export function startBed() {
   })
 }
 
-/** No answer of anybody else than this machine: a test of garbage could name anything. */
+/** Fetches only from this machine, because random settings could name any host. */
 const loopbackFetch: typeof fetch = async (input, init) => {
   const url = input instanceof Request ? input.url : String(input)
   if (!isLoopbackUrl(url))
@@ -81,7 +81,7 @@ const loopbackFetch: typeof fetch = async (input, init) => {
   return fetch(input, init)
 }
 
-/** The doctor in this process. */
+/** Runs the doctor in this process. */
 export function examineWith(
   env: Settings,
   args: readonly string[] = [],
@@ -91,12 +91,12 @@ export function examineWith(
   return runDoctor([...args], { env, clock, fetch: loopbackFetch, readFile, version: '0.1.0' })
 }
 
-/** A server that answers as it is told. */
+/** A server with this handler. */
 export async function serve(scope: Scope, answer: RequestListener): Promise<string> {
   return scope.add(await listen(createHttpServer(answer)), ({ stop }) => stop()).url
 }
 
-/** Takes every connection, and never says a word. */
+/** Accepts every connection and never answers. */
 export async function serveSilence(scope: Scope): Promise<string> {
   const sockets = new Set<Socket>()
   const server = createTcpServer((socket) => void sockets.add(socket.on('error', () => {})))
@@ -108,7 +108,7 @@ export async function serveSilence(scope: Scope): Promise<string> {
   return `127.0.0.1:${(server.address() as { port: number }).port}`
 }
 
-/** By TLS, with a certificate of its own for that name, until then. */
+/** A TLS server with a self-signed certificate. */
 export async function serveTls(scope: Scope, { name, notAfter }: { name: string; notAfter: Date }): Promise<string> {
   const keys = (await webcrypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, [
     'sign',

@@ -6,7 +6,7 @@ import { type Bed, type Case, PIN_TOKEN, serveSilence, serveTls, writeJson } fro
 const withPassword = (url: string, password: string) => Object.assign(new URL(url), { password }).href
 const withPath = (url: string, pathname: string) => Object.assign(new URL(url), { pathname }).href
 
-/** A database whose schema has these steps, and nothing else. */
+/** A database with only these migrations. */
 async function createSchema(bed: Bed, names: readonly string[]): Promise<string> {
   const name = `schema_${Math.random().toString(16).slice(2)}`
   const admin = new pg.Client({ connectionString: bed.backend.databaseUrl })
@@ -22,7 +22,7 @@ async function createSchema(bed: Bed, names: readonly string[]): Promise<string>
   return url
 }
 
-/** A database that says of itself what a standby says. */
+/** A database that reports that it is a standby. */
 async function createStandby(bed: Bed): Promise<string> {
   const url = await createSchema(bed, [])
   const client = new pg.Client({ connectionString: url })
@@ -36,7 +36,7 @@ async function createStandby(bed: Bed): Promise<string> {
 
 const days = (count: number) => new Date(Date.now() + count * 86_400_000)
 
-/** Of the settings, of this machine, of the database and of what browsers meet. */
+/** Faults of settings, machine, database and web. */
 export const localCases: readonly Case[] = [
   ['configuration', /^DATABASE_URI: unknown/, () => ({ DATABASE_URI: 'postgres://x' })],
   ['configuration', /^ALLOWED_ORIGINS: at least one/, () => ({ ALLOWED_ORIGINS: '' })],
@@ -91,13 +91,13 @@ export const localCases: readonly Case[] = [
   ],
   [
     'database',
-    /password is wrong/,
+    /wrong password/,
     (_, bed) => ({ DATABASE_URL: withPassword(bed.backend.databaseUrl, 'canary-password') }),
   ],
   ['database', /no such database/, (_, bed) => ({ DATABASE_URL: withPath(bed.backend.databaseUrl, '/nothing') })],
   [
     'database',
-    /nothing listens/,
+    /connection refused/,
     (_, bed) => ({ DATABASE_URL: `postgres://countersign:canary-password@${bed.nobody}/countersign` }),
   ],
   ['database', /is a standby/, async (_, bed) => ({ DATABASE_URL: await createStandby(bed) })],
@@ -107,8 +107,8 @@ export const localCases: readonly Case[] = [
     async (scope) => ({ DATABASE_URL: `postgres://x:canary-password@${await serveSilence(scope)}/x` }),
     { args: ['--timeout', '1'] },
   ],
-  ['database', /does not speak TLS/, (_, bed) => ({ DATABASE_URL: `${bed.backend.databaseUrl}?sslmode=verify-full` })],
-  ['database', /no address of PostgreSQL/, () => ({ DATABASE_URL: 'mysql://x:canary-password@127.0.0.1/x' })],
+  ['database', /does not use TLS/, (_, bed) => ({ DATABASE_URL: `${bed.backend.databaseUrl}?sslmode=verify-full` })],
+  ['database', /not a PostgreSQL address/, () => ({ DATABASE_URL: 'mysql://x:canary-password@127.0.0.1/x' })],
   [
     'schema',
     /is at 0002-pipeline, of an earlier/,
@@ -142,7 +142,7 @@ export const localCases: readonly Case[] = [
   ],
   [
     'tls',
-    /expired, 2021-01-01/,
+    /expired on 2021-01-01/,
     async (scope) => ({
       PUBLIC_URL: await serveTls(scope, { name: 'localhost', notAfter: new Date('2021-01-01') }),
     }),
@@ -154,19 +154,19 @@ export const localCases: readonly Case[] = [
   ],
   [
     'tls',
-    /browsers do not trust/,
+    /browsers don’t trust/,
     async (scope) => ({ PUBLIC_URL: await serveTls(scope, { name: 'localhost', notAfter: days(90) }) }),
     { state: 'warning' },
   ],
   [
     'proxies',
-    /share the limits/,
+    /share the rate limits/,
     async (scope) => ({ PUBLIC_URL: await serveTls(scope, { name: 'localhost', notAfter: days(90) }) }),
     { state: 'warning' },
   ],
-  ['tls', /nothing listens/, () => ({ PUBLIC_URL: 'https://localhost:1' }), { state: 'warning' }],
-  ['cookies', /nobody stays signed in/, () => ({ ALLOWED_ORIGINS: 'https://app.example.com' })],
+  ['tls', /connection refused/, () => ({ PUBLIC_URL: 'https://localhost:1' }), { state: 'warning' }],
+  ['cookies', /users don’t stay signed in/, () => ({ ALLOWED_ORIGINS: 'https://app.example.com' })],
   ['origins', /plain http/, () => ({ ALLOWED_ORIGINS: 'http://app.example.com' })],
   ['proxies', /not an address or CIDR range/, () => ({ TRUSTED_PROXIES: '10.0.0.0/99' })],
-  ['proxies', /nearly anybody/, () => ({ TRUSTED_PROXIES: '0.0.0.0/0' })],
+  ['proxies', /nearly anyone/, () => ({ TRUSTED_PROXIES: '0.0.0.0/0' })],
 ]

@@ -4,13 +4,13 @@ import { measureSimulatedEnclave, startFakeChain } from '@countersign/testing'
 import { startFakeEnclave } from '../sign/enclave/httpEnclave.ts'
 import { type Bed, type Break, type Case, serve, serveSilence, writeJson } from './bed.ts'
 
-/** Of an account that nobody knows. */
+/** The key of an unknown account. */
 export const STRANGERS_KEY = `0x${'42'.repeat(32)}`
 
 const answerJson = (status: number, body: unknown) => (_: unknown, response: ServerResponse) =>
   void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 
-/** A satellite that misbehaves for as long as it is looked at. */
+/** Makes the satellite misbehave during the check. */
 function spoilEntropy(fault: Parameters<Bed['backend']['satellite']['setFault']>[0]): Break {
   return (scope, { backend }) => {
     backend.satellite.setFault(fault)
@@ -19,7 +19,7 @@ function spoilEntropy(fault: Parameters<Bed['backend']['satellite']['setFault']>
   }
 }
 
-/** A chain of its own, whose publisher is that of the bed. */
+/** Another chain with the same publisher. */
 async function startOtherChain(...[scope, bed, options]: [...Parameters<Break>, { now?: () => number }?]) {
   const publisher = bed.contract.chain.accounts[1]?.address ?? '0x'
   const chain = scope.add(await startFakeChain({ publisher, ...options }), ({ stop }) => stop())
@@ -31,22 +31,18 @@ const publicKey = Buffer.from('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325a
 const WITNESS = toVkey(createNoteKey({ name: 'witness.example/w1', type: 'cosignature-ed25519', publicKey }))
 export const LOG = toVkey(createNoteKey({ name: 'log.example/a', type: 'ed25519', publicKey }))
 
-/** Real silicon, which is not here. */
+/** Settings for real hardware, which this machine doesn't have. */
 async function toHardware(bed: Bed) {
   const configHashes = [String(bed.backend.enclaveFields().configHash)]
   const path = await writeJson(bed, 'hardware.json', { measurements: [measureSimulatedEnclave()], configHashes })
   return { MOCK_ATTESTATION: undefined, ENCLAVE_POLICY_FILE: path, COLLATERAL_URL: `http://${bed.nobody}` }
 }
 
-/** Of everything that the settings name elsewhere. */
+/** Faults of other services. */
 export const outsideCases: readonly Case[] = [
   ['chain', /invalid publisher private key/, () => ({ PUBLISHER_PRIVATE_KEY: `0x${'00'.repeat(32)}` })],
-  ['enclave', /nothing listens/, (_, bed) => ({ ENCLAVE_URL: `http://${bed.nobody}` })],
-  [
-    'enclave',
-    /something else than an enclave/,
-    async (scope) => ({ ENCLAVE_URL: await serve(scope, answerJson(404, {})) }),
-  ],
+  ['enclave', /connection refused/, (_, bed) => ({ ENCLAVE_URL: `http://${bed.nobody}` })],
+  ['enclave', /not an enclave/, async (scope) => ({ ENCLAVE_URL: await serve(scope, answerJson(404, {})) })],
   [
     'enclave',
     /no answer/,
@@ -55,7 +51,7 @@ export const outsideCases: readonly Case[] = [
   ],
   [
     'enclave',
-    /does not name its configuration/,
+    /does not list its configuration/,
     async (_, bed) => {
       const policy = { measurements: [measureSimulatedEnclave()], configHashes: ['12'.repeat(16) + '34'.repeat(16)] }
       return { ENCLAVE_POLICY_FILE: await writeJson(bed, 'other-configuration.json', policy) }
@@ -63,7 +59,7 @@ export const outsideCases: readonly Case[] = [
   ],
   [
     'enclave',
-    /quote is not accepted/,
+    /quote was rejected/,
     async (_, bed) => {
       const measurement = { ...measureSimulatedEnclave(), mrTd: '12'.repeat(24) + '34'.repeat(24) }
       const configHashes = [String(bed.backend.enclaveFields().configHash)]
@@ -74,7 +70,7 @@ export const outsideCases: readonly Case[] = [
   ],
   [
     'enclave',
-    /does not name its root secret [0-9a-f]{64}/,
+    /does not list its root secret [0-9a-f]{64}/,
     async (_, bed) => {
       const configHashes = [String(bed.backend.enclaveFields().configHash)]
       const commitments = ['12'.repeat(16) + '34'.repeat(16)]
@@ -94,25 +90,25 @@ export const outsideCases: readonly Case[] = [
   ['enclave-settings', /does not accept google/, () => ({ OIDC_GOOGLE_CLIENT_ID: 'another' })],
   [
     'enclave-settings',
-    /does not accept samples of key d75a/,
+    /does not accept samples signed by d75a/,
     () => ({ ENTROPY_PUBLIC_KEY: 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a' }),
   ],
-  ['entropy', /nothing listens/, (_, bed) => ({ ENTROPY_URL: `http://${bed.nobody}` })],
-  ['entropy', /another key than ENTROPY_PUBLIC_KEY/, spoilEntropy('foreign-key')],
-  ['entropy', /does not hold/, spoilEntropy('wrong-signature')],
+  ['entropy', /connection refused/, (_, bed) => ({ ENTROPY_URL: `http://${bed.nobody}` })],
+  ['entropy', /key other than ENTROPY_PUBLIC_KEY/, spoilEntropy('foreign-key')],
+  ['entropy', /invalid signature/, spoilEntropy('wrong-signature')],
   ['entropy', /too old/, spoilEntropy('stale')],
-  ['entropy', /quota is spent \(429\)/, async (scope) => ({ ENTROPY_URL: await serve(scope, answerJson(429, {})) })],
+  ['entropy', /quota exceeded \(429\)/, async (scope) => ({ ENTROPY_URL: await serve(scope, answerJson(429, {})) })],
   [
     'entropy',
-    /refuses the credentials/,
+    /rejected credentials/,
     async (scope) => {
       const url = await serve(scope, answerJson(401, {}))
       const source = { ENTROPY_SOURCE: 'orbitport', ENTROPY_ALLOW_UNSIGNED: 'true', ENTROPY_AUTH_URL: url }
       return { ...source, ENTROPY_URL: url, ENTROPY_CLIENT_ID: 'x', ENTROPY_CLIENT_SECRET: 'canary-secret' }
     },
   ],
-  ['pins', /refuses the credentials/, () => ({ IPFS_API_TOKEN: 'canary-token' })],
-  ['pins', /nothing listens/, (_, bed) => ({ IPFS_API_URL: `http://${bed.nobody}` })],
+  ['pins', /rejected credentials/, () => ({ IPFS_API_TOKEN: 'canary-token' })],
+  ['pins', /connection refused/, (_, bed) => ({ IPFS_API_URL: `http://${bed.nobody}` })],
   [
     'pins',
     /no usable answer/,
@@ -166,18 +162,22 @@ export const outsideCases: readonly Case[] = [
     },
     { args: ['--worker'] },
   ],
-  ['sign-in', /nothing listens/, (_, bed) => ({ OIDC_GOOGLE_ISSUER: `http://${bed.nobody}` })],
+  ['sign-in', /connection refused/, (_, bed) => ({ OIDC_GOOGLE_ISSUER: `http://${bed.nobody}` })],
   [
     'sign-in',
-    /of another issuer/,
+    /another issuer/,
     async (scope) => ({
       OIDC_GOOGLE_ISSUER: await serve(scope, answerJson(200, { issuer: 'https://other.example' })),
     }),
   ],
-  ['sign-in', /no metadata/, async (scope) => ({ OIDC_GOOGLE_ISSUER: await serve(scope, answerJson(404, {})) })],
+  [
+    'sign-in',
+    /no OpenID provider metadata/,
+    async (scope) => ({ OIDC_GOOGLE_ISSUER: await serve(scope, answerJson(404, {})) }),
+  ],
   ['sign-in', /redirect URI/, () => ({ PUBLIC_URL: 'http://localhost:1234' })],
-  ['clock', /120 s behind that of/, () => ({}), { now: () => Date.now() - 120_000 }],
-  ['enclave', /more than 30 s apart/, () => ({}), { now: () => Date.now() + 45_000 }],
+  ['clock', /120 s behind the clock of/, () => ({}), { now: () => Date.now() - 120_000 }],
+  ['enclave', /differ by more than 30 s/, () => ({}), { now: () => Date.now() + 45_000 }],
   [
     'enclave-settings',
     /the enclave has no log/,
@@ -186,7 +186,7 @@ export const outsideCases: readonly Case[] = [
   ],
   [
     'log',
-    /witness.example\/w1: nothing listens/,
+    /witness.example\/w1: connection refused/,
     (_, bed) => ({ RECEIPTS: '2', LOG_WITNESSES: `${WITNESS}@http://${bed.nobody}` }),
     { state: 'warning' },
   ],

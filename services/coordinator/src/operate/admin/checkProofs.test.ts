@@ -16,7 +16,7 @@ import { checkProofs, formatList, type ListedProof, parseList } from './checkPro
 const BYTES = Buffer.from('a receipt')
 const CID = toCid(BYTES)
 
-describe('whether a database has all that its proofs need', () => {
+describe('checkProofs', () => {
   let subject: TestStore
   let pinning: PinningStore
   let wallet: Wallet
@@ -26,7 +26,7 @@ describe('whether a database has all that its proofs need', () => {
     wallet = await createTestWallet(subject.store)
   })
   afterAll(() => subject.stop())
-  // Rows are kept from deletion; this is none.
+  // Triggers forbid deletes but not truncate.
   beforeEach(() =>
     sql`truncate signings, signing_lookups, proofs, receipts, publications cascade`.execute(subject.database.db),
   )
@@ -43,7 +43,7 @@ describe('whether a database has all that its proofs need', () => {
     await pinning.completePin({ slug, cid: CID, now: NOW })
     return slug
   }
-  /** As a fault of disks or hands would: past the rules of the database. */
+  /** Changes rows with triggers disabled. */
   async function damage(statement: string) {
     const tables = ['proofs', 'receipts', 'signings']
     for (const table of tables) await subject.query(`alter table ${table} disable trigger user`)
@@ -60,11 +60,11 @@ describe('whether a database has all that its proofs need', () => {
     )
   }
 
-  test('an empty one has', async () => {
+  test('finds no faults in an empty database', async () => {
     expect(await check()).toMatchObject({ matching: 0, makeable: 0, dropped: 0, faults: [] })
   })
 
-  test('receipts that are pinned match, others can be made; both are listed', async () => {
+  test('matches pinned receipts, builds the others and lists both', async () => {
     const [made, pinned] = [await sign(), await pin()]
     const listed: ListedProof[] = []
     const result = await checkProofs(subject.database.db, { onList: (proofs) => void listed.push(...proofs) })
@@ -78,14 +78,14 @@ describe('whether a database has all that its proofs need', () => {
     expect((await check(listed)).faults).toEqual([])
   })
 
-  test('more proofs than one page are all read', async () => {
+  test('reads more than one page', async () => {
     const batch = createTestBatch()
     const signings = Array.from({ length: 250 }, () => createTestSigning(wallet))
     await subject.store.insertSignings({ batch, signings, now: NOW })
     expect(await check()).toMatchObject({ makeable: 250, faults: [] })
   })
 
-  test('a proof that is missing, not as far, or has another receipt than on the list', async () => {
+  test('reports proofs that are missing, no longer pinned, or have another receipt than on the list', async () => {
     const [open, pinned] = [await sign(), await pin()]
     const gone = 'AAAAAAAAAAAAAAAAAAA_-A'
     const { faults } = await check([
@@ -95,31 +95,31 @@ describe('whether a database has all that its proofs need', () => {
     ])
     expect(faults).toHaveLength(3)
     expect(faults.join()).toMatch(`${gone} is missing`)
-    expect(faults.join()).toMatch(`${open}: its receipt was ${CID}, and is not pinned`)
-    expect(faults.join()).toMatch(`and is ${CID}`)
-    // One that was not pinned then may be now.
+    expect(faults.join()).toMatch(`${open}: its receipt was ${CID}, but is now not pinned`)
+    expect(faults.join()).toMatch(`but is now ${CID}`)
+    // A proof may have been pinned since.
     expect((await check([{ slug: pinned, cid: undefined }])).faults).toEqual([])
   })
 
-  test('a receipt with one byte changed', async () => {
+  test('reports a receipt with one changed byte', async () => {
     await pin()
     await damage(`update receipts set bytes = set_byte(bytes, 1, 0)`)
     expect(await check()).toMatchObject({ matching: 0, faults: [expect.stringContaining('are not those of')] })
   })
 
-  test('a receipt that cannot be made, since what it shares is missing', async () => {
+  test('reports a receipt that cannot be built because shared data is missing', async () => {
     await sign()
     await damage(`update signings set release = null, version = 2`)
-    expect(await check()).toMatchObject({ makeable: 0, faults: [expect.stringMatching(/cannot be made/)] })
+    expect(await check()).toMatchObject({ makeable: 0, faults: [expect.stringMatching(/can't be built/)] })
   })
 
-  test('a signature without a proof', async () => {
+  test('reports a signature without a proof', async () => {
     await sign()
     await damage('delete from proofs')
     expect((await check()).faults).toEqual([expect.stringMatching(/^signature \d+ has no proof$/)])
   })
 
-  test('a complete proof needs a publication, and bytes unless they were dropped', async () => {
+  test('requires a publication for a complete proof, and its bytes unless they were dropped', async () => {
     const slug = await pin()
     await publish(slug, 'confirmed')
     expect((await check()).faults).toEqual([])
@@ -129,12 +129,12 @@ describe('whether a database has all that its proofs need', () => {
     expect(await check()).toMatchObject({ dropped: 1, faults: [] })
     await sql`alter table proofs drop constraint proofs_published`.execute(subject.database.db)
     await damage('update proofs set publication_id = null')
-    expect((await check()).faults.join()).toMatch(/its publication is not/)
+    expect((await check()).faults.join()).toMatch(/its publication isn't/)
   })
 })
 
 test.each(['x', 'x\n', `${'A'.repeat(22)} \n`, `${'A'.repeat(21)} -\n`, '\n', `${'A'.repeat(22)} - -\n`])(
-  'the list %j is refused',
+  'rejects the list %j',
   (text) => {
     expect(() => parseList(text)).toThrow(/the list/)
   },

@@ -9,17 +9,17 @@ import { toReason } from '../../toReason.ts'
 
 type CheckedProofs = {
   counts: Readonly<Record<ProofStatus, number>>
-  /** Receipts whose bytes are those that their CID names. */
+  /** Receipts whose bytes match their CID. */
   matching: number
-  /** Receipts that nobody has pinned yet, and that can be made of what is stored. */
+  /** Unpinned receipts that can be built from the database. */
   makeable: number
-  /** Final proofs without their bytes: these are with IPFS alone. */
+  /** Final proofs whose bytes are only on IPFS. */
   dropped: number
-  /** What is missing or contradicts itself, one sentence each. */
+  /** One sentence per fault. */
   faults: string[]
 }
 
-/** A proof in a list: its slug, and the CID of its receipt where it has one. */
+/** A proof in a list, with the CID of its receipt if it is pinned. */
 export type ListedProof = { slug: string; cid: string | undefined }
 
 const PAGE = 200
@@ -29,8 +29,8 @@ const MAX_ORPHANS = 20
 type Row = Awaited<ReturnType<typeof readPage>>[number]
 
 /**
- * Whether a database has all that its proofs need, as after a restore: reads every proof, and hashes every receipt. Each page of proofs is
- * passed to `onList`. With an earlier list, what was on it must be here, with the same receipt.
+ * Checks that a database has everything that its proofs need, for example after a restore. Reads every proof and hashes every receipt.
+ * Passes each page of proofs to `onList`. All proofs of the `earlier` list must exist with the same receipt.
  */
 export async function checkProofs(
   db: Kysely<Tables>,
@@ -51,7 +51,7 @@ export async function checkProofs(
       const cid = expected.get(row.slug)
       expected.delete(row.slug)
       if (cid !== undefined && cid !== row.cid) {
-        result.faults.push(`${row.slug}: its receipt was ${cid}, and is ${row.cid ?? 'not pinned'}`)
+        result.faults.push(`${row.slug}: its receipt was ${cid}, but is now ${row.cid ?? 'not pinned'}`)
       }
     }
     const unpinned = rows.filter(({ status, bytes }) => status === 'pending_pin' && bytes === null)
@@ -85,7 +85,7 @@ function readPage(db: Kysely<Tables>, after: string) {
 function checkRow(row: Row, result: CheckedProofs) {
   const { slug, status, bytes, dropped, cid, publication, tx_hash, facts } = row
   const isPublished = publication === 'confirmed' || publication === 'final'
-  if (status === 'complete' && !isPublished) result.faults.push(`${slug} is complete, and its publication is not`)
+  if (status === 'complete' && !isPublished) result.faults.push(`${slug} is complete, but its publication isn't`)
   const isSigned = tx_hash !== null && facts !== null
   if (!isSigned) result.faults.push(`${slug}: its signing is missing`)
   if (cid === null || !isSigned) return
@@ -104,20 +104,20 @@ function isReceiptOf(cid: string, bytes: Uint8Array, signing: KnownColumns): boo
   }
 }
 
-/** What is shared by many proofs is in tables of its own, and some of it no rule of the database ties to them. */
+/** Finds receipts whose shared data is missing. Not every shared table has a foreign key. */
 async function checkMakeable(db: Kysely<Tables>, slugs: readonly string[], result: CheckedProofs) {
   try {
     for (const work of await findPins(db, slugs)) if (work !== undefined) assembleReceipt(work)
     result.makeable += slugs.length
   } catch (error) {
     const { code, reason = code } = toReason(error)
-    if (slugs.length === 1) result.faults.push(`${slugs[0]}: its receipt cannot be made: ${reason}`)
-    // One at a time, to say which.
+    if (slugs.length === 1) result.faults.push(`${slugs[0]}: its receipt can't be built: ${reason}`)
+    // Retries one at a time to find the faulty one.
     else for (const slug of slugs) await checkMakeable(db, [slug], result)
   }
 }
 
-/** Signatures without a proof, the first of them. By pages: one statement over all would take longer than a statement may. */
+/** Returns the first signatures without a proof. Reads pages, because one statement over all rows would time out. */
 async function findOrphans(db: Kysely<Tables>): Promise<string[]> {
   const orphans: string[] = []
   let after = '0'
@@ -138,13 +138,13 @@ export function formatList(proofs: readonly ListedProof[]): string {
   return proofs.map(({ slug, cid = '-' }) => `${slug} ${cid}\n`).join('')
 }
 
-/** Throws on a line that `formatList` does not write. */
+/** Throws on any line that `formatList` can't write. */
 export function parseList(text: string): ListedProof[] {
   const lines = text.split('\n')
-  if (lines.pop() !== '') throw new Error('the list ends within a line')
+  if (lines.pop() !== '') throw new Error('the list has an incomplete last line')
   return lines.map((line, index) => {
     const [, slug = '', cid = ''] = /^([\w-]{22}) (-|[a-z0-9]+)$/.exec(line) ?? []
-    if (slug === '') throw new Error(`line ${index + 1} of the list is none of ours`)
+    if (slug === '') throw new Error(`the list has an invalid line ${index + 1}`)
     return { slug, cid: cid === '-' ? undefined : cid }
   })
 }

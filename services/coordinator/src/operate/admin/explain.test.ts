@@ -16,14 +16,17 @@ const proof: InspectedProof = {
 const publication = { nonce: 7, status: 'pending', transactions: ['0xaa', '0xbb'] as const }
 
 test.each<[Partial<InspectedProof>, RegExp]>([
-  [{}, /waits 90 s for its first pin; is a worker running\?/],
-  [{ pinAttempts: 3, failure: 'pin_refused' }, /3 times in 90 s: .*IPFS_API_TOKEN/],
+  [{}, /has waited 90 s for its first pin; is a worker running\?/],
+  [{ pinAttempts: 3, failure: 'pin_refused' }, /3 failed pins in 90 s: .*IPFS_API_TOKEN/],
   [{ pinAttempts: 3, failure: 'something new' }, /something new/],
   [{ status: 'pin_failed', pinAttempts: 12, failure: 'pin_unavailable' }, /12 attempts.*receipt AAAA/],
-  [{ status: 'pin_failed', pinAttempts: 1, failure: 'receipt_too_large' }, /1 attempts: .*no verifier takes it$/],
-  [{ status: 'pending_onchain', createdAt: NOW - 7_200_000, ipfsCid: 'bafk' }, /pinned, and waits 2 h/],
-  [{ status: 'pending_onchain', ipfsCid: 'bafk', publication }, /nonce 7 \(pending\), 2 signed, the last 0xbb/],
-  [{ status: 'onchain_failed', ipfsCid: 'bafk', failure: 'publish_cancelled' }, /nonce was used up.*bafk/],
+  [
+    { status: 'pin_failed', pinAttempts: 1, failure: 'receipt_too_large' },
+    /1 attempts: .*no pinner or verifier accepts it$/,
+  ],
+  [{ status: 'pending_onchain', createdAt: NOW - 7_200_000, ipfsCid: 'bafk' }, /pinned, has waited 2 h/],
+  [{ status: 'pending_onchain', ipfsCid: 'bafk', publication }, /nonce 7 \(pending\), 2 transaction\(s\), last 0xbb/],
+  [{ status: 'onchain_failed', ipfsCid: 'bafk', failure: 'publish_cancelled' }, /was cancelled.*bafk/],
   [{ status: 'complete', createdAt: NOW - 600_000 }, /complete, 10 min old/],
 ])('%o: %s', (changes, sentence) => {
   expect(explain({ ...proof, ...changes }, NOW)).toMatch(sentence)
@@ -42,14 +45,14 @@ const webhook: InspectedWebhook = {
 }
 
 test.each<[Partial<InspectedWebhook>, RegExp]>([
-  [{}, /^waits 90 s for its first attempt; is a worker running\?$/],
-  [{ isActive: false }, /the settings name this receiver no more/],
-  [{ attempts: 3, failure: 'status_500' }, /^not delivered in 3 attempts and 90 s, the next in 30 s: status_500$/],
+  [{}, /^has waited 90 s for its first attempt; is a worker running\?$/],
+  [{ isActive: false }, /the settings no longer list this receiver/],
+  [{ attempts: 3, failure: 'status_500' }, /^3 failed attempts in 90 s, next in 30 s: status_500$/],
   [{ attempts: 3, failure: 'redirected' }, /set WEBHOOK_URL/],
-  [{ status: 'dead', attempts: 40, failure: 'timed_out', dueAt: null }, /given up after 40 attempts.*--retry msg_1$/],
+  [{ status: 'dead', attempts: 40, failure: 'timed_out', dueAt: null }, /dead after 40 attempts.*--retry msg_1$/],
   [
     { status: 'dead', attempts: 40, failure: 'timed_out', dueAt: null, isActive: false },
-    /given up.*the settings name this receiver no more$/,
+    /dead.*the settings no longer list this receiver$/,
   ],
   [{ status: 'delivered', attempts: 1, dueAt: null }, /^delivered, 90 s old$/],
 ])('a webhook that is %o: %s', (changes, sentence) => {

@@ -19,7 +19,7 @@ import type { Signing } from '../../store/signings.ts'
 import type { Wallet } from '../../store/wallets.ts'
 import { exportCollateral, exportReceipt } from './exportReceipt.ts'
 
-describe('a receipt as a file', () => {
+describe('exportReceipt', () => {
   let subject: TestStore
   let wallet: Wallet
   beforeAll(async () => {
@@ -37,14 +37,14 @@ describe('a receipt as a file', () => {
     return { slug: signing.slug, work }
   }
 
-  test('of version 1 it is the receipt, and its collateral is another', async () => {
+  test('exports version 1 as the receipt, and its collateral separately', async () => {
     const { slug, work } = await insert(createTestSigning(wallet))
     const { receipt, collateral } = assembleReceipt(work)
     expect(await write(slug)).toEqual({ bytes: receipt.bytes })
     expect(await exportCollateral(subject.database.db, slug)).toEqual({ bytes: collateral.bytes })
   })
 
-  test('of version 2 it is a CAR with the receipt as its root and every block that it names', async () => {
+  test('exports version 2 as a CAR with the receipt as its root and every block that it names', async () => {
     const { slug, work } = await insert(createTestSigningV2(wallet))
     const exported = await write(slug)
     if ('fault' in exported) throw new Error(exported.fault)
@@ -55,32 +55,32 @@ describe('a receipt as a file', () => {
     expect(carried.toSorted()).toEqual([collateral, ...others].map(({ cid }) => cid).toSorted())
   })
 
-  test('frozen bytes that name other blocks than the rows give are not written', async () => {
+  test('rejects frozen bytes that name blocks that the database does not have', async () => {
     const [first, second] = [await insert(createTestSigningV2(wallet)), await insert(createTestSigningV2(wallet))]
     const { bytes } = assembleReceipt(second.work).receipt
     await createPinningStore({ db: subject.database.db, jobs: subject.jobs }).freezeReceipt({ slug: first.slug, bytes })
-    expect(await write(first.slug)).toEqual({ fault: expect.stringContaining('do not give all blocks') })
+    expect(await write(first.slug)).toEqual({ fault: expect.stringContaining("doesn't have all blocks") })
   })
 
-  test('a receipt that left the database and that its rows do not give is not written', async () => {
+  test('rejects a dropped receipt that its rows cannot rebuild', async () => {
     const [proof] = await createCompleteProofs(subject, { count: 1, now: NOW })
     const { slug = '', cid = '', bytes } = proof ?? {}
     expect(await write(slug)).toEqual({ bytes })
     await createRetentionStore(subject.database.db).dropReceipts([slug])
-    expect(await write(slug)).toEqual({ fault: expect.stringContaining(`on IPFS alone, as ${cid}`) })
+    expect(await write(slug)).toEqual({ fault: expect.stringContaining(`only on IPFS, as ${cid}`) })
   })
 
-  test('one that is too large is said to be, and is no fault of the database', async () => {
+  test('reports a receipt that is too large', async () => {
     const signing = createTestSigning(wallet)
     const { slug } = await insert({
       ...signing,
       txMetadata: { ...signing.txMetadata, data: `0x${'ab'.repeat(131_072)}` },
     })
-    expect(await write(slug)).toEqual({ fault: 'The receipt cannot be made: receipt larger than 256 KiB.' })
+    expect(await write(slug)).toEqual({ fault: 'Could not build the receipt: receipt larger than 256 KiB.' })
   })
 
-  test('of no proof there is none', async () => {
-    const none = { fault: 'There is no such proof.' }
+  test('reports an unknown proof', async () => {
+    const none = { fault: 'No such proof.' }
     const slug = 'AAAAAAAAAAAAAAAAAAA_-A'
     expect([await write(slug), await exportCollateral(subject.database.db, slug)]).toEqual([none, none])
   })

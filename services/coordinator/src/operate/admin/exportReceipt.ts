@@ -9,41 +9,39 @@ import { toReason } from '../../toReason.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** The bytes of a file, or why there are none, as a sentence. */
+/** The bytes of a file, or a sentence that says why there are none. */
 type Exported = { bytes: Bytes } | { fault: string }
 
 /**
- * A receipt as a file for the verifier. Of version 1 it is the receipt itself, of version 2 a CAR with all that it names: what was never
- * pinned can be had from nowhere else.
+ * Exports a receipt as a file for the verifier: version 1 as the receipt itself, version 2 as a CAR with all blocks that it names. For a
+ * receipt that was never pinned, this is the only source.
  */
 export async function exportReceipt(db: Kysely<Tables>, slug: string): Promise<Exported> {
   try {
     const [work] = await findPins(db, [slug])
-    if (work === undefined) return { fault: 'There is no such proof.' }
+    if (work === undefined) return { fault: 'No such proof.' }
     const { receipt: made, collateral, others } = assembleReceipt(work)
-    // Frozen bytes are what was, or will be, pinned.
+    // Frozen bytes are the bytes that were or will be pinned.
     const { cid, bytes } = work.receiptBytes === null ? made : toBlock(work.receiptBytes)
     const published = (await findCid(db, slug)) ?? cid
     if (cid !== published) {
-      const fault = `The receipt is on IPFS alone, as ${published}, and this program would write it otherwise. Get it there.`
+      const fault = `The receipt is only on IPFS, as ${published}, and this release can't rebuild the same bytes. Fetch it from IPFS.`
       return { fault }
     }
     if (work.records.version === 1) return { bytes }
     const named = new Map([collateral, ...others].map((block) => [block.cid, block.bytes]))
     const car = await toReceiptCar({ getBlock: async (one) => named.get(one) }, cid, bytes)
     return car === undefined
-      ? { fault: `The rows do not give all blocks that the receipt ${cid} names.` }
+      ? { fault: `The database doesn't have all blocks that the receipt ${cid} names.` }
       : { bytes: car }
   } catch (error) {
     if (!(error instanceof ReceiptError)) throw error
-    return { fault: `The receipt cannot be made: ${toReason(error).reason}.` }
+    return { fault: `Could not build the receipt: ${toReason(error).reason}.` }
   }
 }
 
-/** What the quote of a proof was verified with. */
+/** Exports the collateral that a proof's quote was verified with. */
 export async function exportCollateral(db: Kysely<Tables>, slug: string): Promise<Exported> {
   const [work] = await findPins(db, [slug])
-  return work === undefined
-    ? { fault: 'There is no such proof.' }
-    : { bytes: assembleNamedBlocks(work).collateral.bytes }
+  return work === undefined ? { fault: 'No such proof.' } : { bytes: assembleNamedBlocks(work).collateral.bytes }
 }

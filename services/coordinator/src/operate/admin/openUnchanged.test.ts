@@ -15,7 +15,7 @@ async function findState(databaseUrl: string) {
   const database = connectPostgres({ databaseUrl, poolSize: 1 })
   return findSchemaState(database.db).finally(() => database.close())
 }
-/** A database of this release, after one statement. */
+/** Creates a database of this release and runs a statement. */
 async function createChanged(statement: string): Promise<string> {
   const databaseUrl = await createDatabase()
   const database = await openDatabase({ databaseUrl })
@@ -24,13 +24,13 @@ async function createChanged(statement: string): Promise<string> {
   return databaseUrl
 }
 
-test('the schema of this release is opened', async () => {
+test('opens a database with the schema of this release', async () => {
   const database = await openUnchanged(await createChanged('select 1'))
   expect((await findSchemaState(database.db)).toCome).toEqual([])
   await database.close()
 })
 
-test('an empty database is refused, and stays empty', async () => {
+test('rejects an empty database without changing it', async () => {
   const databaseUrl = await createDatabase()
   await expect(openUnchanged(databaseUrl)).rejects.toMatchObject({
     details: expect.stringMatching(/^the database is empty;/),
@@ -49,13 +49,13 @@ test.each([
     "insert into migrations values ('9999-future', '2030')",
     /^the schema is at 9999-future, of a newer/,
   ],
-])('%s is refused, and no step is taken', async (_, change, reason) => {
+])('rejects %s without migrating', async (_, change, reason) => {
   const databaseUrl = await createChanged(change)
   const before = await findState(databaseUrl)
   await expect(openUnchanged(databaseUrl)).rejects.toMatchObject({ details: expect.stringMatching(reason) })
   expect(await findState(databaseUrl)).toEqual(before)
 })
 
-test('a database that is not there is unavailable', async () => {
+test('reports an unreachable database as unavailable', async () => {
   await expect(openUnchanged('postgres://x:y@127.0.0.1:1/z')).rejects.toMatchObject({ code: 'database_unavailable' })
 })

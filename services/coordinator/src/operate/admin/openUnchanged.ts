@@ -3,10 +3,7 @@ import { toDatabaseError } from '../../store/databaseError.ts'
 import { describeForeign, findSchemaState } from '../../store/migrate.ts'
 import { connectPostgres, type Database } from '../../store/openDatabase.ts'
 
-/**
- * Opens a database whose schema is that of this program. Another one is refused and left alone: migrations are for the start of a
- * coordinator, after a backup.
- */
+/** Opens a database only if it has this release's schema. It never migrates: a coordinator does that when it starts, after a backup. */
 export async function openUnchanged(databaseUrl: string): Promise<Database> {
   const database = connectPostgres({ databaseUrl })
   try {
@@ -17,7 +14,7 @@ export async function openUnchanged(databaseUrl: string): Promise<Database> {
     if (taken.length === 0) throw refuse('the database is empty; start a coordinator, which creates the schema')
     if (toCome.length > 0) {
       throw refuse(
-        `the schema is at ${taken.at(-1)}, and this release needs ${toCome.at(-1)}; make a backup and start a coordinator of this release, or use the admin of the older one`,
+        `the schema is at ${taken.at(-1)}, but this release needs ${toCome.at(-1)}; back up the database and start a coordinator of this release, or use the older release's admin`,
       )
     }
     return database

@@ -31,42 +31,42 @@ test.each<[string[], Command]>([
     ['export', '--from', '2026-01-31', '--to', '2026-02-01T12:30:00Z', '--out', 'file.car'],
     { kind: 'export', from: Date.UTC(2026, 0, 31), to: Date.UTC(2026, 1, 1, 12, 30), out: 'file.car' },
   ],
-])('%j is understood', (args, command) => {
+])('parses %j', (args, command) => {
   expect(parseCommand(args)).toEqual(command)
 })
 
 test.each<[string[], RegExp]>([
-  [[], /a command is missing/],
-  [['prooves'], /no command prooves/],
-  [['proofs', 'all'], /takes no all/],
-  [['proofs', '--status', 'stuck'], /stuck is no status/],
+  [[], /missing command/],
+  [['prooves'], /unknown command prooves/],
+  [['proofs', 'all'], /unexpected argument all/],
+  [['proofs', '--status', 'stuck'], /unknown status stuck/],
   [['proofs', '--limit', '0'], /--limit/],
   [['proofs', '--limit', 'many'], /--limit/],
   [['proofs', '--nonsense'], /nonsense/],
-  [['check', 'all'], /takes no all/],
+  [['check', 'all'], /unexpected argument all/],
   [['check', '--against'], /against/],
-  [['webhooks', 'dead'], /takes no dead/],
-  [['webhooks', '--status', 'complete'], /complete is no status of a webhook/],
+  [['webhooks', 'dead'], /unexpected argument dead/],
+  [['webhooks', '--status', 'complete'], /unknown webhook status complete/],
   [['webhooks', '--retry', 'msg_1'], /--retry: expected the id/],
   [['webhooks', '--retry', ''], /--retry: expected the id/],
-  [['webhooks', '--retry', ID, '--status', 'dead'], /--retry stands alone/],
-  [['webhooks', '--retry', ID, '--limit', '5'], /--retry stands alone/],
-  [['proofs', '--retry', ID], /proofs takes no --retry/],
-  [['receipt', SLUG, '--retry', 'all'], /receipt takes no --retry/],
-  [['retention', 'all'], /takes no all/],
+  [['webhooks', '--retry', ID, '--status', 'dead'], /--retry: no other option/],
+  [['webhooks', '--retry', ID, '--limit', '5'], /--retry: no other option/],
+  [['proofs', '--retry', ID], /--retry: not allowed with proofs/],
+  [['receipt', SLUG, '--retry', 'all'], /--retry: not allowed with receipt/],
+  [['retention', 'all'], /unexpected argument all/],
   [['export'], /--from, --to and --out/],
   [['export', '--from', '2026-01-31', '--to', '2026-02-01'], /--from, --to and --out/],
   [['export', '--check', 'a', '--out', 'b'], /--check/],
-  [['export', '--from', 'yesterday', '--to', '2026-02-01', '--out', 'b'], /--from: yesterday/],
-  [['export', '--from', '2026-01-31', '--to', '2026-02-30', '--out', 'b'], /--to: 2026-02-30/],
-  // Where is it noon?
+  [['export', '--from', 'yesterday', '--to', '2026-02-01', '--out', 'b'], /--from: invalid time yesterday/],
+  [['export', '--from', '2026-01-31', '--to', '2026-02-30', '--out', 'b'], /--to: invalid time 2026-02-30/],
+  // Without a time zone.
   [['export', '--from', '2026-01-31T12:00:00', '--to', '2026-02-01', '--out', 'b'], /--from/],
-  [['export', '--from', '2026-02-01', '--to', '2026-02-01', '--out', 'b'], /not before/],
-  [['receipt'], /takes one slug/],
-  [['receipt', SLUG, SLUG], /takes one slug/],
-  [['receipt', '../../etc/passwd'], /no slug/],
-  // 22 characters of base64url, but not as 16 bytes are written: the last one carries two bits only.
-  [['receipt', 'AAAAAAAAAAAAAAAAAAA_-B'], /no slug/],
-])('%j is refused', (args, fault) => {
+  [['export', '--from', '2026-02-01', '--to', '2026-02-01', '--out', 'b'], /expected a time before/],
+  [['receipt'], /expected one slug/],
+  [['receipt', SLUG, SLUG], /expected one slug/],
+  [['receipt', '../../etc/passwd'], /invalid slug/],
+  // Not canonical: the last character may carry only two bits.
+  [['receipt', 'AAAAAAAAAAAAAAAAAAA_-B'], /invalid slug/],
+])('rejects %j', (args, fault) => {
   expect(parseCommand(args)).toEqual({ kind: 'fault', fault: expect.stringMatching(fault) })
 })

@@ -7,25 +7,25 @@ import { type Check, type Context, type Finding, fault, ok, skipped, warning } f
 import { explain } from './reasons.ts'
 
 const SETTINGS = /^(RPC_URL|CHAIN_ID|ATTESTATIONS_ADDRESS|PUBLISHER_PRIVATE_KEY.*|WORKER)$/
-/** Publications of one proof each. Below it somebody should send funds. */
+/** Warns if the balance pays for fewer publications of one proof each. */
 const FEW = 100n
 const WEI = 10n ** 18n
 const OLD_MS = 300_000
 const TOO_OLD_MS = 3_600_000
 
-/** A publication as any other, for its price. It is never sent. */
+/** A sample publication, to estimate its price. It is never sent. */
 const SAMPLE = encodePublish([
   { wallet: `0x${'11'.repeat(20)}`, txHash: `0x${'22'.repeat(32)}`, ipfsCid: toCid(new Uint8Array()) },
 ])
 
-/** The chain, with the client that publishes. Nothing is sent. */
+/** Checks the chain with the client that publishes. It sends no transaction. */
 export function createChainChecks({ subject, clock, fetch, times, timeoutMs }: Context): Check[] {
   const { pipeline } = subject
   let made: ViemChain | undefined
 
-  /** What went wrong is said in the words of the chain's client, which quotes neither URL nor key. */
+  /** Errors of the chain client quote neither URL nor key. */
   const guarded = (run: (chain: ViemChain) => Promise<Finding>) => async (): Promise<Finding> => {
-    if (pipeline === undefined) return skipped('this process publishes nothing')
+    if (pipeline === undefined) return skipped('this process doesn’t publish')
     const { confirmations: _, ...config } = pipeline.chain
     try {
       made ??= createViemChain({ ...config, fetch, timeoutMs })
@@ -35,20 +35,20 @@ export function createChainChecks({ subject, clock, fetch, times, timeoutMs }: C
         return fault(error.message, 'Correct RPC_URL, ATTESTATIONS_ADDRESS or the publisher’s key.')
       }
       if (!(error instanceof ChainError)) throw error
-      return describeRefusal(error)
+      return describeError(error)
     }
   }
 
   async function checkChain(chain: ViemChain): Promise<Finding> {
     await chain.assertReady()
-    return ok(`chain ${chain.chainId}, contract ${chain.contract}, published by ${chain.account}`)
+    return ok(`chain ${chain.chainId}, contract ${chain.contract}, publisher ${chain.account}`)
   }
 
   async function checkBalance(chain: ViemChain): Promise<Finding> {
     const [balance, { maxFeePerGas }, gas] = await Promise.all([
       chain.getBalance(),
       chain.getFees(),
-      // Where it has nothing at all, some nodes refuse to estimate.
+      // Some nodes don't estimate gas for an empty account.
       chain.estimateGas({ to: chain.contract, data: SAMPLE }).catch((error: unknown) => {
         if (error instanceof ChainError && error.code === 'insufficient_funds') return 60_000n
         throw error
@@ -61,7 +61,7 @@ export function createChainChecks({ subject, clock, fetch, times, timeoutMs }: C
     const from = clock.now()
     const at = await chain.getHeadTime()
     const until = clock.now()
-    // A block is made before it is seen, so that it says only that our clock is behind.
+    // A block is older than our view of it, so it can only show that our clock is behind.
     if (at > until) times.note({ source: 'the chain', at, from, until, precisionMs: 1000 })
     const isLocal = !subject.isProduction && isLoopbackUrl(pipeline?.chain.rpcUrl ?? '')
     return evaluateHead({ ageMs: until - at, isLocal })
@@ -78,37 +78,37 @@ export function evaluateBalance(parameters: { account: string; balance: bigint; 
   const { account, balance, price } = parameters
   const count = price === 0n ? FEW : balance / price
   const ether = (Number((balance * 1_000_000n) / WEI) / 1_000_000).toString()
-  const mend = `Send funds to ${account}; alert on its balance.`
-  if (count < 1n) return fault(`${ether} ether: not enough for one publication at today’s fees`, mend)
-  const text = `${ether} ether: enough for about ${count} publications of one proof at twice today’s fees`
+  const mend = `Send funds to ${account}.`
+  if (count < 1n) return fault(`${ether} ether, not enough for one publication at current fees`, mend)
+  const text = `${ether} ether, enough for about ${count} publications of one proof at twice the current fees`
   return count < FEW ? warning(text, mend) : ok(text)
 }
 
 export function evaluateHead({ ageMs, isLocal }: { ageMs: number; isLocal: boolean }): Finding {
   const minutes = Math.floor(ageMs / 60_000)
-  // A local chain has a block for each transaction, and none without.
+  // A local chain creates blocks only for transactions.
   if (isLocal || ageMs < OLD_MS)
     return ok(`the newest block is ${minutes < 1 ? 'less than a minute' : `${minutes} minutes`} old`)
   const text = `the newest block is ${minutes} minutes old`
-  const mend = 'See whether the node of RPC_URL still follows the chain, or use another.'
+  const mend = 'Check whether the node at RPC_URL follows the chain, or use another one.'
   return ageMs < TOO_OLD_MS ? warning(text, mend) : fault(text, mend)
 }
 
-function describeRefusal({ code, details = '', message }: ChainError): Finding {
+function describeError({ code, details = '', message }: ChainError): Finding {
   const text = details === '' ? message : `${message}: ${details}`
   if (code !== 'chain_unavailable') return fault(text, MENDS[code] ?? 'See docs/operations.md#watching.')
   const known = explain(details.split(': ').at(-1))
   return fault(
     known === undefined ? text : `the RPC: ${known.text}`,
-    `${known?.mend ?? 'Check that it is the RPC of a node, that its key is valid and that it is well'}, in RPC_URL.`,
+    `${known?.mend ?? 'Check that it is a working RPC and that its key is valid'}, in RPC_URL.`,
   )
 }
 
 const MENDS: Partial<Record<ChainError['code'], string>> = {
-  chain_mismatch: 'Correct CHAIN_ID, or name an RPC of that chain in RPC_URL.',
+  chain_mismatch: 'Correct CHAIN_ID, or set RPC_URL to an RPC of that chain.',
   contract_missing: 'Correct ATTESTATIONS_ADDRESS, or deploy the contract: npm run deploy:contract -- --help.',
   publisher_not_allowed:
-    'Use the publisher’s key, or have the contract’s owner call rotatePublisher with this account.',
-  call_reverted: 'The contract at ATTESTATIONS_ADDRESS is another, or of another release: correct it.',
+    'Use the publisher’s key, or ask the contract’s owner to call rotatePublisher with this account.',
+  call_reverted: 'ATTESTATIONS_ADDRESS is another contract or another release of it: correct the address.',
   insufficient_funds: 'Send funds to the publisher’s account.',
 }

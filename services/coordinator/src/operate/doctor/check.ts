@@ -3,55 +3,55 @@ import type { Config } from '../../config.ts'
 import type { PipelineConfig } from '../../publish/config.ts'
 import type { Clock } from '../../system.ts'
 
-/** `skipped`: it was not looked at, and `text` says why. */
+/** For `skipped`, `text` gives the reason. */
 export type State = 'ok' | 'warning' | 'fault' | 'skipped'
 
-/** What was found, in one line, and how to mend it, in another. Neither holds a secret. */
+/** What a check found, and how to fix it, in one line each without secrets. */
 export type Finding = { state: State; text: string; mend?: string }
 
 export type NamedFinding = Finding & { name: CheckName }
 
 export type Check = {
   name: CheckName
-  /** The settings that it goes by: it is not run where one of them has a fault. */
+  /** The settings that the check reads. It is skipped if one of them is invalid. */
   settings?: RegExp
-  /** It is not run unless these went well. */
+  /** Checks that must succeed first. */
   needs?: readonly CheckName[]
-  /** It is run with these, when they are over, however they ended. */
+  /** Checks that run first, whatever their result. Selecting this check selects them too. */
   uses?: readonly CheckName[]
-  /** The same, of those that are run anyway. */
+  /** Like `uses`, but doesn't select them. */
   after?: readonly CheckName[]
-  /** Several where there are several things to look at. What it throws is a fault without an explanation. */
+  /** Returns one finding per checked thing. If it throws, the finding is a fault without an explanation. */
   run(limits: { signal: AbortSignal }): Promise<Finding | readonly Finding[]>
 }
 
-/** What is looked at: a configuration, as far as it can be read. */
+/** The configuration to check, as far as it can be parsed. */
 export type Subject = {
   role: 'coordinator' | 'worker'
   isProduction: boolean
   faults: readonly SettingFault[]
   databaseUrl: string
   dataDir: string
-  /** Undefined where this process does not publish. */
+  /** Undefined if this process doesn't publish. */
   pipeline: PipelineConfig | undefined
   coordinator: Config | undefined
 }
 
-/** What time somebody else has. */
+/** How far another clock is ahead of ours. */
 export type SeenTime = { source: string; aheadMs: number; precisionMs: number }
 
 export type Times = {
-  /** `at` is a time of theirs, from some moment between the two of ours. */
+  /** `at` is their time at some moment between `from` and `until` on our clock. */
   note(parameters: { source: string; at: number; from: number; until: number; precisionMs: number }): void
   seen(): readonly SeenTime[]
 }
 
-/** What the checks of a family share. */
+/** Shared by all checks. */
 export type Context = {
   env: Env
   subject: Subject
   clock: Clock
-  /** Notes what time the other side has. */
+  /** Records the other side's time. */
   fetch: typeof globalThis.fetch
   times: Times
   timeoutMs: number
@@ -63,34 +63,34 @@ export const warning = (text: string, mend: string): Finding => ({ state: 'warni
 export const fault = (text: string, mend: string): Finding => ({ state: 'fault', text, mend })
 export const skipped = (why: string): Finding => ({ state: 'skipped', text: why })
 
-/** Every check, in the order of the report, and what it looks at. */
+/** Every check in the order of the report, with its description. */
 export const checks = {
-  configuration: 'the settings; all faults at once',
-  secrets: 'who else can read the secrets’ files',
-  node: 'the version of Node',
-  'data-directory': 'whether it can be written to',
+  configuration: 'whether the settings are valid; reports all faults at once',
+  secrets: 'whether other users can read the secret files',
+  node: 'the Node version',
+  'data-directory': 'whether it is writable',
   disk: 'free space in the data directory',
-  database: 'whether it answers, to whom',
-  'database-tls': 'whether the way to it is encrypted',
-  schema: 'whether it is of this release',
-  policy: 'the enclave policy: placeholders, registers left out',
+  database: 'whether PostgreSQL accepts the connection',
+  'database-tls': 'whether the connection is encrypted',
+  schema: 'whether this release supports the schema',
+  policy: 'the enclave policy: placeholders and missing registers',
   report: 'the coordinator’s own report',
-  enclave: 'each enclave: reached, attested, accepted by the policy',
-  'enclave-settings': 'whether enclave and coordinator have the same providers, entropy and log',
-  collateral: 'Intel’s collateral: how old, until when',
-  entropy: 'one sample, verified; it is not used',
+  enclave: 'whether each enclave is reachable, attested and accepted by the policy',
+  'enclave-settings': 'whether enclave and coordinator agree on providers, entropy and log',
+  collateral: 'age and expiry of Intel’s collateral',
+  entropy: 'fetches and verifies one sample, which isn’t used',
   'sign-in': 'each identity provider: metadata, client and redirect URI',
-  publishing: 'who publishes the proofs',
-  pins: 'the pin service: credentials, and a block that it holds',
-  chain: 'the chain, the contract and its publisher',
+  publishing: 'which process publishes the proofs',
+  pins: 'the pin service: its credentials, and reading a pinned block',
+  chain: 'the chain, the contract and the publisher',
   balance: 'how many publications the publisher can pay for',
-  'chain-head': 'how old the newest block is',
+  'chain-head': 'the age of the newest block',
   tls: 'the certificate of PUBLIC_URL',
-  cookies: 'whether browsers send the session’s cookie',
-  origins: 'the pages that may call with the session',
-  proxies: 'whose X-Forwarded-For is believed',
+  cookies: 'whether browsers send the session cookie',
+  origins: 'the pages that may use the session',
+  proxies: 'the proxies whose X-Forwarded-For is trusted',
   log: 'the witnesses of the enclaves’ logs',
-  clock: 'this machine’s clock against all that answered',
+  clock: 'this machine’s clock, compared with the servers that answered',
 } as const
 
 export type CheckName = keyof typeof checks

@@ -19,7 +19,7 @@ export function createTimes(): Times {
     note({ source, at, from, until, precisionMs }) {
       const aheadMs = at + precisionMs / 2 - (from + until) / 2
       const seen = { source, aheadMs, precisionMs: precisionMs + (until - from) }
-      // The most precise counts.
+      // Keeps the most precise measurement.
       const known = all.get(source)
       if (known === undefined || seen.precisionMs < known.precisionMs) all.set(source, seen)
     },
@@ -27,7 +27,7 @@ export function createTimes(): Times {
   }
 }
 
-/** A fetch that notes the `Date` of each answer, by the host that gave it. */
+/** A fetch that records the `Date` header of each host. */
 export function createTimedFetch(
   fetch: typeof globalThis.fetch,
   { clock, times }: { clock: Clock; times: Times },
@@ -48,7 +48,7 @@ function toHost(input: string | URL | Request): string | undefined {
   return URL.parse(input instanceof Request ? input.url : String(input))?.host
 }
 
-/** Last of all: what time everybody who answered has. */
+/** Runs last and compares the times of all hosts that answered. */
 export function createClockChecks({ times }: Context): Check[] {
   return [
     {
@@ -59,20 +59,20 @@ export function createClockChecks({ times }: Context): Check[] {
   ]
 }
 
-/** The middle of the others is believed: one of them may be wrong, and then it is that one’s clock. */
+/** Trusts the median of the other clocks, because one of them may be wrong. */
 export function evaluateTimes(seen: readonly SeenTime[]): Finding | Finding[] {
-  if (seen.length === 0) return skipped('nothing that was looked at has a clock')
+  if (seen.length === 0) return skipped('no checked server reported its time')
   const sorted = seen.toSorted((left, right) => left.aheadMs - right.aheadMs)
   const middle = sorted[Math.floor(sorted.length / 2)] as SeenTime
-  const mend = 'Set the clock of this machine by NTP (chrony, systemd-timesyncd).'
+  const mend = 'Synchronize this machine’s clock with NTP (chrony, systemd-timesyncd).'
   if (isOff(middle, SAMPLE_TOLERANCE_MS)) {
-    const text = `this machine’s clock is ${toText(-middle.aheadMs)} that of ${middle.source}`
-    return isOff(middle, CALLER_TOLERANCE_MS) ? fault(`${text}: enclaves refuse its calls`, mend) : warning(text, mend)
+    const text = `this machine’s clock is ${toText(-middle.aheadMs)} the clock of ${middle.source}`
+    return isOff(middle, CALLER_TOLERANCE_MS) ? fault(`${text}; enclaves reject its calls`, mend) : warning(text, mend)
   }
   const odd = seen.filter((each) => isOff(each, SAMPLE_TOLERANCE_MS))
   if (odd.length === 0) return ok(`agrees with ${seen.map(({ source }) => source).join(', ')}`)
   return odd.map(({ source, aheadMs }) =>
-    warning(`the clock of ${source} is ${toText(aheadMs)} ours`, 'Set it by NTP.'),
+    warning(`the clock of ${source} is ${toText(aheadMs)} ours`, 'Synchronize it with NTP.'),
   )
 }
 

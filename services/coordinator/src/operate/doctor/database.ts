@@ -7,17 +7,17 @@ import { connectPostgres, type Database } from '../../store/openDatabase.ts'
 import { type Check, type Context, type Finding, fault, ok, warning } from './check.ts'
 import { describeError, explain, findCode } from './reasons.ts'
 
-/** What other checks take from the database, if it is there. */
+/** What other checks read from the database, if it is available. */
 export type DatabaseView = {
-  /** For reading only. */
+  /** Read-only. */
   collateralCache: CollateralCache
-  /** A receipt that was pinned; undefined where none is known. */
+  /** The CID of a pinned receipt, if there is one. */
   findPinnedCid(): Promise<string | undefined>
 }
 
 const SETTINGS = /^DATABASE_URL(_FILE)?$/
 
-/** Only reads: no migration runs here. */
+/** Only reads. It runs no migration. */
 export function createDatabaseChecks(context: Context): { checks: Check[]; view: DatabaseView } {
   const { subject, clock, times } = context
   const { databaseUrl } = subject
@@ -35,13 +35,13 @@ export function createDatabaseChecks(context: Context): { checks: Check[]; view:
     const where = toPlace(databaseUrl)
     if (where === undefined) {
       return fault(
-        'DATABASE_URL is no address of PostgreSQL',
+        'DATABASE_URL is not a PostgreSQL address',
         'Write it as postgres://USER:PASSWORD@HOST:5432/DATABASE.',
       )
     }
     try {
       const { db } = open(databaseUrl)
-      // The first question brings the connection, whose time is not the server's.
+      // Connects first, so that the connection's time doesn't count as a clock difference.
       await sql`select 1`.execute(db)
       const from = clock.now()
       const { rows } = await sql<{ at: string; version: string }>`
@@ -62,13 +62,13 @@ export function createDatabaseChecks(context: Context): { checks: Check[]; view:
       open(databaseUrl).db,
     )
     const mode = url.searchParams.get('sslmode') ?? ''
-    const mend = 'Add ?sslmode=verify-full to DATABASE_URL, and &sslrootcert=FILE for an authority of your own.'
+    const mend = 'Add ?sslmode=verify-full to DATABASE_URL, and &sslrootcert=FILE for your own authority.'
     if (rows[0]?.ssl !== true) {
-      if (isLocal(url)) return ok('not encrypted, on this machine only')
-      return warning('the way to the database is not encrypted', `${mend} Within one guest it can stay.`)
+      if (isLocal(url)) return ok('not encrypted, but local')
+      return warning('the connection to the database is not encrypted', `${mend} Within one guest, ignore this.`)
     }
     const isOpen = mode === 'no-verify' || url.searchParams.get('uselibpqcompat') === 'true'
-    if (isOpen && mode !== 'verify-full') return warning('encrypted, but anybody could be the database', mend)
+    if (isOpen && mode !== 'verify-full') return warning('encrypted, but the server’s identity is not verified', mend)
     return ok('encrypted')
   }
 
@@ -77,7 +77,7 @@ export function createDatabaseChecks(context: Context): { checks: Check[]; view:
       return evaluateSchema(await findSchemaState(open(databaseUrl).db))
     } catch (error) {
       if (toErrorCode(error) !== '42501') throw error
-      return fault('this user may not read the tables', 'Make the user of DATABASE_URL the owner of the database.')
+      return fault('the user of DATABASE_URL may not read the tables', 'Make that user the owner of the database.')
     }
   }
 
@@ -111,14 +111,14 @@ export function createDatabaseChecks(context: Context): { checks: Check[]; view:
 export function evaluateSchema({ taken, toCome, foreign }: SchemaState): Finding {
   const unknown = describeForeign({ foreign })
   if (unknown !== undefined) return fault(unknown.problem, unknown.fix)
-  if (taken.length === 0) return ok('empty: the first start makes the schema')
+  if (taken.length === 0) return ok('empty; the first start creates the schema')
   if (toCome.length > 0) {
     return warning(
-      `the schema is at ${taken.at(-1)}, and this release wants ${toCome.at(-1)}`,
-      'Make a backup, then start: the first program of this release brings the schema up to date.',
+      `the schema is at ${taken.at(-1)}, but this release needs ${toCome.at(-1)}`,
+      'Back up the database, then start this release: it migrates the schema.',
     )
   }
-  return ok(`at ${taken.at(-1)}, as this release wants it`)
+  return ok(`${taken.at(-1)}, up to date`)
 }
 
 function describeRefusal(error: unknown, where: string): Finding {
@@ -130,29 +130,32 @@ function describeRefusal(error: unknown, where: string): Finding {
   const message = error instanceof Error ? error.message : ''
   if (/does not support SSL/.test(message)) {
     return fault(
-      `${where}: the server does not speak TLS`,
-      'Turn on ssl at the server, or leave sslmode out within one guest.',
+      `${where}: the server does not use TLS`,
+      'Turn on ssl at the server. Within one guest you can remove sslmode.',
     )
   }
   if (/timeout/i.test(message))
-    return fault(`${where}: no answer`, 'Check address, network and firewall, in DATABASE_URL.')
+    return fault(`${where}: no answer`, 'Check the address in DATABASE_URL, the network and the firewall.')
   return fault(
     `${where}: ${describeError(error)}`,
-    'Look into the server’s log; PostgreSQL’s appendix A lists its codes.',
+    'Read the server’s log. Appendix A of PostgreSQL’s manual lists the codes.',
   )
 }
 
 /** PostgreSQL, appendix A. */
 const REFUSALS: Readonly<Record<string, readonly [text: string, mend: string]>> = {
-  '25006': ['it is a standby, which takes no writes (25006)', 'Name the primary in DATABASE_URL, or promote this one.'],
-  '28P01': ['the password is wrong (28P01)', 'Correct user and password in DATABASE_URL or its file.'],
-  '28000': ['this user may not connect (28000)', 'Correct the user in DATABASE_URL, or let it in in pg_hba.conf.'],
-  '3D000': ['there is no such database (3D000)', 'Create it, or correct the name at the end of DATABASE_URL.'],
-  '53300': ['it has no connection left (53300)', 'Raise max_connections, or run fewer coordinators and workers.'],
-  '57P03': ['it is starting or stopping (57P03)', 'Wait, and look again.'],
+  '25006': [
+    'it is a standby, which accepts no writes (25006)',
+    'Set DATABASE_URL to the primary, or promote this server.',
+  ],
+  '28P01': ['wrong password (28P01)', 'Correct the user and password in DATABASE_URL or its file.'],
+  '28000': ['this user may not connect (28000)', 'Correct the user in DATABASE_URL, or allow it in pg_hba.conf.'],
+  '3D000': ['no such database (3D000)', 'Create it, or correct the name at the end of DATABASE_URL.'],
+  '53300': ['too many connections (53300)', 'Raise max_connections, or run fewer coordinators and workers.'],
+  '57P03': ['it is starting or stopping (57P03)', 'Wait, then run the doctor again.'],
 }
 
-/** Host, port and database, without user and password. Undefined where it is no such URL. */
+/** Host, port and database, without user and password. Undefined if it isn't a PostgreSQL URL. */
 function toPlace(databaseUrl: string): string | undefined {
   const url = URL.parse(databaseUrl)
   if (url === null || !/^postgres(ql)?:$/.test(url.protocol)) return undefined

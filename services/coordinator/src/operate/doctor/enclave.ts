@@ -13,20 +13,20 @@ import { type Attestation, createAttestation } from '../attest.ts'
 import { type Check, type Context, type Finding, fault, ok, skipped, warning } from './check.ts'
 import { explain, findCode, toShownUrl } from './reasons.ts'
 
-/** What the enclaves attested, for other checks; empty where none did. */
+/** The terms that the enclaves attested, for other checks. */
 export type EnclaveView = { terms(): readonly EnclaveTerms[] }
 
-/** What goes into quotes and reports, or decides about them. */
+/** Settings that affect quotes and reports. */
 const SETTINGS =
   /^(OIDC_.*|ENCLAVE_.*|ENTROPY_.*|MOCK_ATTESTATION|REPORT_SOURCE|RECEIPTS|SNP_CERTS_FILE|COLLATERAL_URL)$/
 const DAY_MS = 86_400_000
-/** How often each enclave attests itself here, each time with a quote. The first time also loads code and collateral. */
+/** Quotes per enclave. The first one is slower, because it also loads code and collateral. */
 const QUOTES = 2
 const SLOW_QUOTE_MS = 200
-/** How often the guest driver of a stock kernel polls for its quote. */
+/** The polling interval of a stock kernel's guest driver. */
 const DRIVER_POLL_MS = 1_000
 
-/** The coordinator's own report, then every enclave of the settings, each with the client that the coordinator calls it with. */
+/** Checks the coordinator's own report, then every enclave, with the coordinator's own client. */
 export function createEnclaveChecks(
   context: Context,
   { collateralCache }: { collateralCache: CollateralCache },
@@ -50,10 +50,7 @@ export function createEnclaveChecks(
     } catch (error) {
       if (error instanceof TypeError) return fault(`COLLATERAL_URL: ${error.message}`, 'Write it as https://HOST.')
       if (config.snpCertsFile === undefined || findCode(error) === undefined) throw error
-      return fault(
-        'SNP_CERTS_FILE cannot be read',
-        'Put the file where this process can read it, or take the setting out.',
-      )
+      return fault('SNP_CERTS_FILE cannot be read', 'Make the file readable for this process, or remove the setting.')
     }
     const { selfReport, collateral } = parts
     context.onEnd(() => Promise.all([selfReport.stop(), collateral.stop()]))
@@ -67,12 +64,12 @@ export function createEnclaveChecks(
         code?: string
         reason?: string
       }
-      return fault(`there is none: ${[code, reason].filter(Boolean).join(', ')}`, toReportMend(code))
+      return fault(`no report: ${[code, reason].filter(Boolean).join(', ')}`, toReportMend(code))
     }
   }
 
   async function checkEnclave(url: string): Promise<Finding> {
-    if (parts === undefined) return skipped('it needs: report')
+    if (parts === undefined) return skipped('needs: report')
     const where = url.startsWith('unix:') ? url : toShownUrl(url)
     const { collateral, endpointDeps } = parts
     const watched = {
@@ -87,7 +84,7 @@ export function createEnclaveChecks(
         endpoints.push(createEnclaveEndpoint({ ...endpointDeps, rootSecrets, collateral: watched, timeoutMs }, url))
       }
     } catch {
-      return fault(`${where} is no address of an enclave`, 'Write ENCLAVE_URL as https://HOST:PORT, without a path.')
+      return fault(`${where} is not an enclave address`, 'Write ENCLAVE_URL as https://HOST:PORT, without a path.')
     }
     context.onEnd(() => Promise.all(endpoints.map((endpoint) => endpoint.stop())))
     try {
@@ -102,12 +99,12 @@ export function createEnclaveChecks(
       const text = `${where}: attested, configuration ${toHex(hashEnclaveConfig(terms.config))}`
       return evaluateQuoteTime(text, { ms: Math.min(...answers.map(({ ms }) => ms)), isMock: config.isMock })
     } catch (error) {
-      return describeRefusal(error, where)
+      return describeError(error, where)
     }
   }
 
   async function checkPlatforms(): Promise<Finding[]> {
-    if (parts === undefined || platforms.size === 0) return [skipped('no enclave showed a quote')]
+    if (parts === undefined || platforms.size === 0) return [skipped('no enclave returned a quote')]
     const roots = config.isMock ? (await import('@countersign/attestation/simulator')).simulatedRoots() : vendorRoots
     const { collateral } = parts
     return Promise.all(
@@ -124,8 +121,8 @@ export function createEnclaveChecks(
           }
           const why = [code ?? error.code, reason].filter(Boolean).join(', ')
           return fault(
-            `none that is in date for platform ${platform.fmspc}: ${why}`,
-            'Let this machine reach COLLATERAL_URL, or name a cache (PCCS) there; and check the clock.',
+            `no valid collateral for platform ${platform.fmspc}: ${why}`,
+            'Give this machine access to COLLATERAL_URL, or set it to a cache (PCCS), and check the clock.',
           )
         }
       }),
@@ -153,9 +150,9 @@ export function createEnclaveChecks(
   }
 }
 
-/** Every signature waits for one or two quotes. The time of a simulated quote is a setting. */
+/** Every signature waits for one or two quotes. The duration of a simulated quote is a setting. */
 export function evaluateQuoteTime(text: string, { ms, isMock }: { ms: number; isMock: boolean }): Finding {
-  const timed = `${text}, with a quote in ${Math.round(ms)} ms`
+  const timed = `${text}, quote in ${Math.round(ms)} ms`
   if (isMock || ms <= SLOW_QUOTE_MS) return ok(timed)
   const cause =
     ms < DRIVER_POLL_MS ? 'The network may be slow, or the enclave busy' : 'Its guest driver may poll once a second'
@@ -173,12 +170,12 @@ export function evaluateDates({
 }): Finding {
   const days = (ms: number) => Math.floor(ms / DAY_MS)
   const until = new Date(notAfter).toISOString().slice(0, 10)
-  const text = `${days(now - notBefore)} day(s) old, lapses ${until}`
-  const mend = 'Let this machine reach COLLATERAL_URL: the coordinator renews it a week before it lapses.'
+  const text = `${days(now - notBefore)} day(s) old, expires ${until}`
+  const mend = 'Give this machine access to COLLATERAL_URL. The coordinator renews collateral a week before it expires.'
   return notAfter - now < 5 * DAY_MS ? warning(text, mend) : ok(text)
 }
 
-/** Settings that both sides have to agree on; each side alone would start, and nobody could sign in or sign. */
+/** Compares settings that must match. If they differ, both sides start but nobody can sign in or sign. */
 export function compareTerms(
   all: readonly EnclaveTerms[],
   {
@@ -193,8 +190,8 @@ export function compareTerms(
   if (hashes.size > 1) {
     found.push(
       fault(
-        `the enclaves of ENCLAVE_URL have ${hashes.size} configurations: sessions of one fail at the other`,
-        'Give all of them the same version, OIDC_ISSUERS, policies and settings.',
+        `the enclaves in ENCLAVE_URL have ${hashes.size} configurations, so sessions of one fail at another`,
+        'Give them the same version, OIDC_ISSUERS, policies and settings.',
       ),
     )
   }
@@ -203,20 +200,20 @@ export function compareTerms(
       if (config.issuers.some((known) => known.issuer === issuer && known.audience === clientId)) continue
       found.push(
         fault(
-          `the enclave does not accept ${id}: nobody can sign in there`,
-          `Add ${issuer}=${clientId} to the enclave’s OIDC_ISSUERS; that is another configuration hash.`,
+          `the enclave does not accept ${id}, so nobody can sign in there`,
+          `Add ${issuer}=${clientId} to the enclave’s OIDC_ISSUERS. This changes its configuration hash.`,
         ),
       )
     }
     found.push(...compareEntropy(settings.entropy, entropy))
     if (settings.log !== null) {
       if (receiptVersion !== 2 || witnesses.length === 0) {
-        const mend = 'Set RECEIPTS=2, DATABASE_URL and LOG_WITNESSES at the coordinator.'
-        found.push(fault('the enclave insists on a log, and this coordinator keeps none', mend))
+        const mend = 'Set RECEIPTS=2, DATABASE_URL and LOG_WITNESSES for the coordinator.'
+        found.push(fault('the enclave requires a log, but this coordinator has none', mend))
       }
     } else if (witnesses.length > 0) {
-      const mend = 'Set LOG_ORIGINS and LOG_WITNESSES at the enclave, or take LOG_WITNESSES out here.'
-      found.push(warning('LOG_WITNESSES is set, and the enclave has no log', mend))
+      const mend = 'Set LOG_ORIGINS and LOG_WITNESSES for the enclave, or remove LOG_WITNESSES here.'
+      found.push(warning('LOG_WITNESSES is set, but the enclave has no log', mend))
     }
   }
   return found.length > 0 ? found : [ok('providers, entropy and log agree')]
@@ -224,32 +221,31 @@ export function compareTerms(
 
 function compareEntropy(accepted: EnclaveTerms['settings']['entropy'], entropy: Config['entropy']): Finding[] {
   const mend = (setting: string) =>
-    `Set the same ${setting} at enclave and coordinator; for the enclave it is another configuration hash.`
+    `Set the same ${setting} for enclave and coordinator. This changes the enclave’s configuration hash.`
   if (entropy.kind === 'drand') {
     const isKnown = accepted.some((one) => one.kind === 'drand' && one.chainHash === entropy.beacon.chainHash)
     return isKnown ? [] : [fault('the enclave does not accept this beacon', mend('ENTROPY_DRAND'))]
   }
   if (entropy.kind === 'orbitport' || entropy.allowUnsigned) {
     const isKnown = accepted.some(({ kind }) => kind === 'unsigned')
-    if (!isKnown)
-      return [fault('the enclave does not accept samples without a signature', mend('ENTROPY_ALLOW_UNSIGNED'))]
+    if (!isKnown) return [fault('the enclave does not accept unsigned samples', mend('ENTROPY_ALLOW_UNSIGNED'))]
   }
   if (entropy.kind !== 'satellite') return []
   const unknown = entropy.publicKeys.filter(
     (key) => !accepted.some((one) => one.kind === 'satellite' && one.key === key),
   )
   return unknown.map((key) =>
-    fault(`the enclave does not accept samples of key ${key.slice(0, 16)}…`, mend('ENTROPY_PUBLIC_KEY')),
+    fault(`the enclave does not accept samples signed by ${key.slice(0, 16)}…`, mend('ENTROPY_PUBLIC_KEY')),
   )
 }
 
-function describeRefusal(error: unknown, where: string): Finding {
+function describeError(error: unknown, where: string): Finding {
   if (!(error instanceof EndpointError)) {
     if (error instanceof ServiceError && error.code === 'collateral_stale') {
-      return fault(`${where}: answers, and cannot be judged without collateral`, 'Mend: collateral.')
+      return fault(`${where}: its quote can’t be verified without collateral`, 'Fix the check collateral.')
     }
     if (error instanceof ServiceError) {
-      return fault(`${where}: ${error.code}, ${error.details ?? error.message}`, 'Look into the enclave’s log.')
+      return fault(`${where}: ${error.code}, ${error.details ?? error.message}`, 'Read the enclave’s log.')
     }
     throw error
   }
@@ -262,70 +258,61 @@ function toWords(code: EndpointError['code'], details: string): readonly [text: 
   switch (code) {
     case 'unreachable': {
       const known = explain(details)
-      return [known?.text ?? `cannot be reached (${details})`, `${known?.mend ?? 'Check the network'}, in ENCLAVE_URL.`]
+      return [known?.text ?? `unreachable (${details})`, `${known?.mend ?? 'Check the network'}, in ENCLAVE_URL.`]
     }
     case 'timed_out':
-      return ['no answer', 'Check that it is not frozen, and that nothing between holds the call.']
+      return ['no answer', 'Check that it is not frozen, and that no proxy delays the call.']
     case 'cut_off':
-      return ['the connection was cut', 'Check that ENCLAVE_URL says http or https as the enclave’s LISTEN does.']
+      return ['the connection was closed', 'Use http or https in ENCLAVE_URL as in the enclave’s LISTEN.']
     case 'key_changed':
-      return [
-        'it has another key than the one that it attested',
-        'Nothing may end TLS before the enclave: take the proxy out.',
-      ]
+      return ['its key differs from the key that it attested', 'Remove the proxy: only the enclave may end TLS.']
     case 'answer_malformed':
-      return [
-        `its answer is none of an enclave (${details})`,
-        'Check that ENCLAVE_URL leads to an enclave of this release.',
-      ]
+      return [`not an enclave’s answer (${details})`, 'Check that ENCLAVE_URL is an enclave of this release.']
     case 'refused':
-      return REFUSALS[details] ?? [`it refuses: ${details}`, 'Look into the enclave’s log.']
+      return REFUSALS[details] ?? [`it rejects the call: ${details}`, 'Read the enclave’s log.']
     default:
-      return toJudgement(details)
+      return toQuoteFault(details)
   }
 }
 
-/** What enclaves answer to a caller that they do not want. */
+/** Answers to callers that an enclave rejects. */
 const REFUSALS: Readonly<Record<string, readonly [text: string, mend: string]>> = {
-  caller_clock_skew: ['its clock and ours are more than 30 s apart', 'Set both clocks (NTP), then look again.'],
+  caller_clock_skew: ['its clock and ours differ by more than 30 s', 'Synchronize both clocks (NTP).'],
   caller_not_allowed: [
     'its caller policy does not accept this coordinator',
-    'Add this configuration hash and measurement to caller-policy.json, and restart the enclave.',
+    'Add this coordinator’s configuration hash and measurement to caller-policy.json, and restart the enclave.',
   ],
-  'status 404': ['something else than an enclave answers there', 'Correct ENCLAVE_URL.'],
+  'status 404': ['not an enclave (404)', 'Correct ENCLAVE_URL.'],
 }
 
-/** Why its quote was not accepted. */
-function toJudgement(details: string): readonly [text: string, mend: string] {
+/** Why a coordinator rejects a quote. */
+function toQuoteFault(details: string): readonly [text: string, mend: string] {
   if (details.startsWith('configuration ')) {
     return [
-      `the policy does not name its ${details}`,
-      'If that is your enclave, add the hash to configHashes of the enclave policy; else distrust it.',
+      `the policy does not list its ${details}`,
+      'If this is your enclave, add the hash to configHashes in the enclave policy. Otherwise don’t trust it.',
     ]
   }
   if (details.startsWith('root secret ')) {
     return [
-      `the policy does not name its ${details}`,
-      'If users’ wallets are of that secret, add it to commitments of the enclave policy; else distrust the enclave.',
+      `the policy does not list its ${details}`,
+      'If users’ wallets use that secret, add it to commitments in the enclave policy. Otherwise don’t trust the enclave.',
     ]
   }
   if (details.startsWith('another root secret')) {
     return [
-      `it has ${details}: users would get other addresses there`,
-      'Let the one that was started with a genesis of its own join the other; the backup’s commitment says which secret is right.',
+      `it has ${details}, so users would get other addresses there`,
+      'The commitment in the backup shows which secret is right. Restart the other enclave so that it joins.',
     ]
   }
   if (details.startsWith('a mock quote') || details === 'root_not_trusted') {
-    return [
-      'its quote is not of real silicon, or of another kind than ours',
-      'Use the same MOCK_ATTESTATION at both sides.',
-    ]
+    return ['one side uses real hardware, the other doesn’t', 'Use the same MOCK_ATTESTATION on both sides.']
   }
   if (details.includes('not_in_date'))
-    return [`its evidence is not in date (${details})`, 'Check the clocks and the collateral.']
+    return [`its evidence is expired or not yet valid (${details})`, 'Check the clocks and the collateral.']
   return [
-    `its quote is not accepted: ${details}`,
-    'Compare with the enclave policy (npm run verify -- explain QUOTE); if you did not change the enclave, distrust it.',
+    `its quote was rejected: ${details}`,
+    'Compare it with the enclave policy (npm run verify -- explain QUOTE). If you didn’t change the enclave, don’t trust it.',
   ]
 }
 

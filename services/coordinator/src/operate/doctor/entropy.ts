@@ -12,7 +12,7 @@ import { EntropySourceError } from '../../sign/entropy/entropySource.ts'
 import { type Check, type Context, type Finding, fault, ok } from './check.ts'
 import { explain, toShownUrl } from './reasons.ts'
 
-/** One sample, from the source that the coordinator buys from, judged as the coordinator judges it. It is not used for anything. */
+/** Fetches one sample and verifies it like the coordinator does. The sample isn't used. */
 export function createEntropyChecks(context: Context): Check[] {
   const { entropy } = context.subject.coordinator as Config
   return [{ name: 'entropy', settings: /^(ENTROPY_.*|RECEIPTS)$/, run: () => checkEntropy(context, entropy) }]
@@ -22,14 +22,14 @@ async function checkEntropy({ fetch, clock, timeoutMs }: Context, config: Config
   const where = toShownUrl(config.url)
   try {
     const found = config.kind === 'drand' ? await getRound() : await getSample(config)
-    if (found === undefined) return ok(`${config.kind} at ${where}: a sample, verified`)
+    if (found === undefined) return ok(`${config.kind} at ${where}: sample verified`)
     const [text, mend] = SAMPLE_FAULTS[found]
     return fault(`${where}: ${text}`, mend)
   } catch (error) {
     if (error instanceof RangeError)
-      return fault('ENTROPY_PUBLIC_KEY is no key that can sign', 'Take the key that the source publishes.')
+      return fault('ENTROPY_PUBLIC_KEY is not a valid key', 'Use the key that the source publishes.')
     if (!(error instanceof EntropySourceError)) throw error
-    return describeRefusal(error, where)
+    return describeError(error, where)
   }
 
   async function getRound(): Promise<SampleFault | undefined> {
@@ -50,45 +50,42 @@ async function checkEntropy({ fetch, clock, timeoutMs }: Context, config: Config
 }
 
 const SAMPLE_FAULTS: Record<SampleFault, readonly [text: string, mend: string]> = {
-  malformed: ['its sample is none', 'Check that ENTROPY_URL leads to a source of the kind of ENTROPY_SOURCE.'],
-  unsigned: [
-    'its samples are not signed',
-    'Use a source that signs, or set ENTROPY_ALLOW_UNSIGNED where it is allowed.',
-  ],
+  malformed: ['malformed sample', 'Check that ENTROPY_URL is a source of the kind in ENTROPY_SOURCE.'],
+  unsigned: ['unsigned samples', 'Use a source that signs, or set ENTROPY_ALLOW_UNSIGNED where it is allowed.'],
   foreign_key: [
-    'its sample is of another key than ENTROPY_PUBLIC_KEY',
-    'Set the key that the source publishes, at coordinator and enclave.',
+    'a sample signed by a key other than ENTROPY_PUBLIC_KEY',
+    'Set the key that the source publishes, for coordinator and enclave.',
   ],
-  wrong_signature: ['the signature of its sample does not hold', 'Distrust the source, and ask its operator.'],
-  stale: ['its sample is too old', 'Check the clock of this machine, then ask the source’s operator.'],
-  future: ['its sample is from the future', 'Check the clock of this machine, then ask the source’s operator.'],
+  wrong_signature: ['a sample with an invalid signature', 'Don’t trust the source, and ask its operator.'],
+  stale: ['the sample is too old', 'Check the clock of this machine, then ask the source’s operator.'],
+  future: ['the sample is from the future', 'Check the clock of this machine, then ask the source’s operator.'],
 }
 
-function describeRefusal({ code, details = '' }: EntropySourceError, where: string): Finding {
+function describeError({ code, details = '' }: EntropySourceError, where: string): Finding {
   const url = 'in ENTROPY_URL'
   if (code === 'unauthorized') {
     return fault(
-      `${where}: it refuses the credentials (401)`,
+      `${where}: rejected credentials (401)`,
       'Correct ENTROPY_CLIENT_ID and ENTROPY_CLIENT_SECRET, or its file.',
     )
   }
   if (code === 'status') {
     const isQuota = details === '402' || details === '429'
     const mend = isQuota
-      ? 'Ask the source’s operator for more, or wait until the quota is renewed.'
+      ? 'Ask the source’s operator for a higher quota, or wait for its renewal.'
       : details === '404'
         ? `Correct the path ${url}.`
-        : 'Ask the source’s operator; with 403, check the credentials.'
-    return fault(`${where}: ${isQuota ? 'the quota is spent' : 'it refuses'} (${details})`, mend)
+        : 'Ask the source’s operator. For 403, check the credentials.'
+    return fault(`${where}: ${isQuota ? 'quota exceeded' : 'request rejected'} (${details})`, mend)
   }
   if (code === 'unreachable' || code === 'timeout') {
     const known = explain(code === 'timeout' ? 'ETIMEDOUT' : details)
     return fault(
-      `${where}: ${known?.text ?? `cannot be reached (${details})`}`,
+      `${where}: ${known?.text ?? `unreachable (${details})`}`,
       `${known?.mend ?? 'Check the network'}, ${url}.`,
     )
   }
   if (code === 'wrong_signature')
     return fault(`${where}: ${SAMPLE_FAULTS.wrong_signature[0]}`, SAMPLE_FAULTS.wrong_signature[1])
-  return fault(`${where}: its answer is none of such a source (${code})`, SAMPLE_FAULTS.malformed[1])
+  return fault(`${where}: not an answer of an entropy source (${code})`, SAMPLE_FAULTS.malformed[1])
 }

@@ -31,7 +31,7 @@ test.each([
 test.each([
   [30, 'ok'],
   [4, 'warning'],
-])('collateral for %i days more: %s', (days, state) =>
+])('collateral that expires in %i days: %s', (days, state) =>
   expect(evaluateDates({ notBefore: 0, notAfter: days * DAY, now: 0 }).state).toBe(state),
 )
 
@@ -77,18 +77,18 @@ describe('the clock', () => {
   const at = (source: string, aheadMs: number) => ({ source, aheadMs, precisionMs: 1000 })
   test.each([
     [[at('a', 0), at('b', 2000), at('c', -2000)], ['ok'], /a, b, c/],
-    [[at('a', 20_000)], ['warning'], /20 s behind that of a/],
-    [[at('a', -60_000), at('b', -61_000)], ['fault'], /ahead of that of/],
-    // Two of three agree with us: it is the third whose clock is wrong.
+    [[at('a', 20_000)], ['warning'], /20 s behind the clock of a/],
+    [[at('a', -60_000), at('b', -61_000)], ['fault'], /ahead of the clock of/],
+    // Two of three agree with us, so the third is wrong.
     [[at('a', 0), at('b', 100), at('c', 999_000)], ['warning'], /the clock of c is 999 s ahead of ours/],
-    [[], ['skipped'], /has a clock/],
+    [[], ['skipped'], /reported its time/],
   ])('%j: %j', (seen, states, text) => {
     const found = [evaluateTimes(seen)].flat()
     expect(statesOf(found)).toEqual(states)
     expect(found[0]?.text).toMatch(text)
   })
 
-  test('the most precise time of a source counts, and half of what it rounds off is given back', () => {
+  test('keeps the most precise time of a source, and adds half of its rounding', () => {
     const times = createTimes()
     times.note({ source: 'x', at: 1000, from: 0, until: 4000, precisionMs: 1000 })
     times.note({ source: 'x', at: 5000, from: 5400, until: 5600, precisionMs: 1000 })
@@ -96,13 +96,13 @@ describe('the clock', () => {
   })
 })
 
-describe('what browsers meet', () => {
+describe('web checks', () => {
   test.each([
     ['https://api.example.com', ['https://app.example.com'], 'lax', ['ok']],
     ['https://api.example.co.uk', ['https://app.other.co.uk'], 'lax', ['fault']],
     ['https://a.github.io', ['https://b.github.io'], 'strict', ['fault']],
     ['https://api.example.com', ['https://app.other.com', 'https://example.com'], 'none', ['warning']],
-    // Browsers count the scheme as part of the site.
+    // The scheme is part of the site.
     ['https://api.example.com', ['http://app.example.com'], 'lax', ['fault']],
     ['http://localhost:8080', ['http://localhost:5173'], 'lax', ['ok']],
     ['https://10.0.0.1', ['https://10.0.0.2'], 'lax', ['fault']],
@@ -111,7 +111,7 @@ describe('what browsers meet', () => {
     expect(statesOf(evaluateCookies({ publicUrl, allowedOrigins, sameSite }))).toEqual(states),
   )
 
-  test('pages of production are not on the visitor’s machine, and none is plain http', () => {
+  test('warns about loopback pages in production, and reports plain http as a fault', () => {
     const origins = ['http://localhost:5173', 'http://app.example.com', 'https://app.example.com']
     expect(statesOf(evaluateOrigins(origins, { isProduction: true }))).toEqual(['warning', 'fault'])
     expect(statesOf(evaluateOrigins(origins, { isProduction: false }))).toEqual(['fault'])
@@ -136,7 +136,7 @@ describe('what browsers meet', () => {
     [{ status: 403, location: '' }, 'warning'],
     [{ status: 401, location: '' }, 'fault'],
     [undefined, 'warning'],
-  ])('a provider that answers %j: %s', (answer, state) =>
+  ])('a provider that returns %j: %s', (answer, state) =>
     expect(evaluateAnswer(answer, { where: 'x', redirectUri: 'y', id: 'z' }).state).toBe(state),
   )
 })
@@ -164,7 +164,7 @@ describe('the policy', () => {
   ])('%j: %j', (policy, states) => expect(statesOf(evaluatePolicy(policy))).toEqual(states))
 })
 
-describe('two sides that have to agree', () => {
+describe('settings of enclave and coordinator', () => {
   const key = 'ab'.repeat(32)
   const terms = (changes: Partial<EnclaveTerms['settings']> = {}, version = '1'): EnclaveTerms => ({
     config: {
@@ -187,12 +187,12 @@ describe('two sides that have to agree', () => {
   }
   const log = { origins: ['x'], witnesses: ['y'], quorum: 1 }
   test.each([
-    ['they do', [terms()], ours, ['ok']],
-    ['two enclaves of two versions', [terms(), terms({}, '2')], ours, ['fault']],
-    ['a client', [terms()], { ...ours, providers: [{ ...provider, clientId: 'other' }] }, ['fault']],
-    ['a key', [terms({ entropy: [{ kind: 'unsigned' }] })], ours, ['fault']],
-    ['no signature', [terms()], { ...ours, entropy: { ...ours.entropy, allowUnsigned: true } }, ['fault']],
-    ['a log that is not kept', [terms({ log })], ours, ['fault']],
+    ['that match', [terms()], ours, ['ok']],
+    ['with enclaves of two versions', [terms(), terms({}, '2')], ours, ['fault']],
+    ['with another client', [terms()], { ...ours, providers: [{ ...provider, clientId: 'other' }] }, ['fault']],
+    ['with another entropy key', [terms({ entropy: [{ kind: 'unsigned' }] })], ours, ['fault']],
+    ['with unsigned entropy', [terms()], { ...ours, entropy: { ...ours.entropy, allowUnsigned: true } }, ['fault']],
+    ['with a log only at the enclave', [terms({ log })], ours, ['fault']],
   ])('%s', (_, all, config, states) => expect(statesOf(compareTerms(all, config))).toEqual(states))
 })
 
@@ -201,9 +201,9 @@ test.each([
   [{ outcome: 'unknown_log', reason: 'it does not know this log' }, 'warning'],
   [{ outcome: 'unavailable', reason: 'ECONNREFUSED' }, 'warning'],
   [{ outcome: 'unavailable', reason: 'it answered with status 502' }, 'warning'],
-])('a witness that says %j: %s', (answer, state) => expect(evaluateWitness('w', answer).state).toBe(state))
+])('a witness that answers %j: %s', (answer, state) => expect(evaluateWitness('w', answer).state).toBe(state))
 
-test('words of others are not repeated, and addresses are shown without what may be secret', () => {
+test('shows no foreign messages and no secret parts of addresses', () => {
   const cause = Object.assign(new Error('canary'), { code: 'ECONNREFUSED' })
   expect(findCode(new TypeError('canary', { cause }))).toBe('ECONNREFUSED')
   expect(findCode(new AggregateError([cause]))).toBe('ECONNREFUSED')
@@ -211,5 +211,5 @@ test('words of others are not repeated, and addresses are shown without what may
   expect(describeError(new Error('canary', { cause: new Error('canary') }))).toBe('Error')
   expect(describeError('canary')).toBe('string')
   expect(toShownUrl('https://user:canary@rpc.example:8545/canary?key=canary#canary')).toBe('https://rpc.example:8545')
-  expect(toShownUrl('canary')).toBe('an address that cannot be read')
+  expect(toShownUrl('canary')).toBe('an invalid address')
 })

@@ -7,7 +7,7 @@ const run = (checks: Check[], settings: string[] = []) =>
 const states = async (checks: Check[], faults?: string[]) =>
   (await run(checks, faults)).map(({ name, state, text }) => `${name}: ${state}, ${text}`)
 
-test('one that hangs, whatever it does with its signal, and one that throws are faults of their own; the others go on', async () => {
+test('a check that hangs or throws is a fault, and the others run', async () => {
   const found = await run([
     { name: 'database', run: () => new Promise(() => {}) },
     { name: 'enclave', run: async () => Promise.reject(new Error('canary-text')) },
@@ -21,13 +21,13 @@ test('one that hangs, whatever it does with its signal, and one that throws are 
   ])
   expect(found).toEqual([
     { name: 'database', ...fault('no answer in 0.02 s', expect.stringContaining('--timeout')) },
-    { name: 'enclave', ...fault('could not be looked at: Error', expect.any(String)) },
-    { name: 'entropy', ...fault('could not be looked at: TypeError', expect.any(String)) },
+    { name: 'enclave', ...fault('the check failed: Error', expect.any(String)) },
+    { name: 'entropy', ...fault('the check failed: TypeError', expect.any(String)) },
     { name: 'node', ...ok('v24') },
   ])
 })
 
-test('what needs a fault says so, and what needs something that was not looked at gives the same reason', async () => {
+test('skips a check that needs a failed check, and passes on the reason of a skipped one', async () => {
   const never = () => Promise.reject(new Error('not to be run'))
   const found = await states([
     { name: 'chain', run: async () => fault('x', 'Y.') },
@@ -39,7 +39,7 @@ test('what needs a fault says so, and what needs something that was not looked a
   ])
   expect(found).toEqual([
     'chain: fault, x',
-    'balance: skipped, it needs: chain',
+    'balance: skipped, needs: chain',
     'pins: skipped, nothing is published',
     'chain-head: skipped, nothing is published',
     'clock: ok, after all',
@@ -47,9 +47,9 @@ test('what needs a fault says so, and what needs something that was not looked a
   ])
 })
 
-test('a check is not run where a setting that it goes by has a fault; another fault does not matter', async () => {
+test('skips a check if a setting that it reads is invalid, and only then', async () => {
   const checks: Check[] = [{ name: 'entropy', settings: /^ENTROPY_/, run: async () => ok('asked') }]
-  expect(await states(checks, ['ENTROPY_URL'])).toEqual(['entropy: skipped, ENTROPY_URL has a fault'])
-  expect(await states(checks, ['A, ENTROPY_X'])).toEqual(['entropy: skipped, ENTROPY_X has a fault'])
+  expect(await states(checks, ['ENTROPY_URL'])).toEqual(['entropy: skipped, ENTROPY_URL is invalid'])
+  expect(await states(checks, ['A, ENTROPY_X'])).toEqual(['entropy: skipped, ENTROPY_X is invalid'])
   expect(await states(checks, ['COOKIE_SAMESITE', 'MY_ENTROPY_URL'])).toEqual(['entropy: ok, asked'])
 })

@@ -33,7 +33,7 @@ type ExamineParameters = {
   timeoutMs: number
 }
 
-/** Looks at a configuration and at all that it names, with the parts that the service itself is made of. It changes nothing. */
+/** Checks a configuration and everything that it names, with the service's own code. It changes nothing. */
 export async function examine(deps: ExamineDeps, parameters: ExamineParameters): Promise<NamedFinding[]> {
   const { role, only, timeoutMs } = parameters
   const { env, clock } = deps
@@ -48,16 +48,16 @@ export async function examine(deps: ExamineDeps, parameters: ExamineParameters):
     timeoutMs,
     onEnd: (end) => void ends.push(end),
   }
-  const asked = checkNames.filter((name) => only?.includes(name) ?? true)
-  const checks = select(await loadChecks(context, asked), asked)
+  const selected = checkNames.filter((name) => only?.includes(name) ?? true)
+  const checks = select(await loadChecks(context, selected), selected)
   const found = await runChecks({ checks, faults: context.subject.faults, timeoutMs })
-  // What does not end by itself ends with the process.
+  // Cleanup that hangs ends with the process.
   void Promise.allSettled(ends.map(async (end) => end()))
-  // A worker has less to look at; who asks for the rest by name is told so.
+  // A worker has fewer checks. Checks that were selected by name but don't exist are reported as skipped.
   const absent = (only ?? []).filter((name) => !checks.some((check) => check.name === name))
   return [
-    ...found.filter(({ name, state }) => asked.includes(name) || state === 'fault'),
-    ...absent.map((name) => ({ name, ...skipped(`a ${role} has none`) })),
+    ...found.filter(({ name, state }) => selected.includes(name) || state === 'fault'),
+    ...absent.map((name) => ({ name, ...skipped(`a ${role} has no such check`) })),
   ]
 }
 
@@ -72,48 +72,48 @@ function readSubject({ env, readFile, version }: ExamineDeps, role: Subject['rol
   return { role, isProduction, faults, databaseUrl, dataDir, pipeline, coordinator: config }
 }
 
-/** Only the families that are asked for: a look at the settings alone loads neither database nor chain. */
-async function loadChecks(context: Context, asked: readonly CheckName[]): Promise<Check[]> {
-  const isAsked = (...names: CheckName[]) => names.some((name) => asked.includes(name))
+/** Loads only the selected families, so that a check of the settings loads neither database nor chain code. */
+async function loadChecks(context: Context, selected: readonly CheckName[]): Promise<Check[]> {
+  const isSelected = (...names: CheckName[]) => names.some((name) => selected.includes(name))
   const found: Check[] = []
   let database: DatabaseView = {
     collateralCache: { load: async () => undefined, async save() {} },
     findPinnedCid: async () => undefined,
   }
   let enclave: EnclaveView = { terms: () => [] }
-  if (isAsked('configuration', 'secrets', 'publishing', 'node', 'data-directory', 'disk', 'policy')) {
+  if (isSelected('configuration', 'secrets', 'publishing', 'node', 'data-directory', 'disk', 'policy')) {
     found.push(...(await import('./settings.ts')).createSettingsChecks(context))
   }
-  if (isAsked('database', 'database-tls', 'schema')) {
+  if (isSelected('database', 'database-tls', 'schema')) {
     const family = (await import('./database.ts')).createDatabaseChecks(context)
     database = family.view
     found.push(...family.checks)
   }
   if (context.subject.role === 'coordinator') {
-    if (isAsked('report', 'enclave', 'enclave-settings', 'collateral')) {
+    if (isSelected('report', 'enclave', 'enclave-settings', 'collateral')) {
       const family = (await import('./enclave.ts')).createEnclaveChecks(context, database)
       enclave = family.view
       found.push(...family.checks)
     }
-    if (isAsked('entropy')) found.push(...(await import('./entropy.ts')).createEntropyChecks(context))
-    if (isAsked('sign-in')) found.push(...(await import('./signIn.ts')).createSignInChecks(context))
-    if (isAsked('tls', 'cookies', 'origins', 'proxies')) {
+    if (isSelected('entropy')) found.push(...(await import('./entropy.ts')).createEntropyChecks(context))
+    if (isSelected('sign-in')) found.push(...(await import('./signIn.ts')).createSignInChecks(context))
+    if (isSelected('tls', 'cookies', 'origins', 'proxies')) {
       found.push(...(await import('./web.ts')).createWebChecks(context))
     }
-    if (isAsked('log')) found.push(...(await import('./log.ts')).createLogChecks(context, enclave))
+    if (isSelected('log')) found.push(...(await import('./log.ts')).createLogChecks(context, enclave))
   }
-  if (isAsked('pins')) found.push(...(await import('./pins.ts')).createPinsChecks(context, database))
-  if (isAsked('chain', 'balance', 'chain-head')) {
+  if (isSelected('pins')) found.push(...(await import('./pins.ts')).createPinsChecks(context, database))
+  if (isSelected('chain', 'balance', 'chain-head')) {
     found.push(...(await import('./chain.ts')).createChainChecks(context))
   }
-  if (isAsked('clock')) found.push(...(await import('./clock.ts')).createClockChecks(context))
+  if (isSelected('clock')) found.push(...(await import('./clock.ts')).createClockChecks(context))
   return found.toSorted((left, right) => checkNames.indexOf(left.name) - checkNames.indexOf(right.name))
 }
 
-/** Those that are asked for, and those that they need or use. */
-function select(all: readonly Check[], asked: readonly CheckName[]): Check[] {
-  const wanted = new Set<CheckName>(asked)
-  // Each comes after those.
+/** The selected checks, and those that they need or use. */
+function select(all: readonly Check[], selected: readonly CheckName[]): Check[] {
+  const wanted = new Set<CheckName>(selected)
+  // A check comes after those that it needs.
   for (const { name, needs = [], uses = [] } of all.toReversed()) {
     if (wanted.has(name)) for (const other of [...needs, ...uses]) wanted.add(other)
   }
@@ -127,25 +127,25 @@ type RunChecksParameters = {
 }
 
 /**
- * All at once, each when those before it are over. It ends in time whatever they do: one that hangs or throws is a fault of its own,
- * and those that need it say so.
+ * Runs all checks concurrently, each after those that it waits for. A check that hangs or throws becomes a fault, and the checks that
+ * need it are skipped.
  */
 export async function runChecks({ checks, faults, timeoutMs }: RunChecksParameters): Promise<NamedFinding[]> {
   const settled = new Map<CheckName, Promise<readonly Finding[]>>()
 
   async function run(check: Check): Promise<readonly Finding[]> {
-    // Those that they wait for come before them in the list.
+    // The list is ordered, so these have started.
     const before = await Promise.all(
       (check.needs ?? []).map(async (name) => ({ name, found: await settled.get(name) })),
     )
     await Promise.all([...(check.uses ?? []), ...(check.after ?? [])].map((name) => settled.get(name)))
     const wrong = findFaulty(check.settings, faults)
-    if (wrong !== undefined) return [skipped(`${wrong} has a fault`)]
+    if (wrong !== undefined) return [skipped(`${wrong} is invalid`)]
     for (const { name, found = [] } of before) {
       const [blocking] = found.filter(isBlocking)
-      // What was not looked at for a reason is not looked at further, for the same.
+      // A check that needs a skipped check is skipped for the same reason.
       if (blocking?.state === 'skipped') return [blocking]
-      if (blocking !== undefined) return [skipped(`it needs: ${name}`)]
+      if (blocking !== undefined) return [skipped(`needs: ${name}`)]
     }
     try {
       const found = await withinTimeLimit(timeoutMs, (signal) => check.run({ signal }))
@@ -153,14 +153,11 @@ export async function runChecks({ checks, faults, timeoutMs }: RunChecksParamete
     } catch (error) {
       const isLate = error instanceof DOMException && error.name === 'TimeoutError'
       if (isLate) {
-        return [fault(`no answer in ${timeoutMs / 1000} s`, 'See whether it hangs, or allow more time with --timeout.')]
+        return [
+          fault(`no answer in ${timeoutMs / 1000} s`, 'Check whether it hangs, or allow more time with --timeout.'),
+        ]
       }
-      return [
-        fault(
-          `could not be looked at: ${describeError(error)}`,
-          'If this persists, it is a fault of the doctor: report it.',
-        ),
-      ]
+      return [fault(`the check failed: ${describeError(error)}`, 'If this persists, report it as a bug in the doctor.')]
     }
   }
 
@@ -173,7 +170,7 @@ function isBlocking({ state }: Finding): boolean {
   return state === 'fault' || state === 'skipped'
 }
 
-/** The first setting of these that has a fault. */
+/** Returns the first of these settings that is invalid. */
 function findFaulty(settings: RegExp | undefined, faults: readonly SettingFault[]): string | undefined {
   if (settings === undefined) return undefined
   return faults.flatMap(({ setting }) => setting.split(', ')).find((name) => settings.test(name))

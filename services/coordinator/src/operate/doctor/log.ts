@@ -7,7 +7,7 @@ import { type Check, type Context, type Finding, fault, ok, skipped, warning } f
 import type { EnclaveView } from './enclave.ts'
 import { explain } from './reasons.ts'
 
-/** Each witness, with the client that has checkpoints cosigned; it is asked for what it must refuse, so that nothing is cosigned. */
+/** Sends each witness an invalid request, which it must reject, so that nothing is cosigned. */
 export function createLogChecks(context: Context, { terms }: EnclaveView): Check[] {
   const { witnesses } = context.subject.coordinator as Config
 
@@ -26,7 +26,7 @@ export function createLogChecks(context: Context, { terms }: EnclaveView): Check
       settings: /^LOG_WITNESSES$/,
       after: ['enclave'],
       async run() {
-        if (witnesses.length === 0) return skipped('LOG_WITNESSES is not set: there is no log')
+        if (witnesses.length === 0) return skipped('LOG_WITNESSES is not set, so there is no log')
         const found = await Promise.all(witnesses.map(checkWitness))
         const answering = witnesses
           .filter((_, index) => found[index]?.state === 'ok')
@@ -38,8 +38,8 @@ export function createLogChecks(context: Context, { terms }: EnclaveView): Check
         return [
           ...found,
           fault(
-            `${counting} of the enclave’s ${log.witnesses.length} witnesses answer, and ${log.quorum} have to: nothing can be signed`,
-            'Bring witnesses back, or name those of the enclave’s settings, with their addresses, in LOG_WITNESSES.',
+            `${counting} of the enclave’s ${log.witnesses.length} witnesses answer, but signing needs ${log.quorum}`,
+            'Bring witnesses back, or list the witnesses of the enclave’s settings with their addresses in LOG_WITNESSES.',
           ),
         ]
       },
@@ -47,11 +47,11 @@ export function createLogChecks(context: Context, { terms }: EnclaveView): Check
   ]
 }
 
-/** 400 is what a witness of C2SP says to a request that is none. */
+/** A C2SP witness answers an invalid request with 400. */
 export function evaluateWitness(name: string, { outcome, reason }: { outcome: string; reason: string }): Finding {
   if (/status 4(00|03|04|13|22)$/.test(reason) && !reason.endsWith('404')) return ok(`${name} answers`)
   if (outcome === 'unknown_log' || outcome === 'forbidden' || outcome === 'contradicts') {
-    return warning(`${name}: something answers there that is no witness`, 'Correct its address in LOG_WITNESSES.')
+    return warning(`${name}: the server is not a witness`, 'Correct its address in LOG_WITNESSES.')
   }
   const known = explain(reason)
   return warning(`${name}: ${known?.text ?? reason}`, `${known?.mend ?? 'Ask its operator'}, in LOG_WITNESSES.`)

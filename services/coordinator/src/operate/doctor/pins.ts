@@ -6,7 +6,7 @@ import { type Check, type Context, type Finding, fault, ok, skipped, warning } f
 import type { DatabaseView } from './database.ts'
 import { explain, toShownUrl } from './reasons.ts'
 
-/** The pin service, with the client that pins. Nothing is pinned. */
+/** Checks the pin service with the client that pins. It pins nothing. */
 export function createPinsChecks(context: Context, { findPinnedCid }: Pick<DatabaseView, 'findPinnedCid'>): Check[] {
   const { subject, fetch } = context
 
@@ -16,20 +16,20 @@ export function createPinsChecks(context: Context, { findPinnedCid }: Pick<Datab
     try {
       pinner = createRemotePinner(config, fetch)
     } catch (error) {
-      // It says which of the settings cannot be used, and quotes none.
-      const reason = error instanceof TypeError ? error.message : 'its settings cannot be used'
+      // The message names the invalid setting without its value.
+      const reason = error instanceof TypeError ? error.message : 'invalid settings'
       return fault(`${config.kind}: ${reason}`, 'Correct IPFS_API_URL, IPFS_GATEWAY_URL and IPFS_API_TOKEN.')
     }
     try {
       const { version } = await pinner.probe({ signal })
       const about = version === undefined ? where : `${where}, version ${version}`
       const cid = await findPinnedCid()
-      if (cid === undefined) return ok(`${about}: takes the credentials; no block is known to read back`)
+      if (cid === undefined) return ok(`${about}: credentials accepted; no pinned block to read yet`)
       await pinner.read(cid, { signal })
-      return ok(`${about}: takes the credentials, gave block ${cid.slice(0, 16)}… back`)
+      return ok(`${about}: credentials accepted, returned block ${cid.slice(0, 16)}…`)
     } catch (error) {
       if (!(error instanceof PinError)) throw error
-      return describeRefusal(error, where)
+      return describeError(error, where)
     }
   }
 
@@ -40,7 +40,7 @@ export function createPinsChecks(context: Context, { findPinnedCid }: Pick<Datab
       after: ['schema'],
       async run({ signal }) {
         const { pipeline } = subject
-        if (pipeline === undefined) return skipped('this process publishes nothing')
+        if (pipeline === undefined) return skipped('this process doesn’t publish')
         return pipeline.pinner.kind === 'helia'
           ? checkEmbedded(pipeline.pinner, context)
           : checkRemote(pipeline.pinner, signal)
@@ -51,38 +51,35 @@ export function createPinsChecks(context: Context, { findPinnedCid }: Pick<Datab
 
 function checkEmbedded({ listen }: { listen: string | undefined }, { subject }: Context): Finding {
   if (listen !== undefined && !/^\/(ip4|ip6|dns4|dns6|dns)\/[^/]+\/tcp\/\d{1,5}$/.test(listen)) {
-    return fault('IPFS_LISTEN is no multiaddress with tcp', 'Write it as /ip4/0.0.0.0/tcp/4001.')
+    return fault('IPFS_LISTEN is not a TCP multiaddress', 'Write it as /ip4/0.0.0.0/tcp/4001.')
   }
   const isReachable = listen !== undefined && !/^\/(ip4\/127\.|ip6\/::1\/)/.test(listen)
   if (subject.isProduction && !isReachable) {
     return warning(
-      'the embedded IPFS node listens on loopback: nobody else can fetch the receipts',
-      'Set IPFS_LISTEN to an address that others reach, or use Kubo or Pinata.',
+      'the embedded IPFS node listens on loopback, so nobody else can fetch receipts',
+      'Set IPFS_LISTEN to a public address, or use Kubo or Pinata.',
     )
   }
-  return ok('embedded: it starts with the service')
+  return ok('embedded, starts with the service')
 }
 
-function describeRefusal({ code, details = '' }: PinError, where: string): Finding {
+function describeError({ code, details = '' }: PinError, where: string): Finding {
   const [step, reason = ''] = details.split(': ')
   if (code === 'pin_refused') {
     return fault(
-      `${where}: it refuses the credentials (${details})`,
-      'Correct IPFS_API_TOKEN or its file; the token must allow pinning.',
+      `${where}: rejected credentials (${details})`,
+      'Correct IPFS_API_TOKEN or its file. The token must allow pinning.',
     )
   }
   if (code === 'pin_not_found') {
     return fault(
-      `${where}: it does not hold a receipt that was pinned`,
-      'See that its storage was not lost, and that this is the service that pinned it.',
+      `${where}: a pinned receipt is missing`,
+      'Check that its storage was not lost, and that this service pinned the receipt.',
     )
   }
   if (code === 'pin_mismatch')
-    return fault(`${where}: it gives other bytes than were pinned`, 'Distrust it, and use another.')
+    return fault(`${where}: returned other bytes than were pinned`, 'Don’t trust this service. Use another one.')
   const known = explain(reason)
   const text = known?.text ?? `no usable answer (${reason === '' ? step : `${step}, ${reason}`})`
-  return fault(
-    `${where}: ${text}`,
-    `${known?.mend ?? 'Check that it is such a service, and that it is well'}, in IPFS_API_URL.`,
-  )
+  return fault(`${where}: ${text}`, `${known?.mend ?? 'Check that it is a working pin service'}, in IPFS_API_URL.`)
 }

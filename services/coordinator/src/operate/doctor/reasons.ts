@@ -1,7 +1,7 @@
 import { ServiceError } from '@countersign/protocol'
 import { readCode } from '@countersign/service'
 
-/** The code of the network, of TLS or of a library, wherever in the causes it is. Texts of others are not repeated: they quote URLs. */
+/** Finds the error code of the network, TLS or a library in the chain of causes. Foreign messages aren't shown, because they quote URLs. */
 export function findCode(error: unknown): string | undefined {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth++) {
     if (cause.name === 'TimeoutError' || cause.name === 'AbortError') return 'ETIMEDOUT'
@@ -13,7 +13,7 @@ export function findCode(error: unknown): string | undefined {
   return undefined
 }
 
-/** In our own words, or by its code alone. */
+/** Describes an error with our own text, or only its code. */
 export function describeError(error: unknown): string {
   if (error instanceof ServiceError)
     return error.details === undefined ? error.code : `${error.code} (${error.details})`
@@ -24,18 +24,18 @@ export function describeError(error: unknown): string {
 type Explanation = { text: string; mend: string }
 
 const refused = {
-  text: 'nothing listens there (ECONNREFUSED)',
+  text: 'connection refused (ECONNREFUSED)',
   mend: 'Start it, or correct the address',
 }
-const unknownName = { text: 'its name is not known', mend: 'Correct the host name, or the DNS of this machine' }
-const noWay = { text: 'no answer from there', mend: 'Check address, network and firewall' }
+const unknownName = { text: 'unknown host name', mend: 'Correct the host name or this machine’s DNS' }
+const noWay = { text: 'no answer', mend: 'Check the address, the network and the firewall' }
 const untrusted = {
-  text: 'its certificate is not of an authority that is trusted here',
-  mend: 'Use a certificate of a known authority, with its whole chain',
+  text: 'its certificate is not from a trusted authority',
+  mend: 'Use a certificate from a trusted authority, with its full chain',
 }
 const EXPLANATIONS: Readonly<Record<string, Explanation>> = {
   ECONNREFUSED: refused,
-  ENOENT: { text: 'there is no such socket or file', mend: 'Start it, or correct the path' },
+  ENOENT: { text: 'no such socket or file', mend: 'Start it, or correct the path' },
   ENOTFOUND: unknownName,
   EAI_AGAIN: unknownName,
   ETIMEDOUT: noWay,
@@ -43,12 +43,12 @@ const EXPLANATIONS: Readonly<Record<string, Explanation>> = {
   ENETUNREACH: noWay,
   UND_ERR_CONNECT_TIMEOUT: noWay,
   ECONNRESET: {
-    text: 'the connection was cut',
-    mend: 'See what is between, and whether the other side speaks this protocol',
+    text: 'the connection was closed',
+    mend: 'Check the proxies in between, and that the other side uses this protocol',
   },
   UND_ERR_SOCKET: {
-    text: 'the connection was cut',
-    mend: 'See what is between, and whether the other side speaks this protocol',
+    text: 'the connection was closed',
+    mend: 'Check the proxies in between, and that the other side uses this protocol',
   },
   CERT_HAS_EXPIRED: { text: 'its certificate has expired', mend: 'Renew the certificate' },
   ERR_TLS_CERT_ALTNAME_INVALID: {
@@ -59,17 +59,17 @@ const EXPLANATIONS: Readonly<Record<string, Explanation>> = {
   SELF_SIGNED_CERT_IN_CHAIN: untrusted,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
-  EPROTO: { text: 'it does not speak TLS', mend: 'Use http for it, or have it speak https' },
+  EPROTO: { text: 'the server does not use TLS', mend: 'Use http, or turn on TLS at the server' },
 }
 
-/** What a code of the network means, and what to do about it. */
+/** Explains a network error code. */
 export function explain(code: string | undefined): Explanation | undefined {
   return code !== undefined && Object.hasOwn(EXPLANATIONS, code) ? EXPLANATIONS[code] : undefined
 }
 
-/** A URL as it may be shown: an RPC's path can be its key, and a database's has its password. */
+/** Removes everything from a URL that can be secret: an RPC's path can be its key, and a database URL has a password. */
 export function toShownUrl(text: string): string {
   const url = URL.parse(text)
-  if (url === null) return 'an address that cannot be read'
+  if (url === null) return 'an invalid address'
   return url.host === '' ? url.protocol.slice(0, -1) : `${url.protocol}//${url.host}`
 }

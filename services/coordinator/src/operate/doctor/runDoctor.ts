@@ -4,20 +4,20 @@ import type { ExamineDeps } from './examine.ts'
 
 export type DoctorResult = { code: 0 | 1 | 2; stdout: string; stderr: string }
 
-/** The whole program, apart from its process. */
+/** Runs the program without its process. */
 export async function runDoctor(args: readonly string[], deps: ExamineDeps): Promise<DoctorResult> {
   const command = parseCommand(args)
   if (command.kind === 'help') return { code: 0, stdout: USAGE, stderr: '' }
   if (command.kind === 'fault') return { code: 2, stdout: '', stderr: `${command.fault}\n\n${USAGE}` }
-  const found = await look(deps, command)
+  const found = await examineSettings(deps, command)
   const { state } = summarize(found)
   const isWell = state === 'ok' || (state === 'warning' && !command.isStrict)
   return { code: isWell ? 0 : 1, stdout: command.isJson ? toJson(found) : toText(found), stderr: '' }
 }
 
-async function look(deps: ExamineDeps, command: Extract<Command, { kind: 'run' }>): Promise<NamedFinding[]> {
+async function examineSettings(deps: ExamineDeps, command: Extract<Command, { kind: 'run' }>): Promise<NamedFinding[]> {
   const { configFile, ...parameters } = command
-  // After the arguments are read: it takes a while to load.
+  // Loaded after the arguments are parsed, because loading takes a while.
   const { examine } = await import('./examine.ts')
   try {
     const env = readSettings({ env: deps.env, configFile, readFile: deps.readFile })
@@ -37,21 +37,21 @@ const WIDTH = Math.max(...checkNames.map((name) => name.length)) + 2
 
 const USAGE = `usage: npm run doctor -- [--config FILE] [--worker] [--only NAMES] [--timeout SECONDS] [--strict] [--json]
 
-Looks at a configuration and all that it names, and says what is wrong and how to mend it. It changes nothing.
-Settings come from the environment; .env.example explains each.
-  --config FILE       takes settings from a file of NAME=VALUE lines too. Refused with NODE_ENV=production
-  --worker            looks at a worker that runs alone, not at a coordinator
-  --only NAMES        these checks only, comma-separated, and faults of those that they need
-  --timeout SECONDS   for each check, 1 to 120 (default: 10)
-  --strict            warnings count as faults
-  --json              one JSON object: state, checks of name, state, text and mend
-  --help              says this
+Checks a configuration and everything that it names, and says how to fix what is wrong. It changes nothing.
+Settings come from the environment. .env.example explains them.
+  --config FILE       also reads settings from a file of NAME=VALUE lines; not with NODE_ENV=production
+  --worker            checks a separate worker instead of a coordinator
+  --only NAMES        runs only these checks, comma-separated; also shows faults of checks that they need
+  --timeout SECONDS   time limit of each check, 1 to 120 (default: 10)
+  --strict            treats warnings as faults
+  --json              prints a JSON object: state, counts, and checks with name, state, text and mend (the fix)
+  --help              prints this help
 
 Checks:
 ${checkNames.map((name) => `  ${name.padEnd(WIDTH)}${checks[name]}`).join('\n')}
 
 Example: npm run doctor -- --config .env --only configuration,database,schema
-Exit codes: 0 no fault, 1 faults, 2 wrong arguments.`
+Exit codes: 0 no faults, 1 faults, 2 invalid arguments.`
 
 type Command =
   | { kind: 'help' }
@@ -84,7 +84,7 @@ export function parseCommand(args: readonly string[]): Command {
   }
   const names = only?.split(',').map((name) => name.trim())
   const unknown = names?.find((name) => !checkNames.includes(name as CheckName))
-  if (unknown !== undefined) return { kind: 'fault', fault: `--only: there is no check ${JSON.stringify(unknown)}.` }
+  if (unknown !== undefined) return { kind: 'fault', fault: `--only: unknown check ${JSON.stringify(unknown)}.` }
   return {
     kind: 'run',
     configFile,
@@ -108,10 +108,10 @@ function summarize(found: readonly NamedFinding[]): Summary {
   return { state: counts.fault > 0 ? 'fault' : counts.warning > 0 ? 'warning' : 'ok', counts }
 }
 
-/** For people: what was looked at, one line each, with the way to mend it below; then what was not, by reason. */
+/** One line per finding with its fix below, then the skipped checks by reason. */
 function toText(found: readonly NamedFinding[]): string {
-  const looked = found.filter(({ state }) => state !== 'skipped')
-  const lines = looked.flatMap(({ name, state, text, mend }) => [
+  const checked = found.filter(({ state }) => state !== 'skipped')
+  const lines = checked.flatMap(({ name, state, text, mend }) => [
     `${WORDS[state].padEnd(STATE_WIDTH)}${name.padEnd(NAME_WIDTH)}${text}`,
     ...(mend === undefined ? [] : [`${' '.repeat(STATE_WIDTH + NAME_WIDTH)}→ ${mend}`]),
   ])
@@ -120,10 +120,10 @@ function toText(found: readonly NamedFinding[]): string {
     ({ text }) => text,
   )
   const skipped = [...reasons].map(
-    ([reason, each]) => `not looked at: ${each.map(({ name }) => name).join(', ')} (${reason})`,
+    ([reason, each]) => `skipped: ${each.map(({ name }) => name).join(', ')} (${reason})`,
   )
   const { counts } = summarize(found)
-  const end = `${toCount(counts.fault, 'fault')}, ${toCount(counts.warning, 'warning')}, ${counts.ok} in order, ${counts.skipped} not looked at.`
+  const end = `${toCount(counts.fault, 'fault')}, ${toCount(counts.warning, 'warning')}, ${counts.ok} ok, ${counts.skipped} skipped.`
   return [...lines, ...(skipped.length === 0 ? [] : ['', ...skipped]), '', end].join('\n').trimStart()
 }
 

@@ -19,9 +19,9 @@ export function createSettingsChecks(context: Context): Check[] {
       async run() {
         if (subject.faults.length > 0) return subject.faults.map((each) => fault(describeFault(each), each.fix))
         const { isProduction } = subject
-        const mode = coordinator?.isMock ? 'simulated silicon' : isProduction ? 'production' : 'not production'
+        const mode = coordinator?.isMock ? 'simulated hardware' : isProduction ? 'production' : 'not production'
         const hash = coordinator === undefined ? '' : `, configuration hash ${coordinator.configHash}`
-        return ok(`the ${subject.role} can start with it (${mode})${hash}`)
+        return ok(`valid for a ${subject.role} (${mode})${hash}`)
       },
     },
     { name: 'secrets', run: () => checkSecrets(context) },
@@ -39,7 +39,7 @@ function createPolicyCheck(env: Env, { enclavePolicy }: Config): Check {
     name: 'policy',
     settings: /^(ENCLAVE_POLICY_FILE|MOCK_ATTESTATION)$/,
     run: async () =>
-      env.ENCLAVE_POLICY_FILE ? evaluatePolicy(enclavePolicy) : ok('none is needed for simulated silicon'),
+      env.ENCLAVE_POLICY_FILE ? evaluatePolicy(enclavePolicy) : ok('not needed for simulated hardware'),
   }
 }
 
@@ -56,7 +56,7 @@ async function checkSecrets({ env, subject }: Context): Promise<Finding[]> {
       found.push(
         warning(
           `${name}: every user of this machine can read the file`,
-          'Give it mode 0400, and the user that reads it.',
+          'Set its mode to 0400, and its owner to the user that runs the service.',
         ),
       )
     }
@@ -65,19 +65,23 @@ async function checkSecrets({ env, subject }: Context): Promise<Finding[]> {
     const byValue = Object.keys(env).filter((name) => isSecret(name) && env[name] && name !== 'ROOT_SECRET')
     for (const name of byValue.toSorted()) {
       found.push(
-        warning(`${name} is in the environment`, `Put it into a file of mode 0400, and name that in ${name}_FILE.`),
+        warning(`${name} is in the environment`, `Put it in a file with mode 0400, and set ${name}_FILE to its path.`),
       )
     }
   }
   if (found.length > 0) return found
-  return [files.length === 0 ? skipped('no secret is in a file') : ok(`${files.length} in files, for their user only`)]
+  return [
+    files.length === 0
+      ? skipped('no setting names a secret file')
+      : ok(`${files.length} secret file(s), readable only by their owners`),
+  ]
 }
 
 function checkPublishing({ env, subject }: Context): Finding {
   if (subject.pipeline !== undefined) return ok(`this ${subject.role} publishes`)
-  if (env.WORKER === 'off') return skipped('WORKER=off: workers publish, and need a look of their own (--worker)')
+  if (env.WORKER === 'off') return skipped('WORKER=off: workers publish; check them with --worker')
   return warning(
-    'RPC_URL is not set: this coordinator publishes nothing, and proofs wait',
+    'RPC_URL is not set: this coordinator publishes nothing, so proofs wait',
     'Set RPC_URL, CHAIN_ID, ATTESTATIONS_ADDRESS and the publisher’s key here, or WORKER=off and start workers.',
   )
 }
@@ -94,7 +98,7 @@ export function checkNode(version: string): Finding {
 
 /** Only the embedded IPFS node stores anything there. */
 const isUsed = ({ pipeline }: Subject) => pipeline?.pinner.kind === 'helia'
-const notUsed = () => skipped('nothing is stored there: the IPFS node is elsewhere')
+const notUsed = () => skipped('not used: the IPFS node runs elsewhere')
 
 async function checkDataDir(subject: Subject): Promise<Finding> {
   if (!isUsed(subject)) return notUsed()
@@ -102,18 +106,15 @@ async function checkDataDir(subject: Subject): Promise<Finding> {
   const { path, isThere } = await findExisting(folder)
   const about = `DATA_DIR ${folder}`
   if (!(await stat(path)).isDirectory()) {
-    return fault(`${about}: ${path} is a file`, 'Name a folder in DATA_DIR.')
+    return fault(`${about}: ${path} is a file`, 'Set DATA_DIR to a folder.')
   }
   try {
     await access(path, constants.W_OK | constants.X_OK)
   } catch (error) {
-    const reason = findCode(error) === 'EROFS' ? 'is on a disk that is read-only' : 'cannot be written to'
-    return fault(
-      `${about} ${reason}`,
-      `Name another folder in DATA_DIR, or give this one to user ${process.getuid?.()}.`,
-    )
+    const reason = findCode(error) === 'EROFS' ? 'is on a read-only disk' : 'is not writable'
+    return fault(`${about} ${reason}`, `Set DATA_DIR to another folder, or make user ${process.getuid?.()} its owner.`)
   }
-  return ok(isThere ? `${folder}: IPFS blocks` : `${folder} is made at the first start`)
+  return ok(isThere ? `${folder}` : `${folder}: the first start creates it`)
 }
 
 async function checkDisk(subject: Subject): Promise<Finding> {
@@ -124,9 +125,9 @@ async function checkDisk(subject: Subject): Promise<Finding> {
 }
 
 export function evaluateSpace(bytes: number): Finding {
-  const text = `${(bytes / GIB).toFixed(1)} GiB are free`
-  const mend = 'Make room on the disk of DATA_DIR, or name a folder of another in it.'
-  if (bytes < TOO_LITTLE) return fault(`only ${Math.floor(bytes / 2 ** 20)} MiB are free`, mend)
+  const text = `${(bytes / GIB).toFixed(1)} GiB free`
+  const mend = 'Free up space on the disk of DATA_DIR, or move it to another disk.'
+  if (bytes < TOO_LITTLE) return fault(`only ${Math.floor(bytes / 2 ** 20)} MiB free`, mend)
   return bytes < LITTLE ? warning(`only ${text}`, mend) : ok(text)
 }
 
@@ -138,7 +139,7 @@ async function findExisting(folder: string): Promise<{ path: string; isThere: bo
   }
 }
 
-const MEND = 'Measure your own build, and write what was measured, as docs/run/deploy.md#policies shows.'
+const MEND = 'Measure your own build and write its values into the policy: docs/run/deploy.md#policies.'
 
 export function evaluatePolicy(policy: EnclavePolicy): Finding | Finding[] {
   const { measurements = [], configHashes = [], events } = policy
@@ -148,17 +149,17 @@ export function evaluatePolicy(policy: EnclavePolicy): Finding | Finding[] {
     // A register that a guest does not use is all zeros, but the firmware is always there.
     const isPlaceholder = values.every(isZeros) || values.some((value) => isOneByte(value) && !isZeros(value))
     if (isPlaceholder || (measurement.mrTd !== undefined && isZeros(measurement.mrTd))) {
-      found.push(fault(`measurements[${index}] of the enclave policy is a placeholder`, MEND))
+      found.push(fault(`measurements[${index}] in the enclave policy is a placeholder`, MEND))
     }
     const open = findOpenRegisters(measurement, events)
     if (open.length > 0) {
-      found.push(warning(`measurements[${index}] leaves out ${open.join(', ')}: production refuses that`, MEND))
+      found.push(warning(`measurements[${index}] leaves out ${open.join(', ')}, which production rejects`, MEND))
     }
   }
   for (const [index, hash] of configHashes.entries()) {
     if (!isOneByte(hash)) continue
-    const mend = 'Write the configHash that the enclave logs at its start.'
-    found.push(fault(`configHashes[${index}] of the enclave policy is a placeholder`, mend))
+    const mend = 'Use the configHash that the enclave logs when it starts.'
+    found.push(fault(`configHashes[${index}] in the enclave policy is a placeholder`, mend))
   }
   if (found.length > 0) return found
   return ok(`${measurements.length} measurement(s), ${configHashes.length} configuration hash(es)`)

@@ -5,7 +5,7 @@ import { systemRandom } from '../../system.ts'
 import { type Check, type Context, type Finding, fault, ok, warning } from './check.ts'
 import { explain, findCode, toShownUrl } from './reasons.ts'
 
-/** Begins a sign-in with every provider, as the coordinator does, and leaves it at that. A client secret is only used when one ends. */
+/** Starts a sign-in with every provider, like the coordinator. It can't check client secrets, which are only used at the end. */
 export function createSignInChecks({ subject, clock, fetch }: Context): Check[] {
   const config = subject.coordinator as Config
   const { publicUrl } = config.app
@@ -24,13 +24,13 @@ export function createSignInChecks({ subject, clock, fetch }: Context): Check[] 
       url = await provider?.start({ state: random(), nonce: random(), codeVerifier: random(), mustChoose: false })
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error
-      return describeRefusal(why, where, `OIDC_${id.toUpperCase()}_ISSUER`)
+      return describeError(why, where, `OIDC_${id.toUpperCase()}_ISSUER`)
     }
     const redirectUri = `${publicUrl}/auth/${id}/${getPreset(issuer).responseMode === 'form_post' ? 'form' : 'callback'}`
     return evaluateAnswer(url && (await ask(url, signal)), { where, redirectUri, id })
   }
 
-  /** What its page of sign-in says to our client, without following it anywhere. */
+  /** Requests the sign-in page without following redirects. */
   async function ask(url: URL, signal: AbortSignal): Promise<Answer | undefined> {
     try {
       const response = await fetch(url, { redirect: 'manual', signal, headers: { accept: 'text/html' } })
@@ -57,32 +57,32 @@ export function evaluateAnswer(
   answer: Answer | undefined,
   { where, redirectUri, id }: { where: string; redirectUri: string; id: string },
 ): Finding {
-  const mend = `Register ${redirectUri} for the client of OIDC_${id.toUpperCase()}_CLIENT_ID at the provider.`
+  const mend = `Register ${redirectUri} at the provider, for the client in OIDC_${id.toUpperCase()}_CLIENT_ID.`
   if (answer === undefined)
-    return warning(`${where}: its page of sign-in gives no answer`, 'Check that people can reach it.')
+    return warning(`${where}: no answer from its sign-in page`, 'Check that users can reach it.')
   const { status, location } = answer
   const isError = /[?&](error|authError)=|\/error\b/.test(location)
   if (status === 400 || status === 401 || isError)
-    return fault(`${where}: it does not accept the client, or its redirect URI`, mend)
-  // Some providers keep programs away, and tell us nothing.
-  if (status > 400) return warning(`${where}: its page of sign-in answers ${status}`, mend)
-  return ok(`${where}: metadata, client and redirect URI are accepted`)
+    return fault(`${where}: rejected the client or its redirect URI`, mend)
+  // Some providers block programs.
+  if (status > 400) return warning(`${where}: its sign-in page returned ${status}`, mend)
+  return ok(`${where}: metadata, client and redirect URI accepted`)
 }
 
-function describeRefusal(cause: unknown, where: string, setting: string): Finding {
+function describeError(cause: unknown, where: string, setting: string): Finding {
   const code = findCode(cause)
   const known = explain(code)
   if (known !== undefined) return fault(`${where}: ${known.text}`, `${known.mend}, in ${setting}.`)
   if (cause instanceof CoordinatorError || code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED') {
     return fault(
-      `${where}: its metadata are of another issuer`,
-      `Write ${setting} exactly as "issuer" of its /.well-known/openid-configuration has it.`,
+      `${where}: its metadata names another issuer`,
+      `Set ${setting} exactly to "issuer" in its /.well-known/openid-configuration.`,
     )
   }
   if (code === 'OAUTH_TIMEOUT')
-    return fault(`${where}: no answer from there`, `Check address, network and firewall, in ${setting}.`)
+    return fault(`${where}: no answer`, `Check the address in ${setting}, the network and the firewall.`)
   return fault(
-    `${where}: there are no metadata of an OpenID provider (${code ?? 'no reason'})`,
-    `Correct ${setting}: /.well-known/openid-configuration is looked for below it.`,
+    `${where}: no OpenID provider metadata (${code ?? 'no reason'})`,
+    `Correct ${setting}. The metadata is at /.well-known/openid-configuration below it.`,
   )
 }

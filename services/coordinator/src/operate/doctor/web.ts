@@ -6,7 +6,7 @@ import type { Config } from '../../config.ts'
 import { type Check, type Context, type Finding, fault, ok, skipped, warning } from './check.ts'
 import { explain, findCode } from './reasons.ts'
 
-/** What browsers meet: certificate, cookie, origins, and the proxies between. */
+/** Checks what browsers depend on: certificate, cookie, origins and proxies. */
 export function createWebChecks({ subject, clock }: Context): Check[] {
   const { isProduction } = subject
   const { app } = subject.coordinator as Config
@@ -46,15 +46,15 @@ export function evaluateCookies(parameters: {
   const { publicUrl, allowedOrigins, sameSite } = parameters
   const site = toSite(publicUrl)
   const foreign = allowedOrigins.filter((origin) => toSite(origin) !== site)
-  if (foreign.length === 0) return [ok(`SameSite=${sameSite}; pages and API are on one site, ${site}`)]
+  if (foreign.length === 0) return [ok(`SameSite=${sameSite}; pages and API share the site ${site}`)]
   return foreign.map((origin) =>
     sameSite === 'none'
       ? warning(
-          `${origin} is on another site than PUBLIC_URL: many browsers keep such cookies back`,
-          'Put page and API under one domain, as app.example.com and api.example.com.',
+          `${origin} is on another site than PUBLIC_URL: many browsers block its cookies`,
+          'Put page and API under one domain, such as app.example.com and api.example.com.',
         )
       : fault(
-          `${origin} is on another site than PUBLIC_URL: with SameSite=${sameSite} nobody stays signed in there`,
+          `${origin} is on another site than PUBLIC_URL: with SameSite=${sameSite} users don’t stay signed in there`,
           'Put page and API under one domain, or set COOKIE_SAMESITE=none.',
         ),
   )
@@ -67,8 +67,8 @@ export function evaluateOrigins(origins: readonly string[], { isProduction }: { 
     if (!isLocal && origin.startsWith('http:')) {
       found.push(
         fault(
-          `${origin} is plain http: anybody on the way can sign as its users`,
-          'Serve that page by https, and name it so.',
+          `${origin} is plain http: anyone on the network path can sign as its users`,
+          'Serve that page over https, and list its https address.',
         ),
       )
     }
@@ -76,7 +76,7 @@ export function evaluateOrigins(origins: readonly string[], { isProduction }: { 
       found.push(
         warning(
           `${origin} is the visitor’s own machine`,
-          'Take it out of ALLOWED_ORIGINS: any program there could be that page.',
+          'Remove it from ALLOWED_ORIGINS: any program there could act as that page.',
         ),
       )
     }
@@ -85,15 +85,10 @@ export function evaluateOrigins(origins: readonly string[], { isProduction }: { 
 }
 
 export function evaluateProxies(entries: readonly string[], { isBehind }: { isBehind: boolean }): Finding[] {
-  const mend = 'List the addresses of your own proxies in TRUSTED_PROXIES, as 10.1.2.3 or 10.1.2.0/24.'
+  const mend = 'List the addresses of your own proxies in TRUSTED_PROXIES, such as 10.1.2.3 or 10.1.2.0/24.'
   if (entries.length === 0) {
     return isBehind
-      ? [
-          warning(
-            'none is trusted, though PUBLIC_URL is https: all users share the limits of the proxy’s address',
-            mend,
-          ),
-        ]
+      ? [warning('none, but PUBLIC_URL is https: all users share the rate limits of the proxy’s address', mend)]
       : [ok('none')]
   }
   try {
@@ -105,15 +100,15 @@ export function evaluateProxies(entries: readonly string[], { isBehind }: { isBe
     const bits = Number(entry.split('/')[1] ?? Number.POSITIVE_INFINITY)
     return bits < (entry.includes(':') ? 16 : 8)
   })
-  if (wide.length === 0) return [ok(`${entries.length} entry(s)`)]
-  return wide.map((entry) => fault(`${entry} lets nearly anybody choose the address that is counted`, mend))
+  if (wide.length === 0) return [ok(`${entries.length} address(es) or range(s)`)]
+  return wide.map((entry) => fault(`${entry} lets nearly anyone choose the address that rate limits use`, mend))
 }
 
-/** Suffixes under which strangers have names. Browsers have the whole list; these are the ones that people deploy to. */
+/** Common public suffixes. Browsers have the whole list; these are the ones that people deploy to. */
 const SHARED =
   /(^|\.)((co|com|org|net|gov|edu|ac)\.[a-z]{2}|github\.io|gitlab\.io|vercel\.app|netlify\.app|pages\.dev|workers\.dev|fly\.dev|onrender\.com|herokuapp\.com|web\.app|azurewebsites\.net|cloudfront\.net)$/
 
-/** Scheme and registrable domain, as browsers compare them; a guess where the suffix is a rare one. */
+/** Scheme and registrable domain, as browsers compare them. For rare suffixes this is a guess. */
 function toSite(url: string): string {
   const { protocol, hostname } = new URL(url)
   if (isIP(hostname.replace(/^\[|\]$/g, '')) !== 0) return `${protocol}//${hostname}`
@@ -127,7 +122,7 @@ const SOON_MS = 14 * DAY_MS
 
 type Seen = { certificate: PeerCertificate; authorizationError: string | undefined }
 
-/** The certificate that browsers get at that address, judged as they would. */
+/** Checks the certificate like a browser. */
 async function checkCertificate(
   url: URL,
   { now, isProduction, signal }: { now: number; isProduction: boolean; signal: AbortSignal },
@@ -137,28 +132,27 @@ async function checkCertificate(
     seen = await getCertificate(url, signal)
   } catch (error) {
     const known = explain(findCode(error))
-    // The proxy may start after the coordinator.
+    // A warning, because the proxy may start after the coordinator.
     return warning(
-      `${url.host}: ${known?.text ?? 'no TLS there'}`,
-      `${known?.mend ?? 'Have the proxy speak TLS'}; before the first start of the proxy this is as it should be.`,
+      `${url.host}: ${known?.text ?? 'no TLS'}`,
+      `${known?.mend ?? 'Turn on TLS at the proxy'}. Before the proxy's first start, ignore this.`,
     )
   }
   const { certificate, authorizationError } = seen
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const ends = Date.parse(certificate.valid_to)
-  const day = Number.isFinite(ends) ? new Date(ends).toISOString().slice(0, 10) : 'no day'
-  if (!(ends > now))
-    return fault(`${url.host}: the certificate has expired, ${day}`, 'Renew it, and have the proxy load it.')
+  const day = Number.isFinite(ends) ? new Date(ends).toISOString().slice(0, 10) : 'unknown date'
+  if (!(ends > now)) return fault(`${url.host}: the certificate expired on ${day}`, 'Renew it and reload the proxy.')
   if (checkServerIdentity(host, certificate) !== undefined) {
     return fault(`${url.host}: the certificate is for another name`, `Get one for ${host}, or correct PUBLIC_URL.`)
   }
   if (authorizationError !== undefined) {
-    const text = `${url.host}: browsers do not trust the certificate (${authorizationError})`
-    const mend = 'Use a certificate of a known authority, and have the proxy send its whole chain.'
+    const text = `${url.host}: browsers don’t trust the certificate (${authorizationError})`
+    const mend = 'Use a certificate from a trusted authority, and send its full chain from the proxy.'
     return isProduction ? fault(text, mend) : warning(text, mend)
   }
   if (ends - now < SOON_MS)
-    return warning(`${url.host}: the certificate ends ${day}`, 'Renew it, and have the proxy load it.')
+    return warning(`${url.host}: the certificate expires on ${day}`, 'Renew it and reload the proxy.')
   return ok(`${url.host}: valid until ${day}`)
 }
 
@@ -170,7 +164,7 @@ function getCertificate(url: URL, signal: AbortSignal): Promise<Seen> {
       port: Number(url.port || 443),
       // RFC 6066 §3: names only, no addresses.
       ...(isIP(host) === 0 ? { servername: host } : {}),
-      // Looked at, whatever it is: nothing is sent.
+      // Accepts any certificate, because it sends no data.
       rejectUnauthorized: false,
     })
     const abort = () => socket.destroy(new DOMException('timed out', 'TimeoutError'))
@@ -178,7 +172,7 @@ function getCertificate(url: URL, signal: AbortSignal): Promise<Seen> {
     socket.once('secureConnect', () => {
       const error: unknown = socket.authorizationError
       const code = typeof error === 'string' ? error : findCode(error)
-      // By its name and date it is judged apart.
+      // The caller checks name and date.
       const isOther = code === undefined || code === 'CERT_HAS_EXPIRED' || code === 'ERR_TLS_CERT_ALTNAME_INVALID'
       resolve({
         certificate: socket.getPeerCertificate(),

@@ -755,14 +755,14 @@ describe('against a node that answers anything', () => {
     test.each([`0x${'0'.repeat(64)}`, `0x${'f'.repeat(64)}`, '0x1234', privateKey.slice(2), ''])(
       'a key that is none is not repeated',
       (key) => {
-        expect(() => connect({ privateKey: key as Hex })).toThrow(
-          new TypeError('invalid publisher private key'),
-        )
+        expect(() => connect({ privateKey: key as Hex })).toThrow(new TypeError('invalid publisher private key'))
       },
     )
 
     test('rejects an invalid contract address', () => {
-      expect(() => connect({ contract: '0x12' })).toThrow(new TypeError('invalid contract address: expected 0x and 40 hex digits'))
+      expect(() => connect({ contract: '0x12' })).toThrow(
+        new TypeError('invalid contract address: expected 0x and 40 hex digits'),
+      )
     })
   })
 })

@@ -415,7 +415,8 @@ function parseUrl(rpcUrl: string): URL {
 }
 
 function toContract(contract: Hex): Hex {
-  if (!/^0x[0-9a-f]{40}$/i.test(contract)) throw new TypeError('invalid contract address: expected 0x and 40 hex digits')
+  if (!/^0x[0-9a-f]{40}$/i.test(contract))
+    throw new TypeError('invalid contract address: expected 0x and 40 hex digits')
   return contract.toLowerCase() as Hex
 }
 

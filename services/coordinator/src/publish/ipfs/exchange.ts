@@ -77,7 +77,8 @@ export function toBlockBytes(cid: string, exchanged: Exchanged): Uint8Array<Arra
 export function toServiceUrl(text: string, { token }: { token?: string | undefined } = {}): string {
   if (!URL.canParse(text)) throw new TypeError('invalid pin service address: not a URL')
   const url = new URL(text)
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new TypeError('invalid pin service address: expected http or https')
+  if (url.protocol !== 'https:' && url.protocol !== 'http:')
+    throw new TypeError('invalid pin service address: expected http or https')
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
     throw new TypeError('invalid pin service address: credentials and query are not allowed')
   }
@@ -89,7 +90,8 @@ export function toServiceUrl(text: string, { token }: { token?: string | undefin
 
 /** Checks the token, because fetch quotes invalid headers in its errors. */
 export function toAuthorization(token: string): Record<string, string> {
-  if (!/^[\x21-\x7e]+$/.test(token)) throw new TypeError('invalid pin service token: expected printable ASCII without spaces')
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw new TypeError('invalid pin service token: expected printable ASCII without spaces')
   return { authorization: `Bearer ${token}` }
 }
 

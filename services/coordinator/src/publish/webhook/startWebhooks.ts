@@ -44,7 +44,11 @@ export async function startWebhooks(deps: StartWebhooksDeps): Promise<Webhooks> 
   const { urls = [], seeds = [] } = config ?? {}
   const signer = createWebhookSigner(seeds)
   const named = urls.map(({ href, origin }) => ({ urlHash: hash('sha256', href), origin }))
-  const { ids, switchedOff: disabled } = await store.register({ receivers: named, keys: signer.publicKeys, now: clock.now() })
+  const { ids, switchedOff: disabled } = await store.register({
+    receivers: named,
+    keys: signer.publicKeys,
+    now: clock.now(),
+  })
   if (disabled > 0) {
     log.warn({ msg: 'Disabled webhooks to receivers that these settings do not list', count: disabled })
   }
@@ -79,7 +83,13 @@ export async function startWebhooks(deps: StartWebhooksDeps): Promise<Webhooks> 
         log.warn({ msg: 'Gave up a webhook', name: event.type, id: event.id, origin, code: failure, attempt: attempts })
       }
     } catch (error) {
-      log.warn({ msg: 'Could not record a webhook attempt', name: event.type, id: event.id, origin, ...toReason(error) })
+      log.warn({
+        msg: 'Could not record a webhook attempt',
+        name: event.type,
+        id: event.id,
+        origin,
+        ...toReason(error),
+      })
     }
     return failure
   }
@@ -94,10 +104,12 @@ export async function startWebhooks(deps: StartWebhooksDeps): Promise<Webhooks> 
     }
     while (!stopping.signal.aborted) {
       const free = Math.max(1, Math.floor(limit) - deliveries.size)
-      const due = await store.claim({ receiverId, limit: free, leaseMs: timeoutMs + LEASE_MARGIN_MS }).catch((error) => {
-        log.warn({ msg: 'Could not read webhooks', origin: url.origin, ...toReason(error) })
-        return []
-      })
+      const due = await store
+        .claim({ receiverId, limit: free, leaseMs: timeoutMs + LEASE_MARGIN_MS })
+        .catch((error) => {
+          log.warn({ msg: 'Could not read webhooks', origin: url.origin, ...toReason(error) })
+          return []
+        })
       for (const webhook of due) {
         const delivery = send(webhook).finally(() => deliveries.delete(delivery))
         deliveries.add(delivery)
