@@ -748,7 +748,7 @@ describe('against a node that answers anything', () => {
     test.each(['ftp://secret-0123456789', 'secret-0123456789', ''])(
       'a URL that is none is not repeated: %s',
       (rpcUrl) => {
-        expect(() => connect({ rpcUrl })).toThrow(new TypeError('the RPC’s URL is not http or https'))
+        expect(() => connect({ rpcUrl })).toThrow(new TypeError('invalid RPC URL: expected http or https'))
       },
     )
 
