@@ -96,7 +96,7 @@ export function evaluateHead({ ageMs, isLocal }: { ageMs: number; isLocal: boole
 
 function describeError({ code, details = '', message }: ChainError): Finding {
   const text = details === '' ? message : `${message}: ${details}`
-  if (code !== 'chain_unavailable') return fault(text, MENDS[code] ?? 'See docs/operations.md#watching.')
+  if (code !== 'chain_unavailable') return fault(text, MENDS[code] ?? 'See docs/run/monitoring-and-runbooks.md.')
   const known = explain(details.split(': ').at(-1))
   return fault(
     known === undefined ? text : `the RPC: ${known.text}`,
