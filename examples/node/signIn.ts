@@ -1,8 +1,8 @@
 const SESSION = 'countersign-session'
 
 /**
- * Signs in at the identity provider of `npm run dev`, where a name is enough, and gives the session. Any other provider asks a
- * person, in a browser: there, a script needs the session of somebody who signed in.
+ * Signs in at the identity provider of `npm run dev`, where a name is enough, and returns the session cookie. Other providers need a
+ * browser: copy the session of a user who signed in there.
  */
 export async function signIn(apiBaseUrl: string, name: string): Promise<string> {
   const cookies = new Map<string, string>()
@@ -13,7 +13,7 @@ export async function signIn(apiBaseUrl: string, name: string): Promise<string> 
     for (const line of response.headers.getSetCookie()) {
       const [, key, value] = /^([^=]+)=([^;]*)/.exec(line) ?? []
       if (key === undefined) continue
-      // An empty one takes the cookie away.
+      // An empty value deletes the cookie.
       if (value) cookies.set(key, value)
       else cookies.delete(key)
     }
@@ -22,7 +22,7 @@ export async function signIn(apiBaseUrl: string, name: string): Promise<string> 
     const location = response.headers.get('location')
     if (location === null && url.origin === new URL(apiBaseUrl).origin)
       throw new Error(`no sign-in: ${await response.text()}`)
-    // Without a redirect it is the page of the provider, where one says who one is.
+    // Without a redirect, this is the provider's page that asks for a name.
     url = location === null ? new URL(`?as=${encodeURIComponent(name)}`, url) : new URL(location, url)
   }
   throw new Error('no sign-in: too many redirects')

@@ -1,7 +1,4 @@
-/**
- * The SDK calls the service by the global `fetch`. In a browser that adds the session's cookie and the origin of the page; here it is
- * made to, for calls of the service only.
- */
+/** Adds the session's cookie and an origin to `fetch` for calls of the service, as a browser does. */
 export function useSession(apiBaseUrl: string, session: string): void {
   const plainFetch = globalThis.fetch
   globalThis.fetch = (input, init) => {

@@ -4,8 +4,8 @@ import { generateSiweNonce, parseSiweMessage, validateSiweMessage } from 'viem/s
 import type { Plugin } from 'vite'
 
 /**
- * The server of a sign-in with Ethereum (EIP-4361), inside Vite's: it gives a nonce, and believes a message that has it, is for
- * this host, and is signed by the address that it names. A real server keeps nonces with an expiry, and answers with a session.
+ * A server for sign-in with Ethereum (EIP-4361), inside Vite's. It issues a nonce and accepts a message with that nonce, for this host,
+ * signed by the address in the message. A real server expires nonces and returns a session.
  */
 export function siweServer(): Plugin {
   const nonces = new Set<string>()
@@ -14,7 +14,7 @@ export function siweServer(): Plugin {
     const { message, signature } = JSON.parse(body)
     const fields = parseSiweMessage(message)
     const { address, nonce = '' } = fields
-    // Each nonce counts once, whatever comes of it.
+    // Each nonce is valid once, even if a check fails.
     if (!nonces.delete(nonce) || address === undefined || host === undefined) return undefined
     if (!validateSiweMessage({ message: fields, domain: host, nonce })) return undefined
     return (await verifyMessage({ address, message, signature })) ? address : undefined

@@ -8,7 +8,7 @@ export function Pay() {
   const { user, wallet, ready, error: serviceError, login, logout } = useService()
   const { signAndSend, pending, error, lastResult } = useSign()
 
-  // What the server renders, and the browser first.
+  // The server's render, and the browser's first.
   if (!ready) return <p>Loading…</p>
   if (!user)
     return (

@@ -18,7 +18,7 @@ export const wagmiConfig = createConfig({
   connectors: [
     serviceConnector({
       config: { apiBaseUrl: 'http://localhost:8080', chainId: chain.id, rpcUrl },
-      // Only what the user agreed to. A sign-in need not be shown to anybody later, so no `onSigned` keeps its opening.
+      // No `onSigned`, because nobody needs the opening of a sign-in later.
       onConfirm: (request) => request.kind === 'message' && window.confirm('Sign in to this app?'),
     }),
   ],
