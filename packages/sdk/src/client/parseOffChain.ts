@@ -35,10 +35,10 @@ export type OffChain<Kind extends OffChainKind = OffChainKind> = { digest: Hex }
 const LONE_SURROGATE = /\p{Cs}/u
 
 export function parseMessage(request: SignMessageRequest): OffChain<'message'> {
-  const given: unknown = request?.message
-  const raw = (given as Partial<{ raw: unknown }> | null | undefined)?.raw
-  const isText = typeof given === 'string' && !LONE_SURROGATE.test(given)
-  const message = isText ? toHex(given) : raw instanceof Uint8Array ? toHex(raw) : raw
+  const input: unknown = request?.message
+  const raw = (input as Partial<{ raw: unknown }> | null | undefined)?.raw
+  const isText = typeof input === 'string' && !LONE_SURROGATE.test(input)
+  const message = isText ? toHex(input) : raw instanceof Uint8Array ? toHex(raw) : raw
   if (!isPrefixedHex(message)) throw invalid('invalid_message', 'expected text, or { raw }')
   const content = { message: message.toLowerCase() as Hex }
   return { kind: 'message', digest: hashMessage({ raw: message }), content }
@@ -110,8 +110,8 @@ function toJson(value: unknown): unknown {
   if (typeof value === 'bigint') return String(value)
   if (Array.isArray(value)) return Array.from(value, toJson)
   if (isPlainObject(value)) {
-    const given = Object.entries(value).filter(([, member]) => member !== undefined)
-    return Object.fromEntries(given.map(([name, member]) => [toJson(name), toJson(member)]))
+    const members = Object.entries(value).filter(([, member]) => member !== undefined)
+    return Object.fromEntries(members.map(([name, member]) => [toJson(name), toJson(member)]))
   }
   const isText = typeof value === 'string' && !LONE_SURROGATE.test(value)
   if (isText || typeof value === 'boolean' || Number.isSafeInteger(value)) return value

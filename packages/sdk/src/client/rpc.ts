@@ -45,7 +45,7 @@ function fetchFn(input: string | URL | Request, init?: RequestInit): Promise<Res
 }
 
 /** Sends a read-only request. Rejects only with a `ServiceError`. */
-export async function askRpc<R>(question: () => Promise<R>): Promise<R> {
+export async function callRpc<R>(question: () => Promise<R>): Promise<R> {
   try {
     return await question()
   } catch (error) {
@@ -63,14 +63,14 @@ export function rpcFailed(details: string, cause?: unknown) {
 
 /** A transaction has its chain id, but nonce and fees of another chain would still be wrong. */
 export async function verifyChainId(publicClient: PublicClient, expected: number): Promise<void> {
-  const chainId = await askRpc(() => publicClient.getChainId())
+  const chainId = await callRpc(() => publicClient.getChainId())
   if (chainId === expected) return
   throw createError('rpc_chain_mismatch', 'the RPC serves another chain', { details: `chain ${chainId}` })
 }
 
 /** Whether the RPC has the transaction, mined or pending. */
 export async function isKnown(publicClient: PublicClient, hash: Hex): Promise<boolean> {
-  const found = await askRpc(() => publicClient.request({ method: 'eth_getTransactionByHash', params: [hash] }))
+  const found = await callRpc(() => publicClient.request({ method: 'eth_getTransactionByHash', params: [hash] }))
   return found?.hash === hash
 }
 

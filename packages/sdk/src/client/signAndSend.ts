@@ -3,7 +3,7 @@ import type { PublicClient } from 'viem'
 import { broadcast } from './broadcast.ts'
 import type { Connection } from './connection.ts'
 import type { Call } from './parseSignRequest.ts'
-import { askRpc, isKnown, rpcFailed } from './rpc.ts'
+import { callRpc, isKnown, rpcFailed } from './rpc.ts'
 import { type SendLine, withSendLock } from './sendLock.ts'
 import { signTransaction, type UnsignedTransaction } from './signTransaction.ts'
 import { verifyWallet } from './verifyWallet.ts'
@@ -19,7 +19,7 @@ export async function readNonceAndFees(client: Connection, wallet: Pick<WalletIn
   const { publicClient } = client
   const [nonce, fees] = await Promise.all([
     readNonce(publicClient, wallet, line),
-    askRpc(() => publicClient.estimateFeesPerGas()),
+    callRpc(() => publicClient.estimateFeesPerGas()),
     client.verifyChain(),
   ])
   return { nonce, ...fees }
@@ -31,7 +31,7 @@ export async function readNonceAndFees(client: Connection, wallet: Pick<WalletIn
  */
 async function readNonce(publicClient: PublicClient, { address }: Pick<WalletInfo, 'address'>, { last }: SendLine) {
   for (let retries = 0; ; retries += 1) {
-    const nonce = await askRpc(() => publicClient.getTransactionCount({ address, blockTag: 'pending' }))
+    const nonce = await callRpc(() => publicClient.getTransactionCount({ address, blockTag: 'pending' }))
     if (!isNatural(nonce)) throw rpcFailed(`the nonce is ${nonce}`)
     if (last === undefined || nonce > last.nonce) return nonce
     if (retries === NONCE_RETRIES) {

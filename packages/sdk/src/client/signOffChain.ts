@@ -12,7 +12,7 @@ import {
   type SignTypedDataRequest,
 } from './parseOffChain.ts'
 import { offChainAnswer, type SignOffChainResult, verifyExact, verifyOffChain } from './verifyOffChain.ts'
-import { askForSignature, verifyWallet } from './verifyWallet.ts'
+import { requestSignature, verifyWallet } from './verifyWallet.ts'
 
 export { verifyOpening } from './verifyOffChain.ts'
 
@@ -49,7 +49,7 @@ export async function signAuthorization(
   const call = createCall(client.config.apiBaseUrl)
   const digest = hashAuthorization(body)
   const ask = () => call('POST /sign/authorization', signDigestResponse, { body })
-  const { signature, slug } = await askForSignature(client, { wallet, ask, digest })
+  const { signature, slug } = await requestSignature(client, { wallet, ask, digest })
   await verifyExact({ wallet, digest, signature, slug })
   return { signature, attestationSlug: slug }
 }
@@ -57,15 +57,15 @@ export async function signAuthorization(
 /** Never retries, because each call creates another proof. */
 async function signOffChain(
   client: Connection,
-  asked: OffChain,
+  sent: OffChain,
   options: SignOffChainOptions | undefined,
 ): Promise<SignOffChainResult> {
   const wallet = await prepare(client, options)
   const call = createCall(client.config.apiBaseUrl)
-  const body = { ...asked.content, ...(options?.wallet && { wallet: wallet.address }) } as never
-  const ask = () => call(`POST /sign/${asked.kind}`, offChainAnswer, { body })
-  const answer = await askForSignature(client, { wallet, ask })
-  return verifyOffChain({ wallet, asked, answer })
+  const body = { ...sent.content, ...(options?.wallet && { wallet: wallet.address }) } as never
+  const ask = () => call(`POST /sign/${sent.kind}`, offChainAnswer, { body })
+  const answer = await requestSignature(client, { wallet, ask })
+  return verifyOffChain({ wallet, sent, answer })
 }
 
 async function prepare(client: Connection, { wallet, assertWanted }: SignOffChainOptions = {}): Promise<WalletInfo> {

@@ -2,7 +2,7 @@ import type { Hex, ServiceError, SignResult, TxMetadata, WalletInfo } from '@cou
 import { keccak256, parseSignature, recoverAddress, type Signature, serializeTransaction } from 'viem'
 import type { Connection } from './connection.ts'
 import { createError } from './errors.ts'
-import { askForSignature } from './verifyWallet.ts'
+import { requestSignature } from './verifyWallet.ts'
 
 /** The fields of an unsigned EIP-1559 transaction; its access list is empty. */
 export type UnsignedTransaction = {
@@ -42,7 +42,7 @@ export async function signTransaction(
   const digest = keccak256(serialize(unsigned))
   const request = { digest, txMetadata: toTxMetadata(transaction), ...(isNamed && { wallet: wallet.address }) }
   const ask = () => client.api.signDigest(request)
-  const { signature, slug } = await askForSignature(client, { wallet, ask, digest })
+  const { signature, slug } = await requestSignature(client, { wallet, ask, digest })
   const toRaw = (parts: Signature) => serializeTransaction(unsigned, parts)
   const toSigned = (parts: Signature) => ({ txHash: keccak256(toRaw(parts)), attestationSlug: slug })
   const parts = await verifySignature({ wallet, digest, signature, slug, toSigned })

@@ -27,7 +27,7 @@ export type SignOffChainResult = {
 type VerifyOffChainParameters = {
   wallet: Pick<WalletInfo, 'address'>
   /** With the approvals, if a vault signs. */
-  asked: OffChain & { approvals?: readonly Approval[] }
+  sent: OffChain & { approvals?: readonly Approval[] }
   answer: SignOffChainResponse
 }
 
@@ -35,16 +35,16 @@ type VerifyOffChainParameters = {
 export const offChainAnswer = object({ ...signDigestResponse.members, opening: leaf<Opening>(isPlainObject) })
 
 /** Throws unless the signature is the wallet's over exactly this request, and the opening shows exactly that. */
-export async function verifyOffChain({ wallet, asked, answer }: VerifyOffChainParameters): Promise<SignOffChainResult> {
+export async function verifyOffChain({ wallet, sent, answer }: VerifyOffChainParameters): Promise<SignOffChainResult> {
   const { signature, slug } = answer
-  await verifyExact({ wallet, digest: asked.digest, ...answer })
+  await verifyExact({ wallet, digest: sent.digest, ...answer })
   // Only the salts come from the service.
-  const given = answer.opening as Record<keyof Opening, { salt?: string } | null | undefined>
+  const returned = answer.opening as Record<keyof Opening, { salt?: string } | null | undefined>
   const opening = {
-    content: { salt: given.content?.salt, ...asked },
-    signature: { salt: given.signature?.salt, signature },
+    content: { salt: returned.content?.salt, ...sent },
+    signature: { salt: returned.signature?.salt, signature },
   } as Opening
-  if (!commitOpening(opening) || toSortedJson(given) !== toSortedJson(opening)) throw openingMismatch(slug)
+  if (!commitOpening(opening) || toSortedJson(returned) !== toSortedJson(opening)) throw openingMismatch(slug)
   return { signature, attestationSlug: slug, opening }
 }
 

@@ -7,15 +7,15 @@ import { createError, walletNotReady } from './errors.ts'
  * another user, and the service would sign with that user's key.
  */
 export async function verifyWallet(client: Connection, wallet?: Pick<WalletInfo, 'address'>): Promise<WalletInfo> {
-  const found = await client.api.getWallet()
-  if (found === null) throw walletNotReady()
-  if (wallet && found.address.toLowerCase() !== wallet.address.toLowerCase()) {
-    throw createError('wallet_changed', 'another user is signed in now', { details: found.address })
+  const current = await client.api.getWallet()
+  if (current === null) throw walletNotReady()
+  if (wallet && current.address.toLowerCase() !== wallet.address.toLowerCase()) {
+    throw createError('wallet_changed', 'another user is signed in now', { details: current.address })
   }
-  return found
+  return current
 }
 
-type AskForSignatureParameters<R> = {
+type RequestSignatureParameters<R> = {
   wallet: Pick<WalletInfo, 'address'>
   ask: () => Promise<R>
   /** The service returns the same signature for the same digest. Off-chain requests have none: each call creates another proof. */
@@ -26,21 +26,21 @@ type AskForSignatureParameters<R> = {
  * Retries once if the answer was lost: the service returns the same signature and slug for the same digest. A transaction built again
  * would be a second one, with other fees. Checks the wallet before the retry, because another user may have signed in meanwhile.
  */
-export async function askForSignature<R>(
+export async function requestSignature<R>(
   client: Connection,
-  { wallet, ask, digest }: AskForSignatureParameters<R>,
+  { wallet, ask, digest }: RequestSignatureParameters<R>,
 ): Promise<R> {
-  return ask().catch(async (lost: ServiceError) => {
+  return ask().catch(async (error: ServiceError) => {
     const verify = () => verifyWallet(client, wallet)
     // The service returns this code for another user's wallet.
-    if (lost.code === 'vault_not_found') await verify()
-    if (!digest || !isLost(lost)) throw lost
+    if (error.code === 'vault_not_found') await verify()
+    if (!digest || !isLost(error)) throw error
     return verify()
       .then(ask)
       .catch((cause: ServiceError) => {
-        const { code, message } = cause.code === 'wallet_changed' ? cause : lost
+        const { code, message } = cause.code === 'wallet_changed' ? cause : error
         const details = `it may have been signed, digest ${digest}: look in listTransactions first`
-        throw new ServiceError(code, message, { ...lost, details, cause, retryable: false })
+        throw new ServiceError(code, message, { ...error, details, cause, retryable: false })
       })
   })
 }

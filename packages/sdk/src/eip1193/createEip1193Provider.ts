@@ -3,7 +3,7 @@ import { type EIP1193EventMap, type EIP1193Provider, numberToHex } from 'viem'
 import type { SignedEvent } from '../client/connection.ts'
 import { createError } from '../client/errors.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
-import { askNode, Eip1193Error, eip1193Codes, invalidParams, isUnauthorized, toEip1193Error } from './errors.ts'
+import { callNode, Eip1193Error, eip1193Codes, invalidParams, isUnauthorized, toEip1193Error } from './errors.ts'
 import {
   isObject,
   parsePersonalSign,
@@ -53,21 +53,21 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
   const { chainId } = client.config
   const chainIdHex = numberToHex(chainId)
   const emitter = createEmitter()
-  let known: readonly Hex[] = []
+  let currentAccounts: readonly Hex[] = []
   let isRevoked = false
   let revocations = 0
 
   /** Stores the current account and emits changes. */
   function remember(accounts: readonly Hex[]): Hex[] {
-    const [before, after] = [known[0], accounts[0]]
-    known = accounts
+    const [before, after] = [currentAccounts[0], accounts[0]]
+    currentAccounts = accounts
     if (before === undefined && after !== undefined) emitter.emit('connect', { chainId: chainIdHex })
     if (before !== after) emitter.emit('accountsChanged', [...accounts])
     return [...accounts]
   }
 
   function forget(error: Eip1193Error): void {
-    if (known.length > 0) emitter.emit('disconnect', error as never)
+    if (currentAccounts.length > 0) emitter.emit('disconnect', error as never)
     remember([])
   }
 
@@ -180,7 +180,7 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
     const handle = Object.hasOwn(methods, method) ? methods[method] : undefined
     if (handle !== undefined) return handle(params)
     // Passed to the node as they are.
-    if (READ_METHODS.has(method)) return askNode(() => client.publicClient.request({ method, params } as never))
+    if (READ_METHODS.has(method)) return callNode(() => client.publicClient.request({ method, params } as never))
     const reason = REFUSED_SIGNATURES.get(method)
     const message = `the wallet does not support ${method}${reason === undefined ? '' : `: ${reason}`}`
     const cause = createError('unsupported_method', message)

@@ -1,5 +1,5 @@
 import { ServiceError } from '@countersign/protocol'
-import { askRpc, findRefusal } from '../client/rpc.ts'
+import { callRpc, findRefusal } from '../client/rpc.ts'
 
 /** The provider's own codes, from EIP-1193, EIP-1474, EIP-3326 and JSON-RPC. A node's error keeps its code. */
 export const eip1193Codes = {
@@ -73,8 +73,8 @@ export function toRejection(error: unknown): Eip1193Error {
   return new Eip1193Error(eip1193Codes.transactionRejected, failure.message, { cause: failure.cause })
 }
 
-export async function askNode<R>(question: () => Promise<R>): Promise<R> {
-  return askRpc(question).catch((error: unknown) => {
+export async function callNode<R>(question: () => Promise<R>): Promise<R> {
+  return callRpc(question).catch((error: unknown) => {
     throw toNodeError(error)
   })
 }

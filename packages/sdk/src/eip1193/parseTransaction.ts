@@ -18,9 +18,9 @@ export type RequestedTransaction = {
 
 /** Parses the parameters of `eth_sendTransaction`. */
 export function parseTransaction(params: unknown, chainId: number): RequestedTransaction {
-  const [given] = Array.isArray(params) ? (params as unknown[]) : []
-  if (!isObject(given)) throw invalidParams('expected one transaction')
-  const request = copyMembers(given)
+  const [input] = Array.isArray(params) ? (params as unknown[]) : []
+  if (!isObject(input)) throw invalidParams('expected one transaction')
+  const request = copyMembers(input)
   const type = toQuantity(request, 'type')
   if (type !== undefined && type !== 2n) throw unsupportedTransaction(`type ${request.type} is not that of EIP-1559`)
   const unsupported = findUnsupportedField(request)
@@ -82,12 +82,12 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** Reads every member once, inherited ones too: a getter could return one value to a check and another to the signer. */
-function copyMembers(given: Record<string, unknown>): Record<string, unknown> {
+function copyMembers(input: Record<string, unknown>): Record<string, unknown> {
   const names = new Set<string>()
-  for (let object: object | null = given; object !== null; object = Object.getPrototypeOf(object)) {
+  for (let object: object | null = input; object !== null; object = Object.getPrototypeOf(object)) {
     for (const name of Object.getOwnPropertyNames(object)) names.add(name)
   }
-  return Object.fromEntries([...names].map((name) => [name, given[name]]))
+  return Object.fromEntries([...names].map((name) => [name, input[name]]))
 }
 
 /** A dapp's message or typed data, and the account that should sign it. */
@@ -108,9 +108,9 @@ export function parsePersonalSign(params: unknown): RequestedContent {
 
 /** Parses the parameters of `eth_signTypedData_v4`: the account, then the typed data as an object or JSON. */
 export function parseSignTypedData(params: unknown, chainId: number): RequestedContent {
-  const [from, given] = toList(params)
+  const [from, input] = toList(params)
   if (!isPrefixedHex(from, 20)) throw invalidParams('expected an account and typed data')
-  const typedData = typeof given === 'string' ? parseText(given) : given
+  const typedData = typeof input === 'string' ? parseText(input) : input
   return { from, request: parseTypedData(typedData as SignTypedDataRequest, chainId) }
 }
 

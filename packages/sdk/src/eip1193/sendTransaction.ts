@@ -4,7 +4,7 @@ import { createError } from '../client/errors.ts'
 import type { Call } from '../client/parseSignRequest.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import { signAndSend } from '../client/signAndSend.ts'
-import { askNode, Eip1193Error, eip1193Codes, toRejection } from './errors.ts'
+import { callNode, Eip1193Error, eip1193Codes, toRejection } from './errors.ts'
 import type { RequestedContent, RequestedTransaction } from './parseTransaction.ts'
 
 /** The request that `onConfirm` shows to the user. */
@@ -48,7 +48,7 @@ export async function sendTransaction(
   assertOwn(wallet, requested.from)
   const { call: withoutGas, limits } = requested
   const gas =
-    requested.gas ?? (await askNode(() => client.publicClient.estimateGas({ ...withoutGas, account: wallet.address })))
+    requested.gas ?? (await callNode(() => client.publicClient.estimateGas({ ...withoutGas, account: wallet.address })))
   const call = { ...withoutGas, gas }
   return orReject(async () => {
     // Outside the queue, because a waiting user must not delay other transactions.

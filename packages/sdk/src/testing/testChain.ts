@@ -69,8 +69,13 @@ class RpcFailure extends Error {
 }
 
 /** A chain that mines each transaction at once and runs no code: a call to a contract is a transfer with data. */
-export function createTestChain({ chainId, baseFeePerGas, balances: given, handlers }: TestChainOptions): TestChain {
-  const balances = new Map(given)
+export function createTestChain({
+  chainId,
+  baseFeePerGas,
+  balances: initialBalances,
+  handlers,
+}: TestChainOptions): TestChain {
+  const balances = new Map(initialBalances)
   const nonces = new Map<Hex, number>()
   const transactions: MinedTransaction[] = []
   const blocks: Block[] = []
@@ -107,7 +112,7 @@ export function createTestChain({ chainId, baseFeePerGas, balances: given, handl
     const serialized = raw.toLowerCase() as Hex
     const { transaction, from } = await parseSigned(serialized)
     const hash = keccak256(serialized)
-    if (transactions.some((known) => known.hash === hash)) throw rejected('already known')
+    if (transactions.some((mined) => mined.hash === hash)) throw rejected('already known')
     if (transaction.chainId !== chainId) throw rejected('invalid chain id for signer')
     const { nonce = 0, gas = 0n, value = 0n, data = '0x', to = null } = transaction
     const maxFeePerGas = transaction.maxFeePerGas ?? 0n
@@ -226,8 +231,8 @@ export function createTestChain({ chainId, baseFeePerGas, balances: given, handl
   function feeHistory([count, newest, percentiles]: readonly unknown[]) {
     const last = findBlock(newest)
     if (last === undefined) throw invalidParams('unknown block')
-    const wanted = min(toQuantity(count, 'block count'), MAX_HISTORY)
-    const length = Number(min(wanted, last.number + 1n))
+    const requested = min(toQuantity(count, 'block count'), MAX_HISTORY)
+    const length = Number(min(requested, last.number + 1n))
     const rewards = Array.isArray(percentiles) ? percentiles.map(() => numberToHex(PRIORITY_FEE)) : undefined
     return {
       oldestBlock: numberToHex(last.number + 1n - BigInt(length)),

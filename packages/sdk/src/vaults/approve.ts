@@ -28,13 +28,13 @@ export type ApproveOptions = {
  * const approval = await approve(prepared)
  */
 export async function approve(
-  given: Prepared,
-  { credentials = [], rpId: wanted, signal }: ApproveOptions = {},
+  input: Prepared,
+  { credentials = [], rpId: requestedRpId, signal }: ApproveOptions = {},
 ): Promise<Approval> {
   // Approves the parsed copy.
-  const prepared = parsePrepared(given)
+  const prepared = parsePrepared(input)
   assertInTime(prepared, Date.now())
-  const { rpId, approvers } = findApproversOfPage(prepared.policy, getOrigin(), wanted)
+  const { rpId, approvers } = findApproversOfPage(prepared.policy, getOrigin(), requestedRpId)
   const { address, policyHash, kind, digest, expiresMs } = prepared
   const challenge = computeApprovalChallenge({
     vaultAddress: fromHex(address.slice(2)),
@@ -63,10 +63,10 @@ export async function approve(
 function findApproversOfPage(
   { approvers }: Policy,
   origin: string,
-  wanted: string | undefined,
+  requestedRpId: string | undefined,
 ): { rpId: string; approvers: readonly number[] } {
   const here = [...approvers.entries()].filter(([, { origins }]) => origins.includes(origin))
-  const rpId = wanted ?? here[0]?.[1].rpId
+  const rpId = requestedRpId ?? here[0]?.[1].rpId
   const ofDomain = here.filter(([, approver]) => approver.rpId === rpId).map(([index]) => index)
   if (rpId !== undefined && ofDomain.length > 0) return { rpId, approvers: ofDomain }
   const pages = [...new Set(approvers.flatMap(({ origins }) => origins))]

@@ -91,8 +91,8 @@ export function toDescriptor({
   credentialId,
   transports,
 }: Pick<PasskeyCredential, 'credentialId'> & Partial<PasskeyCredential>): PublicKeyCredentialDescriptor {
-  const known = transports && { transports: [...transports] as AuthenticatorTransport[] }
-  return { type: 'public-key', id: fromBase64Url(credentialId), ...known }
+  const transportsOption = transports && { transports: [...transports] as AuthenticatorTransport[] }
+  return { type: 'public-key', id: fromBase64Url(credentialId), ...transportsOption }
 }
 
 function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {

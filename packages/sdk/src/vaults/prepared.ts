@@ -104,8 +104,8 @@ export function createPrepared(
  * @example
  * const prepared = parsePrepared(await file.text())
  */
-export function parsePrepared(given: unknown): Prepared {
-  const value = typeof given === 'string' ? parseText(given) : given
+export function parsePrepared(input: unknown): Prepared {
+  const value = typeof input === 'string' ? parseText(input) : input
   const { version, address, policy, policyHash, digest, approvals, expiresMs, ...content } = readMembers(
     value,
     { required: MEMBERS },

@@ -4,7 +4,7 @@ import { createCall } from '../client/api.ts'
 import { broadcast } from '../client/broadcast.ts'
 import { createError } from '../client/errors.ts'
 import { type OffChain, parseTypedData } from '../client/parseOffChain.ts'
-import { askRpc, rpcFailed } from '../client/rpc.ts'
+import { callRpc, rpcFailed } from '../client/rpc.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import { withSendLock } from '../client/sendLock.ts'
 import { type SignTransactionReturnType, signTransaction } from '../client/signTransaction.ts'
@@ -33,10 +33,10 @@ export type SignPreparedResult =
  */
 export async function signPrepared(
   client: ServiceClient,
-  given: Prepared,
+  input: Prepared,
   approvals: readonly Approval[] = [],
 ): Promise<SignPreparedResult> {
-  const prepared = parsePrepared(given)
+  const prepared = parsePrepared(input)
   const { kind } = prepared
   const list = toList(prepared, approvals)
   if (kind !== 'transaction') return { kind, ...(await signOffChain(client, prepared, list)) }
@@ -52,10 +52,10 @@ export async function signPrepared(
  */
 export async function sendPrepared(
   client: ServiceClient,
-  given: Prepared,
+  input: Prepared,
   approvals: readonly Approval[] = [],
 ): Promise<SignResult> {
-  const prepared = parsePrepared(given)
+  const prepared = parsePrepared(input)
   if (prepared.kind !== 'transaction') {
     throw createError('invalid_request', 'only a transaction can be sent', { details: `it is a ${prepared.kind}` })
   }
@@ -97,7 +97,7 @@ async function signPreparedTransaction(
   }
   const blockTag = 'pending'
   const [next] = await Promise.all([
-    askRpc(() => client.publicClient.getTransactionCount({ address, blockTag })),
+    callRpc(() => client.publicClient.getTransactionCount({ address, blockTag })),
     client.verifyChain(),
   ])
   if (!isNatural(next)) throw rpcFailed(`the nonce is ${next}`)
@@ -127,6 +127,6 @@ async function signOffChain(
   const call = createCall(client.config.apiBaseUrl)
   const body = { ...content, wallet, approvals } as never
   const answer = await call(`POST /sign/${kind}`, offChainAnswer, { body })
-  const asked = { kind, digest, content, approvals } as OffChain & { approvals: readonly Approval[] }
-  return verifyOffChain({ wallet: prepared, asked, answer })
+  const sent = { kind, digest, content, approvals } as OffChain & { approvals: readonly Approval[] }
+  return verifyOffChain({ wallet: prepared, sent, answer })
 }

@@ -40,8 +40,8 @@ export class VaultClient extends ServiceClient {
     this.config = Object.freeze({ ...client.config, wallet })
     // Read each time, because another user may have signed in.
     const getWallet = async () => {
-      const found = await findVaultInfo(client, wallet)
-      if (found) return toWalletInfo(found)
+      const info = await findVaultInfo(client, wallet)
+      if (info) return toWalletInfo(info)
       throw createVaultError('vault_not_found', 'the user has no such vault', { details: wallet })
     }
     this.api = {

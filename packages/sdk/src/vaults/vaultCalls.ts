@@ -47,11 +47,11 @@ export async function createVault(
   { address }: CreateVaultOptions = {},
 ): Promise<Vault> {
   // Throws `vault_policy_malformed` before anything is sent.
-  const wanted = createPolicy(policy)
+  const canonicalPolicy = createPolicy(policy)
   const call = createCall(config.apiBaseUrl)
-  const created = (await call('POST /vaults', vault, { body: { policy: wanted, address } })) as Vault
+  const created = (await call('POST /vaults', vault, { body: { policy: canonicalPolicy, address } })) as Vault
   const isOfAddress = address === undefined || created.address === address.toLowerCase()
-  if (isOfAddress && created.policyHash === toPolicyHash(wanted)) return created
+  if (isOfAddress && created.policyHash === toPolicyHash(canonicalPolicy)) return created
   const details = `it has policy ${created.policyHash} and address ${created.address}`
   throw createVaultError('vault_mismatch', 'the service returned another vault', { details })
 }

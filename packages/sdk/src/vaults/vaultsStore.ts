@@ -32,16 +32,16 @@ const NOTHING: VaultsState = { vaults: null, loading: false, error: null }
 /** The state of `useVaults`, without React. */
 export function createVaultsStore(client: ServiceClient): VaultsStore {
   const store = createStore(NOTHING)
-  let shown: string | null = null
+  let shownUserId: string | null = null
   /** The read whose answer counts. */
   let current: object | undefined
 
   async function refresh(): Promise<void> {
-    if (shown === null) return
+    if (shownUserId === null) return
     const reading = {}
     current = reading
     store.set({ loading: true })
-    const change = await readVaults(client, shown).then(
+    const change = await readVaults(client, shownUserId).then(
       (vaults) => ({ vaults, error: null }),
       (error: unknown) => ({ error: toServiceError(error) }),
     )
@@ -51,21 +51,21 @@ export function createVaultsStore(client: ServiceClient): VaultsStore {
   return {
     ...store,
     show(userId) {
-      if (userId === shown) return
-      shown = userId
+      if (userId === shownUserId) return
+      shownUserId = userId
       current = undefined
       store.set(NOTHING)
       void refresh()
     },
     refresh,
     async create(policy, options) {
-      const owner = shown
+      const owner = shownUserId
       await verifyUser(client, owner)
       const vault = await createVault(client, policy, options)
       // The key derives from the session's user, and the answer doesn't name that user.
       await verifyUser(client, owner)
       // A pending read may not include it.
-      if (owner === shown) await refresh()
+      if (owner === shownUserId) await refresh()
       return vault
     },
   }
