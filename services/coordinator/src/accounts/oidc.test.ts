@@ -279,11 +279,11 @@ describe('what the provider answers instead of a code', () => {
   })
 
   test.each([
-    ['invalid_scope', 'oauth_refused', 'the provider answered invalid_scope'],
-    ['login_required', 'oauth_refused', 'the provider answered login_required'],
+    ['invalid_scope', 'oauth_refused', 'the provider returned invalid_scope'],
+    ['login_required', 'oauth_refused', 'the provider returned login_required'],
     ['canary-invented', 'oauth_refused', undefined],
-    ['server_error', 'provider_unavailable', 'the provider answered server_error'],
-    ['temporarily_unavailable', 'provider_unavailable', 'the provider answered temporarily_unavailable'],
+    ['server_error', 'provider_unavailable', 'the provider returned server_error'],
+    ['temporarily_unavailable', 'provider_unavailable', 'the provider returned temporarily_unavailable'],
   ])('%s is %s', async (error, code, details) => {
     await expectFailed(answer(error), code)
     await expect(answer(error)).rejects.toMatchObject({ details })

@@ -206,7 +206,7 @@ async function exchange(run: () => Promise<ProviderUser>): Promise<ProviderUser 
     if (isOutage(error)) throw unavailable()
     // The operator's to mend, and no word about this user: the secret has expired, or is another.
     if (error instanceof client.ResponseBodyError && CLIENT_REFUSALS.includes(error.error)) {
-      throw unavailable(`the provider answered ${error.error}`)
+      throw unavailable(`the provider returned ${error.error}`)
     }
     throw error instanceof CoordinatorError ? error : failed()
   }
@@ -259,9 +259,9 @@ const OUTAGES = ['server_error', 'temporarily_unavailable']
 export function evaluateRefusal(error: string): 'cancelled' {
   if (CANCELLATIONS.includes(error)) return 'cancelled'
   if (OUTAGES.includes(error)) {
-    const details = `the provider answered ${error}`
+    const details = `the provider returned ${error}`
     throw new CoordinatorError('provider_unavailable', 'the provider cannot serve', { details })
   }
-  const details = REFUSALS.includes(error) ? `the provider answered ${error}` : undefined
+  const details = REFUSALS.includes(error) ? `the provider returned ${error}` : undefined
   throw new CoordinatorError('oauth_refused', 'the provider refused', details === undefined ? {} : { details })
 }

@@ -123,7 +123,7 @@ describe('a provider that fails', () => {
     test.google.isDown = true
     await user.get('/auth/google?canary', { 'x-request-id': 'd' })
     expect(linesOf(test)).toEqual([
-      { ...line, requestId: 'a', code: 'oauth_refused', reason: 'the provider answered invalid_scope' },
+      { ...line, requestId: 'a', code: 'oauth_refused', reason: 'the provider returned invalid_scope' },
       { ...line, requestId: 'b', code: 'oauth_refused', reason: 'the provider refused' },
       { ...line, requestId: 'c', code: 'provider_unavailable', reason: 'no keys' },
       { ...line, requestId: 'd', code: 'provider_unavailable', reason: 'the provider cannot be reached' },

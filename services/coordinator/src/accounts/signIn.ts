@@ -199,6 +199,6 @@ export function toUnfinished(returnTo: string, outcome: 'cancelled' | 'failed'):
   return url.href
 }
 
-function invalid(details = 'return_to is not a page on an allowed origin') {
+function invalid(details = 'invalid return_to: expected a page on an allowed origin') {
   return new CoordinatorError('invalid_request', 'invalid return_to', { details })
 }

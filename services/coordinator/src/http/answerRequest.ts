@@ -77,5 +77,5 @@ export function createAnswerRequest({ guards, origins, isMock, route, onError }:
 }
 
 function unreadable() {
-  return new CoordinatorError('invalid_request', 'unreadable', { details: 'the target or the host cannot be read' })
+  return new CoordinatorError('invalid_request', 'unreadable', { details: 'invalid request target or Host header' })
 }

@@ -23,32 +23,34 @@ const words = (description: string): JsonSchema => ({ description })
 const toReference = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
 
 const ofWallet: SchemaWords = {
-  wallet: words('Which of the user’s wallets signs: a vault or their own; without it their own.'),
-  approvals: words('For a vault whose rule asks for some.'),
+  wallet: words(
+    'Address of the wallet that signs: the user’s wallet or one of their vaults. Default: the user’s wallet.',
+  ),
+  approvals: words('Passkey approvals, if the vault’s rule requires them.'),
 }
-const ofSignature: SchemaWords = { signature: words('r ‖ s ‖ v, with a low s and v = 27 or 28.') }
+const ofSignature: SchemaWords = { signature: words('r ‖ s ‖ v, with low s and v = 27 or 28.') }
 const ofTypedData: SchemaWords = {
   '': words('EIP-712. Integers are decimal strings, hex, or numbers within 2^53.'),
   types: { additionalProperties: toJsonSchema(list(typedDataMember), { findReference: () => undefined }) },
 }
-const ofMode: SchemaWords = { mode: words('Only where the silicon is simulated.') }
+const ofMode: SchemaWords = { mode: words('Only present if the hardware is simulated.') }
 const empty = object({})
 
-/** The schemas that have a name in the document, with what only the document says of them. */
+/** Named schemas of the document, with descriptions that only the document needs. */
 const components: Readonly<Record<string, readonly [schema: Schema, words?: SchemaWords]>> = {
   Problem: [
     problem,
     {
-      '': words('RFC 9457. `code` is stable; /docs/errors says what to do about each.'),
+      '': words('RFC 9457. `code` is stable; /docs/errors explains each code.'),
       code: { enum: Object.keys(errorCodes) },
     },
   ],
   PolicyRefusal: [
     policyRefusal,
     {
-      '': words('Only for `policy_refused`.'),
-      reasons: words('Of the request as a whole.'),
-      nearest: words('Index of the rule with the fewest reasons and the highest limit.'),
+      '': words('Only present with `policy_refused`.'),
+      reasons: words('Reasons that apply to the whole request.'),
+      nearest: words('Index of the rule with the fewest reasons, then the highest limit.'),
     },
   ],
   LoginProviders: [endpoints['GET /auth'].response],
@@ -62,9 +64,9 @@ const components: Readonly<Record<string, readonly [schema: Schema, words?: Sche
   WalletInfo: [
     endpoints['GET /wallet/me'].response,
     {
-      provenance: words('The witness of provisioning; it never changes.'),
-      'provenance.entropyHash': words('SHA-256 of the sample drawn when the wallet was made.'),
-      'provenance.entropySig': words('The source’s signature over that sample: Ed25519, or BLS of a beacon.'),
+      provenance: words('Entropy sample of the wallet’s creation. Never changes.'),
+      'provenance.entropyHash': words('SHA-256 of the sample.'),
+      'provenance.entropySig': words('The source’s signature over the sample: Ed25519, or BLS for a beacon.'),
     },
   ],
   TransactionList: [
@@ -72,13 +74,13 @@ const components: Readonly<Record<string, readonly [schema: Schema, words?: Sche
     {
       ...Object.fromEntries(
         [0, 1, 2].flatMap((form) => [
-          [`transactions[].${form}.status`, words('Of its proof.')],
-          [`transactions[].${form}.walletAddress`, words('Only where a vault signed.')],
+          [`transactions[].${form}.status`, words('Status of the proof.')],
+          [`transactions[].${form}.walletAddress`, words('Only present if a vault signed.')],
         ]),
       ),
-      'transactions[].0.data': words('At most the first 68 bytes.'),
+      'transactions[].0.data': words('Up to the first 68 bytes.'),
       'transactions[].2.kind': { pattern: undefined, enum: ['off-chain', 'address'] },
-      nextCursor: words('For the next page; null on the last.'),
+      nextCursor: words('Cursor of the next page; null on the last page.'),
     },
   ],
   VaultList: [endpoints['GET /vaults'].response],
@@ -87,7 +89,7 @@ const components: Readonly<Record<string, readonly [schema: Schema, words?: Sche
     policy,
     {
       '': {
-        description: 'The rules of a vault, each list in its order: `packages/policy/spec/policy-v1.md`.',
+        description: 'The rules of a vault, with sorted lists. See `packages/policy/spec/policy-v1.md`.',
         properties: { version: { type: 'number', enum: [1] } },
         required: ['version'],
       },
@@ -95,24 +97,24 @@ const components: Readonly<Record<string, readonly [schema: Schema, words?: Sche
   ],
   CreateVaultRequest: [
     endpoints['POST /vaults'].request,
-    { address: words('Of a vault that was made before, which the service may have lost since.') },
+    { address: words('Restores an existing vault with this address.') },
   ],
   SignDigestResponse: [endpoints['POST /sign/digest'].response, ofSignature],
   SignDigestRequest: [
     endpoints['POST /sign/digest'].request,
-    { digest: words('keccak256 of the unsigned transaction that txMetadata describes.'), ...ofWallet },
+    { digest: words('keccak256 of the unsigned transaction in txMetadata.'), ...ofWallet },
   ],
   TxMetadata: [
     txMetadata,
     {
-      '': words('An EIP-1559 transaction with an empty access list; amounts are decimal strings in wei.'),
+      '': words('An EIP-1559 transaction without an access list. Amounts are decimal strings in wei.'),
     },
   ],
   Approval: [
     approval,
     {
-      '': words('A WebAuthn assertion over the challenge of one signature; bytes in hex.'),
-      approver: words('Index among the policy’s approvers; the list is by ascending index.'),
+      '': words('A WebAuthn assertion over the challenge of one signature. Bytes are in hex.'),
+      approver: words('Index in the policy’s approvers. Sort the list by it.'),
       signature: words('ES256, in DER.'),
     },
   ],
@@ -121,21 +123,21 @@ const components: Readonly<Record<string, readonly [schema: Schema, words?: Sche
     shownOpening,
     {
       '': words(
-        'What opens the commitment of the proof. The service does not keep it: without it nothing can show what was signed.',
+        'The opening of the proof’s commitment. Store it: the service does not, and nobody can show what was signed without it.',
       ),
     },
   ],
   TypedData: [typedData, ofTypedData],
   SignMessageRequest: [
     endpoints['POST /sign/message'].request,
-    { message: words('The bytes of the message, signed as EIP-191 has it.'), ...ofWallet },
+    { message: words('The message’s bytes, signed with EIP-191.'), ...ofWallet },
   ],
   SignTypedDataRequest: [endpoints['POST /sign/typed-data'].request, { ...ofTypedData, ...ofWallet }],
   SignAuthorizationRequest: [
     endpoints['POST /sign/authorization'].request,
     {
       chainId: { minimum: 1 },
-      address: words('The code that the wallet delegates to; the operator lists what is allowed.'),
+      address: words('The contract to delegate to. The operator lists the allowed addresses.'),
     },
   ],
   AttestResponse: [endpoints['POST /wallet/attest'].response],
@@ -143,13 +145,13 @@ const components: Readonly<Record<string, readonly [schema: Schema, words?: Sche
     endpoints['GET /proof/:slug'].response,
     {
       kind: {
-        description: 'Only where it is not a transaction.',
+        description: 'Absent for transactions.',
         enum: ['authorization', 'off-chain', 'address'],
       },
       txHash: words(
-        'What the event names: the transaction’s hash, that of the signed authorization, the commitment, or the hash of what is stated about an address.',
+        'The hash in the event: of the transaction, the signed authorization or the address statement, or the commitment.',
       ),
-      chainId: words('0 for a signature that is off the chain, and for an address.'),
+      chainId: words('0 for off-chain signatures and addresses.'),
       kmsQuoteVerified: words('Whether this service verified the quote. Verify it yourself.'),
       receipt: {
         anyOf: [toReference('AttestationReceiptV1'), toReference('AttestationReceiptV2'), { type: 'null' }],
@@ -160,9 +162,9 @@ const components: Readonly<Record<string, readonly [schema: Schema, words?: Sche
   LogInfo: [
     logInfo,
     {
-      hash: words('SHA-256 of the origin: its parts are at `/log/<hash>`.'),
+      hash: words('SHA-256 of the origin, for paths under `/log/<hash>`.'),
       key: words('The verifier key, `name+id+key`.'),
-      size: words('Of the newest cosigned checkpoint; 0 before the first.'),
+      size: words('Size of the newest cosigned checkpoint; 0 before the first.'),
     },
   ],
   Health: [endpoints['GET /health'].response, ofMode],
@@ -170,14 +172,14 @@ const components: Readonly<Record<string, readonly [schema: Schema, words?: Sche
     endpoints['GET /health/ready'].response,
     {
       ...ofMode,
-      missing: words('What does not answer, while the rest is enough: `witness NAME`, `log ORIGIN`.'),
+      missing: words('Witnesses and logs that don’t respond, although enough others do: `witness NAME`, `log ORIGIN`.'),
     },
   ],
   CoordinatorAttestation: [
     endpoints['GET /health/attestation'].response,
     {
       signature: words('Ed25519 by publicKey over "countersign/health-nonce/v1", a zero byte, and the nonce.'),
-      webhookKeys: words('Only where there are webhooks: the keys that sign them. Null while they are not known.'),
+      webhookKeys: words('Only present with webhooks: the keys that sign them. Null until the service knows them.'),
       'webhookKeys[].key': words('An Ed25519 key, `whpk_` and base64.'),
       'webhookKeys[].signature': words(
         'Ed25519 by publicKey over "countersign/webhook-key/v1", a zero byte, and the 32 bytes of the key.',
@@ -186,7 +188,7 @@ const components: Readonly<Record<string, readonly [schema: Schema, words?: Sche
   ],
 }
 
-/** Copies of a schema, such as an optional one, share its members. */
+/** Copies of a schema, such as optional ones, share its members. */
 const toKey = (schema: Schema): unknown => schema.members ?? schema
 const names = new Map(Object.entries(components).map(([name, [schema]]) => [toKey(schema), name]))
 
@@ -195,7 +197,7 @@ function findReference(schema: Schema): JsonSchema | undefined {
   return name === undefined ? undefined : toReference(name)
 }
 
-/** Of `@countersign/receipt`, which declares them with the other blocks. */
+/** For schemas of `@countersign/receipt`. */
 function toReceiptSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...json } = z.toJSONSchema(schema)
   return json
@@ -216,7 +218,7 @@ function toParameters(path: string, { parameters = {} }: RouteWords, { query, he
   )
 }
 
-/** Calls without a body of their own take an empty one. */
+/** POST calls without a request schema accept an empty object. */
 function toBody({ request, form }: Shapes) {
   if (form === undefined) return { required: request !== undefined, content: toJsonContent(request ?? empty) }
   const schema = { ...toJsonSchema(form, { findReference }), additionalProperties: {} }
@@ -239,7 +241,7 @@ function toBytes(type: string): { schema: JsonSchema } {
   return { schema: { type: 'string', ...(!type.startsWith('text/') && { format: 'binary' }) } }
 }
 
-/** By status, each with its codes; with the failures that any call can meet. */
+/** Error codes by status, including those that any call can return. */
 function toFailures({ failures, hasPages }: RouteWords) {
   const content = {
     'application/problem+json': { schema: toReference('Problem') },
@@ -279,7 +281,7 @@ export function createDocument(about: { publicUrl: string; version: string; sess
     info: {
       title: 'Countersign',
       version: about.version,
-      description: 'Wallets whose every signature comes with a public proof. This interface only grows.',
+      description: 'Wallets with a public proof for every signature. Changes to this API are backward compatible.',
       license: { name: 'AGPL-3.0-only' },
     },
     servers: [{ url: about.publicUrl }],

@@ -6,7 +6,7 @@ h2{margin-top:2.5rem;font-size:1.1rem}code,pre{font:14px/1.45 ui-monospace,monos
 table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.3rem .6rem .3rem 0;border-bottom:1px solid #8884}
 .method{font-weight:700;text-transform:uppercase}a{color:inherit}`
 
-/** The page runs no script and loads nothing; its one style is named by hash. */
+/** The page runs no script and loads nothing. A hash allows its only style. */
 export const DOCS_CSP = [
   "default-src 'none'",
   `style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`,
@@ -86,14 +86,14 @@ export function renderMissingSite(): string {
   return renderPage('Countersign', body)
 }
 
-/** `GET /docs/errors`, where the documentation site is not built: where the `type` of every problem points. */
+/** `GET /docs/errors` if the documentation site is not built. The `type` of every problem links to it. */
 export function renderErrorsPage(title: string): string {
   const entries = Object.entries(errorCodes).map(([code, { status, retryable, title, advice }]) => {
-    const can = retryable ? 'The same call may succeed later.' : 'The same call will fail again.'
+    const can = retryable ? 'You can retry the same call.' : 'The same call will fail again.'
     return `<h2 id="${code}"><code>${code}</code> · ${status}</h2><p>${escapeHtml(title)}. ${escapeHtml(advice)} ${can}</p>`
   })
   const intro =
-    '<p>Every failure is <code>application/problem+json</code> with one of these codes. <a href="/docs/api">API</a></p>'
+    '<p>Failures are <code>application/problem+json</code> with one of these codes. <a href="/docs/api">API</a></p>'
   return renderPage(`${title}: errors`, ['<h1>Error codes</h1>', intro, ...entries].join('\n'))
 }
 
@@ -101,7 +101,7 @@ function renderOperation(method: string, path: string, operation: Operation): st
   const { summary, description = '', security, parameters = [], requestBody, responses } = operation
   const parts = [
     `<h2 id="${escapeHtml(`${method}-${path}`)}"><span class="method">${escapeHtml(method)}</span> <code>${escapeHtml(path)}</code></h2>`,
-    `<p>${renderWords(`${summary}. ${description}`)}${security === undefined ? '' : ' Needs a session.'}</p>`,
+    `<p>${renderWords(`${summary}. ${description}`)}${security === undefined ? '' : ' Requires a session.'}</p>`,
   ]
   if (parameters.length > 0) {
     const rows = parameters.map((parameter) => [
@@ -144,7 +144,7 @@ function renderTable(head: readonly string[], rows: readonly (readonly string[])
   return `<div class="scroll"><table><thead><tr>${cells('th', head)}</tr></thead><tbody>${body}</tbody></table></div>`
 }
 
-/** A page of its own, to be sent with `DOCS_CSP`. */
+/** A complete page. Send it with `DOCS_CSP`. */
 export function renderPage(title: string, body: string): string {
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${escapeHtml(title)}</title>
 <meta name="viewport" content="width=device-width"><style>${STYLE}</style></head><body><main>

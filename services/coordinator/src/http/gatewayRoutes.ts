@@ -27,7 +27,9 @@ export function registerGatewayRoutes(handlers: Handlers, { getBlock, limiters }
     )
     for (const [name, value] of Object.entries(headers)) c.header(name, value)
     if (status === 400) {
-      throw new CoordinatorError('invalid_request', 'invalid CID', { details: 'not a CID of a block of this service' })
+      throw new CoordinatorError('invalid_request', 'invalid CID', {
+        details: 'invalid CID: expected CIDv1, raw, sha2-256, base32',
+      })
     }
     if (status === 404) throw new CoordinatorError('not_found', 'the block is not here')
     if (status === 406) throw new CoordinatorError('not_acceptable', 'no format that is asked for can be given')

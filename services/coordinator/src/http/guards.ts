@@ -69,7 +69,7 @@ export function createGuards(deps: {
       }
       // RFC 9112 §3.2: a proxy in between may have read the other one.
       if (isNamedTwice(incoming.rawHeaders, 'host')) {
-        throw new CoordinatorError('invalid_request', 'two hosts', { details: 'there is more than one Host' })
+        throw new CoordinatorError('invalid_request', 'two hosts', { details: 'expected one Host header' })
       }
       if (method === 'OPTIONS') return
       if (method === 'GET' || method === 'HEAD' || isProviderForm(path)) {

@@ -63,7 +63,7 @@ export function toOffChain(content: OffChainContent, limits: ChainLimits): SignC
   const digest = toPrefixedHex(translated(() => hashContent(content)))
   const chain = findContentChain(content)
   if (chain === 'any' && limits.isChainRequired) {
-    const details = 'contracts of every chain may take the signature: the signed content names no chain'
+    const details = 'the content names no chain, so contracts on every chain could accept the signature'
     throw new CoordinatorError('chain_not_allowed', 'the service does not sign for every chain', { details })
   }
   if (typeof chain === 'bigint') assertChainAllowed(chain, limits)

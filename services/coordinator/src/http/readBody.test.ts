@@ -63,7 +63,7 @@ test.each([
 ])('two members of one name are refused: %s', async (text) => {
   await expect(readJsonBody(toRequest(text))).rejects.toMatchObject({
     code: 'invalid_json',
-    details: 'a member is given twice',
+    details: 'duplicate member',
   })
 })
 

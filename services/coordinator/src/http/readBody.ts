@@ -31,7 +31,7 @@ export async function readJsonBody(
   } catch (error) {
     // What the caller showed somebody may be the first of the two, and what is signed the last.
     const isTwice = error instanceof ServiceError && error.code === 'json_duplicate_member'
-    const options = isTwice ? { details: 'a member is given twice' } : {}
+    const options = isTwice ? { details: 'duplicate member' } : {}
     throw new CoordinatorError('invalid_json', 'the body is not JSON', options)
   }
 }

@@ -1,26 +1,25 @@
 import { type Endpoint, MAX_RETURN_TO_LENGTH } from '@countersign/protocol'
 import type { CoordinatorErrorCode } from '../errors.ts'
 
-/* The routes in words, as /openapi.json and /docs/api have them. Their shapes are those of the protocol, by the same names. */
+/* The text of each route in /openapi.json and /docs/api. The protocol's `endpoints` have the shapes, under the same names. */
 
-/** What the document says of a route. */
 export type RouteWords = {
   summary: string
   description?: string
   needsSession?: true
-  /** Of the parameters in path, query and headers: words or an example for each. */
+  /** Descriptions and examples of path, query and header parameters. */
   parameters?: Readonly<Record<string, { description?: string; example?: string }>>
-  /** By status, what is answered where nothing failed. The first has the body. */
+  /** Successful responses by status. Only the first has a body. */
   answers: Readonly<Record<number, string>>
-  /** Media types of that body, if it is not the JSON of the protocol's schema. */
+  /** Media types of that body, unless it is JSON with the protocol's schema. */
   types?: readonly string[]
-  /** Besides those that any call can meet. */
+  /** In addition to the codes that any call can return. */
   failures: readonly CoordinatorErrorCode[]
-  /** Whether browsers get their failures as pages. */
+  /** Whether browsers get an HTML page for failures. */
   hasPages?: true
 }
 
-/** Routes that are not part of the protocol: parts of logs, whose paths have several segments, and what the service says about itself. */
+/** Routes outside the protocol: log tiles, whose paths have several segments, and the documentation. */
 type OtherRoute =
   | 'GET /log/:hash/tile/:path{.+}'
   | 'GET /'
@@ -57,47 +56,48 @@ const vault: Codes = ['vault_not_found', 'policy_refused', 'approvals_missing', 
 const proof: Codes = ['proof_not_found', 'rate_limited', 'database_unavailable', 'receipt_unavailable']
 const log: Codes = ['not_found', 'rate_limited', 'database_unavailable']
 const offChain =
-  'Each call is a new signature with a proof of its own. Public are a commitment, and that the wallet signed at this time; content and signature are not, and the service keeps neither. The opening is answered once: an answer that is lost leaves a proof that nobody can open.'
-const opened = { 200: 'The signature, the slug of its proof, and what opens its commitment' }
-const unchanged = { 304: 'Unchanged since the ETag that was sent' }
+  'Each call creates a new signature with its own proof. The proof shows publicly that the wallet signed something at this time, and a commitment to the content. Content and signature stay private, and the service stores neither. The service returns the opening once: if the response is lost, nobody can open the proof.'
+const opened = { 200: 'The signature, the slug of its proof, and the opening of its commitment' }
+const unchanged = { 304: 'Not modified since the given ETag' }
 const provider = { provider: { example: 'google' } }
 const hash = { description: 'SHA-256 of the origin, in lower-case hex.' }
 
 export const routes: Readonly<Record<RouteName, RouteWords>> = {
   'GET /': {
     summary: 'Redirects to the documentation',
-    answers: { 302: 'To /docs' },
+    answers: { 302: 'Redirect to /docs' },
     failures: ['origin_not_allowed'],
   },
   'GET /auth': {
-    summary: 'The ways to sign in',
-    description: 'Redirects a browser that prefers `text/html` to the sign-in of the first provider, with the query.',
-    answers: { 200: 'The identity providers', 302: 'To the sign-in of the first provider, for a browser' },
+    summary: 'List the identity providers',
+    description:
+      'If the caller prefers `text/html`, redirects to the sign-in of the first provider and keeps the query.',
+    answers: { 200: 'The identity providers', 302: 'Redirect to the sign-in of the first provider, for browsers' },
     failures: ['rate_limited'],
   },
   'GET /auth/me': {
-    summary: 'The user who is signed in',
+    summary: 'Get the signed-in user',
     needsSession: true,
     answers: { 200: 'The user' },
     failures: session,
   },
   'POST /auth/logout': {
-    summary: 'Ends the session',
+    summary: 'Sign out',
     needsSession: true,
-    answers: { 200: 'The session is over and its cookie cleared' },
+    answers: { 200: 'The session has ended and its cookie is cleared' },
     failures: [...session, ...post],
   },
   'GET /auth/:provider': {
-    summary: 'Starts a sign-in',
+    summary: 'Start a sign-in',
     description:
-      'Reached by full-page navigation; redirects to the identity provider. After a sign-out the provider is told to ask who it is.',
+      'Navigate the whole page here. The service redirects to the identity provider. After a sign-out, it makes the provider ask for the account.',
     parameters: {
       ...provider,
       return_to: {
-        description: `A page on an allowed origin to return to, of at most ${MAX_RETURN_TO_LENGTH} characters.`,
+        description: `Page on an allowed origin to return to, up to ${MAX_RETURN_TO_LENGTH} characters.`,
       },
     },
-    answers: { 302: 'To the identity provider, with a login cookie.' },
+    answers: { 302: 'Redirect to the identity provider, with a login cookie' },
     failures: [
       'invalid_request',
       'origin_not_allowed',
@@ -109,11 +109,11 @@ export const routes: Readonly<Record<RouteName, RouteWords>> = {
     hasPages: true,
   },
   'GET /auth/:provider/callback': {
-    summary: 'Finishes a sign-in',
-    description: 'The identity provider sends the browser here.',
+    summary: 'Complete a sign-in',
+    description: 'The identity provider redirects the browser here.',
     parameters: provider,
     answers: {
-      302: 'Back to the app, with the session cookie; or with `sign_in=cancelled` in its query, if the user gave up.',
+      302: 'Redirect to the app with the session cookie, or with `sign_in=cancelled` in the query if the user cancelled',
     },
     failures: [
       'origin_not_allowed',
@@ -131,10 +131,10 @@ export const routes: Readonly<Record<RouteName, RouteWords>> = {
     hasPages: true,
   },
   'POST /auth/:provider/form': {
-    summary: 'Takes the answer of a provider that posts a form',
-    description: 'Any page may lead a browser here: it only leads on to the callback, which decides.',
+    summary: 'Receive the form of a provider with `form_post`',
+    description: 'Accepts any origin, because it only redirects to the callback, which makes all checks.',
     parameters: provider,
-    answers: { 303: 'To the callback, with what it reads of the form.' },
+    answers: { 303: 'Redirect to the callback with the known fields of the form' },
     failures: [
       'origin_not_allowed',
       'invalid_request',
@@ -145,44 +145,44 @@ export const routes: Readonly<Record<RouteName, RouteWords>> = {
     ],
   },
   'GET /wallet/me': {
-    summary: 'The user’s wallet',
+    summary: 'Get the user’s wallet',
     needsSession: true,
     answers: { 200: 'The wallet' },
     failures: [...session, 'wallet_not_found'],
   },
   'GET /wallet/transactions': {
-    summary: 'What the user has signed, newest first',
+    summary: 'List what the user signed, newest first',
     needsSession: true,
     parameters: {
-      limit: { description: '1 to 100; 20 if it is not given.' },
-      cursor: { description: '`nextCursor` of the page before.' },
+      limit: { description: '1 to 100. Default: 20.' },
+      cursor: { description: '`nextCursor` of the previous page.' },
     },
-    answers: { 200: 'A page of the list; empty for a user without a wallet' },
+    answers: { 200: 'A page of the list, empty if the user has no wallet' },
     failures: [...session, 'invalid_request'],
   },
   'POST /wallet/provision': {
-    summary: 'Makes the user’s wallet',
-    description: 'Idempotent: asked again, it answers the same.',
+    summary: 'Create the user’s wallet',
+    description: 'Idempotent: a repeated call returns the same wallet.',
     needsSession: true,
     answers: { 200: 'The wallet' },
     failures: [...session, ...post, 'entropy_unavailable'],
   },
   'POST /wallet/attest': {
-    summary: 'States whose the wallet’s address is',
+    summary: 'Attest the owner of the wallet’s address',
     description:
-      'A proof, without any signature of the wallet, that its address belongs to this enclave. One for each wallet: asked again, it answers the same.',
+      'Creates a proof that the address belongs to this enclave, without a signature by the wallet. Each wallet has one: a repeated call returns the same slug.',
     needsSession: true,
     answers: { 200: 'The slug of the proof' },
     failures: [...session, ...post, ...signing],
   },
   'GET /vaults': {
-    summary: 'The user’s vaults, oldest first',
+    summary: 'List the user’s vaults, oldest first',
     needsSession: true,
     answers: { 200: 'The vaults' },
     failures: [...session, ...deriving],
   },
   'POST /vaults': {
-    summary: 'Makes a vault',
+    summary: 'Create a vault',
     description:
       'Derives the address from the policy, which can never change. Addresses in the policy may have an EIP-55 checksum, and its lists any order: the response has the policy in canonical form. The service responds after it has read the policy back from IPFS. Keep a copy of the policy: without it the key is lost. Idempotent: the same policy returns the same vault. A user can have 100 vaults. To restore a vault, send its `address` too: the limit and the checks for new rules then don’t apply.',
     needsSession: true,
@@ -198,18 +198,19 @@ export const routes: Readonly<Record<RouteName, RouteWords>> = {
     ],
   },
   'POST /vaults/:address/attest': {
-    summary: 'States which rules the address of a vault belongs to',
-    description: 'As `POST /wallet/attest`, with the hash of the policy: proof before the first coin is sent there.',
+    summary: 'Attest the rules of a vault’s address',
+    description:
+      'Like `POST /wallet/attest`, with the hash of the policy, so that you can check the vault before you fund it.',
     needsSession: true,
     answers: { 200: 'The slug of the proof' },
     failures: [...session, ...post, ...signing, 'vault_not_found'],
   },
   'POST /sign/digest': {
-    summary: 'Signs a transaction',
+    summary: 'Sign a transaction',
     description:
-      'The same digest again gives the same signature and slug. A signature that was answered becomes public with its proof, whether or not the transaction is broadcast.',
+      'A repeated call with the same digest returns the same signature and slug. The proof makes the signature public, even if nobody broadcasts the transaction.',
     needsSession: true,
-    answers: { 200: 'The signature, and the slug of its proof' },
+    answers: { 200: 'The signature and the slug of its proof' },
     failures: [
       ...session,
       ...post,
@@ -223,14 +224,14 @@ export const routes: Readonly<Record<RouteName, RouteWords>> = {
     ],
   },
   'POST /sign/message': {
-    summary: 'Signs a message',
+    summary: 'Sign a message',
     description: `EIP-191, version 0x45. ${offChain}`,
     needsSession: true,
     answers: opened,
     failures: [...session, ...post, ...signing, ...vault, 'invalid_message', 'message_too_large', 'chain_not_allowed'],
   },
   'POST /sign/typed-data': {
-    summary: 'Signs typed data',
+    summary: 'Sign typed data',
     description: `EIP-712. ${offChain}`,
     needsSession: true,
     answers: opened,
@@ -245,96 +246,96 @@ export const routes: Readonly<Record<RouteName, RouteWords>> = {
     ],
   },
   'POST /sign/authorization': {
-    summary: 'Signs an authorization',
+    summary: 'Sign an authorization',
     description:
-      'EIP-7702: the wallet runs the code of `address` from then on. Only code that the operator lists, and never for every chain. The same authorization again gives the same signature and slug. It becomes public with its proof.',
+      'EIP-7702: delegates the wallet to the code at `address`. The operator lists the allowed addresses, and `chainId` 0 is not allowed. A repeated call returns the same signature and slug. The proof makes the authorization public.',
     needsSession: true,
-    answers: { 200: 'The signature, and the slug of its proof' },
+    answers: { 200: 'The signature and the slug of its proof' },
     failures: [...session, ...post, ...signing, 'authorization_not_allowed', 'chain_not_allowed'],
   },
   'GET /proof/:slug': {
-    summary: 'The public proof of a signature',
+    summary: 'Get the public proof of a signature',
     description:
-      'Until its event is final on the chain, also while it is `complete`, ask again each time, with the ETag in If-None-Match: a reorganisation may move the event. A final proof never changes, and may be kept for an hour. Redirects a browser that prefers `text/html` to the proof’s page in the web app (the first allowed origin).',
+      'Until the event is final on the chain, a reorganization can move it, even if the status is `complete`: fetch the proof again with the ETag in `If-None-Match`. A final proof never changes, and caches may keep it for an hour. If the caller prefers `text/html`, the service redirects to the proof’s page on the first allowed origin.',
     answers: {
-      200: 'The proof, as far as it has come',
-      302: 'To the page of the proof, for a browser',
+      200: 'The proof in its current state',
+      302: 'Redirect to the proof’s page, for browsers',
       ...unchanged,
     },
     failures: proof,
   },
   'GET /proof/:slug/events': {
-    summary: 'The proof, and each change of it',
+    summary: 'Watch a proof',
     description:
-      'Server-sent events named `proof`: the first at once, then one for each change, each with a ProofPayload as data and its ETag, without the quotes, as id. The stream ends after a terminal status, and when the service stops. At most 5 at a time for each address.',
-    parameters: { 'last-event-id': { description: 'As browsers send it when they reconnect.' } },
-    answers: { 200: 'Events', 204: 'The last event was of a terminal status: no more will come' },
+      'Server-sent events named `proof`: one immediately, then one per change. The data is a ProofPayload, the id its ETag without quotes. The stream ends after a terminal status, or when the service stops. Each address can have 5 streams at a time.',
+    parameters: { 'last-event-id': { description: 'Sent by browsers when they reconnect.' } },
+    answers: { 200: 'Events', 204: 'The last event had a terminal status: no more events follow' },
     types: ['text/event-stream'],
     failures: proof,
   },
   'GET /proofs/export': {
-    summary: 'The user’s proofs as one file',
+    summary: 'Export the user’s proofs as a file',
     description:
-      'A CARv1, newest proofs first. Its root is an index (`countersign-export/1`): slug, CID, transaction and time of each proof that is pinned. Then come the receipts with all blocks that they name. A file has 20,000 proofs at most; `next` in the root is the cursor of the following one. Two of a user at a time. A file that was cut short lacks blocks that the index names.',
+      'A CARv1, newest proofs first. The root is an index (`countersign-export/1`) with slug, CID, transaction and time of each pinned proof. The receipts and their blocks follow. A file has up to 20,000 proofs; `next` in the root is the cursor of the next file. Each user can run two exports at a time. If blocks named in the index are missing, the download was cut short.',
     needsSession: true,
-    parameters: { cursor: { description: '`next` of the file before.' } },
+    parameters: { cursor: { description: '`next` of the previous file.' } },
     answers: { 200: 'The file' },
     types: ['application/vnd.ipld.car'],
     failures: [...session, 'invalid_request'],
   },
   'GET /ipfs/:cid': {
-    summary: 'A block of a receipt, by its CID',
+    summary: 'Get a block of a receipt by its CID',
     description:
-      'A trustless IPFS gateway to the blocks that this service holds. Blocks never change. As `car`, a receipt of version 2 comes with all the blocks that it names.',
+      'A trustless IPFS gateway for the blocks of this service. Blocks never change. With `car`, a receipt of version 2 includes all its blocks.',
     parameters: {
       cid: { description: 'CIDv1, raw, sha2-256, in base32.' },
-      format: { description: '`json`, `raw` or `car`; goes before `Accept`.' },
+      format: { description: '`json`, `raw` or `car`. Overrides `Accept`.' },
     },
     answers: { 200: 'The block', ...unchanged },
     types: ['application/json', 'application/vnd.ipld.raw', 'application/vnd.ipld.car'],
     failures: ['invalid_request', 'not_found', 'not_acceptable', 'rate_limited'],
   },
   'GET /log': {
-    summary: 'The logs of the enclaves',
-    description: 'Every signature has an entry in one of them, where the service keeps logs.',
+    summary: 'List the transparency logs',
+    description: 'If the service has logs, every signature has an entry in one of them.',
     answers: { 200: 'The logs, each with the size of its newest checkpoint' },
     failures: ['rate_limited', 'database_unavailable'],
   },
   'GET /log/:hash/checkpoint': {
-    summary: 'The newest cosigned checkpoint of a log',
-    description: 'A note as c2sp.org/tlog-checkpoint has it, with the signatures of the log and of its witnesses.',
+    summary: 'Get a log’s newest cosigned checkpoint',
+    description: 'A note (c2sp.org/tlog-checkpoint) with the signatures of the log and its witnesses.',
     parameters: { hash },
     answers: { 200: 'The note' },
     types: ['text/plain'],
     failures: log,
   },
   'GET /log/:hash/tile/:path{.+}': {
-    summary: 'A part of a log',
+    summary: 'Get a tile of a log',
     description:
-      'As c2sp.org/tlog-tiles has it: `<L>/<N>[.p/<W>]` are hashes of the tree, `entries/<N>[.p/<W>]` are entries. What the newest cosigned checkpoint covers is here, and never changes.',
+      'See c2sp.org/tlog-tiles: `<L>/<N>[.p/<W>]` are hashes of the tree, `entries/<N>[.p/<W>]` are entries. The service has all tiles that the newest cosigned checkpoint covers. Tiles never change.',
     parameters: { hash, path: { description: 'Several segments.', example: '0/x001/234.p/56' } },
-    answers: { 200: 'The tile, or the bundle of entries' },
+    answers: { 200: 'The tile or entry bundle' },
     types: ['application/octet-stream'],
     failures: log,
   },
   'GET /health': {
-    summary: 'Whether the process is alive',
+    summary: 'Check that the process is alive',
     answers: { 200: 'Alive' },
     failures: [],
   },
   'GET /health/ready': {
-    summary: 'Whether it can serve',
+    summary: 'Check that the service is ready',
     answers: { 200: 'Ready' },
     failures: ['database_unavailable', 'attestation_invalid', 'log_unavailable'],
   },
   'GET /health/attestation': {
-    summary: 'The coordinator’s own attestation',
-    parameters: { nonce: { description: '1 to 64 bytes in lower-case hex, to be signed.' } },
+    summary: 'Get the coordinator’s attestation',
+    parameters: { nonce: { description: '1 to 64 bytes in lower-case hex. The response signs them.' } },
     answers: { 200: 'The SEV-SNP report over the coordinator’s key' },
     failures: ['invalid_request', 'attestation_invalid', 'rate_limited'],
   },
   'GET /openapi.json': {
-    summary: 'This description',
+    summary: 'Get this API as OpenAPI',
     answers: { 200: 'An OpenAPI 3.1 document' },
     types: ['application/json'],
     failures: [],
@@ -346,13 +347,13 @@ export const routes: Readonly<Record<RouteName, RouteWords>> = {
     failures: ['origin_not_allowed'],
   },
   'GET /docs/api': {
-    summary: 'This description, to read',
+    summary: 'Read this API as a page',
     answers: { 200: 'A page', ...unchanged },
     types: ['text/html'],
     failures: ['origin_not_allowed'],
   },
   'GET /docs/errors': {
-    summary: 'Every error code, and what to do about it',
+    summary: 'List the error codes',
     answers: { 200: 'A page', ...unchanged },
     types: ['text/html'],
     failures: ['origin_not_allowed'],

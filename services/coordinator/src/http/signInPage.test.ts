@@ -66,7 +66,7 @@ describe('a sign-in that fails, seen by a person', () => {
     const { callback } = await user.start()
     const refused = await user.get(callback.replace('code=good', 'error=invalid_scope'), html)
     expect(refused.headers.getSetCookie().join()).toContain('Max-Age=0')
-    expect(await refused.clone().text()).toContain('Detail: the provider answered invalid_scope.')
+    expect(await refused.clone().text()).toContain('Details: the provider returned invalid_scope.')
     await expectPage(refused, 400, 'oauth_refused')
 
     enclave.failure = new CoordinatorError('enclave_unavailable', 'x')
