@@ -28,11 +28,11 @@ import { type BatchLeaf, countBytes, type SignCall, type SignJob, type SignProgr
 import { type Failure, type LogStep, logUnavailable, NotReleased, type SignLog } from './signLog.ts'
 import { toItemError } from './vaultRules.ts'
 
-/** What operators watch about signing. */
+/** Signing metrics for operators. */
 export type SigningMetrics = {
-  /** How many signings went to the enclave in one call. */
+  /** The number of items in one call to the enclave. */
   observeBatch(size: number): void
-  /** How long a request for a signature took, by its outcome. */
+  /** The duration of a request for a signature, by outcome. */
   observeSigning(code: string, seconds: number): void
 }
 
@@ -44,7 +44,7 @@ export type SignDeps = {
   verifyBatch: BatchVerifier
   signatures: Pick<SignatureChecker, 'check'>
   commit(job: CommitJob): Promise<Committed>
-  /** Of the receipts of transactions. Everything else has receipts of version 2. */
+  /** The version of transaction receipts. All other kinds have receipts of version 2. */
   receiptVersion: 1 | 2
   /** For enclaves with a log. */
   signLog?: SignLog | undefined
@@ -54,20 +54,20 @@ export type SignDeps = {
 export type BatchSignerDeps = SignDeps & {
   enclave: Pick<KeyEnclave, 'getTerms' | 'countSlots'>
   metrics: SigningMetrics
-  /** Requests in one batch, at most. */
+  /** The most requests in one batch. */
   batchLimit: number
 }
 
 export type BatchSigner = {
   sign(job: SignJob): Promise<SignResult>
-  /** Refuses new requests with `shutting_down`, and resolves when those under way have been answered. */
+  /** Rejects new requests with `shutting_down`. Resolves when the pending ones have been answered. */
   stop(): Promise<void>
 }
 
-/** What an enclave takes in one call, less what surrounds the items. */
+/** The enclave's limit for one call, minus the envelope around the items. */
 const MAX_CALL_BYTES = 3_500_000
 
-/** Signs in batches, whatever the kinds, and measures batches and requests. */
+/** Signs all kinds of requests in batches, and measures batches and requests. */
 export function createBatchSigner(deps: BatchSignerDeps): BatchSigner {
   const { metrics } = deps
   const gatherer = createGatherer<SignJob, SignResult>({
@@ -75,11 +75,11 @@ export function createBatchSigner(deps: BatchSignerDeps): BatchSigner {
       metrics.observeBatch(jobs.length)
       return signJobs(deps, jobs, progress)
     },
-    // An opening is of one caller only. A job with other approvals may be answered otherwise.
+    // Requests share a job only if caller and approvals are equal: an opening belongs to one caller.
     keyOf: ({ walletId, vault, asked }) =>
       isOffChain(asked) ? undefined : `${walletId} ${asked.digest} ${JSON.stringify(vault?.approvals)}`,
     limit: deps.batchLimit,
-    // So that large ones of some callers do not make a call that the enclave refuses for all.
+    // The enclave rejects a call that is too large. Without this limit, one large request would fail all others in its call.
     weight: { of: countBytes, limit: MAX_CALL_BYTES },
     slots: deps.enclave.countSlots,
   })
@@ -105,7 +105,7 @@ export function createBatchSigner(deps: BatchSignerDeps): BatchSigner {
   }
 }
 
-/** The enclave refuses the others too, but by then a sample would be spent. */
+/** Checks the policy early. The enclave checks it too, but a rejection there costs a sample. */
 async function assertAllowed(enclave: Pick<KeyEnclave, 'getTerms'>, authorization: Authorization): Promise<void> {
   const { settings } = await enclave.getTerms()
   try {
@@ -116,13 +116,14 @@ async function assertAllowed(enclave: Pick<KeyEnclave, 'getTerms'>, authorizatio
   }
 }
 
-/** Signatures that are checked together: those of the first part are stored while those of the next are checked. */
+/** The number of signatures checked together. The coordinator stores one part while it checks the next. */
 const PART = 32
 
 /**
- * `POST /sign/digest` and its like, for the jobs gathered into one batch. The numbers are the steps of the specification; the first,
- * finding the signer, is `findSigner`. With a log, decision 23 gives the order: while the quote is made, entries and claims are written and
- * witnesses cosign; then the enclave releases the statements. If a job fails before that, the enclave drops its statement and never releases it.
+ * `POST /sign/digest` and the other signing routes, for the jobs of one batch. The numbers are the steps of the specification; step 1,
+ * finding the signer, is `findSigner`. With a log, decision 23 gives the order: while the enclave makes the quote, the coordinator writes
+ * entries and claims, and witnesses cosign; then the enclave releases the statements. If a job fails before that, the enclave drops its
+ * statement and never releases it.
  */
 export async function signJobs(deps: SignDeps, jobs: readonly SignJob[], progress: SignProgress): Promise<void> {
   const samples = await deps.entropy.take(jobs.length) // 2
@@ -147,9 +148,9 @@ function addSamples(
   return sampled
 }
 
-/** What of a job the enclave refused, so that it is sent again. */
+/** The part of a job that the enclave rejected. The job is sent again with another one. */
 type Refusal = 'policy' | 'sample'
-/** Why a job is sent again, each at most once. */
+/** Why a job is sent again. Each reason counts once. */
 type Retry = Refusal | 'release'
 
 /**
@@ -227,7 +228,7 @@ function readLeaf(
   return { batch, index, hash: batch.leaves[index] ?? '', statement, call }
 }
 
-/** One answer of an enclave. */
+/** Everything needed to process one answer of an enclave. */
 type Run = SignDeps & Progress & { terms: EnclaveTerms; step: LogStep | undefined }
 type Progress = SignProgress & { tried: readonly Retry[] }
 
@@ -285,7 +286,7 @@ async function finishTimed(run: Run, jobs: readonly TimedJob[]): Promise<void> {
   } catch (reason) {
     return fail(run, toFailures(jobs, reason))
   }
-  // These jobs wait only for other requests.
+  // The remaining jobs wait only for other requests.
   if (owned.length === 0) run.onSent()
   await Promise.all([
     ...lost.map((job) => step?.answerWinner(job)),
@@ -295,7 +296,7 @@ async function finishTimed(run: Run, jobs: readonly TimedJob[]): Promise<void> {
 
 type Group = { batch: OpenBatch | SignedBatch; need: WitnessPolicy | undefined; jobs: readonly TimedJob[] }
 
-/** By batch, and by the witnesses that a vault's rules ask for: missing witnesses of one vault delay nobody else. */
+/** Groups jobs by batch and by the witnesses that a vault's rules require. Missing witnesses of one vault delay no other vault. */
 function groupJobs(jobs: readonly TimedJob[]): Group[] {
   const needOf = ({ vault }: SignJob) => vault?.rules.log ?? undefined
   return [...Map.groupBy(jobs, ({ leaf }) => leaf.batch)].flatMap(([batch, ofBatch]) =>
@@ -307,13 +308,13 @@ function groupJobs(jobs: readonly TimedJob[]): Group[] {
   )
 }
 
-/** Jobs that one quote covers and, with a log, one cosigned note: their statements are released in one call. */
+/** Finishes the jobs that share a quote and, with a log, a cosigned note. One call releases all their statements. */
 async function finishGroup(run: Run, { batch, need, jobs }: Group): Promise<void> {
   const { step } = run
   let statements: readonly (SignedStatement | null | undefined)[]
   let verified: Promise<VerifiedBatch>
   try {
-    // Other requests gather until the release. They don't wait for witnesses that a vault has chosen, which may be missing.
+    // Let the next batch gather now. The witnesses that a vault has chosen may be missing, and others should not wait for them.
     if (need !== undefined) run.onSent()
     const released = await step?.release(jobs, { batch, need })
     run.onSent()
@@ -345,7 +346,7 @@ function startVerifying(
   const at = { first: Math.min(...times), last: Math.max(...times) }
   const isReleased = jobs.some(({ item }) => item.kind !== 'transaction' || item.statementVersion === 2)
   const verifying = verifyBatch(batch, terms, { at, isReleased, logKey: step?.getLogKey(terms) })
-  // Parts of the group see the rejection. There may be none.
+  // Each part of the group sees the rejection when it awaits `verifying`. A group may have no parts.
   verifying.catch(() => {})
   return verifying
 }
@@ -376,7 +377,7 @@ async function storePart(
         }
         const { signature, slug, isNew } = await commit(Object.assign(job, { verified: batch })) // 5
         if (isNew) step?.acknowledge(job)
-        // A signature that is not stored goes from the enclave to the caller.
+        // The database doesn't store this signature; it goes from the enclave straight to the caller.
         const value = { signature: signature ?? claim?.signature ?? null, slug, ...(opening && { opening }) }
         answer(job, { status: 'fulfilled', value }) // 6
       } catch (reason) {
@@ -387,7 +388,7 @@ async function storePart(
   return failures
 }
 
-/** The jobs that pass a step, and those that fail it alone. */
+/** Returns the jobs that pass a step. A job that throws fails by itself. */
 function attempt<Job extends EnclaveJob, Passed>(
   jobs: readonly Job[],
   step: (job: Job, index: number) => Passed,
@@ -404,7 +405,7 @@ function attempt<Job extends EnclaveJob, Passed>(
   return [passed, failures]
 }
 
-/** With a log, the enclave drops them first: only then may their callers try again. */
+/** With a log, the enclave drops the statements first. Callers may retry only after that. */
 async function fail({ step, answer }: Run, failures: readonly Failure[]): Promise<void> {
   if (failures.length === 0) return
   await step?.drop(failures.map(({ job }) => job))

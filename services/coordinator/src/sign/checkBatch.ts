@@ -25,35 +25,35 @@ export type BatchVerifierDeps = Pick<CheckBatchDeps, 'verifier' | 'policy'> & {
   releaser: Pick<Releaser, 'begin'>
 }
 
-/** What one quote covers, and the collateral that it was judged with. */
+/** What one quote covers, and the collateral used to verify it. */
 export type VerifiedBatch = Omit<
   SigningBatch,
   'collateral' | 'selfAttestation' | 'coordinatorMode' | 'release' | 'log'
 > & {
   collateral: { bytes: Uint8Array; hash: string }
-  /** Where one was asked for. */
+  /** Present if a release was requested. */
   begun?: BegunRelease | undefined
 }
 
 type BatchUse = {
   at: SigningTimes
-  /** With signings of version 2, which need a release of the batch. */
+  /** True if the batch contains signings of version 2, which need a release. */
   isReleased: boolean
-  /** The verifier key of the log that the batch is in. */
+  /** The verifier key of the log that contains the batch. */
   logKey?: string | undefined
 }
 
-/** Step 4 of signing. Throws what `checkBatch` throws, and `collateral_stale`. */
+/** Step 4 of signing. Throws the errors of `checkBatch`, and `collateral_stale`. */
 export type BatchVerifier = (batch: SignedBatch, terms: EnclaveTerms, use: BatchUse) => Promise<VerifiedBatch>
 
-/** Calls that share a quote are answered at the same time: after this many batches none is to be expected. */
+/** Calls that share a quote are answered at about the same time, so a few remembered batches are enough. */
 const MAX_KNOWN = 4
 
-/** Several calls may share one quote. It is verified once, and all of them get the same object. */
+/** Several calls may share one quote. The verifier checks it once and returns the same object to all of them. */
 export function createBatchVerifier(deps: BatchVerifierDeps): BatchVerifier {
   let known: (BatchKey & { verified: Promise<VerifiedBatch> })[] = []
   return (batch, terms, { at: times, ...use }) => {
-    // Evidence begins and ends at whole seconds. BatchKey at these, calls that share a quote share the judgement.
+    // Evidence is valid from and to whole seconds. With times rounded to seconds, calls that share a quote share the result.
     const at = { first: Math.floor(times.first / 1000) * 1000, last: Math.ceil(times.last / 1000) * 1000 }
     const judged = { batch, terms, at, logKey: use.logKey }
     const earlier = known.find((one) => isSame(one, judged))
@@ -67,7 +67,7 @@ export function createBatchVerifier(deps: BatchVerifierDeps): BatchVerifier {
   }
 }
 
-/** All that goes into the judgement; two batches that differ in anything are two. */
+/** Everything the result depends on. Batches that differ in any of it are verified separately. */
 type BatchKey = { batch: SignedBatch; terms: EnclaveTerms } & Pick<BatchUse, 'at' | 'logKey'>
 
 function isSame(left: BatchKey, right: BatchKey): boolean {
@@ -76,7 +76,7 @@ function isSame(left: BatchKey, right: BatchKey): boolean {
     left.at.last === right.at.last &&
     left.logKey === right.logKey &&
     isSameBatch(left.batch, right.batch) &&
-    // An enclave's terms are the same objects until it attests itself again.
+    // The terms of an enclave are the same objects until it attests itself again.
     left.terms.config === right.terms.config &&
     left.terms.settings === right.terms.settings &&
     left.terms.logs === right.terms.logs
@@ -114,18 +114,17 @@ async function verifyBatch(
 export type CheckBatchDeps = {
   verifier: Verifier
   policy: EnclavePolicy
-  /** When the signatures were made, by their statements: verifiers judge the quote at those times. */
+  /** The signing times from the statements. Verifiers check the quote at these times. */
   at: SigningTimes
 }
 
-/** Milliseconds of the earliest and the latest. */
+/** Milliseconds of the earliest and the latest signature. */
 export type SigningTimes = { first: number; last: number }
 
 /**
- * Step 4 of signing: the quote is genuine and of an enclave we trust, and it covers this batch. Only after that may a signature
- * of the batch be released. The quote comes back without the zeros that quoting services put after it: nothing signs them, so
- * that whoever handles the answer could add some, and the same signature would have another receipt. Throws `attestation_invalid`, or
- * `collateral_stale` when it is the collateral that has lapsed.
+ * Step 4 of signing: the quote is genuine, comes from a trusted enclave and covers this batch. No signature of the batch may be released
+ * before. The returned quote has no trailing zeros: quoting services append them, no signature covers them, and anyone who handles the answer
+ * could add some and so change the receipt. Throws `attestation_invalid`, or `collateral_stale` if the collateral has expired.
  */
 export async function checkBatch(
   { verifier, policy, at }: CheckBatchDeps,
@@ -152,7 +151,7 @@ export async function checkBatch(
       ...(batch.eventLog === undefined ? {} : { eventLog: batch.eventLog }),
     }
     const verified = await verifier.verifyQuote({ ...evidence, at: new Date(at.first) })
-    // Until then the verdict is the same. For a later time it says what has lapsed.
+    // Before `notAfter` the result is the same. After it, the verifier names the part that has expired.
     if (at.last > verified.validity.notAfter) await verifier.verifyQuote({ ...evidence, at: new Date(at.last) })
     assertQuotePolicy(verified, { ...quotePolicy, reportData })
     const [rtmr0, rtmr1, rtmr2, rtmr3] = verified.body.rtmrs.map(toHex) as [string, string, string, string]
@@ -173,7 +172,7 @@ export async function checkBatch(
   }
 }
 
-/** The root of a batch's tree. Throws `attestation_invalid` for leaves that are none. */
+/** The root of a batch's tree. Throws `attestation_invalid` for malformed leaves. */
 export function hashLeaves(leaves: readonly string[]): string {
   // An empty tree has a root in RFC 6962, but an empty batch is never quoted.
   if (leaves.length === 0 || !leaves.every((leaf) => isHex(leaf, 32))) {
@@ -184,24 +183,24 @@ export function hashLeaves(leaves: readonly string[]): string {
   return tree.computeRoot()
 }
 
-/** What a release is of. */
+/** The parts of a batch that a release covers. */
 export type Releasable = Pick<
   SigningBatch,
   'quote' | 'eventLog' | 'config' | 'settings' | 'bootId' | 'sequence' | 'previous' | 'leaves' | 'logKey'
 > & { collateral: { bytes: Uint8Array; hash: string } }
 
-/** A release that nobody may have yet, and what it was made of. */
+/** A release that is not yet given out, and the batch it was computed from. */
 type BegunRelease = { batch: Releasable; coordinator: Uint8Array; release: Promise<Release> }
 
-/** A batch whose quote is verified, with the release that was begun meanwhile. */
+/** A verified batch, and the release that was computed meanwhile. */
 type Verified = Releasable & { begun?: BegunRelease | undefined }
 
 export type Releaser = ReturnType<typeof createReleaser>
 
 /**
- * Releases of version 2: both of the coordinator's keys sign for the batch, the collateral that its quote was verified with, and the
- * coordinator's attestation. One for all that this process commits of a batch, since signatures of ML-DSA-65 take milliseconds; the
- * store keeps the first, should two be made.
+ * Creates releases of version 2: both keys of the coordinator sign the batch, the collateral used to verify its quote, and the coordinator's
+ * attestation. All signings of a batch in this process share one release, because an ML-DSA-65 signature takes milliseconds. If two processes
+ * make one, the store keeps the first.
  */
 export function createReleaser(selfReport: Pick<SelfReport, 'current' | 'publicKey' | 'sign' | 'signMlDsa65'>) {
   const known = new WeakMap<Verified, BegunRelease>()
@@ -210,9 +209,9 @@ export function createReleaser(selfReport: Pick<SelfReport, 'current' | 'publicK
     const { quote, eventLog, config, settings, bootId, sequence, previous, leaves, logKey, collateral } = batch
     const quoteHex = toHex(quote)
     const record = { quoteHex, eventLog, config, settings, bootId, sequence, previous, treeSize: leaves.length, logKey }
-    // The others have a codec, which refuses such a size.
+    // The codecs of the other blocks reject such a size.
     assertBlockSize(collateral.bytes)
-    // The bytes of `toBlockRelease`, with the faster SHA-256 and without the way over CIDs.
+    // Equals the bytes of `toBlockRelease`, with the faster SHA-256 and without parsing CIDs.
     const message = toReleaseMessageV2({
       batchHash: hash('sha256', encodeBlock('batch', assembleBatch(record)), 'buffer'),
       collateralHash: Buffer.from(collateral.hash, 'hex'),
@@ -224,16 +223,16 @@ export function createReleaser(selfReport: Pick<SelfReport, 'current' | 'publicK
 
   function begin(batch: Releasable, coordinator: Uint8Array<ArrayBuffer>): BegunRelease {
     const release = make(batch, coordinator)
-    // Whoever needs it is told; a batch that is refused needs none.
+    // `release` reports the failure. A rejected batch needs no release.
     release.catch(() => {})
     return { batch, coordinator, release }
   }
 
   return {
-    /** Makes a release while the batch is being verified, which takes as long. Only `release` gives it away, for the verified batch. */
+    /** Computes a release while the batch is being verified, which takes about as long. Only `release` returns it, for the verified batch. */
     begin: (batch: Releasable): BegunRelease => begin(batch, selfReport.current().coordinator),
     release(batch: Verified, coordinator: Uint8Array<ArrayBuffer>): Promise<Release> {
-      // The verifier takes off zeros after the quote, and the report may be a new one by now.
+      // The verifier removes trailing zeros from the quote, and the attestation may have been renewed meanwhile.
       const isOfThis = (begun: BegunRelease | undefined) =>
         begun?.coordinator === coordinator && begun.batch.quote.length === batch.quote.length
       const begun = [known.get(batch), batch.begun].find(isOfThis) ?? begin(batch, coordinator)

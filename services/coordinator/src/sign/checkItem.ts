@@ -23,10 +23,10 @@ import type { SignatureClaim } from './checkSignatures.ts'
 import { toSigned } from './contents.ts'
 import type { CheckedItem, SignJob } from './job.ts'
 
-/** What the statement must be about. */
+/** What the statement must contain. */
 type SignedJob = Pick<SignJob<'item' | 'leaf' | 'time'>, 'asked' | 'address' | 'item' | 'leaf' | 'time'>
 
-/** The statement is about what was asked, and it is in the batch that the quote covers. Throws `attestation_invalid`. */
+/** Checks that the statement answers the request and is in the batch that the quote covers. Throws `attestation_invalid`. */
 export function assertItemSigned(job: SignedJob, result: SignedStatement): CheckedItem {
   const { item, leaf, time } = job
   try {
@@ -34,11 +34,11 @@ export function assertItemSigned(job: SignedJob, result: SignedStatement): Check
     const checked = isOld ? assertVersion1({ ...job, item }, result) : assertVersion2(job, result)
     const { statement } = checked.stated
     if (hashLeafFast(statement) !== leaf.hash) throw invalidAnswer('the statement is not in the batch')
-    // The quote is verified for the time in the log, which stays there.
+    // The quote is verified for the time in the log, which can't change.
     if (Date.parse(statement.signedAt) !== time.signedAtMs) throw invalidAnswer('the log says another time')
     return checked
   } catch (cause) {
-    // Not the error itself: one about an opening could show some of it.
+    // Drop the original error: an error about an opening could reveal parts of it.
     if (cause instanceof ServiceError && !(cause instanceof CoordinatorError)) throw invalidAnswer(cause.code)
     throw cause
   }
@@ -65,7 +65,7 @@ function assertVersion1(
   }
 }
 
-/** A statement of version 2 names what was signed by a hash: the subject is built here, from what was asked, and must have it. */
+/** A statement of version 2 names the signed subject by its hash. Builds the expected subject from the request and compares the hashes. */
 function assertVersion2(job: SignedJob, result: SignedStatement): CheckedItem {
   const { item, address, leaf, asked } = job
   const { statement } = result
@@ -82,7 +82,7 @@ function assertVersion2(job: SignedJob, result: SignedStatement): CheckedItem {
     statement.coordinatorKey === leaf.call.coordinatorKey
   if (!isAsked) throw somethingElse()
   if (signature === undefined) {
-    // No signature shows that the key is that of the address.
+    // An attested address has no signature that would prove the key belongs to it.
     if (toAddress(fromHex(statement.publicKey)) !== address) throw somethingElse()
     return { stated: { version: 2, statement, signed }, claim: undefined }
   }
@@ -90,30 +90,30 @@ function assertVersion2(job: SignedJob, result: SignedStatement): CheckedItem {
   if (item.kind === 'transaction' && signed.kind === 'transaction') {
     claim.transaction = { txHash: signed.subject.txHash, txMetadata: item.txMetadata }
   }
-  // Those of what is signed off the chain are in its opening, and not for the store.
+  // The approvals of off-chain signatures are in the opening and are not stored.
   const approvals = item.kind === 'transaction' ? item.vault?.approvals : undefined
   const stated = { version: 2 as const, statement, signed, ...(approvals && { approvals }) }
   return { stated, claim, ...(opening && { opening }) }
 }
 
-/** The protocol's `hashSubject`, with the faster SHA-256, of a subject whose members are in order: none of them needs escaping. */
+/** The protocol's `hashSubject` with the faster SHA-256. The members are in canonical order and need no escaping. */
 function hashSubjectFast(subject: Signed['subject']): string {
   return hash('sha256', `${tags.subject}\0${JSON.stringify(subject)}`, 'hex')
 }
 
-/** The protocol's `hashWitness`, likewise: a sample was checked before it was sent. Rounds of a beacon are few. */
+/** The protocol's `hashWitness` with the faster SHA-256. Samples were checked before they were sent. Beacon rounds are rare. */
 export function hashWitnessFast(witness: SignItem['witness']): string {
   if ('kind' in witness) return hash('sha256', toCanonicalJson(witness), 'hex')
   const { publicKey, sequence, signatureHex, source, timestamp, valueHex } = witness
   return hash('sha256', JSON.stringify({ publicKey, sequence, signatureHex, source, timestamp, valueHex }), 'hex')
 }
 
-/** The policy's `hashApprovals` of a list that was asserted when the request was read, with the faster SHA-256. */
+/** The policy's `hashApprovals` with the faster SHA-256, for a list that was validated with the request. */
 function hashGiven(approvals: readonly Approval[] | undefined): string | null {
   return approvals === undefined ? null : hash('sha256', toCanonicalJson(approvals), 'hex')
 }
 
-/** Verifiers refuse a signature that is not dated shortly after its sample; one that is not from now has a wrong clock. */
+/** Verifiers reject a signature dated long after its sample. A time that is not close to now means that a clock is wrong. */
 export function assertSignedAt(signedAt: number, { item, leaf }: Pick<SignedJob, 'item' | 'leaf'>): void {
   const { beganAt, endedAt } = leaf.call
   const sampledAt = Date.parse(item.witness.timestamp)
@@ -124,7 +124,7 @@ export function assertSignedAt(signedAt: number, { item, leaf }: Pick<SignedJob,
   if (signedAt > sampledAt + MAX_SAMPLE_AGE_MS) throw invalidAnswer('the sample was too old when it was used')
 }
 
-/** The protocol's `hashLeaf` of a statement that was asserted, in hex, with the faster SHA-256. */
+/** The protocol's `hashLeaf` in hex with the faster SHA-256, for a validated statement. */
 function hashLeafFast(statement: Statement | StatementV2): string {
   return hash('sha256', `\0${toStatementText(statement)}`, 'hex')
 }

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 import type { Hex, TxMetadata } from '@countersign/protocol'
 import { endThread } from '@countersign/service/thread'
 
-/** What a signature is claimed to be: by this key, of this address, over this digest, and perhaps in a transaction of this hash. */
+/** A claim that this key of this address signed this digest, and that the transaction, if any, has this hash. */
 export type SignatureClaim = {
   digest: Hex
   signature: Hex
@@ -11,9 +11,9 @@ export type SignatureClaim = {
   transaction?: { txHash: Hex; txMetadata: TxMetadata }
 }
 
-/** Checks signatures on a thread of its own: each takes as long as the rest of a request. */
+/** Checks signatures on a separate thread: one check takes as long as the rest of a request. */
 export type SignatureChecker = {
-  /** One answer per claim. Fails when the thread dies meanwhile; the next call has a new one. */
+  /** Returns one result per claim. Fails if the thread dies; the next call starts a new thread. */
   check(claims: readonly SignatureClaim[]): Promise<boolean[]>
   stop(): Promise<void>
 }
@@ -27,7 +27,7 @@ export async function createSignatureChecker(
   let starting: Promise<Thread> | undefined
   let isStopped = false
 
-  /** The thread that there is, or a new one. */
+  /** Returns the running thread or starts one. */
   function getThread(): Promise<Thread> {
     if (isStopped) return Promise.reject(ended())
     if (starting !== undefined) return starting
@@ -46,21 +46,21 @@ export async function createSignatureChecker(
       const { worker, waiting } = await getThread()
       return new Promise((resolve, reject) => {
         if (isStopped) return reject(ended())
-        // Before anyone waits: claims that cannot be sent must not leave a place in the queue, or answers get the wrong owner.
+        // Send before queueing: if `postMessage` throws, a stale place in the queue would assign answers to the wrong callers.
         worker.postMessage(claims)
         waiting.push({ resolve, reject })
       })
     },
     async stop() {
       isStopped = true
-      // A thread that never started has nothing to end.
+      // A thread that never started needs no shutdown.
       const thread = await starting?.catch(() => undefined)
       if (thread !== undefined) await endThread(thread.worker)
     },
   }
 }
 
-/** Resolves when the thread is ready. When it dies later, `onEnd` is called, and every pending check fails. */
+/** Resolves when the thread is ready. If it dies later, `onEnd` runs and all pending checks fail. */
 async function startThread(startWorker: () => Worker, onEnd: () => void): Promise<Thread> {
   const worker = startWorker()
   await new Promise<void>((resolve, reject) => {

@@ -10,12 +10,12 @@ import { hashWitnessFast } from './checkItem.ts'
 import type { SelfReport } from './enclave/health/selfReport.ts'
 import type { SignJob } from './job.ts'
 
-/** A signature that may be answered once it is stored: its quote is verified, and it is of this wallet. */
+/** A signature whose quote and owner are verified. It may be returned once it is stored. */
 export type CommitJob = SignJob<'sample' | 'leaf' | 'checked' | 'verified' | 'log'>
 
-/** What is stored: of a kind that is off the chain, and of an address, no signature. */
+/** The stored signing. It has no signature if its kind is off-chain or an address. */
 export type Committed = Pick<StoredSigning, 'signature' | 'slug'> & {
-  /** Whether this very signing is stored, and not an earlier one of the same digest. */
+  /** False if the database already had a signing of this digest. */
   isNew: boolean
 }
 
@@ -28,12 +28,12 @@ export type CommitDeps = {
 }
 
 const LIMIT = 256
-/** Each costs the database a millisecond or two whatever its size: those who become ready meanwhile are better off together. */
+/** A transaction costs the database a millisecond or two at any size, so jobs that become ready meanwhile share the next one. */
 const SLOTS = 1
 
 /**
- * Step 5 of signing: releases and stores, in one transaction, all that has become ready while earlier transactions were under way.
- * Returns what was committed, which for a digest that was signed before is the earlier signature.
+ * Step 5 of signing. Releases and stores, in one transaction, all jobs that became ready while earlier transactions ran. Returns the stored
+ * signing; for a digest that was signed before, this is the earlier one.
  */
 export function createCommitter(deps: CommitDeps): (job: CommitJob) => Promise<Committed> {
   const hashReport = createReportHasher()
@@ -42,7 +42,7 @@ export function createCommitter(deps: CommitDeps): (job: CommitJob) => Promise<C
       const ofBatches = Map.groupBy(jobs, ({ verified }) => verified)
       await Promise.all(
         [...ofBatches].flatMap(([batch, ofBatch]) =>
-          // Several notes may cover what one quote does.
+          // Several notes may cover the jobs of one quote.
           [...Map.groupBy(ofBatch, ({ log }) => log?.note).values()].map((part) =>
             commit({ ...deps, hashReport }, batch, part, answer),
           ),
@@ -55,7 +55,7 @@ export function createCommitter(deps: CommitDeps): (job: CommitJob) => Promise<C
   return (job) => gatherer.add(job)
 }
 
-/** For receipts of version 1. A report is the same object for hours. */
+/** For receipts of version 1. Caches by object, because a report stays the same object for hours. */
 function createReportHasher(): (selfAttestation: SelfAttestation) => Uint8Array {
   const known = new WeakMap<SelfAttestation, Uint8Array>()
   return (selfAttestation) => {
@@ -74,7 +74,7 @@ async function commit(
   try {
     const { collateral, begun: _, ...rest } = batch
     const { selfAttestation, coordinator } = deps.selfReport.current()
-    // Verifiers refuse a report that was made after the signature; this one may be new since the enclave was asked.
+    // Verifiers reject a report that is newer than the signature. The coordinator may have renewed it since it called the enclave.
     const attestedAt = Date.parse(selfAttestation.fetchedAt)
     const isAttested = ({ checked }: CommitJob) =>
       Date.parse(checked.stated.statement.signedAt) >= attestedAt - SAMPLE_TOLERANCE_MS
@@ -88,9 +88,9 @@ async function commit(
       const slug = Buffer.from(deps.random(16)).toString('base64url')
       const row = { slug, walletId, leafIndex: leaf.index }
       if (stated.version === 2) return { ...row, ...stated, witness: sample, ...(log && { logIndex: log.index }) }
-      // Its receipts have no place for one, and the enclave refuses to sign with it.
+      // Receipts of version 1 have no field for a beacon, and the enclave refuses to sign them with one.
       if ('kind' in sample) throw new Error('a beacon for a receipt of version 1')
-      // The bytes of `toReceiptRelease`, with the faster SHA-256.
+      // Equals the bytes of `toReceiptRelease`, with the faster SHA-256.
       const message = toReleaseMessage({
         collateralHash: Buffer.from(collateral.hash, 'hex'),
         selfAttestationHash: deps.hashReport(selfAttestation),
@@ -130,12 +130,12 @@ async function commit(
   }
 }
 
-/** Random bytes of the enclave are in a commitment: an answer was repeated. */
+/** The commitment contains random bytes from the enclave, so an equal one means a replayed answer. */
 function repeated() {
   return new CoordinatorError('attestation_invalid', 'the commitment was recorded before')
 }
 
-/** Another was first with this digest, and could not be read: asked again, it is found. */
+/** Another request stored this digest first and the row wasn't readable yet. A retry finds it. */
 function unread() {
   return new CoordinatorError('database_unavailable', 'an earlier signature could not be read')
 }

@@ -19,19 +19,19 @@ import type { VerifiedBatch } from './checkBatch.ts'
 import type { SignatureClaim } from './checkSignatures.ts'
 import type { SignContent } from './contents.ts'
 
-/** One signature that a signed-in user asked for. It is one object from the route to the answer, and gains members at each step. */
+/** One signature that a signed-in user requested. The same object goes from the route to the answer and gains members at each step. */
 export type SignJob<Gained extends keyof Gains = never> = {
   sid: string
   grant: string
   keyId: string
   walletId: string
   address: Hex
-  /** Where the wallet is a vault: its policy, the same parsed, and its approvals. */
+  /** For a vault: its policy as text and parsed, and the approvals. */
   vault?: { policy: StoredPolicy; rules: Policy; approvals?: readonly Approval[] | undefined } | undefined
   asked: SignContent
 } & Pick<Gains, Gained>
 
-/** The members that a job gains, in their order. */
+/** The members that a job gains, in order. */
 type Gains = {
   sample: AnyWitness
   item: SignItem
@@ -39,45 +39,45 @@ type Gains = {
   time: SignTime
   checked: CheckedItem
   verified: VerifiedBatch
-  /** Where the enclave has a log: the entry, and the cosigned note that covers it. */
+  /** With a log: the entry, and the cosigned note that covers it. */
   log: { origin: string; index: number; note: string } | undefined
 }
 
-/** A statement's place in a batch. An enclave with a log answers before the quote is made, and holds the statement itself back. */
+/** A statement's place in a batch. An enclave with a log answers before it has the quote, and withholds the statement. */
 export type BatchLeaf = {
   batch: OpenBatch | SignedBatch
   index: number
-  /** Empty if the batch has no such leaf. */
+  /** Empty if the batch doesn't contain the leaf. */
   hash: string
   statement?: SignedStatement | undefined
   call: SignCall
 }
 
-/** The call of the enclave that signed. */
+/** The call to the enclave that signed. */
 export type SignCall = { coordinatorKey: string; beganAt: number; endedAt: number }
 
-/** When it was signed: by its log entry, or by its statement. */
+/** The signing time, from the log entry or from the statement. */
 type SignTime = { signedAtMs: number; entryIndex: number | undefined }
 
-/** What a signing of either version states, as far as it is stored. */
+/** The parts of a statement that are stored, for both versions. */
 type Stated =
   | { version: 1; statement: Statement; txMetadata: TxMetadata }
   | { version: 2; statement: StatementV2; signed: Signed; approvals?: readonly Approval[] }
 
-/** An item that was signed, and what is still to be checked of it. `opening` goes to the caller and nowhere else. For an address nothing is signed. */
+/** A signed item, and the signature that remains to be checked. `opening` goes only to the caller. An address has no signature to check. */
 export type CheckedItem = { stated: Stated; claim: SignatureClaim | undefined; opening?: Opening }
 
-/** The opening is of an off-chain signature. It is not stored. An address has no signature. */
+/** `opening` belongs to an off-chain signature and is never stored. An address has no signature. */
 export type SignResult = { signature: Hex | null; slug: string; opening?: Opening }
 
 export type SignProgress = Progress<SignJob, SignResult>
 
 /** Grant, session secret, sample and names of one item. */
 const ITEM_BYTES = 3_072
-/** A transaction at its largest, with its digest and without its data. */
+/** The largest transaction with its digest, without its data. */
 const TRANSACTION_BYTES = 768
 
-/** The most that a job takes in a call to the enclave; and about the size of its statement, which repeats the content. */
+/** An upper bound for a job's size in a call to the enclave. Also roughly the size of its statement, which repeats the content. */
 export function countBytes({ asked, vault }: Pick<SignJob, 'asked' | 'vault'>): number {
   const { policy, approvals } = vault ?? {}
   const contentBytes =

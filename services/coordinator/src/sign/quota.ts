@@ -4,9 +4,9 @@ import type { Store } from '../store/openStore.ts'
 import type { Clock } from '../system.ts'
 
 export type SignQuota = {
-  /** Runs a signing of this user, if it is within the quota. Otherwise throws `quota_spent`, and calls `onRefused` before. */
+  /** Runs a signing if the user is within the quota. Otherwise calls `onRefused` and throws `quota_spent`. */
   run<Result>(
-    /** One digest of a wallet at once is one signature. Without a digest it is like no other. */
+    /** Concurrent requests for the same digest and wallet count as one signature. A request without a digest always counts. */
     parameters: {
       userId: string
       walletId: string
@@ -17,17 +17,17 @@ export type SignQuota = {
   ): Promise<Result>
 }
 
-/** What a signature under way is known by. */
+/** Identifies a signature in progress. */
 type Key = string | symbol
 
-/** A signature that is being asked for, by one request or by several that want the same. */
+/** A signature in progress, for one or several requests. */
 type PendingSignature = { requests: number; retryAfterMs: Promise<number>; over: Promise<void>; end(): void }
 
 const DAY_MS = 86_400_000
 
 /**
- * So many new signatures of a user, by whichever wallet, in any 24 hours, counted in the database, so that neither a restart nor another sign-in
- * makes them more. What this process signs at the moment counts too; another process's counts once it is stored.
+ * Limits the new signatures of a user, over all wallets, in any 24 hours. The database counts them, so a restart or another sign-in doesn't
+ * reset the limit. Signatures that this process has in progress count too; those of other processes count once stored.
  */
 export function createSignQuota(deps: {
   store: Pick<Store, 'findSignedAt'>
@@ -40,20 +40,20 @@ export function createSignQuota(deps: {
 
 function createLimited(deps: { store: Pick<Store, 'findSignedAt'>; clock: Clock; perDay: number }): SignQuota {
   const { store, clock, perDay } = deps
-  /** By user and key, in the order of asking. */
+  /** By user and key, in the order of requests. */
   const users = new Map<string, Map<Key, PendingSignature>>()
 
-  /** Zero where one more may be signed beside so many. */
+  /** Returns 0 if one more signature is allowed next to the given number in progress. */
   async function findRetryAfterMs(userId: string, beside: number): Promise<number> {
     if (beside >= perDay) return DAY_MS
-    // The oldest that would be within the last 24 hours together with those.
+    // The oldest signature within the last 24 hours that would exceed the quota.
     const signedAt = await store.findSignedAt({ userId, position: perDay - beside })
     return signedAt === undefined ? 0 : Math.max(0, signedAt + DAY_MS - clock.now())
   }
 
   /**
-   * Nothing is refused for the sake of one that is under way: that one may fail, or be stored meanwhile and so be counted twice. It
-   * is waited for, and the database asked again.
+   * Waits for signatures in progress instead of rejecting because of them: one may fail, or be stored meanwhile and be counted twice. Then
+   * queries the database again.
    */
   async function admit(userId: string, key: Key, ofUser: ReadonlyMap<Key, PendingSignature>): Promise<number> {
     for (;;) {
@@ -64,7 +64,7 @@ function createLimited(deps: { store: Pick<Store, 'findSignedAt'>; clock: Clock;
     }
   }
 
-  /** A request for what is asked for already shares its place: one signature answers both. */
+  /** Requests for the same signature share one place in the quota. */
   function ask(userId: string, key: Key): PendingSignature {
     const ofUser = users.get(userId) ?? new Map<Key, PendingSignature>()
     users.set(userId, ofUser)

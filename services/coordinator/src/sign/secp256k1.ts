@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import * as wasm from 'tiny-secp256k1'
 
-/** The uncompressed key (65 bytes) that made a signature of a digest; undefined where none can have. */
+/** Recovers the uncompressed public key (65 bytes) from a signature. Undefined if there is none. */
 export type Recover = (digest: Uint8Array, signature: Uint8Array, recoveryId: 0 | 1) => Uint8Array | undefined
 
 type Native = {
@@ -9,13 +9,13 @@ type Native = {
 }
 
 /**
- * libsecp256k1 as machine code, several times faster than as WebAssembly; undefined where the package brings none for this
- * machine. SEV-SNP machines are x64, and for that it does: decision 6.
+ * libsecp256k1 as native code, several times faster than WebAssembly. Undefined if the package has no build for this machine. It has one for
+ * x64, which includes SEV-SNP machines: decision 6.
  */
 export function loadNative(): Recover | undefined {
   let native: Native
   try {
-    // By its inner path: the package's own entry would fall back to code in JavaScript without a word.
+    // Load the inner path: the package's entry falls back silently to JavaScript.
     native = createRequire(import.meta.url)('secp256k1/bindings.js')
   } catch {
     return undefined

@@ -39,7 +39,7 @@ export type LogRecorder = {
    * order of the settings. It also satisfies the witness policies in `needs`. Throws `log_unavailable` when it takes too long.
    */
   cosign(parameters: { origin: string; size: number; needs?: readonly WitnessPolicy[] }): Promise<CosignedNote>
-  /** Releases the claims of statements that were dropped. */
+  /** Releases the claims of dropped statements. */
   giveUp(claims: readonly Claim[]): Promise<void>
 }
 
@@ -83,7 +83,7 @@ export function createSignLog(deps: {
     try {
       await limit.hold(keeper.giveUp(jobs.flatMap(toClaim)))
     } catch (error) {
-      // They expire when the enclave has erased the leaves.
+      // Claims expire after the enclave has erased the leaves.
       log.warn({ msg: 'Could not give up claims', bootId, ...toReason(error) })
     } finally {
       limit.end()
@@ -204,7 +204,7 @@ function toClaim({ walletId, asked, leaf }: LeafJob): Claim[] {
 
 const toLeafHash = ({ leaf }: LeafJob) => leaf.hash
 
-/** Abandons work that takes longer, and ignores its result. */
+/** Stops waiting for work that takes longer, and ignores its result. */
 function createLimit(schedule: Schedule, limitMs: number) {
   const over = Promise.withResolvers<never>()
   // Prevents an unhandled rejection if no one is waiting.
@@ -213,7 +213,7 @@ function createLimit(schedule: Schedule, limitMs: number) {
   return { hold: <Result>(work: Promise<Result>) => Promise.race([work, over.promise]), end }
 }
 
-/** As far as this coordinator knows, the enclave that signed has released nothing: another one may sign instead. */
+/** As far as this coordinator knows, the enclave released nothing, so another one may sign instead. */
 export class NotReleased extends CoordinatorError {
   constructor(details: string, cause?: unknown) {
     super('log_unavailable', 'the log is not available', { details, cause })

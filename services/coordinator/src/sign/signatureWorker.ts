@@ -13,7 +13,7 @@ import type { SignatureClaim } from './checkSignatures.ts'
 import { recover } from './secp256k1.ts'
 
 const MAX_ADDRESSES = 4_096
-/** A wallet signs often, and its address is always the same. */
+/** A wallet signs often and always has the same address. */
 const addresses = new Map<string, Hex>()
 
 function addressOf(publicKey: string, bytes: Uint8Array): Hex {
@@ -26,8 +26,8 @@ function addressOf(publicKey: string, bytes: Uint8Array): Hex {
 }
 
 /**
- * The signature is well formed with a low s, and gives the stated key, whose address is the wallet's. Recovered and not only
- * verified: readers of the transaction learn its sender from `v` too.
+ * Checks the form and low s of a signature, and that the recovered key belongs to the wallet's address. Recovery covers `v` too, from which
+ * readers of the transaction derive its sender.
  */
 function isGood({ digest, signature, publicKey, address, transaction }: SignatureClaim): boolean {
   try {

@@ -20,24 +20,24 @@ import type { StoredPolicy } from '../store/vaults.ts'
 import type { Clock } from '../system.ts'
 import type { SignJob } from './job.ts'
 
-/** To read a policy takes longer than to ask it: each drand key in it takes milliseconds. */
+/** Parsing a policy takes longer than evaluating it: each drand key takes milliseconds. */
 const MAX_KNOWN = 256
 
 type VaultRulesDeps = {
   clock: Clock
-  /** Whose samples this service signs with. */
+  /** The sources whose samples this service signs with. */
   entropySources: readonly EntropySetting[]
 }
 
 /**
- * The rules of vaults, asked before a sample is spent. What they allow here is asked again inside the enclave, with the sample that tells
- * the time, and there the approvals are verified: this decides about nothing but costs.
+ * Evaluates the rules of vaults before a sample is spent. This only saves costs: the enclave evaluates them again with the sample that gives
+ * the time, and verifies the approvals.
  */
 export function createVaultRules({ clock, entropySources }: VaultRulesDeps) {
   const known = new Map<string, Policy>()
 
   return {
-    /** A policy that was stored, parsed once for as long as it is remembered. */
+    /** Parses a stored policy, and caches the result. */
     read({ hash, text }: StoredPolicy): Policy {
       const policy = known.get(hash) ?? parsePolicy(Buffer.from(text))
       known.delete(hash)
@@ -45,7 +45,7 @@ export function createVaultRules({ clock, entropySources }: VaultRulesDeps) {
       for (const oldest of known.keys()) if (known.size > MAX_KNOWN) known.delete(oldest)
       return policy
     },
-    /** Whether a vault's rules can allow a signing. Throws `policy_refused` and `approvals_missing`. */
+    /** Throws `policy_refused` or `approvals_missing` if a vault's rules can't allow the signing. */
     assertAllowed({ vault, asked }: Pick<SignJob, 'vault' | 'asked'>) {
       if (vault === undefined || asked.kind === 'address') return
       const { rules: policy } = vault
@@ -57,7 +57,10 @@ export function createVaultRules({ clock, entropySources }: VaultRulesDeps) {
   }
 }
 
-/** As late as a sample can be now, and of a source that counts if there is one: what is not due by it is not due. */
+/**
+ * The latest time that a sample could have now, from a source that the policy accepts if there is one. A payment that isn't due at that time
+ * isn't due at all.
+ */
 function toLatestSample(policy: Policy, sources: readonly EntropySetting[], now: number): TimedSample | undefined {
   if (policy.schedule === undefined) return undefined
   const source = sources.find((one) => canTellTime(policy, [one])) ?? sources[0]
@@ -70,7 +73,7 @@ function toPolicyRequest(asked: SignJob['asked'], sample: TimedSample | undefine
   throw new Error('a vault signs nothing of this kind')
 }
 
-/** Why an enclave does not sign. */
+/** Maps the enclave's reasons for refusing to sign. */
 const codes: Record<SignItemError['error'], CoordinatorErrorCode> = {
   invalid_request: 'internal',
   invalid_tx_metadata: 'invalid_tx_metadata',

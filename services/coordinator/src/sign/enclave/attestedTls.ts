@@ -3,15 +3,14 @@ import { isIP } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import type { buildConnector } from 'undici'
 
-/** The connection ends in another key than the one that was attested. */
+/** The TLS peer's key differs from the attested key. */
 export class KeyChangedError extends Error {
   override name = 'KeyChangedError'
 }
 
 /**
- * Connects by TLS to any peer, and lets `accept` judge SHA-256 of the peer's SubjectPublicKeyInfo, hex. No certificate
- * authority is asked: a quote vouches for the key. A connection that is not accepted is destroyed before a byte of HTTP is
- * written.
+ * Connects by TLS to any peer and passes SHA-256 of the peer's SubjectPublicKeyInfo (hex) to `accept`. No certificate authority is involved:
+ * a quote vouches for the key. A rejected connection is closed before any HTTP is sent.
  */
 export function createAttestedConnector(
   accept: (keyHash: string) => boolean,
@@ -23,7 +22,7 @@ export function createAttestedConnector(
     const socket = connect({
       host,
       port: Number(port === '' ? 443 : port),
-      // RFC 6066 §3: names only, no addresses.
+      // RFC 6066 §3: server names only, no IP addresses.
       ...(isIP(host) === 0 ? { servername: host } : {}),
       ALPNProtocols: ['http/1.1'],
       minVersion: 'TLSv1.3',
@@ -42,7 +41,7 @@ export function createAttestedConnector(
     }
     const timer = setTimeout(() => settle(new Error('no connection in time')), timeoutMs)
     socket.setNoDelay(true)
-    // Both stay: an error must find a listener also between this one and the client's own.
+    // Keep both listeners: an error between this one and the client's own would otherwise be unhandled.
     socket.on('error', settle)
     socket.on('close', () => settle(new Error('closed before it was connected')))
     socket.once('secureConnect', () => {

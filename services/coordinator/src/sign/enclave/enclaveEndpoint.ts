@@ -24,18 +24,18 @@ import { AnswerError, parseAttestResponse, parseBody, parseErrorCode } from './p
 import type { RootSecrets } from './rootSecrets.ts'
 
 type FailureCode =
-  /** Nothing was sent. */
+  /** The request was not sent. */
   | 'unreachable'
   | 'key_changed'
-  /** It may have been processed. */
+  /** The enclave may have processed the request. */
   | 'cut_off'
   | 'timed_out'
   | 'answer_malformed'
   | 'refused'
-  /** It is not, or could not show that it is, the enclave that we trust. */
+  /** The peer is not an enclave that we trust, or could not prove it. */
   | 'not_attested'
 
-/** Why one enclave could not be used for one call; `details` is for the log. */
+/** Why an enclave could not be used for a call. `details` goes to the log. */
 export class EndpointError extends ServiceError<FailureCode> {
   override name = 'EndpointError'
 }
@@ -74,41 +74,41 @@ type AssertGenuineDeps = {
   collateral: Pick<CollateralStore, 'current'>
   readPlatform: PlatformReader
   policy: EnclavePolicy
-  /** Whether quotes must stand under a simulated root, or under none. */
+  /** True to require quotes under a simulated root, false to reject them. */
   isMock: boolean
   clock: Clock
 }
 
 export type EnclaveEndpointDeps = AssertGenuineDeps & {
-  /** The coordinator's attested key (hex), which signs every call. */
+  /** The coordinator's attested key (hex). It signs every call. */
   caller: { publicKey: string; sign(message: Uint8Array): Uint8Array }
   /** Introduces the coordinator to enclaves that have a caller policy. */
   callerAttestation?: () => CallerAttestation
-  /** Shared by all the enclaves that calls may go to. */
+  /** Shared by all enclaves of this coordinator. */
   rootSecrets: RootSecrets
   random: Random
   log: Log
-  /** For one call, its wait for a free connection included. */
+  /** The limit for one call, including the wait for a free connection. */
   timeoutMs?: number
-  /** For the answer whether it is up, its attestation included. By default 3 s: scrapes wait for 4 s. */
+  /** The limit for a health check, including attestation. The default is 3 s, because scrapes time out after 4 s. */
   checkMs?: number
-  /** Calls in flight. */
+  /** The most calls in flight. */
   connections?: number
 }
 
 /** What an enclave has proven about itself. */
 type Attested = EnclaveTerms & { bootId: string; tlsKeyHash: string; at: number; pool: Pool }
 
-/** A call, and how its answer is read. */
+/** A call, and how to read its answer. */
 export type EnclaveCall<Raw, Result> = {
   path: string
   request: unknown
   parse(body: unknown): Raw
-  /** Whether the same enclave may get it twice. */
+  /** Whether the same enclave may receive the call twice. */
   isRepeatable: boolean
-  /** Where it is to be shorter than that of other calls. */
+  /** A limit shorter than the usual one. */
   timeoutMs?: number
-  /** Which boot answered, where the answer says so. */
+  /** The boot that answered, if the answer names it. */
   bootIdOf?(raw: Raw): string | undefined
   finish(raw: Raw, attested: EnclaveTerms): Result
 }
@@ -116,17 +116,17 @@ export type EnclaveCall<Raw, Result> = {
 /** One enclave at one address. */
 export type EnclaveEndpoint = {
   origin: string
-  /** Whether this is the boot that it has attested last. */
+  /** Whether this is the boot that was attested last. */
   isBoot(bootId: string): boolean
-  /** Whether it has answered no call for so long. */
+  /** Whether the enclave has answered no call for this long. */
   isSilentFor(ms: number): boolean
-  /** Whether it has attested itself, and answers at this moment. False as well where it takes too long to say so. */
+  /** Whether the enclave has attested itself and answers now. Also false if the check times out. */
   isUp(): Promise<boolean>
-  /** What it has attested. Throws `EndpointError` where it cannot. */
+  /** Returns the attested terms. Throws `EndpointError` if there are none. */
   getTerms(): Promise<EnclaveTerms>
-  /** Throws `EndpointError` where this enclave cannot be used for the call. */
+  /** Throws `EndpointError` if this enclave can't be used for the call. */
   call<Raw, Result>(call: EnclaveCall<Raw, Result>): Promise<Result>
-  /** Resolves when calls under way have been answered. */
+  /** Resolves when pending calls have been answered. */
   stop(): Promise<void>
 }
 
@@ -143,8 +143,8 @@ const MAX_RESPONSE_BYTES = 16_777_216
 const HEALTH_PATH = '/health'
 
 /**
- * Nothing secret is sent to an enclave that has not attested itself, and, by https, to no connection that ends in another key than the
- * attested one. The address is `http://` on loopback, `unix:/path`, or `https://` with an attested key.
+ * Sends nothing secret to an enclave that has not attested itself. With https, every connection must end in the attested key. The address is
+ * `http://` on loopback, `unix:/path`, or `https://` with an attested key.
  */
 export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): EnclaveEndpoint {
   const { caller, rootSecrets, clock, random, log, timeoutMs = 10_000, checkMs = 3_000, connections = 16 } = deps
@@ -154,9 +154,9 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
   let attested: Attested | undefined
   let lastBootId: string | undefined
   let attesting: Promise<Attested> | undefined
-  /** Its connections all end in the key of this hash. */
+  /** All its connections end in the key with this hash. */
   let pooled: { tlsKeyHash: string; pool: Pool } | undefined
-  /** By the clock of `performance`. */
+  /** In the time of `performance.now()`. */
   let answeredAt = 0
 
   function clientOptions(accept: (keyHash: string) => boolean): Client.Options {
@@ -201,10 +201,10 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
     }
   }
 
-  /** Shared by all the calls that need it meanwhile. */
+  /** All calls that need an attestation meanwhile share this one. */
   function attestation(): Promise<Attested> {
     const ageMs = attested === undefined ? Number.POSITIVE_INFINITY : Math.abs(clock.now() - attested.at)
-    // Asked again then, with each call: it, or the other, may have started anew with the right secret.
+    // Attest again with each call while root secrets differ: this enclave or the other may have restarted with the right one.
     const isDisputed = rootSecrets.findOther(url) !== undefined
     if (attested !== undefined && ageMs < ATTEST_EVERY_MS && !isDisputed) return Promise.resolve(attested)
     attesting ??= attest().finally(() => {
@@ -220,7 +220,7 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
       nonce: toHex(nonce),
       ...(deps.callerAttestation === undefined ? {} : { caller: deps.callerAttestation() }),
     }
-    // Any peer is asked, once, on a connection of its own: only the quote says which key to expect afterwards.
+    // Accept any peer on a separate connection for this one request: the quote says which key to expect afterwards.
     let keyHash = NO_TLS
     const accept = (seen: string) => {
       keyHash = seen
@@ -251,7 +251,7 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
     return attested
   }
 
-  /** With another root secret it would give users other addresses, whose keys no other enclave has. */
+  /** An enclave with another root secret would give users other addresses, with keys that no other enclave has. */
   function assertRootSecret(commitment: string | undefined) {
     if (commitments !== undefined && (commitment === undefined || !commitments.includes(commitment))) {
       throw notAttested(`root secret ${commitment ?? 'unknown'}`)
@@ -270,7 +270,7 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
     return pool
   }
 
-  /** Calls under way in it are answered first. */
+  /** Pending calls in the pool are answered first. */
   function closePool() {
     if (pooled === undefined) return
     const closed = pooled.pool.close().catch(() => {})
@@ -287,11 +287,11 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
     try {
       known = await attestation()
       const { statusCode, body } = await known.pool.request({ method: 'GET', path: HEALTH_PATH, signal })
-      // One that waits to be told the time answers, and refuses every call.
+      // An enclave that still waits for the time answers here, but refuses every call.
       const { status } = JSON.parse(await body.text()) as { status?: unknown }
       return statusCode === 200 && status === 'ok'
     } catch {
-      // It may have restarted, with another key: the next question attests it anew.
+      // It may have restarted with another key. The next call attests it again.
       if (known !== undefined) forget(known)
       return false
     }
@@ -309,7 +309,7 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
       return Promise.race([isAnswering(signal), late])
     },
 
-    /** Repeats the call once where the enclave has restarted, or has forgotten this caller. */
+    /** Repeats the call once if the enclave has restarted or no longer knows this caller. */
     async call(call) {
       for (let isRepeated = false; ; isRepeated = true) {
         const known = await attestation()
@@ -320,7 +320,7 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
           const result = parse(() => call.parse(answer.body))
           const bootId = call.bootIdOf?.(result)
           if (bootId === undefined || bootId === known.bootId) return call.finish(result, known)
-          // Restarted since: it must attest itself again before its answer is used.
+          // It has restarted, so it must attest itself before its answer may be used.
           forget(known)
           const renewed = await attestation()
           if (bootId === renewed.bootId) return call.finish(result, renewed)
@@ -345,7 +345,7 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
   }
 }
 
-/** That a quote is of an enclave that we trust, and for these settings, this TLS key and this nonce. Throws `not_attested`. */
+/** Checks that the quote comes from a trusted enclave with these settings, this TLS key and this nonce. Throws `not_attested`. */
 async function assertGenuine(
   deps: AssertGenuineDeps,
   answer: {

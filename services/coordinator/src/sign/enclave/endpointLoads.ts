@@ -1,34 +1,34 @@
 import type { OpenBatch, SignedBatch } from '@countersign/protocol'
 
-/** How long other endpoints are preferred after one has failed. */
+/** How long other endpoints are preferred after a failure. */
 const RETURN_MS = 60_000
-/** Calls in flight at one enclave that signs for no other coordinator. Requests that come meanwhile gather. */
+/** Calls in flight at one enclave that signs for no other coordinator. Further requests gather meanwhile. */
 export const ENCLAVE_SLOTS = 8
-/** How long a measured quote time counts. Later the endpoint is tried, in case it was only slow for a while. */
+/** How long a measured quote time counts. After that the endpoint gets a call again, in case it was slow only for a while. */
 const MEASURED_MS = 10_000
 const UNMEASURED_MS = 100
-/** Smaller differences between quotes are ignored, so that the operator's order decides. */
+/** Smaller differences between quote times are ignored, so that the operator's order decides. */
 const STEP_MS = 10
-/** Batches that releases may still come for. */
+/** The most batches that may still be waiting for a release. */
 const MAX_BATCHES = 4
 
 type Batch = Pick<SignedBatch, 'bootId' | 'sequence' | 'leaves'>
-/** `own` counts this coordinator's leaves. The quote began at `from`, unless the answer came after it. */
+/** `own` counts this coordinator's leaves. `from` is when the quote began; it is undefined if the answer came after the quote. */
 type SeenBatch = { batch: Batch; own: number; from: number | undefined }
 
 type Load = ReturnType<typeof createLoad>
 
 const createLoad = () => ({
-  /** Items under way. */
+  /** Items in progress. */
   work: 0,
   failedAt: 0,
-  /** Until then the others are preferred. Undefined if the endpoint works. */
+  /** Other endpoints are preferred until then. Undefined if the endpoint works. */
   avoidedUntil: undefined as number | undefined,
-  /** When the current quote began, as far as this coordinator can tell. */
+  /** When the current quote began, as seen by this coordinator. */
   quoteFrom: 0,
   quoteMs: 0,
   measuredAt: Number.NEGATIVE_INFINITY,
-  /** The newest is the last. */
+  /** Oldest first. */
   seen: [] as SeenBatch[],
   slots: ENCLAVE_SLOTS,
 })
@@ -55,13 +55,13 @@ export function createEndpointLoads(count: number) {
   }
 
   const isMeasured = ({ measuredAt }: Load) => now() - measuredAt < MEASURED_MS
-  /** An endpoint that was not measured lately is expected to be as fast as the fastest, and not to be slow. */
+  /** Without a recent measurement, assume that the endpoint is as fast as the fastest one. */
   function readQuoteMs(load: Load): number {
     if (isMeasured(load)) return load.quoteMs
     return Math.min(UNMEASURED_MS, ...loads.filter(isMeasured).map(({ quoteMs }) => quoteMs))
   }
 
-  /** What is left of the current quote. An enclave that is late is expected to take as long again. */
+  /** The time left of the current quote. If it is overdue, assume another full quote time. */
   function readLeftMs(load: Load): number {
     const leftMs = load.quoteFrom + readQuoteMs(load) - now()
     // With a log, calls are answered when their quotes begin.
@@ -71,7 +71,7 @@ export function createEndpointLoads(count: number) {
 
   return {
     avoid,
-    /** The best endpoint first. Endpoints that failed lately come last, and ties are in the operator's order. */
+    /** Returns the best endpoint first. Endpoints that failed recently come last. Ties keep the operator's order. */
     order(): number[] {
       const order = loads
         .map((load, index) => {
@@ -80,14 +80,12 @@ export function createEndpointLoads(count: number) {
         })
         .sort((left, right) => left.isAvoided - right.isAvoided || left.steps - right.steps || left.work - right.work)
         .map(({ index }) => index)
-      // One call tries an endpoint that failed. The others wait for its outcome.
+      // Only one call tries a failed endpoint. The others wait for its outcome.
       const [first] = order
       if (first !== undefined && of(first).avoidedUntil !== undefined) avoid(first)
       return order
     },
-    /**
-     * Counts the items of one call while it runs. If a call succeeds that began after the endpoint's last failure, the endpoint works again.
-     */
+    /** Counts the items of a call while it runs. A success clears the endpoint's failure if the call began after that failure. */
     async run<Result>(index: number, items: number, call: (beganAt: number) => Promise<Result>): Promise<Result> {
       const load = of(index)
       const beganAt = now()
@@ -101,7 +99,7 @@ export function createEndpointLoads(count: number) {
         load.work -= items
       }
     },
-    /** Reads from an answer to `sign` when the quote ended or, with a log, began, and how many of its leaves are this coordinator's. */
+    /** Reads from a `sign` answer how many leaves are this coordinator's, and when the quote ended or, with a log, began. */
     observe(
       index: number,
       beganAt: number,
@@ -128,7 +126,7 @@ export function createEndpointLoads(count: number) {
       const released = load.seen.find(({ batch, from }) => from !== undefined && batch.leaves.includes(leaf))
       if (released?.from !== undefined) measure(load, now() - released.from)
     },
-    /** How many calls may be in flight at all endpoints that work. */
+    /** How many calls may be in flight at all working endpoints together. */
     countSlots(): number {
       const working = loads.filter(({ avoidedUntil }) => avoidedUntil === undefined)
       return working.reduce((sum, { slots }) => sum + slots, 0) || ENCLAVE_SLOTS
@@ -137,8 +135,8 @@ export function createEndpointLoads(count: number) {
 }
 
 /**
- * Coordinators share the calls as they share the leaves: then several make calls and batches as large as one does. Each has at least two calls:
- * one in the current quote, and one that waits for the next.
+ * Coordinators share the calls in proportion to their leaves, so that several make batches as large as one would. Each has at least two
+ * calls: one in the current quote and one waiting for the next.
  */
 function toSlots({ own, batch }: SeenBatch): number {
   return Math.min(ENCLAVE_SLOTS, Math.max(2, Math.round((ENCLAVE_SLOTS * own) / batch.leaves.length)))

@@ -21,18 +21,18 @@ import { parseAnswer, parseSignItemsResponse } from './parseAnswers.ts'
 import { createRootSecrets } from './rootSecrets.ts'
 
 export type HttpEnclaveDeps = Omit<EnclaveEndpointDeps, 'rootSecrets'> & {
-  /** All are used. With little work, only the first ones. */
+  /** All of them are used. With little load, only the first ones are. */
   urls: readonly string[]
-  /** How long an enclave may keep silent before another is asked as well. */
+  /** How long to wait for an enclave before asking another one as well. */
   patienceMs?: number
 }
 
-/** An enclave's log may open at any moment, or its witnesses may catch up. */
+/** An enclave's log may open, or its witnesses may catch up, at any moment. */
 const LOG_RETURN_MS = 1_000
 
 /**
- * The key enclave behind one or several addresses. Calls may be repeated at another enclave, since all share one root secret, which is
- * checked, and sign deterministically.
+ * Calls the enclaves at one or several addresses. A call may be repeated at another enclave: all have the same root secret, which is checked,
+ * and sign deterministically.
  */
 export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
   const { policy, log, patienceMs = 500 } = deps
@@ -45,7 +45,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
   const loads = createEndpointLoads(endpoints.length)
   let isStopped = false
 
-  /** Asks the enclave whose quote is expected first. If it fails or keeps silent, asks the others too. */
+  /** Asks the enclave whose quote is expected first. If it fails or times out, asks the others too. */
   async function ask<Result>({ path, items = 0, isUseless, onAnswer, at: askOne }: Question<Result>): Promise<Result> {
     const order = loads.order()
     const silent = new Set<number>()
@@ -105,7 +105,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
       if (useless !== undefined) return useless.result
       if (staleCollateral !== undefined) throw staleCollateral
       if (refusals.has('issuer_unavailable')) throw issuerUnavailable()
-      // It signs nothing before witnesses have seen its log, or while too much waits for them.
+      // The enclave signs nothing until witnesses have seen its log, or while too many statements wait for them.
       if (refusals.has('log_unavailable')) throw logUnavailable()
       throw new CoordinatorError('enclave_unavailable', 'no key enclave can be reached')
     }
@@ -125,7 +125,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         path: enclavePaths.openSession,
         request,
         parse: (body) => parseAnswer(openSessionResponse, body),
-        // The enclave takes a token once, so that a second try there would only hide the first failure.
+        // The enclave accepts a token only once. A second attempt would hide the first failure.
         isRepeatable: false,
         finish: (response) => response,
       }),
@@ -155,7 +155,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
             isRepeatable: true,
             bootIdOf: ({ batches }) => batches[0]?.bootId,
             finish(response, { config, settings, logs }) {
-              // Otherwise it would give away what no witness has seen, or hide what it attested.
+              // Without this check, an enclave could release unwitnessed statements or contradict its attestation.
               const isLogged = 'log' in response
               const isOwn = !isLogged || response.log === null || logs?.own.includes(response.log.origin) === true
               if (isLogged !== (settings.log !== null) || !isOwn) throw notOfItsTerms()
@@ -194,18 +194,18 @@ function notOfItsTerms(): EndpointError {
   return new EndpointError('answer_malformed', 'the enclave cannot be used', { details: 'not of its settings' })
 }
 
-/** Faults of one enclave, which another may not have. */
+/** Faults of one enclave that another may not have. */
 const OWN_FAULTS: ReadonlySet<SignItemError['error']> = new Set(['quote_unavailable', 'entropy_memory_full'])
 
 type Question<Result> = {
-  /** For the log. */
+  /** For log messages. */
   path: string
   /** How many items wait for a quote. */
   items?: number
   at(endpoint: EnclaveEndpoint): Promise<Result>
-  /** Also called for answers that come too late to be used. */
+  /** Also called for answers that come too late. */
   onAnswer?(result: Result, call: { index: number; beganAt: number }): void
-  /** Whether another enclave may have a better answer. */
+  /** Returns true if another enclave may have a better answer. */
   isUseless?: ((result: Result) => boolean) | undefined
 }
 
@@ -213,7 +213,7 @@ type Question<Result> = {
 const toRefusal = (error: unknown) =>
   error instanceof EndpointError && error.code === 'refused' ? error.details : undefined
 
-/** A judgement on the user's token, which is no fault of the enclave. One that has just started refuses tokens from before. */
+/** A rejection of the user's token, which is not the enclave's fault. An enclave that has just started rejects older tokens. */
 const isJudgement = (error: unknown) => toRefusal(error)?.startsWith('id_token_') === true
 
 function issuerUnavailable(): CoordinatorError {
@@ -221,7 +221,7 @@ function issuerUnavailable(): CoordinatorError {
   return new CoordinatorError('provider_unavailable', 'the provider cannot be reached', { details })
 }
 
-/** Judgements on a session or policy, which every enclave would make. */
+/** Rejections of a session or policy. Every enclave would reject it. */
 const VAULT_ERRORS: Readonly<Record<string, CoordinatorErrorCode>> = {
   invalid_policy: 'invalid_policy',
   policy_not_supported: 'invalid_policy',
@@ -235,28 +235,28 @@ function toVaultError(error: unknown): CoordinatorError | undefined {
   return code && new CoordinatorError(code, 'the enclave refused the vault', { details: refusal })
 }
 
-/** Whether no other enclave could do better. */
+/** Whether every other enclave would fail in the same way. */
 function isFinal(error: unknown): boolean {
   if (error instanceof CoordinatorError) return error.code === 'shutting_down'
-  // One that has been used is not shown to another enclave, which may not know that.
+  // Don't try a used token at another enclave, which may not know that it was used.
   if (error instanceof EndpointError) return error.details === 'id_token_replayed' || toVaultError(error) !== undefined
   return !(error instanceof ServiceError)
 }
 
 type AskInTurnOptions = {
-  /** How long one may keep silent before the next is asked as well. */
+  /** How long to wait for one before asking the next as well. */
   patienceMs: number
-  /** Whether one has answered no call for that long: one that is only slow is waited for. Unset: all are silent. */
+  /** Whether an endpoint has answered no call for that long. One that is only slow gets more time. Unset: all count as silent. */
   isSilent?(index: number): boolean
-  /** Whether a failure holds for all of them, so that no other need be asked. */
+  /** Whether all others would fail in the same way. */
   isFinal(error: unknown): boolean
-  /** Told when one is asked because those before it keep silent. */
+  /** Called when one is asked because the earlier ones are silent. */
   onSilence?(index: number): void
 }
 
 /**
- * Asks one after the other: the next one when one has failed, or has kept silent for too long. The first answer counts, and those
- * who come later are not listened to. A process that is frozen still accepts connections, so waiting for an error would be long.
+ * Asks one after the other: the next one when one fails or times out. The first answer counts and later ones are ignored. A frozen process
+ * still accepts connections, so waiting for an error would take too long.
  */
 export function askInTurn<Answer>(
   asks: readonly ((index: number) => Promise<Answer>)[],

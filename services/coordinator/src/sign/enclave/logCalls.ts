@@ -7,14 +7,14 @@ import { type EnclaveEndpoint, EndpointError } from './enclaveEndpoint.ts'
 import type { EnclaveLog, EnclaveTerms, KeyEnclave } from './keyEnclave.ts'
 import { parseLogResponse, parseReleaseResponse } from './parseAnswers.ts'
 
-/** How long statements are asked for at the boot that signed, and how long one of these calls may take. Each waits for a quote. */
+/** How long to keep asking the boot that signed for its statements, and the limit of each of these calls. Each call waits for a quote. */
 const RELEASE_MS = 5_000
 const RELEASE_CALL_MS = 2_000
 const RELEASE_PAUSE_MS = 50
-/** The same enclave would answer the same again: also with what is too large to be read. */
+/** The same enclave would answer the same again, also with an answer that is too large. */
 const FINAL_CODES: ReadonlySet<string> = new Set(['refused', 'not_attested', 'answer_malformed'])
 
-/** Calls about logs. Each is for one enclave: a log, and what waits for it, is an enclave's own. */
+/** Calls about logs. Each goes to one enclave, because each has its own log and pending statements. */
 export function createLogCalls(deps: {
   endpoints: readonly EnclaveEndpoint[]
   log: Pick<Log, 'warn'>
@@ -22,7 +22,7 @@ export function createLogCalls(deps: {
 }): Pick<KeyEnclave, 'release' | 'logs'> {
   const { endpoints, log, isStopped } = deps
 
-  /** At the boot that signed, and at no other. To repeat it is harmless. */
+  /** Calls the boot that signed, and no other. Repeating the call is harmless. */
   async function release(request: ReleaseRequest): Promise<ReleaseResponse> {
     const { bootId, leaves = [] } = request
     const endpoint = endpoints.find((one) => one.isBoot(bootId))
@@ -56,7 +56,7 @@ export function createLogCalls(deps: {
   return { release, logs: endpoints.map(toLog) }
 }
 
-/** The log of one enclave. What it refuses is in `details`. */
+/** The log of one enclave. The enclave's reason for a rejection is in `details`. */
 function toLog(endpoint: EnclaveEndpoint): EnclaveLog {
   async function orUnavailable<Result>(asked: Promise<Result>): Promise<Result> {
     try {
@@ -87,15 +87,15 @@ export function logUnavailable(cause?: unknown): CoordinatorError {
   return new CoordinatorError('log_unavailable', 'the log of the enclave cannot be used', { details, cause })
 }
 
-/** A cosigned note as a release names it: the checkpoint as the enclave gave it, and the lines of witnesses. The log's own line is the first. */
+/** Splits a cosigned note as a release needs it: the enclave's checkpoint, and the witnesses' lines. The log's own line comes first. */
 export function toCosigned(note: string): Required<Pick<ReleaseRequest, 'checkpoint' | 'cosignatures'>> {
   const end = note.lastIndexOf('\n\n') + '\n\n'.length
   const [log = '', ...cosignatures] = note.slice(end).trimEnd().split('\n')
   return { checkpoint: `${note.slice(0, end)}${log}\n`, cosignatures }
 }
 
-/** The verifier key of a log, as an enclave attested it. Undefined for an origin that its settings do not have. */
+/** The verifier key of a log from the enclave's attestation. Undefined if the settings don't contain the origin. */
 export function findLogKey({ logs }: EnclaveTerms, origin: string): string | undefined {
-  // To read a key takes a millisecond, and each was read when it came: a name has no plus sign.
+  // Compare strings, because parsing a key takes a millisecond. Each key was validated on arrival, and an origin contains no plus sign.
   return logs?.keys.find((vkey) => vkey.startsWith(`${origin}+`))
 }

@@ -3,15 +3,19 @@ import type { Log } from '@countersign/service'
 export type RootSecrets = ReturnType<typeof createRootSecrets>
 
 /**
- * Which root secrets the enclaves of one coordinator have, by their addresses. All enclaves must have one root secret, and that which was used first for as long as this process lives: a host could start them anew with
- * another, and bring the first back when users have paid to addresses of that. Where two differ, nobody here knows which is the right one, so
- * neither is of use until they agree. An enclave that falls silent is remembered: it is then that calls go to the other.
+ * Tracks the root secret of each enclave by address. All enclaves must have the same one, and keep it for as long as this process lives.
+ * Otherwise a host could restart them with another secret and bring the first one back after users have paid to its addresses. If two differ,
+ * the coordinator can't know which is right and uses neither until they agree. A silent enclave stays recorded, because its calls go to
+ * another enclave then.
  */
 export function createRootSecrets(log: Pick<Log, 'error'>) {
   const known = new Map<string, string>()
   let first: { address: string; commitment: string } | undefined
 
-  /** An enclave that has, or had when it was used first, another root secret than this one, if there is any: itself, where it has changed its own. */
+  /**
+   * Finds an enclave whose root secret, now or when first used, differs from this one's. Returns the address itself if its secret has
+   * changed.
+   */
   function findOther(address: string): string | undefined {
     const own = known.get(address)
     if (own === undefined) return undefined
@@ -21,12 +25,12 @@ export function createRootSecrets(log: Pick<Log, 'error'>) {
 
   return {
     findOther,
-    /** This one is about to answer a call. */
+    /** Records that this enclave is about to answer a call. */
     use(address: string) {
       const commitment = known.get(address)
       if (commitment !== undefined) first ??= { address, commitment }
     },
-    /** The commitment that it has attested; undefined where its release answers none. */
+    /** Records the attested commitment. Undefined if the enclave's release doesn't report one. */
     set(address: string, commitment: string | undefined) {
       if (known.get(address) === commitment) return
       if (commitment === undefined) {

@@ -9,15 +9,15 @@ export type BeaconEntropyParameters = {
   source: BeaconSource
   beacon: Pick<DrandBeacon, 'periodS'>
   clock: Clock
-  /** No round is handed out when it is older. */
+  /** Older rounds are never returned. */
   maxAgeMs: number
   log: { warn(entry: { msg: string; source: string; [field: string]: string | number }): void }
 }
 
-/** How long a relay may take to have the next round, before it is asked again. */
+/** The pause before a relay that doesn't have the next round yet is asked again. */
 const RETRY_MS = 500
 
-/** The newest round of a beacon for all who ask: a round is public, and serves any number of signatures. */
+/** Returns the newest round of a beacon to all callers. A round is public and serves any number of signatures. */
 export function createBeaconEntropy({ source, beacon, clock, maxAgeMs, log }: BeaconEntropyParameters): Entropy {
   let newest: DrandWitness | undefined
   let asking: Promise<void> | undefined
@@ -36,8 +36,8 @@ export function createBeaconEntropy({ source, beacon, clock, maxAgeMs, log }: Be
   async function ask() {
     try {
       const round = await source.getRound()
-      // A relay that lags, or lies about which is the latest, cannot take us back; nor can a round that was signed long before it was
-      // due keep all those before it away.
+      // Never go back to an older round, in case a relay lags or lies. Never accept an early round, because it would keep all later rounds
+      // out.
       if (isUsable(round) && (newest === undefined || round.sequence > newest.sequence)) newest = round
     } catch (error) {
       log.warn({ msg: 'Got no entropy samples', source: 'drand', reason: toReason(error).code })
@@ -52,7 +52,7 @@ export function createBeaconEntropy({ source, beacon, clock, maxAgeMs, log }: Be
     if (isStopped) throw new CoordinatorError('shutting_down', 'the service is shutting down')
     if (count === 0) return []
     if (isNextDue() && (clock.now() >= askAgainAt || !isUsable(newest))) asking ??= ask()
-    // With a round that is fresh enough nobody waits for the next.
+    // If the current round is fresh enough, no caller waits for the next.
     if (!isUsable(newest)) await asking
     const round = newest
     if (!isUsable(round)) throw new CoordinatorError('entropy_unavailable', 'no fresh round of the beacon can be had')
@@ -61,7 +61,7 @@ export function createBeaconEntropy({ source, beacon, clock, maxAgeMs, log }: Be
 
   return {
     take,
-    // The source verifies each round.
+    // The source has verified each round.
     takeVerified: take,
     async stop() {
       isStopped = true

@@ -9,25 +9,25 @@ import {
 import type { Witness } from '@countersign/receipt'
 import { isEd25519Signature } from '@countersign/service/ed25519'
 
-/** Why a sample may not be used. */
+/** Why a sample can't be used. */
 export type SampleFault = 'malformed' | 'unsigned' | 'foreign_key' | 'wrong_signature' | 'stale' | 'future'
 
-/** Pinned keys of a source, hex. */
+/** The pinned keys of a source, in hex. */
 export type EntropyKeys = ReadonlySet<string>
 
 type CheckSampleOptions = {
   publicKeys: EntropyKeys
   now: number
   maxAgeMs: number
-  /** Whether the source signs at all. */
+  /** Whether the source signs its samples. */
   isSigned: boolean
-  /** Takes samples of a source that does not sign. Verifiers fail such a receipt. */
+  /** Accepts samples from a source that doesn't sign. Verifiers fail such a receipt. */
   allowUnsigned: boolean
 }
 
 /**
- * Judges one sample by form, pinned key and age: a source that replays old samples costs no signature checks. Answers its first
- * fault, or undefined when it may be used if its signature holds (`isSampleSigned`), where its source signs.
+ * Checks a sample's form, key and age, but not its signature: replayed old samples then cost no signature checks. Returns the first fault. If
+ * there is none, the sample may be used once `isSampleSigned` accepts it (for sources that sign).
  */
 export function checkSample(witness: Witness, options: CheckSampleOptions): SampleFault | undefined {
   const { publicKeys, now, maxAgeMs, isSigned, allowUnsigned } = options
@@ -38,13 +38,13 @@ export function checkSample(witness: Witness, options: CheckSampleOptions): Samp
   return publicKeys.has(witness.publicKey) ? timeFault : 'foreign_key'
 }
 
-/** Whether the key that a sample names has signed its value, time and sequence. That the key is pinned has been checked. */
+/** Whether the key named in a sample has signed its value, time and sequence. The caller has checked that the key is pinned. */
 export function isSampleSigned({ valueHex, timestamp, sequence, publicKey, signatureHex }: Witness): boolean {
   const message = toEntropyMessage({ value: fromHex(valueHex), timestampMs: Date.parse(timestamp), sequence })
   return isEd25519Signature(fromHex(publicKey), fromHex(signatureHex), message)
 }
 
-/** Whether a sample of that time may be used now; the border belongs to the good. */
+/** Whether a sample with this time may be used now. The limits are inclusive. */
 export function checkTime(
   timestampMs: number,
   { now, maxAgeMs }: { now: number; maxAgeMs: number },
@@ -54,8 +54,7 @@ export function checkTime(
 }
 
 /**
- * The keys that samples may be signed with. A key in another than its canonical encoding, or of small order, under which
- * one signature fits many samples, is refused at the start, not with the first sample.
+ * The keys that may sign samples. Rejects, at start, non-canonical keys and keys of small order, under which one signature fits many samples.
  */
 export function createEntropyKeys(publicKeys: readonly string[]): EntropyKeys {
   for (const publicKey of publicKeys) {

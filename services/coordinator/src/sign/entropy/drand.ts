@@ -4,11 +4,11 @@ import { z } from 'zod'
 import { EntropySourceError } from './entropySource.ts'
 import { type Fetch, fetchJson } from './fetchJson.ts'
 
-/** The newest round of a public beacon, verified. */
+/** Provides the newest verified round of a public beacon. */
 export type BeaconSource = { getRound(): Promise<DrandWitness> }
 
 export type CreateDrandSourceParameters = {
-  /** A relay, such as `https://api.drand.sh`. It need not be trusted: every round is verified here. */
+  /** A relay such as `https://api.drand.sh`. It doesn't have to be trusted, because the coordinator verifies every round. */
   url: string
   fetch: Fetch
   timeoutMs?: number
@@ -18,21 +18,20 @@ export type CreateDrandSourceParameters = {
 const answer = z.object({
   round: z.int().min(1),
   signature: z.string().regex(/^[0-9a-f]{96}$/),
-  /** Redundant: the hash of the signature. Some relays leave it out. */
+  /** Redundant: the hash of the signature. Some relays omit it. */
   randomness: z.string().optional(),
 })
 
-/** The end of the calendar that a timestamp has. */
+/** The latest time that a timestamp can express. */
 const MAX_TIME_MS = 253_402_300_799_999
 
 /**
- * Public randomness of drand: the latest round, BLS-verified against the pinned key. Only receipts of version 2 have a place for the
- * signature of a beacon.
+ * Public randomness from drand: the latest round, BLS-verified with the pinned key. Only receipts of version 2 can hold a beacon's signature.
  */
 export function createDrandSource(parameters: CreateDrandSourceParameters): BeaconSource {
   const { url, fetch, timeoutMs = 1_500, beacon } = parameters
   const latest = `${url.replace(/\/+$/, '')}/${beacon.chainHash}/public/latest`
-  // A pairing takes tens of milliseconds; the same round asked for again costs none.
+  // Cache the last round, because a pairing takes tens of milliseconds.
   let verified: DrandWitness | undefined
 
   return {
@@ -54,7 +53,7 @@ export function createDrandSource(parameters: CreateDrandSourceParameters): Beac
 
 function toWitness(beacon: DrandBeacon, round: number, signature: string): DrandWitness {
   const dueMs = toRoundTimeMs(beacon, round)
-  // A round beyond the calendar can only be a lie of the key's holder; `toISOString` would throw a RangeError.
+  // Only the key's holder could sign such a round. Without this check `toISOString` would throw a RangeError.
   if (dueMs > MAX_TIME_MS) throw new EntropySourceError('malformed', { details: 'round' })
   return {
     kind: 'drand',

@@ -1,17 +1,17 @@
 import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 
-/** A source of samples, unchecked: the caller checks them. */
+/** A source of unchecked samples. */
 export type EntropySource = {
-  /** Its name in witnesses. */
+  /** The source's name in samples. */
   readonly name: string
-  /** Whether its samples carry a signature that can be checked. */
+  /** Whether the samples carry a signature that can be verified. */
   readonly isSigned: boolean
-  /** 1 to 256 samples. */
+  /** Returns 1 to 256 samples. */
   getSamples(count: number): Promise<Witness[]>
 }
 
-/** Why a source gave no samples. All of them reach callers as `entropy_unavailable`; the code is for logs and metrics. */
+/** Why a source returned no samples. Callers get `entropy_unavailable`; this code goes to logs and metrics. */
 export type EntropySourceErrorCode =
   | 'timeout'
   | 'unreachable'
@@ -21,10 +21,10 @@ export type EntropySourceErrorCode =
   | 'size'
   | 'malformed'
   | 'too_many_samples'
-  /** Distrust the source: what it says does not carry the signature of the key that is pinned. */
+  /** Don't trust the source: its samples are not signed with the pinned key. */
   | 'wrong_signature'
 
-/** A source that could not be asked, or whose answer is none. Carries nothing of the answer, and no credentials. */
+/** A source that can't be reached, or whose answer is invalid. Contains no part of the answer and no credentials. */
 export class EntropySourceError extends ServiceError<EntropySourceErrorCode> {
   override name = 'EntropySourceError'
   constructor(code: EntropySourceErrorCode, options?: ServiceErrorOptions) {

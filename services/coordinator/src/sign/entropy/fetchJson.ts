@@ -2,26 +2,23 @@ import { isBodyTooLarge, parseJson, readBounded, withinTimeLimit } from '@counte
 import { readCauseCode } from '@countersign/service'
 import { EntropySourceError } from './entropySource.ts'
 
-/** The fetch of the platform, injected. */
+/** The platform's fetch, injected. */
 export type Fetch = typeof globalThis.fetch
 
 export type FetchJsonParameters = {
   url: string
-  /** For the whole exchange, to the last byte. */
+  /** The limit for the whole exchange, up to the last byte. */
   timeoutMs: number
   headers?: Record<string, string>
-  /** Sent as JSON, by POST. */
+  /** Sent as JSON by POST. */
   body?: object
 }
 
 const MAX_ANSWER_BYTES = 1_048_576
-/** How a connection ends that the source closed: a kept one perhaps at the very moment of the request. */
+/** Errors of a connection that the source closed, perhaps a kept one just as the request began. */
 const CLOSED = ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']
 
-/**
- * Asks an entropy source: JSON only, 1 MiB at most, within a time limit, and no redirects, which would have another host
- * answer than the one that was configured.
- */
+/** Fetches JSON from an entropy source: at most 1 MiB, within a time limit, and without redirects, which could lead to another host. */
 export async function fetchJson(
   { fetch }: { fetch: Fetch },
   { url, timeoutMs, headers, body }: FetchJsonParameters,
@@ -35,7 +32,8 @@ export async function fetchJson(
     : { headers: { accept: 'application/json', ...headers } }
   const exchange = async (signal: AbortSignal) => {
     const ask = () => fetch(url, { ...init, redirect: 'error', signal })
-    // Once more, on another connection: otherwise all who wait for samples would fail for it. What is posted may have been done.
+    // Retry once on another connection, so that a closed one doesn't fail all callers. A POST is not retried, because it may have been
+    // processed.
     const askAgain = (error: unknown) => {
       if (body === undefined && CLOSED.includes(toErrno(error))) return ask()
       throw error
@@ -49,7 +47,7 @@ export async function fetchJson(
     } catch (error) {
       if (error instanceof EntropySourceError) throw error
       if (isBodyTooLarge(error)) throw new EntropySourceError('size')
-      // Without the cause: its text can hold the URL, and so whatever an operator put there.
+      // Omit the cause: its text can contain the URL and with it an operator's credentials.
       throw new EntropySourceError('unreachable', { details: toErrno(error) })
     }
   }

@@ -5,9 +5,9 @@ import { type EntropySource, EntropySourceError } from './entropySource.ts'
 import { type Fetch, fetchJson } from './fetchJson.ts'
 
 export type CreateOrbitportSourceParameters = {
-  /** Base URL of the gateway; `/api/v1/services/trng` is added to it. */
+  /** The gateway's base URL, without `/api/v1/services/trng`. */
   url: string
-  /** Where client credentials become an access token. */
+  /** The URL that exchanges client credentials for an access token. */
   tokenUrl: string
   clientId: string
   clientSecret: string
@@ -17,7 +17,7 @@ export type CreateOrbitportSourceParameters = {
 }
 
 const AUDIENCE = 'https://op.spacecomputer.io/api'
-/** The gateway allows about four requests a second for each token, and answers one sample each. */
+/** The gateway allows about four requests per second and token, and returns one sample each. */
 const MAX_REQUESTS = 4
 const TOKEN_MARGIN_MS = 60_000
 const MAX_TOKEN_LIFE_MS = 86_400_000
@@ -33,10 +33,9 @@ const answer = z.object({
 })
 
 /**
- * SpaceComputer's cTRNG by REST (spacecomputer-io/orbitport `docs/USER_GUIDE.md`). Its answers name no key and no time, so
- * there is no signature to check: `isSigned` is false, it needs `ENTROPY_ALLOW_UNSIGNED`, and a verifier fails that step of
- * the receipt. Witnesses carry the time of the answer by our clock, 0 as sequence, zeros as key and signature, and the
- * origin that the gateway names.
+ * SpaceComputer's cTRNG over REST (spacecomputer-io/orbitport `docs/USER_GUIDE.md`). Its answers name no key and no time, so there is no
+ * signature to verify: `isSigned` is false, the source needs `ENTROPY_ALLOW_UNSIGNED`, and verifiers fail that step of the receipt. Samples
+ * carry the time of the answer by our clock, 0 as sequence, zeros as key and signature, and the origin that the gateway names.
  */
 export function createOrbitportSource(parameters: CreateOrbitportSourceParameters): EntropySource {
   const { url, tokenUrl, clientId, clientSecret, fetch, clock, timeoutMs = 1_500 } = parameters
@@ -69,7 +68,7 @@ export function createOrbitportSource(parameters: CreateOrbitportSourceParameter
       const headers = { authorization: `Bearer ${accessToken}` }
       return parseAnswer(await fetchJson({ fetch }, { url: endpoint, timeoutMs, headers }))
     } catch (error) {
-      // Withdrawn before its time: the next call asks for another.
+      // The gateway revoked the token early. The next call requests another.
       const isRefused = error instanceof EntropySourceError && error.code === 'unauthorized'
       if (isRefused && cached?.accessToken === accessToken) cached = undefined
       throw error

@@ -4,74 +4,77 @@ import { CoordinatorError } from '../../errors.ts'
 import { createSampleBuffer } from './sampleBuffer.ts'
 import { type BuyerStats, createSampleBuyer, type SampleBuyerParameters } from './sampleBuyer.ts'
 
-/** A sample for each signature: each used once, or a round of a beacon for all. Throws `entropy_unavailable`. */
+/** Provides one unused sample per signature, or one beacon round for all. Throws `entropy_unavailable`. */
 export type Entropy = {
   /**
-   * Returns `count` samples, or fewer if there are no more: at least one unless `count` is 0. Their signatures are not verified here: the
-   * enclave verifies them before it signs.
+   * Returns `count` samples, or fewer if there are no more; at least one unless `count` is 0. Doesn't verify their signatures, because the
+   * enclave does before it signs.
    */
   take(count: number): Promise<AnyWitness[]>
-  /** The same with verified signatures: for uses without an enclave, and to retry what an enclave refused. */
+  /** The same with verified signatures: for callers without an enclave, and for retries. */
   takeVerified(count: number): Promise<AnyWitness[]>
-  /** Counts samples that the enclave refused. Absent for a beacon, whose next round is the same for a while. */
+  /** Counts samples that the enclave rejected. Absent for a beacon, whose next round stays the same for a while. */
   refuse?(samples: readonly AnyWitness[]): void
-  /** Absent for a beacon, which is neither bought nor used up. */
+  /** Absent for a beacon, which is not bought or consumed. */
   stats?(): EntropyStats
   stop(): Promise<void>
 }
 
-/** What became of samples: each that ever came in ends in one of these, and is counted once. */
+/** Where samples ended up. Each received sample is counted once. */
 export type EntropyStats = BuyerStats & {
-  /** Ready to be handed out. */
+  /** Ready for use. */
   buffered: number
   handedOut: number
-  /** Claimed, but too old before a caller needed it, or more than the buffer holds. */
+  /** Claimed, but expired before use or beyond the buffer's capacity. */
   unused: number
 }
 
 export type ReadAhead = Entropy & { stats(): EntropyStats }
 
 export type ReadAheadParameters = Omit<SampleBuyerParameters, 'maxAgeMs' | 'allowUnsigned'> & {
-  /** No sample is handed out when it is older. */
+  /** Older samples are never returned. */
   maxAgeMs?: number
-  /** Samples kept beside those that a caller waits for. */
+  /** Samples to store in addition to those that callers wait for. */
   capacity?: number
   allowUnsigned?: boolean
-  /** The longest that one `take` waits. */
+  /** The longest wait of one `take`. */
   waitMs?: number
-  /** The pause after a request that brought nothing new, doubled each time. */
+  /** The pause after a request without new samples, doubled each time. */
   retryMs?: number
 }
 
 type Waiter = { count: number; resolve(witnesses: Witness[]): void; reject(error: unknown): void }
 
-/** Of the purchases: they follow each other. */
+/** The state of purchases, which run one at a time. */
 type State =
-  /** Nobody waits, and enough is bought ahead. */
+  /** No caller is waiting, and enough samples are in stock. */
   | { kind: 'idle' }
   | { kind: 'buying'; over: Promise<void> }
-  /** The last purchase brought nothing new: the source is given time. */
+  /** The last purchase brought no new samples. The source gets time to recover. */
   | { kind: 'pausing'; cancel(): void }
   | { kind: 'stopped' }
 
-/** Up to this age a sample counts as ahead of demand; older ones are a reserve, for when there is nothing fresher. */
+/** Younger samples count as stock. Older ones are a reserve for when no fresh ones are left. */
 const FRESH_MS = 5_000
 const MAX_SAMPLES = 256
 const MAX_REQUESTS = 4
-/** Requests in a row that bring nothing new or genuine, before those who wait fail. */
+/** Consecutive requests without new, genuine samples before waiting callers fail. */
 const MAX_FRUITLESS = 5
-/** One lost connection or late answer fails nobody; a second one within this time fails those who wait, so that a source that is down holds up nobody. */
+/**
+ * A single lost connection or late answer fails no caller. A second one within this time fails the waiting callers, so a source that is down
+ * doesn't block them.
+ */
 const FAILING_MS = 10_000
-/** The share of the fresh time that is bought ahead: demand may fall to a fifth before a sample goes stale unused. */
+/** The share of the fresh time to buy ahead for. Demand may drop to a fifth before a sample expires unused. */
 const HORIZON = 1 / 5
 
 /**
- * Keeps checked, claimed samples ready, so that no request waits for the source. How much is bought ahead
- * follows recent demand, and only a `take` starts a purchase: when idle, nothing is fetched and no timer runs.
+ * Keeps checked, claimed samples in stock, so that no request waits for the source. The stock follows recent demand, and only `take` starts a
+ * purchase: an idle service fetches no samples and runs no timer.
  *
- * When the source fails twice in a row, brings nothing usable or is too slow, `take` answers with fewer samples, and with none left throws
- * `entropy_unavailable`. If the store fails to claim samples, or is too slow, `take` throws the store's error: without the store nothing
- * can be signed. A failure affects only the current waiters; the next `take` tries again.
+ * If the source fails twice in a row, returns no usable samples or is too slow, `take` returns fewer samples, or throws `entropy_unavailable`
+ * if there are none. If the store fails to claim samples or is too slow, `take` throws the store's error: the service can't sign without the
+ * store. A failure affects only callers that wait; the next `take` tries again.
  */
 export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
   const { clock } = parameters
@@ -83,25 +86,25 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
 
   const waiters: Waiter[] = []
   let state: State = { kind: 'idle' }
-  /** Whether a caller came since the last purchase began: only callers start one. */
+  /** Whether `take` was called since the last purchase began. Only callers start a purchase. */
   let isCalled = false
-  /** Purchases in a row that brought nothing new. */
+  /** Consecutive purchases without new samples. */
   let fruitless = 0
   let handedOut = 0
-  /** When a request failed and none has brought samples since. */
+  /** When a request last failed; reset when one brings samples. */
   let failedAt = Number.NEGATIVE_INFINITY
   /** The store's last failure to claim samples, until a claim succeeds. */
   let claimFailure: { error: CoordinatorError; at: number } | undefined
-  /** Samples taken within the horizon, decaying: for a steady rate, what it takes in that time. */
+  /** Samples taken recently, with exponential decay. At a steady rate this is the demand of one horizon. */
   let demand = { amount: 0, at: Number.NEGATIVE_INFINITY }
 
   function getDemand(): number {
-    // A clock that was set back lets nothing decay.
+    // If the clock was set back, don't decay.
     return demand.amount * Math.exp(-Math.max(0, clock.now() - demand.at) / horizonMs)
   }
 
   function getTarget(): number {
-    // Below a half, the last caller is forgotten.
+    // Rounds to zero once the last caller's demand has decayed below a half.
     return Math.min(capacity, Math.round(getDemand()))
   }
 
@@ -109,7 +112,7 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
     return waiters.reduce((sum, { count }) => sum + count, 0)
   }
 
-  /** In the order of asking: no caller is overtaken, so a large request is not starved by small ones. */
+  /** Serves callers in order, so that small requests can't starve a large one. */
   function serve() {
     buffer.dropUnusable()
     while (waiters[0] && waiters[0].count <= buffer.size) {
@@ -138,7 +141,7 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
     }
   }
 
-  /** Whether the store caused the wait: it failed recently, or has left a claim unanswered for most of the time. */
+  /** Returns the store's error if the store caused the wait: it failed recently, or has left a claim unanswered for most of the time. */
   function findClaimFailure(): CoordinatorError | undefined {
     const now = clock.now()
     if (claimFailure !== undefined && now - claimFailure.at <= FAILING_MS) return claimFailure.error
@@ -147,19 +150,19 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
     return new CoordinatorError('database_unavailable', 'the database does not answer')
   }
 
-  /** Half of the target must be gone before more is bought: not a request to the source for every signature. */
+  /** Refill at half of the target, to avoid one request to the source per signature. */
   function isRefillDue(): boolean {
     return buffer.countFresh() < getTarget() / 2
   }
 
-  /** From `idle` to `buying`, if somebody waits or demand asks for more. */
+  /** Starts buying from `idle` if a caller waits or the stock is too low. */
   function proceed() {
     if (state.kind !== 'idle') return
     if (waiters.length > 0 || (isCalled && isRefillDue())) state = { kind: 'buying', over: buy() }
     else fruitless = 0
   }
 
-  /** One purchase, and the transition that its outcome asks for. */
+  /** Runs one purchase, then changes the state by its outcome. */
   async function buy() {
     // Calls in the same turn share the first request.
     await Promise.resolve()
@@ -186,7 +189,7 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
     proceed()
   }
 
-  /** From `idle` to `pausing`, and back after a while. */
+  /** Goes from `idle` to `pausing`, and back after `durationMs`. */
   function pause(durationMs: number) {
     const timer = setTimeout(() => {
       state = { kind: 'idle' }
@@ -197,7 +200,7 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
 
   const isStopped = () => state.kind === 'stopped'
 
-  /** Buys what is missing, at most `capacity` beyond what callers wait for, in parallel requests of up to 256. */
+  /** Buys the missing samples, at most `capacity` more than callers wait for, in parallel requests of up to 256. */
   async function refill(): Promise<{ admitted: number; error: unknown }> {
     const need = countNeed()
     const missing = getTarget() + (need > 0 ? need - buffer.size : -buffer.countFresh())
@@ -214,7 +217,7 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
     return { admitted, error }
   }
 
-  /** One request, from the source into the buffer. Returns how many samples came in. */
+  /** One request from the source into the buffer. Returns the number of new samples. */
   async function request(count: number): Promise<number> {
     const samples = await buyer.buy(count).catch((error) => {
       if (error instanceof CoordinatorError) claimFailure = { error, at: clock.now() }
@@ -274,7 +277,7 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
       buffer.clear()
       fail([...waiters], shuttingDown())
       buyer.stop(shuttingDown())
-      // A claim that is under way still uses the store.
+      // A claim in progress still uses the store.
       if (before.kind === 'buying') await before.over
       buffer.clear()
     },

@@ -5,7 +5,7 @@ import { checkTime } from './checkSample.ts'
 /** A checked, claimed sample. */
 export type Sample = { witness: Witness; timestampMs: number }
 
-/** Samples that are ready, by their time. None is handed out when it is older than `maxAgeMs`. */
+/** Ready samples, ordered by time. Samples older than `maxAgeMs` are never returned. */
 export function createSampleBuffer(parameters: { clock: Clock; maxAgeMs: number; freshMs: number; capacity: number }) {
   const { clock, maxAgeMs, freshMs, capacity } = parameters
   /** Oldest first. */
@@ -23,20 +23,20 @@ export function createSampleBuffer(parameters: { clock: Clock; maxAgeMs: number;
     get size() {
       return samples.length
     },
-    /** Samples that were dropped: too old before a caller needed them, or more than the buffer holds. */
+    /** Samples dropped because they expired before use or exceeded the capacity. */
     get unused() {
       return unused
     },
-    /** Samples young enough to count as ahead of demand. */
+    /** The number of samples young enough to count as stock. */
     countFresh: () => samples.length - findFresh(),
-    /** Time alone makes samples too old, and a clock that was set back makes some too new. */
+    /** Samples expire over time. If the clock was set back, some are dated in the future. */
     dropUnusable() {
       const now = clock.now()
       const usable = samples.filter(({ timestampMs }) => checkTime(timestampMs, { now, maxAgeMs }) === undefined)
       unused += samples.length - usable.length
       samples = usable
     },
-    /** Keeps `capacity` samples beside the `reserved` ones. */
+    /** Keeps `capacity` samples in addition to the `reserved` ones. */
     add(added: readonly Sample[], { reserved }: { reserved: number }) {
       samples = [...samples, ...added].sort((left, right) => left.timestampMs - right.timestampMs)
       const excess = samples.length - capacity - reserved
@@ -46,14 +46,14 @@ export function createSampleBuffer(parameters: { clock: Clock; maxAgeMs: number;
       }
     },
     /**
-     * The oldest fresh ones first, so that none goes stale for nothing; then from the reserve, the newest first. The caller asks for no more
+     * Takes the oldest fresh samples first, so that none expires unused, then the newest of the reserve. The caller must not ask for more
      * than there are.
      */
     take(count: number): Witness[] {
       const start = Math.min(findFresh(), samples.length - count)
       return samples.splice(start, count).map(({ witness }) => witness)
     },
-    /** Removes and returns those that a check fails. */
+    /** Removes and returns the samples that fail the check. */
     removeBad(isGood: (witness: Witness) => boolean): Witness[] {
       const { good = [], bad = [] } = Object.groupBy(samples, ({ witness }) => (isGood(witness) ? 'good' : 'bad'))
       samples = good

@@ -7,33 +7,34 @@ import { checkSample, createEntropyKeys, isSampleSigned, type SampleFault } from
 import type { EntropySource } from './entropySource.ts'
 import type { Sample } from './sampleBuffer.ts'
 
-/** Samples that were bought and are not used, each counted once. */
+/** Samples that were bought but can't be used, each counted once. */
 export type BuyerStats = {
-  /** By fault: refused by the check here, or by the enclave. */
+  /** By fault: rejected by the check here or by the enclave. */
   refused: Readonly<Record<string, number>>
-  /** Sent twice, or claimed before, by any coordinator. */
+  /** Received twice, or claimed before by any coordinator. */
   replayed: number
-  /** Requests to the source that failed. */
+  /** Failed requests to the source. */
   failures: number
 }
 
-/** `by_enclave`: its signature holds, and the enclave refuses it. */
+/** `by_enclave`: the signature is valid, but the enclave rejected the sample. */
 type Refusal = SampleFault | 'by_enclave'
 
 export type SampleBuyerParameters = {
   source: EntropySource
   store: Pick<Store, 'claimSamples'>
   clock: Clock
-  /** Pinned keys of the source, hex. Empty for a source that does not sign. */
+  /** The pinned keys of the source, in hex. Empty for a source that doesn't sign. */
   publicKeys: readonly string[]
-  /** No sample is handed out when it is older. */
+  /** Older samples are never returned. */
   maxAgeMs: number
   allowUnsigned: boolean
   log: { warn(entry: { msg: string; source: string; [field: string]: string | number }): void }
 }
 
 /**
- * Gets samples from the source, checks all but their signatures, and claims them, so that no two signatures share one, on any coordinator.
+ * Fetches samples, checks everything but their signatures, and claims them in the database, so that no two signatures share one, on any
+ * coordinator.
  */
 export function createSampleBuyer(parameters: SampleBuyerParameters) {
   const { source, store, clock, maxAgeMs, allowUnsigned, log } = parameters
@@ -52,7 +53,7 @@ export function createSampleBuyer(parameters: SampleBuyerParameters) {
   const claims = new Set<{ since: number }>()
   let isStopped = false
 
-  /** A source that hangs does not delay the end. */
+  /** Stops waiting at shutdown, even if the source hangs. */
   async function untilStopped<Result>(task: Promise<Result>): Promise<Result> {
     const stopped = Promise.withResolvers<never>()
     onStop.add(stopped.reject)
@@ -63,7 +64,7 @@ export function createSampleBuyer(parameters: SampleBuyerParameters) {
     }
   }
 
-  /** The good ones, by value. */
+  /** The valid samples, by value. */
   function check(witnesses: readonly Witness[]): Map<string, Sample> {
     const options = { publicKeys, now: clock.now(), maxAgeMs, isSigned: source.isSigned, allowUnsigned }
     const checked = new Map<string, Sample>()
@@ -92,7 +93,7 @@ export function createSampleBuyer(parameters: SampleBuyerParameters) {
 
   const isGenuine = (sample: AnyWitness) => !source.isSigned || (!('kind' in sample) && isSampleSigned(sample))
 
-  /** Only what the store says is ours, each value once, and as it was checked here. */
+  /** Returns the samples that the store confirms as ours, each value once, in the form checked here. */
   async function claim(checked: Map<string, Sample>): Promise<Sample[]> {
     const offered = [...checked.values()].map(({ witness }) => witness)
     const begun = { since: clock.now() }
@@ -110,8 +111,8 @@ export function createSampleBuyer(parameters: SampleBuyerParameters) {
 
   return {
     /**
-     * One request to the source: returns the samples that are good and claimed. Throws what the source and the store throw, and
-     * `shutting_down` once it is stopped.
+     * One request to the source. Returns valid, claimed samples. Throws the errors of the source and the store, and `shutting_down` after
+     * `stop`.
      */
     async buy(count: number): Promise<Sample[]> {
       try {
@@ -127,15 +128,15 @@ export function createSampleBuyer(parameters: SampleBuyerParameters) {
         throw error
       }
     },
-    /** Whether its source has signed a sample, where it signs. */
+    /** Whether the source has signed the sample, for sources that sign. */
     isGenuine,
-    /** Counts samples that were bought and then refused: by the enclave, or because of their signature. */
+    /** Counts samples rejected after purchase: by the enclave, or because of their signature. */
     refuse(samples: readonly AnyWitness[]) {
       countFaults(samples.map((sample) => (isGenuine(sample) ? 'by_enclave' : 'wrong_signature')))
     },
     /** Start time of the oldest claim that the database has not answered; undefined if there is none. */
     claimingSince: (): number | undefined => claims.values().next().value?.since,
-    /** Ends waiting for the source, at once. A claim under way goes on. */
+    /** Stops waiting for the source at once. A claim in progress continues. */
     stop(error: Error) {
       isStopped = true
       for (const cancel of [...onStop]) cancel(error)

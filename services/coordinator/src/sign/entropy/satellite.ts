@@ -5,10 +5,10 @@ import { type EntropySource, EntropySourceError } from './entropySource.ts'
 import { type Fetch, fetchJson } from './fetchJson.ts'
 
 export type CreateSatelliteSourceParameters = {
-  /** Base URL; `/v1/samples` is added to it. */
+  /** The base URL, without `/v1/samples`. */
   url: string
   fetch: Fetch
-  /** For one answer. */
+  /** The limit for one answer. */
   timeoutMs?: number
 }
 
@@ -17,7 +17,7 @@ const MAX_SAMPLES = 256
 const hex = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-f]{${2 * bytes}}$`))
 
 const sample = z.object({
-  // Not covered by the signature: a name to show, never one to trust.
+  // The signature doesn't cover this. It is a name to display, never to trust.
   source: z.string().regex(/^[\x20-\x7e]{1,256}$/),
   value: hex(32),
   timestamp: z.string().refine((text) => parseTimestamp(text) !== undefined),
@@ -27,8 +27,8 @@ const sample = z.object({
 })
 
 /**
- * The satellite protocol: `GET {url}/v1/samples?count=N` answers up to N signed samples. Witnesses carry the name that
- * the answer gives, because one address may stand for several satellites.
+ * The satellite protocol: `GET {url}/v1/samples?count=N` returns up to N signed samples. Samples carry the name from the answer, because one
+ * address may serve several satellites.
  */
 export function createSatelliteSource(parameters: CreateSatelliteSourceParameters): EntropySource {
   const { url, fetch, timeoutMs = 1_500 } = parameters
@@ -44,7 +44,7 @@ export function createSatelliteSource(parameters: CreateSatelliteSourceParameter
 }
 
 function parseSamples(answer: unknown, count: number): Witness[] {
-  // Counted before anything is read: what was not asked for is not worth the work.
+  // Check the count first, to avoid work on samples that were not requested.
   const list = z.object({ samples: z.array(z.unknown()) }).safeParse(answer)
   if (!list.success) throw new EntropySourceError('malformed', { details: 'no samples' })
   if (list.data.samples.length > count) throw new EntropySourceError('too_many_samples')

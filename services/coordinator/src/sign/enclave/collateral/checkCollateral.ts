@@ -10,16 +10,16 @@ import {
 import type { Platform } from '@countersign/evidence'
 
 export type CheckedCollateral = {
-  /** Milliseconds since 1970: when every part of it is in date. */
+  /** The period, in milliseconds since 1970, in which every part is valid. */
   notBefore: number
   notAfter: number
   tcbEvaluationDataNumber: number
 }
 
 /**
- * Whether Intel issued this collateral, for this platform, and from when to when it holds. It decides what may take the place
- * of what we have, not what a quote is worth: that stays with the verifier, which judges every quote against the whole of it.
- * So a genuine revocation passes here, and must. Throws `QuoteError`.
+ * Checks that Intel issued this collateral for this platform, and returns its period of validity. This decides only whether new collateral
+ * may replace the old one; the verifier checks every quote against all of it. A genuine revocation therefore passes here. Throws
+ * `QuoteError`.
  */
 export function checkCollateral(
   collateral: Collateral,
@@ -56,7 +56,7 @@ export function checkCollateral(
   }
 }
 
-/** An issuer chain: the certificate of this name, and the pinned root that signed it. */
+/** Reads an issuer chain: the certificate with this name, and the pinned root that signed it. */
 function readChain(pem: string, name: string, roots: readonly TrustedRoot[]) {
   const [leaf, root, ...rest] = parsePem(pem).map(toCertificate)
   if (leaf === undefined || root === undefined || rest.length > 0) throw refused('certificate_chain_invalid')
@@ -93,17 +93,17 @@ function assertCrlSigned(hex: string, { publicKey }: X509Certificate) {
   if (!verify('sha256', tbs, publicKey, signature)) throw refused('crl_signature_invalid')
 }
 
-/** SEQUENCE { list, algorithm, BIT STRING } (RFC 5280 §5.1); `describeCollateral` has read the same bytes strictly. */
+/** SEQUENCE { list, algorithm, BIT STRING } (RFC 5280 §5.1). `describeCollateral` has already parsed these bytes strictly. */
 function splitSigned(der: Buffer) {
   const outer = readElement(der, 0)
   const list = readElement(der, outer.start)
   const algorithm = readElement(der, list.end)
   const signature = readElement(der, algorithm.end)
-  // The first byte of a BIT STRING counts its unused bits.
+  // The first byte of a BIT STRING is its number of unused bits.
   return { tbs: der.subarray(outer.start, list.end), signature: der.subarray(signature.start + 1, signature.end) }
 }
 
-/** Where the value of a DER element starts and ends. */
+/** The offsets where the value of a DER element starts and ends. */
 function readElement(der: Buffer, offset: number) {
   const first = der.readUInt8(offset + 1)
   const lengthBytes = first < 0x80 ? 0 : first & 0x7f

@@ -16,28 +16,28 @@ import { type Clock, type Schedule, systemSchedule } from '../../../system.ts'
 import { toReason } from '../../../toReason.ts'
 import { type CheckedCollateral, checkCollateral } from './checkCollateral.ts'
 
-/** The collateral in force for a platform, checked and in date. Throws `collateral_stale`. */
+/** Provides current, checked collateral for a platform. Throws `collateral_stale`. */
 export type CollateralStore = {
-  /** With its canonical bytes and their hash, for the platform that a quote names. */
+  /** Also returns its canonical bytes and their hash. The platform is the one that a quote names. */
   current(platform: Platform): Promise<{ collateral: Collateral; bytes: Uint8Array<ArrayBuffer>; hash: string }>
-  /** Until when what is held is in date, by platform. */
+  /** The expiry of the stored collateral, by platform. */
   listLapses(): readonly { platform: string; lapsesAt: number }[]
   stop(): Promise<void>
 }
 
 export type CollateralStoreDeps = {
-  /** From Intel's PCS or a PCCS, unchecked. It ends by itself when there is no answer. */
+  /** Fetches from Intel's PCS or a PCCS, without checking. Times out by itself. */
   fetchCollateral(platform: Platform): Promise<Collateral>
   roots: readonly TrustedRoot[]
   clock: Clock
   log: Pick<Log, 'info' | 'warn'>
   cache?: CollateralCache
-  /** How long before it lapses collateral is fetched again. */
+  /** How long before its expiry collateral is fetched again. */
   refreshBeforeMs?: number
-  /** How old collateral may get before it is fetched again: Intel revokes without waiting for the old lists to lapse. */
+  /** The age at which collateral is fetched again. Intel may revoke before the old lists expire. */
   maxAgeMs?: number
   schedule?: Schedule
-  /** Called after each attempt that leaves collateral in force of which half the time to refresh it is over. */
+  /** Called after each attempt if the collateral in use has passed half of its refresh period. */
   onLapsing?(platform: Platform, lapsesAt: Date): void
 }
 
@@ -53,19 +53,19 @@ type State = {
   entry: Entry | undefined
   underWay: Promise<void> | undefined
   failures: number
-  /** No attempt is made before. */
+  /** No attempt before this time. */
   retryAt: number
 }
 
 const DAY_MS = 86_400_000
-/** After an answer, however short-lived; and after the first failure. */
+/** The pause after any answer, and after the first failure. */
 const PAUSE_MS = 60_000
 const FIRST_RETRY_MS = 5_000
 const MAX_RETRY_MS = 600_000
-/** Quotes name platforms before they are verified, so that strangers could name many. */
+/** A quote names its platform before it is verified, so anyone could name many platforms. */
 const MAX_PLATFORMS = 16
 
-/** The collateral of each platform that was asked for: fetched once, refreshed in the background, used while it is in date. */
+/** Caches collateral by platform: fetches it on the first request and refreshes it in the background. */
 export function createCollateralStore(deps: CollateralStoreDeps): CollateralStore {
   const { clock, log, roots, refreshBeforeMs = 7 * DAY_MS, maxAgeMs = DAY_MS, schedule = systemSchedule } = deps
   const states = new Map<string, State>()
@@ -78,7 +78,7 @@ export function createCollateralStore(deps: CollateralStoreDeps): CollateralStor
     if (known !== undefined) return known
     for (const [oldest, { entry, underWay }] of states) {
       if (states.size < MAX_PLATFORMS) break
-      // Names that nothing came of go first.
+      // Evict platforms without collateral first.
       if (entry === undefined && underWay === undefined) states.delete(oldest)
     }
     if (states.size >= MAX_PLATFORMS) throw stale()
@@ -98,7 +98,7 @@ export function createCollateralStore(deps: CollateralStoreDeps): CollateralStor
 
   const isPausing = ({ retryAt }: State) => isAhead(retryAt, { now: clock.now(), spanMs: MAX_RETRY_MS })
 
-  /** When it should be fetched again. Collateral that never arrived is fetched only on request. */
+  /** When to fetch again. Collateral that never arrived is fetched only on request. */
   function dueAt(state: State): number {
     const { entry, retryAt } = state
     if (entry === undefined) return Number.POSITIVE_INFINITY
@@ -129,7 +129,7 @@ export function createCollateralStore(deps: CollateralStoreDeps): CollateralStor
   async function attempt(state: State) {
     if (!isInDate(state.entry)) {
       await load(state)
-      // Good enough to answer with; the timer, now due, gets the newest.
+      // The stored collateral is still valid. The timer, which is now due, fetches the newest.
       if (isInDate(state.entry)) return
     }
     try {
@@ -162,7 +162,7 @@ export function createCollateralStore(deps: CollateralStoreDeps): CollateralStor
       const bytes = await deps.cache?.load(state.platform)
       if (bytes === undefined) return
       const collateral = parseCollateral(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-      // The cache does not say how old it is, so it is fetched again as soon as possible.
+      // The cache doesn't record an age, so fetch again as soon as possible.
       const entry = toEntry(state, collateral, Number.NEGATIVE_INFINITY)
       if (isInDate(entry)) state.entry = entry
     } catch (error) {
@@ -178,7 +178,7 @@ export function createCollateralStore(deps: CollateralStoreDeps): CollateralStor
     }
   }
 
-  /** One timer, for whichever platform is due first. */
+  /** Sets one timer, for the platform that is due first. */
   function plan() {
     callOff()
     if (isStopped) return
@@ -223,15 +223,15 @@ function toText(time: number): string {
 }
 
 export type SimulatedCollateralStoreDeps = {
-  /** Of the simulator, which only mock mode ever loads: `(at) => createSimulator({ at })`. */
+  /** Creates the simulator, which only mock mode loads: `(at) => createSimulator({ at })`. */
   simulatorFactory(at: Date): { collateral(): Collateral }
   clock: Clock
 }
 
-/** Of what the simulator issues, from now on. */
+/** The lifetime of simulated collateral. */
 const SIMULATED_LIFETIME_MS = 29 * DAY_MS
 
-/** The collateral of simulated hardware, made again each day, as if Intel had issued it. */
+/** Collateral of simulated hardware, issued again each day. */
 export function createSimulatedCollateralStore(deps: SimulatedCollateralStoreDeps): CollateralStore {
   const { simulatorFactory, clock } = deps
   let made:
@@ -260,7 +260,7 @@ export function createSimulatedCollateralStore(deps: SimulatedCollateralStoreDep
   }
 }
 
-/** The platform that an enclave's quote names. Throws `attestation_invalid`. */
+/** Reads the platform that an enclave's quote names. Throws `attestation_invalid`. */
 export type PlatformReader = (quote: Uint8Array) => Platform
 
 export function createPlatformReader(): PlatformReader {

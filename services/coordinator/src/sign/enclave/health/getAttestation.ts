@@ -12,13 +12,13 @@ import type { SelfReport } from './selfReport.ts'
 
 export type GetAttestationDeps = {
   selfReport: Pick<SelfReport, 'mode' | 'publicKey' | 'current' | 'sign'>
-  /** The keys that sign webhooks; undefined while they are not known. */
+  /** The keys that sign webhooks, or undefined while they are unknown. */
   getWebhookKeys(): readonly Uint8Array[] | undefined
 }
 
 /**
- * `GET /health/attestation`, from what is in force: never a call to the database, nor to the firmware, which hosts limit to about one a second.
- * The nonce is tagged, so that no signature over it can pass for a release or a call to the enclave.
+ * `GET /health/attestation`. Answers from memory, without the database and without the firmware, which hosts limit to about one request per
+ * second. The nonce is tagged, so that a signature over it can't pass for a release or a call to the enclave.
  */
 export function getAttestation(
   deps: GetAttestationDeps,
@@ -48,7 +48,10 @@ export function getAttestation(
   return { ...attestation, nonce, signature: toHex(selfReport.sign(message)) }
 }
 
-/** The report covers the coordinator's own key only, which says which keys sign webhooks: those are of all processes, and outlive each. */
+/**
+ * The report covers only the coordinator's own key. That key signs the list of webhook keys, which all processes share and which outlive each
+ * process.
+ */
 function toWebhookKeys(
   { sign }: Pick<SelfReport, 'sign'>,
   keys: readonly Uint8Array[] | undefined,

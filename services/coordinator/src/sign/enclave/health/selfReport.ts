@@ -13,23 +13,23 @@ import { toReason } from '../../../toReason.ts'
 import { type SnpCertificates, toHexChain } from './snpCertificates.ts'
 import type { SnpRevocations } from './snpRevocations.ts'
 
-/** The coordinator's attestations of its own keys, refreshed together in the background. */
+/** The attestations of the coordinator's own keys, refreshed together in the background. */
 export type SelfReport = {
   readonly mode: 'hardware' | 'mock'
   /** 32 bytes, hex: the attested Ed25519 key. */
   readonly publicKey: string
-  /** Those in force; throws while there are none. */
+  /** The current ones. Throws if there are none. */
   current(): {
     selfAttestation: SelfAttestation
-    /** The block with the report over both keys, as canonical bytes: what releases of version 2 name. */
+    /** The block with the report over both keys, in canonical bytes. Releases of version 2 name it. */
     coordinator: Uint8Array<ArrayBuffer>
-    /** AMD's list, hex, where it could be had. */
+    /** AMD's revocation list in hex, if available. */
     revocations?: string
     expiresAt: string
   }
-  /** Ed25519 by the attested key. */
+  /** Signs with the attested Ed25519 key. */
   sign(message: Uint8Array): Uint8Array
-  /** ML-DSA-65 by the attested key, on a thread of the pool. Hedged: never the same twice. */
+  /** Signs with the attested ML-DSA-65 key on a thread of the pool. Hedged, so two signatures always differ. */
   signMlDsa65(message: Uint8Array): Promise<Uint8Array>
   stop(): Promise<void>
 }
@@ -38,28 +38,28 @@ export type SelfReportDeps = {
   reportSource: ReportSource
   certificates: SnpCertificates
   revocations?: SnpRevocations
-  /** 32 bytes, hex: of the coordinator's own configuration. */
+  /** The hash of the coordinator's configuration: 32 bytes, hex. */
   configHash: string
   clock: Clock
   log: Pick<Log, 'info' | 'warn'>
-  /** Made at start and never stored. */
+  /** Called at start. The keys are never stored. */
   generateKey?: (kind: 'ed25519' | 'ml-dsa-65') => { publicKey: KeyObject; privateKey: KeyObject }
   schedule?: Schedule
 }
 
 const REFRESH_MS = 600_000
-/** How long a report is shown after it was made, if no newer one can be had. */
+/** How long a report may be shown if no newer one is available. */
 const LIFETIME_MS = 3_600_000
-/** Firmware answers about one request a second, so that failures are not repeated faster than this. */
+/** The firmware answers about one request per second, so failures are not retried faster than this. */
 const FIRST_RETRY_MS = 5_000
 
 /**
- * Reports on the coordinator's own keys, made at start and refreshed in the background; no request waits for the firmware. There are
- * two, because a report holds one report data: that of the Ed25519 key, for health, enclaves and receipts of version 1, and that of
- * both keys. They are replaced together.
+ * Reports on the coordinator's own keys, made at start and refreshed in the background. No request waits for the firmware. There are two
+ * reports, because each holds one report data: one over the Ed25519 key (health, enclaves and receipts of version 1) and one over both keys.
+ * They are replaced together.
  */
 export function createSelfReport(deps: SelfReportDeps): SelfReport & {
-  /** Resolves when the first attempt is over, whatever came of it. */
+  /** Resolves when the first attempt has succeeded or failed. */
   ready(): Promise<void>
 } {
   const { reportSource, clock, log, configHash } = deps
@@ -89,14 +89,14 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
       delayMs = Math.min(FIRST_RETRY_MS * 2 ** failures, REFRESH_MS)
       failures += 1
       const reason = toReason(error)
-      // What AMD no longer vouches for must not be shown until it expires by itself.
+      // Stop showing a report as soon as AMD revokes its certificate.
       if (reason.code === 'certificate_revoked') inForce = undefined
       log.warn({ msg: 'Could not attest the coordinator', ...reason, delayMs })
     }
     if (!isStopped) callOff = schedule(() => (underWay = refresh()), delayMs)
   }
 
-  /** One after the other: firmware takes about one request a second, and the driver waits for it. */
+  /** In sequence: the firmware takes about one request per second, and the driver blocks meanwhile. */
   async function attest() {
     const fetchedAt = clock.now()
     const first = await getReport(reportData, fetchedAt)
@@ -106,7 +106,7 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
     const { reportHex, certificates, measurement } = first
     const expiresAt = Math.min(fetchedAt + LIFETIME_MS, first.notAfter, second.notAfter)
     const block = { reportHex: second.reportHex, certificates: second.certificates, keys, ...shared }
-    // A reader judges the block's list at the time of signing, which may be the last moment of this attestation.
+    // A reader checks the list at the time of signing, which may be the last moment of this attestation.
     const lasts = list !== undefined && list.nextUpdate.getTime() >= expiresAt
     return {
       selfAttestation: { reportHex, certificates, measurement, ...shared },
@@ -134,8 +134,8 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
   }
 
   /**
-   * What a source says of itself must be what its evidence proves: mock evidence never passes for hardware. And a guest in a state that
-   * readers refuse would release signatures whose receipts all fail.
+   * The source's claims must match its evidence: mock evidence never passes for hardware. If a reader would reject the guest's state, every
+   * receipt released here would fail.
    */
   function assertOurs(verified: VerifiedReport, expected: Uint8Array) {
     const { root, body } = verified
@@ -170,12 +170,12 @@ function generateKeyPair(kind: 'ed25519' | 'ml-dsa-65') {
 
 const signOnPool = promisify(sign)
 
-/** ML-DSA-65 (FIPS 204, pure, with an empty context) by this key. Takes milliseconds, on a thread of the pool. */
+/** Signs with ML-DSA-65 (FIPS 204, pure, empty context). Takes milliseconds on a thread of the pool. */
 export function createMlDsa65Signer(privateKey: KeyObject): (message: Uint8Array) => Promise<Uint8Array> {
   return (message) => signOnPool(null, message, privateKey)
 }
 
-/** The 1,952 bytes of a key: what its SubjectPublicKeyInfo ends in. */
+/** The 1,952 bytes of the key, which are the end of its SubjectPublicKeyInfo. */
 export function toMlDsa65Bytes(publicKey: KeyObject): Uint8Array<ArrayBuffer> {
   return new Uint8Array(publicKey.export({ type: 'spki', format: 'der' }).subarray(-1_952))
 }

@@ -20,10 +20,10 @@ import {
 import { isZero, toHex } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 
-/** The certificates behind a report, DER: VCEK or VLEK, its ASK or ASVK, and the ARK. */
+/** The certificates of a report in DER: VCEK or VLEK, its ASK or ASVK, and the ARK. */
 export type SnpChain = { ek: Uint8Array; ask: Uint8Array; ark: Uint8Array }
 
-/** Finds certificates that really verify a report. Throws the reason why the last ones tried do not. */
+/** Finds certificates that verify a report. If none do, throws the reason of the last attempt. */
 export type SnpCertificates = (
   evidence: Report,
   at: Date,
@@ -31,19 +31,20 @@ export type SnpCertificates = (
 
 export type SnpCertificatesDeps = {
   verifier: Pick<Verifier, 'verifyReport'>
-  /** A PEM text with the certificates, in any order, for hosts that give none. */
+  /** A PEM file with the certificates in any order, for hosts that provide none. */
   pem?: string
-  /** AMD's service, where the guest may reach it. */
+  /** AMD's key distribution service, if the guest may reach it. */
   kds?: KdsClient
   log: Pick<Log, 'info' | 'warn'>
 }
 
-/** Receipts carry no larger ones. */
+/** The limit in receipts. */
 const MAX_CERTIFICATE_BYTES = 16_384
 
 /**
- * Certificates from what the host gave with the report, then a file, then AMD's KDS: the first that verify the report. None of
- * these is trusted; the verifier's pinned root decides. What verified once is tried first, since the KDS allows few requests.
+ * Tries the certificates that the host provided with the report, then a file, then AMD's KDS, and returns the first that verify the report.
+ * None of these sources is trusted; the verifier's pinned root decides. Certificates that verified before are tried first, because the KDS
+ * allows few requests.
  */
 export function createSnpCertificates({ verifier, pem, kds, log }: SnpCertificatesDeps): SnpCertificates {
   let known: SnpChain | undefined
@@ -78,7 +79,7 @@ export function createSnpCertificates({ verifier, pem, kds, log }: SnpCertificat
   }
 }
 
-/** A host may give only the endorsement key's certificate; the ones above it are the same for all chips. */
+/** A host may provide only the endorsement key's certificate. The ones above it are the same for all chips. */
 async function fromHost(table: Uint8Array | undefined, report: ParsedReport, kds: KdsClient | undefined) {
   const { vcek, vlek, ask, ark } = parseCertTable(table ?? new Uint8Array())
   const ek = report.signingKey === 'VLEK' ? vlek : vcek
@@ -106,7 +107,7 @@ function toCommonName(der: Uint8Array): string {
   }
 }
 
-/** The KDS knows chips by their id, so neither VLEKs nor guests whose host hides it. */
+/** The KDS finds chips by their id. It can't help with VLEKs, or if the host hides the id. */
 async function fromKds(kds: KdsClient, report: ParsedReport): Promise<SnpChain | undefined> {
   if (report.signingKey !== 'VCEK' || isZero(report.chipId)) return undefined
   return firstOf(toProducts(report), async (product) => {
@@ -116,14 +117,14 @@ async function fromKds(kds: KdsClient, report: ParsedReport): Promise<SnpChain |
   })
 }
 
-/** Reports before version 3 do not say which processor they are of; there were two then. */
+/** Reports before version 3 don't name the processor. There were two products then. */
 function toProducts({ cpuid }: ParsedReport): SnpProduct[] {
   if (cpuid === undefined) return ['Milan', 'Genoa']
   const product = toSnpProduct(cpuid)
   return product === undefined ? [] : [product]
 }
 
-/** Of two products, AMD refuses the wrong one. */
+/** AMD rejects the wrong product. */
 async function firstOf<Value>(products: readonly SnpProduct[], get: (product: SnpProduct) => Promise<Value>) {
   let failure: unknown
   for (const product of products) {
@@ -138,7 +139,7 @@ async function firstOf<Value>(products: readonly SnpProduct[], get: (product: Sn
   return undefined
 }
 
-/** Hex, as a receipt carries them. */
+/** Converts the chain to hex, as in receipts. */
 export function toHexChain({ ek, ask, ark }: SnpChain): { ek: string; ask: string; ark: string } {
   return { ek: toHex(ek), ask: toHex(ask), ark: toHex(ark) }
 }

@@ -4,12 +4,12 @@ import type { Log } from '@countersign/service'
 import { isAhead } from '../../../isAhead.ts'
 import type { SnpChain } from './snpCertificates.ts'
 
-/** AMD's list, DER, and until when it is in date. */
+/** AMD's list in DER, and its expiry. */
 type SnpRevocationList = { bytes: Uint8Array; nextUpdate: Date }
 
 /**
- * AMD's revocation list for the certificates of a report, or undefined where none can be had: not all guests may reach AMD.
- * Throws `certificate_revoked` where it names one of them.
+ * Returns AMD's revocation list for a report's certificates, or undefined if none is available: not every guest may reach AMD. Throws
+ * `certificate_revoked` if the list names one of them.
  */
 export type SnpRevocations = (
   evidence: { certificates: SnpChain; verified: VerifiedReport },
@@ -22,13 +22,16 @@ export type SnpRevocationsDeps = {
   log: Pick<Log, 'warn'>
 }
 
-/** The KDS allows few requests, and AMD issues its lists for months. */
+/** The KDS allows few requests, and AMD's lists are valid for months. */
 const REFRESH_MS = 86_400_000
 
-/** An enclave reads 128 KiB of an introduction, in which the list is hex: with a larger one it would refuse all of it. */
+/**
+ * An enclave reads at most 128 KiB of an introduction, which holds this list in hex. A larger list would make the enclave refuse the
+ * introduction.
+ */
 const MAX_LIST_BYTES = 32_768
 
-/** The list is fetched once a day and kept meanwhile. A list that cannot be used is no list: only a revocation stops the coordinator. */
+/** Fetches the list once a day. An unusable list counts as none: only a revocation stops the coordinator. */
 export function createSnpRevocations({ verifier, kds, log }: SnpRevocationsDeps): SnpRevocations {
   let known: { list: Uint8Array; fetchedAt: number } | undefined
 
@@ -36,7 +39,7 @@ export function createSnpRevocations({ verifier, kds, log }: SnpRevocationsDeps)
     if (kds === undefined) return undefined
     const { product, body } = verified
 
-    /** Undefined where it cannot be used. */
+    /** Returns undefined if the list can't be used. */
     async function judge(bytes: Uint8Array): Promise<SnpRevocationList | undefined> {
       try {
         const { nextUpdate } = await verifier.verifyRevocations({ certificates, list: bytes, at })
@@ -52,7 +55,7 @@ export function createSnpRevocations({ verifier, kds, log }: SnpRevocationsDeps)
     if (known === undefined || !isAhead(known.fetchedAt + REFRESH_MS, { now, spanMs: REFRESH_MS })) {
       const list = await fetchList(() => kds.getRevocations({ product, kind: body.signingKey }), log)
       const before = known
-      // Kept before it is judged: a revocation must count on where AMD does not answer the next time.
+      // Store the list before checking it: a revocation must count even if AMD doesn't answer next time.
       if (list !== undefined) known = { list, fetchedAt: now }
       if (list !== undefined && (await judge(list)) === undefined) known = before
     }
