@@ -275,7 +275,7 @@ describe('POST /sign/digest', () => {
         keyId: session?.keyId,
         walletId: wallet?.id,
         address: wallet?.address,
-        asked: { kind: 'transaction', ...signBody },
+        content: { kind: 'transaction', ...signBody },
       },
     ])
   })
@@ -302,7 +302,7 @@ describe('POST /sign/digest', () => {
     const shouted = { ...txMetadata, to: `0x${txMetadata.to.slice(2).toUpperCase()}` as const }
     const digest = `0x${toDigest(txMetadata).slice(2).toUpperCase()}`
     expect((await user.post('/sign/digest', { digest, txMetadata: shouted })).status).toBe(200)
-    expect(signings[0]?.asked).toMatchObject(signBody)
+    expect(signings[0]?.content).toMatchObject(signBody)
   })
 
   const { digest } = signBody
@@ -744,7 +744,7 @@ describe('rate limits', () => {
       config: { signQuotaPerDay: 1 },
       deps: {
         store,
-        async sign({ walletId, asked: { digest } }) {
+        async sign({ walletId, content: { digest } }) {
           store.rows.signed.set(`${walletId}/${digest}`, { walletId, digest, ...signed })
           store.rows.proofs.set(signed.slug, { ...completeProof, slug: signed.slug, createdAt: test.clock.now() })
           return signed

@@ -29,8 +29,8 @@ const wallets = new Map(
   [alice, bob, vaultKey].map(({ keyId }, index) => [keyId, `00000000-0000-4000-8000-00000000000${index}`]),
 )
 
-export function createJob(asked: SignContent, { keyId, address } = alice): SignJob {
-  return { sid: '51'.repeat(32), grant: 'grant', keyId, walletId: wallets.get(keyId) ?? '', address, asked }
+export function createJob(content: SignContent, { keyId, address } = alice): SignJob {
+  return { sid: '51'.repeat(32), grant: 'grant', keyId, walletId: wallets.get(keyId) ?? '', address, content }
 }
 
 export function createTransfer(nonce: number, { wallet = alice, data = '0x' as Hex } = {}): SignJob {

@@ -51,7 +51,7 @@ describe.each(paths)('POST %s', (path) => {
       '/sign/typed-data': hashTypedData(typedData),
       '/sign/authorization': hashAuthorization(authorization),
     }
-    expect(signings[0]?.asked.digest).toBe(`0x${toHex(digests[path])}`)
+    expect(signings[0]?.content.digest).toBe(`0x${toHex(digests[path])}`)
   })
 
   test('without a session: not_authenticated, whatever the body', async () => {

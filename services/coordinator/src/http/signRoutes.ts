@@ -82,24 +82,24 @@ export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): vo
     return limitByUser(c, limiters.sign, find(c, digest, wallet), ({ userId }) => userId)
   }
 
-  type Signing = { signer: FoundSigner; asked: SignContent; approvals?: ParsedWalletUse['approvals'] }
+  type Signing = { signer: FoundSigner; content: SignContent; approvals?: ParsedWalletUse['approvals'] }
 
   /** `same` is the digest by which two requests are one signature. */
   async function sign(c: RequestContext, signing: Signing, same: Hex | undefined): Promise<SignResult> {
-    const { signer, asked, approvals } = signing
+    const { signer, content, approvals } = signing
     const { sid, userId, grant, keyId, walletId, address, policy, signed } = signer
     if (walletId === undefined) throw new CoordinatorError('wallet_not_provisioned', 'the user has no wallet')
     if (policy === undefined && approvals !== undefined) throw invalidRequest('approvals are for a vault')
     if (signed !== undefined) return signed
     const vault = policy && { vault: { policy, rules: vaultRules.read(policy), approvals } }
-    const request: SignJob = { sid, grant, keyId, walletId, address, ...vault, asked }
+    const request: SignJob = { sid, grant, keyId, walletId, address, ...vault, content }
     const onRefused = (seconds: number) => c.header('Retry-After', String(seconds))
     try {
       vaultRules.assertAllowed(request)
       return await quota.run({ userId, walletId, digest: same, onRefused }, () => deps.sign(request))
     } catch (error) {
       if (policy !== undefined && isRefusal(error)) {
-        const { kind } = asked
+        const { kind } = content
         await warnOf('vault.refused', { walletAddress: address, policyHash: policy.hash, kind, code: error.code })
       }
       throw error
@@ -107,18 +107,18 @@ export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): vo
   }
 
   async function signPublic(c: RequestContext, signing: Signing): Promise<SignDigestResponse> {
-    const { signature, slug } = await sign(c, signing, signing.asked.digest)
+    const { signature, slug } = await sign(c, signing, signing.content.digest)
     return { signature: toSignature(signature), slug }
   }
 
   async function signDigest(c: AppContext): Promise<SignDigestResponse> {
-    const { asked, wallet, approvals } = await readFirst(c, async () => {
+    const { content, wallet, approvals } = await readFirst(c, async () => {
       const body = await readJsonBody(c.incoming)
       const { wallet, approvals, ...rest } = parseRequest('POST /sign/digest', body, invalidBody)
       const use = parseWalletUse({ wallet, approvals })
-      return { asked: toTransaction(rest, { allowedChainIds }), ...use }
+      return { content: toTransaction(rest, { allowedChainIds }), ...use }
     })
-    return signPublic(c, { signer: await findSigner(c, asked.digest, wallet), asked, approvals })
+    return signPublic(c, { signer: await findSigner(c, content.digest, wallet), content, approvals })
   }
 
   /** What is stated about an address is found again by what it says, which the wallet decides. */
@@ -130,22 +130,22 @@ export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): vo
     const { address, policy } = await findSigner(c, undefined, wallet)
     const digest = toEventHash({ kind: 'address', subject: { address, policy: policy?.hash ?? null } })
     const signer = await find(c, digest, wallet)
-    const { slug } = await sign(c, { signer, asked: { kind: 'address', digest } }, digest)
+    const { slug } = await sign(c, { signer, content: { kind: 'address', digest } }, digest)
     return c.json({ slug })
   }
 
   async function answerOffChain(c: AppContext, kind: OffChainKind) {
-    const { content, wallet, approvals } = await readFirst(c, async () => {
+    const { request, wallet, approvals } = await readFirst(c, async () => {
       const body = await readJsonBody(c.incoming, limits[kind])
       const { wallet, approvals, ...content } = parseRequest(`POST /sign/${kind}`, body, invalidBody)
-      return { content: { kind, content } as OffChainContent, ...parseWalletUse({ wallet, approvals }) }
+      return { request: { kind, content } as OffChainContent, ...parseWalletUse({ wallet, approvals }) }
     })
     // The digest of what is signed off the chain goes to the enclave's answer and nowhere else, the database included.
     const signer = await findSigner(c, undefined, wallet)
     // Only now: to hash typed data can take tens of milliseconds, which are neither for strangers nor for callers beyond their limit.
-    const asked = toOffChain(content, { allowedChainIds, isChainRequired })
+    const content = toOffChain(request, { allowedChainIds, isChainRequired })
     // Each call is a signature of its own, the same content or not.
-    const { signature, slug, opening } = await sign(c, { signer, asked, approvals }, undefined)
+    const { signature, slug, opening } = await sign(c, { signer, content, approvals }, undefined)
     if (opening === undefined) throw new CoordinatorError('internal', 'an opening is missing')
     const body: SignOffChainResponse = { signature: toSignature(signature), slug, opening }
     return c.json(body)
@@ -155,11 +155,11 @@ export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): vo
   for (const kind of offChainKinds) handlers.set(`POST /sign/${kind}`, (c) => answerOffChain(c, kind))
   // Only by the user's own wallet: code that a vault let in would need no rule.
   handlers.set('POST /sign/authorization', async (c) => {
-    const asked = await readFirst(c, async () => {
+    const content = await readFirst(c, async () => {
       const body = await readJsonBody(c.incoming)
       return toAuthorization(parseRequest('POST /sign/authorization', body, invalidBody), { allowedChainIds })
     })
-    return c.json(await signPublic(c, { signer: await findSigner(c, asked.digest, undefined), asked }))
+    return c.json(await signPublic(c, { signer: await findSigner(c, content.digest, undefined), content }))
   })
   handlers.set('POST /wallet/attest', (c) => attest(c, () => undefined))
   handlers.set('POST /vaults/:address/attest', (c) => attest(c, () => parseWallet(c.params.address)))

@@ -469,17 +469,17 @@ describe('attested addresses', () => {
     expect(await (await user.post('/wallet/attest', {})).json()).toEqual({ slug: signed.slug })
     const [wallet] = store.rows.wallets.values()
     expect(signings).toMatchObject([
-      { address, asked: { kind: 'address' }, vault: { policy: { hash: policyHash } } },
-      { address: wallet?.address, asked: { kind: 'address' } },
+      { address, content: { kind: 'address' }, vault: { policy: { hash: policyHash } } },
+      { address: wallet?.address, content: { kind: 'address' } },
     ])
-    const { asked, walletId } = signings[0] ?? {}
+    const { content, walletId } = signings[0] ?? {}
     const earlier = {
       walletId: walletId ?? '',
-      digest: asked?.digest ?? null,
+      digest: content?.digest ?? null,
       signature: null,
       slug: 'earlierearlierearlierQ',
     }
-    store.rows.signed.set(`${walletId}/${asked?.digest}`, earlier)
+    store.rows.signed.set(`${walletId}/${content?.digest}`, earlier)
     expect(await (await user.post(`/vaults/${address}/attest`)).json()).toEqual({ slug: earlier.slug })
     expect(signings).toHaveLength(2)
   })

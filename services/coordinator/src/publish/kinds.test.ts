@@ -114,7 +114,7 @@ describe('every kind of signature, from the enclave to its blocks', () => {
 
   async function sign(all: readonly SignContent[], receiptVersion: 1 | 2 = 2): Promise<SignResult[]> {
     const session = { sid: '51'.repeat(32), grant: 'grant', keyId: key.keyId, walletId, address: key.address }
-    const requests: SignJob[] = all.map((one) => ({ ...session, asked: one }))
+    const requests: SignJob[] = all.map((one) => ({ ...session, content: one }))
     const results = new Map<SignJob, SignResult>()
     const releaser = createReleaser(selfReport)
     const take = async (count: number) =>

@@ -13,7 +13,7 @@ const request = (digit: string): SignJob => ({
   keyId: 'bb'.repeat(16),
   walletId: 'wallet',
   address: `0x${'cc'.repeat(20)}`,
-  asked: {
+  content: {
     kind: 'transaction',
     digest: `0x${digit.repeat(64)}`,
     txMetadata: createTx(0),
@@ -92,8 +92,8 @@ test('stopped: requests under way are answered, later ones are refused', async (
 
 test('the same message twice is two items: each caller gets an opening of its own', async () => {
   const { signer, batches } = setUp(refuse)
-  const asked = { kind: 'message', digest: `0x${'1'.repeat(64)}`, content: { message: '0x11' } } as const
-  const twice = [1, 2].map(() => signer.sign({ ...request('1'), asked }))
+  const signContent = { kind: 'message', digest: `0x${'1'.repeat(64)}`, content: { message: '0x11' } } as const
+  const twice = [1, 2].map(() => signer.sign({ ...request('1'), content: signContent }))
   await Promise.allSettled([...twice, signer.sign(request('1')), signer.sign(request('1'))])
   expect(batches).toEqual([3])
 })
@@ -105,8 +105,8 @@ test('large requests do not make a call that the enclave refuses for all', async
     return refuse()
   })
   const content = { message: `0x${'11'.repeat(16_000)}` } as const
-  const asked = { kind: 'message', digest: `0x${'1'.repeat(64)}`, content } as const
-  await Promise.allSettled(Array.from({ length: 256 }, () => signer.sign({ ...request('1'), asked })))
+  const signContent = { kind: 'message', digest: `0x${'1'.repeat(64)}`, content } as const
+  await Promise.allSettled(Array.from({ length: 256 }, () => signer.sign({ ...request('1'), content: signContent })))
   expect(batches.reduce((sum, size) => sum + size, 0)).toBe(256)
   expect(batches.length).toBeGreaterThan(1)
   for (const size of sizes) expect(size).toBeLessThan(4_194_304)
@@ -116,7 +116,7 @@ describe('authorizations', () => {
   const address: Hex = `0x${'ab'.repeat(20)}`
   const authorize = (authorization: Authorization): SignJob => ({
     ...request('1'),
-    asked: { kind: 'authorization', digest: `0x${'1'.repeat(64)}`, authorization },
+    content: { kind: 'authorization', digest: `0x${'1'.repeat(64)}`, authorization },
   })
   const settings = createEnclaveSettings([{ kind: 'unsigned' }], [address])
   const getTerms = async () => ({ settings, config: fakeConfig })

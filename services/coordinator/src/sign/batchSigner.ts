@@ -76,8 +76,8 @@ export function createBatchSigner(deps: BatchSignerDeps): BatchSigner {
       return signJobs(deps, jobs, progress)
     },
     // Requests share a job only if caller and approvals are equal: an opening belongs to one caller.
-    keyOf: ({ walletId, vault, asked }) =>
-      isOffChain(asked) ? undefined : `${walletId} ${asked.digest} ${JSON.stringify(vault?.approvals)}`,
+    keyOf: ({ walletId, vault, content }) =>
+      isOffChain(content) ? undefined : `${walletId} ${content.digest} ${JSON.stringify(vault?.approvals)}`,
     limit: deps.batchLimit,
     // The enclave rejects a call that is too large. Without this limit, one large request would fail all others in its call.
     weight: { of: countBytes, limit: MAX_CALL_BYTES },
@@ -88,8 +88,8 @@ export function createBatchSigner(deps: BatchSignerDeps): BatchSigner {
       const startedAt = performance.now()
       let code = 'ok'
       try {
-        const { asked } = job
-        if (asked.kind === 'authorization') await assertAllowed(deps.enclave, asked.authorization)
+        const { content } = job
+        if (content.kind === 'authorization') await assertAllowed(deps.enclave, content.authorization)
         return await gatherer.add(job)
       } catch (error) {
         code = toPublicCode(error)

@@ -117,7 +117,7 @@ describe('a statement of version 2', () => {
     const { job, result } = await sign(kind)
     const { stated, claim, opening } = assertItemSigned(job, result)
     expect(stated).toMatchObject({ version: 2, statement: result.statement, signed: { subject: result.subject } })
-    expect(claim).toMatchObject({ digest: job.asked.digest, address: alice.address })
+    expect(claim).toMatchObject({ digest: job.content.digest, address: alice.address })
     expect(opening).toEqual(result.opening)
   })
 
@@ -126,7 +126,14 @@ describe('a statement of version 2', () => {
     const { stated, claim, opening } = assertItemSigned(job, result)
     const text = JSON.stringify(stated).toLowerCase()
     const { content, signature } = opening as { content: { salt: string }; signature: { salt: string } }
-    const private_ = [job.asked.digest, claim?.signature ?? '', content.salt, signature.salt, 'abababab', '68656c6c6f']
+    const private_ = [
+      job.content.digest,
+      claim?.signature ?? '',
+      content.salt,
+      signature.salt,
+      'abababab',
+      '68656c6c6f',
+    ]
     for (const part of private_) expect(text).not.toContain(part.replace('0x', ''))
   })
 
@@ -183,7 +190,7 @@ describe('a statement of version 2', () => {
       }
       expect(thrown).toEqual(invalid)
       const { message, details, cause } = thrown as { message: string; details: string; cause: unknown }
-      expect(`${message} ${details}`).not.toContain(job.asked.digest.slice(2))
+      expect(`${message} ${details}`).not.toContain(job.content.digest.slice(2))
       expect(cause).toBeUndefined()
     }
   })

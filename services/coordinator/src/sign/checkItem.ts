@@ -24,7 +24,7 @@ import { toSigned } from './contents.ts'
 import type { CheckedItem, SignJob } from './job.ts'
 
 /** What the statement must contain. */
-type SignedJob = Pick<SignJob<'item' | 'leaf' | 'time'>, 'asked' | 'address' | 'item' | 'leaf' | 'time'>
+type SignedJob = Pick<SignJob<'item' | 'leaf' | 'time'>, 'content' | 'address' | 'item' | 'leaf' | 'time'>
 
 /** Checks that the statement answers the request and is in the batch that the quote covers. Throws `attestation_invalid`. */
 export function assertItemSigned(job: SignedJob, result: SignedStatement): CheckedItem {
@@ -67,7 +67,7 @@ function assertVersion1(
 
 /** A statement of version 2 names the signed subject by its hash. Builds the expected subject from the request and compares the hashes. */
 function assertVersion2(job: SignedJob, result: SignedStatement): CheckedItem {
-  const { item, address, leaf, asked } = job
+  const { item, address, leaf, content } = job
   const { statement } = result
   assertStatementV2(statement)
   const { signed, signature, opening } = toSigned(job, result, statement)
@@ -86,7 +86,7 @@ function assertVersion2(job: SignedJob, result: SignedStatement): CheckedItem {
     if (toAddress(fromHex(statement.publicKey)) !== address) throw somethingElse()
     return { stated: { version: 2, statement, signed }, claim: undefined }
   }
-  const claim: SignatureClaim = { digest: asked.digest, signature, publicKey: statement.publicKey, address }
+  const claim: SignatureClaim = { digest: content.digest, signature, publicKey: statement.publicKey, address }
   if (item.kind === 'transaction' && signed.kind === 'transaction') {
     claim.transaction = { txHash: signed.subject.txHash, txMetadata: item.txMetadata }
   }

@@ -38,28 +38,28 @@ type Request = {
   grant: string
   keyId: string
   vault?: { policy: StoredPolicy; approvals?: readonly Approval[] | undefined } | undefined
-  asked: SignContent
+  content: SignContent
 }
 
 /** The item to send to the enclave. Statements of version 1 do not support vaults. */
 export function toSignItem(
-  { sid, grant, keyId, vault, asked }: Request,
+  { sid, grant, keyId, vault, content }: Request,
   { sample, receiptVersion }: { sample: AnyWitness; receiptVersion: 1 | 2 },
 ): SignItem {
   const approvals = vault?.approvals
   const use = vault && { vault: { policy: vault.policy.hash, ...(approvals && { approvals }) } }
   const granted = { sid, grant, keyId, ...use, witness: sample }
-  switch (asked.kind) {
+  switch (content.kind) {
     case 'transaction': {
-      const { kind, digest, txMetadata } = asked
+      const { kind, digest, txMetadata } = content
       return { kind, statementVersion: vault === undefined ? receiptVersion : 2, ...granted, digest, txMetadata }
     }
     case 'authorization':
-      return { kind: asked.kind, ...granted, authorization: asked.authorization }
+      return { kind: content.kind, ...granted, authorization: content.authorization }
     case 'address':
-      return { kind: asked.kind, ...granted }
+      return { kind: content.kind, ...granted }
     default:
-      return { ...granted, ...pickContent(asked) }
+      return { ...granted, ...pickContent(content) }
   }
 }
 
@@ -68,12 +68,12 @@ type SignedAs = { signed: Signed; signature: Hex | undefined; opening?: Opening 
 
 /** Builds the subject of a statement of version 2 from the request, and from the values that only the enclave knows. */
 export function toSigned(
-  { item, address, asked }: { item: SignItem; address: Hex; asked: SignContent },
+  { item, address, content }: { item: SignItem; address: Hex; content: SignContent },
   result: SignedStatement,
   { signedAt }: StatementV2,
 ): SignedAs {
   const subject: object = 'subject' in result ? result.subject : {}
-  const { digest } = asked
+  const { digest } = content
   switch (item.kind) {
     case 'transaction': {
       const { chainId, to, nonce, value, data, gas, maxFeePerGas, maxPriorityFeePerGas } = item.txMetadata

@@ -28,7 +28,7 @@ export type SignJob<Gained extends keyof Gains = never> = {
   address: Hex
   /** For a vault: its policy as text and parsed, and the approvals. */
   vault?: { policy: StoredPolicy; rules: Policy; approvals?: readonly Approval[] | undefined } | undefined
-  asked: SignContent
+  content: SignContent
 } & Pick<Gains, Gained>
 
 /** The members that a job gains, in order. */
@@ -78,10 +78,10 @@ const ITEM_BYTES = 3_072
 const TRANSACTION_BYTES = 768
 
 /** An upper bound for a job's size in a call to the enclave. Also roughly the size of its statement, which repeats the content. */
-export function countBytes({ asked, vault }: Pick<SignJob, 'asked' | 'vault'>): number {
+export function countBytes({ content, vault }: Pick<SignJob, 'content' | 'vault'>): number {
   const { policy, approvals } = vault ?? {}
   const contentBytes =
-    asked.kind === 'transaction' ? TRANSACTION_BYTES + asked.txMetadata.data.length : countJson(asked)
+    content.kind === 'transaction' ? TRANSACTION_BYTES + content.txMetadata.data.length : countJson(content)
   return ITEM_BYTES + contentBytes + (policy === undefined ? 0 : countJson({ policy, approvals }))
 }
 

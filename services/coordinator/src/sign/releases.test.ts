@@ -114,7 +114,9 @@ describe('acknowledgements', () => {
     time.pass(500)
     await settleDown()
     expect(fake.requests.at(-1)).toEqual({ bootId: A, acknowledge: ['one'] })
-    expect(log.lines).toEqual([expect.objectContaining({ msg: 'Could not tell an enclave', code: 'log_unavailable' })])
+    expect(log.lines).toEqual([
+      expect.objectContaining({ msg: 'Could not notify an enclave', code: 'log_unavailable' }),
+    ])
     fake.failure = undefined
     time.pass(500)
     await settleDown()

@@ -53,9 +53,9 @@ describe('signing', () => {
     await over
     for (const [index, answer] of settled().entries()) {
       if (answer?.status !== 'fulfilled') throw answer?.reason
-      const { asked, address } = jobs[index] as (typeof jobs)[number]
+      const { content, address } = jobs[index] as (typeof jobs)[number]
       const signature = fromHex((answer.value.signature ?? '').slice(2))
-      expect(toAddress(recoverPublicKey(fromHex(asked.digest.slice(2)), signature))).toBe(address)
+      expect(toAddress(recoverPublicKey(fromHex(content.digest.slice(2)), signature))).toBe(address)
       expect(answer.value.slug).toMatch(/^[\w-]{22}$/)
       expect(store.rows.proofs.has(answer.value.slug)).toBe(true)
     }
@@ -123,10 +123,10 @@ describe('signing', () => {
 
   test('the committed winner is answered when another coordinator was first', async () => {
     const service = createService()
-    const { walletId, asked } = createTransfer(0)
+    const { walletId, content } = createTransfer(0)
     const signature = `0x${'77'.repeat(65)}` as const
     const slug = 'AAAAAAAAAAAAAAAAAAAAAA'
-    const store = { insertSignings: async () => [{ walletId, digest: asked.digest, signature, slug }] }
+    const store = { insertSignings: async () => [{ walletId, digest: content.digest, signature, slug }] }
     const { over, settled } = service.start([createTransfer(0)], {
       commit: createCommitter({ ...service.parts, store }),
     })
@@ -329,7 +329,7 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
 
   test('one signature that is not the wallet’s fails alone', async () => {
     const { signing, sign, store } = createService()
-    const { digest } = createTransfer(1).asked
+    const { digest } = createTransfer(1).content
     signing.state = (statement) =>
       statement.digest === digest
         ? { ...statement, signature: `0x${toHex(signTestDigest(fromHex(digest.slice(2)), bob.privateKey))}` }
@@ -408,7 +408,7 @@ describe('samples that the enclave refuses', () => {
     await over
     expect(outcomes()).toEqual(['signed', 'signed', 'signed'])
     expect(calls.map(({ length }) => length)).toEqual([3, 1])
-    expect(calls[1]?.[0]).toMatchObject({ digest: createTransfer(1).asked.digest })
+    expect(calls[1]?.[0]).toMatchObject({ digest: createTransfer(1).content.digest })
     expect(service.entropy.refused.map(({ valueHex }) => valueHex)).toEqual(forged)
     const stored = service.inserted.flatMap(({ signings }) => signings.map(({ witness }) => witness.valueHex))
     expect(stored).toHaveLength(3)
@@ -580,10 +580,10 @@ describe('signing with a log', () => {
     expect(service.keeper.calls).toEqual(['record', 'cosign'])
     const leaves = leavesOf(service)
     expect(service.enclave.asked()).toEqual(leaves)
-    const { walletId, asked } = createTransfer(0)
+    const { walletId, content } = createTransfer(0)
     expect(service.keeper.recorded[0]?.claims).toHaveLength(3)
-    expect(service.keeper.recorded[0]?.claims[0]).toEqual({ walletId, digest: asked.digest, leaf: leaves[0] })
-    expect(JSON.stringify(service.keeper.recorded)).not.toContain(createMessage().asked.digest.slice(2))
+    expect(service.keeper.recorded[0]?.claims[0]).toEqual({ walletId, digest: content.digest, leaf: leaves[0] })
+    expect(JSON.stringify(service.keeper.recorded)).not.toContain(createMessage().content.digest.slice(2))
     expect(
       service.inserted.flatMap(({ signings }) => signings.map((row) => 'logIndex' in row && row.logIndex)),
     ).toEqual([0, 1, 2, 3])
@@ -638,8 +638,8 @@ describe('signing with a log', () => {
 
   test('requests that others have claimed wait for their answers without a slot', async () => {
     const service = createLoggedService()
-    const { walletId, asked } = createTransfer(0)
-    service.keeper.claims.set(`${walletId} ${asked.digest}`, '00'.repeat(32))
+    const { walletId, content } = createTransfer(0)
+    service.keeper.claims.set(`${walletId} ${content.digest}`, '00'.repeat(32))
     const { outcomes } = service.start([createTransfer(0)])
     await expect.poll(() => service.sent.times).toBe(1)
     expect(outcomes()).toEqual([undefined])
@@ -702,7 +702,7 @@ describe('signing with a log', () => {
     const foreign = createTransfer(7)
     // As if another coordinator's call had gone into the same batch.
     const signItems: SignDeps['enclave']['signItems'] = async (items) => {
-      const other = { ...items[0], ...foreign.asked, kind: 'transaction' } as SignItem
+      const other = { ...items[0], ...foreign.content, kind: 'transaction' } as SignItem
       const { results, ...rest } = await service.enclave.signItems([...items, other])
       return { ...rest, results: results.slice(0, items.length) }
     }
@@ -984,8 +984,8 @@ describe('two who ask for the same digest', () => {
   const winner = { signature: `0x${'77'.repeat(65)}`, slug: 'AAAAAAAAAAAAAAAAAAAAAA' } as const
   function createLoser() {
     const service = createLoggedService()
-    const { walletId, asked } = createTransfer(0)
-    service.keeper.claims.set(`${walletId} ${asked.digest}`, 'another leaf')
+    const { walletId, content } = createTransfer(0)
+    service.keeper.claims.set(`${walletId} ${content.digest}`, 'another leaf')
     return service
   }
 
@@ -1026,12 +1026,12 @@ describe('two who ask for the same digest', () => {
     const keeper = createFakeKeeper()
     const first = createLoggedService({ keeper })
     const second = createLoggedService({ keeper, store: first.store })
-    const { walletId, asked } = createTransfer(0)
+    const { walletId, content } = createTransfer(0)
     for (const { finder } of [first, second]) {
       const { findSigner } = finder
       finder.findSigner = async () => ({
         ...(await findSigner()),
-        signed: first.store.rows.signed.get(`${walletId}/${asked.digest}`),
+        signed: first.store.rows.signed.get(`${walletId}/${content.digest}`),
       })
     }
     const runs = [first, second].map(({ start }) => start([createTransfer(0)]))

@@ -43,7 +43,7 @@ export type LogRecorder = {
   giveUp(claims: readonly Claim[]): Promise<void>
 }
 
-type FindSigner = (asked: Omit<AskedSigner, 'sidHash'> & { sid: string }) => Promise<Signer>
+type FindSigner = (parameters: Omit<AskedSigner, 'sidHash'> & { sid: string }) => Promise<Signer>
 
 export type SignLog = ReturnType<typeof createSignLog>
 export type LogStep = ReturnType<SignLog['begin']>
@@ -84,7 +84,7 @@ export function createSignLog(deps: {
       await limit.hold(keeper.giveUp(jobs.flatMap(toClaim)))
     } catch (error) {
       // Claims expire after the enclave has erased the leaves.
-      log.warn({ msg: 'Could not give up claims', bootId, ...toReason(error) })
+      log.warn({ msg: 'Could not release claims', bootId, ...toReason(error) })
     } finally {
       limit.end()
     }
@@ -166,7 +166,7 @@ export function createSignLog(deps: {
     }
   }
 
-  async function findWinner({ sid, asked: { digest }, vault, address }: SignJob) {
+  async function findWinner({ sid, content: { digest }, vault, address }: SignJob) {
     const limit = createLimit(schedule, PATIENCE_MS)
     try {
       for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += POLL_MS) {
@@ -174,7 +174,7 @@ export function createSignLog(deps: {
         if (signed !== undefined) return signed
         await new Promise<void>((resolve) => schedule(resolve, POLL_MS))
       }
-      throw logUnavailable('the same was asked elsewhere, and is not signed yet')
+      throw logUnavailable('another request is signing the same digest')
     } finally {
       limit.end()
     }
@@ -198,8 +198,8 @@ function readPlaces({ from, entries }: AppendedEntries): Map<string, LogPlace> {
   return places
 }
 
-function toClaim({ walletId, asked, leaf }: LeafJob): Claim[] {
-  return isOffChain(asked) ? [] : [{ walletId, digest: asked.digest, leaf: leaf.hash }]
+function toClaim({ walletId, content, leaf }: LeafJob): Claim[] {
+  return isOffChain(content) ? [] : [{ walletId, digest: content.digest, leaf: leaf.hash }]
 }
 
 const toLeafHash = ({ leaf }: LeafJob) => leaf.hash
@@ -238,28 +238,28 @@ export function createReleases(deps: {
 }) {
   const { enclave, schedule, log } = deps
   const boots = new Map<string, Acknowledgements>()
-  const underWay = new Set<Promise<void>>()
+  const pending = new Set<Promise<void>>()
   let isStopped = false
 
   const gatherer = createGatherer<Call, ReleaseResponse>({
     limit: MAX_TOGETHER,
     weight: { of: ({ bytes }) => bytes, limit: MAX_TOGETHER_BYTES },
     slots: 1,
-    async run(asked, { onSent, answer }) {
+    async run(calls, { onSent, answer }) {
       // The next batch doesn't wait for this answer.
       onSent()
       // By batch too, so that no call waits for another batch's quote.
       const toKey = ({ request: { leaves: _, ...note }, sequence }: Call) => JSON.stringify({ ...note, sequence })
-      const groups = Map.groupBy(asked, toKey)
+      const groups = Map.groupBy(calls, toKey)
       await Promise.all([...groups.values()].map((group) => releaseTogether(group, answer)))
     },
   })
 
-  async function releaseTogether(asked: readonly Call[], answer: Progress<Call, ReleaseResponse>['answer']) {
-    const leaves = asked.flatMap(({ request }) => request.leaves ?? [])
-    const [released] = await Promise.allSettled([send({ ...(asked[0] as Call).request, leaves })])
+  async function releaseTogether(calls: readonly Call[], answer: Progress<Call, ReleaseResponse>['answer']) {
+    const leaves = calls.flatMap(({ request }) => request.leaves ?? [])
+    const [released] = await Promise.allSettled([send({ ...(calls[0] as Call).request, leaves })])
     let start = 0
-    for (const call of asked) {
+    for (const call of calls) {
       const end = start + (call.request.leaves ?? []).length
       if (released.status === 'rejected') answer(call, released)
       else {
@@ -272,7 +272,7 @@ export function createReleases(deps: {
 
   async function send(request: ReleaseRequest): Promise<ReleaseResponse> {
     const { bootId } = request
-    const taken = take(bootId)
+    const taken = takeAcknowledgements(bootId)
     try {
       return await enclave.release({
         ...request,
@@ -284,7 +284,7 @@ export function createReleases(deps: {
     }
   }
 
-  function take(bootId: string): [string, number][] {
+  function takeAcknowledgements(bootId: string): [string, number][] {
     const waiting = boots.get(bootId)
     if (waiting === undefined) return []
     const taken = [...waiting.leaves].slice(0, MAX_ACKNOWLEDGED)
@@ -307,22 +307,22 @@ export function createReleases(deps: {
     if (isStopped) return
     waiting.cancel ??= schedule(() => {
       waiting.cancel = undefined
-      tellAll(bootId)
+      sendAcknowledgements(bootId)
     }, ACKNOWLEDGE_MS)
   }
 
-  function tell(request: ReleaseRequest) {
-    const told = send(request).then(
+  function sendInBackground(request: ReleaseRequest) {
+    const sent = send(request).then(
       () => {},
-      (error: unknown) => log.warn({ msg: 'Could not tell an enclave', bootId: request.bootId, ...toReason(error) }),
+      (error: unknown) => log.warn({ msg: 'Could not notify an enclave', bootId: request.bootId, ...toReason(error) }),
     )
-    underWay.add(told)
-    void told.then(() => underWay.delete(told))
+    pending.add(sent)
+    void sent.then(() => pending.delete(sent))
   }
 
   /** Ends because each call removes the leaves that it sends. */
-  function tellAll(bootId: string) {
-    while (boots.has(bootId)) tell({ bootId })
+  function sendAcknowledgements(bootId: string) {
+    while (boots.has(bootId)) sendInBackground({ bootId })
   }
 
   return {
@@ -333,15 +333,15 @@ export function createReleases(deps: {
     release: (request: ReleaseRequest, of: { bytes: number; sequence: number }) => gatherer.add({ request, ...of }),
     /** Drops statements that no caller waits for. Sent once, in the background: if it fails, the enclave erases them after a while. */
     drop(bootId: string, leaves: readonly string[]) {
-      if (leaves.length > 0) tell({ bootId, drop: leaves })
+      if (leaves.length > 0) sendInBackground({ bootId, drop: leaves })
     },
     /** Reports that a signing is stored, with the next release or in a separate call within a second. */
     acknowledge: (bootId: string, leaf: string) => add(bootId, leaf, performance.now()),
     /** Sends the pending acknowledgements and waits for all calls. */
     async stop() {
       isStopped = true
-      for (const bootId of [...boots.keys()]) tellAll(bootId)
-      while (underWay.size > 0) await Promise.all(underWay)
+      for (const bootId of [...boots.keys()]) sendAcknowledgements(bootId)
+      while (pending.size > 0) await Promise.all(pending)
     },
   }
 }

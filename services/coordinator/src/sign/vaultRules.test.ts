@@ -29,9 +29,9 @@ describe('rules before a sample is spent', () => {
     (nonce: number, by = rules) =>
     () => {
       const txMetadata = createTx(nonce)
-      const asked = { kind: 'transaction', digest: toDigest(txMetadata), txMetadata } as const
+      const content = { kind: 'transaction', digest: toDigest(txMetadata), txMetadata } as const
       const policy = { hash: toHex(hashPolicy(scheduled)), text }
-      by.assertAllowed({ vault: { policy, rules: by.read(policy) }, asked })
+      by.assertAllowed({ vault: { policy, rules: by.read(policy) }, content })
     }
 
   test('a schedule is judged by the latest sample that there can be', () => {
@@ -53,10 +53,10 @@ describe('rules before a sample is spent', () => {
   })
 
   test('without a vault, and for an address, there are none', () => {
-    const asked = { kind: 'address', digest: `0x${'00'.repeat(32)}` } as const
-    expect(() => rules.assertAllowed({ asked })).not.toThrow()
+    const content = { kind: 'address', digest: `0x${'00'.repeat(32)}` } as const
+    expect(() => rules.assertAllowed({ content })).not.toThrow()
     const vault = { policy: { hash: toHex(hashPolicy(scheduled)), text }, rules: scheduled }
-    expect(() => rules.assertAllowed({ asked, vault })).not.toThrow()
+    expect(() => rules.assertAllowed({ content, vault })).not.toThrow()
   })
 
   test('a policy is parsed once for all requests of its vault', () => {

@@ -46,10 +46,10 @@ export function createVaultRules({ clock, entropySources }: VaultRulesDeps) {
       return policy
     },
     /** Throws `policy_refused` or `approvals_missing` if a vault's rules can't allow the signing. */
-    assertAllowed({ vault, asked }: Pick<SignJob, 'vault' | 'asked'>) {
-      if (vault === undefined || asked.kind === 'address') return
+    assertAllowed({ vault, content }: Pick<SignJob, 'vault' | 'content'>) {
+      if (vault === undefined || content.kind === 'address') return
       const { rules: policy } = vault
-      const verdict = checkPolicy(policy, toPolicyRequest(asked, toLatestSample(policy, entropySources, clock.now())))
+      const verdict = checkPolicy(policy, toPolicyRequest(content, toLatestSample(policy, entropySources, clock.now())))
       if (!verdict.allowed) throw policyRefused(policy, verdict)
       const missing = verdict.approvals - (vault.approvals?.length ?? 0)
       if (missing > 0) throw approvalsMissing(missing)
@@ -67,9 +67,10 @@ function toLatestSample(policy: Policy, sources: readonly EntropySetting[], now:
   return source && { source, timeMs: now + SAMPLE_TOLERANCE_MS }
 }
 
-function toPolicyRequest(asked: SignJob['asked'], sample: TimedSample | undefined): PolicyRequest {
-  if (asked.kind === 'transaction') return { kind: asked.kind, txMetadata: asked.txMetadata, ...(sample && { sample }) }
-  if (isOffChain(asked)) return pickContent(asked)
+function toPolicyRequest(content: SignJob['content'], sample: TimedSample | undefined): PolicyRequest {
+  if (content.kind === 'transaction')
+    return { kind: content.kind, txMetadata: content.txMetadata, ...(sample && { sample }) }
+  if (isOffChain(content)) return pickContent(content)
   throw new Error('a vault signs nothing of this kind')
 }
 

@@ -44,8 +44,8 @@ export const signBody = { digest: toDigest(txMetadata), txMetadata }
 export const signed = { signature: `0x${'1b'.repeat(65)}`, slug: 'abcdefghijklmnopqrstuQ' } as const
 
 /** What an enclave would answer beside a signature that is off the chain. */
-function toTestOpening(asked: SignContent): Opening {
-  const { kind, content, digest } = asked as Extract<SignContent, { kind: 'message' }>
+function toTestOpening(signContent: SignContent): Opening {
+  const { kind, content, digest } = signContent as Extract<SignContent, { kind: 'message' }>
   const salt = '5a'.repeat(32)
   return { content: { salt, kind, digest, content }, signature: { salt, signature: signed.signature } }
 }
@@ -112,8 +112,10 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
     ]),
     sign: async (request) => {
       signings.push(request)
-      const { kind } = request.asked
-      return kind === 'message' || kind === 'typed-data' ? { ...signed, opening: toTestOpening(request.asked) } : signed
+      const { kind } = request.content
+      return kind === 'message' || kind === 'typed-data'
+        ? { ...signed, opening: toTestOpening(request.content) }
+        : signed
     },
     clock,
     random: createFakeRandom(),

@@ -28,7 +28,7 @@ export function createAttestedConnector(
       minVersion: 'TLSv1.3',
       rejectUnauthorized: false,
     })
-    const settle = (result: Error | TLSSocket) => {
+    const finish = (result: Error | TLSSocket) => {
       if (isSettled) return
       isSettled = true
       clearTimeout(timer)
@@ -39,13 +39,13 @@ export function createAttestedConnector(
         callback(null, result)
       }
     }
-    const timer = setTimeout(() => settle(new Error('no connection in time')), timeoutMs)
+    const timer = setTimeout(() => finish(new Error('no connection in time')), timeoutMs)
     socket.setNoDelay(true)
     // Keep both listeners: an error between this one and the client's own would otherwise be unhandled.
-    socket.on('error', settle)
-    socket.on('close', () => settle(new Error('closed before it was connected')))
+    socket.on('error', finish)
+    socket.on('close', () => finish(new Error('closed before it was connected')))
     socket.once('secureConnect', () => {
-      settle(accept(readKeyHash(socket)) ? socket : new KeyChangedError('the peer has another key'))
+      finish(accept(readKeyHash(socket)) ? socket : new KeyChangedError('the peer has another key'))
     })
   }
 }

@@ -476,7 +476,7 @@ describe('AMD’s revocation list', () => {
     const { selfReport, lines } = setUpList(async () => large.ok)
     await selfReport.ready()
     expect(selfReport.current()).not.toHaveProperty('revocations')
-    expect(lines).toContainEqual(expect.objectContaining({ msg: 'Left out AMD’s revocation list, which is too large' }))
+    expect(lines).toContainEqual(expect.objectContaining({ msg: 'AMD’s revocation list is too large to use' }))
     const revoked = setUpList(async () => large.revoked)
     await revoked.selfReport.ready()
     expect(() => revoked.selfReport.current()).toThrow(none)

@@ -40,7 +40,7 @@ export function createSnpRevocations({ verifier, kds, log }: SnpRevocationsDeps)
     const { product, body } = verified
 
     /** Returns undefined if the list can't be used. */
-    async function judge(bytes: Uint8Array): Promise<SnpRevocationList | undefined> {
+    async function checkList(bytes: Uint8Array): Promise<SnpRevocationList | undefined> {
       try {
         const { nextUpdate } = await verifier.verifyRevocations({ certificates, list: bytes, at })
         return { bytes, nextUpdate }
@@ -57,12 +57,12 @@ export function createSnpRevocations({ verifier, kds, log }: SnpRevocationsDeps)
       const before = known
       // Store the list before checking it: a revocation must count even if AMD doesn't answer next time.
       if (list !== undefined) known = { list, fetchedAt: now }
-      if (list !== undefined && (await judge(list)) === undefined) known = before
+      if (list !== undefined && (await checkList(list)) === undefined) known = before
     }
-    const judged = known && (await judge(known.list))
-    if (judged === undefined) known = undefined
-    if (judged === undefined || judged.bytes.length <= MAX_LIST_BYTES) return judged
-    log.warn({ msg: 'Left out AMD’s revocation list, which is too large', bytes: judged.bytes.length })
+    const checked = known && (await checkList(known.list))
+    if (checked === undefined) known = undefined
+    if (checked === undefined || checked.bytes.length <= MAX_LIST_BYTES) return checked
+    log.warn({ msg: 'AMD’s revocation list is too large to use', bytes: checked.bytes.length })
     return undefined
   }
 }
