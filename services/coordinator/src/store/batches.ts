@@ -6,12 +6,12 @@ import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
 import type { Tables } from './tables.ts'
 
-/** What a batch of signings shares: one quote, one collateral, one attestation of the coordinator. */
+/** What the signings of a batch share: a quote, collateral, and an attestation of the coordinator. */
 export type SigningBatch = {
   bootId: string
   sequence: number
   previous: string
-  /** All leaf hashes in tree order, also those of other coordinators. Paths are computed from them. */
+  /** All leaf hashes in tree order, including those of other coordinators. The store computes paths from them. */
   leaves: readonly string[]
   quote: Uint8Array
   eventLog: string | undefined
@@ -20,50 +20,50 @@ export type SigningBatch = {
   measurement: { mrTd: string; rtmr0: string; rtmr1: string; rtmr2: string; rtmr3: string }
   config: EnclaveConfig
   settings: EnclaveSettings
-  /** Canonical bytes; stored once by their hash. */
+  /** Canonical bytes, stored once by their hash. */
   collateral: Uint8Array
   selfAttestation: SelfAttestation
   coordinatorMode: 'hardware' | 'mock'
-  /** Where a signing of version 2 is among them. */
+  /** Present if the batch has a signing of version 2. */
   release?: Release | undefined
-  /** Where the settings have a log: the verifier key of the one that has the entries, and the cosigned note that released the statements. */
+  /** Present if the settings have a log: its verifier key, and the cosigned note that released the statements. */
   logKey?: string | undefined
   log?: { origin: string; note: string } | undefined
 }
 
-/** A coordinator's release of a batch, with both of its signatures. */
+/** A coordinator's release of a batch with both signatures. */
 export type Release = {
-  /** 32 bytes, hex: the Ed25519 key, which the statements name. */
+  /** The Ed25519 key that the statements name: 32 bytes, hex. */
   coordinatorKey: string
-  /** Canonical bytes of the block with its attestation; stored once by their hash. */
+  /** Canonical bytes of the coordinator's block, stored once by their hash. */
   coordinator: Uint8Array
   ed25519: Uint8Array
   mlDsa65: Uint8Array
 }
 
-/** What a signing refers to by hash. */
+/** Hashes of the records that a signing refers to. */
 export type SharedHashes = {
   collateralHash: Buffer
   selfAttestationHash: Buffer
-  /** Where the batch has a release. */
+  /** Present if the batch has a release. */
   coordinatorHash: Buffer | undefined
-  /** Where the batch has a log. */
+  /** Present if the batch has a log. */
   logId: number | undefined
 }
 
 export type SharedRecords = {
-  /** Resolves when collateral, self-attestation and the coordinator's block are in the database. The log is there before its entries. */
+  /** Stores collateral, self-attestation and the coordinator's block, unless they are stored. The log was stored before its entries. */
   store(
     batch: Pick<SigningBatch, 'collateral' | 'selfAttestation' | 'release' | 'log' | 'logKey'>,
   ): Promise<SharedHashes>
-  /** What a batch shares is stored again at the next call: the database has lost it. */
+  /** Makes the next call store the shared records again, because the database has lost them. */
   forget(batch: Pick<SigningBatch, 'collateral' | 'selfAttestation' | 'release' | 'log'>): void
 }
 
 /**
- * Tens of kilobytes that stay the same for hours and that nothing ever deletes: each is written once by this process, outside of
- * the signing transaction, whose foreign keys see to it that they are there. They may be gone all the same: from a standby that was promoted
- * before it had them, or a copy from before they were written.
+ * Stores records of tens of kilobytes that stay the same for hours and are never deleted. Each process writes each of them once, outside of
+ * the signing transaction; foreign keys make sure that they exist. They may still be missing in a standby that was promoted before it
+ * received them, or in a restored backup.
  */
 export function createSharedRecords(db: Kysely<Tables>): SharedRecords {
   const collaterals = rememberByObject(async (bytes: Uint8Array) => {
@@ -108,11 +108,11 @@ export function createSharedRecords(db: Kysely<Tables>): SharedRecords {
         release && coordinators.get(release.coordinator),
         log && findLog(log.origin),
       ])
-      // Its entries were written before anything was signed for good: the database has lost them.
+      // The log's entries were committed before any signing. If the log is missing, the database has lost it.
       if (log !== undefined && found === undefined) {
         throw new CoordinatorError('log_unavailable', 'the log is not recorded')
       }
-      // The key goes into the batch's block from here: with another one, the release would be of another block.
+      // This key goes into the batch's block. With another one, the release would cover another block.
       if (found?.key !== logKey) throw new CoordinatorError('attestation_invalid', 'not the key of the recorded log')
       return { collateralHash, selfAttestationHash, coordinatorHash, logId: found?.id }
     },
@@ -125,7 +125,7 @@ export function createSharedRecords(db: Kysely<Tables>): SharedRecords {
   }
 }
 
-/** By identity: callers never change such an object. A failure is not remembered. */
+/** Caches by object identity, since callers never modify these objects. Failures are not cached. */
 function rememberByObject<Key extends object, Value>(make: (key: Key) => Promise<Value>) {
   const known = new WeakMap<Key, Promise<Value>>()
   return {

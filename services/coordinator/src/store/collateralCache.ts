@@ -3,13 +3,13 @@ import type { Kysely } from 'kysely'
 import { guard } from './databaseError.ts'
 import type { Tables } from './tables.ts'
 
-/** Keeps collateral over restarts, so that a coordinator can sign while Intel's service is unavailable. It is not trusted. */
+/** Stores collateral across restarts, so that a coordinator can sign while Intel's service is unavailable. The cache isn't trusted. */
 export type CollateralCache = {
   load(platform: Platform): Promise<Uint8Array | undefined>
   save(platform: Platform, bytes: Uint8Array): Promise<void>
 }
 
-/** Collateral in the database, so that every coordinator on it can sign after a restart, whether Intel's service answers or not. */
+/** Stores collateral in the database, shared by all coordinators. */
 export function createCollateralCache(db: Kysely<Tables>): CollateralCache {
   return {
     load: guard(async ({ fmspc, ca }) => {

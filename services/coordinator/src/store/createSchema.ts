@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely'
 
 /**
- * Creates the schema. Rules that must hold whatever the code does are rules of the database: what was signed and witnessed never
- * changes, and a proof moves only along the table of specification §3.
+ * Creates the schema. The database itself enforces the rules that must hold even if the code has a bug: signed and witnessed data never
+ * changes, and a proof's status changes only as specification §3 allows.
  */
 export async function createSchema(db: Kysely<unknown>): Promise<void> {
   for (const statement of statements) await sql.raw(statement).execute(db)
@@ -57,22 +57,22 @@ const statements = [
   )`,
   `create index sessions_expires_at on sessions (expires_at)`,
 
-  // Canonical JSON as bytes. pinned_at: when its block was read back from where it was pinned. A policy is stored before its vault is shown
-  // to anybody, and permanently, since the vault's key follows from it.
+  // Canonical JSON as bytes. pinned_at: when the pinned block was read back. A policy is stored before its vault is shown, and never deleted,
+  // because the vault's key is derived from it.
   `create table policies (
     hash bytea primary key check (hash = sha256(bytes)),
     bytes bytea not null,
     created_at timestamptz not null,
     pinned_at timestamptz
   )`,
-  // For the sweep, which looks for those few every ten seconds.
+  // For the sweep, which queries these few rows every ten seconds.
   `create index policies_unpinned on policies (created_at) where pinned_at is null`,
   `create trigger policies_immutable before update on policies
     for each row when ((old.hash, old.bytes, old.created_at) is distinct from (new.hash, new.bytes, new.created_at)
       or old.pinned_at is not null and old.pinned_at is distinct from new.pinned_at) execute function refuse_change()`,
   `create trigger policies_kept before delete on policies for each row execute function refuse_change()`,
 
-  // A user has one wallet without a policy, and one for each policy. A vault has no witness: its key follows from its rules.
+  // A user has one wallet without a policy, and one per policy. A vault has no sample: its key is derived from its rules.
   `create table wallets (
     id uuid primary key default gen_random_uuid(),
     user_id uuid not null references users,
@@ -96,7 +96,7 @@ const statements = [
     entropy_hash bytea primary key check (length(entropy_hash) = 32),
     claimed_at timestamptz not null
   )`,
-  // Claims that are too old to matter are deleted.
+  // For deleting old claims.
   `create index entropy_samples_claimed_at on entropy_samples (claimed_at)`,
 
   `create table collaterals (
@@ -104,7 +104,7 @@ const statements = [
     bytes bytea not null
   )`,
 
-  // The newest collateral of each platform, over restarts. Unlike `collaterals`, whose rows receipts refer to, these are replaced.
+  // The newest collateral of each platform, replaced in place. Receipts refer to `collaterals` instead.
   `create table collateral_cache (
       fmspc text not null,
       ca text not null check (ca in ('processor', 'platform')),
@@ -112,19 +112,19 @@ const statements = [
       primary key (fmspc, ca)
   )`,
 
-  // Canonical JSON as bytes: the hash is over exactly these.
+  // Canonical JSON as bytes: the hash covers exactly these bytes.
   `create table self_attestations (
     hash bytea primary key check (hash = sha256(json)),
     json bytea not null
   )`,
 
-  // The block that a coordinator's release names: its report over both of its keys, as canonical JSON.
+  // The block that a coordinator's release names: the report over both keys, as canonical JSON.
   `create table coordinator_blocks (
     hash bytea primary key check (hash = sha256(bytes)),
     bytes bytea not null
   )`,
 
-  // content_hash is part of what verifications refer to: a second, different batch of the same number finds no partner.
+  // Verifications refer to content_hash too, so they can't refer to a different batch with the same number.
   `create table batches (
     boot_id bytea not null check (length(boot_id) = 16),
     sequence bigint not null check (sequence >= 0),
@@ -141,7 +141,7 @@ const statements = [
     unique (boot_id, sequence, content_hash)
   )`,
 
-  // Both signatures of one coordinator over one batch. They are not the same twice, so the first that is stored is the one.
+  // Both signatures of one coordinator over one batch. Signing again gives other bytes, so the first row counts.
   `create table releases (
     boot_id bytea not null,
     sequence bigint not null,
@@ -166,9 +166,9 @@ const statements = [
     created_at timestamptz not null
   )`,
 
-  // One row per append: its entries side by side, 57 bytes each, up to the size of the tree. An append that crosses the end of a tile has
-  // several rows, and only the last has the checkpoint, as the enclave signed it. A row without entries has a further checkpoint, of entries in
-  // other rows. claims: as `take_claims` returns them. A foreign key would cost as much as a small row, and only append_log writes to these tables.
+  // One row per append: its entries one after the other, 57 bytes each. An append across the end of a tile has several rows, and only the
+  // last has the checkpoint that the enclave signed. A row without entries holds another checkpoint of entries in other rows. claims: in the
+  // form of `take_claims`. There is no foreign key: it would cost as much as a small row, and only append_log writes these tables.
   `create table log_appends (
     log_id integer not null,
     size bigint not null check (size >= 0),
@@ -181,17 +181,17 @@ const statements = [
     primary key (log_id, size),
     check (case when note is null then size % 256 = 0 and root is null else root is not null end)
   )`,
-  // Used only to load claims. For most rows, nothing is written to it.
+  // Used only to load claims. Most rows need no write to this index.
   `create index log_appends_by_time on log_appends using brin (created_at)`,
 
-  // The first halves of leaves that an entry reports as dropped, or as not acknowledged.
+  // First halves of leaves that an entry reports as dropped or not acknowledged.
   `create table log_ended (
     log_id integer not null,
     leaf bytea not null check (length(leaf) = 16),
     primary key (log_id, leaf)
   )`,
 
-  // The hashes in the tiles of levels from 1 on: each the root of a full tile of the level below.
+  // The hashes in tiles of level 1 and above: each is the root of a full tile of the level below.
   `create table log_nodes (
     log_id integer not null,
     level smallint not null check (level > 0),
@@ -200,7 +200,7 @@ const statements = [
     primary key (log_id, level, index)
   )`,
 
-  // Checkpoints with cosignatures. No note is of a checkpoint that is not written.
+  // Cosigned checkpoints. Their checkpoints are always in log_appends.
   `create table log_notes (
     hash bytea primary key check (hash = sha256(convert_to(note, 'UTF8'))),
     log_id integer not null,
@@ -211,9 +211,9 @@ const statements = [
   )`,
   `create index log_notes_newest on log_notes (log_id, size, created_at)`,
 
-  // Which of several statements about one digest gets a receipt. request: as `to_request` computes it. leaf: half of the hash. Rows whose time is
-  // over are deleted together. Only an index of the claims in log_appends, so it is unlogged: after a crash of PostgreSQL both of these tables
-  // are empty, on a standby too, and then the claims are loaded again.
+  // Decides which of several statements about one digest gets a receipt. request: computed by `to_request`. leaf: half of the hash. Expired
+  // rows are deleted together. This table is only an index of the claims in log_appends, so it is unlogged: after a crash of PostgreSQL, or
+  // on a standby, it and claims_loaded are empty, and the claims are loaded again.
   `create unlogged table claims (
     request uuid primary key,
     leaf bytea not null check (length(leaf) = 16),
@@ -224,8 +224,8 @@ const statements = [
   `create unlogged table claims_loaded (at timestamptz not null)`,
   `create index claims_by_time on claims (created_at)`,
 
-  // How one coordinator judged a batch, and what it attested of itself: coordinators that share a batch may differ in both. coordinator_key:
-  // of its release, for version 2. log_note: the note by which the statements of one call were released.
+  // A coordinator's verification of a batch and its own attestation. Coordinators that share a batch may differ in both. coordinator_key:
+  // from the release, for version 2. log_note: the note that released the statements of one call.
   `create table verifications (
     id bigint generated always as identity primary key,
     boot_id bytea not null,
@@ -243,25 +243,25 @@ const statements = [
       foreign key (boot_id, sequence, content_hash) references batches (boot_id, sequence, content_hash)
   )`,
 
-  // Keys by which a signing is found, or which only one signing may have. Each must be unique over all partitions of signings, so they have a
-  // separate table. request: as `to_request` computes it. sample: half of the hash of the entropy; null for a beacon, whose rounds serve many.
+  // Keys that find a signing or that only one signing may have. They must be unique over all partitions of signings, so they have a separate
+  // table. request: computed by `to_request`. sample: half of the entropy's hash, or null for a beacon, whose rounds are shared.
   `create table signing_lookups (
     signing_id bigint not null,
     slug text not null unique,
     request uuid not null unique,
     sample uuid unique
   )`,
-  // signed: the digest, or off the chain the commitment. A wallet that finds a collision of 128 bits only loses a request of its own, because
-  // signings have the whole digest.
+  // signed: the digest or, off-chain, the commitment. A wallet that finds a collision of 128 bits loses only its own request, because
+  // signings store the whole digest.
   `create function to_request(wallet_id uuid, signed bytea) returns uuid language sql immutable as $$
     select encode(substr(sha256(uuid_send(wallet_id) || signed), 1, 16), 'hex')::uuid
   $$`,
 
-  // tx_hash is what the event names: the transaction's hash, that of the signed authorization, or the commitment. Of a signature off the chain
-  // only its commitment is stored: the database itself refuses a digest, a signature or anything else of it. A statement about an address has
-  // the hash of its subject as digest, so that there is one for each wallet. data: of a transaction. facts: packed `SigningFacts`, the rest of
-  // what was signed, statement, entropy and place in the batch. release: of version 1; those of version 2 have their own table. log_index: of its
-  // entry in the log.
+  // tx_hash: the hash in the event, which is the transaction's hash, the signed authorization's hash, or the commitment. An off-chain
+  // signature is stored as its commitment only; the database rejects a digest or signature for it. A statement about an address has its
+  // subject's hash as digest, so there is one per wallet. data: a transaction's data. facts: packed `SigningFacts`, the rest of subject,
+  // statement, entropy and place in the batch. release: for version 1; version 2 uses the table releases. log_index: the index of its log
+  // entry.
   `create sequence signings_id as bigint`,
   `create table signings (
     id bigint primary key,
@@ -298,9 +298,9 @@ const statements = [
   // For a user's list, newest first.
   `create index signings_of on signings (wallet_id, id desc)`,
 
-  // Creates the partition of the next id and the one after it, if they are missing. A partition is created as a table and then attached:
-  // otherwise this would wait for every statement that reads or writes signings, and later ones would wait for it. Attaching waits only for
-  // statements that write wallets or verifications. If that takes too long, it gives up, and the next call tries again.
+  // Creates the partitions of the next id and after it, if missing. It creates a table first and then attaches it; otherwise it would wait
+  // for every statement on signings, and later statements would wait for it. Attaching waits only for statements that write wallets or
+  // verifications. If that takes too long, it stops, and the next call retries.
   `create function create_signing_partitions() returns integer language plpgsql set lock_timeout = '1s' as $$
   declare
     size constant bigint := ${SIGNINGS_OF_PARTITION};
@@ -330,7 +330,7 @@ const statements = [
     return 0;
   end $$`,
 
-  // One nonce of the publisher's account, with every transaction that was ever signed for it: what is not stored here was never sent.
+  // One nonce of the publisher's account, with every transaction signed for it. A transaction is stored before it is sent.
   `create table publications (
     id bigint generated always as identity primary key,
     chain_id bigint not null check (chain_id > 0),
@@ -348,9 +348,9 @@ const statements = [
       status in ('pending', 'lost') or (tx_hash is not null and block_number is not null)
     )
   )`,
-  // The ones that somebody has to look at.
+  // Publications that still need work.
   `create index publications_open on publications (nonce) where status in ('pending', 'confirmed')`,
-  // What an account may use in a day is counted before each new publication.
+  // For counting the gas of one day before each new publication.
   `create index publications_by_time on publications (chain_id, account, created_at)`,
 
   `create table publication_transactions (
@@ -366,7 +366,7 @@ const statements = [
   )`,
   `create index publication_transactions_of on publication_transactions (publication_id)`,
 
-  // Everything of a proof that changes. receipt_dropped: how many bytes the receipt took here, before the bytes of a final proof were deleted.
+  // The parts of a proof that change. receipt_dropped: the size of the receipt's row, set when the bytes of a final proof are deleted.
   `create table proofs (
     signing_id bigint primary key,
     slug text not null,
@@ -384,13 +384,13 @@ const statements = [
     constraint proofs_published check (status <> 'complete' or publication_id is not null),
     constraint proofs_dropped check (receipt_dropped is null or status = 'complete')
   ) with (fillfactor = 80)`,
-  // For the sweep: the proofs that still have somewhere to go.
+  // For the sweep: proofs that are not complete or failed.
   `create index proofs_open on proofs (created_at) where status in ('pending_pin', 'pending_onchain')`,
   `create index proofs_published_by on proofs (publication_id) where publication_id is not null`,
-  // The ones that wait for a publication, in the order in which they were pinned.
+  // Proofs that wait for a publication, in the order of pinning.
   `create index proofs_due on proofs (pinned_at) where status = 'pending_onchain' and publication_id is null`,
 
-  // Frozen before the pin, packed.
+  // Stored before the pin, packed.
   `create table receipts (
     signing_id bigint primary key,
     bytes bytea not null
@@ -404,7 +404,7 @@ const statements = [
     (table) => `create trigger ${table}_kept before delete on ${table} for each row execute function refuse_change()`,
   ),
 
-  // Later calls may add claims, for statements that the same checkpoint covers.
+  // A later call may add claims for statements under the same checkpoint.
   `create trigger log_appends_immutable before update on log_appends
     for each row when ((old.log_id, old.size, old.entries, old.boot_id, old.root, old.note, old.created_at)
         is distinct from (new.log_id, new.size, new.entries, new.boot_id, new.root, new.note, new.created_at)
@@ -476,7 +476,7 @@ const statements = [
   end $$`,
   `create trigger proofs_guarded before update on proofs for each row execute function guard_proof()`,
 
-  // Only before the pin: what was dropped does not come back.
+  // Only before the pin. A dropped receipt can't be stored again.
   `create function guard_receipt() returns trigger language plpgsql as $$
   begin
     if not exists (select from proofs where signing_id = new.signing_id and status = 'pending_pin') then
@@ -485,7 +485,7 @@ const statements = [
     return new;
   end $$`,
   `create trigger receipts_guarded before insert on receipts for each row execute function guard_receipt()`,
-  // The receipt of a final proof may leave the database, permanently. A final publication stays final, so that it needs no lock.
+  // The receipt of a final proof may be deleted permanently. A final publication stays final, so no lock is needed.
   `create function guard_dropped_receipt() returns trigger language plpgsql as $$
   begin
     update proofs set receipt_dropped = pg_column_size(old.bytes)
@@ -498,7 +498,7 @@ const statements = [
   end $$`,
   `create trigger receipts_dropped after delete on receipts for each row execute function guard_dropped_receipt()`,
 
-  // The root of a full tile, RFC 6962: hashes side by side, as many as a power of two.
+  // The root of a full tile (RFC 6962). The number of hashes is a power of two.
   `create function hash_log_tile(hashes bytea) returns bytea language plpgsql immutable as $$
   begin
     while length(hashes) > 32 loop
@@ -510,7 +510,7 @@ const statements = [
     return hashes;
   end $$`,
 
-  // Entries side by side, from the rows that have them. If some are missing: null, or fewer.
+  // Entries one after the other. Returns null or fewer entries if some are missing.
   `create function read_log_entries(the_log integer, first_index bigint, width bigint) returns bytea
   language plpgsql stable set plan_cache_mode = force_generic_plan as $$
   declare
@@ -530,7 +530,7 @@ const statements = [
     from generate_series(0, length(entries) / 57 - 1) as place
   $$`,
 
-  // Side by side, 80 bytes each: wallet, digest, leaf.
+  // 80 bytes each: wallet, digest, leaf.
   `create function read_claims(claimed bytea, out place integer, out request uuid, out leaf bytea, out half bytea)
   returns setof record language sql immutable as $$
     select place, to_request(encode(substr(claimed, 80 * place + 1, 16), 'hex')::uuid, substr(claimed, 80 * place + 17, 32)),
@@ -538,7 +538,7 @@ const statements = [
     from generate_series(0, length(claimed) / 80 - 1) as place
   $$`,
 
-  // Loads what recent appends claimed. Of several claims of a request the last counts, since it took the request over.
+  // Loads recent claims from appends. Of several claims of a request the last counts, because it took the request over.
   `create function load_claims(expired_before timestamptz, at timestamptz) returns void language plpgsql as $$
   begin
     perform pg_advisory_xact_lock(${0x6c_6f_67_03});
@@ -556,9 +556,9 @@ const statements = [
     insert into claims_loaded values (at);
   end $$`,
 
-  // Claims are written in the order of requests, so that coordinators never wait for each other in a circle. A subquery for a value finds its
-  // row by an index; for `exists` the planner may read all signings into a hash table. One plan suits any number of claims. newest_boot: of the
-  // log, once the entries that come with these claims are appended. taken: side by side, 32 bytes each.
+  // Writes claims in the order of requests, so that coordinators never deadlock. It uses value subqueries because they find rows by index;
+  // with `exists`, the planner may hash all signings. One plan suits any number of claims. newest_boot: the log's boot after the entries of
+  // this call are appended. taken: 32 bytes each.
   `create function take_claims(
     the_log integer, the_boot bytea, newest_boot bytea, claimed bytea, expired_before timestamptz, at timestamptz,
     out lost text[], out taken bytea
@@ -608,7 +608,7 @@ const statements = [
     );
   end $$`,
 
-  // Each statement of a function sees what was committed before it: so what comes after the lock sees all that others wrote under it.
+  // Each statement in a function sees everything committed before it, so the statements after the lock see all earlier writes under it.
   `create function append_log(
     the_origin text, the_key text, the_boot bytea, first_index bigint, added bytea, the_root bytea, the_note text,
     claimed bytea, expired_before timestamptz, at timestamptz,
@@ -689,21 +689,21 @@ const statements = [
     end loop;
   end $$`,
 
-  // As the settings of the worker that started last. The URL itself, which may hold a secret, is in no row.
+  // The receivers in the settings of the worker that started last. No row holds the URL, which may contain a secret.
   `create table webhook_receivers (
     id integer generated always as identity primary key,
     url_hash bytea not null unique check (length(url_hash) = 32),
     origin text not null,
     is_active boolean not null
   )`,
-  // Public ones, of the same settings: for coordinators to show.
+  // Public keys from the same settings, for coordinators to show.
   `create table webhook_keys (
     key bytea primary key check (length(key) = 32),
     place integer,
     created_at timestamptz not null
   )`,
 
-  // cause: of what may be told only so often. The others are their own cause.
+  // cause: for events with a rate limit. For all others it is unique.
   `create table webhook_events (
     id text primary key default 'msg_' || replace(gen_random_uuid()::text, '-', ''),
     type text not null,
@@ -716,7 +716,7 @@ const statements = [
   `create trigger webhook_events_immutable before update on webhook_events
     for each row when (old.* is distinct from new.*) execute function refuse_change()`,
 
-  // due_at: when to try, or try again; of one under way, when its worker is given up. queued_at: from when the deadline counts.
+  // due_at: the next attempt or, for one in progress, when its worker's lease ends. queued_at: the start of the deadline.
   `create table webhook_deliveries (
     event_id text not null references webhook_events on delete cascade,
     receiver_id integer not null references webhook_receivers,
@@ -730,13 +730,13 @@ const statements = [
     check ((status = 'pending') = (settled_at is null))
   )`,
   `create index webhook_deliveries_due on webhook_deliveries (receiver_id, due_at) where status = 'pending'`,
-  // Since when the oldest waits, and what is old enough to be forgotten.
+  // For the age of the oldest delivery, and for deleting old ones.
   `create index webhook_deliveries_pending on webhook_deliveries (receiver_id, queued_at) where status = 'pending'`,
   `create index webhook_deliveries_delivered on webhook_deliveries (receiver_id, settled_at) where status = 'delivered'`,
   `create index webhook_deliveries_dead on webhook_deliveries (receiver_id, queued_at) where status = 'dead'`,
 
-  // Triggers write what happened in the transaction in which it does: no event is lost, and none is of something that did not happen.
-  // Without a receiver nothing is written. Under a lock of the cause, so that two that notice the same thing at once tell it once.
+  // Triggers write events in the transaction of the change, so every change has its event and every event its change. Without receivers they
+  // write nothing. A lock on the cause makes concurrent calls write one event.
   `create function write_webhook(
     the_type text, the_data jsonb, at timestamptz, the_cause text, most integer, span interval
   ) returns void language plpgsql as $$
@@ -793,7 +793,7 @@ const statements = [
   end $$`,
   `create trigger sessions_told after insert on sessions for each row execute function tell_session()`,
 
-  // No plan uses statistics of these, and PostgreSQL takes longest to sort documents.
+  // No plan uses statistics of these columns, and documents take PostgreSQL longest to sort.
   ...Object.entries({
     batches: ['leaves', 'measurement', 'config'],
     log_appends: ['entries', 'root', 'note', 'claims'],

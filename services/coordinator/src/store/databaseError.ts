@@ -1,7 +1,7 @@
 import { readCode } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
 
-/** Of the network, as Node names them. */
+/** Node's codes for network errors. */
 const NETWORK_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -15,27 +15,27 @@ const NETWORK_CODES = new Set([
   'ENETUNREACH',
 ])
 /**
- * PostgreSQL's appendix A: 08 connection exception, 25006 read only (a server that became a standby), 28 invalid authorization, 3D000
- * no such database, 53 insufficient resources, 57014 cancelled (by our own time limit), 57P administrator shutdown, crash shutdown,
- * cannot connect now, 58 failures outside of it, as of its disk.
+ * PostgreSQL, appendix A: 08 connection exception, 25006 read-only (a server that became a standby), 28 invalid authorization, 3D000 no such
+ * database, 53 insufficient resources, 57014 cancelled (by our timeout), 57P administrator shutdown, crash shutdown, cannot connect now, 58
+ * system errors such as a full disk.
  */
 const SQL_STATES = /^(?:08...|25006|28...|3D000|53...|57014|57P0[1-5]|58...)$/
-/** PostgreSQL's, of a statement that waited for a lock as long as it may. */
+/** PostgreSQL's code for a lock timeout. */
 export const LOCK_NOT_AVAILABLE = '55P03'
-/** PostgreSQL's. If the error names no constraint, there is no partition for a row. */
+/** PostgreSQL's code. Without a constraint name it means that no partition exists for a row. */
 export const CHECK_VIOLATION = '23514'
-/** What the drivers say without a code when a connection is gone, or was closed by us. */
+/** The drivers' messages, without a code, for a lost or closed connection. */
 const MESSAGES =
   /^(?:Connection terminated|Client (?:has encountered a connection error|was closed)|timeout exceeded when trying to connect|timeout expired|Query read timeout|Cannot use a pool after calling end|driver has already been destroyed|Postgres connection has been discarded)/
 
-/** Failures of the database itself become `database_unavailable`; every other error stays what it is. */
+/** Converts failures of the database itself to `database_unavailable`. Returns other errors unchanged. */
 export function toDatabaseError(error: unknown): unknown {
   return isUnavailable(error)
     ? new CoordinatorError('database_unavailable', 'the database is unavailable', { cause: error })
     : error
 }
 
-/** A call of the database whose failures are converted as above. */
+/** Wraps a database call to convert its failures. */
 export function guard<Parameters extends readonly unknown[], Result>(
   run: (...parameters: Parameters) => Promise<Result>,
 ): (...parameters: Parameters) => Promise<Result> {
@@ -54,7 +54,7 @@ type Bound<Functions> = {
     : never
 }
 
-/** Functions of the database with their first argument given, guarded as above. */
+/** Binds the first argument of database functions and guards them as above. */
 export function bind<Deps, Functions extends Record<string, (deps: Deps, ...parameters: never[]) => Promise<unknown>>>(
   deps: Deps,
   functions: Functions,
@@ -66,12 +66,12 @@ export function bind<Deps, Functions extends Record<string, (deps: Deps, ...para
   return Object.fromEntries(bound) as Bound<Functions>
 }
 
-/** The code of the network or of PostgreSQL; empty where there is none. */
+/** The code of a network or PostgreSQL error, or an empty string. */
 export function toErrorCode(error: unknown): string {
   return readCode(error) ?? ''
 }
 
-/** The rule of the database that was broken; empty where there is none. */
+/** The name of the violated constraint, or an empty string. */
 export function toConstraint(error: unknown): string {
   return error instanceof Error && 'constraint' in error ? String(error.constraint ?? '') : ''
 }

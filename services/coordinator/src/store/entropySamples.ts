@@ -6,13 +6,13 @@ import { PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
 import { toBytes, toList } from './values.ts'
 
-/** A sample older than a minute is refused by its age: after a day the record of its use is not needed. */
+/** A sample older than a minute is rejected by its age, so after a day the record of its use isn't needed. */
 const KEEP_MS = 86_400_000
 const PRUNE_EVERY_MS = 3_600_000
-/** Old claims deleted along with one claim; a claim brings 256 at most, so that this catches up with any rate. */
+/** Old claims to delete along with one claim. A claim adds 256 rows at most, so deleting always catches up. */
 const PRUNE_LIMIT = 4_096
 
-/** Claims samples for this coordinator, and deletes old claims once an hour. */
+/** Claims samples for this coordinator, and deletes old claims hourly. */
 export function createSampleClaims(db: Kysely<Tables>) {
   const prune = { at: 0 }
   return async (witnesses: readonly Witness[], now: number): Promise<Witness[]> => {
@@ -22,10 +22,10 @@ export function createSampleClaims(db: Kysely<Tables>) {
   }
 }
 
-/** One statement, in one order, so that two coordinators with the same samples share them out and never wait in a circle. */
+/** One statement in a fixed order: two coordinators with the same samples divide them without deadlock. */
 async function claimSamples(db: Kysely<Tables>, witnesses: readonly Witness[], now: number): Promise<Witness[]> {
   if (witnesses.length === 0) return []
-  // The protocol's `hashEntropy`, with the faster SHA-256: a refill has hundreds of them.
+  // The protocol's `hashEntropy` with the faster SHA-256, for hundreds of samples per refill.
   const byHash = new Map(witnesses.map((witness) => [hash('sha256', toBytes(witness.valueHex), 'hex'), witness]))
   const { rows } = await sql<{ hash: string }>`${sql.raw(PREPARED)}
     insert into entropy_samples (entropy_hash, claimed_at)
@@ -37,8 +37,8 @@ async function claimSamples(db: Kysely<Tables>, witnesses: readonly Witness[], n
 }
 
 /**
- * Deletes some claims that are too old to matter, once an hour, and at every claim while there are more. By the earlier of two
- * clocks, ours and the database's: one that runs ahead must not forget samples that could still come again.
+ * Deletes some old claims once an hour, and at every claim while there are more. It uses the earlier of our clock and the database's: a fast
+ * clock must not delete samples that could be replayed.
  */
 async function pruneSamples({ db, prune }: { db: Kysely<Tables>; prune: { at: number } }, now: number): Promise<void> {
   if (isAhead(prune.at, { now, spanMs: PRUNE_EVERY_MS })) return
@@ -52,6 +52,6 @@ async function pruneSamples({ db, prune }: { db: Kysely<Tables>; prune: { at: nu
       )`.execute(db)
     if (numAffectedRows >= PRUNE_LIMIT) prune.at = now
   } catch {
-    // Those samples are claimed all the same, and an hour later it is tried again.
+    // The samples are claimed anyway. Retry in an hour.
   }
 }

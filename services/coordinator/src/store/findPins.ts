@@ -25,29 +25,29 @@ import { idsOf, splitBytes, toOwnBytes } from './values.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** What a coordinator's release of a batch names, with its signatures. Proofs that were found together and have one release share the object. */
+/** The records and signatures of a coordinator's release. Proofs with the same release share the object. */
 export type ReleaseRecords = {
   batch: Omit<BatchBlock, 'version'>
-  /** What the quote was verified with. */
+  /** The collateral used to verify the quote. */
   collateral: Bytes
   /** The bytes of the coordinator's block. */
   coordinator: Bytes
   signatures: { ed25519: Bytes; mlDsa65: Bytes }
 }
 
-/** All that a receipt is made of. CIDs are missing: they follow from the bytes. */
+/** Everything that a receipt is made from, except CIDs, which follow from the bytes. */
 export type PinRecords =
   | ({ version: 1 } & Omit<ReceiptRecords, 'batch'> & {
         batch: Omit<ReceiptRecords['batch'], 'collateral'>
-        /** What the quote was verified with. */
+        /** The collateral used to verify the quote. */
         collateral: Bytes
       })
   | ({ version: 2 } & Pick<AttestationRecords, 'signed' | 'statement' | 'inclusion' | 'entropy'> & {
         release: ReleaseRecords
-        /** The bytes of a vault's policy, and who approved. */
+        /** The bytes of a vault's policy, and the approvals. */
         policy?: Bytes
         approvals?: readonly Approval[]
-        /** Where the settings have a log. */
+        /** Present if the settings have a log. */
         log?: TlogProof
       })
 
@@ -56,14 +56,14 @@ export type PinWork = {
   slug: string
   status: ProofStatus
   records: PinRecords
-  /** Frozen by an earlier attempt. */
+  /** Stored by an earlier attempt. */
   receiptBytes: Bytes | null
-  /** Those that failed. */
+  /** Failed attempts. */
   attempts: number
   createdAt: number
 }
 
-/** In the order of the slugs; undefined for those that no proof has. */
+/** Returns proofs in the order of the slugs, and undefined for unknown slugs. */
 export async function findPins(
   db: Kysely<Tables>,
   slugs: readonly string[],
@@ -101,7 +101,7 @@ function readProofs(db: Kysely<Tables>, slugs: readonly string[]) {
       .select(['a.slug', 'a.status', 'a.pin_attempts', 'a.created_at', 'p.verification_id'])
       .select(['p.version', 'p.kind', 'p.data', 'p.facts', 'p.digest', 'p.signature', 'p.tx_hash', 'p.release'])
       .select(['p.log_index', 'w.policy_hash'])
-      // Subqueries, so that rows are found by key whatever the planner expects of these tables.
+      // Subqueries make PostgreSQL find rows by key, regardless of its statistics.
       .select([
         sql<Uint8Array | null>`(select bytes from receipts where signing_id = a.signing_id)`.as('receipt'),
         sql<Uint8Array | null>`(select bytes from policies where hash = w.policy_hash)`.as('policy'),
@@ -111,10 +111,10 @@ function readProofs(db: Kysely<Tables>, slugs: readonly string[]) {
 }
 
 type SharedRow = Awaited<ReturnType<typeof selectShared>>[number]
-/** `paths` are those of all leaves. */
+/** `paths` covers all leaves. */
 type Found = { row: SharedRow; paths: string[][]; release: ReleaseRecords | undefined }
 
-/** What many proofs have in common, tens of kilobytes, read once for all of them. */
+/** Reads tens of kilobytes that many proofs share, once for all of them. */
 async function readShared(db: Kysely<Tables>, proofs: readonly ProofRow[]): Promise<Map<string, Found>> {
   if (proofs.length === 0) return new Map()
   const asked = [...new Map(proofs.map((proof) => [toSharedKey(proof), proof])).values()]
@@ -143,7 +143,7 @@ function selectShared(db: Kysely<Tables>, proofs: readonly ProofRow[]) {
       .innerJoin('batches as b', (join) =>
         join.onRef('b.boot_id', '=', 'v.boot_id').onRef('b.sequence', '=', 'v.sequence'),
       )
-      // Of version 1 alone.
+      // Version 1 only.
       .leftJoin('self_attestations as s', (join) =>
         join.onRef('s.hash', '=', 'v.self_attestation_hash').on('asked.version', '=', 1),
       )
@@ -155,7 +155,7 @@ function selectShared(db: Kysely<Tables>, proofs: readonly ProofRow[]) {
           .on('asked.version', '=', 2),
       )
       .leftJoin('coordinator_blocks as k', 'k.hash', 'r.coordinator_hash')
-      // Of version 2 the collateral that the release names, which may be of an earlier signing of the batch.
+      // For version 2, use the collateral that the release names. It may come from an earlier signing of the batch.
       .innerJoin('collaterals as c', (join) =>
         join.on('c.hash', '=', sql<Uint8Array>`coalesce(r.collateral_hash, v.collateral_hash)`),
       )
@@ -170,7 +170,7 @@ function selectShared(db: Kysely<Tables>, proofs: readonly ProofRow[]) {
   )
 }
 
-/** Nothing is made of a row whose release is not there: a receipt without both signatures must never be public. */
+/** Returns undefined without a release: a receipt without both signatures must never be published. */
 function toRelease(row: SharedRow): ReleaseRecords | undefined {
   const { settings, coordinator, ed25519, ml_dsa_65: mlDsa65 } = row
   if (settings === null || coordinator === null || ed25519 === null || mlDsa65 === null) return undefined
@@ -187,7 +187,7 @@ function toRelease(row: SharedRow): ReleaseRecords | undefined {
   }
 }
 
-/** Written by the signing path from values of these types; the schemas of the blocks check them once more. */
+/** The signing path wrote values of these types; the schemas of the blocks check them again. */
 function toBatch(row: SharedRow) {
   return {
     bootId: toHex(row.boot_id),

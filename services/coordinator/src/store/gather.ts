@@ -1,32 +1,32 @@
 import { CoordinatorError } from '../errors.ts'
 
-/** What a batch reports while it runs. */
+/** How a batch reports its progress. */
 export type Progress<Request, Result> = {
-  /** Frees the slot before the work is over: what follows runs beside the next batch. */
+  /** Frees the slot early. The rest of the work runs in parallel with the next batch. */
   onSent(): void
-  /** The answer to one request; only the first counts. */
+  /** Answers one request. Only the first answer counts. */
   answer(request: Request, result: PromiseSettledResult<Result>): void
 }
 
-/** Runs gathered requests. When it is over, each has been answered; if it throws, the remaining ones fail with that error. */
+/** Runs gathered requests. It must answer each of them; if it throws, the remaining ones fail with that error. */
 type RunBatch<Request, Result> = (requests: readonly Request[], progress: Progress<Request, Result>) => Promise<void>
 
 export type Gatherer<Request, Result> = {
-  /** Joins the next batch; an identical request that is under way shares its answer. */
+  /** Joins the next batch. An identical pending request shares its answer. */
   add(request: Request): Promise<Result>
-  /** Refuses new requests with `stopped` and resolves when none is under way. */
+  /** Rejects new requests with `stopped`. Resolves when none is pending. */
   stop(stopped: Error): Promise<void>
 }
 
 export type GathererParameters<Request, Result> = {
   run: RunBatch<Request, Result>
-  /** Requests with the same key are the same request. Without one, each is answered for itself. */
+  /** Requests with the same key share one answer. Undefined: each gets its own. */
   keyOf?(request: Request): string | undefined
-  /** Requests in one batch, at most. */
+  /** The most requests in one batch. */
   limit: number
-  /** What each counts, and how much one batch may hold: more only of a single request. */
+  /** The weight of a request, and the limit of a batch. A single request may exceed it. */
   weight?: { of(request: Request): number; limit: number }
-  /** Batches under way at one time. */
+  /** The most batches in progress. */
   slots: number | (() => number)
 }
 
@@ -38,8 +38,8 @@ type Waiting<Request, Result> = {
 }
 
 /**
- * Group commit on the coordinator's side, without a timer: while a slot is free a request goes out with whatever else has come
- * in this turn of the event loop; while none is, requests gather.
+ * Group commit without a timer: if a slot is free, a request starts together with all others from this turn of the event loop. Otherwise
+ * requests gather until a slot is free.
  */
 export function createGatherer<Request, Result>(
   parameters: GathererParameters<Request, Result>,
@@ -125,10 +125,9 @@ export function createGatherer<Request, Result>(
 const CALLS_LIMIT = 256
 
 /**
- * One statement for many calls: those that come while it runs share the next. `run` answers in the order of its requests. Where it
- * refuses several together, each is tried alone, so that a bad one fails alone. A database that is unavailable is not asked again
- * at once; but as they may have been too much for it, the next statement has half as many, and each that succeeds allows twice as
- * many again.
+ * Combines concurrent calls: calls that arrive while one statement runs share the next. `run` returns results in the order of its requests.
+ * If a combined statement fails, each request is retried by itself, so that only the bad one fails. If the database is unavailable, there is
+ * no immediate retry; the next statement has half as many requests, and each success doubles the number again.
  */
 export function gatherCalls<Request extends object, Result>(
   run: (requests: readonly Request[]) => Promise<Result[]>,

@@ -5,33 +5,32 @@ import { toDatabaseError, toErrorCode } from './databaseError.ts'
 import { type Database, PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
 
-/** Proofs whose receipt is to be pinned: one job for a few that were signed together. */
+/** Proofs whose receipt is to be pinned. One job covers a few that were signed together. */
 export const PIN_QUEUE = 'pin'
-/** Policies of vaults whose block is to be pinned: one job each. */
+/** Policies of vaults to pin, one job each. */
 export const POLICY_QUEUE = 'policy'
-/** Whatever is pinned and waits for a publication: at most one job waits. */
+/** Publishes everything that is pinned and unpublished. At most one job waits. */
 export const PUBLISH_QUEUE = 'publish'
-/** Publications that are not final yet: at most one job waits. */
+/** Checks publications that are not final. At most one job waits. */
 export const CONFIRM_QUEUE = 'confirm'
 
-/** A job whose worker has been silent for so long is given to another. */
+/** A job goes to another worker after this much silence. */
 const HEARTBEAT_SECONDS = 10
 const HEARTBEAT_EVERY_SECONDS = 3
-/** How often silent workers are looked for. */
+/** How often to check for silent workers. */
 const SUPERVISE_SECONDS = 5
-/** A job costs the database as much as half a proof, and is tried again as a whole. */
+/** A job costs the database about half as much as a proof, and is retried as a whole. */
 const PROOFS_OF_JOB = 8
-/** The least that pg-boss allows. */
+/** The minimum that pg-boss allows. */
 const POLL_SECONDS = 0.5
 const STOP_MS = 10_000
 /**
- * Nobody reads a finished job, but pg-boss counts all that it keeps every few seconds: by its default a week of them, which at a
- * million proofs takes seconds each time.
+ * pg-boss counts all finished jobs every few seconds. It keeps them for a week by default, which takes seconds per count at a million proofs.
  */
 const KEEP_FINISHED_SECONDS = 600
 /** How often finished jobs are deleted. */
 const DELETE_EVERY_SECONDS = 60
-/** For queries of active jobs, as the sweep makes: pg-boss has no index that leaves out the finished ones. */
+/** For queries of active jobs, such as the sweep's. pg-boss has no index without the finished ones. */
 const ACTIVE_INDEX = 'job_active'
 
 const shared = {
@@ -54,26 +53,26 @@ type NewJob = { data: object; startAfter?: number }
 
 type JobsOptions = { pipelineDelayMs: number; isWorker?: boolean | undefined; log?: Pick<Log, 'warn'> | undefined }
 
-/** What the signing statement needs of the job queue. */
+/** What the signing statement needs from the job queue. */
 export type Jobs = {
   /**
-   * SQL that writes pin jobs for the `slug`s of a relation. It goes into the statement that inserts the proofs, or finds them without
-   * a job: jobs are there when the proofs are, or not at all.
+   * SQL that writes pin jobs for the `slug`s of a relation. It is part of the statement that inserts the proofs, so proofs and jobs are
+   * committed together.
    */
   insertPins(relation: string): string
-  /** Writes jobs inside a transaction, with the rows that they are about. `startAfter` is in seconds from now. */
+  /** Writes jobs in the transaction that writes their rows. `startAfter` is in seconds from now. */
   insert(transaction: Transaction<Tables>, queue: QueueName, jobs: readonly NewJob[]): Promise<void>
-  /** Hands jobs to a worker, several at a time. What it throws makes pg-boss try them again. */
+  /** Passes jobs to a worker, several at a time. If the worker throws, pg-boss retries them. */
   work(
     queue: QueueName,
     options: { batchSize: number; concurrency: number },
     run: (data: unknown[]) => Promise<void>,
   ): Promise<void>
-  /** Hands out no more, and waits for the jobs under way, ten seconds at most. Further calls wait for the first. Jobs can still be written. */
+  /** Stops passing jobs and waits up to ten seconds for those in progress. Repeated calls wait for the first. Jobs can still be written. */
   stop(): Promise<void>
 }
 
-/** pg-boss on an open database. Only workers do its upkeep. */
+/** Creates pg-boss on an open database. Only workers do its maintenance. */
 function createBoss({ bossDatabase }: Database, { isWorker = false, log }: JobsOptions): PgBoss {
   const boss = new PgBoss({
     db: bossDatabase,
@@ -88,7 +87,7 @@ function createBoss({ bossDatabase }: Database, { isWorker = false, log }: JobsO
   return boss
 }
 
-/** Starts pg-boss as a writer of jobs: its own schema, and the queue. */
+/** Starts pg-boss and creates its schema and queues. */
 export async function openJobs(database: Database, options: JobsOptions): Promise<Jobs> {
   const { pipelineDelayMs, log } = options
   const boss = createBoss(database, options)
@@ -100,8 +99,8 @@ export async function openJobs(database: Database, options: JobsOptions): Promis
       await createActiveIndex(database, log)
     })
     insertSql = await readInsertSql(boss)
-    // Inserting nothing reads a queue into pg-boss's cache. Read later, inside a transaction, it would take a second connection of a pool
-    // whose connections may all be in such transactions.
+    // Inserting no jobs loads a queue into pg-boss's cache. Loading it later, inside a transaction, would need a second connection while
+    // transactions may hold the whole pool.
     for (const name of Object.keys(queues)) await boss.insert(name, [])
   } catch (error) {
     await stop()
@@ -131,8 +130,8 @@ export async function openJobs(database: Database, options: JobsOptions): Promis
 }
 
 /**
- * Asked first: creating it, even in vain, waits for every writer of jobs, and later ones wait behind that. The index is only for speed, so
- * the next start may try again.
+ * Check first: `create index` waits for every writer of jobs even if the index exists, and later writers wait behind it. The index is only
+ * for speed, so a failure can wait for the next start.
  */
 async function createActiveIndex({ bossDatabase }: Database, log: JobsOptions['log']): Promise<void> {
   const { rows } = await bossDatabase.executeSql(`select to_regclass('pgboss.${ACTIVE_INDEX}') is not null as is_there`)
@@ -143,10 +142,10 @@ async function createActiveIndex({ bossDatabase }: Database, log: JobsOptions['l
   })
 }
 
-/** Where pg-boss's own statement takes the jobs from, as one JSON text. */
+/** The parameter of pg-boss's statement that holds the jobs as one JSON text. */
 const JOBS_PARAMETER = '$1::text::json'
 
-/** The statement with which pg-boss inserts jobs: it is asked to insert none, and what it would have sent is kept. */
+/** Captures the SQL that pg-boss uses to insert jobs, by inserting none. */
 async function readInsertSql(boss: PgBoss): Promise<string> {
   let insertSql = ''
   const listener: Db = {

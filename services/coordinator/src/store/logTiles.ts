@@ -17,10 +17,10 @@ import { splitBytes, toBytes, toList } from './values.ts'
 
 const MAX_NODES = 16_384
 
-/** So many hashes of the tiles of one level. Level 0 has those of the entries. */
+/** A range of hashes in the tiles of one level. Level 0 holds the hashes of entries. */
 type Range = { level: number; first: number; width: number }
 
-/** The hashes of tiles, each side by side. Throws where one is not all there. */
+/** Returns the hashes of each tile, concatenated. Throws if a tile is incomplete. */
 export function readTiles(db: Kysely<Tables>, hash: string, tiles: readonly Tile[]): Promise<Uint8Array[]> {
   return readRanges(
     db,
@@ -29,7 +29,7 @@ export function readTiles(db: Kysely<Tables>, hash: string, tiles: readonly Tile
   )
 }
 
-/** A bundle of entries. Undefined where they are not all there. */
+/** Returns a bundle of entries, or undefined if it is incomplete. */
 export async function readBundle(
   db: Kysely<Tables>,
   hash: string,
@@ -43,15 +43,15 @@ export async function readBundle(
   return encodeBundle(splitBytes(entries, LOG_ENTRY_BYTES))
 }
 
-/** Fetches these nodes of a log's tree, and returns what reads them. */
+/** Fetches nodes of a log's tree, and returns a function that reads them. */
 export type FetchNodes = (hash: string, nodes: readonly TreeNode[]) => Promise<ReadNode>
 
-/** A node that is complete never changes, and proofs of neighbours share most of theirs: those read last are kept. */
+/** Caches recent nodes: a complete node never changes, and proofs of neighbours share most of theirs. */
 export function createNodeReader(db: Kysely<Tables>, maxNodes = MAX_NODES): FetchNodes {
   const known = new Map<string, Uint8Array>()
   return async (hash, nodes) => {
     const toKey = ({ level, index }: TreeNode) => `${hash}/${level}/${index}`
-    // Taken now: while others are read, these may be pushed out.
+    // Read the cache now: loading other nodes may evict these.
     const asked = new Map(nodes.map((node) => [toKey(node), known.get(toKey(node))]))
     const unknown = nodes.filter((node) => asked.get(toKey(node)) === undefined)
     const ranges = unknown.map(({ level, index }) => {
@@ -60,7 +60,7 @@ export function createNodeReader(db: Kysely<Tables>, maxNodes = MAX_NODES): Fetc
     })
     const read = await readRanges(db, hash, ranges)
     for (const [place, { width }] of ranges.entries()) {
-      // A copy: that of a single hash is a part of what was read, and would keep all of it.
+      // Copy, because a slice would keep the whole buffer in memory.
       const node = new Uint8Array(hashTree(decodeTile(read[place] as Uint8Array, width)))
       const key = toKey(unknown[place] as TreeNode)
       asked.set(key, node)

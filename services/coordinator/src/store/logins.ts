@@ -3,9 +3,9 @@ import type { Kysely } from 'kysely'
 import type { Tables } from './tables.ts'
 import { toBytes } from './values.ts'
 
-/** A sign-in under way, from the redirect to the callback. */
+/** A sign-in between redirect and callback. */
 export type Login = {
-  /** Short id of the state; names the cookie. */
+  /** The short id of the state. It names the cookie. */
   id: string
   provider: string
   /** SHA-256 of the state, hex. */
@@ -31,7 +31,7 @@ export async function createLogin(db: Kysely<Tables>, login: Login): Promise<voi
     .execute()
 }
 
-/** A wrong state consumes nothing: a caller that knows only the id cannot spoil another's sign-in. */
+/** A wrong state deletes nothing, so a caller that knows only the id can't break another user's sign-in. */
 export async function takeLogin(
   db: Kysely<Tables>,
   { id, stateHash, now }: { id: string; stateHash: string; now: number },
@@ -43,7 +43,7 @@ export async function takeLogin(
     .where('expires_at', '>', new Date(now))
     .returningAll()
     .executeTakeFirst()
-  // Those that were never finished: the one moment that comes as often as they do.
+  // Deletes unfinished sign-ins, at the same rate as they are created.
   await db.deleteFrom('logins').where('expires_at', '<=', new Date(now)).execute()
   return (
     row && {

@@ -9,7 +9,7 @@ import { type Database, PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
 import { toBytes, toDigits } from './values.ts'
 
-/** That a leaf is to be the signature of a digest by a wallet. Off-chain signings have none: no two are the same. */
+/** Claims that a leaf is the wallet's signature of a digest. Off-chain signings have no claims, because each is unique. */
 export type Claim = { walletId: string; digest: Hex; leaf: string }
 
 export type CosignedNote = { size: number; note: string }
@@ -19,15 +19,15 @@ type LogHead = {
   cosigned: CosignedNote | undefined
 }
 
-/** Any number, the same in every coordinator, and not that of `append_log`. */
+/** An arbitrary number, the same in every coordinator, and different from the one in `append_log`. */
 const ASKER_LOCK = 0x6c_6f_67_02
 const ASKER_WAIT_MS = 2_000
-/** A wallet of 16 bytes, a digest of 32, a leaf of 32. */
+/** 16 bytes of wallet, 32 of digest, 32 of leaf. */
 const CLAIM_BYTES = 80
-/** By one statement. */
+/** The most rows that one statement deletes. */
 const MAX_DELETED = 1_024
 
-/** The rows of logs. What is written never changes. Logs are named by SHA-256 of their origins, hex. */
+/** The tables of logs. Written rows never change. A log is identified by the SHA-256 of its origin, in hex. */
 export function createLogStore({ db }: Pick<Database, 'db'>, { askerWaitMs = ASKER_WAIT_MS } = {}) {
   const fetchNodes = createNodeReader(db)
   return {
@@ -40,15 +40,16 @@ export function createLogStore({ db }: Pick<Database, 'db'>, { askerWaitMs = ASK
 export type LogStore = ReturnType<typeof createLogStore>
 
 /**
- * One transaction under the lock of the log, by one call of a function of the database: one row with entries, checkpoint and claims, and the
- * hashes of full tiles. Entries that are there already must be the same. `missing`: where entries are lacking in between, and nothing was written;
- * else the lost claims. A claim can be taken over when its leaf was dropped, its boot is over, or it is older than `claimMs`.
+ * Appends to a log in one transaction, with one call of a database function under the log's lock: one row with entries, checkpoint and
+ * claims, and the hashes of full tiles. Entries that already exist must be equal. Returns `missing` and writes nothing if there is a gap
+ * before the entries; otherwise returns the lost claims. A claim can be taken over if its leaf was dropped, its boot has ended, or it is
+ * older than `claimMs`.
  */
 async function appendLog(
   db: Kysely<Tables>,
   parameters: {
     origin: string
-    /** Verifier key. */
+    /** The verifier key. */
     key: string
     bootId: string
     from: number
@@ -77,7 +78,7 @@ async function appendLog(
   }
 }
 
-/** Wallet, digest and leaf of each, side by side: as `read_claims` reads them. */
+/** Concatenates wallet, digest and leaf of each, as `read_claims` expects. */
 function encodeClaims(claims: readonly Claim[]): Buffer {
   const texts = claims.map(({ walletId, digest, leaf }) => walletId.replaceAll('-', '') + toDigits(digest) + leaf)
   if (texts.some((text) => !isHex(text, CLAIM_BYTES))) throw new Error('not a claim')
@@ -85,8 +86,8 @@ function encodeClaims(claims: readonly Claim[]): Buffer {
 }
 
 /**
- * Claims that are over, mostly of what is stored by now: found by their time, and not with each signing by its key. Only those that nobody
- * holds, since they are locked in another order.
+ * Deletes expired claims by time. That is cheaper than deleting each by key when its signing is stored. Skips locked rows, because other
+ * statements lock them in another order.
  */
 async function deleteClaims(db: Kysely<Tables>, before: number): Promise<void> {
   let deleted = MAX_DELETED
@@ -100,7 +101,7 @@ async function deleteClaims(db: Kysely<Tables>, before: number): Promise<void> {
   }
 }
 
-/** Locks claims in the same order as `append_log`. A crash of PostgreSQL brings these claims back until they expire. */
+/** Locks claims in the same order as `append_log`. After a crash of PostgreSQL, these claims return until they expire. */
 async function giveUpClaims(db: Kysely<Tables>, claims: readonly Claim[]): Promise<void> {
   if (claims.length === 0) return
   await sql`delete from claims where ctid = any (array(
@@ -134,8 +135,7 @@ type NoteRow = { size: string; note: string }
 type CheckpointRow = NoteRow & { boot_id: Uint8Array }
 
 /**
- * Undefined for a log that is not there. By a subquery and not by a join, as in `findCosigned`: for a join the planner reads and sorts all
- * rows of the log.
+ * Returns undefined for an unknown log. Uses a subquery, as `findCosigned` does: for a join the planner reads and sorts all rows of the log.
  */
 async function findLogHead(
   { db, fetchNodes }: { db: Kysely<Tables>; fetchNodes: FetchNodes },
@@ -154,7 +154,7 @@ async function findLogHead(
   return { written: { size, note: written.note, bootId: toHex(written.boot_id), hashes }, cosigned }
 }
 
-/** The newest note that is cosigned. Undefined before the first. */
+/** The newest cosigned note, or undefined if there is none. */
 async function findCosigned(db: Kysely<Tables>, hash: string): Promise<CosignedNote | undefined> {
   const { rows } = await sql<NoteRow>`${sql.raw(PREPARED)}
     select size, note from log_notes
@@ -164,7 +164,7 @@ async function findCosigned(db: Kysely<Tables>, hash: string): Promise<CosignedN
   return row && { size: Number(row.size), note: row.note }
 }
 
-/** Keeps a cosigned note, of a checkpoint that is written. */
+/** Stores a cosigned note whose checkpoint is stored. */
 async function insertNote(
   db: Kysely<Tables>,
   { hash, size, note, now }: CosignedNote & { hash: string; now: number },
@@ -177,8 +177,8 @@ async function insertNote(
 }
 
 /**
- * Runs while no other coordinator does so for this log. One that waits too long runs all the same: the witnesses are the judges. The lock
- * is that of a transaction, so it ends with the connection, however this process dies; and by itself if it freezes.
+ * Runs while no other coordinator does so for this log. After too long a wait it runs anyway, because the witnesses prevent a fork. The lock
+ * belongs to a transaction: it ends with the connection if this process dies, and by timeout if it freezes.
  */
 async function exclusively<Result>(
   { db, askerWaitMs }: { db: Kysely<Tables>; askerWaitMs: number },
@@ -195,7 +195,7 @@ async function exclusively<Result>(
     })
     return await run()
   } finally {
-    // Nothing was written by it. Where the connection is gone, so is the lock.
+    // The transaction wrote nothing. If the connection is lost, so is the lock.
     await transaction
       .rollback()
       .execute()

@@ -5,14 +5,14 @@ import { createSchema } from './createSchema.ts'
 import { LOCK_NOT_AVAILABLE, toErrorCode } from './databaseError.ts'
 
 /**
- * By name, in order. Until 0.2.0 the first is edited in place, and gets a later date as its name: then databases with an earlier schema are
- * refused. From then on a migration is never edited: a change is a new one.
+ * Migrations by name, in order. Until 0.2.0 the first one is edited in place and gets a later date as its name, so databases with an older
+ * schema are refused. After that a migration never changes: every change is a new one.
  */
 const migrations: Readonly<Record<string, Migration>> = {
   '2026-11-19-partitions': { up: createSchema },
 }
 
-/** Where a schema is, by the names of its migrations: those that ran, those that are to run, and those that this program does not know. */
+/** The migrations of a database by name: applied, pending, and unknown to this program. */
 export type SchemaState = { taken: readonly string[]; toCome: readonly string[]; foreign: readonly string[] }
 
 /** Only reads. */
@@ -31,7 +31,7 @@ export async function findSchemaState<T>(db: Kysely<T>): Promise<SchemaState> {
   }
 }
 
-/** Why this program cannot use a schema with foreign migrations, and what to do. Undefined where there are none. */
+/** Explains why this program can't use a schema with unknown migrations, and what to do. Undefined if there are none. */
 export function describeForeign({
   foreign,
 }: Pick<SchemaState, 'foreign'>): { problem: string; fix: string } | undefined {
@@ -46,7 +46,7 @@ export function describeForeign({
   }
 }
 
-/** Brings a database to this program's schema, in one transaction. One with foreign migrations is left alone. */
+/** Applies pending migrations in one transaction. Leaves a database with unknown migrations unchanged. */
 export async function migrate<T>(db: Kysely<T>): Promise<void> {
   try {
     const foreign = describeForeign(await findSchemaState(db))

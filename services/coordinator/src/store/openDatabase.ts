@@ -9,54 +9,54 @@ import type { Tables } from './tables.ts'
 
 export type OpenDatabaseOptions = {
   databaseUrl: string
-  /** Connections to PostgreSQL. */
+  /** The most connections to PostgreSQL. */
   poolSize?: number
-  /** How long PostgreSQL may work on one statement. */
+  /** The time limit for one statement. */
   statementTimeoutMs?: number
   log?: Pick<Log, 'warn'>
 }
 
-/** Connections to PostgreSQL, and callers that wait for one. */
+/** Connections to PostgreSQL, and callers waiting for one. */
 export type ConnectionCount = { used: number; idle: number; waiting: number; limit: number }
 
-/** One open database, with our schema in it. */
+/** An open database with our schema. */
 export type Database = {
   readonly db: Kysely<Tables>
-  /** The same database as pg-boss wants it, outside of any transaction. */
+  /** The same database in the form that pg-boss needs, outside of transactions. */
   readonly bossDatabase: Db
   countConnections(): ConnectionCount
-  /** Runs something that only one of all coordinators may do at a time. The database it is given does not limit how long a statement takes. */
+  /** Runs something that only one coordinator may do at a time. Statements on the database that it receives have no time limit. */
   exclusively<T>(run: (db: Kysely<Tables>) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
-/** Statements that begin with this are prepared once for each connection. */
+/** Statements with this prefix are prepared once per connection. */
 export const PREPARED = '/* prepared */'
 
 /**
- * Every statement of ours finds its rows by a key. The planner goes by what the tables held at the last count, and would read a
- * young table whole; a prepared plan would go on doing so while it grows.
+ * All our statements find rows by key. The planner relies on old table sizes and would scan a young table; a prepared plan would keep doing
+ * so as the table grows.
  */
 const PLANNER = 'enable_seqscan=off'
 
-/** To compile a statement takes tens of milliseconds at each run, and ours run for one. */
+/** Compiling takes tens of milliseconds per run; our statements take one. */
 const COMPILER = 'jit=off'
 
-/** Whatever the server's own setting: an answer that was given must survive the server's death. */
+/** Overrides the server's setting: an acknowledged write must survive a crash of the server. */
 const DURABILITY = 'synchronous_commit=on'
 
-/** Any number, the same in every coordinator. */
+/** An arbitrary number, the same in every coordinator. */
 const SCHEMA_LOCK = 0x636f_756e
 const CONNECT_TIMEOUT_MS = 5_000
-/** Of silence, until the system asks whether a server is still there; by its own default two hours. */
+/** The silence before the system probes a connection. Its default is two hours. */
 const KEEP_ALIVE_MS = 10_000
-/** PostgreSQL's `read_only_sql_transaction`: a server that is a standby, or has become one. */
+/** PostgreSQL's `read_only_sql_transaction`: the server is a standby. */
 const READ_ONLY = '25006'
 const STATEMENT_TIMEOUT_MS = 30_000
-/** How long a change of the schema waits for a table that others use. */
+/** How long a schema change waits for a table in use. */
 const LOCK_TIMEOUT_MS = 5_000
 
-/** Connects to PostgreSQL, and brings the schema up to date. */
+/** Connects to PostgreSQL and applies pending migrations. */
 export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
   const database = connectPostgres(options)
   try {
@@ -68,15 +68,15 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
   }
 }
 
-/** The database as it is: the first statement connects, and the schema is left alone. */
+/** Connects with the first statement, and doesn't change the schema. */
 export function connectPostgres(options: OpenDatabaseOptions): Database {
   const { databaseUrl, poolSize = 10, statementTimeoutMs = STATEMENT_TIMEOUT_MS, log } = options
   const pool = createPool(databaseUrl, log, {
     max: poolSize,
     statement_timeout: statementTimeoutMs,
-    // A coordinator that froze in a transaction must not hold its rows against the others.
+    // A coordinator that froze in a transaction must not keep its rows locked.
     idle_in_transaction_session_timeout: statementTimeoutMs,
-    // For a server that is gone without a word.
+    // Detects a server that disappeared without closing the connection.
     query_timeout: statementTimeoutMs + CONNECT_TIMEOUT_MS,
   })
   const db = createKysely(pool)
@@ -84,7 +84,7 @@ export function connectPostgres(options: OpenDatabaseOptions): Database {
     db,
     bossDatabase: {
       async executeSql(text, values) {
-        // The driver answers a list when the text has several statements.
+        // The driver returns a list if the text has several statements.
         const result: pg.QueryResult | pg.QueryResult[] = await pool.query(text, values as unknown[])
         return { rows: Array.isArray(result) ? result.flatMap(({ rows }) => rows) : result.rows }
       },
@@ -96,8 +96,8 @@ export function connectPostgres(options: OpenDatabaseOptions): Database {
       limit: poolSize,
     }),
     async exclusively(run) {
-      // With no limit to a statement: an index of a large table takes its time, and waiting for others is no fault. But what waits for a
-      // table stops all that come to it later.
+      // No statement timeout: indexing a large table takes long, and waiting for other coordinators is normal. But a statement that waits for
+      // a table lock blocks all later ones, so that wait is limited.
       const patient = createPool(databaseUrl, log, {
         max: 2,
         idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
@@ -110,7 +110,7 @@ export function connectPostgres(options: OpenDatabaseOptions): Database {
           await client.query('select pg_advisory_lock($1)', [SCHEMA_LOCK])
           return await run(createKysely(patient))
         } finally {
-          // The lock goes with the connection.
+          // Closing the connection releases the lock.
           client.release(true)
         }
       } finally {
@@ -132,7 +132,7 @@ function createPool(
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    // An address may lead to a standby for a while: it would serve reads, of the past, and refuse every write.
+    // The address may lead to a standby for a while. It would serve stale reads and reject every write.
     verify: (client, done) => void assertWritable(client).then(() => done(), done),
     options: [PLANNER, COMPILER, DURABILITY, ...settings].map((setting) => `-c ${setting}`).join(' '),
     ...limits,
@@ -140,7 +140,7 @@ function createPool(
   const reportLoss = (error: Error) => {
     log?.warn({ msg: 'Lost a database connection', code: toErrorCode(error) })
   }
-  // Unheard errors would end the process: of idle connections here, of those in a transaction between two statements below.
+  // Unhandled errors would end the process: of idle connections here, and of those between two statements of a transaction below.
   pool.on('error', reportLoss)
   pool.on('connect', (client) => client.on('error', reportLoss))
   return pool
@@ -157,7 +157,7 @@ async function assertWritable(client: pg.PoolClient): Promise<void> {
   }
 }
 
-/** Kysely has no names for statements; the driver needs one to prepare them. */
+/** Kysely doesn't name statements, but the driver needs a name to prepare one. */
 function createPreparingPool(pool: pg.Pool): PostgresPool {
   return {
     options: pool.options,
@@ -166,7 +166,7 @@ function createPreparingPool(pool: pg.Pool): PostgresPool {
       const client = await pool.connect()
       let loss: unknown
       async function query(text: string, values: unknown[]) {
-        // As the rollback after a statement that was never answered: it would wait behind that one.
+        // A rollback after an unanswered statement would wait behind it.
         if (loss !== undefined) throw loss
         try {
           return await (text.startsWith(PREPARED)
@@ -183,15 +183,15 @@ function createPreparingPool(pool: pg.Pool): PostgresPool {
 }
 
 /**
- * Whether a connection is of no more use after this. The server says so before the socket does; and what is no answer of the server at
- * all, such as a time limit of ours, leaves its answer to come, which the next statement would wait for.
+ * Whether a connection is unusable after this error. The server reports a shutdown before the socket closes. After an error of ours, such as
+ * a timeout, the server's answer is still to come and the next statement would wait for it.
  */
 function isLoss(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return true
   return error.severity === 'FATAL' || error.severity === 'PANIC' || error.code === READ_ONLY
 }
 
-/** By content: two programs of different versions behind one connection pooler never mean different texts by one name. */
+/** Named by content, so that programs of different versions behind one connection pooler never use one name for different statements. */
 function toName(text: string): string {
   return `countersign_${hash('sha256', text).slice(0, 32)}`
 }

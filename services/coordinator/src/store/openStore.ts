@@ -22,15 +22,15 @@ import { createWallet, findWallet } from './wallets.ts'
 import { countWebhooks, createWebhookEvents, createWebhookStore } from './webhooks.ts'
 
 type OpenStoreOptions = OpenDatabaseOptions & {
-  /** How long after the commit the pipeline takes a proof up: time for the client to broadcast. */
+  /** The delay between commit and pipeline, in which the client broadcasts. */
   pipelineDelayMs?: number
-  /** How long a proof that is to be published waits for others, so that they share a transaction. */
+  /** How long a pinned proof waits for others to share its transaction. */
   publishDelayMs?: number | undefined
-  /** Whether this process works on the jobs, and so keeps them in order. */
+  /** Whether this process runs jobs and maintains the queue. */
   isWorker?: boolean
 }
 
-/** All reads and writes of requests. Times are milliseconds since 1970. Failures of the database itself throw `database_unavailable`. */
+/** All reads and writes for requests. Times are in milliseconds since 1970. Failures of the database itself throw `database_unavailable`. */
 export function createStore({ database, jobs }: { database: Database; jobs: Jobs }) {
   const { db } = database
   return {
@@ -40,7 +40,7 @@ export function createStore({ database, jobs }: { database: Database; jobs: Jobs
     ...bind({ db, jobs }, { createVault }),
     ...bind({ db, jobs, sharedRecords: createSharedRecords(db) }, { insertSignings }),
     claimSamples: guard(createSampleClaims(db)),
-    /** Closes the jobs and the database too. */
+    /** Also closes the jobs and the database. */
     async close() {
       await jobs.stop()
       await database.close()
@@ -54,7 +54,7 @@ async function ping(db: Kysely<Tables>): Promise<void> {
   await sql`select 1`.execute(db)
 }
 
-/** What the workers need: the rows they move, and the jobs that name them. */
+/** The rows that workers change, and the jobs that name them. */
 function createPipelineStore({
   database,
   jobs,
@@ -80,12 +80,12 @@ function createPipelineStore({
 
 export type PipelineStore = ReturnType<typeof createPipelineStore>
 
-/** Confirms publications again, in so many seconds. */
+/** Schedules another check of publications. */
 async function enqueueConfirm({ db, jobs }: { db: Kysely<Tables>; jobs: Jobs }, startAfter: number): Promise<void> {
   await db.transaction().execute((transaction) => jobs.insert(transaction, CONFIRM_QUEUE, [{ data: {}, startAfter }]))
 }
 
-/** Opens the database with its schema and its job queue. Closing `store` closes all of it. */
+/** Opens the database with its schema and job queue. Closing `store` closes everything. */
 export async function openStores(options: OpenStoreOptions) {
   const { pipelineDelayMs = 1000, publishDelayMs = 0, isWorker, ...rest } = options
   const database = await openDatabase(rest)

@@ -1,6 +1,6 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 
-/** Texts that nearly all packed bytes have, the most frequent ones last. It must never change: stored bytes cannot be read without it. */
+/** Text found in nearly all packed bytes, the most frequent last. It must never change, because stored bytes can't be read without it. */
 const COMMON = Buffer.from(
   '"revocations":"certificates":{"ek":"","ask":"","ark":""},"measurement":{"mrTd":"","rtmr0":"","rtmr1":"","rtmr2":"","rtmr3":"' +
     '"intent":{"proof":{"kms":{"quoteHex":"","eventLog":"UpToDate"mock"hardware"' +
@@ -17,7 +17,7 @@ const COMMON = Buffer.from(
 )
 const OPTIONS = { level: 4, windowBits: 13, memLevel: 6 }
 
-/** What the reader also has, such as other columns of the row. */
+/** Bytes that the reader also has, such as other columns of the row. */
 type Known = readonly (string | Uint8Array)[]
 
 const toDictionary = (known: Known) =>
@@ -27,7 +27,7 @@ export function packBytes(bytes: Uint8Array | string, known: Known = []): Buffer
   return deflateRawSync(bytes, { ...OPTIONS, dictionary: toDictionary(known) })
 }
 
-/** What `packBytes` was given, with the same `known`. */
+/** Reverses `packBytes`, given the same `known`. */
 export function unpackBytes(packed: Uint8Array, known: Known = []): Buffer {
   return inflateRawSync(packed, { dictionary: toDictionary(known) })
 }

@@ -13,21 +13,21 @@ type Bytes = Uint8Array<ArrayBuffer>
 type FrozenReceipt = { slug: string; bytes: Uint8Array }
 type PinnedProof = { slug: string; cid: string; now: number }
 
-/** Of one statement, in hex. A receipt alone can have half a megabyte. */
+/** Per statement, in hex. One receipt can have half a megabyte. */
 const MAX_FROZEN_CHARACTERS = 4_000_000
-/** Proofs that are read together: nobody knows before how large they are, and the largest make megabytes of these. */
+/** The most proofs to read together. Their size is unknown beforehand, and this many of the largest are megabytes. */
 const MAX_FOUND = 32
 
 type PinningDeps = {
   db: Kysely<Tables>
   jobs: Jobs
-  /** How long a proof that is to be published waits for others. Unset: not at all. */
+  /** How long a pinned proof waits for others. Unset: not at all. */
   publishDelayMs?: number
 }
 
 /**
- * What the pin stage reads and writes. Calls that come while another of their kind is under way share the next statement. Failures of
- * the database itself throw `database_unavailable`.
+ * What the pin stage reads and writes. Concurrent calls of one kind share the next statement. Failures of the database itself throw
+ * `database_unavailable`.
  */
 export function createPinningStore(deps: PinningDeps) {
   const { db } = deps
@@ -53,7 +53,7 @@ export function createPinningStore(deps: PinningDeps) {
 
 export type PinningStore = ReturnType<typeof createPinningStore>
 
-/** The bytes of a policy that is to be pinned. Undefined where that is done. */
+/** The bytes of an unpinned policy. Undefined if it is pinned. */
 async function findPolicy(db: Kysely<Tables>, hash: string): Promise<Bytes | undefined> {
   const row = await db
     .selectFrom('policies')
@@ -64,7 +64,7 @@ async function findPolicy(db: Kysely<Tables>, hash: string): Promise<Bytes | und
   return row && toOwnBytes(row.bytes)
 }
 
-/** The policy's block was read back from where it was pinned. */
+/** Records that the policy's pinned block was read back. */
 async function completePolicy(db: Kysely<Tables>, { hash, now }: { hash: string; now: number }): Promise<void> {
   await db
     .updateTable('policies')
@@ -74,7 +74,7 @@ async function completePolicy(db: Kysely<Tables>, { hash, now }: { hash: string;
     .execute()
 }
 
-/** Counts a failed attempt of a `pending_pin`: with a job for the next one, or without `retryAt` as `pin_failed`. */
+/** Counts a failed attempt of a `pending_pin` proof: writes a job for the next attempt or, without `retryAt`, sets `pin_failed`. */
 function recordPinFailure(
   { db, jobs }: PinningDeps,
   parameters: { slug: string; failure: string; now: number; retryAt?: number | undefined },
@@ -89,14 +89,14 @@ function recordPinFailure(
       .where(isOpen('pending_pin'))
       .executeTakeFirstOrThrow()
     if (numUpdatedRows === 0n || retryAt === undefined) return
-    // As a delay: the database's clock decides when a job is due, and need not agree with ours.
+    // A relative delay: the database's clock decides when a job is due, and it may differ from ours.
     await jobs.insert(transaction, PIN_QUEUE, [{ data: { slugs: [slug] }, startAfter: (retryAt - now) / 1000 }])
   })
 }
 
 /**
- * Keeps these bytes if none were kept before; returns those that are kept. Rows are locked in one order, here and below: two workers with
- * the same proofs never wait for each other in a circle.
+ * Stores the receipts' bytes unless some are stored, and returns the stored ones. Rows are locked in a fixed order, here and below, so that
+ * two workers never deadlock.
  */
 async function freezeReceipts(db: Kysely<Tables>, receipts: readonly FrozenReceipt[]): Promise<Bytes[]> {
   const given = takeFirsts(receipts, ({ slug }) => slug)
@@ -134,7 +134,7 @@ async function readFrozen(db: Kysely<Tables>, slugs: readonly string[]): Promise
   return new Map(rows.map((row) => [row.slug, row]))
 }
 
-/** `pending_pin` → `pending_onchain`, with a job to publish it. False where another worker has moved it before. */
+/** `pending_pin` → `pending_onchain`, with a job to publish. False if another worker was first. */
 function completePins(
   { db, jobs, publishDelayMs = 0 }: PinningDeps,
   pinned: readonly PinnedProof[],
@@ -155,7 +155,7 @@ function completePins(
       where p.signing_id = wanted.signing_id and given.slug = p.slug
       returning p.slug`.execute(transaction)
     const moved = new Set(rows.map(({ slug }) => slug))
-    // One job waits at a time, and takes all that have come by then: the first proof decides when.
+    // One waiting job publishes all proofs that are pinned by then. The first proof sets its time.
     if (moved.size > 0) await jobs.insert(transaction, PUBLISH_QUEUE, [{ data: {}, startAfter: publishDelayMs / 1000 }])
     return pinned.map((proof) => given.includes(proof) && moved.has(proof.slug))
   })

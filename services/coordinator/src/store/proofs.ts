@@ -13,7 +13,7 @@ import { type KnownColumns, unpackFacts, unpackReceipt } from './signings.ts'
 import type { Tables } from './tables.ts'
 import { bySlug, toList } from './values.ts'
 
-/** Everything in the answer of `GET /proof/:slug`. */
+/** The content of `GET /proof/:slug`. */
 export type Proof = {
   slug: string
   kind: SignatureKind
@@ -27,23 +27,23 @@ export type Proof = {
   kmsQuoteVerified: boolean
   /** Canonical JSON. */
   receipt: Uint8Array | null
-  /** Whether the receipt left the database: only of a final proof. */
+  /** True if the receipt was deleted from the database. Only for final proofs. */
   isDropped?: true
   createdAt: number
-  /** Whether nothing of it changes again, since its publication is final. */
+  /** True if the publication is final, so the proof can't change. */
   isFinal: boolean
 }
 
-/** What of a proof can change. */
+/** The parts of a proof that can change. */
 export type ProofState = Pick<Proof, 'slug' | 'status' | 'ipfsCid' | 'onchainTxHash' | 'onchainBlockNumber' | 'isFinal'>
 
-/** A line in a user's list. Ids grow, and are positions in the list. */
+/** A row of a user's list. Ids increase and serve as positions in the list. */
 export type Transaction = { id: string } & Pick<Proof, 'txHash' | 'chainId' | 'slug' | 'status' | 'createdAt'> & {
-    /** Of a vault. */
+    /** For vaults. */
     walletAddress?: Hex
   } & SignedSummary
 
-/** Above every id. */
+/** Larger than any id. */
 const MAX_BIGINT = '9223372036854775807'
 
 type StateRow = Pick<Tables['proofs'], 'slug' | 'status' | 'ipfs_cid'> & {
@@ -62,13 +62,13 @@ type ProofRow = StateRow &
     chain_id: string
   }
 
-/** A complete proof is on the chain where its publication is. */
+/** A complete proof is in the block of its publication. */
 const ONCHAIN = sql.raw('b.tx_hash as onchain_tx_hash, b.block_number::text as onchain_block_number')
 const PUBLICATION = sql.raw(`left join lateral (
       select status, tx_hash, block_number from publications where id = a.publication_id and a.status = 'complete' offset 0
     ) as b on true`)
 
-/** Prepared, because planning took the database eight times as long as running it; and fenced, so that the plan stays the right one. */
+/** Prepared, because planning takes eight times as long as running; and with an optimization fence, to keep the plan. */
 export async function findProof(db: Kysely<Tables>, slug: string): Promise<Proof | undefined> {
   const { rows } = await sql<ProofRow>`${sql.raw(PREPARED)}
     select a.slug, a.status, a.ipfs_cid, a.created_at, ${ONCHAIN}, r.bytes as receipt, a.receipt_dropped, p.kind, p.tx_hash,
@@ -89,7 +89,7 @@ export async function findProof(db: Kysely<Tables>, slug: string): Promise<Proof
       ...toPublic(row),
       ...toSigned(row),
       kmsQuoteVerified: row.quote_verified,
-      // Its bytes are frozen before the pin; specification §2 shows them once the pin is done.
+      // The bytes are stored before the pin; by specification §2 they are shown after it.
       receipt: row.ipfs_cid === null || row.receipt === null ? null : unpackReceipt(row.receipt, row),
       ...(row.receipt_dropped === null ? {} : { isDropped: true }),
       isFinal: row.is_final,
@@ -128,7 +128,7 @@ function toSigned(row: Pick<ProofRow, 'kind' | 'tx_hash' | 'chain_id' | 'address
   }
 }
 
-/** Keeps the planner from sorting: what it reads in the order of an index it need not read to the end. */
+/** Disables sorting. A scan in index order can stop early; a sort can't. */
 async function queryUnsorted<Row>(db: Kysely<Tables>, query: RawBuilder<Row>): Promise<Row[]> {
   const { rows } = await db.transaction().execute(async (transaction) => {
     await sql`set local enable_sort = off`.execute(transaction)
@@ -145,10 +145,9 @@ type TransactionRow = Pick<
   Pick<Tables['proofs'], 'slug' | 'status'> & { id: string; chain_id: string; vault: Uint8Array | null }
 
 /**
- * Wallets, the newest transactions of each, their proofs: in this order, each by an index. As a range, the wallet leaves the planner no
- * index that has the order but that of wallet and id: by equality it would, where it believes that most rows are of this wallet, go
- * back through everybody's. And without sorting there is no other way: it does not know how many a wallet has, and would rather read
- * and sort all of them. What it must sort in the end is a page of each wallet.
+ * Lists wallets, then the newest transactions of each, then their proofs, each by index. The condition on the wallet is a range: with
+ * equality, the planner may scan everyone's transactions by id if it believes that most belong to this wallet. Sorting is disabled because
+ * the planner can't know how many rows a wallet has, and would read and sort them all. The final sort covers one page per wallet.
  */
 export async function listTransactions(
   db: Kysely<Tables>,
@@ -182,16 +181,16 @@ export async function listTransactions(
   }))
 }
 
-/** A proof as an export lists it; without a CID it is not pinned. */
+/** A proof in an export. Without a CID it isn't pinned. */
 export type ListedProof = { id: string; cid: string | null } & Omit<
   Proof,
   'ipfsCid' | 'kmsQuoteVerified' | 'receipt' | 'isDropped' | 'isFinal'
 >
 
-/** A part of the list. Behind `last` the next one begins; without it there is nothing more, however few proofs a part has. */
+/** A page of the list. The next page starts after `last`; without `last` the list is complete, even if the page is short. */
 export type ListedPage = { proofs: ListedProof[]; last: { id: string; createdAt: number } | undefined }
 
-/** Without a slug it has no proof. */
+/** Without a slug the row has no proof. */
 type ListedRow = Pick<
   ProofRow,
   Exclude<keyof StateRow, 'slug' | 'is_final'> | 'kind' | 'tx_hash' | 'chain_id' | 'address' | 'created_at'
@@ -204,7 +203,7 @@ type ListedRow = Pick<
 const COLUMNS = sql`p.id::text, p.created_at as signed_at, a.slug, a.ipfs_cid, p.kind, p.tx_hash, p.chain_id::text, w.address, a.status,
   a.created_at, ${ONCHAIN}`
 
-/** Of a user, newest first. By the indexes that `listTransactions` takes, and for its reasons. */
+/** Lists a user's proofs, newest first. Uses the indexes of `listTransactions`, for the same reasons. */
 export async function listOfUser(
   db: Kysely<Tables>,
   { userId, limit, before = MAX_BIGINT }: { userId: string; limit: number; before?: string | undefined },
@@ -227,7 +226,7 @@ export async function listOfUser(
   return toPage(rows)
 }
 
-/** Of all users, in the order of signing, from the first after that position. */
+/** Lists all users' proofs in the order of signing, after a position. */
 export async function listAfter(
   db: Kysely<Tables>,
   { after, limit }: { after: string; limit: number },
@@ -245,7 +244,9 @@ export async function listAfter(
   return toPage(rows)
 }
 
-/** The position before the first that was signed at that time or later. Ids and times have one order but for moments, which a caller allows for. */
+/**
+ * The position before the first proof signed at that time or later. Ids and times can differ in order for a moment, which callers allow for.
+ */
 export async function findPosition(db: Kysely<Tables>, time: number): Promise<string> {
   const { rows } = await sql<{ max: string | null }>`select max(id)::text as max from signings`.execute(db)
   let [low, high] = [0n, BigInt(rows[0]?.max ?? 0) + 1n]
@@ -280,13 +281,13 @@ export type InspectedProof = {
   status: ProofStatus
   createdAt: number
   pinAttempts: number
-  /** Code of the last thing that went wrong. */
+  /** The code of the last failure. */
   failure: string | null
   ipfsCid: string | null
   publication: { nonce: number; status: string; transactions: readonly Hex[] } | undefined
 }
 
-/** Proofs of one status, the oldest first: what is stuck is at the top. */
+/** Lists proofs of one status, oldest first: stuck proofs are at the top. */
 export async function listProofs(
   db: Kysely<Tables>,
   { status, limit }: { status: ProofStatus; limit: number },
@@ -330,7 +331,7 @@ export async function listProofs(
   }))
 }
 
-/** The CID under which a receipt was pinned. */
+/** The CID of the pinned receipt. */
 export async function findCid(db: Kysely<Tables>, slug: string): Promise<string | undefined> {
   const row = await db.selectFrom('proofs').where('signing_id', '=', bySlug(slug)).select('ipfs_cid').executeTakeFirst()
   return row?.ipfs_cid ?? undefined
@@ -338,7 +339,7 @@ export async function findCid(db: Kysely<Tables>, slug: string): Promise<string 
 
 export type ProofCount = { status: ProofStatus; count: number; oldestAt: number }
 
-/** How many proofs still have somewhere to go, and since when the oldest waits; from the index of the open ones. */
+/** Counts unfinished proofs, with the age of the oldest, from the index of open proofs. */
 export async function countOpenProofs(db: Kysely<Tables>): Promise<ProofCount[]> {
   const rows = await db
     .selectFrom('proofs')

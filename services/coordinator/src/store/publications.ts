@@ -5,44 +5,44 @@ import { CONFIRM_QUEUE, type Jobs, PUBLISH_QUEUE } from './jobs.ts'
 import type { Tables } from './tables.ts'
 import { bySlug, idsOf, isOpen, toBytes } from './values.ts'
 
-/** Why a proof is `onchain_failed`; kept in `proofs.failure`. */
+/** Why a proof is `onchain_failed`, stored in `proofs.failure`. */
 type PublishFailure =
-  /** Its deadline passed before it went into any transaction. */
+  /** The deadline passed before the proof was in any transaction. */
   | 'publish_deadline'
-  /** Its transaction was not mined in time, and its nonce has been used up. */
+  /** The transaction was not mined in time, and its nonce has been used. */
   | 'publish_cancelled'
-  /** The contract refuses it, and only it. */
+  /** The contract rejects this one proof. */
   | 'publish_reverted'
-  /** Its transaction was mined, but the events are not there. */
+  /** The transaction was mined without the expected events. */
   | 'publish_unconfirmed'
 
-/** A pinned proof that no publication has. */
+/** A pinned proof without a publication. */
 export type DueProof = AttestationPublished & {
   slug: string
-  /** The largest publication that it may go into. */
+  /** The most proofs in a publication with this one. */
   publishLimit: number
 }
 
 export type PublicationTransaction = {
   hash: Hex
   raw: Hex
-  /** A cancel uses the nonce up and does nothing. */
+  /** A cancel uses the nonce and does nothing else. */
   kind: 'publish' | 'cancel'
   gas: bigint
   maxFeePerGas: bigint
   maxPriorityFeePerGas: bigint
 }
 
-/** All that sending takes. */
+/** What is needed to send a transaction. */
 export type SignedTransaction = Pick<PublicationTransaction, 'hash' | 'raw' | 'kind'>
 
 export type StoredTransaction = PublicationTransaction & {
   createdAt: number
-  /** The last time; undefined where no node is known to have taken it. */
+  /** The last time. Undefined if no node has accepted it. */
   sentAt: number | undefined
 }
 
-/** One nonce of an account, and everything that was ever signed for it. */
+/** One nonce of an account, with every transaction signed for it. */
 export type OpenPublication = {
   id: number
   status: 'pending' | 'confirmed'
@@ -50,10 +50,10 @@ export type OpenPublication = {
   nonce: number
   contract: Hex
   calldata: Hex
-  /** Where it was mined, once confirmed. */
+  /** The block, once confirmed. */
   mined: MinedAt | undefined
   createdAt: number
-  /** By fee: what replaces another pays more, so the last is the newest. */
+  /** Ordered by fee. A replacement pays more, so the last is the newest. */
   transactions: StoredTransaction[]
 }
 
@@ -63,12 +63,12 @@ type Deps = { db: Kysely<Tables>; jobs: Jobs }
 type TransactionRow = Selectable<Tables['publication_transactions']>
 
 const MAX_DUE = 200
-/** Until the first check of a new publication. */
+/** The delay before the first check of a new publication. */
 const CONFIRM_AFTER_S = 1
 
 /**
- * What the publish and confirm stages read and write. Every move is conditional on the state that the caller saw, and returns
- * whether it was made. Failures of the database itself throw `database_unavailable`.
+ * What the publish and confirm stages read and write. Each change depends on the state that the caller has read, and returns whether it was
+ * made. Failures of the database itself throw `database_unavailable`.
  */
 export function createPublicationStore(deps: Deps) {
   return {
@@ -80,7 +80,7 @@ export function createPublicationStore(deps: Deps) {
 
 export type PublicationStore = ReturnType<typeof createPublicationStore>
 
-/** Pinned proofs without a publication, in the order in which they were pinned; 200 at most. */
+/** Up to 200 pinned proofs without a publication, in the order of pinning. */
 async function findDue(db: Kysely<Tables>): Promise<DueProof[]> {
   const rows = await db
     .selectFrom('proofs as a')
@@ -96,7 +96,7 @@ async function findDue(db: Kysely<Tables>): Promise<DueProof[]> {
   return rows.map((row) => ({ slug: row.slug, ...toPublished(row), publishLimit: row.publish_limit }))
 }
 
-/** One more than the highest that was ever stored, or 0. */
+/** One more than the highest stored nonce, or 0. */
 async function findNextNonce(
   db: Kysely<Tables>,
   { chainId, account }: { chainId: number; account: Hex },
@@ -112,7 +112,7 @@ async function findNextNonce(
   return row === undefined ? 0 : Number(row.nonce) + 1
 }
 
-/** Gas limits of publications that were created since then. Of the transactions of one nonce one is mined, so one counts. */
+/** The sum of gas limits of publications created since then. Of the transactions with one nonce only one is mined, so one counts. */
 export async function sumGas(
   db: Kysely<Tables>,
   { chainId, account, since }: { chainId: number; account: Hex; since: number },
@@ -126,18 +126,18 @@ export async function sumGas(
   return BigInt(rows[0]?.gas ?? 0)
 }
 
-/** Thrown to take back what a transaction has done so far. */
+/** Thrown to roll back a transaction. */
 class NotClaimedError extends Error {}
 
 /**
- * One transaction: the nonce, the proofs, the signed bytes and the job that confirms them. Returns false, and does nothing, where
- * the nonce or one of the proofs has been claimed by another.
+ * Stores, in one transaction, the nonce, the proofs, the signed bytes and the job that confirms them. Returns false and writes nothing if
+ * another publication has the nonce or one of the proofs.
  */
 async function claim(
   { db, jobs }: Deps,
   parameters: Pick<OpenPublication, 'account' | 'nonce' | 'contract' | 'calldata'> & {
     chainId: number
-    /** None for a transaction that only fills a gap. */
+    /** Empty for a transaction that only fills a gap in the nonces. */
     slugs: readonly string[]
     transaction: PublicationTransaction
     now: number
@@ -160,7 +160,7 @@ async function claim(
         .returning('id')
         .executeTakeFirst()
       if (publication === undefined) throw new NotClaimedError()
-      // Locked in one order, so that two publishers with the same proofs never wait for each other in a circle.
+      // Locks in a fixed order, so that two publishers with the same proofs never deadlock.
       const { numAffectedRows } = await sql`
         with wanted as (
           select signing_id from proofs
@@ -183,7 +183,7 @@ async function claim(
   }
 }
 
-/** `pending_onchain` → `onchain_failed`, if no publication has it. */
+/** `pending_onchain` → `onchain_failed`, for a proof without a publication. */
 async function failDue(
   db: Kysely<Tables>,
   { slug, failure }: { slug: string; failure: PublishFailure },
@@ -198,7 +198,7 @@ async function failDue(
   return numUpdatedRows === 1n
 }
 
-/** `pending_onchain` → `onchain_failed` for what was pinned before and is in no publication; returns how many. */
+/** `pending_onchain` → `onchain_failed`, for unpublished proofs that were pinned before then. Returns their number. */
 async function failOverdue(
   db: Kysely<Tables>,
   { pinnedBefore, slugs }: { pinnedBefore: number; slugs?: readonly string[] | undefined },
@@ -214,7 +214,7 @@ async function failOverdue(
   return Number(numUpdatedRows)
 }
 
-/** Pending and confirmed, by nonce. */
+/** Pending and confirmed publications, by nonce. */
 async function findOpen(db: Kysely<Tables>, chainId: number): Promise<OpenPublication[]> {
   const rows = await db
     .selectFrom('publications')
@@ -261,7 +261,7 @@ function toSigned({ tx_hash, raw, kind }: Pick<TransactionRow, 'tx_hash' | 'raw'
   return { hash: toPrefixedHex(tx_hash), raw: toPrefixedHex(raw), kind }
 }
 
-/** What a publication's events must say. */
+/** The proofs that a publication's events must contain. */
 async function findProofs(db: Kysely<Tables>, id: number): Promise<AttestationPublished[]> {
   const rows = await db
     .selectFrom('proofs as a')
@@ -274,12 +274,12 @@ async function findProofs(db: Kysely<Tables>, id: number): Promise<AttestationPu
 }
 
 function toPublished(row: { address: Uint8Array; tx_hash: Uint8Array; ipfs_cid: string | null }): AttestationPublished {
-  // The database has no pinned proof without a CID.
+  // The database guarantees a CID for every pinned proof.
   if (row.ipfs_cid === null) throw new Error('a pinned proof has no CID')
   return { wallet: toPrefixedHex(row.address), txHash: toPrefixedHex(row.tx_hash), ipfsCid: row.ipfs_cid }
 }
 
-/** The newest transaction of each pending publication none of whose transactions was taken by a node, by nonce. */
+/** The newest transaction of each pending publication that no node has accepted, by nonce. */
 async function findUnsent(
   db: Kysely<Tables>,
   { chainId, account }: { chainId: number; account: Hex },
@@ -295,8 +295,8 @@ async function findUnsent(
 }
 
 /**
- * Adds a replacement, if the publication still has that status; false too where these very bytes are stored. Under a lock of the
- * publication: none is added to one that is being settled.
+ * Adds a replacement if the publication still has that status. Returns false also if these bytes are already stored. Locks the publication,
+ * so that none is added while its status changes.
  */
 async function addTransaction(
   db: Kysely<Tables>,
@@ -321,7 +321,7 @@ async function addTransaction(
   })
 }
 
-/** The types know the key as one that is never written, and so not as a number to compare with. */
+/** Kysely's type for a generated key doesn't compare with numbers. */
 const isId = (id: number) => sql<boolean>`id = ${id}`
 
 function toTransactionRow({ hash, raw, kind, gas, maxFeePerGas, maxPriorityFeePerGas }: PublicationTransaction) {
@@ -350,7 +350,7 @@ function confirm(db: Kysely<Tables>, { id, ...mined }: Mined): Promise<boolean> 
   )
 }
 
-/** A confirmed one is in another block now, or by another of its transactions. */
+/** The publication is now in another block, or was mined with another of its transactions. */
 function move(db: Kysely<Tables>, { id, ...mined }: Mined): Promise<boolean> {
   return settle(db, { id, from: 'confirmed', to: 'confirmed', ...mined })
 }
@@ -361,8 +361,8 @@ function finish(db: Kysely<Tables>, { id }: { id: number }): Promise<boolean> {
 }
 
 /**
- * pending → reverted. Several proofs are due again, in halves; a single one → `onchain_failed`. `isRefused`: its account may not
- * publish, which says nothing about a proof, so that one alone does not fail either.
+ * pending → reverted. Several proofs become due again, in halves; a single one → `onchain_failed`. `isRefused`: the account may not publish,
+ * which isn't the proof's fault, so a single proof becomes due again too.
  */
 function revert({ db, jobs }: Deps, { id, isRefused = false, ...mined }: Mined & { isRefused?: boolean }) {
   return settle(db, { id, from: 'pending', to: 'reverted', ...mined }, async (transaction) => {
@@ -387,7 +387,7 @@ function fail(
   )
 }
 
-/** pending → lost: its nonce was used by another sender, for good. Its proofs are due again. */
+/** pending → lost: another sender used the nonce, finally. The proofs become due again. */
 function lose({ db, jobs }: Deps, { id }: { id: number }): Promise<boolean> {
   return settle(db, { id, from: 'pending', to: 'lost' }, (transaction) => release({ transaction, jobs }, { id }))
 }
@@ -398,7 +398,7 @@ type Settling = {
   to: Exclude<Selectable<Tables['publications']>['status'], 'pending'>
 } & Partial<MinedAt>
 
-/** Moves a publication and its proofs, or neither: of two callers that settle it one wins. */
+/** Changes a publication and its proofs in one transaction. Of two concurrent callers one succeeds. */
 function settle(
   db: Kysely<Tables>,
   { id, from, to, txHash, blockNumber }: Settling,
@@ -437,7 +437,7 @@ async function updateProofs(transaction: Transaction<Tables>, id: number, change
     .execute()
 }
 
-/** The proofs are due again, with a job that finds them. */
+/** Makes the proofs due again, with a job that publishes them. */
 async function release(
   { transaction, jobs }: { transaction: Transaction<Tables>; jobs: Jobs },
   { id, publishLimit }: { id: number; publishLimit?: number },

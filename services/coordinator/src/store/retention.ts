@@ -5,10 +5,10 @@ import { type KnownColumns, unpackReceipt } from './signings.ts'
 import type { Tables } from './tables.ts'
 import { idsOf } from './values.ts'
 
-/** The receipt of a final proof, with SHA-256 of its bytes in the database, hex. */
+/** The receipt of a final proof, with the SHA-256 of its stored bytes in hex. */
 export type HeldReceipt = { slug: string; cid: string; hash: string }
 
-/** A part of the list. Behind `last` the next one begins, unless it is over: what follows is too young, or nothing. */
+/** A page of the list. The next page starts after `last`, unless `isOver`: then all later receipts are too young. */
 type HeldPage = { receipts: HeldReceipt[]; last: string; isOver: boolean }
 
 export const createRetentionStore = (db: Kysely<Tables>) => bind(db, { listHeld, dropReceipts })
@@ -24,8 +24,8 @@ type HeldRow = KnownColumns & {
 }
 
 /**
- * Receipts of final proofs from before that time, in the order of signing, from the first after that position. The order of signing is that
- * of time but for moments, so the first young one may end the list.
+ * Lists receipts of final proofs older than that time, in the order of signing, after a position. Ids and times can differ in order only for
+ * a moment, so the first young receipt ends the list.
  */
 async function listHeld(
   db: Kysely<Tables>,
@@ -56,8 +56,8 @@ async function listHeld(
 }
 
 /**
- * The bytes of these receipts go; the database refuses any that is not of a final proof. How many went: another worker may be first, and
- * rows that another transaction has locked are left to it.
+ * Deletes the bytes of these receipts and returns the number deleted. The database rejects any that isn't of a final proof. Skips rows that
+ * another worker has deleted or locked.
  */
 async function dropReceipts(db: Kysely<Tables>, slugs: readonly string[]): Promise<number> {
   if (slugs.length === 0) return 0
@@ -69,7 +69,7 @@ async function dropReceipts(db: Kysely<Tables>, slugs: readonly string[]): Promi
   return rows.length
 }
 
-/** What receipts take in the database, and what they took before they were on IPFS alone. */
+/** The size of receipts in the database, and of those deleted because they are on IPFS. */
 export type RetentionCount = {
   /** As PostgreSQL stores them, packed. */
   held: { receipts: number; bytes: number }
@@ -79,7 +79,7 @@ export type RetentionCount = {
 
 const PAGE = 50_000
 
-/** In pages, so that no statement takes long, however many there are. No receipt is read for it. */
+/** Counts in pages, so that each statement is short. Doesn't read any receipt. */
 export async function countReceipts(db: Kysely<Tables>): Promise<RetentionCount> {
   const count = { held: { receipts: 0, bytes: 0 }, dropped: { receipts: 0, bytes: 0 } }
   let after: string | null = '-1'

@@ -5,9 +5,9 @@ import type { Tables } from './tables.ts'
 import { toUser, type User } from './users.ts'
 import { toBytes } from './values.ts'
 
-/** A session. The database has only the hash of its secret, so a stolen copy signs nothing. */
+/** A session. The database stores only the hash of its secret, so a stolen copy can't sign. */
 export type Session = {
-  /** SHA-256 of the session secret, hex. */
+  /** SHA-256 of the session secret, in hex. */
   sidHash: string
   userId: string
   grant: string
@@ -18,9 +18,9 @@ export type Session = {
   expiresAt: number
 }
 
-/** A session in use writes its row this often, not at every request. */
+/** Limits how often a session in use writes its row. */
 const SEEN_INTERVAL_MS = 60_000
-/** How long an expired session is kept, so that it fails with `session_expired`. */
+/** How long an expired session is stored, so that it fails with `session_expired`. */
 const KEEP_EXPIRED_MS = 86_400_000
 
 export async function createSession(db: Kysely<Tables>, session: Session): Promise<void> {
@@ -68,7 +68,7 @@ export async function findSession(
     expiresAt: row.expires_at.getTime(),
   }
   const user = toUser(row)
-  // Someone has changed one of the two rows by hand.
+  // One of the two rows was changed by hand.
   if (session.keyId !== user.kmsKeyId) {
     throw new CoordinatorError('key_binding_mismatch', 'session and user have different keys')
   }
@@ -86,10 +86,10 @@ export async function markSeen(db: Kysely<Tables>, sidHashes: readonly string[],
     .selectFrom('sessions')
     .select('sid_hash')
     .where('sid_hash', 'in', sidHashes.map(toBytes))
-    // A slower request must not set the time back.
+    // A slow request must not set the time back.
     .where('last_seen_at', '<', new Date(now))
-    // What another call is marking has its time from that one. Two that waited for each other's rows would be a deadlock, and everybody who was
-    // gathered into one of them would fail.
+    // Skip rows that another call is updating. Two calls that wait for each other's rows would deadlock, and every caller gathered into one
+    // of them would fail.
     .forUpdate()
     .skipLocked()
   await db

@@ -7,24 +7,24 @@ import type { Tables } from './tables.ts'
 import { toDigits, toList } from './values.ts'
 import type { StoredPolicy } from './vaults.ts'
 
-/** Who asks for a signature, with the earlier answer where this digest was signed before. */
+/** The signer of a request, with the earlier signature if this digest was signed before. */
 export type Signer = {
   userId: string
   grant: string
-  /** Of the wallet that is to sign, as the address. */
+  /** The key of the wallet that signs, as is `address`. */
   keyId: string
   address: Hex
-  /** Undefined where no wallet has been provisioned. */
+  /** Undefined if the user has no wallet yet. */
   walletId: string | undefined
-  /** Where a vault is to sign. */
+  /** Present if a vault signs. */
   policy?: StoredPolicy
   signed: Pick<StoredSigning, 'signature' | 'slug'> | undefined
 }
 
-/** What a signer is found by. Without a digest no earlier signature is looked for; without a wallet it is the user's own. */
+/** Identifies a signer. Without a digest, no earlier signature is searched; without a wallet, it is the user's own. */
 export type AskedSigner = { sidHash: string; digest: Hex | undefined; wallet?: Hex | undefined }
 
-/** A mismatch is of rows that never change by themselves: session, user and wallet are of different keys. */
+/** A mismatch means that session, user and wallet rows, which never change, have different keys. */
 export type FoundSigner = Signer | 'expired' | 'key_binding_mismatch' | 'vault_not_found' | undefined
 
 type SignerRow = {
@@ -54,9 +54,9 @@ export type FindSignersParameters = {
 }
 
 /**
- * Session, key, wallet and any earlier signature, in one statement for all that were gathered: the user's own wallet, or the one that
- * is asked for by its address, if its policy is safe. `offset 0` keeps the planner from
- * turning the lookups around: each is one step in an index, whatever it believes about the tables.
+ * Finds session, key, wallet and any earlier signature, in one statement for all gathered requests. The wallet is the user's own, or the
+ * requested one if its policy is pinned. `offset 0` keeps the planner from reordering the lookups: each is one index access, regardless of
+ * statistics.
  */
 export async function findSigners(
   db: Kysely<Tables>,
@@ -109,7 +109,7 @@ export async function findSigners(
 }
 
 function toSigner(row: SignerRow): FoundSigner {
-  // None of these rows ever changes by itself: someone has changed one by hand.
+  // These rows never change, so one was changed by hand.
   if (row.key_id !== row.user_key_id) return 'key_binding_mismatch'
   const { user_id: userId, grant_token: grant, key_id: keyId, wallet_id: walletId } = row
   const signer = { userId, grant, keyId, address: `0x${row.address}` as const }
@@ -121,7 +121,7 @@ function toSigner(row: SignerRow): FoundSigner {
   return { ...signer, walletId, signed }
 }
 
-/** A vault has a key of its own; that it is of this user is for the enclave to say. */
+/** A vault has a separate key. The enclave verifies that it belongs to this user. */
 function toVaultSigner(signer: Signer, row: SignerRow): FoundSigner {
   const { policy_hash: hash, policy: text, wallet_key_id: keyId, wallet_address: address } = row
   if (hash === null || text === null || keyId === null) return 'vault_not_found'

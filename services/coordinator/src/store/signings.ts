@@ -27,7 +27,7 @@ import type { Tables } from './tables.ts'
 import { takeFirsts, toBytes, toDigits, toList } from './values.ts'
 
 export type Signing = {
-  /** 128 random bits, base64url: offered, and used if this signing is the first of its (wallet, digest). */
+  /** 128 random bits in base64url, used if this is the first signing of its (wallet, digest). */
   slug: string
   walletId: string
   leafIndex: number
@@ -37,23 +37,26 @@ export type Signing = {
       statement: Statement
       txMetadata: TxMetadata
       witness: EntropyWitness
-      /** The coordinator's release signature, 64 bytes, hex. */
+      /** The coordinator's release signature: 64 bytes, hex. */
       release: string
     }
-  /** Of an off-chain kind the subject is the commitment, and nothing else of the signature gets here. */
+  /** For an off-chain kind the subject is the commitment; nothing else of the signature is stored. */
   | {
       version: 2
       statement: StatementV2
       signed: Signed
       witness: AnyWitness
-      /** Of a vault's transaction, where there were any. */
+      /** Approvals of a vault's transaction, if there are any. */
       approvals?: readonly Approval[] | undefined
-      /** Where in the batch's log its entry is. */
+      /** The index of its entry in the batch's log. */
       logIndex?: number | undefined
     }
 )
 
-/** What was committed for a (wallet, digest): by this call, or by an earlier one. An off-chain signing has only its slug; for an address nothing is signed. */
+/**
+ * The stored signing of a (wallet, digest), from this call or an earlier one. An off-chain signing has only a slug; an address has no
+ * signature.
+ */
 export type StoredSigning = { walletId: string; digest: Hex | null; signature: Hex | null; slug: string }
 
 type StoredRow = { wallet_id: string; digest: string; signature: string | null; slug: string }
@@ -103,7 +106,7 @@ export async function insertSignings(
   }
 }
 
-/** Creates partitions for the next million signings ahead of time. */
+/** Creates partitions ahead for the next million signings. */
 export async function createPartitions(db: Kysely<Tables>): Promise<void> {
   await sql`select create_signing_partitions()`.execute(db)
 }
@@ -115,11 +118,11 @@ async function insertWithShared(
   const shared = await sharedRecords.store(batch)
   const inserted = await insertRows({ db, jobs }, { batch, shared, rows, now })
   const isNew = new Set(inserted.map(({ slug }) => slug))
-  // The others lost to a statement that has committed, or there would have been no conflict. This one sees it; the one before,
-  // which may have begun earlier, need not. A commitment that was there has no signature to be found again.
+  // The others conflicted with a committed statement. This query sees its rows; the previous one may have begun too early. A conflicting
+  // commitment has no stored signature to return.
   const lost = rows.filter(({ slug, digest }) => !isNew.has(slug) && digest !== null)
   const earlier = await findSigned(db, lost).catch((error: unknown) => {
-    // What is stored is stored, whatever becomes of the others.
+    // Report stored signings even if others failed.
     if (inserted.length === 0) throw error
     return []
   })
@@ -127,14 +130,14 @@ async function insertWithShared(
   return [...inserted, ...earlier]
 }
 
-/** What the tables hold of a signing of either version. */
+/** The columns of a signing, for both versions. */
 type Row = Pick<Signing, 'slug' | 'walletId' | 'version'> & {
   kind: string
   digest: Hex | null
   signature: Hex | null
   txHash: Hex
   chainId: number
-  /** Of a transaction. */
+  /** A transaction's data. */
   data: Hex | null
   facts: SigningFacts
   entropyHash: string | null
@@ -142,15 +145,15 @@ type Row = Pick<Signing, 'slug' | 'walletId' | 'version'> & {
   logIndex: number | null
 }
 
-/** What of a signing has no column of its own. */
+/** The parts of a signing without a separate column. */
 export type SigningFacts = {
-  /** What was signed, without `data`: a transaction's metadata, or the subject. Unset off the chain, where the subject is only `tx_hash`. */
+  /** The signed subject without `data`: a transaction's metadata, or the subject. Unset off-chain, where only `tx_hash` is stored. */
   subject?: object | undefined
-  /** Of version 2 without the hashes of subject and witness. */
+  /** Version 2 omits the hashes of subject and sample. */
   statement: Statement | Omit<StatementV2, 'subject' | 'witness'>
   witness: AnyWitness
   leafIndex: number
-  /** Of a vault's transaction. */
+  /** Approvals of a vault's transaction. */
   approvals?: readonly Approval[] | undefined
 }
 
@@ -185,19 +188,16 @@ function toRow(signing: Signing): Row {
   }
 }
 
-/** The columns of a signing that its receipt is packed and unpacked with. */
+/** The columns that serve as dictionary to pack and unpack the facts. */
 export type KnownColumns = Pick<Tables['signings'], 'tx_hash' | 'digest' | 'signature' | 'facts'>
 
-/** The JSON of the facts, which was packed with the other columns. */
+/** The JSON of the facts, packed with the other columns. */
 function unpackText({ facts, tx_hash: txHash, digest, signature }: KnownColumns): Buffer {
   const known = [txHash, digest, signature].flatMap((bytes) => (bytes === null ? [] : toPrefixedHex(bytes)))
   return unpackBytes(facts, known)
 }
 
-/**
- * The facts with the whole subject: of a transaction its metadata, and of what is off the chain the commitment. If `data` is only the beginning
- * of the data, the subject has only that.
- */
+/** The facts with the whole subject: a transaction's metadata, or an off-chain commitment. If `data` is truncated, so is the subject's. */
 export function unpackFacts(row: KnownColumns & Pick<Tables['signings'], 'data'>): SigningFacts & { subject: object } {
   const { subject = { commitment: toHex(row.tx_hash) }, ...facts }: SigningFacts = JSON.parse(
     unpackText(row).toString(),
@@ -211,10 +211,9 @@ export const unpackReceipt = (packed: Uint8Array, row: KnownColumns): Uint8Array
   new Uint8Array(unpackBytes(packed, [unpackText(row)]))
 
 /**
- * Everything in one statement, and so in one transaction. It only inserts: its plan is good for tables and arrays of any size, since no row
- * is found by it. `is true` makes PostgreSQL search the new ones in a hash table; as a join, it would compare all with all. What the signings
- * share is written only if one of them is new. All coordinators insert in the order of requests: two with the same ones wait for each other,
- * never in a circle.
+ * Inserts everything in one statement, and so in one transaction. It finds no rows, so its plan suits tables and arrays of any size. `is
+ * true` makes PostgreSQL hash the new rows; a join would compare all with all. Shared rows are written only if a signing is new. All
+ * coordinators insert in the order of requests, so they never deadlock.
  */
 async function insertRows(
   { db, jobs }: { db: Kysely<Tables>; jobs: Jobs },
@@ -301,7 +300,7 @@ async function insertRows(
   })
 }
 
-/** The coordinator's release of the batch, unless an earlier transaction stored one: then that is the release of these too. */
+/** The coordinator's release of the batch. If an earlier transaction stored one, that one counts. */
 function releaseRow(parameters: { batch: SigningBatch; shared: SharedHashes; contentHash: Buffer; at: Date }) {
   const { batch, shared, contentHash, at } = parameters
   const { release } = batch
@@ -317,7 +316,7 @@ function releaseRow(parameters: { batch: SigningBatch; shared: SharedHashes; con
     ),`
 }
 
-/** The note that released the statements, where there is a log. Their claims end by themselves. */
+/** The note that released the statements, if there is a log. Claims expire by themselves. */
 function noteRow(parameters: { note: LogNote | undefined; logId: number | undefined; at: Date }) {
   const { note, logId, at } = parameters
   if (note === undefined) return sql``
@@ -337,7 +336,7 @@ function toLogNote({ origin, note: text }: NonNullable<SigningBatch['log']>): Lo
   return { hash: hash('sha256', text, 'buffer'), size: checkpoint.size, text }
 }
 
-/** What two coordinators must agree on when they bring the same batch. Both got it from one enclave, so they do. */
+/** What two coordinators with the same batch must agree on. Both received it from one enclave. */
 function hashBatchContent(batch: SigningBatch): Buffer {
   const { bootId, sequence, previous, leaves, quote, eventLog, mode, measurement, config, logKey } = batch
   const content = {
@@ -356,10 +355,10 @@ function hashBatchContent(batch: SigningBatch): Buffer {
 }
 
 const toText = (hex: Hex | null) => (hex === null ? [] : [`0x${toDigits(hex)}`])
-/** Those that `unpackText` knows, in the same order. */
+/** The values that `unpackText` knows, in the same order. */
 const toTexts = ({ txHash, digest, signature }: Row) => [txHash, digest, signature].flatMap(toText)
 
-/** The form that goes into receipts. What it says was checked before it was signed. */
+/** The form for receipts. The content was checked before signing. */
 function toStoredTx(txMetadata: TxMetadata): TxMetadata {
   return {
     ...txMetadata,
@@ -368,7 +367,7 @@ function toStoredTx(txMetadata: TxMetadata): TxMetadata {
   }
 }
 
-/** Off-chain signings are never the same. */
+/** Off-chain signings are unique, so they use the slug. */
 function toKey({ walletId, digest, slug }: Row): string {
   return `${walletId.toLowerCase()}/${digest === null ? slug : toDigits(digest)}`
 }
@@ -378,7 +377,7 @@ function toStored(row: StoredRow): StoredSigning {
   return { walletId: row.wallet_id, digest: `0x${row.digest}`, signature, slug: row.slug }
 }
 
-/** Of what a batch shares with others and was stored before: where one is broken, the database has lost it. */
+/** Constraints on shared rows that were stored before. A violation means that the database has lost them. */
 const SHARED_CONSTRAINTS: ReadonlySet<string> = new Set([
   'verifications_collateral_hash_fkey',
   'verifications_self_attestation_hash_fkey',
@@ -387,17 +386,17 @@ const SHARED_CONSTRAINTS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The database has lost the checkpoint, or its log has another number since. Not tried again: who wrote the log anew may have written
- * another tree of this size.
+ * The database has lost the checkpoint, or the log has a new number. Not retried, because a log written again may contain another tree of
+ * this size.
  */
 const CHECKPOINT_CONSTRAINT = 'log_notes_checkpoint_fkey'
 
-/** The ids have reached a partition that nobody has created ahead. */
+/** The ids have reached a partition that doesn't exist yet. */
 function isWithoutPartition(error: unknown): boolean {
   return toErrorCode(error) === CHECK_VIOLATION && toConstraint(error) === ''
 }
 
-/** Rules of the database that a caller can break without a fault of the database. */
+/** Converts violations that a caller can cause. */
 function toSigningError(error: unknown): unknown {
   const constraint = toConstraint(error)
   if (constraint === 'verifications_batch_fkey' || constraint === 'releases_batch_fkey') {
@@ -412,7 +411,7 @@ function toSigningError(error: unknown): unknown {
   return error
 }
 
-/** In the order of ids, which is an index: as many steps for each wallet as the position, however much it has signed. */
+/** Reads in the order of ids, by index: as many steps per wallet as the position, regardless of how much it has signed. */
 export async function findSignedAt(
   db: Kysely<Tables>,
   { userId, position }: { userId: string; position: number },

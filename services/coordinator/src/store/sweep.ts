@@ -5,18 +5,17 @@ import type { Tables } from './tables.ts'
 
 export type Swept = { pins: number; policies: number; hasDue: boolean; hasOpen: boolean }
 
-/** Proofs in one round, and policies: the rest is found by the next. */
+/** The most proofs and policies in one round. The next round finds the rest. */
 const MAX_FOUND = 1_000
-/** What is this young has its job for certain. */
+/** Younger rows certainly have their job. */
 const GRACE_MS = 10_000
 
 /**
- * Writes the jobs that should be there and are not: of every proof that still has somewhere to go, and of every
- * policy that is not pinned. Jobs are written with the rows
- * they are about, so this finds something only after they were lost: given up by pg-boss, or deleted by hand.
+ * Writes missing jobs of unfinished proofs and unpinned policies. Jobs are committed with their rows, so one is missing only if pg-boss
+ * abandoned it or someone deleted it.
  *
- * Live jobs are those that wait and those under way, each found by an index that has nothing else: asked for in one condition, they
- * would be looked for among all that are finished. (None of ours is ever `blocked`; the index of those that wait has only such.)
+ * Live jobs are waiting or active. Each of these has a separate index; in one condition, PostgreSQL would search all finished jobs. (None of
+ * ours is ever `blocked`.)
  */
 export async function enqueueMissing(
   { db, jobs }: { db: Kysely<Tables>; jobs: Jobs },
@@ -24,8 +23,8 @@ export async function enqueueMissing(
 ): Promise<Swept> {
   const swept = await db.transaction().execute(async (transaction) => {
     const before = new Date(now - GRACE_MS)
-    // In one array, because PostgreSQL guesses that each job has hundreds of slugs: for so many it makes no hash table, and each proof would
-    // be compared with each of them.
+    // One array, because PostgreSQL estimates hundreds of slugs per job. It would then avoid a hash table and compare each proof with each
+    // slug.
     const { rows: pins } = await sql<{ slug: string }>`
       with live as materialized (
         select array_agg(slug) as slugs from (
@@ -62,7 +61,7 @@ export async function enqueueMissing(
         exists (select from publications where status in ('pending', 'confirmed')) as has_open`.execute(transaction)
     const hasDue = found[0]?.has_due === true
     const hasOpen = found[0]?.has_open === true
-    // One job at most waits in each of these queues: one too many is dropped by the database.
+    // The database drops a second waiting job of these queues.
     if (hasDue) await jobs.insert(transaction, PUBLISH_QUEUE, [{ data: {} }])
     if (hasOpen) await jobs.insert(transaction, CONFIRM_QUEUE, [{ data: {} }])
     return { pins: pins.length, policies: policies.length, hasDue, hasOpen }

@@ -9,12 +9,12 @@ import type {
 import type { ColumnType, Generated, GeneratedAlways } from 'kysely'
 
 type Bytes = Uint8Array
-/** The driver answers 64-bit integers as text. */
+/** The driver returns 64-bit integers as text. */
 type BigInteger = ColumnType<string | number | bigint, string | number | bigint>
 /** Written as JSON text. */
 type Json<T> = ColumnType<T, string, never>
 
-/** The tables that Kysely builds statements for. */
+/** The tables for Kysely. */
 export type Tables = {
   users: {
     id: Generated<string>
@@ -50,13 +50,13 @@ export type Tables = {
     user_id: string
     address: Bytes
     kms_key_id: Bytes
-    /** Null of a vault, as the next three. */
+    /** Null for a vault, like the next three. */
     entropy_hash: Bytes | null
     entropy_sig: Bytes | null
     satellite_source: string | null
     witness: Json<AnyWitness> | null
     created_at: Date
-    /** Null of the user's own wallet. */
+    /** Null for the user's own wallet. */
     policy_hash: Bytes | null
   }
   policies: { hash: Bytes; bytes: Bytes; created_at: Date; pinned_at: Date | null }
@@ -100,9 +100,9 @@ export type Tables = {
     quote_verified: boolean
     tcb_status: string
     created_at: Date
-    /** Of its release, where there is one. */
+    /** From its release, if any. */
     coordinator_key: Bytes | null
-    /** Where the statements were released by a log's note. */
+    /** The log's note that released the statements, if any. */
     log_note: Bytes | null
   }
   logs: { id: GeneratedAlways<number>; hash: Bytes; origin: string; key: string; created_at: Date }
@@ -113,20 +113,20 @@ export type Tables = {
     verification_id: BigInteger
     chain_id: BigInteger
     created_at: Date
-    /** Of its entry, where there is a log. */
+    /** The index of its log entry, if any. */
     log_index: BigInteger | null
     version: 1 | 2
     kind: SignatureKind
-    /** What the event names. */
+    /** The hash in the event. */
     tx_hash: Bytes
-    /** Not of a kind that is off the chain. */
+    /** Null for off-chain kinds. */
     digest: Bytes | null
     signature: Bytes | null
-    /** Of a transaction. */
+    /** A transaction's data. */
     data: Bytes | null
     /** Packed `SigningFacts`. */
     facts: Bytes
-    /** Of version 1. */
+    /** Version 1 only. */
     release: Bytes | null
   }
   proofs: {
@@ -140,7 +140,7 @@ export type Tables = {
     pin_attempts: Generated<number>
     failure: string | null
     publish_limit: Generated<number>
-    /** How many bytes the receipt took here, once it is on IPFS alone. */
+    /** The former size of the receipt's row, once it is only on IPFS. */
     receipt_dropped: number | null
   }
   /** Packed. */
@@ -172,7 +172,7 @@ export type Tables = {
   webhook_receivers: { id: GeneratedAlways<number>; url_hash: Bytes; origin: string; is_active: boolean }
   webhook_keys: {
     key: Bytes
-    /** Among those in use; null once it is in use no more. */
+    /** The position among active receivers, or null if inactive. */
     place: number | null
     created_at: Date
   }

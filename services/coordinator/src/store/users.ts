@@ -6,7 +6,7 @@ import { toBytes } from './values.ts'
 
 export type User = { id: string; issuer: string; subject: string; email: string; name: string | null; kmsKeyId: string }
 
-/** One statement: a changed key updates nothing, and so answers nothing. */
+/** One statement. If the key differs, it updates nothing and returns no row. */
 export async function upsertUser(db: Kysely<Tables>, user: Omit<User, 'id'> & { now: number }): Promise<User> {
   const now = new Date(user.now)
   const row = await db

@@ -10,24 +10,24 @@ export function toDigits(hex: string): string {
   return (hex.startsWith('0x') ? hex.slice(2) : hex).toLowerCase()
 }
 
-/** The id of the proof with this slug. Null if there is none, so that no row matches. */
+/** The id of the proof with this slug, or null, which matches no row. */
 export const bySlug = (slug: string) => sql<string>`(select signing_id from signing_lookups where slug = ${slug})`
 
-/** As an array, which the planner cannot turn into a join with all proofs. */
+/** An array, which the planner can't turn into a join with all proofs. */
 export const idsOf = (slugs: readonly string[]) =>
   sql`array(select signing_id from signing_lookups where slug = any(${[...slugs]}::text[]))`
 
-/** Written so that the planner does not see the condition of a partial index in it: it would read all open proofs instead of one. */
+/** Hides the condition of a partial index from the planner, which would otherwise read all open proofs instead of one. */
 export const isOpen = (status: 'pending_pin' | 'pending_onchain') => sql<boolean>`status is not distinct from ${status}`
 
-/** Cuts bytes into pieces of that length, without copying them. */
+/** Cuts bytes into pieces of that length without copying. */
 export function splitBytes(bytes: Uint8Array, length: number): Uint8Array[] {
   return Array.from({ length: bytes.length / length }, (_, place) =>
     bytes.subarray(length * place, length * (place + 1)),
   )
 }
 
-/** The first of each key. */
+/** The first item of each key. */
 export function takeFirsts<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[] {
   const firsts = new Map<string, Item>()
   for (const item of items) if (!firsts.has(keyOf(item))) firsts.set(keyOf(item), item)

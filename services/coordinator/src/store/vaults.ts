@@ -5,10 +5,10 @@ import { type Jobs, POLICY_QUEUE } from './jobs.ts'
 import type { Tables } from './tables.ts'
 import { toBytes } from './values.ts'
 
-/** The hash (32 bytes, hex) and the canonical JSON that it is of. */
+/** The hash (32 bytes, hex) and the canonical JSON. */
 export type StoredPolicy = { hash: string; text: string }
 
-/** A wallet whose key follows from its rules. */
+/** A wallet whose key is derived from its rules. */
 export type Vault = {
   id: string
   userId: string
@@ -16,7 +16,7 @@ export type Vault = {
   kmsKeyId: string
   createdAt: number
   policy: StoredPolicy
-  /** Whether the policy's block was read back from where it was pinned. Until then nobody is shown the address. */
+  /** Whether the policy's pinned block was read back. Before that, no one is shown the address. */
   isPinned: boolean
 }
 
@@ -30,7 +30,7 @@ function selectVaults(db: Kysely<Tables>, userId: string) {
 
 type VaultRow = Awaited<ReturnType<ReturnType<typeof selectVaults>['executeTakeFirstOrThrow']>>
 
-/** Oldest first, and only those that may be shown. */
+/** Lists shown vaults, oldest first. */
 export async function listVaults(db: Kysely<Tables>, userId: string): Promise<Vault[]> {
   const rows = await selectVaults(db, userId)
     .where('r.pinned_at', 'is not', null)
@@ -55,12 +55,12 @@ export type CreateVaultParameters = {
   address: Hex
   kmsKeyId: string
   policy: StoredPolicy
-  /** New vaults of a user; null for one that was made before. */
+  /** The limit of new vaults per user. Null to restore an existing one. */
   limit: number | null
   now: number
 }
 
-/** Calls of one user take turns, so that none passes the limit. A policy that is not pinned yet gets a job, at each call. */
+/** Calls for one user run one after the other, so that none exceeds the limit. Each call writes a job if the policy isn't pinned. */
 export async function createVault(
   { db, jobs }: { db: Kysely<Tables>; jobs: Jobs },
   { userId, address, kmsKeyId, policy, limit, now }: CreateVaultParameters,

@@ -10,7 +10,7 @@ export type Wallet = {
   address: Hex
   kmsKeyId: string
   createdAt: number
-  /** Recorded once, and never changed: the database itself refuses. */
+  /** Written once. The database rejects changes. */
   provenance: { entropyHash: string; entropySig: string; satelliteSource: string }
 }
 
@@ -34,7 +34,7 @@ export async function findWallet(db: Kysely<Tables>, userId: string): Promise<Wa
     createdAt: row.created_at.getTime(),
     provenance: { entropyHash: toHex(entropyHash), entropySig: toHex(entropySig), satelliteSource },
   }
-  // The wallet's own row cannot change: someone has changed the user's by hand.
+  // The wallet's row can't change, so the user's row was changed by hand.
   if (wallet.kmsKeyId !== toHex(row.user_key_id)) {
     throw new CoordinatorError('key_binding_mismatch', 'wallet and user have different keys')
   }
@@ -50,8 +50,8 @@ export type CreateWalletParameters = {
 }
 
 /**
- * Of parallel calls one inserts, whichever of the unique indexes another meets first; the read that follows is a statement of its own,
- * so that it sees what another committed.
+ * Of parallel calls one inserts; others violate one of the unique indexes. A separate statement then reads the row, so that it sees what
+ * another call committed.
  */
 export async function createWallet(db: Kysely<Tables>, parameters: CreateWalletParameters): Promise<Wallet> {
   const { userId, address, kmsKeyId, witness, now } = parameters

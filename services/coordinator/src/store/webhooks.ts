@@ -6,39 +6,39 @@ import { PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
 import { toBytes, toOwnBytes } from './values.ts'
 
-/** How far an event has come on its way to a receiver. A dead one was given up, until an operator sends it again. */
+/** The state of a delivery. `dead` ones are not retried until an operator sends them again. */
 export type WebhookStatus = Selectable<Tables['webhook_deliveries']>['status']
 
-/** A receiver by the SHA-256 of its URL (hex), and what of the URL may be shown. */
+/** A receiver by the SHA-256 of its URL (hex), and the part of the URL that may be shown. */
 export type NamedReceiver = { urlHash: string; origin: string }
 
-/** What is to be sent to one receiver. `attempts` counts this one too. */
+/** An event to send to one receiver. `attempts` includes this one. */
 export type DueWebhook = { event: WebhookEvent; receiverId: number; attempts: number }
 
 export type WebhookOutcome = {
   eventId: string
   receiverId: number
-  /** Undefined where it was delivered. */
+  /** Undefined if it was delivered. */
   failure: string | undefined
-  /** When to try again. */
+  /** The delay before the next attempt. */
   delayMs: number
-  /** How long after it was queued it is given up. */
+  /** How long after queueing it is abandoned. */
   deadlineMs: number
 }
 
-/** `undelivered` counts those that never arrived; `isOver`: no others are as old. */
+/** `undelivered` counts events that never arrived. `isOver`: no older events remain. */
 type Forgotten = { undelivered: number; isOver: boolean }
 
-/** Of one statement. */
+/** Per statement. */
 const MAX_FORGOTTEN = 5_000
-/** Of the lock under which webhooks are forgotten. */
+/** The lock for deleting webhooks. */
 const FORGET_LOCK = 0x77_68_6b_02
 
 /** What workers read and write to deliver webhooks. Failures of the database itself throw `database_unavailable`. */
 export function createWebhookStore(db: Kysely<Tables>) {
   return {
     ...bind(db, { register, claim, countInactive, forget }),
-    /** How it is now. What was delivered stays so, whatever another worker says of it later. */
+    /** Records the outcomes. A delivered event stays delivered, even if another worker reports otherwise later. */
     settle: gatherCalls(guard((outcomes: readonly WebhookOutcome[]) => settle(db, outcomes))),
   }
 }
@@ -46,8 +46,8 @@ export function createWebhookStore(db: Kysely<Tables>) {
 export type WebhookStore = ReturnType<typeof createWebhookStore>
 
 /**
- * From now on these receivers get what happens, and no others; and these keys (32 bytes) sign. Returns the receivers' ids, in their
- * order, and how many others got it until now.
+ * Makes these the only receivers of new events, and these keys (32 bytes) the signing keys. Returns the receivers' ids in order, and the
+ * number of receivers that were active before.
  */
 function register(
   db: Kysely<Tables>,
@@ -55,7 +55,7 @@ function register(
 ): Promise<{ ids: number[]; switchedOff: number }> {
   const hashes = receivers.map(({ urlHash }) => urlHash)
   return db.transaction().execute(async (transaction) => {
-    // Two workers that start at once must not undo half of each other's list.
+    // Two workers that start at once must not mix their lists.
     await sql`lock table webhook_receivers in share row exclusive mode`.execute(transaction)
     const { rows: others } = await sql`update webhook_receivers set is_active = false
       where is_active and encode(url_hash, 'hex') <> all(${hashes}::text[]) returning id`.execute(transaction)
@@ -81,7 +81,7 @@ function register(
   })
 }
 
-/** How many of these get nothing new, because somebody has registered others since. */
+/** How many of these receivers are inactive because another worker has registered others. */
 async function countInactive(db: Kysely<Tables>, receiverIds: readonly number[]): Promise<number> {
   const { rows } = await sql<{ count: string }>`select count(*) as count from webhook_receivers
     where not is_active and id = any(${receiverIds}::integer[])`.execute(db)
@@ -89,9 +89,8 @@ async function countInactive(db: Kysely<Tables>, receiverIds: readonly number[])
 }
 
 /**
- * Deletes some of what was delivered long ago, and of what was queued very long ago. One worker does it at a time; for another there is
- * nothing left. Row by row of what was delivered or not, each found by its own index, and an event with its last row: what stays is not looked at
- * again and again. The lock keeps two workers from leaving an event to each other.
+ * Deletes a limited number of old delivered events and very old queued ones. A lock lets only one worker do it, so that two don't leave an
+ * event to each other. Each row is found by an index, and an event is deleted with its last row.
  */
 function forget(
   db: Kysely<Tables>,
@@ -111,7 +110,7 @@ function forget(
       ['pending', 'queued_at', queuedBefore],
       ['dead', 'queued_at', queuedBefore],
     ] as const) {
-      // One that a worker settles just now is for the next time.
+      // Skips rows that a worker is updating now.
       const { rows: deleted } = await sql<{ event_id: string }>`
         delete from webhook_deliveries where (event_id, receiver_id) in (
           select d.event_id, d.receiver_id from webhook_receivers as r join webhook_deliveries as d on d.receiver_id = r.id
@@ -127,7 +126,7 @@ function forget(
   })
 }
 
-/** Takes what is due, the longest due first. What is not settled within the lease is due again. */
+/** Claims due events, the longest due first. Without an outcome within the lease, they are due again. */
 async function claim(
   db: Kysely<Tables>,
   { receiverId, limit, leaseMs }: { receiverId: number; limit: number; leaseMs: number },
@@ -151,7 +150,7 @@ async function claim(
   }))
 }
 
-/** Rows are locked in one order, so that two workers with the same ones never wait for each other in a circle. */
+/** Locks rows in a fixed order, so that two workers never deadlock. */
 async function settle(db: Kysely<Tables>, outcomes: readonly WebhookOutcome[]): Promise<WebhookStatus[]> {
   const list = <T>(read: (outcome: WebhookOutcome) => T) => outcomes.map(read)
   const { rows } = await sql<{ event_id: string; receiver_id: number; status: WebhookStatus }>`${sql.raw(PREPARED)}
@@ -184,21 +183,21 @@ async function settle(db: Kysely<Tables>, outcomes: readonly WebhookOutcome[]): 
   )
 }
 
-/** What is told by webhooks of no row of its own, with what each says. */
+/** Webhooks about things without a row, with their data. */
 export type WebhookWarning = Pick<WebhookData, 'vault.refused' | 'collateral.lapsing' | 'publisher.short_of_gas'>
 
-/** What happens, for the servers of others. Where nobody is to be told, nothing is written. */
+/** Writes events for webhooks. Without receivers it writes nothing. */
 export type WebhookEvents = {
-  /** Of one cause only so often; the rest is dropped. */
+  /** Limited per cause; further events are dropped. */
   write<Type extends keyof WebhookWarning>(type: Type, data: WebhookWarning[Type], now: number): Promise<void>
-  /** The public keys that sign, 32 bytes each; none where there are no webhooks. */
+  /** The public signing keys, 32 bytes each. Empty without webhooks. */
   findKeys(): Promise<Uint8Array[]>
 }
 
 const DAY = '1 day'
 const HOUR = '1 hour'
 
-/** How often each may be told of one cause: a warning once a day, a vault's refusals so often that nobody floods a receiver with them. */
+/** The limit per cause: one warning a day, and few enough refusals of a vault that no one can flood a receiver. */
 const bounds: {
   [Type in keyof WebhookWarning]: { most: number; span: string; name(data: WebhookWarning[Type]): string }
 } = {
@@ -207,7 +206,7 @@ const bounds: {
   'publisher.short_of_gas': { most: 1, span: DAY, name: ({ account, chainId }) => `${chainId} ${account}` },
 }
 
-/** What is told of by no row of its own, and the keys that sign. */
+/** Writes events about things without a row, and reads the signing keys. */
 export function createWebhookEvents(db: Kysely<Tables>): WebhookEvents {
   return {
     write: guard(async (type, data, now) => {
@@ -227,24 +226,24 @@ export function createWebhookEvents(db: Kysely<Tables>): WebhookEvents {
   }
 }
 
-/** A webhook on its way to one receiver, as its operator sees it. */
+/** A webhook to one receiver, as its operator sees it. */
 export type InspectedWebhook = {
   id: string
   type: WebhookType
-  /** Origin of the receiver; the rest of its URL is only in the settings. */
+  /** The receiver's origin. The rest of the URL is only in the settings. */
   receiver: string
-  /** False where the settings name that receiver no more. */
+  /** False if the settings no longer name that receiver. */
   isActive: boolean
   status: WebhookStatus
   attempts: number
-  /** Code of the last thing that went wrong. */
+  /** The code of the last failure. */
   failure: string | null
   createdAt: number
-  /** Of a pending one: when it is tried next. */
+  /** The next attempt of a pending one. */
   dueAt: number | null
 }
 
-/** Webhooks of one status, the oldest first. */
+/** Lists webhooks of one status, oldest first. */
 export async function listWebhooks(
   db: Kysely<Tables>,
   { status, limit }: { status: WebhookStatus; limit: number },
@@ -273,8 +272,8 @@ export async function listWebhooks(
 }
 
 /**
- * Sends dead ones again, of one event or (without an id) all of them; returns how many. Their deadline counts from now. To a receiver
- * that the settings name no more nothing is sent, so its own stay dead.
+ * Sends dead webhooks again: those of one event, or all without an id. Returns their number. Their deadline starts now. Webhooks to inactive
+ * receivers stay dead.
  */
 export async function retryWebhooks(db: Kysely<Tables>, { id }: { id: string | undefined }): Promise<number> {
   const { numUpdatedRows } = await db
@@ -289,10 +288,10 @@ export async function retryWebhooks(db: Kysely<Tables>, { id }: { id: string | u
 
 export type WebhookCount = { receiver: string; pending: number; dead: number; oldestAt: number | undefined }
 
-/** Above it they are not counted one by one: a receiver that is gone for days has millions, and the age of the oldest says more. */
+/** The most to count. A receiver that is down for days has millions, and the age of the oldest says more. */
 const MAX_COUNTED = 10_000
 
-/** How many wait at each receiver of the settings and since when the oldest does, and how many were given up; from the indexes of those two. */
+/** Counts pending webhooks per active receiver with the age of the oldest, and dead ones, from the indexes of these two. */
 export async function countWebhooks(db: Kysely<Tables>): Promise<WebhookCount[]> {
   const { rows } = await sql<{ origin: string; pending: string; dead: string; oldest_at: Date | null }>`
     select r.origin, sum(p.count) as pending, sum(d.count) as dead, min(o.oldest_at) as oldest_at
